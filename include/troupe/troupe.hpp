@@ -63,6 +63,7 @@
 #include "troupe/sync/waiting.hpp"
 #include "troupe/task/event.hpp"
 #include "troupe/task/future.hpp"
+#include "troupe/task/scope.hpp"
 #include "troupe/task/task.hpp"
 #include "troupe/task/timer.hpp"
 #include "troupe/task/when.hpp"

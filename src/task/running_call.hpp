@@ -8,5 +8,7 @@ namespace troupe::tasks {
 
 // In a turn: sets the call whose coroutines run from now on, or null; returns the one before.
 async_call* exchange_running(async_call* call) noexcept;
+// The call whose coroutines run on the calling thread; null if none does.
+async_call* running_call() noexcept;
 
 }  // namespace troupe::tasks

@@ -4,7 +4,9 @@
 #include <new>
 #include <utility>
 
+#include "task/nested_groups.hpp"
 #include "task/running_call.hpp"
+#include "task/waiting_scopes.hpp"
 #include "troupe/memory/block_pool.hpp"
 #include "troupe/task/current_actor.hpp"
 
@@ -17,77 +19,63 @@ group* group::around(const async_call& of) noexcept {
   return of.at->resume == &resume_branch ? &static_cast<const branch&>(of).of : nullptr;
 }
 
-// Groups nest, and so would these calls: a group in a branch of a group calls `act` inside the
-// outer group's `act`. At depth_max the inner group is put into a list instead, and the outermost
-// call acts on it.
-template <class Act>
-void group::nest(group_nest* group::*at, Act act) noexcept {
-  group* const outer = around(*who->in);
-  group_nest own;
-  group_nest& within = outer == nullptr || outer->*at == nullptr ? own : *(outer->*at);
-  if (within.depth == group_nest::depth_max) {
-    if (std::exchange(is_later_, true)) return;
-    next_later_ = nullptr;
-    *std::exchange(within.later_end, &next_later_) = this;
-    return;
-  }
-  group_nest* const before = std::exchange(this->*at, &within);
-  ++within.depth;
-  act(*this);
-  while (group* const later = own.later) {
-    own.later = later->next_later_;
-    if (own.later == nullptr) own.later_end = &own.later;
-    later->is_later_ = false;
-    later->*at = &own;
-    act(*later);
-    later->*at = nullptr;
-    later->go_on_if_done();
-  }
-  --within.depth;
-  this->*at = before;
+async_call& group::root_of(const coroutine& awaiting) noexcept {
+  const group* const outer = around(*awaiting.in);
+  return outer == nullptr ? *awaiting.in : *outer->root_;
 }
 
-bool group::start(coroutine& awaiting, std::span<branch> branches) noexcept {
+bool group::start(coroutine& awaiting) noexcept {
   at_ = *awaiting.in->at;
   at_.resume = &resume_branch;
-  branches_ = branches;
-  left_ = branches.size();
+  root_ = &root_of(awaiting);
   who = &awaiting;
-  nest(&group::starts_, [](group& self) noexcept { self.start_all(); });
+  nest(&group::starts_, [](group& self) noexcept { self.kind_.start(self); });
+  waiting_scopes::start_if_outermost();
   if (left_ == 0) return false;
   begin(awaiting);
   suspended_ = true;
   return true;
 }
 
-void group::start_all() noexcept {
-  const async_call& in = *who->in;
-  for (branch& one : branches_) {
-    one.actor = in.actor;
-    one.at = &at_;
-    // A branch behind one that has won starts as cancelled: it may still return at once.
-    one.cancelled = in.cancelled || (first_only_ && winner_ != SIZE_MAX);
-    one.root.in = &one;
-    one.push(one.root);
-    run(one);
+void group::add(branch& one) noexcept {
+  one.next_call = nullptr;
+  one.call_link = end_;
+  *end_ = &one;
+  end_ = &one.next_call;
+}
+
+void group::remove(branch& one) noexcept {
+  *one.call_link = one.next_call;
+  if (one.next_call != nullptr) {
+    one.next_call->call_link = one.call_link;
+  } else {
+    end_ = one.call_link;
   }
 }
 
+void group::start_branch(branch& one, bool as_cancelled) noexcept {
+  one.actor = who->in->actor;
+  one.at = &at_;
+  one.cancelled = as_cancelled;
+  one.root.in = &one;
+  one.push(one.root);
+  run(one);
+}
+
+// The kind may free the branch when it has ended.
 void group::run(branch& one) noexcept {
-  if (one.loop() && one.done && count_done(one) && first_only_) cancel_all();
+  if (one.loop() && one.done) kind_.ended(*this, one);
 }
 
-bool group::count_done(branch& one) noexcept {
-  --left_;
-  if (winner_ != SIZE_MAX) return false;
-  winner_ = static_cast<std::size_t>(&one - branches_.data());
-  return true;
+void group::cancel_branch(branch& one) noexcept {
+  one.cancel();
+  if (!one.busy) run(one);
 }
 
-// The last touch of the group. Returns the call that must be resumed, unless that call is running
-// now.
 async_call* group::end_if_done() noexcept {
-  if (left_ != 0 || !suspended_ || starts_ != nullptr || cancels_ != nullptr) return nullptr;
+  if (left_ != 0 || !suspended_ || starts_ != nullptr || cancels_ != nullptr || is_later_ ||
+      is_listed_)
+    return nullptr;
   suspended_ = false;
   async_call& in = *who->in;
   end();
@@ -98,53 +86,98 @@ void group::go_on_if_done() noexcept {
   if (async_call* const next = end_if_done()) next->at->resume(*next);
 }
 
-void group::cancel_all() noexcept {
-  nest(&group::cancels_, [](group& self) noexcept {
-    for (branch& one : self.branches_) {
-      if (one.done || one.root.in == nullptr) continue;  // it may not have started yet
-      one.cancel();
-      if (!one.busy) self.run(one);
-    }
-  });
-}
-
 // Also resumes the calls that await the branch's group, as long as those are branches: in a loop,
 // however deep they nest.
 const char* group::resume_branch(async_call& of) noexcept {
   // Asks that the branch makes are asks of the call that awaits all these groups.
-  async_call* call = &of;
-  while (const group* const all = around(*call)) call = all->who->in;
+  async_call* const call = static_cast<branch&>(of).of.root_;
   async_call* const before = exchange_running(call);
   async_call* next = &of;
-  while (next != nullptr && next != call) {
-    auto& one = static_cast<branch&>(*next);
-    group& all = one.of;
-    // as for the call itself (actor/turn/async_calls.cpp)
-    if (is_discarding(one.actor)) [[unlikely]]
-      one.cancelled = true;
-    all.run(one);
-    next = all.end_if_done();
+  {
+    waiting_scopes scopes;
+    while (next != nullptr && next != call) {
+      auto& one = static_cast<branch&>(*next);
+      group& all = one.of;
+      // as for the call itself (actor/turn/async_calls.cpp)
+      if (is_discarding(one.actor)) [[unlikely]]
+        one.cancelled = true;
+      all.run(one);
+      next = all.end_if_done();
+      if (next == nullptr) next = scopes.start_next();
+    }
   }
   static_cast<void>(exchange_running(before));
   return next == nullptr ? nullptr : next->at->resume(*next);
 }
 
 const char* group::act_on(sched::message* base, void*, sched::message_act act) {
-  if (act == sched::message_act::describe) return "tasks that run side by side";
-  auto& self = static_cast<group&>(*static_cast<suspension*>(base));
+  auto* const self = static_cast<group*>(static_cast<suspension*>(base));
+  if (act == sched::message_act::describe) return self == nullptr ? "tasks" : self->kind_.name;
   if (act == sched::message_act::detach) {
-    self.cancel_all();
-    self.go_on_if_done();
+    self->kind_.cancel(*self);
+    self->go_on_if_done();
   } else if (act == sched::message_act::reclaim) {
-    for (branch& one : self.branches_) {
-      if (!one.done && one.finish_now()) self.count_done(one);
-    }
-    self.suspended_ = false;
+    self->kind_.reclaim(*self);
+    self->suspended_ = false;
     // A branch that awaits something foreign never ends; then the coroutine that waits for the
     // group never resumes either.
-    self.left_ == 0 ? self.end() : self.forget();
+    self->left_ == 0 ? self->end() : self->forget();
   }
   return nullptr;  // the group ends when its branches have
+}
+
+const group::kind fixed_group::all_kind{
+    "tasks that run side by side",
+    false,
+    [](group& self) noexcept { as_this(self).start_all(); },
+    [](group& self, branch& one) noexcept { as_this(self).count_done(one); },
+    [](group& self) noexcept { as_this(self).cancel_all(); },
+    [](group& self) noexcept { as_this(self).reclaim_all(); }};
+const group::kind fixed_group::first_kind{
+    "tasks that run side by side",
+    true,
+    [](group& self) noexcept { as_this(self).start_all(); },
+    [](group& self, branch& one) noexcept {
+      if (as_this(self).count_done(one)) as_this(self).cancel_all();
+    },
+    [](group& self) noexcept { as_this(self).cancel_all(); },
+    [](group& self) noexcept { as_this(self).reclaim_all(); }};
+
+bool fixed_group::start(coroutine& awaiting, std::span<branch> branches) noexcept {
+  branches_ = branches;
+  left_ = branches.size();
+  for (branch& one : branches) add(one);
+  return group::start(awaiting);
+}
+
+void fixed_group::start_all() noexcept {
+  const async_call& in = *who->in;
+  // A branch behind one that has won starts as cancelled: it may still return at once.
+  for (branch& one : branches_)
+    start_branch(one, in.cancelled || (first_only() && winner_ != SIZE_MAX));
+}
+
+bool fixed_group::count_done(branch& one) noexcept {
+  --left_;
+  if (winner_ != SIZE_MAX) return false;
+  winner_ = static_cast<std::size_t>(&one - branches_.data());
+  return true;
+}
+
+void fixed_group::cancel_all() noexcept {
+  nest(&fixed_group::cancels_, [](group& self) noexcept {
+    auto& all = as_this(self);
+    for (branch& one : all.branches_) {
+      // it may not have started yet
+      if (!one.done && one.root.in != nullptr) all.cancel_branch(one);
+    }
+  });
+}
+
+void fixed_group::reclaim_all() noexcept {
+  for (branch& one : branches_) {
+    if (!one.done && one.finish_now()) count_done(one);
+  }
 }
 
 group_awaiter::group_awaiter(bool first_only, std::span<coroutine* const> roots)

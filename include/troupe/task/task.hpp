@@ -275,6 +275,13 @@ inline task<void> promise_of<void>::get_return_object() noexcept {
 
 // Access for other parts of the library; not for users.
 struct task_access {
+  // The type of a task's value.
+  template <class Task>
+  struct value;
+  template <class T>
+  struct value<task<T>> {
+    using type = T;
+  };
   template <class T>
   static coroutine& root(task<T>& of) noexcept {
     return of.handle_.promise();

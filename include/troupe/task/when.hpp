@@ -24,9 +24,11 @@ namespace troupe {
 namespace tasks {
 
 class group;
+class waiting_scopes;
 
-// One of the tasks: an async call of its own, so that it can be cancelled without the others.
-struct branch final : async_call {
+// One of the tasks of a group: an async call of its own, so that it can be cancelled without the
+// others. `next_call` and `call_link` link the branches of a group.
+struct branch : async_call {
   branch(group& within, coroutine& task);
   group& of;
   coroutine& root;
@@ -41,20 +43,24 @@ struct group_nest {
   group** later_end = &later;
 };
 
-// The suspension of the coroutine that awaits all branches. It ends when all branches have ended;
-// also for when_any, which cancels the other branches as soon as one has ended.
-class group final : public suspension {
+// The suspension of a coroutine that awaits several tasks, which run in the turns of its actor. It
+// ends when all of its branches have ended. A kind of group decides when its branches start, and
+// what the end of one means for the others.
+class group : public suspension {
  public:
-  explicit group(bool first_only) noexcept : suspension(&act_on), first_only_(first_only) {}
-  // Returns false if all branches are already done. `branches` must live as long as the group.
-  bool start(coroutine& who, std::span<branch> branches) noexcept;
-  std::size_t winner() const noexcept { return winner_; }
   // The suspension as a group; null for other suspensions.
   static const group* of(const suspension& one) noexcept {
     return one.act == &act_on ? static_cast<const group*>(&one) : nullptr;
   }
-  std::span<branch> branches() const noexcept { return branches_; }
-  bool first_only() const noexcept { return first_only_; }
+  // Calls `look` for each branch that has not ended.
+  template <class Look>
+  void for_each_unfinished(Look look) const {
+    for (const async_call* one = first_; one != nullptr; one = one->next_call) {
+      if (!one->done) look(static_cast<const branch&>(*one));
+    }
+  }
+  // Whether the end of one branch ends the others.
+  bool first_only() const noexcept { return kind_.first_only; }
   // The coroutine that awaits the group of which this async call is a branch; null if it is not a
   // branch.
   static coroutine* awaits(const async_call& branch) noexcept {
@@ -62,27 +68,76 @@ class group final : public suspension {
     return all == nullptr ? nullptr : all->who;
   }
 
+ protected:
+  // What the kinds of groups do differently. Called in turns of the actor.
+  struct kind {
+    const char* name;  // what a report says that the coroutine waits for
+    bool first_only;
+    void (*start)(group&) noexcept;           // starts the branches
+    void (*ended)(group&, branch&) noexcept;  // a branch has ended
+    void (*cancel)(group&) noexcept;
+    void (*reclaim)(group&) noexcept;  // runs all branches to their ends, as async_call::finish_now
+  };
+  explicit group(const kind& one) noexcept : suspension(&act_on), kind_(one) {}
+
+  // Begins the wait: starts the branches. Returns false if all have ended already.
+  bool start(coroutine& awaiting) noexcept;
+  // The branch runs in the group from now on.
+  void add(branch& one) noexcept;
+  void remove(branch& one) noexcept;
+  void start_branch(branch& one, bool as_cancelled) noexcept;
+  void run(branch& one) noexcept;
+  void cancel_branch(branch& one) noexcept;
+  // Calls `act` for this group now, or after the groups that are being started or cancelled around
+  // it.
+  template <class Act>
+  void nest(group_nest* group::*at, Act act) noexcept;
+  // The last touch of the group. Returns the call that must be resumed, unless that call is running
+  // now.
+  async_call* end_if_done() noexcept;
+  void go_on_if_done() noexcept;
+  // The call that awaits the group that the coroutine begins to await, and the groups around that.
+  static async_call& root_of(const coroutine& awaiting) noexcept;
+
+  call_host at_{};
+  async_call* root_ = nullptr;
+  async_call* first_ = nullptr;
+  async_call** end_ = &first_;
+  std::size_t left_ = 0;  // branches that have not ended
+  // not null while it starts or cancels its branches
+  group_nest *starts_ = nullptr, *cancels_ = nullptr;
+  bool suspended_ = false;
+  bool is_listed_ = false;  // a scope that waits for its turn to start children
+
  private:
+  friend class waiting_scopes;
   static const char* act_on(sched::message*, void*, sched::message_act);
   static const char* resume_branch(async_call& of) noexcept;
   static group* around(const async_call& of) noexcept;
-  template <class Act>
-  void nest(group_nest* group::*at, Act act) noexcept;
+
+  const kind& kind_;
+  group* next_later_ = nullptr;
+  bool is_later_ = false;
+};
+
+// The group of when_all and when_any. when_any cancels the other branches as soon as one has ended.
+class fixed_group final : public group {
+ public:
+  explicit fixed_group(bool first_only) noexcept : group(first_only ? first_kind : all_kind) {}
+  // Returns false if all branches are already done. `branches` must live as long as the group.
+  bool start(coroutine& who, std::span<branch> branches) noexcept;
+  std::size_t winner() const noexcept { return winner_; }
+
+ private:
+  static const kind all_kind, first_kind;
+  static fixed_group& as_this(group& of) noexcept { return static_cast<fixed_group&>(of); }
   void start_all() noexcept;
   void cancel_all() noexcept;
-  void run(branch& one) noexcept;
   bool count_done(branch& one) noexcept;  // returns true for the first branch that is done
-  async_call* end_if_done() noexcept;
-  void go_on_if_done() noexcept;
+  void reclaim_all() noexcept;
 
-  call_host at_{};
   std::span<branch> branches_;
-  std::size_t left_ = 0, winner_ = SIZE_MAX;
-  // not null while it starts or cancels its branches
-  group_nest *starts_ = nullptr, *cancels_ = nullptr;
-  group* next_later_ = nullptr;
-  const bool first_only_;
-  bool suspended_ = false, is_later_ = false;
+  std::size_t winner_ = SIZE_MAX;
 };
 
 // Awaits the branches of the tasks; each task keeps its result in its own promise.
@@ -99,7 +154,7 @@ class group_awaiter {
   ~group_awaiter();
 
  private:
-  group group_;
+  fixed_group group_;
   std::span<branch> branches_;
 };
 class join {

@@ -528,6 +528,8 @@ async_call* exchange_running(async_call* call) noexcept {
   return std::exchange(actor::current_turn().running_call, call);
 }
 
+async_call* running_call() noexcept { return actor::current_turn().running_call; }
+
 bool is_part_of_current_actor(const void* object) noexcept {
   actor::cell* const running = actor::current_cell();
   return running != nullptr && actor::offset_in(*running, object) != SIZE_MAX;

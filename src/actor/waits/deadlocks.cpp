@@ -240,11 +240,10 @@ class collector {
     if (wait == nullptr || wait->limited) return;
     if (const tasks::group* const all = tasks::group::of(*wait)) {
       const auto first = static_cast<std::uint32_t>(nodes.size());
-      for (const tasks::branch& one : all->branches()) {
-        if (one.done) continue;
+      all->for_each_unfinished([this](const tasks::branch& one) {
         branches_.push_back(&one);
         add_node();
-      }
+      });
       nodes[at] = {all->first_only() ? waits::for_first : waits::for_all, first,
                    static_cast<std::uint32_t>(nodes.size()) - first};
       return;
@@ -555,9 +554,7 @@ std::size_t deadlock_search::refuse(std::vector<told_wait> told) {
       tasks::suspension* const wait = async_calls[i]->awaited;
       if (wait == nullptr) continue;
       if (const tasks::group* const all = tasks::group::of(*wait)) {
-        for (const tasks::branch& one : all->branches()) {
-          if (!one.done) async_calls.push_back(&one);
-        }
+        all->for_each_unfinished([&](const tasks::branch& one) { async_calls.push_back(&one); });
       } else if (const auto found = index.find(wait);
                  found != index.end() && wait->seen_in == number_ &&
                  (wait->for_lock || tasks::awaited_by(*wait) != nullptr) && tasks::refuse(*wait)) {

@@ -1,0 +1,214 @@
+// scope_group: the children of a task_scope. For the library's own use; users meet task_scope.
+#pragma once
+
+#include <concepts>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "troupe/memory/block_pool.hpp"
+#include "troupe/task/async_call.hpp"
+#include "troupe/task/result.hpp"
+#include "troupe/task/task.hpp"
+#include "troupe/task/when.hpp"
+
+namespace troupe::tasks {
+
+class scope_group;
+class scope_wait;
+
+// One task of a scope. The scope holds a ref until the child has ended, each handle holds one.
+// Thread: turns of the scope's actor; when the scope has ended, the holder of the last ref.
+struct scope_child : branch {
+  struct kind {
+    // The task has ended: keeps its result if that is wanted, and destroys its frame. Returns the
+    // exception that it threw, or null.
+    std::exception_ptr (*settle)(scope_child&, bool wanted) noexcept;
+    // The task will not run, or not to its end: destroys its frame. Its result is `why`.
+    void (*drop)(scope_child&, const std::exception_ptr& why) noexcept;
+    void (*free)(scope_child&) noexcept;
+  };
+  scope_child(scope_group& within, coroutine& task, const kind& of_kind) noexcept;
+  void release() noexcept {
+    if (--refs == 0) its.free(*this);
+  }
+
+  const kind& its;
+  scope_wait* waits = nullptr;  // for this child
+  scope_child* next = nullptr;  // of those that have not started, or whose values nobody has taken
+  std::size_t number = 0;       // in the order of start
+  std::uint32_t refs = 1;
+};
+
+template <class T>
+struct child_of final : scope_child {
+  child_of(scope_group& within, task<T>&& given) noexcept
+      : scope_child(within, task_access::root(given), child_kind), running(std::move(given)) {}
+  static child_of& make(scope_group& within, task<T>&& given) {
+    return *::new (memory::allocate(sizeof(child_of))) child_of(within, std::move(given));
+  }
+
+  static std::exception_ptr settle(scope_child& base, bool wanted) noexcept {
+    auto& self = static_cast<child_of&>(base);
+    auto& from = task_access::result(self.running);
+    std::exception_ptr failure = from.failure();
+    if (wanted) {
+      if (failure == nullptr) failure = failure_of([&] { self.keep(from); });
+      if (failure != nullptr) self.result.fail(failure);
+    }
+    { const task<T> ended = std::move(self.running); }
+    return failure;
+  }
+  void keep(result_of<T>& from) {
+    if constexpr (std::is_void_v<T>) {
+      result.set();
+    } else {
+      result.set(from.take());
+    }
+  }
+  static void drop(scope_child& base, const std::exception_ptr& why) noexcept {
+    auto& self = static_cast<child_of&>(base);
+    self.result.fail(why);
+    { const task<T> never = std::move(self.running); }
+  }
+  static void free(scope_child& base) noexcept {
+    auto& self = static_cast<child_of&>(base);
+    std::destroy_at(&self);
+    memory::deallocate(&self, sizeof(child_of));
+  }
+  static constexpr kind child_kind{&settle, &drop, &free};
+
+  task<T> running;
+  result_of<T> result;
+};
+
+// The body of a scope, when it is a coroutine. The coroutine that awaits the scope keeps it.
+struct scope_body final : scope_child {
+  template <class T>
+  scope_body(scope_group& within, task<T>& given) noexcept
+      : scope_child(within, task_access::root(given), body_kind),
+        failure_in([](void* of) { return static_cast<result_of<T>*>(of)->failure(); }),
+        result(&task_access::result(given)) {}
+  ~scope_body();
+  static std::exception_ptr settle(scope_child& base, bool) noexcept {
+    auto& self = static_cast<scope_body&>(base);
+    return self.failure_in(self.result);
+  }
+  static void keep(scope_child&, const std::exception_ptr&) noexcept {}
+  static void leave(scope_child&) noexcept {}
+  static constexpr kind body_kind{&settle, &keep, &leave};
+  std::exception_ptr (*failure_in)(void* result);
+  void* result;
+};
+
+// A coroutine's wait for one child, or for the next child that ends.
+class scope_wait final : public suspension {
+ public:
+  scope_wait() noexcept : suspension(&act_on) {}
+  // Returns false if the coroutine is cancelled already.
+  bool suspend(coroutine& awaiting, scope_wait*& last_in) noexcept;
+  void check() const;  // throws cancelled if the wait was cancelled
+  // Ends the first wait of a list, which is not empty.
+  static scope_wait& take(scope_wait*& from) noexcept;
+
+  scope_child* got = nullptr;  // owns a ref of it
+  bool has_ended = false;      // one child has ended, and this wait is told of it
+
+ private:
+  static const char* act_on(sched::message*, void*, sched::message_act);
+  scope_wait* next_ = nullptr;
+  scope_wait** link_ = nullptr;  // null when it is in no list
+};
+
+// Awaits the children, of which each may add others. Thread: turns of the actor that awaits it.
+class scope_group final : public group {
+ public:
+  // With `collects` it keeps the children that have ended, for next().
+  explicit scope_group(bool collects) noexcept : group(scope_kind), collects_(collects) {}
+  scope_group(const scope_group&) = delete;
+  scope_group& operator=(const scope_group&) = delete;
+  ~scope_group();
+
+  bool start(coroutine& awaiting, scope_body* body) noexcept;
+  void forget_body() noexcept;
+  // At the end: throws the first failure, or cancelled.
+  void check();
+
+  // The scope gets the child, which waits until it may start. Takes the ref over, also when it
+  // throws usage_error: the caller runs in no child of this scope, nor in its body.
+  void add_child(scope_child& one);
+  void cancel(bool body_too) noexcept;
+  void set_limit(std::size_t most);
+  std::size_t unfinished() const noexcept;
+  const std::vector<std::exception_ptr>& failures() const noexcept { return failures_; }
+
+  // Whether the next wait is over at once.
+  bool try_next(scope_wait& one) noexcept;
+  bool wait_next(scope_wait& one, coroutine& awaiting) noexcept {
+    return one.suspend(awaiting, next_waits_);
+  }
+  // Throws usage_error if the coroutine is of another actor.
+  bool wait_for(scope_wait& one, scope_child& child, coroutine& awaiting);
+  // The children whose values nobody has taken, in the order in which they ended. The caller
+  // releases them.
+  scope_child* take_ended() noexcept { return std::exchange(ended_.first, nullptr); }
+
+ private:
+  friend class waiting_scopes;
+  struct queue {
+    void add(scope_child& one) noexcept;
+    scope_child* take() noexcept;
+    scope_child* first = nullptr;
+    scope_child* last = nullptr;
+  };
+  static const kind scope_kind;
+  static scope_group& as_this(group& of) noexcept { return static_cast<scope_group&>(of); }
+  void start_all() noexcept;
+  void start_children() noexcept;
+  void list_if_needed() noexcept;
+  void ended(scope_child& one) noexcept;
+  void forget_child(scope_child& one) noexcept;
+  void fail(std::exception_ptr&& what, bool was_cancelled) noexcept;
+  void tell_next(scope_child& one, bool has_value) noexcept;
+  void drop_waiting() noexcept;
+  void reclaim_all() noexcept;
+  template <class Act>
+  void for_each_started(Act act) noexcept;
+
+  const bool collects_;
+  // the body was told to end, the children were, or the awaiting call itself was
+  bool body_cancelled_ = false, cancelled_ = false;
+  bool was_cut_ = false;  // a child was cancelled before it ended
+  bool starting_ = false;
+  std::size_t limit_ = SIZE_MAX, running_ = 0, spawned_ = 0;
+  scope_body* body_ = nullptr;
+  async_call* cursor_ = nullptr;  // what for_each_started comes to next
+  queue waiting_, ended_;
+  std::size_t untold_ = 0;  // children that have ended, and of which next() has not told
+  scope_wait* next_waits_ = nullptr;
+  scope_group* next_listed_ = nullptr;
+  std::exception_ptr first_failure_;
+  std::vector<std::exception_ptr> failures_;
+};
+
+// Awaits the children of a scope, and its body.
+class scope_join {
+ public:
+  scope_join(scope_group& of, scope_body* body) noexcept : of_(of), body_(body) {}
+  bool await_ready() const noexcept { return false; }
+  template <std::derived_from<promise_base> Promise>
+  bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
+    return of_.start(who.promise(), body_);
+  }
+  void await_resume() const { of_.check(); }
+
+ private:
+  scope_group& of_;
+  scope_body* body_;
+};
+
+}  // namespace troupe::tasks

@@ -1,0 +1,326 @@
+#include "troupe/task/scope_group.hpp"
+
+#include <new>
+#include <utility>
+
+#include "task/nested_groups.hpp"
+#include "task/running_call.hpp"
+#include "task/waiting_scopes.hpp"
+#include "troupe/base/error.hpp"
+
+namespace troupe::tasks {
+namespace {
+
+bool is_cancelled(const std::exception_ptr& what) noexcept {
+  try {
+    std::rethrow_exception(what);
+  } catch (const cancelled&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+std::exception_ptr child_cancelled_error() noexcept try {
+  return std::make_exception_ptr(
+      cancelled("troupe: scope: the child was cancelled before it could start"));
+} catch (const std::bad_alloc&) {
+  return std::current_exception();
+}
+
+}  // namespace
+
+scope_child::scope_child(scope_group& within, coroutine& task, const kind& of_kind) noexcept
+    : branch(within, task), its(of_kind) {}
+
+constinit thread_local waiting_scopes::list waiting_scopes::of_thread{};
+
+void waiting_scopes::add(scope_group& one) noexcept {
+  one.is_listed_ = true;
+  one.next_listed_ = std::exchange(of_thread.first, &one);
+}
+
+async_call* waiting_scopes::start_waiting() noexcept {
+  while (scope_group* const one = of_thread.first) {
+    of_thread.first = one->next_listed_;
+    one->is_listed_ = false;
+    one->start_children();
+    if (async_call* const next = one->end_if_done()) return next;
+  }
+  return nullptr;
+}
+
+bool scope_wait::suspend(coroutine& awaiting, scope_wait*& last_in) noexcept {
+  if (awaiting.in->cancelled) {
+    ended = outcome::cancelled;
+    return false;
+  }
+  scope_wait** end = &last_in;
+  while (*end != nullptr) end = &(*end)->next_;
+  *end = this;
+  link_ = end;
+  begin(awaiting);
+  return true;
+}
+
+void scope_wait::check() const {
+  if (ended == outcome::cancelled) throw cancelled("troupe: scope: the wait was cancelled");
+}
+
+scope_wait& scope_wait::take(scope_wait*& from) noexcept {
+  scope_wait& one = *from;
+  from = one.next_;
+  if (from != nullptr) from->link_ = &from;
+  one.link_ = nullptr;
+  return one;
+}
+
+const char* scope_wait::act_on(sched::message* base, void*, sched::message_act act) {
+  if (act == sched::message_act::describe) return "a child of its scope";
+  auto& self = static_cast<scope_wait&>(*static_cast<suspension*>(base));
+  if (act != sched::message_act::detach) return arrive(self, act);
+  if (self.link_ == nullptr) return nullptr;  // it has ended, and is on its way
+  *self.link_ = self.next_;
+  if (self.next_ != nullptr) self.next_->link_ = self.link_;
+  self.link_ = nullptr;
+  return "detached";
+}
+
+const group::kind scope_group::scope_kind{
+    "the children of its scope",
+    false,
+    [](group& self) noexcept { as_this(self).start_all(); },
+    [](group& self, branch& one) noexcept { as_this(self).ended(static_cast<scope_child&>(one)); },
+    [](group& self) noexcept { as_this(self).cancel(true); },
+    [](group& self) noexcept { as_this(self).reclaim_all(); }};
+
+// All children have ended, or the coroutines that await them are destroyed unfinished.
+scope_group::~scope_group() {
+  cancelled_ = true;
+  const auto drop = [](scope_child& one) noexcept {
+    one.done = true;
+    one.waits = nullptr;  // those coroutines are destroyed, too
+    one.its.drop(one, child_cancelled_error());
+    one.release();
+  };
+  while (scope_child* const one = waiting_.take()) drop(*one);
+  for_each_started([&](scope_child& one) noexcept {
+    remove(one);
+    drop(one);
+  });
+  while (scope_child* const one = ended_.take()) one->release();
+}
+
+scope_body::~scope_body() { static_cast<scope_group&>(of).forget_body(); }
+
+void scope_group::queue::add(scope_child& one) noexcept {
+  one.next = nullptr;
+  (first == nullptr ? first : last->next) = &one;
+  last = &one;
+}
+
+scope_child* scope_group::queue::take() noexcept {
+  scope_child* const one = first;
+  if (one != nullptr) first = one->next;
+  return one;
+}
+
+bool scope_group::start(coroutine& awaiting, scope_body* body) noexcept {
+  who = &awaiting;
+  body_ = body;
+  if (body != nullptr) {
+    ++left_;
+    add(*body);
+  }
+  root_ = &root_of(awaiting);
+  return left_ != 0 && group::start(awaiting);
+}
+
+void scope_group::start_all() noexcept {
+  if (who->in->cancelled) cancel(true);
+  starting_ = true;
+  if (body_ != nullptr) start_branch(*body_, body_cancelled_);
+  starting_ = false;
+  start_children();
+}
+
+void scope_group::start_children() noexcept {
+  if (std::exchange(starting_, true)) return;
+  while (running_ < limit_) {
+    scope_child* const one = waiting_.take();
+    if (one == nullptr) break;
+    ++running_;
+    add(*one);
+    start_branch(*one, false);
+  }
+  starting_ = false;
+}
+
+// Nobody else starts the children that wait: the thread does, before its turn ends.
+void scope_group::list_if_needed() noexcept {
+  if (waiting_.first != nullptr && running_ < limit_ && !starting_ && root_ != nullptr &&
+      !is_listed_)
+    waiting_scopes::add(*this);
+}
+
+void scope_group::add_child(scope_child& one) {
+  if (cancelled_) {
+    one.done = true;
+    was_cut_ = true;
+    one.its.drop(one, child_cancelled_error());
+    return one.release();
+  }
+  if (root_ != nullptr && running_call() != root_) {
+    one.its.drop(one, nullptr);
+    one.release();
+    throw usage_error(
+        "troupe: task_scope::spawn: only the body of the scope and its children may add children");
+  }
+  one.number = ++spawned_;
+  ++left_;
+  waiting_.add(one);
+  list_if_needed();
+}
+
+void scope_group::set_limit(std::size_t most) {
+  if (most == 0) throw usage_error("troupe: task_scope::limit: a scope of no child never ends");
+  limit_ = most;
+  list_if_needed();
+}
+
+std::size_t scope_group::unfinished() const noexcept {
+  if (root_ == nullptr) return left_;
+  return left_ - (body_ != nullptr && !body_->done ? 1 : 0);
+}
+
+// A child that ends inside of `act` may be freed by that.
+template <class Act>
+void scope_group::for_each_started(Act act) noexcept {
+  cursor_ = first_;
+  while (cursor_ != nullptr) {
+    auto& one = static_cast<scope_child&>(*cursor_);
+    cursor_ = one.next_call;
+    if (!one.done && one.root.in != nullptr) act(one);
+  }
+}
+
+// The body is destroyed before its scope; if it has not ended, it still is in the list.
+void scope_group::forget_body() noexcept {
+  if (body_ != nullptr && !body_->done) remove(*body_);
+  body_ = nullptr;
+}
+
+void scope_group::forget_child(scope_child& one) noexcept {
+  if (cursor_ == &one) cursor_ = one.next_call;
+  remove(one);
+}
+
+void scope_group::ended(scope_child& one) noexcept {
+  --left_;
+  if (&one != body_) --running_;
+  // A value that nobody can take is destroyed with the frame.
+  std::exception_ptr failure = one.its.settle(one, one.refs > 1 || collects_);
+  const bool has_value = failure == nullptr;
+  forget_child(one);
+  if (failure != nullptr) fail(std::move(failure), one.cancelled);
+  while (one.waits != nullptr) scope_wait::take(one.waits).over(outcome::arrived);
+  if (&one == body_) return;
+  tell_next(one, has_value);
+  list_if_needed();
+}
+
+// The first failure ends the others.
+void scope_group::fail(std::exception_ptr&& what, bool was_cancelled) noexcept {
+  if (was_cancelled && is_cancelled(what)) {
+    was_cut_ = true;
+    return;
+  }
+  const bool is_first = first_failure_ == nullptr;
+  if (is_first) first_failure_ = what;
+  try {
+    failures_.push_back(std::move(what));
+  } catch (const std::bad_alloc&) {
+    // The first one is thrown in any case.
+  }
+  if (is_first) cancel(true);
+}
+
+// Whoever waits for the next child is told of this one, or finds it later.
+void scope_group::tell_next(scope_child& one, bool has_value) noexcept {
+  if (collects_ && !has_value) {
+    one.release();
+  } else if (next_waits_ != nullptr) {
+    scope_wait& wait = scope_wait::take(next_waits_);
+    wait.has_ended = true;
+    if (collects_) wait.got = &one;
+    if (!collects_) one.release();
+    wait.over(outcome::arrived);
+  } else if (collects_) {
+    ended_.add(one);
+  } else {
+    ++untold_;
+    one.release();
+  }
+  if (unfinished() != 0) return;
+  while (next_waits_ != nullptr) scope_wait::take(next_waits_).over(outcome::arrived);
+}
+
+bool scope_group::try_next(scope_wait& one) noexcept {
+  if (collects_) {
+    one.got = ended_.take();
+    one.has_ended = one.got != nullptr;
+  } else if (untold_ != 0) {
+    --untold_;
+    one.has_ended = true;
+  }
+  return one.has_ended || unfinished() == 0;
+}
+
+bool scope_group::wait_for(scope_wait& one, scope_child& child, coroutine& awaiting) {
+  if (child.done) return false;
+  if (awaiting.in->actor != who->in->actor)
+    throw usage_error(
+        "troupe: task_scope::child: only tasks of the scope's actor may await it before the scope "
+        "has ended");
+  return one.suspend(awaiting, child.waits);
+}
+
+void scope_group::cancel(bool body_too) noexcept {
+  cancelled_ = true;
+  if (body_too) body_cancelled_ = true;
+  drop_waiting();
+  if (root_ == nullptr) return;
+  nest(&scope_group::cancels_, [](group& base) noexcept {
+    scope_group& self = as_this(base);
+    self.for_each_started([&](scope_child& one) noexcept {
+      if (&one != self.body_ || self.body_cancelled_) self.cancel_branch(one);
+    });
+  });
+}
+
+void scope_group::drop_waiting() noexcept {
+  while (scope_child* const one = waiting_.take()) {
+    --left_;
+    was_cut_ = true;
+    one->done = true;
+    one->its.drop(*one, child_cancelled_error());
+    while (one->waits != nullptr) scope_wait::take(one->waits).over(outcome::arrived);
+    tell_next(*one, false);
+  }
+}
+
+void scope_group::reclaim_all() noexcept {
+  cancelled_ = body_cancelled_ = true;
+  drop_waiting();
+  for_each_started([this](scope_child& one) noexcept {
+    if (one.finish_now()) ended(one);
+  });
+}
+
+void scope_group::check() {
+  if (first_failure_ != nullptr) std::rethrow_exception(first_failure_);
+  if (was_cut_ && who->in->cancelled)
+    throw cancelled("troupe: scope: the task that awaits it was cancelled");
+}
+
+}  // namespace troupe::tasks
