@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <exception>
 #include <functional>
-#include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -23,6 +23,19 @@ namespace tasks {
 
 struct scope_access;
 
+// The type in which an argument is kept for a child: a value, and a literal as a string, since a
+// coroutine must not refer to a string that was made of it for the call.
+template <class Arg>
+struct kept_argument {
+  using type = std::decay_t<Arg>;
+};
+template <std::size_t Size>
+struct kept_argument<const char (&)[Size]> {
+  using type = std::string;
+};
+template <class Arg>
+using kept_as = typename kept_argument<Arg>::type;
+
 template <class Given, class... Args>
 auto make_child(Given&& given, Args&&... args) {
   using held = std::remove_cvref_t<Given>;
@@ -33,19 +46,18 @@ auto make_child(Given&& given, Args&&... args) {
                   "s.spawn(std::move(the_task))");
     return make_branch(std::forward<Given>(given));
   } else {
-    constexpr bool is_called = std::is_invocable_v<std::decay_t<Given>, std::decay_t<Args>...>;
+    constexpr bool is_called = std::is_invocable_v<std::decay_t<Given>, kept_as<Args>...>;
     static_assert(is_called,
                   "troupe: task_scope::spawn: it takes a task, what else can be awaited, or a "
                   "callable that makes a task, and its arguments, which are kept by value");
     if constexpr (is_called) {
-      using made = std::invoke_result_t<std::decay_t<Given>, std::decay_t<Args>...>;
+      using made = std::invoke_result_t<std::decay_t<Given>, kept_as<Args>...>;
       static_assert(is_task<made>,
                     "troupe: task_scope::spawn: the callable makes no task: let it return "
                     "troupe::task<>");
       if constexpr (is_task<made>) {
         return run_made<typename task_access::value<made>::type, std::decay_t<Given>,
-                        std::decay_t<Args>...>(std::forward<Given>(given),
-                                               std::forward<Args>(args)...);
+                        kept_as<Args>...>(std::forward<Given>(given), std::forward<Args>(args)...);
       }
     }
   }

@@ -331,9 +331,9 @@ task<> chain(task_scope& s, int left, int& count) {
 
 TEST_P(scopes, a_chain_of_children_uses_no_stack) {
   runtime rt(options());
-  const int length = fewer(50'000, 10);
+  static constexpr int length = fewer(50'000, 10);
   EXPECT_EQ(value_of(rt,
-                     [length]() -> task<int> {
+                     []() -> task<int> {
                        int count = 0;
                        co_await scope([&](task_scope& s) { s.spawn(chain(s, length, count)); });
                        co_return count;
@@ -355,7 +355,7 @@ task<int> nested(int depth, bool waits) {
 
 TEST_P(scopes, scopes_nest_as_deep_as_memory_allows) {
   runtime rt(options());
-  const int depth = fewer(10'000, 10);
+  static constexpr int depth = fewer(10'000, 10);
   EXPECT_EQ(value_of(rt, nested(depth, false)), depth);
   EXPECT_EQ(value_of(rt, nested(depth, true)), depth);
   EXPECT_EQ(live.load(), 0);
@@ -363,12 +363,12 @@ TEST_P(scopes, scopes_nest_as_deep_as_memory_allows) {
 
 TEST_P(scopes, deep_scopes_are_cancelled_without_stack) {
   runtime rt(options());
-  const int depth = fewer(10'000, 10);
-  EXPECT_EQ(value_of(rt, error_of([depth](task_scope& s) {
-                       s.spawn([depth]() -> task<> {
+  static constexpr int depth = fewer(10'000, 10);
+  EXPECT_EQ(value_of(rt, error_of([](task_scope& s) {
+                       s.spawn([]() -> task<> {
                          static_cast<void>(co_await nested(depth, true).timeout(1h));
                        });
-                       s.spawn([depth]() -> task<> {
+                       s.spawn([]() -> task<> {
                          const std::function<task<>(int)> down = [&](int left) -> task<> {
                            counted here;
                            if (left == 0) co_await sleep_for(1h);
@@ -384,9 +384,9 @@ TEST_P(scopes, deep_scopes_are_cancelled_without_stack) {
 
 TEST_P(scopes, many_children) {
   runtime rt(options());
-  const int count = fewer(100'000, 10);
+  static constexpr int count = fewer(100'000, 10);
   EXPECT_EQ(value_of(rt,
-                     [count]() -> task<int> {
+                     []() -> task<int> {
                        int sum = 0;
                        co_await scope([&](task_scope& s) {
                          for (int i = 0; i < count; ++i)
