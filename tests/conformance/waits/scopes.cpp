@@ -122,13 +122,12 @@ TEST_P(scopes, the_first_failure_cancels_the_others) {
 TEST_P(scopes, the_first_failure_keeps_its_type_and_the_others_are_reported) {
   runtime rt(options());
   struct own_error {};
-  const auto fails_when_cancelled = [](const char* text) -> task<> {
+  const auto fails_when_cancelled = [](std::string text) -> task<> {
     counted here;
-    std::string kept = text;
     try {
       co_await sleep_for(1h);
     } catch (const cancelled&) {
-      throw std::runtime_error(kept);
+      throw std::runtime_error(text);
     }
   };
   const auto seen = value_of(rt, [&]() -> task<std::vector<std::string>> {

@@ -4,9 +4,9 @@
 #include <new>
 #include <utility>
 
-#include "task/nested_groups.hpp"
+#include "task/groups/nested_groups.hpp"
+#include "task/groups/waiting_scopes.hpp"
 #include "task/running_call.hpp"
-#include "task/waiting_scopes.hpp"
 #include "troupe/memory/block_pool.hpp"
 #include "troupe/task/current_actor.hpp"
 

@@ -3,9 +3,9 @@
 #include <new>
 #include <utility>
 
-#include "task/nested_groups.hpp"
+#include "task/groups/nested_groups.hpp"
+#include "task/groups/waiting_scopes.hpp"
 #include "task/running_call.hpp"
-#include "task/waiting_scopes.hpp"
 #include "troupe/base/error.hpp"
 
 namespace troupe::tasks {
