@@ -157,6 +157,9 @@ class actor_system {
   // Under the simulated policy: chooses this turn's limit of messages, given the largest. Else
   // empty. Set before the first turn.
   std::function<unsigned(unsigned)> choose_messages;
+  // Under the simulated policy: a number chosen by the seed, for what other layers do at random.
+  // Called on the simulation's own thread. Else empty. Set before the first turn.
+  std::function<std::uint64_t()> choose_number;
 
  private:
   void wait_for_gate_entries() const noexcept;

@@ -215,6 +215,7 @@ void runtime_core::make_executors() {
       const auto length = std::min<std::uint64_t>(most, std::uint64_t{1} << simulated_->choose(13));
       return 1 + static_cast<unsigned>(simulated_->choose(length));
     };
+    system->choose_number = [this] { return simulated_->choose(UINT64_MAX); };
     pool = std::move(made);
   } else {
     main_ = std::make_unique<sched::thread_executor>(alive_, out_of_work);
