@@ -18,6 +18,7 @@ BELOW = {
     "runtime": ["io", "jobs", "sync"],
     "parallel": ["context", "runtime"],
     "protocol": ["io", "parallel"],
+    "kit": ["runtime"],
     "dns": ["io", "runtime"],
     "tls": ["io", "runtime"],
     "http": ["dns", "tls", "protocol"],

@@ -1,0 +1,178 @@
+// circuit_breaker: stops calling what fails most of the time, and tries it again later.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "troupe/kit/retry.hpp"
+#include "troupe/kit/try_later.hpp"
+#include "troupe/task/task.hpp"
+#include "troupe/task/when.hpp"
+
+namespace troupe {
+
+// The state of a circuit_breaker.
+enum class circuit : std::uint8_t {
+  closed,     // calls pass, and their failures are counted
+  open,       // calls are refused
+  half_open,  // a few calls pass as trials, and the others are refused
+};
+
+// A circuit breaker refused a call, which was not begun. retry_after() says when the breaker lets
+// a call through again.
+class circuit_open : public try_later {
+  using try_later::try_later;
+};
+
+// Options of a circuit_breaker. A value that makes no sense is an option_error.
+struct circuit_options {
+  // The circuit opens when at least this part of the calls within the window has failed. Default
+  // 0.5; above 0, at most 1.
+  double failure_rate = 0.5;
+  // With fewer finished calls within the window it does not open. Default 10; at least 1.
+  std::uint32_t calls_min = 10;
+  // How far back calls count. The window moves in steps of a tenth. Default 10 s; at least 10 ns.
+  std::chrono::nanoseconds window = std::chrono::seconds(10);
+  // How long an open circuit refuses calls before it lets trials through. Default 5 s; at least
+  // 1 ns.
+  std::chrono::nanoseconds open_for = std::chrono::seconds(5);
+  // How many calls pass as trials. When so many have succeeded, the circuit closes; the first that
+  // fails opens it again. Default 1; at least 1.
+  std::uint32_t trials = 1;
+};
+
+// What a circuit breaker has counted.
+struct circuit_counts {
+  circuit state = circuit::closed;
+  std::uint64_t succeeded = 0, failed = 0;  // within the window
+  std::uint64_t refused = 0;                // since the beginning
+  std::uint64_t opened = 0;                 // how often the circuit opened, since the beginning
+  // how long it refuses calls from now on; zero unless it is open
+  std::chrono::nanoseconds retry_after{0};
+};
+
+namespace kit {
+class circuit_state;
+}
+
+// Stands before a service that may be down. While most calls fail it refuses further ones at once:
+// callers do not wait for what will not answer, and the service can recover. Copies refer to the
+// same breaker.
+//
+// Thread: any. Cost: about 100 ns a call. Errors: option_error.
+//
+// Example:
+//     troupe::task<int> ask_server() { throw std::runtime_error("no connection"); co_return 0; }
+//     troupe::task<> use(troupe::circuit_breaker breaker) {
+//       for (int i = 0; i < 4; ++i) {
+//         try {
+//           co_await breaker.call(ask_server());
+//         } catch (const troupe::circuit_open&) {
+//           std::cout << "refused\n";  // twice
+//         } catch (const std::exception& e) {
+//           std::cout << e.what() << '\n';  // twice
+//         }
+//       }
+//     }
+//     int main() {
+//       troupe::runtime rt;
+//       rt.spawn(use(troupe::circuit_breaker({.calls_min = 2})));
+//       rt.run();
+//     }
+class circuit_breaker {
+ public:
+  explicit circuit_breaker(circuit_options options = {});
+
+  // The right to make one call, which the holder makes itself: for calls that are no tasks, and for
+  // plain threads. Say how it ended, once; a permit that is dropped counts as neither. Move-only.
+  class permit {
+   public:
+    permit(permit&& other) noexcept = default;
+    permit& operator=(permit&& other) noexcept {
+      permit(std::move(other)).swap(*this);
+      return *this;
+    }
+    ~permit();
+    void succeed() noexcept;
+    void fail() noexcept;
+    void swap(permit& other) noexcept {
+      of_.swap(other.of_);
+      std::swap(period_, other.period_);
+    }
+
+   private:
+    friend kit::circuit_state;
+    permit(std::shared_ptr<kit::circuit_state> of, std::uint64_t period) noexcept
+        : of_(std::move(of)), period_(period) {}
+    std::shared_ptr<kit::circuit_state> of_;
+    std::uint64_t period_;  // results that come after the circuit has changed are not counted
+  };
+  // Throws circuit_open.
+  [[nodiscard]] permit enter() const;
+
+  // Runs the task and gives its value or its exception. The task is destroyed without having begun,
+  // and circuit_open thrown, if the breaker refuses it. `counts` decides which exceptions are
+  // failures of the service: it takes a `const std::exception&` (other exceptions are then none) or
+  // a `const std::exception_ptr&`. What it declines counts as a success. A cancelled call never
+  // counts. Instead of a task it may be given a callable that makes one, which is not called if the
+  // call is refused.
+  template <class T, class Predicate = retry_any_error>
+  [[nodiscard]] task<T> call(task<T> made, Predicate counts = {}) const {
+    return run(std::move(made), *this, std::move(counts));
+  }
+  template <class Maker, class Predicate = retry_any_error>
+  requires(tasks::makes_task<Maker>)
+      [[nodiscard]] auto call(Maker make, Predicate counts = {}) const {
+    using value = typename kit::value_of_task<std::invoke_result_t<Maker&>>::type;
+    return run_made<value>(*this, std::move(make), std::move(counts));
+  }
+
+  // Thread: any. An open circuit whose time is over is half open.
+  circuit state() const;
+  circuit_counts counts() const;
+  // Closes the circuit and forgets what was counted within the window.
+  void reset() const;
+
+ private:
+  // The task comes first, so that this one remembers the same object as it (task.hpp).
+  template <class T, class Predicate>
+  static task<T> run(task<T> made, circuit_breaker self, Predicate counts) {
+    permit inside = self.enter();
+    std::exception_ptr failed;
+    try {
+      if constexpr (std::is_void_v<T>) {
+        co_await std::move(made);
+        inside.succeed();
+        co_return;
+      } else {
+        decltype(auto) result = co_await std::move(made);
+        inside.succeed();
+        co_return std::forward<T>(result);
+      }
+    } catch (...) {
+      failed = std::current_exception();
+    }
+    if (!kit::is_cancellation(failed))
+      kit::wants_retry(counts, failed) ? inside.fail() : inside.succeed();
+    std::rethrow_exception(std::move(failed));
+  }
+  template <class T, class Maker, class Predicate>
+  static task<T> run_made(circuit_breaker self, Maker make, Predicate counts) {
+    // The callable is called once the call has begun: so its task is one that calls it.
+    task<T> made = call_later<T>(make);
+    task<T> all = run(std::move(made), std::move(self), std::move(counts));
+    co_return co_await std::move(all);
+  }
+  template <class T, class Maker>
+  static task<T> call_later(Maker& make) {
+    task<T> made = make();
+    co_return co_await std::move(made);
+  }
+  std::shared_ptr<kit::circuit_state> state_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,31 @@
+// try_later: the errors of what refuses a call for some time.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "troupe/base/error.hpp"
+
+namespace troupe {
+
+// Something refuses calls at the moment, and says for how long. retry() waits at least that long.
+// Throw it, or a class that derives from it, for a service that answers with a time.
+//
+// Example:
+//     try {
+//       throw troupe::try_later("the service is being restarted", std::chrono::seconds(3));
+//     } catch (const troupe::try_later& e) {
+//       std::cout << e.what() << ", try again in " << e.retry_after().count() << " ns\n";
+//     }
+class try_later : public error {
+ public:
+  try_later(const std::string& text, std::chrono::nanoseconds retry_after)
+      : error(text), retry_after_(retry_after) {}
+  // How long to wait before the next attempt, from the throw on.
+  std::chrono::nanoseconds retry_after() const noexcept { return retry_after_; }
+
+ private:
+  std::chrono::nanoseconds retry_after_;
+};
+
+}  // namespace troupe

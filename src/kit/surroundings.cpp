@@ -1,0 +1,51 @@
+#include "kit/surroundings.hpp"
+
+#include "actor/actor_system.hpp"
+#include "base/clock.hpp"
+#include "troupe/actor/cell.hpp"
+#include "troupe/base/platform.hpp"
+#include "troupe/task/timer.hpp"
+
+namespace troupe::kit {
+namespace {
+
+// The runtime of the running handler, if it is simulated; else null.
+const actor::actor_system* simulation() noexcept {
+  const actor::cell* const running = actor::current_cell();
+  if (running == nullptr) return nullptr;
+  const actor::actor_system& system = actor::actor_system::of(*running);
+  return system.is_simulated ? &system : nullptr;
+}
+
+// splitmix64: one addition and two multiplications, good enough for delays and choices.
+std::uint64_t next_of(std::uint64_t& state) noexcept {
+  state += 0x9E3779B97F4A7C15u;
+  std::uint64_t mixed = state;
+  mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9u;
+  mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EBu;
+  return mixed ^ (mixed >> 31);
+}
+
+}  // namespace
+
+std::int64_t object_clock::now_ns() noexcept {
+  if (const actor::actor_system* const simulated = simulation())
+    return virtual_ns_ = tasks::now_ns(*simulated->host.clock);
+  if (virtual_ns_ >= 0 && actor::current_cell() == nullptr) return virtual_ns_;
+  return base::now_ns();
+}
+
+TROUPE_NOINLINE std::uint64_t random_number() noexcept {
+  if (const actor::actor_system* const simulated = simulation()) return simulated->choose_number();
+  // Two threads may read the same time, but have their states at different addresses.
+  thread_local std::uint64_t state = 0;
+  if (state == 0) {
+    state = static_cast<std::uint64_t>(base::now_ns()) ^
+            (static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(&state)) << 20);
+  }
+  return next_of(state);
+}
+
+double random_part() noexcept { return static_cast<double>(random_number() >> 11) * 0x1.0p-53; }
+
+}  // namespace troupe::kit
