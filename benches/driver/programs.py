@@ -158,7 +158,7 @@ NO_TASKS = {bench: "it has no tasks beside its actors" for bench in ("spawn", "a
 RAMPS = ("ramp", *(f"ramp_{way}" for way in ("halves", "for", "reduce", "sort", "lazies", "tasks", "actors")))
 
 # Of those without locks or channels of this kind.
-KIT = ("mutex", "mutex_64", "semaphore", "semaphore_64")
+KIT = ("mutex", "mutex_64", "semaphore", "semaphore_64", "scope")
 NO_KIT = {bench: "it has nothing like it" for bench in KIT}
 
 # For contestants that no user would choose for this.
@@ -186,6 +186,7 @@ PEERS = (
         lacks={"wake_latency": "a goroutine is never outside its runtime",
                "await_ready": "a goroutine calls a function, or waits for a channel",
                **{bench: "its own locks hold a thread, not a task" for bench in KIT},
+               "scope": "a WaitGroup counts goroutines, and neither joins nor cancels them",
                **{bench: "its goroutines are asked in fib and skynet" for bench in ("fib_lazy", "nqueens", "nqueens_fork", "nqueens_cut", "for", "wake")}}),
     Contestant(
         "erlang", "Erlang/OTP 25", all_by(erlang_actors()), ("erl", "erlc"), ("erlang-base",),

@@ -148,6 +148,8 @@ ROWS = (
         "one task takes one of 8 permits and gives it back"),
     Row("kit/semaphore_64", "ns/permit", "less", "kit", "semaphore_64", 2_000_000, same,
         "64 tasks queue for 8 permits; a holder lets others run before it gives its own back"),
+    Row("kit/scope", "ns/child", "less", "kit", "scope", 10_000_000, same,
+        "scopes of 1,000 children that do nothing"),
     Row("task/fib", "ns/call", "less", "tasks", "fib", 34, fibonacci,
         "each call of a naive Fibonacci forks into two"),
     Row("task/fib_lazy", "ns/call", "less", "tasks", "fib_lazy", 30, fibonacci,

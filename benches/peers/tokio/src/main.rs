@@ -4,6 +4,7 @@
 mod crowds;
 mod locks;
 mod measure;
+mod scopes;
 mod streams;
 mod waiting;
 mod waits;
@@ -33,6 +34,7 @@ const BENCHMARKS: &[(&str, u64, Start)] = &[
     ("await_ready", 20_000_000, |size| Box::pin(waits::await_ready(size))),
     ("switch", 5_000_000, |size| Box::pin(waits::switch(size))),
     ("memory", 1_000_000, |size| Box::pin(waits::memory(size))),
+    ("scope", 10_000_000, |size| Box::pin(scopes::scope(size))),
     ("timers", 1_000_000, |size| Box::pin(waits::timers(size))),
     ("mutex", 20_000_000, |size| Box::pin(locks::mutex(size))),
     ("mutex_64", 2_000_000, |size| Box::pin(locks::mutex_64(size))),
