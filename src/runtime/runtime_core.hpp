@@ -49,9 +49,9 @@ class runtime_core : public std::enable_shared_from_this<runtime_core> {
   void release();
   void post(std::move_only_function<void()> procedure);
   timer after(std::chrono::nanoseconds span, std::move_only_function<void()> procedure,
-              const timer_options& options);
+              const timer_options& chosen);
   timer every(std::chrono::nanoseconds period, std::move_only_function<void()> procedure,
-              const timer_options& options);
+              const timer_options& chosen);
   actor::placement placement_of(const spawn_options& chosen) const;
   actor::placement placement_of(const on_thread& chosen);
   std::chrono::nanoseconds now() const;
@@ -119,7 +119,7 @@ class runtime_core : public std::enable_shared_from_this<runtime_core> {
   void ignore_holds(bool yes);
   void set_holds_ignored(bool yes);
   timer schedule(std::chrono::nanoseconds span, std::move_only_function<void()> procedure,
-                 std::chrono::nanoseconds period, const timer_options& options);
+                 std::chrono::nanoseconds period, const timer_options& chosen);
 
   struct lines_timer final : tasks::timer {
     explicit lines_timer(failure_lines& told) noexcept : timer(&on_time, true), of(told) {}

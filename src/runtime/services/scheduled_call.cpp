@@ -132,14 +132,14 @@ std::move_only_function<void()> in_contexts(actor::actor_system& system,
 
 timer runtime_core::schedule(std::chrono::nanoseconds span,
                              std::move_only_function<void()> procedure,
-                             std::chrono::nanoseconds period, const timer_options& options) {
+                             std::chrono::nanoseconds period, const timer_options& chosen) {
   // order: relaxed  set before the pool ends, by the thread that ends it
-  if (options.stop.stop_requested() || system->closing.load(std::memory_order_relaxed)) return {};
-  if (options.context) procedure = in_contexts(*system, *options.context, std::move(procedure));
-  auto& made = *new scheduled_call(shared_from_this(), std::move(procedure), period, options);
+  if (chosen.stop.stop_requested() || system->closing.load(std::memory_order_relaxed)) return {};
+  if (chosen.context) procedure = in_contexts(*system, *chosen.context, std::move(procedure));
+  auto& made = *new scheduled_call(shared_from_this(), std::move(procedure), period, chosen);
   timer handle(made);
   try {
-    made.start(span, options.stop);
+    made.start(span, chosen.stop);
     // another thread's call may be the first event in a while
     if (simulated_ != nullptr) simulated_->poke();
   } catch (...) {
@@ -150,18 +150,18 @@ timer runtime_core::schedule(std::chrono::nanoseconds span,
 }
 
 timer runtime_core::after(std::chrono::nanoseconds span, std::move_only_function<void()> procedure,
-                          const timer_options& options) {
+                          const timer_options& chosen) {
   if (!procedure)
     throw usage_error("troupe: after: the procedure is empty; give it something to call");
-  return schedule(span, std::move(procedure), {}, options);
+  return schedule(span, std::move(procedure), {}, chosen);
 }
 
 timer runtime_core::every(std::chrono::nanoseconds period,
-                          std::move_only_function<void()> procedure, const timer_options& options) {
+                          std::move_only_function<void()> procedure, const timer_options& chosen) {
   if (!procedure)
     throw usage_error("troupe: every: the procedure is empty; give it something to call");
   if (period.count() <= 0) throw option_error("troupe: every: the period must be longer than zero");
-  return schedule(period, std::move(procedure), period, options);
+  return schedule(period, std::move(procedure), period, chosen);
 }
 
 namespace {
