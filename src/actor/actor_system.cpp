@@ -21,7 +21,8 @@ memory::slot_space::magazines* claim_magazines(actor_system& system) noexcept {
 
 constinit thread_local const kept_memory* failures_keep = nullptr;
 
-actor_system::actor_system(limits turn) : turn(turn), slots(this) {
+actor_system::actor_system(limits turn, actor_host& runtime)
+    : turn(turn), runtime(runtime), slots(this) {
   // order: relaxed  no other thread knows it yet
   if (turn.messages < turns_are_short_below)
     slow_path_flags.store(short_turns, std::memory_order_relaxed);
@@ -44,7 +45,7 @@ void actor_system::report(const cell* actor, message::handler method,
     where.id = id_of(*actor);
   }
   if (failures_keep != nullptr) where.keeps = *failures_keep;
-  on_failure(where, std::move(what));
+  runtime.failed(where, std::move(what));
 }
 
 bool actor_system::enter_gate() noexcept {
@@ -99,9 +100,9 @@ void actor_system::count_dead_letter() noexcept {
 // counted, but not observed.
 void actor_system::observe_dead_letter(const failed_call& where, bool observed) noexcept {
   thread_local bool observing = false;
-  if (!observed || observing || !on_dead_letter) return;
+  if (!observed || observing || !observes_dead_letters) return;
   observing = true;
-  on_dead_letter(where);
+  runtime.dead_letter(where);
   observing = false;
 }
 

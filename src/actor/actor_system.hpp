@@ -8,10 +8,10 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <mutex>
 
+#include "actor/actor_host.hpp"
 #include "actor/lifetime/consumers.hpp"
 #include "actor/lifetime/extras.hpp"
 #include "actor/lifetime/kept_failure.hpp"
@@ -28,14 +28,6 @@
 
 namespace troupe::actor {
 
-// What a failure or a dead letter was. The names are literals.
-struct failed_call {
-  const char* actor = "";
-  const char* method = "";
-  std::uint64_t id = 0;  // the actor's id; 0: no actor
-  kept_memory keeps{};   // the memory that a failure's exception refers to
-};
-
 // The memory of the failure that this thread is reporting now; null for most failures.
 extern constinit thread_local const kept_memory* failures_keep;
 
@@ -45,7 +37,8 @@ class actor_system {
   static constexpr std::size_t executors_max = 1002;
   static constexpr std::uint16_t main_executor = 1;
 
-  explicit actor_system(limits turn);
+  // `runtime` is asked for nothing any more once no turn runs any longer.
+  actor_system(limits turn, actor_host& runtime);
   ~actor_system();
 
   static actor_system& of(const cell& actor) noexcept {
@@ -98,6 +91,9 @@ class actor_system {
   }
 
   const limits turn;
+  actor_host& runtime;
+  // Set by the runtime before the first turn, and cleared when its observer goes.
+  bool observes_dead_letters = false;
   // What takes turns off the fast path; bits, read by each turn.
   enum slow_path_flag : std::uint8_t {
     discards = 1,  // a stop: mail becomes dead letters
@@ -134,8 +130,7 @@ class actor_system {
   supervision_table supervised;
   guard_table guards;
   consumer_table consumers;
-  void* runtime = nullptr;  // the runtime_core (src/runtime/runtime_core.hpp)
-  void* jobs = nullptr;     // the runtime's job_pool (src/jobs/pool/job_pool.hpp)
+  void* jobs = nullptr;  // the runtime's job_pool (src/jobs/pool/job_pool.hpp)
   waiting_lists waiting;
   std::mutex looking;  // one thread at a time looks at suspended calls (suspended.cpp)
   deadlock_search deadlocks{*this};
@@ -146,20 +141,6 @@ class actor_system {
   std::atomic<std::int64_t> orphan_refs{0};
   // counts of threads that have left this system or ended, or that run no turns
   mutable counts elsewhere;
-
-  // Set by the runtime. Called on the thread where the failure happens.
-  std::function<void(const failed_call& where, std::exception_ptr)> on_failure;
-  std::function<void(const failed_call& where)> on_dead_letter;
-  // Called for a failure that escalates from an actor without a parent.
-  std::function<void()> on_escalated;
-  // Runs a call that may block, on a thread that is no worker.
-  std::function<void(std::move_only_function<void()>)> run_aside;
-  // Under the simulated policy: chooses this turn's limit of messages, given the largest. Else
-  // empty. Set before the first turn.
-  std::function<unsigned(unsigned)> choose_messages;
-  // Under the simulated policy: a number chosen by the seed, for what other layers do at random.
-  // Called on the simulation's own thread. Else empty. Set before the first turn.
-  std::function<std::uint64_t()> choose_number;
 
  private:
   void wait_for_gate_entries() const noexcept;

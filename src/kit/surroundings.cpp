@@ -36,7 +36,8 @@ std::int64_t object_clock::now_ns() noexcept {
 }
 
 TROUPE_NOINLINE std::uint64_t random_number() noexcept {
-  if (const actor::actor_system* const simulated = simulation()) return simulated->choose_number();
+  if (const actor::actor_system* const simulated = simulation())
+    return simulated->runtime.choose_number();
   // Two threads may read the same time, but have their states at different addresses.
   thread_local std::uint64_t state = 0;
   if (state == 0) {

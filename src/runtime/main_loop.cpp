@@ -40,7 +40,7 @@ bool runtime_core::pass_time() {
 // A thread that looks at an actor for a dump may find that mail came for it meanwhile: the actor
 // becomes work only when that thread lets it go. So `looking` is taken, and the count checked
 // again.
-bool runtime_core::out_of_work() {
+bool runtime_core::is_out_of_work() {
   if (!alive_.empty()) return false;
   const std::lock_guard wait(system->looking);
   return alive_.empty();
@@ -51,7 +51,7 @@ bool runtime_core::out_of_work() {
 bool runtime_core::tells_of_deadlock() {
   // order: relaxed  a hint; a program that is being stopped is not told of what the stop ends
   if (stop_asked_.load(std::memory_order_relaxed)) return false;
-  return system->deadlocks.search() != 0 || !out_of_work();
+  return system->deadlocks.search() != 0 || !is_out_of_work();
 }
 
 void runtime_core::wait_main() {
@@ -137,7 +137,7 @@ bool runtime_core::run_round(bool may_wait) {
   const bool stopping = stop_asked_.load(std::memory_order_relaxed);
   here.answers_stop = stopping;  // if its deadline has passed
   if (stopping) static_cast<void>(overdue());
-  if (!alive_.empty() || end_overdue() || !out_of_work() || tells_of_deadlock()) {
+  if (!alive_.empty() || end_overdue() || !is_out_of_work() || tells_of_deadlock()) {
     here.answers_stop = false;
     return true;
   }
@@ -162,7 +162,7 @@ bool runtime_core::run_until_out_of_work() {
     if (step_main() || pass_time()) continue;
     if (!alive_.empty()) {
       wait_main();
-    } else if (!end_overdue() && out_of_work()) {  // else holds may count again
+    } else if (!end_overdue() && is_out_of_work()) {  // else holds may count again
       if (tells_of_deadlock()) continue;
       break;
     }

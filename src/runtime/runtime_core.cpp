@@ -50,14 +50,16 @@ Named with_names(Named one, const actor::failed_call& where) noexcept {
 
 runtime_core::runtime_core(runtime_options chosen)
     : options(resolve(std::move(chosen))),
-      system(new actor::actor_system(limits_of(options.turn))),
+      system(new actor::actor_system(limits_of(options.turn), *this)),
       aside(options.blocking_threads) {
   try {
     system->is_simulated = options.policy == policy::simulated;
     system->main_lane = tasks::main_lanes::claim();
-    system->runtime = this;
-    make_clock();
-    make_side_pool();
+    system->observes_dead_letters = options.on_dead_letter != nullptr;
+    system->began_ns = system->is_simulated ? 0 : now_ns();
+    sched::runtime_host& self = *this;
+    clock = std::make_unique<tasks::timers>(self, !system->is_simulated);
+    actor::make_call_hosts(*system, clock.get(), &io);
     make_executors();
   } catch (...) {
     tasks::main_lanes::give_back(system->main_lane);
@@ -75,18 +77,13 @@ runtime_core::runtime_core(runtime_options chosen)
   tasks::main_lanes::set_search(system->main_lane, search, system);
 }
 
-void runtime_core::make_clock() {
-  const bool real = options.policy != policy::simulated;
-  clock = std::make_unique<tasks::timers>(
-      [this, real] { return real ? base::now_ns() : simulated_->now_ns(); },
-      [this](bool armed) { armed ? hold() : release(); }, real);
-  system->began_ns = real ? base::now_ns() : 0;
-  actor::make_call_hosts(*system, clock.get(), &io);
+std::int64_t runtime_core::now_ns() const noexcept {
+  return system->is_simulated ? simulated_->now_ns() : base::now_ns();
 }
 
-// While a blocking call runs the program is not out of work. The count is kept by an object that
-// travels with the call, so that it is correct however the call ends.
-void runtime_core::make_side_pool() {
+// The count of blocking calls is kept by an object that travels with the call, so that it is
+// correct however the call ends.
+void runtime_core::run_blocking(std::move_only_function<void()> call) {
   struct at_work {
     explicit at_work(runtime_core& core) : core(&core) {
       core.alive_.enter();
@@ -98,27 +95,55 @@ void runtime_core::make_side_pool() {
     ~at_work() {
       if (core == nullptr) return;
       core->blocking_calls_.fetch_sub(1, std::memory_order_relaxed);  // order: relaxed  as above
-      if (core->alive_.leave()) core->came_to_rest();
+      if (core->alive_.leave()) core->out_of_work();
     }
     runtime_core* core;
   };
-  system->run_aside = [this](std::move_only_function<void()> call) {
-    // order: relaxed  set before the pool ends, by the thread that ends it
-    if (system->closing.load(std::memory_order_relaxed)) return;
-    if (simulated_ != nullptr) return post(std::move(call));
-    aside.run([this, counted = at_work(*this), call = std::move(call)]() mutable {
-      // the call's lazies, loops and resources are this runtime's
-      const jobs::job_pool::inside here(jobs.get());
-      call();
-      // destroys what the call holds, which may resolve its result, before it is uncounted
-      call = nullptr;
-    });
-  };
+  // order: relaxed  set before the pool ends, by the thread that ends it
+  if (system->closing.load(std::memory_order_relaxed)) return;
+  if (simulated_ != nullptr) return post(std::move(call));
+  aside.run([this, counted = at_work(*this), call = std::move(call)]() mutable {
+    // the call's lazies, loops and resources are this runtime's
+    const jobs::job_pool::inside here(jobs.get());
+    call();
+    // destroys what the call holds, which may resolve its result, before it is uncounted
+    call = nullptr;
+  });
+}
+
+// For operations of I/O, which hold the runtime themselves: so the calls are not counted.
+void runtime_core::run_aside(std::move_only_function<void()> procedure) {
+  // order: relaxed  set before the pool ends, by the thread that ends it
+  if (system->closing.load(std::memory_order_relaxed)) return;
+  if (simulated_ == nullptr) {
+    aside.run(std::move(procedure));
+    return;
+  }
+  constexpr std::uint64_t delay_ns_max = 100'000;
+  const std::chrono::nanoseconds delay(simulated_->choose(delay_ns_max));
+  schedule(delay, std::move(procedure), {}, {.weak = true});
+}
+
+// Turns should take the fast path as often as the slow one (src/actor/turn/turn.cpp).
+void runtime_core::before_turn() noexcept {
+  constexpr std::uint8_t chooses = actor::actor_system::chooses;
+  // order: relaxed (both)  the simulation's own thread
+  simulated_->choose(2) == 0 ? system->slow_path_flags.fetch_or(chooses, std::memory_order_relaxed)
+                             : system->slow_path_flags.fetch_and(
+                                   static_cast<std::uint8_t>(~chooses), std::memory_order_relaxed);
+}
+
+std::uint64_t runtime_core::choose_number() noexcept { return simulated_->choose(UINT64_MAX); }
+
+// Short turns should be as frequent as long ones: they are where interleavings differ.
+unsigned runtime_core::choose_limit(unsigned most) noexcept {
+  const auto length = std::min<std::uint64_t>(most, std::uint64_t{1} << simulated_->choose(13));
+  return 1 + static_cast<unsigned>(simulated_->choose(length));
 }
 
 // An observer is told last, and gets its own share of the exception and of the memory that this
 // refers to: once the failure is in the log, another thread may release both.
-void runtime_core::fail(const actor::failed_call& where, std::exception_ptr what) noexcept {
+void runtime_core::failed(const actor::failed_call& where, std::exception_ptr what) noexcept {
   const bool heard = options.on_error != nullptr || print(where, what);
   if (!options.on_error) {
     failures.add(std::move(what), where, heard);
@@ -131,6 +156,12 @@ void runtime_core::fail(const actor::failed_call& where, std::exception_ptr what
   }
   if (options.stop_on_failure) stop(stop_mode::discard, std::chrono::seconds(10));
 }
+
+void runtime_core::dead_letter(const actor::failed_call& where) noexcept {
+  options.on_dead_letter(with_names<troupe::dead_letter>({}, where));
+}
+
+void runtime_core::escalated() noexcept { stop(stop_mode::discard, std::chrono::seconds(10)); }
 
 bool runtime_core::print(const actor::failed_call& where, const std::exception_ptr& what) noexcept {
   const failure_lines::told told = lines.tell(what, where);
@@ -182,16 +213,7 @@ void runtime_core::print_never_run(std::uint64_t lost) noexcept {
 }
 
 void runtime_core::make_executors() {
-  system->on_failure = [this](const actor::failed_call& where, std::exception_ptr what) {
-    fail(where, std::move(what));
-  };
-  if (options.on_dead_letter) {
-    system->on_dead_letter = [this](const actor::failed_call& where) {
-      options.on_dead_letter(with_names<dead_letter>({}, where));
-    };
-  }
-  system->on_escalated = [this] { stop(stop_mode::discard, std::chrono::seconds(10)); };
-  const auto out_of_work = [this] { came_to_rest(); };
+  sched::runtime_host& self = *this;
   sched::executor* main_lane = nullptr;
   // The executors are installed before the pool's threads start to look at them.
   const auto install = [&](std::size_t index, sched::executor& one) {
@@ -199,57 +221,29 @@ void runtime_core::make_executors() {
     system->executors[index].store(&one, std::memory_order_release);
   };
   if (options.policy == policy::simulated) {
-    // Turns should take the fast path as often as the slow one (src/actor/turn/turn.cpp).
-    auto made = std::make_unique<sched::simulated>(options.seed, alive_, [this] {
-      // order: relaxed (both)  the simulation's own thread
-      simulated_->choose(2) == 0 ? system->slow_path_flags.fetch_or(actor::actor_system::chooses,
-                                                                    std::memory_order_relaxed)
-                                 : system->slow_path_flags.fetch_and(
-                                       static_cast<std::uint8_t>(~actor::actor_system::chooses),
-                                       std::memory_order_relaxed);
-    });
+    auto made = std::make_unique<sched::simulated>(options.seed, alive_, self);
     simulated_ = made.get();
     main_lane = &simulated_->add_lane();
-    // Short turns should be as frequent as long ones: they are where interleavings differ.
-    system->choose_messages = [this](unsigned most) {
-      const auto length = std::min<std::uint64_t>(most, std::uint64_t{1} << simulated_->choose(13));
-      return 1 + static_cast<unsigned>(simulated_->choose(length));
-    };
-    system->choose_number = [this] { return simulated_->choose(UINT64_MAX); };
     pool = std::move(made);
   } else {
-    main_ = std::make_unique<sched::thread_executor>(alive_, out_of_work);
+    main_ = std::make_unique<sched::thread_executor>(alive_, self);
     main_lane = main_.get();
     if (options.policy == policy::shared_queue) {
-      pool = std::make_unique<sched::shared_queue>(options.workers, alive_, out_of_work);
+      pool = std::make_unique<sched::shared_queue>(options.workers, alive_, self);
     } else {
       pool = std::make_unique<sched::work_stealing>(
-          sched::work_stealing_options{options.workers, options.seed}, alive_, out_of_work);
+          sched::work_stealing_options{options.workers, options.seed}, alive_, self);
     }
   }
   io.choice = static_cast<std::uint8_t>(options.io);
   io.pool = pool.get();
   io.simulation = simulated_;
-  io.keep_alive = [this](bool in_flight) { in_flight ? hold() : release(); };
-  // Not counted as in run_aside: keep_alive counts the operation that is in flight.
-  io.aside = [this](std::move_only_function<void()> call) {
-    // order: relaxed  set before the pool ends, by the thread that ends it
-    if (system->closing.load(std::memory_order_relaxed)) return;
-    if (simulated_ == nullptr) {
-      aside.run(std::move(call));
-      return;
-    }
-    constexpr std::uint64_t delay_ns_max = 100'000;
-    const std::chrono::nanoseconds delay(simulated_->choose(delay_ns_max));
-    schedule(delay, std::move(call), {}, {.weak = true});
-  };
   install(main_index, *main_lane);
   install(0, *pool);
   jobs = std::make_unique<jobs::job_pool>(
       *system, *pool, options.workers,
       jobs::job_pool_options{options.queued_lazies, options.serial_lazies, options.resource_bytes,
-                             options.steal_lazies},
-      [this](bool waits) { waits ? hold() : release(); });
+                             options.steal_lazies});
 }
 
 // Ends the runtime, in this order: no actor is woken any longer; timers and blocking calls end;
@@ -296,7 +290,7 @@ void runtime_core::shut_down() {
   clock->expire_all();
   io.give_up();
   jobs.reset();
-  system->on_dead_letter = nullptr;
+  system->observes_dead_letters = false;
   const std::uint8_t lane = system->main_lane;
   actor::actor_system::destroy(system);
   tasks::main_lanes::give_back(lane);
@@ -307,10 +301,7 @@ void runtime_core::shut_down() {
 }
 
 runtime_core::pinned_thread::pinned_thread(runtime_core& core, std::uint16_t index)
-    : core(core),
-      index(index),
-      executor(core.alive_, [&core] { core.came_to_rest(); }),
-      thread([this] { live(); }) {}
+    : core(core), index(index), executor(core.alive_, core), thread([this] { live(); }) {}
 
 void runtime_core::pinned_thread::live() {
   // order: acquire  pairs with shut_down/release
@@ -426,7 +417,7 @@ void runtime_core::end_stop() {
 
 // A stop whose deadline has passed lasts until everything that it discards has gone. Only then do
 // holds count again and messages arrive. That may happen while no thread is in run().
-bool runtime_core::end_overdue() {
+bool runtime_core::end_overdue() noexcept {
   std::lock_guard lock(holds_mutex_);
   if (!overdue_) return false;
   overdue_ = false;
@@ -436,7 +427,7 @@ bool runtime_core::end_overdue() {
   return true;
 }
 
-void runtime_core::came_to_rest() {
+void runtime_core::out_of_work() noexcept {
   end_overdue();
   wake_main();
 }
@@ -490,13 +481,13 @@ void runtime_core::stop(stop_mode mode, std::chrono::nanoseconds deadline) {
   wake_main();
 }
 
-void runtime_core::hold() {
+void runtime_core::hold() noexcept {
   std::lock_guard lock(holds_mutex_);
   ++holds_;
   if (!holds_ignored_) alive_.enter();
 }
 
-void runtime_core::release() {
+void runtime_core::release() noexcept {
   std::lock_guard lock(holds_mutex_);
   --holds_;
   if (!holds_ignored_ && alive_.leave()) wake_main();
@@ -508,7 +499,7 @@ void runtime_core::ignore_holds(bool yes) {
 }
 
 // The caller holds holds_mutex_.
-void runtime_core::set_holds_ignored(bool yes) {
+void runtime_core::set_holds_ignored(bool yes) noexcept {
   if (holds_ignored_ == yes) return;
   holds_ignored_ = yes;
   if (holds_ == 0) return;

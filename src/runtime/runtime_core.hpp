@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "actor/actor_host.hpp"
 #include "actor/actor_system.hpp"
 #include "base/parker.hpp"
 #include "jobs/pool/job_pool.hpp"
@@ -33,7 +34,8 @@
 
 namespace troupe {
 
-class runtime_core : public std::enable_shared_from_this<runtime_core> {
+class runtime_core final : public std::enable_shared_from_this<runtime_core>,
+                           public actor::actor_host {
  public:
   explicit runtime_core(runtime_options chosen);
   void shut_down();
@@ -45,8 +47,8 @@ class runtime_core : public std::enable_shared_from_this<runtime_core> {
   void run();
   bool run_round(bool may_wait);
   void stop(stop_mode mode, std::chrono::nanoseconds deadline);
-  void hold();
-  void release();
+  void hold() noexcept override;
+  void release() noexcept override;
   void post(std::move_only_function<void()> procedure);
   timer after(std::chrono::nanoseconds span, std::move_only_function<void()> procedure,
               const timer_options& chosen);
@@ -66,7 +68,7 @@ class runtime_core : public std::enable_shared_from_this<runtime_core> {
   actor::actor_system* const system;  // deletes itself (actor_system.hpp)
   std::unique_ptr<sched::policy> pool;
   std::unique_ptr<tasks::timers> clock;
-  sched::io_driver_slot io;
+  sched::io_driver_slot io{*this};
   side_pool aside;
   std::unique_ptr<jobs::job_pool> jobs;
 
@@ -90,10 +92,19 @@ class runtime_core : public std::enable_shared_from_this<runtime_core> {
     std::chrono::steady_clock::time_point deadline;
   };
 
-  void make_clock();
-  void make_side_pool();
+  // What the layers below ask.
+  void out_of_work() noexcept override;
+  std::int64_t now_ns() const noexcept override;
+  void run_aside(std::move_only_function<void()> procedure) override;
+  void before_turn() noexcept override;
+  unsigned choose_limit(unsigned most) noexcept override;
+  std::uint64_t choose_number() noexcept override;
+  void failed(const actor::failed_call& where, std::exception_ptr what) noexcept override;
+  void dead_letter(const actor::failed_call& where) noexcept override;
+  void escalated() noexcept override;
+  void run_blocking(std::move_only_function<void()> call) override;
+
   void make_executors();
-  void fail(const actor::failed_call& where, std::exception_ptr what) noexcept;
   bool print(const actor::failed_call& where, const std::exception_ptr& what) noexcept;
   void print_unheard() noexcept;
   void print_never_run(std::uint64_t lost) noexcept;
@@ -103,7 +114,7 @@ class runtime_core : public std::enable_shared_from_this<runtime_core> {
   bool step_main();
   void wait_main();
   bool pass_time();
-  bool out_of_work();
+  bool is_out_of_work();
   bool tells_of_deadlock();
   class entry;
   bool run_until_out_of_work();
@@ -113,11 +124,10 @@ class runtime_core : public std::enable_shared_from_this<runtime_core> {
   void throw_stalled();
   std::string running() const;
   bool overdue();
-  bool end_overdue();
-  void came_to_rest();
+  bool end_overdue() noexcept;
   void discard_mail();
   void ignore_holds(bool yes);
-  void set_holds_ignored(bool yes);
+  void set_holds_ignored(bool yes) noexcept;
   timer schedule(std::chrono::nanoseconds span, std::move_only_function<void()> procedure,
                  std::chrono::nanoseconds period, const timer_options& chosen);
 

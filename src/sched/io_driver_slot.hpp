@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -14,20 +13,19 @@
 #include "sched/executor.hpp"
 #include "sched/policies/simulated.hpp"
 #include "sched/poller.hpp"
+#include "sched/runtime_host.hpp"
 
 namespace troupe::sched {
 
 class io_driver_slot {
  public:
+  explicit io_driver_slot(runtime_host& of) noexcept : runtime(of) {}
+
+  runtime_host& runtime;
   // Set by the runtime before the first turn.
   std::uint8_t choice = 0;  // troupe::io_backend
   policy* pool = nullptr;
   simulated* simulation = nullptr;  // the pool, under the simulated policy; else null
-  // called with true when the first operation is in flight, with false when the last one has ended
-  std::function<void(bool)> keep_alive;
-  // Runs the procedure on a thread that may block (in a simulation: after some virtual time), or
-  // drops it when the runtime ends. Throws std::bad_alloc, std::system_error.
-  std::function<void(std::move_only_function<void()>)> aside;
 
   // order: acquire  sees the poller whole; pairs with take/release
   poller* taken() const noexcept { return taken_.load(std::memory_order_acquire); }

@@ -9,10 +9,6 @@
 
 namespace troupe::tasks {
 
-timers::timers(std::function<std::int64_t()> clock, std::function<void(bool)> keep_alive,
-               bool has_thread)
-    : clock_(std::move(clock)), keep_alive_(std::move(keep_alive)), has_thread_(has_thread) {}
-
 timers::~timers() { shut_down(); }
 
 void timers::shut_down() {
@@ -30,9 +26,9 @@ void timers::arm(timer& one, std::int64_t due_ns) {
     thread_ = std::thread([this] { keep_time(); });
   one.due_tick = wheel::tick_of(due_ns);
   // A wheel that has been empty for long has not been advanced: catch up first.
-  if (wheel_.empty()) wheel_.advance(clock_() / wheel::tick_ns);
+  if (wheel_.empty()) wheel_.advance(now_ns() / wheel::tick_ns);
   wheel_.insert(one);
-  if (!one.weak && armed_++ == 0) keep_alive_(true);
+  if (!one.weak && armed_++ == 0) runtime_.hold();
   if (one.due_tick >= sleeps_until_) return;  // or the thread is awake, and will look
   sleeps_until_ = 0;                          // one notification is enough
   lock.unlock();
@@ -42,7 +38,7 @@ void timers::arm(timer& one, std::int64_t due_ns) {
 bool timers::remove(timer& one) noexcept {
   if (one.is != timer::state::armed && one.is != timer::state::due) return false;
   wheel_.remove(one);
-  if (!one.weak && --armed_ == 0) keep_alive_(false);
+  if (!one.weak && --armed_ == 0) runtime_.release();
   return true;
 }
 
@@ -69,7 +65,7 @@ void timers::expire_one(timer& one, std::unique_lock<std::mutex>& lock) {
   expiring_ = nullptr;
   changed_.notify_all();
   // The timer is counted until here: what it woke is counted itself by now.
-  if (!weak && --armed_ == 0) keep_alive_(false);
+  if (!weak && --armed_ == 0) runtime_.release();
 }
 
 void timers::expire_due(std::unique_lock<std::mutex>& lock) {
@@ -85,7 +81,7 @@ void timers::keep_time() {
   base::name_this_thread("timers");
   std::unique_lock lock(mutex_);
   while (!ending_) {
-    wheel_.advance(clock_() / wheel::tick_ns);
+    wheel_.advance(now_ns() / wheel::tick_ns);
     expire_due(lock);
     if (ending_) return;
     const std::int64_t next = wheel_.next_tick();
@@ -94,7 +90,7 @@ void timers::keep_time() {
       changed_.wait(lock, [&] { return ending_ || sleeps_until_ != next; });
     } else {
       const auto span =
-          std::chrono::nanoseconds(std::max<std::int64_t>(next * wheel::tick_ns - clock_(), 0));
+          std::chrono::nanoseconds(std::max<std::int64_t>(next * wheel::tick_ns - now_ns(), 0));
       changed_.wait_for(lock, std::min<std::chrono::nanoseconds>(span, std::chrono::hours(1)),
                         [&] { return ending_ || sleeps_until_ != next; });
     }
@@ -117,7 +113,7 @@ timers::counts timers::count(const timer* but) {
 
 void timers::expire() {
   std::unique_lock lock(mutex_);
-  wheel_.advance(clock_() / wheel::tick_ns);
+  wheel_.advance(now_ns() / wheel::tick_ns);
   expire_due(lock);
 }
 

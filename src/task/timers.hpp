@@ -9,12 +9,12 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 
+#include "sched/runtime_host.hpp"
 #include "task/wheel.hpp"
 
 namespace troupe::tasks {
@@ -26,10 +26,9 @@ class timers {
   static constexpr std::int64_t last_ns =
       INT64_MAX - std::chrono::nanoseconds(std::chrono::hours(24)).count();
 
-  // `clock`: nanoseconds that never go back. `keep_alive`: called with true when the first timer is
-  // armed, with false when the last one is gone.
-  timers(std::function<std::int64_t()> clock, std::function<void(bool)> keep_alive,
-         bool has_thread);
+  // While a strong timer is armed they hold the runtime.
+  timers(sched::runtime_host& of, bool has_thread) noexcept
+      : runtime_(of), has_thread_(has_thread) {}
   ~timers();
   void shut_down();
 
@@ -66,7 +65,7 @@ class timers {
     });
     return taken;
   }
-  std::int64_t now_ns() const { return clock_(); }
+  std::int64_t now_ns() const noexcept { return runtime_.now_ns(); }
   struct counts {
     std::size_t armed = 0;
     std::int64_t strong = 0;  // of these, those that keep the program alive
@@ -87,8 +86,7 @@ class timers {
   void expire_due(std::unique_lock<std::mutex>& lock);
   void expire_one(timer& one, std::unique_lock<std::mutex>& lock);
 
-  const std::function<std::int64_t()> clock_;
-  const std::function<void(bool)> keep_alive_;
+  sched::runtime_host& runtime_;
   const bool has_thread_;
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -10,6 +10,7 @@
 #include "io/reactor/make_reactor.hpp"
 #include "support/faulty_kernel.hpp"
 #include "support/io.hpp"
+#include "support/runtime_host.hpp"
 
 namespace troupe::test {
 namespace {
@@ -160,8 +161,8 @@ TEST(io_rings, what_the_system_has_no_memory_for_just_now_is_asked_for_again) {
 TEST(io_rings, a_wake_that_comes_before_the_wait_counts) {
   if (is_simulated()) GTEST_SKIP() << "no ring";
   int refused = 0;
-  const auto ring =
-      io::make_uring_reactor(io::system_kernel(), {[](bool) {}, [](auto) {}}, refused);
+  runtime_host runtime;
+  const auto ring = io::make_uring_reactor(io::system_kernel(), runtime, refused);
   if (ring == nullptr) GTEST_SKIP() << "no ring";
   ASSERT_TRUE(ring->door.try_enter());
   for (const bool looks : {false, true}) {

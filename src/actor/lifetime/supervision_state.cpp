@@ -187,7 +187,7 @@ void apply_error_policy(cell& actor, kept_failure failed) noexcept {
   // no failure of the parent's.
   if (own.on_error == error_policy::escalate && !std::exchange(own.escalated, true)) {
     if (own.parent == nullptr) {
-      if (system.on_escalated) system.on_escalated();
+      system.runtime.escalated();
     } else {
       try {
         deliver_urgent(*own.parent, *make_message<escalated_message>(failed));

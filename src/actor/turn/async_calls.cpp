@@ -396,7 +396,7 @@ kept_memory keep_context(owned_context of) noexcept try {
 }
 
 void run_aside(actor_system& system, std::move_only_function<void()> procedure) {
-  system.run_aside(std::move(procedure));
+  system.runtime.run_blocking(std::move(procedure));
 }
 
 void mark_simulated(const actor_system& system, tasks::shared_state& result) noexcept {

@@ -44,7 +44,7 @@ void check_clock(thread_turn_state& state, cell& actor) noexcept {
 
 bool turn_limit::over(thread_turn_state& state, cell& actor) noexcept {
   if (handled >= messages) return true;
-  if (actor_system::of(actor).choose_messages) {  // simulated: the seed alone ends turns
+  if (actor_system::of(actor).is_simulated) {  // simulated: the seed alone ends turns
     look_after = messages;
     return false;
   }

@@ -57,10 +57,10 @@ inline limits limits_of(const actor_system& system, const cell& actor) noexcept 
 
 // How many messages this turn may handle.
 TROUPE_INLINE unsigned message_limit(const actor_system& system, const cell& actor) noexcept {
-  if (!has_extras(actor) && !system.choose_messages) [[likely]]
+  if (!has_extras(actor) && !system.is_simulated) [[likely]]
     return system.turn.messages;
   const unsigned most = limits_of(system, actor).messages;
-  return system.choose_messages ? system.choose_messages(most) : most;
+  return system.is_simulated ? system.runtime.choose_limit(most) : most;
 }
 
 // Reads the clock. Returns the number of handled messages after which to read it again; 0 when the

@@ -21,17 +21,17 @@ void say_once(int refused) {
 }  // namespace
 
 std::shared_ptr<reactor> make_reactor(sched::io_driver_slot& driver) {
-  const runtime_services services{driver.keep_alive, driver.aside};
+  sched::runtime_host& runtime = driver.runtime;
   if (driver.simulation != nullptr) {
-    return make_readiness_reactor(std::make_unique<simulated_kernel>(*driver.simulation), services);
+    return make_readiness_reactor(std::make_unique<simulated_kernel>(*driver.simulation), runtime);
   }
   // The reasons are in docs/decisions/io_rings.md.
   if (static_cast<io_backend>(driver.choice) == io_backend::io_uring) {
     int refused = 0;
-    if (auto made = make_uring_reactor(system_kernel(), services, refused)) return made;
+    if (auto made = make_uring_reactor(system_kernel(), runtime, refused)) return made;
     say_once(refused);
   }
-  return make_readiness_reactor(system_kernel(), services);
+  return make_readiness_reactor(system_kernel(), runtime);
 }
 
 }  // namespace troupe::io

@@ -99,12 +99,11 @@ sched::poller::counts reactor::count() const noexcept {
 
 // The caller, who makes an operation pending, counts as outstanding work itself, as a busy worker
 // or by a hold. So when the first operation comes just as the last one leaves, the order of the two
-// calls of keep_alive does not matter.
+// calls of the runtime does not matter.
 void reactor::enter(const operation& one) noexcept {
   waits_.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  a statistic
   // order: relaxed  the count alone; the count of outstanding work orders the rest
-  if (!one.weak && in_flight_.fetch_add(1, std::memory_order_relaxed) == 0)
-    services_.keep_alive(true);
+  if (!one.weak && in_flight_.fetch_add(1, std::memory_order_relaxed) == 0) runtime_.hold();
 }
 
 void operation::completed() noexcept {
@@ -122,7 +121,7 @@ void reactor::complete(operation& one) noexcept {
 // Whatever the end of the operation woke is counted by now.
 void reactor::leave(bool weak) noexcept {
   // order: relaxed  as above
-  if (!weak && in_flight_.fetch_sub(1, std::memory_order_relaxed) == 1) services_.keep_alive(false);
+  if (!weak && in_flight_.fetch_sub(1, std::memory_order_relaxed) == 1) runtime_.release();
 }
 
 std::int32_t reactor::write_at_once(slot&, std::string_view, bool) noexcept { return 0; }
@@ -206,7 +205,7 @@ void reactor::start_aside(operation& one) noexcept {
 
 void reactor::hand_aside(slot& at) noexcept {
   try {
-    services_.aside(call_aside(shared_from_this(), at));
+    runtime_.run_aside(call_aside(shared_from_this(), at));
   } catch (...) {
     // The call was dropped, and the operation is over.
   }

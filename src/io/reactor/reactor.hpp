@@ -7,7 +7,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -18,21 +17,15 @@
 #include "io/reactor/slot.hpp"
 #include "sched/io_driver_slot.hpp"
 #include "sched/poller.hpp"
+#include "sched/runtime_host.hpp"
 
 namespace troupe::io {
 
-// What a reactor gets from its runtime.
-struct runtime_services {
-  // this and `aside`: the functions of the same names in io_driver_slot
-  std::function<void(bool)> keep_alive;
-  std::function<void(std::move_only_function<void()>)> aside;
-};
-
 class reactor : public sched::poller, public std::enable_shared_from_this<reactor> {
  public:
-  reactor(kernel& calls, runtime_services of,
+  reactor(kernel& calls, sched::runtime_host& of,
           buffer_pool_ptr leases = buffer_pool_ptr(new buffer_pool))
-      : calls(calls), buffers(std::move(leases)), services_(std::move(of)) {}
+      : calls(calls), buffers(std::move(leases)), runtime_(of) {}
 
   // The runtime's reactor, which is made when it is first asked for. Throws io_error when the
   // system refuses, and std::bad_alloc.
@@ -103,7 +96,7 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
  private:
   class call_aside;
   void grow();
-  const runtime_services services_;
+  sched::runtime_host& runtime_;
   std::atomic<std::int64_t> in_flight_{0};
   std::atomic<std::uint64_t> waits_{0};
   mutable std::mutex slots_mutex_;

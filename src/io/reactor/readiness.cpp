@@ -51,8 +51,8 @@ std::uint16_t generation_of(std::uint64_t tag) noexcept {
 class readiness_reactor final : public reactor {
  public:
   // `own`: the kernel, if it belongs to this reactor alone.
-  readiness_reactor(kernel& calls, std::unique_ptr<kernel> own, runtime_services of)
-      : reactor(calls, std::move(of)), own_(std::move(own)) {
+  readiness_reactor(kernel& calls, std::unique_ptr<kernel> own, sched::runtime_host& of)
+      : reactor(calls, of), own_(std::move(own)) {
     set_ = calls.make_set();
     if (set_ < 0) throw io_error("epoll_create1", "", -set_);
     bell_ = calls.make_bell();
@@ -334,14 +334,14 @@ void set_leases_ahead(unsigned most) noexcept {
   leases_ahead.store(most, std::memory_order_relaxed);
 }
 
-std::shared_ptr<reactor> make_readiness_reactor(kernel& calls, runtime_services of) {
-  return std::make_shared<readiness_reactor>(calls, nullptr, std::move(of));
+std::shared_ptr<reactor> make_readiness_reactor(kernel& calls, sched::runtime_host& of) {
+  return std::make_shared<readiness_reactor>(calls, nullptr, of);
 }
 
 std::shared_ptr<reactor> make_readiness_reactor(std::unique_ptr<kernel> calls,
-                                                runtime_services of) {
+                                                sched::runtime_host& of) {
   kernel& made = *calls;
-  return std::make_shared<readiness_reactor>(made, std::move(calls), std::move(of));
+  return std::make_shared<readiness_reactor>(made, std::move(calls), of);
 }
 
 }  // namespace troupe::io

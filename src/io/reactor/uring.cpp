@@ -31,8 +31,8 @@ unsigned submission_entries = 256, completion_entries = 4096, buffer_entries = 2
 
 class uring_reactor final : public reactor {
  public:
-  uring_reactor(kernel& calls, runtime_services of)
-      : reactor(calls, std::move(of), buffer_pool_ptr(new buffer_ring(buffer_entries))),
+  uring_reactor(kernel& calls, sched::runtime_host& of)
+      : reactor(calls, of, buffer_pool_ptr(new buffer_ring(buffer_entries))),
         queues_(calls, submission_entries, completion_entries),
         provides_(leases().open(queues_.ring())) {}
 
@@ -238,9 +238,9 @@ void set_uring_entries(unsigned submissions, unsigned completions, unsigned leas
   buffer_entries = leases;
 }
 
-std::shared_ptr<reactor> make_uring_reactor(kernel& calls, runtime_services of, int& refused) {
+std::shared_ptr<reactor> make_uring_reactor(kernel& calls, sched::runtime_host& of, int& refused) {
   try {
-    return std::make_shared<uring_reactor>(calls, std::move(of));
+    return std::make_shared<uring_reactor>(calls, of);
   } catch (const io_error& e) {
     refused = e.code().value();
     return nullptr;
@@ -257,7 +257,7 @@ namespace troupe::io {
 
 void set_uring_entries(unsigned, unsigned, unsigned) noexcept {}
 
-std::shared_ptr<reactor> make_uring_reactor(kernel&, runtime_services, int& refused) {
+std::shared_ptr<reactor> make_uring_reactor(kernel&, sched::runtime_host&, int& refused) {
   refused = ENOSYS;
   return nullptr;
 }

@@ -105,11 +105,11 @@ struct job_pool::runner final : sched::runnable {
 };
 
 job_pool::job_pool(actor::actor_system& system, sched::executor& workers, unsigned runners_max,
-                   job_pool_options options, std::function<void(bool)> keeps)
+                   job_pool_options options)
     : system_(system),
       workers_(workers),
       options_(options),
-      waits_(std::make_shared<wait_count>(std::move(keeps))),
+      waits_(std::make_shared<wait_count>(system.runtime)),
       id_(living::get().next_id()),
       memory_(new memory_account(*this, options.resource_bytes)),
       runners_(runners_max) {

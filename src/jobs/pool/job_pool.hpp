@@ -11,7 +11,6 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -22,6 +21,7 @@
 #include "jobs/pool/job_queue.hpp"
 #include "jobs/pool/runner_count.hpp"
 #include "sched/executor.hpp"
+#include "sched/runtime_host.hpp"
 #include "troupe/task/timer.hpp"
 
 namespace troupe::jobs {
@@ -30,19 +30,19 @@ namespace troupe::jobs {
 // May outlive the pool, since an outside thread may run the last job.
 class wait_count {
  public:
-  explicit wait_count(std::function<void(bool)> keep_alive) : keep_alive_(std::move(keep_alive)) {}
+  explicit wait_count(sched::runtime_host& of) noexcept : runtime_(&of) {}
   void change(bool waits) {
     std::lock_guard lock(mutex_);
-    if (keep_alive_) keep_alive_(waits);
+    if (runtime_ != nullptr) waits ? runtime_->hold() : runtime_->release();
   }
   void end() {
     std::lock_guard lock(mutex_);
-    keep_alive_ = nullptr;
+    runtime_ = nullptr;
   }
 
  private:
   std::mutex mutex_;
-  std::function<void(bool)> keep_alive_;
+  sched::runtime_host* runtime_;  // null once the runtime ends; guarded by the mutex
 };
 
 struct job_pool_options {
@@ -56,10 +56,8 @@ struct job_pool_options {
 
 class job_pool {
  public:
-  // `keep_alive`: called with true when a coroutine waits for a job, with false when it does not
-  // any longer.
   job_pool(actor::actor_system& system, sched::executor& workers, unsigned runners_max,
-           job_pool_options options, std::function<void(bool)> keep_alive);
+           job_pool_options options);
   job_pool(const job_pool&) = delete;
   job_pool& operator=(const job_pool&) = delete;
   // After its workers have ended. Drops jobs that no thread has taken.
@@ -132,8 +130,8 @@ class job_pool {
   bool discarding() const noexcept { return system_.discarding(); }
   // Whether a visit that began at `began_ns` is over. Under the simulated policy the seed decides.
   bool slice_over(std::int64_t began_ns) const noexcept;
-  bool is_simulated() const noexcept { return static_cast<bool>(system_.choose_messages); }
-  unsigned choose(unsigned most) const { return system_.choose_messages(most); }
+  bool is_simulated() const noexcept { return system_.is_simulated; }
+  unsigned choose(unsigned most) const { return system_.runtime.choose_limit(most); }
   unsigned workers() const noexcept { return static_cast<unsigned>(all_runners_.size()); }
 
   // The caller, which may be a worker, is about to sleep.

@@ -4,13 +4,25 @@
 
 #include <memory>
 
+#include "actor/actor_host.hpp"
+#include "support/runtime_host.hpp"
+
 namespace troupe {
 namespace {
+
+class deaf_host final : public test::host_of<actor::actor_host> {
+ public:
+  void failed(const actor::failed_call&, std::exception_ptr) noexcept override {}
+  void dead_letter(const actor::failed_call&) noexcept override {}
+  void escalated() noexcept override {}
+  void run_blocking(std::move_only_function<void()> call) override { call(); }
+};
 
 // A worker disposes inside its lock; if a captured ref were dropped there, it would enter the lock
 // again (B4).
 TEST(posted, gives_up_what_it_holds_before_it_is_disposed_of) {
-  auto* home = new actor::actor_system(actor::limits{1, 1});
+  deaf_host runtime;
+  auto* home = new actor::actor_system(actor::limits{1, 1}, runtime);
   const auto held = std::make_shared<int>();
   sched::runnable& item = make_posted(*home, [held] {});
 

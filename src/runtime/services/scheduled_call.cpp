@@ -167,7 +167,7 @@ timer runtime_core::every(std::chrono::nanoseconds period,
 namespace {
 
 runtime_core& running_core(const char* who) {
-  return *static_cast<runtime_core*>(actor::running_system(who).runtime);
+  return static_cast<runtime_core&>(actor::running_system(who).runtime);
 }
 
 }  // namespace

@@ -5,14 +5,13 @@
 
 namespace troupe::sched {
 
-shared_queue::shared_queue(outstanding_work& alive, std::function<void()> out_of_work)
-    : alive_(alive), out_of_work_(std::move(out_of_work)) {}
+shared_queue::shared_queue(outstanding_work& alive, runtime_host& of)
+    : alive_(alive), runtime_(of) {}
 
 // Delegates to the private constructor: then, if a thread cannot be started, the destructor runs
 // and ends those that were.
-shared_queue::shared_queue(unsigned workers, outstanding_work& alive,
-                           std::function<void()> out_of_work)
-    : shared_queue(alive, std::move(out_of_work)) {
+shared_queue::shared_queue(unsigned workers, outstanding_work& alive, runtime_host& of)
+    : shared_queue(alive, of) {
   counters_.resize(workers);
   threads_.reserve(workers);
   for (unsigned i = 0; i < workers; ++i) {
@@ -62,7 +61,7 @@ void shared_queue::work() {
       put(item);
     } else {
       if (after == after_turn::gone) type.dispose(item);
-      if (alive_.leave()) out_of_work_();
+      if (alive_.leave()) runtime_.out_of_work();
     }
     lock.lock();
   }
@@ -98,7 +97,7 @@ void shared_queue::shut_down() {
   for (std::thread& thread : threads_) thread.join();
   while (runnable* item = queue_.pop()) {
     item->type->discard(*item);
-    if (alive_.leave()) out_of_work_();
+    if (alive_.leave()) runtime_.out_of_work();
   }
 }
 

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <condition_variable>
-#include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -14,13 +13,13 @@
 #include "sched/outstanding_work.hpp"
 #include "sched/poller.hpp"
 #include "sched/runnable_list.hpp"
+#include "sched/runtime_host.hpp"
 
 namespace troupe::sched {
 
 class shared_queue final : public policy {
  public:
-  // `out_of_work` is called by the thread that brings the count of outstanding work to zero.
-  shared_queue(unsigned workers, outstanding_work& alive, std::function<void()> out_of_work);
+  shared_queue(unsigned workers, outstanding_work& alive, runtime_host& of);
   ~shared_queue() override;
 
   void submit(runnable& item) noexcept override;
@@ -31,12 +30,12 @@ class shared_queue final : public policy {
   void attach(poller& io) override;
 
  private:
-  shared_queue(outstanding_work& alive, std::function<void()> out_of_work);
+  shared_queue(outstanding_work& alive, runtime_host& of);
   void work();
   void put(runnable& item) noexcept;
 
   outstanding_work& alive_;
-  std::function<void()> out_of_work_;
+  runtime_host& runtime_;
   mutable std::mutex mutex_;
   std::condition_variable filled_;
   runnable_list queue_;

@@ -13,8 +13,8 @@ struct simulated::lane final : executor {
   runnable_list queue;
 };
 
-simulated::simulated(std::uint64_t seed, outstanding_work& alive, std::function<void()> before_turn)
-    : alive_(alive), before_turn_(std::move(before_turn)), random_(seed) {
+simulated::simulated(std::uint64_t seed, outstanding_work& alive, runtime_host& of)
+    : alive_(alive), runtime_(of), random_(seed) {
   add_lane();
 }
 
@@ -62,7 +62,7 @@ bool simulated::step() {
   turns_.store(turns_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   advance_to(now_ns() + static_cast<std::int64_t>(choose(2'000)));
   const runnable_vtable& type = *item->type;
-  before_turn_();
+  runtime_.before_turn();
   const after_turn after = type.run(*item);
   if (after == after_turn::again || (is_quiet(after) && !type.deactivate(*item))) {
     put(*from, *item);

@@ -10,7 +10,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -20,13 +19,13 @@
 #include "sched/executor.hpp"
 #include "sched/outstanding_work.hpp"
 #include "sched/poller.hpp"
+#include "sched/runtime_host.hpp"
 
 namespace troupe::sched {
 
 class simulated final : public policy {
  public:
-  // `before_turn` is called before each turn.
-  simulated(std::uint64_t seed, outstanding_work& alive, std::function<void()> before_turn);
+  simulated(std::uint64_t seed, outstanding_work& alive, runtime_host& of);
   ~simulated() override;
 
   // A lane for a pinned thread, or for the main one. It lives as long as the policy.
@@ -76,7 +75,7 @@ class simulated final : public policy {
   void tell();
 
   outstanding_work& alive_;
-  const std::function<void()> before_turn_;
+  runtime_host& runtime_;
   std::mt19937_64 random_;
   // Written by the simulation's own thread, read by any.
   std::atomic<std::int64_t> now_ns_{0};

@@ -50,8 +50,8 @@ runnable* thread_executor::pop() noexcept {
   return queue_.pop();
 }
 
-void thread_executor::finished() {
-  if (alive_.leave()) out_of_work_();
+void thread_executor::finished() noexcept {
+  if (alive_.leave()) runtime_.out_of_work();
 }
 
 }  // namespace troupe::sched

@@ -6,21 +6,21 @@
 #pragma once
 
 #include <atomic>
-#include <functional>
 
 #include "base/parker.hpp"
 #include "sched/executor.hpp"
 #include "sched/inbox.hpp"
 #include "sched/outstanding_work.hpp"
 #include "sched/runnable_list.hpp"
+#include "sched/runtime_host.hpp"
 #include "troupe/observe/trace.hpp"
 
 namespace troupe::sched {
 
 class thread_executor : public executor {
  public:
-  thread_executor(outstanding_work& alive, std::function<void()> out_of_work)
-      : alive_(alive), out_of_work_(std::move(out_of_work)) {}
+  thread_executor(outstanding_work& alive, runtime_host& of) noexcept
+      : alive_(alive), runtime_(of) {}
 
   void submit(runnable& item) noexcept override;
 
@@ -42,10 +42,10 @@ class thread_executor : public executor {
 
  private:
   runnable* pop() noexcept;
-  void finished();
+  void finished() noexcept;
 
   outstanding_work& alive_;
-  std::function<void()> out_of_work_;
+  runtime_host& runtime_;
   inbox<runnable> inbox_;
   base::parker parker_;
   runnable_list queue_;  // the owner's

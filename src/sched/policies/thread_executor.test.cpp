@@ -5,6 +5,8 @@
 #include <thread>
 #include <vector>
 
+#include "support/runtime_host.hpp"
+
 namespace troupe::sched {
 namespace {
 
@@ -34,8 +36,9 @@ task::task() { type = &task_type; }
 class thread_executor_test : public testing::Test {
  protected:
   outstanding_work alive;
-  int ends = 0;
-  thread_executor lane{alive, [this] { ++ends; }};
+  test::runtime_host runtime;
+  const int& ends = runtime.times_out_of_work;
+  thread_executor lane{alive, runtime};
   std::vector<task*> log;
   void submit(task& one) {
     one.log = &log;

@@ -34,14 +34,14 @@ std::uint64_t add(std::atomic<std::uint64_t>& counter, std::uint64_t n) noexcept
 
 }  // namespace
 
-work_stealing::work_stealing(outstanding_work& alive, std::function<void()> out_of_work)
-    : alive_(alive), out_of_work_(std::move(out_of_work)) {}
+work_stealing::work_stealing(outstanding_work& alive, runtime_host& of) noexcept
+    : alive_(alive), runtime_(of) {}
 
 // Delegates to the private constructor: then, if a thread cannot be started, the destructor runs
 // and ends those that were.
 work_stealing::work_stealing(const work_stealing_options& options, outstanding_work& alive,
-                             std::function<void()> out_of_work)
-    : work_stealing(alive, std::move(out_of_work)) {
+                             runtime_host& of)
+    : work_stealing(alive, of) {
   workers_.reserve(options.workers);
   for (unsigned i = 0; i < options.workers; ++i) {
     workers_.push_back(&worker::take_from_free_list(*this, *this, idle_workers_.lonely(),
@@ -89,7 +89,7 @@ void work_stealing::shut_down() {
   }
   const auto discard = [this](runnable& item) {
     item.type->discard(item);
-    if (alive_.leave()) out_of_work_();
+    if (alive_.leave()) runtime_.out_of_work();
   };
   for (worker* w : workers_) {
     // a call gave it this after it had ended
@@ -558,7 +558,7 @@ void work_stealing::become_idle(worker& self) {
   // order: relaxed  hints
   self.busy.store(false, std::memory_order_relaxed);
   busy_.fetch_sub(1, std::memory_order_relaxed);
-  if (alive_.leave()) out_of_work_();
+  if (alive_.leave()) runtime_.out_of_work();
 }
 
 void work_stealing::wake(worker* sleeper) noexcept {

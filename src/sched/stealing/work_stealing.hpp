@@ -19,6 +19,7 @@
 #include "sched/inbox.hpp"
 #include "sched/outstanding_work.hpp"
 #include "sched/poller.hpp"
+#include "sched/runtime_host.hpp"
 #include "sched/stealing/idle_life.hpp"
 #include "sched/stealing/idle_workers.hpp"
 #include "sched/stealing/worker.hpp"
@@ -32,9 +33,7 @@ struct work_stealing_options {
 
 class work_stealing final : public policy {
  public:
-  // `out_of_work` is called by the thread that brings the count of outstanding work to zero.
-  work_stealing(const work_stealing_options& options, outstanding_work& alive,
-                std::function<void()> out_of_work);
+  work_stealing(const work_stealing_options& options, outstanding_work& alive, runtime_host& of);
   ~work_stealing() override;
 
   void submit(runnable& item) noexcept override;
@@ -49,7 +48,7 @@ class work_stealing final : public policy {
   unsigned workers() const noexcept override { return static_cast<unsigned>(workers_.size()); }
 
  private:
-  work_stealing(outstanding_work& alive, std::function<void()> out_of_work);
+  work_stealing(outstanding_work& alive, runtime_host& of) noexcept;
 
   // A victim whose whole queue takes less time than this is left alone: it will be done before a
   // searcher could begin. Turns shorter than short_turn_ns are hardly worth the cache lines that
@@ -155,7 +154,7 @@ class work_stealing final : public policy {
   void become_idle(worker& self);
 
   outstanding_work& alive_;
-  std::function<void()> out_of_work_;
+  runtime_host& runtime_;
   std::vector<worker*> workers_;  // from worker's free list
   idle_workers<worker> idle_workers_;
   inbox<runnable> inbox_;

@@ -1,0 +1,38 @@
+// actor_host: what the actors of one runtime ask of that runtime.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+
+#include "actor/lifetime/kept_failure.hpp"
+#include "sched/runtime_host.hpp"
+
+namespace troupe::actor {
+
+// What a failure or a dead letter was. The names are literals.
+struct failed_call {
+  const char* actor = "";
+  const char* method = "";
+  std::uint64_t id = 0;  // the actor's id; 0: no actor
+  kept_memory keeps{};   // the memory that a failure's exception refers to
+};
+
+class actor_host : public sched::runtime_host {
+ public:
+  // Called on the thread where the failure happens.
+  virtual void failed(const failed_call& where, std::exception_ptr what) noexcept = 0;
+  // Called only while actor_system::observes_dead_letters is set.
+  virtual void dead_letter(const failed_call& where) noexcept = 0;
+  // A failure escalates from an actor without a parent.
+  virtual void escalated() noexcept = 0;
+  // Runs a call that may block, on a thread that is no worker. While it runs the program is not out
+  // of work. Any thread. Throws std::bad_alloc, std::system_error.
+  virtual void run_blocking(std::move_only_function<void()> call) = 0;
+
+ protected:
+  actor_host() = default;
+  ~actor_host() = default;
+};
+
+}  // namespace troupe::actor

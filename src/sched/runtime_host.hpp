@@ -1,0 +1,43 @@
+// runtime_host: what the layers below the runtime ask of the runtime that they serve.
+//
+// The runtime implements it once. Nothing here is called for each message, turn or job.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace troupe::sched {
+
+class runtime_host {
+ public:
+  runtime_host(const runtime_host&) = delete;
+  runtime_host& operator=(const runtime_host&) = delete;
+
+  // Keeps the program from being out of work until release(). Any thread.
+  virtual void hold() noexcept = 0;
+  virtual void release() noexcept = 0;
+  // Called by the thread that brings the count of outstanding work to zero.
+  virtual void out_of_work() noexcept = 0;
+
+  // Nanoseconds that never go back; virtual time under the simulated policy. Any thread.
+  virtual std::int64_t now_ns() const noexcept = 0;
+
+  // Runs the procedure on a thread that may block (in a simulation: after some virtual time), or
+  // drops it when the runtime ends. The caller keeps the program alive meanwhile. Any thread.
+  // Throws std::bad_alloc, std::system_error.
+  virtual void run_aside(std::move_only_function<void()> procedure) = 0;
+
+  // Under the simulated policy only, on the simulation's own thread. before_turn() comes before
+  // each turn. choose_limit() is how much a turn or a visit may do: from 1 to `most`, and short
+  // ones are as frequent as long ones.
+  virtual void before_turn() noexcept = 0;
+  virtual unsigned choose_limit(unsigned most) noexcept = 0;
+  // The same: a number of the seed, for what other layers do at random.
+  virtual std::uint64_t choose_number() noexcept = 0;
+
+ protected:
+  runtime_host() = default;
+  ~runtime_host() = default;
+};
+
+}  // namespace troupe::sched
