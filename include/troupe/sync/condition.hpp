@@ -26,7 +26,7 @@ namespace troupe {
 //     };
 //     troupe::task<> eat(std::shared_ptr<Box> box) {
 //       auto held = co_await box->busy.lock();
-//       co_await box->filled.wait(held, [box] { return box->apples > 0; });
+//       co_await box->filled.wait(held, [&] { return box->apples > 0; });
 //       --box->apples;
 //     }
 //     troupe::task<> fill(std::shared_ptr<Box> box) {
@@ -87,7 +87,8 @@ class condition {
       throw usage_error("troupe: condition::wait: the guard holds no mutex; lock it first");
     return sync::awaiting<waiting>(std::in_place, *this, held);
   }
-  // Waits as long as the predicate is false, which is called with the lock held.
+  // Waits as long as the predicate is false, which is called with the lock held. With GCC 12 the
+  // predicate must capture only references and plain values, or have a name (task.hpp).
   template <std::predicate Predicate>
   task<> wait(mutex::guard& held, Predicate predicate) {
     for (;;) {

@@ -17,30 +17,30 @@ class condition;
 
 namespace sync {
 
-// Remembers which call holds a lock, for reports and for the search for deadlocks. Unknown (null)
-// between two holders, and while the lock is in other hands than those of the coroutine that took
-// it.
+// Remembers which coroutine holds a lock, for reports and for the search for circles. (Not which
+// async call: a task that sleeps gets another one.) Unknown (null) between two holders, and while
+// the lock is in other hands than those of the coroutine that took it.
 class holder_of_lock {
  public:
   void begin(const tasks::coroutine& by) noexcept {
     // order: relaxed (both)  for messages
     method_.store(by.in->call.act, std::memory_order_relaxed);
     at_.store(by.awaits_at, std::memory_order_relaxed);
-    // order: release  a search that sees the call sees its method; pairs with get/acquire
-    call_.store(by.in, std::memory_order_release);
+    // order: release  a search that sees the coroutine sees its method; pairs with get/acquire
+    by_.store(&by, std::memory_order_release);
   }
   // order: relaxed  the holder's own, who gives the lock back after it
-  void end() noexcept { call_.store(nullptr, std::memory_order_relaxed); }
+  void end() noexcept { by_.store(nullptr, std::memory_order_relaxed); }
   tasks::lock_holder get() const noexcept {
     // order: acquire  pairs with begin/release
-    const tasks::async_call* const call = call_.load(std::memory_order_acquire);
-    if (call == nullptr) return {};
+    const tasks::coroutine* const by = by_.load(std::memory_order_acquire);
+    if (by == nullptr) return {};
     // order: relaxed (both)  for messages
-    return {call, method_.load(std::memory_order_relaxed), at_.load(std::memory_order_relaxed)};
+    return {by, method_.load(std::memory_order_relaxed), at_.load(std::memory_order_relaxed)};
   }
 
  private:
-  std::atomic<const tasks::async_call*> call_{nullptr};
+  std::atomic<const tasks::coroutine*> by_{nullptr};
   std::atomic<sched::message::handler> method_{nullptr};
   std::atomic<tasks::source_line> at_{nullptr};
 };
@@ -106,7 +106,7 @@ struct locking : permit_waiter {
 //
 // Thread: any. Waiting coroutines and threads get the lock in the order in which they came. A guard
 // may be dropped on another thread than the one that took it. Cost: about 10 ns when nobody holds
-// it; 64 bytes. Errors: a coroutine that waits throws cancelled when its call is cancelled, and
+// it; 56 bytes. Errors: a coroutine that waits throws cancelled when its call is cancelled, and
 // deadlock when each holder in a circle waits for the lock of the next; guards that were moved are
 // not found in circles. A second lock() by the same coroutine is such a circle. Lifetime: the mutex
 // must live as long as guards and waits.
@@ -168,7 +168,7 @@ class mutex {
 // A lock that one writer or many readers hold. In order: a reader that comes behind a waiting
 // writer waits, so that readers never keep a writer out.
 //
-// Thread, errors, lifetime: as of mutex. Cost: about 10 ns when nobody has to wait; 64 bytes.
+// Thread, errors, lifetime: as of mutex. Cost: about 10 ns when nobody has to wait; 56 bytes.
 // Reports and the search for deadlocks know who holds it for writing, not who holds it for reading.
 //
 // Example:

@@ -175,6 +175,9 @@ class [[nodiscard]] awaiting : protected Operation, protected tasks::suspension 
   // A search for circles of waits, unless one is due. The wait may be over by now, but not the
   // turn.
   void ask_for_search(tasks::async_call& in) const noexcept {
+    // order: relaxed (both)  the search that is asked for sees it
+    if (!tasks::locks_are_awaited.load(std::memory_order_relaxed)) [[unlikely]]
+      tasks::locks_are_awaited.store(true, std::memory_order_relaxed);
     // order: relaxed  a search that begins now comes too early for this wait; the thread that parks
     // the actor asks again
     if (!limited && !in.at->searched_soon->load(std::memory_order_relaxed)) [[unlikely]]

@@ -181,10 +181,14 @@ TROUPE_INLINE void coroutine::end() noexcept {
 
 // Who holds a lock for which another call waits.
 struct lock_holder {
-  const async_call* call = nullptr;  // null when it is not known, or is a plain thread
+  // the coroutine, which may have gone since; null when it is not known, or is a plain thread
+  const coroutine* by = nullptr;
   sched::message::handler method = nullptr;
   source_line at = nullptr;  // where the holder took the lock
 };
+
+// Set once a call has waited for a lock: from then on a search for circles looks for holders, too.
+inline constinit std::atomic<bool> locks_are_awaited{false};
 
 // How a wait ended.
 enum class outcome : std::uint8_t { arrived, timed_out, cancelled, deadlock };

@@ -41,7 +41,7 @@ struct source {
   const void* actor = nullptr;  // else the actor that will answer it in some later message
   // else the thread that runs the job, or the main thread's lane (src/task/main_lanes.hpp)
   const void* thread = nullptr;
-  const tasks::async_call* call = nullptr;  // else the call that holds the lock
+  const tasks::coroutine* holder = nullptr;  // else the coroutine that holds the lock
 };
 
 // The caller holds whatever waits for the state. False when the state is resolved.
@@ -234,7 +234,7 @@ class collector {
   void fill(const cell& actor, const tasks::async_call& root, std::uint32_t at,
             const tasks::async_call& call) {
     tasks::suspension* const wait = call.awaited;
-    resolvers_.push_back({&call, at});
+    if (locks_are_awaited_ && wait != nullptr) add_holders(*wait, at);
     if (runs_main_ != nullptr && actor.lives_on() == actor_system::main_executor)
       return needs_main_thread(actor, root, at, wait);
     if (wait == nullptr || wait->limited) return;
@@ -257,13 +257,19 @@ class collector {
     if (second_) one.call = look_at(actor, root.call, wait);
   }
 
+  // Each coroutine of this call may hold a lock.
+  void add_holders(const tasks::suspension& wait, std::uint32_t at) {
+    for (const tasks::coroutine* one = wait.who; one != nullptr; one = one->waiting_parent())
+      resolvers_.push_back({one, at});
+  }
+
   // False when the wait is over, or nothing is known of what will end it.
   bool source_of(const tasks::suspension& wait, source& found) noexcept {
     if (wait.for_lock) {
       tasks::lock_holder holder;
       if (!is_locked_out(wait, holder)) return false;
-      found.call = holder.call;
-      return found.call != nullptr;
+      found.holder = holder.by;
+      return found.holder != nullptr;
     }
     const tasks::shared_state* const state = tasks::awaited_by(wait);
     if (state == nullptr) return false;
@@ -322,7 +328,7 @@ class collector {
       if (nodes[i].how != waits::for_one) continue;
       const source& from = leaves[i].from;
       for (const void* const by : {static_cast<const void*>(from.state), from.actor, from.thread,
-                                   static_cast<const void*>(from.call)}) {
+                                   static_cast<const void*>(from.holder)}) {
         if (const auto* const found = by == nullptr ? nullptr : find(by)) {
           nodes[i].target = found->node;
           break;
@@ -338,6 +344,8 @@ class collector {
   const std::uint32_t number_;
   const bool second_;
   bool failed_ = false;
+  // order: relaxed  set before the search was asked for
+  const bool locks_are_awaited_ = tasks::locks_are_awaited.load(std::memory_order_relaxed);
   std::vector<const tasks::async_call*>& branches_;
   std::vector<call>& ids_;
   std::vector<wait_snapshot::resolver>& resolvers_;

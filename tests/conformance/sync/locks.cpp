@@ -226,7 +226,7 @@ TEST_P(locks, a_condition_wakes_those_whose_predicate_came_true) {
   const auto takes = [&](std::shared_ptr<bounded_box> from) -> task<> {
     for (int i = 0; i < 50; ++i) {
       auto held = co_await from->busy.lock();
-      co_await from->changed.wait(held, [from] { return from->filled > 0; });
+      co_await from->changed.wait(held, [&] { return from->filled > 0; });
       --from->filled;
       ++taken;
     }
@@ -365,6 +365,28 @@ TEST_P(locks, a_circle_of_mutexes_is_a_deadlock_with_its_chain) {
   EXPECT_TRUE(has(text, "a lock held by ")) << text;
   EXPECT_TRUE(has(text, "locks.cpp:")) << text;
   EXPECT_FALSE(both.first.is_locked() || both.second.is_locked());
+}
+
+// A task that sleeps has no actor, and gets another one afterwards.
+TEST_P(locks, a_circle_of_mutexes_is_found_after_their_holders_have_slept) {
+  runtime rt(options());
+  pair_of_locks both;
+  std::atomic<int> told{0}, got{0};
+  const auto takes = [&](mutex& one, mutex& other) -> task<> {
+    const auto held = co_await one.lock();
+    co_await sleep_for(1ms);
+    try {
+      const auto second = co_await other.lock();
+      ++got;
+    } catch (const deadlock&) {
+      ++told;
+    }
+  };
+  rt.spawn(takes(both.first, both.second));
+  rt.spawn(takes(both.second, both.first));
+  rt.run();
+  EXPECT_EQ(told.load() + got.load(), 2);
+  EXPECT_GE(got.load(), 1);
 }
 
 TEST_P(locks, a_second_lock_by_its_holder_is_a_deadlock) {
