@@ -72,7 +72,7 @@ TEST_P(locks, a_party_that_gives_up_leaves_the_lock_to_the_next) {
   const auto gives_up = [&, log]() -> task<> {
     auto held = co_await log->busy.lock();
     try {
-      co_await log->busy.lock().timeout(1ms);
+      static_cast<void>(co_await log->busy.lock().timeout(1ms));
     } catch (const timed_out&) {
       ends += "timed out ";
     }
@@ -196,7 +196,7 @@ TEST_P(locks, when_a_party_that_wants_many_gives_up_those_behind_it_continue) {
     const auto one = co_await two.acquire();
     const auto wants_two = [&]() -> task<> {
       try {
-        co_await two.acquire(2).timeout(1ms);
+        static_cast<void>(co_await two.acquire(2).timeout(1ms));
       } catch (const timed_out&) {
         gave_up = true;
       }
