@@ -91,7 +91,7 @@ struct scope_body final : scope_child {
   template <class T>
   scope_body(scope_group& within, task<T>& given) noexcept
       : scope_child(within, task_access::root(given), body_kind),
-        failure_in([](void* of) { return static_cast<result_of<T>*>(of)->failure(); }),
+        failure_in([](void* kept) { return static_cast<result_of<T>*>(kept)->failure(); }),
         result(&task_access::result(given)) {}
   ~scope_body();
   static std::exception_ptr settle(scope_child& base, bool) noexcept {
