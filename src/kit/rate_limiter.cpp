@@ -9,10 +9,10 @@
 #include <mutex>
 #include <string>
 
-#include "kit/stoppable_sleep.hpp"
 #include "kit/surroundings.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/base/small_mutex.hpp"
+#include "troupe/kit/stoppable_sleep.hpp"
 #include "troupe/sync/permits.hpp"
 #include "troupe/sync/waiting.hpp"
 

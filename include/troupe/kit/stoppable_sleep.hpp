@@ -1,14 +1,19 @@
-// stoppable_sleep: a sleep that a stop token can end.
+// stoppable_sleep: a sleep that a stop token can end, and tasks within limits. For the library's
+// own use.
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <exception>
 #include <utility>
 
+#include "troupe/runtime/limited_task.hpp"
 #include "troupe/sync/waiter.hpp"
 #include "troupe/sync/waiting.hpp"
 #include "troupe/task/async_call.hpp"
+#include "troupe/task/task.hpp"
 #include "troupe/task/timer.hpp"
+#include "troupe/task/when.hpp"
 
 namespace troupe::kit {
 
@@ -54,6 +59,23 @@ class sleeping : public sync::waiter {
 // co_await it with stop(): cancelled if a stop is requested first.
 inline sync::awaiting<sleeping> stoppable_sleep(std::chrono::nanoseconds span) noexcept {
   return sync::awaiting<sleeping>(std::in_place, span);
+}
+
+[[noreturn]] void throw_late(const char* what);
+
+// Awaits the task. When the time is over or a stop is requested, the task is cancelled; when it has
+// ended, this throws timed_out or cancelled. `what` is a literal that names the task.
+template <class T>
+task<T> run_within(task<T> of, tasks::limits within, const char* what) {
+  if (!within.any()) co_return co_await std::move(of);
+  auto pause = stoppable_sleep(within.left());
+  task<> limit = tasks::make_branch(std::move(pause).stop(within.stop()));
+  tasks::coroutine* const roots[] = {&tasks::task_access::root(of),
+                                     &tasks::task_access::root(limit)};
+  const std::size_t first = co_await tasks::join(true, roots);
+  if (first == 0) co_return tasks::task_access::result(of).take();
+  tasks::task_access::result(limit).take();  // throws if it was stopped
+  throw_late(what);
 }
 
 }  // namespace troupe::kit

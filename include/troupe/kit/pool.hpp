@@ -1,0 +1,321 @@
+// pool: resources that are made when they are wanted, lent one by one, and used again.
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "troupe/kit/pool_core.hpp"
+#include "troupe/kit/retry.hpp"
+#include "troupe/kit/stoppable_sleep.hpp"
+#include "troupe/runtime/here.hpp"
+#include "troupe/runtime/limited_task.hpp"
+#include "troupe/task/task.hpp"
+#include "troupe/task/timer.hpp"
+#include "troupe/task/when.hpp"
+
+namespace troupe {
+
+namespace kit {
+
+template <class Resource>
+struct pool_resource final : pool_entry {
+  explicit pool_resource(Resource&& given) : pool_entry(&destroys), value(std::move(given)) {}
+  static void destroys(pool_entry& self) noexcept { delete &static_cast<pool_resource&>(self); }
+  Resource value;
+};
+
+// What a callable gives, as a task: it may be a task, another awaitable, or a value.
+template <class Value, class Function, class... Args>
+task<Value> as_made_task(Function& function, Args&... args) {
+  using given = std::invoke_result_t<Function&, Args&...>;
+  if constexpr (tasks::is_task<given>) {
+    return function(args...);
+  } else if constexpr (tasks::awaitable<given>) {
+    return tasks::make_branch(function(args...));
+  } else {
+    return [](Value made) -> task<Value> { co_return made; }(function(args...));
+  }
+}
+
+template <class Resource>
+struct pool_state final : pool_core {
+  explicit pool_state(const pool_options& given) : pool_core(given) {}
+
+  // Held by the task that looks at idle resources, even if it is destroyed before it begins.
+  struct looks_claim {
+    explicit looks_claim(const std::shared_ptr<pool_state>& of) noexcept : pool(of) {}
+    looks_claim(looks_claim&& other) noexcept = default;
+    looks_claim& operator=(looks_claim&&) = delete;
+    ~looks_claim() {
+      if (const auto self = pool.lock()) self->release_looks();
+    }
+    std::weak_ptr<pool_state> pool;
+  };
+
+  static Resource& of(const slot& mine) noexcept {
+    return static_cast<pool_resource<Resource>*>(mine.entry())->value;
+  }
+  task<bool> is_good(slot& mine) {
+    bool good = false;
+    std::exception_ptr failed;
+    try {
+      task<bool> checked = check(of(mine));
+      good = co_await std::move(checked);
+    } catch (...) {
+      failed = std::current_exception();
+    }
+    // A check that throws says that the resource is bad; a cancelled one says nothing.
+    if (failed != nullptr && is_cancellation(failed)) std::rethrow_exception(std::move(failed));
+    co_return good;
+  }
+  task<> fill(slot& mine) {
+    task<Resource> making = make();
+    Resource made = co_await std::move(making);
+    mine.fill(*new pool_resource<Resource>(std::move(made)));
+  }
+
+  // Gives the slot a resource that is fit to be used.
+  static task<> prepare(std::shared_ptr<pool_state> self, slot& mine) {
+    while (mine.take()) {
+      if (self->check == nullptr || !mine.wants_check()) co_return;
+      const bool good = co_await self->is_good(mine);
+      if (good) co_return;
+    }
+    co_await self->fill(mine);
+  }
+
+  task<> look() {
+    const std::uint64_t number = begin_look();
+    for (;;) {
+      slot next = next_of_look(number);
+      if (!next) break;
+      bool good = true;
+      if (check != nullptr) good = co_await is_good(next);
+      end_look(std::move(next), good);
+    }
+    for (;;) {
+      slot missing = take_missing();
+      if (!missing) co_return;
+      co_await fill(missing);
+      missing.put_back();
+    }
+  }
+  // Runs as a task of its own until the pool is closed or gone, or the runtime ends.
+  static task<> keep_looking(looks_claim of) {
+    try {
+      for (;;) {
+        std::chrono::nanoseconds pause{0};
+        {
+          const std::shared_ptr<pool_state> self = of.pool.lock();
+          if (self == nullptr || self->is_closed()) co_return;
+          pause = self->options.look_every;
+          task<> once = look_once(self);
+          co_await std::move(once);
+        }
+        co_await sleep_for(pause).weak();
+      }
+    } catch (const cancelled&) {
+      // The runtime ends.
+    }
+  }
+  // What fails now is tried again at the next look.
+  static task<> look_once(std::shared_ptr<pool_state> self) {
+    std::exception_ptr failed;
+    try {
+      co_await self->look();
+    } catch (...) {
+      failed = std::current_exception();
+    }
+    if (failed != nullptr && is_cancellation(failed)) std::rethrow_exception(std::move(failed));
+  }
+  static void start_looks(const std::shared_ptr<pool_state>& self) {
+    if (self->claim_looks()) static_cast<void>(spawn(keep_looking(looks_claim(self))));
+  }
+
+  std::move_only_function<task<Resource>()> make;
+  std::move_only_function<task<bool>(Resource&)> check;
+  std::move_only_function<bool(Resource&)> is_reusable;
+};
+
+template <class Resource>
+class borrow_call;
+
+}  // namespace kit
+
+// Makes, lends and keeps resources that are dear to make: connections, sessions, buffers. There are
+// at most `max` of them; those who want one when all are lent wait in order. Copies refer to the
+// same pool.
+//
+// Thread: any, but borrow() is awaited in a handler or a task. The callables may be called by
+// several threads at a time. Cost: borrow() about 300 ns if a resource is idle, try_borrow() and
+// the end of a lease about 60 ns. Errors: option_error.
+// Lifetime: leases keep the pool's state alive.
+//
+// Example:
+//     struct connection {
+//       int number;
+//     };
+//     troupe::task<connection> open_connection() {
+//       co_await troupe::sleep_for(std::chrono::milliseconds(1));
+//       co_return connection{7};
+//     }
+//     troupe::task<> use(troupe::pool<connection> connections) {
+//       auto one = co_await connections.borrow().timeout(std::chrono::seconds(1));
+//       std::cout << one->number << '\n';
+//     }  // the connection goes back
+//     int main() {
+//       troupe::runtime rt;
+//       troupe::pool<connection> connections({.max = 2}, open_connection);
+//       for (int i = 0; i < 5; ++i) rt.spawn(use(connections));
+//       rt.run();
+//       std::cout << connections.counts().made << " were made\n";  // 1 or 2
+//     }
+template <class Resource>
+class pool {
+  static_assert(
+      std::is_object_v<Resource> && std::move_constructible<Resource>,
+      "troupe: pool: a resource is moved into the pool: use a std::unique_ptr to one that "
+      "cannot be moved");
+  using state = kit::pool_state<Resource>;
+
+ public:
+  // A resource that is lent. It goes back when the lease is destroyed, on whichever thread.
+  // Move-only.
+  class [[nodiscard]] lease {
+   public:
+    lease() noexcept = default;
+    lease(lease&&) noexcept = default;
+    lease& operator=(lease&& other) noexcept {
+      lease(std::move(other)).swap(*this);
+      return *this;
+    }
+    ~lease() { end(); }
+
+    explicit operator bool() const noexcept { return static_cast<bool>(slot_); }
+    Resource& operator*() const noexcept { return state::of(slot_); }
+    Resource* operator->() const noexcept { return std::addressof(**this); }
+
+    // Destroys the resource, because it is broken: another one will be made when one is wanted.
+    void discard() noexcept {
+      slot_.end();
+      of_.reset();
+    }
+    void swap(lease& other) noexcept {
+      of_.swap(other.of_);
+      slot_.swap(other.slot_);
+    }
+
+   private:
+    friend pool;
+    friend kit::borrow_call<Resource>;
+    lease(std::shared_ptr<state> of, kit::pool_core::slot&& held) noexcept
+        : of_(std::move(of)), slot_(std::move(held)) {}
+    void end() noexcept {
+      if (!slot_) return;
+      bool reusable = true;
+      if (of_->is_reusable != nullptr) {
+        try {
+          reusable = of_->is_reusable(**this);
+        } catch (...) {
+          reusable = false;
+        }
+      }
+      reusable ? slot_.put_back() : slot_.end();
+    }
+    std::shared_ptr<state> of_;
+    kit::pool_core::slot slot_;  // after of_: it goes first
+  };
+
+  // `make` makes a resource: it returns the resource, a task of it, or another awaitable. What it
+  // throws goes to the party that wanted the resource; the next one in the line tries again.
+  // `check` says whether an idle resource still works: it returns a bool, a task of it, or another
+  // awaitable; false, or an exception other than cancelled, means that the resource is destroyed.
+  // `is_reusable` says the same when a lease ends, on the thread that ends it, and must not block.
+  template <class Make>
+  explicit pool(pool_options options, Make make) : pool(std::move(options), std::move(make), 0) {}
+  template <class Make, class Check>
+  pool(pool_options options, Make make, Check check)
+      : pool(std::move(options), std::move(make), std::move(check), 0) {}
+  template <class Make, class Check, class IsReusable>
+  pool(pool_options options, Make make, Check check, IsReusable is_reusable)
+      : state_(std::make_shared<state>(options)) {
+    state_->make = [make = std::move(make)]() mutable { return kit::as_made_task<Resource>(make); };
+    if constexpr (!std::is_same_v<Check, int>) {
+      state_->check = [check = std::move(check)](Resource& one) mutable {
+        return kit::as_made_task<bool>(check, one);
+      };
+    }
+    if constexpr (!std::is_same_v<IsReusable, int>) state_->is_reusable = std::move(is_reusable);
+  }
+
+  // Lends a resource: co_await it, also with timeout() or stop(), for a lease. The limits hold for
+  // all of it, the wait for others, the check of an idle resource and the making of a new one.
+  // Those who wait are served in order. Errors: timed_out, cancelled, pool_closed, and what `make`
+  // throws. Thread: in a handler or a task.
+  using borrowing = tasks::limited_task<kit::borrow_call<Resource>>;
+  borrowing borrow() const { return borrowing(std::in_place, state_); }
+
+  // Lends a resource if one is idle and needs no check. Thread: any.
+  std::optional<lease> try_borrow() const {
+    kit::pool_core::slot mine = state_->try_take();
+    if (!mine) return std::nullopt;
+    return lease(state_, std::move(mine));
+  }
+
+  pool_counts counts() const { return state_->counts(); }
+
+  // Closes the pool: all who wait, and all who come later, get pool_closed. Idle resources are
+  // destroyed at once, the others when they come back. The future is ready when all are gone.
+  future<> close() const {
+    state_->close();
+    return state_->drained().wait();
+  }
+
+ private:
+  std::shared_ptr<state> state_;
+};
+
+template <class Resource>
+struct is_sendable<pool<Resource>> : std::true_type {};
+
+namespace kit {
+
+template <class Resource>
+class borrow_call {
+ public:
+  using result = typename pool<Resource>::lease;
+  explicit borrow_call(std::shared_ptr<pool_state<Resource>> from) noexcept
+      : from_(std::move(from)) {}
+  task<result> start(tasks::limits within) && {
+    return borrow(std::move(from_), std::move(within));
+  }
+
+ private:
+  static task<result> borrow(std::shared_ptr<pool_state<Resource>> from, tasks::limits within) {
+    pool_state<Resource>::start_looks(from);
+    auto waits = from->wait();
+    if (within.any()) {
+      co_await std::move(waits).timeout(within.left()).stop(within.stop());
+    } else {
+      co_await std::move(waits);
+    }
+    pool_core::slot mine(*from);
+    task<> prepared = pool_state<Resource>::prepare(from, mine);
+    task<> limited = run_within(std::move(prepared), std::move(within), "a resource of a pool");
+    co_await std::move(limited);
+    mine.lend();
+    co_return result(std::move(from), std::move(mine));
+  }
+  std::shared_ptr<pool_state<Resource>> from_;
+};
+
+}  // namespace kit
+
+}  // namespace troupe

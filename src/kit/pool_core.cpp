@@ -1,0 +1,268 @@
+// Invariants, all under the mutex
+//   P1  total = idle resources + resources and makings that slots hold; total <= max. A resource
+//       is made only in a slot, when none is idle or total is below min: the permits of all slots
+//       are at most max, so that there is room for it.
+//   P2  an idle resource is in the list, which is sorted by the time since which each is idle.
+//   P3  once closed, no resource becomes idle, and there are permits for all who wait or will wait:
+//       each of them finds the pool closed.
+#include "troupe/kit/pool_core.hpp"
+
+#include <mutex>
+
+#include "base/invariant.hpp"
+#include "kit/surroundings.hpp"
+
+namespace troupe::kit {
+
+class pool_core::clock_state {
+ public:
+  object_clock clock;
+};
+
+// Resources to be destroyed without the mutex, since their destructors are the user's.
+struct pool_core::doomed {
+  doomed() = default;
+  doomed(const doomed&) = delete;
+  doomed& operator=(const doomed&) = delete;
+  ~doomed() {
+    while (pool_entry* const one = first) {
+      first = one->newer;
+      one->destroy(*one);
+    }
+  }
+  void add(pool_entry& one) noexcept { one.newer = std::exchange(first, &one); }
+  pool_entry* first = nullptr;
+};
+
+pool_core::pool_core(const pool_options& given)
+    : options(given), permits_(given.max), clock_(std::make_unique<clock_state>()) {
+  if (options.max == 0 || options.max > sync::permits::most / 4)
+    throw option_error("troupe: pool: `max` must be at least 1");
+  if (options.min > options.max) throw option_error("troupe: pool: `min` must be at most `max`");
+  if (options.idle_max.count() <= 0 || options.life_max.count() <= 0 ||
+      options.look_every.count() <= 0 || options.check_after.count() < 0)
+    throw option_error(
+        "troupe: pool: idle_max, life_max and look_every must be longer than zero, and check_after "
+        "not negative");
+}
+
+pool_core::~pool_core() {
+  doomed all;
+  while (oldest_ != nullptr) {
+    pool_entry& one = *oldest_;
+    remove(one);
+    all.add(one);
+  }
+}
+
+std::int64_t pool_core::now_ns() const noexcept { return clock_->clock.now_ns(); }
+
+bool pool_core::is_old(const pool_entry& one, std::int64_t now) const noexcept {
+  return now - one.made_ns >= options.life_max.count();
+}
+
+void pool_core::insert(pool_entry& one) noexcept {
+  pool_entry* before = newest_;
+  while (before != nullptr && before->idle_ns > one.idle_ns) before = before->older;
+  pool_entry* const after = before == nullptr ? oldest_ : before->newer;
+  one.older = before;
+  one.newer = after;
+  (before == nullptr ? oldest_ : before->newer) = &one;
+  (after == nullptr ? newest_ : after->older) = &one;
+  ++idle_;
+}
+
+void pool_core::remove(pool_entry& one) noexcept {
+  (one.older == nullptr ? oldest_ : one.older->newer) = one.newer;
+  (one.newer == nullptr ? newest_ : one.newer->older) = one.older;
+  one.older = one.newer = nullptr;
+  --idle_;
+}
+
+// Under the mutex. Sets no event here: that wakes others.
+void pool_core::note_gone(std::size_t count) noexcept {
+  TROUPE_INVARIANT(total_ >= count, "P1");
+  total_ -= count;
+  done_.destroyed += count;
+}
+
+// Those that were idle for too long, down to `min`, and those that are too old.
+void pool_core::drop_old(std::int64_t now, doomed& to_destroy) noexcept {
+  for (pool_entry* one = oldest_; one != nullptr;) {
+    pool_entry* const next = one->newer;
+    const bool idle_too_long =
+        now - one->idle_ns >= options.idle_max.count() && total_ > options.min;
+    if (idle_too_long || is_old(*one, now)) {
+      remove(*one);
+      note_gone(1);
+      to_destroy.add(*one);
+    }
+    one = next;
+  }
+}
+
+// The newest, so that the others may become idle for too long.
+pool_entry* pool_core::pop_newest(doomed& to_destroy) noexcept {
+  drop_old(now_ns(), to_destroy);
+  pool_entry* const one = newest_;
+  if (one != nullptr) remove(*one);
+  return one;
+}
+
+bool pool_core::slot::take() {
+  doomed gone;  // destroyed after the mutex was left
+  const std::lock_guard lock(of_->mutex_);
+  if (entry_ != nullptr) {
+    of_->note_gone(1);
+    gone.add(*std::exchange(entry_, nullptr));
+  }
+  if (of_->closed_)
+    throw pool_closed("troupe: pool: it was closed; get what you need before close()");
+  entry_ = of_->pop_newest(gone);
+  if (entry_ != nullptr) return true;
+  TROUPE_INVARIANT(of_->total_ < of_->options.max, "P1");
+  ++of_->total_;
+  makes_ = true;
+  return false;
+}
+
+bool pool_core::slot::wants_check() const noexcept {
+  const std::lock_guard lock(of_->mutex_);
+  return of_->now_ns() - entry_->idle_ns >= of_->options.check_after.count();
+}
+
+void pool_core::slot::fill(pool_entry& made) noexcept {
+  const std::lock_guard lock(of_->mutex_);
+  made.made_ns = made.idle_ns = of_->now_ns();
+  entry_ = &made;
+  makes_ = false;
+  ++of_->done_.made;
+}
+
+void pool_core::slot::lend() noexcept {
+  const std::lock_guard lock(of_->mutex_);
+  ++of_->done_.lent;
+}
+
+void pool_core::slot::put_back() noexcept {
+  {
+    doomed gone;
+    const std::lock_guard lock(of_->mutex_);
+    const std::int64_t now = of_->now_ns();
+    if (!of_->closed_ && !of_->is_old(*entry_, now)) {
+      entry_->idle_ns = now;
+      of_->insert(*std::exchange(entry_, nullptr));
+    }
+  }
+  end();
+}
+
+void pool_core::slot::end() noexcept {
+  pool_core* const of = std::exchange(of_, nullptr);
+  if (of == nullptr) return;
+  bool is_last = false;
+  {
+    doomed gone;
+    const std::lock_guard lock(of->mutex_);
+    if (entry_ != nullptr) {
+      of->note_gone(1);
+      gone.add(*std::exchange(entry_, nullptr));
+    } else if (std::exchange(makes_, false)) {
+      --of->total_;
+      ++of->done_.failed;
+    }
+    is_last = of->closed_ && of->total_ == 0;
+  }
+  // The resource is destroyed before the next one may be made. The caller keeps the core.
+  of->permits_.give(1);
+  if (is_last) of->drained_.set();
+}
+
+pool_core::slot pool_core::try_take() {
+  if (!permits_.try_take(1)) return {};
+  slot mine(*this);
+  doomed gone;
+  const std::lock_guard lock(mutex_);
+  if (closed_) return {};
+  const std::int64_t now = now_ns();
+  drop_old(now, gone);
+  if (newest_ == nullptr || now - newest_->idle_ns >= options.check_after.count()) return {};
+  mine.entry_ = newest_;
+  remove(*newest_);
+  ++done_.lent;
+  return mine;
+}
+
+std::uint64_t pool_core::begin_look() noexcept {
+  doomed gone;
+  const std::lock_guard lock(mutex_);
+  drop_old(now_ns(), gone);
+  return ++look_;
+}
+
+pool_core::slot pool_core::next_of_look(std::uint64_t look) noexcept {
+  if (!permits_.try_take(1)) return {};
+  slot mine(*this);
+  const std::lock_guard lock(mutex_);
+  pool_entry* one = oldest_;
+  while (one != nullptr && one->looked_at == look) one = one->newer;
+  const bool was_just_used =
+      one != nullptr && now_ns() - one->idle_ns < options.check_after.count();
+  if (one == nullptr || was_just_used || closed_) return {};
+  one->looked_at = look;
+  remove(*one);
+  mine.entry_ = one;
+  return mine;
+}
+
+void pool_core::end_look(slot&& checked, bool is_good) noexcept {
+  slot mine(std::move(checked));
+  if (!is_good) return;
+  const std::lock_guard lock(mutex_);
+  if (!closed_) insert(*std::exchange(mine.entry_, nullptr));
+}
+
+pool_core::slot pool_core::take_missing() noexcept {
+  if (!permits_.try_take(1)) return {};
+  slot mine(*this);
+  const std::lock_guard lock(mutex_);
+  if (closed_ || total_ >= options.min) return {};
+  ++total_;
+  mine.makes_ = true;
+  return mine;
+}
+
+bool pool_core::is_closed() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return closed_;
+}
+
+void pool_core::close() noexcept {
+  bool is_empty = false;
+  {
+    doomed gone;
+    const std::lock_guard lock(mutex_);
+    if (closed_) return;
+    closed_ = true;
+    while (pool_entry* const one = newest_) {
+      remove(*one);
+      note_gone(1);
+      gone.add(*one);
+    }
+    is_empty = total_ == 0;
+  }
+  permits_.give(sync::permits::most / 2);  // P3
+  if (is_empty) drained_.set();
+}
+
+pool_counts pool_core::counts() const noexcept {
+  const std::lock_guard lock(mutex_);
+  pool_counts seen = done_;
+  seen.idle = idle_;
+  seen.in_use = total_ - idle_;
+  // order: relaxed  a statistic
+  seen.waiting = waiting_.load(std::memory_order_relaxed);
+  return seen;
+}
+
+}  // namespace troupe::kit

@@ -1,0 +1,13 @@
+#include "troupe/kit/stoppable_sleep.hpp"
+
+#include <string>
+
+#include "troupe/base/error.hpp"
+
+namespace troupe::kit {
+
+void throw_late(const char* what) {
+  throw timed_out(std::string("troupe: ") + what + ": it did not come in time");
+}
+
+}  // namespace troupe::kit
