@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "troupe/base/error.hpp"
-#include "troupe/sync/channel_state.hpp"
+#include "troupe/sync/channels/channel_state.hpp"
 #include "troupe/sync/waiting.hpp"
 
 namespace troupe {
@@ -24,7 +24,7 @@ template <class T, class Held>
 struct sending : sending_waiter<T> {
   using state = channel_state<T>;
   static constexpr const char* name = "room in a channel";
-  static constexpr channel_base::side side = channel_base::side::senders;
+  static constexpr channel_side side = channel_side::senders;
 
   template <class Given>
   sending(state& to, Given&& given) noexcept(std::is_nothrow_constructible_v<Held, Given>)
@@ -49,11 +49,11 @@ struct sending : sending_waiter<T> {
       this->value = &held;
     }
   }
-  static bool do_inside(channel_waiter& self, channel_waiter*& served) noexcept {
+  static bool do_inside(channel_waiter<>& self, channel_waiter<>*& served) noexcept {
     auto& one = static_cast<sending&>(self);
     return one.into->send_inside(one, served);
   }
-  channel_base& on() const noexcept { return *into; }
+  channel_base<>& on() const noexcept { return *into; }
 
   state* into;
   Held held;
@@ -63,7 +63,7 @@ template <class T>
 struct receiving : receiving_waiter<T> {
   using state = channel_state<T>;
   static constexpr const char* name = "a value from a channel";
-  static constexpr channel_base::side side = channel_base::side::receivers;
+  static constexpr channel_side side = channel_side::receivers;
 
   explicit receiving(state& of) noexcept : from(&of) {}
   receiving(receiving&& other) noexcept : from(other.from) {}
@@ -74,17 +74,17 @@ struct receiving : receiving_waiter<T> {
 
   // For select.
   void prepare() noexcept {}
-  static bool do_inside(channel_waiter& self, channel_waiter*& served) noexcept {
+  static bool do_inside(channel_waiter<>& self, channel_waiter<>*& served) noexcept {
     auto& one = static_cast<receiving&>(self);
     return one.from->receive_inside(one, served);
   }
-  channel_base& on() const noexcept { return *from; }
+  channel_base<>& on() const noexcept { return *from; }
 
   state* from;
 };
 
 // The one side of a channel, counted.
-template <class T, channel_base::side Side>
+template <class T, channel_side Side>
 class channel_half {
  public:
   explicit channel_half(std::shared_ptr<channel_state<T>> of) noexcept : state_(std::move(of)) {
@@ -160,14 +160,14 @@ class channel {
 
   // Throws usage_error for a capacity of 0.
   static channel bounded(std::size_t capacity) {
-    if (capacity == 0 || capacity == sync::channel_base::unbounded)
+    if (capacity == 0 || capacity == state::unbounded)
       throw usage_error(
           "troupe: channel::bounded: the capacity must be at least 1; without places it is "
           "channel::rendezvous()");
     return channel(capacity);
   }
   static channel rendezvous() { return channel(0); }
-  static channel unbounded() { return channel(sync::channel_base::unbounded); }
+  static channel unbounded() { return channel(state::unbounded); }
 
   using sending_small = sync::awaiting<sync::sending<T, T>>;
   using sending_moved = sync::awaiting<sync::sending<T, T*>>;
@@ -232,7 +232,7 @@ class channel {
 
 // What can only send.
 template <class T>
-class channel<T>::sender : sync::channel_half<T, sync::channel_base::side::senders> {
+class channel<T>::sender : sync::channel_half<T, sync::channel_side::senders> {
  public:
   template <class Value>
   auto send(Value&& value) const requires requires(channel<T> to, Value&& given) {
@@ -251,13 +251,13 @@ class channel<T>::sender : sync::channel_half<T, sync::channel_base::side::sende
 
  private:
   friend channel;
-  using sync::channel_half<T, sync::channel_base::side::senders>::channel_half;
+  using sync::channel_half<T, sync::channel_side::senders>::channel_half;
   channel whole() const noexcept { return channel(this->state_); }
 };
 
 // What can only receive.
 template <class T>
-class channel<T>::receiver : sync::channel_half<T, sync::channel_base::side::receivers> {
+class channel<T>::receiver : sync::channel_half<T, sync::channel_side::receivers> {
  public:
   receiving receive() const { return receiving(std::in_place, *this->state_); }
   std::optional<T> try_receive() const { return channel(this->state_).try_receive(); }
@@ -268,7 +268,7 @@ class channel<T>::receiver : sync::channel_half<T, sync::channel_base::side::rec
 
  private:
   friend channel;
-  using sync::channel_half<T, sync::channel_base::side::receivers>::channel_half;
+  using sync::channel_half<T, sync::channel_side::receivers>::channel_half;
 };
 
 }  // namespace troupe

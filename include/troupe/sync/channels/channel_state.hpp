@@ -21,13 +21,21 @@
 #include <utility>
 
 #include "troupe/base/small_mutex.hpp"
-#include "troupe/sync/ring.hpp"
+#include "troupe/sync/channels/ring.hpp"
 #include "troupe/sync/waiter.hpp"
 
 namespace troupe::sync {
 
+// What channels and selects are made of; a model replaces it.
+struct channel_parts {
+  template <class T>
+  using atomic = std::atomic<T>;
+  using mutex = base::small_mutex;
+};
+
 // Which case of a select happens. Decided once, by whoever takes one of its waiters, or by the
-// select itself when it gives up.
+// select itself when it gives up (docs/protocols/channels.md).
+template <class Parts = channel_parts>
 class select_decision : public waiter {
  public:
   bool decide(std::uint32_t winner) noexcept {
@@ -39,33 +47,38 @@ class select_decision : public waiter {
 
  protected:
   static constexpr std::uint32_t open = UINT32_MAX, given_up = UINT32_MAX - 1;
-  std::atomic<std::uint32_t> winner_{open};
+  typename Parts::template atomic<std::uint32_t> winner_{open};
 };
 
 // A sender or receiver in the list of a channel.
+template <class Parts = channel_parts>
 struct channel_waiter : waiter {
-  select_decision* part_of = nullptr;  // the select whose case it is, if it is one
-  std::uint32_t index = 0;             // among the cases
+  select_decision<Parts>* part_of = nullptr;  // the select whose case it is, if it is one
+  std::uint32_t index = 0;                    // among the cases
 };
 
-template <class T>
-struct receiving_waiter : channel_waiter {
+template <class T, class Parts = channel_parts>
+struct receiving_waiter : channel_waiter<Parts> {
   std::optional<T> value;  // stays empty when the channel is closed
 };
 
 enum class send_end : std::uint8_t { sent, closed, no_memory };
 
-template <class T>
-struct sending_waiter : channel_waiter {
+template <class T, class Parts = channel_parts>
+struct sending_waiter : channel_waiter<Parts> {
   T* value = nullptr;  // untouched until it is sent
   send_end end = send_end::sent;
 };
 
+enum class channel_side : std::uint8_t { senders, receivers };
+
 // What does not depend on the type of the values.
+template <class Parts = channel_parts>
 class channel_base {
  public:
+  using side = channel_side;
+  using one_waiter = channel_waiter<Parts>;
   static constexpr std::size_t unbounded = SIZE_MAX;
-  enum class side : std::uint8_t { senders, receivers };
 
   channel_base(const channel_base&) = delete;
   channel_base& operator=(const channel_base&) = delete;
@@ -84,12 +97,33 @@ class channel_base {
   }
 
   // Thread: any. Wakes all that wait.
-  void close() noexcept;
+  void close() noexcept {
+    woken_waiters ready;
+    {
+      std::lock_guard guard(mutex_);
+      // order: relaxed  written under the mutex; elsewhere a hint
+      closed_.store(true, std::memory_order_relaxed);
+      while (one_waiter* const one = take_oldest(receivers_)) ready.push(*one);
+      while (one_waiter* const one = take_oldest(senders_)) {
+        refuse(*one);
+        ready.push(*one);
+      }
+    }
+    ready.wake();
+  }
 
   // Handles of one side only (channel::sender and channel::receiver) are counted; the channel is
   // closed when those of a side are gone.
-  void add_half(side of) noexcept;
-  void drop_half(side of) noexcept;
+  void add_half(side of) noexcept {
+    // order: relaxed  the caller has a handle already
+    halves_[static_cast<int>(of)].fetch_add(1, std::memory_order_relaxed);
+  }
+  void drop_half(side of) noexcept {
+    // order: acq_rel  the last one closes after all that the others did
+    if (halves_[static_cast<int>(of)].fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    close();
+    if (of == side::receivers) drop_values();
+  }
 
   // For waiters, and for select, which holds the mutexes of all its channels in the order of their
   // addresses.
@@ -97,7 +131,7 @@ class channel_base {
   void unlock() noexcept { mutex_.unlock(); }
   waiter_list& list(side of) noexcept { return of == side::senders ? senders_ : receivers_; }
   // Takes the waiter out of its list. False: its wait is decided already.
-  bool withdraw(side of, channel_waiter& one) noexcept {
+  bool withdraw(side of, one_waiter& one) noexcept {
     std::lock_guard guard(mutex_);
     return list(of).withdraw(one);
   }
@@ -107,14 +141,14 @@ class channel_base {
   ~channel_base() = default;
 
   // Under the mutex: takes the oldest waiter whose wait is not decided yet.
-  static channel_waiter* take_oldest(waiter_list& from) noexcept {
+  static one_waiter* take_oldest(waiter_list& from) noexcept {
     while (waiter* const next = from.pop()) {
-      auto* const one = static_cast<channel_waiter*>(next);
+      auto* const one = static_cast<one_waiter*>(next);
       if (one->part_of == nullptr || one->part_of->decide(one->index)) return one;
     }
     return nullptr;
   }
-  static void wake(channel_waiter* one) noexcept {
+  static void wake(one_waiter* one) noexcept {
     if (one != nullptr) one->wake(*one);
   }
   // order: relaxed  hints; written under the mutex
@@ -125,26 +159,33 @@ class channel_base {
   // A receiver is gone for good, and with it what it would have received.
   virtual void drop_values() noexcept = 0;
   // Under the mutex, for close().
-  virtual void refuse(channel_waiter& sender) noexcept = 0;
+  virtual void refuse(one_waiter& sender) noexcept = 0;
 
-  base::small_mutex mutex_;
-  std::atomic<bool> closed_{false};
+  typename Parts::mutex mutex_;
+  typename Parts::template atomic<bool> closed_{false};
   const std::size_t capacity_;
-  std::atomic<std::size_t> count_{0};
-  std::atomic<std::uint64_t> passed_{0};
+  typename Parts::template atomic<std::size_t> count_{0};
+  typename Parts::template atomic<std::uint64_t> passed_{0};
   waiter_list senders_, receivers_;
-  std::atomic<std::uint32_t> halves_[2]{};
+  typename Parts::template atomic<std::uint32_t> halves_[2]{};
 };
 
-template <class T>
-class channel_state final : public channel_base {
+template <class T, class Parts = channel_parts>
+class channel_state final : public channel_base<Parts> {
+  using base = channel_base<Parts>;
+  using base::capacity_, base::closed_, base::mutex_, base::receivers_, base::senders_;
+  using typename base::one_waiter;
+
  public:
+  using sending = sending_waiter<T, Parts>;
+  using receiving = receiving_waiter<T, Parts>;
+
   explicit channel_state(std::size_t capacity)
-      : channel_base(capacity), values_(capacity == unbounded ? 0 : capacity) {}
+      : base(capacity), values_(capacity == base::unbounded ? 0 : capacity) {}
 
   // Returns true if the waiter is in the list now.
-  bool send_or_wait(sending_waiter<T>& one) noexcept {
-    channel_waiter* served = nullptr;
+  bool send_or_wait(sending& one) noexcept {
+    one_waiter* served = nullptr;
     {
       std::lock_guard guard(mutex_);
       if (!send_inside(one, served)) {
@@ -152,11 +193,11 @@ class channel_state final : public channel_base {
         return true;
       }
     }
-    wake(served);
+    base::wake(served);
     return false;
   }
-  bool receive_or_wait(receiving_waiter<T>& one) noexcept {
-    channel_waiter* served = nullptr;
+  bool receive_or_wait(receiving& one) noexcept {
+    one_waiter* served = nullptr;
     {
       std::lock_guard guard(mutex_);
       if (!receive_inside(one, served)) {
@@ -164,42 +205,42 @@ class channel_state final : public channel_base {
         return true;
       }
     }
-    wake(served);
+    base::wake(served);
     return false;
   }
   // Return whether it was done.
-  bool try_send(sending_waiter<T>& one) noexcept {
-    channel_waiter* served = nullptr;
+  bool try_send(sending& one) noexcept {
+    one_waiter* served = nullptr;
     {
       std::lock_guard guard(mutex_);
       if (!send_inside(one, served)) return false;
     }
-    wake(served);
+    base::wake(served);
     return true;
   }
-  bool try_receive(receiving_waiter<T>& one) noexcept {
-    channel_waiter* served = nullptr;
+  bool try_receive(receiving& one) noexcept {
+    one_waiter* served = nullptr;
     {
       std::lock_guard guard(mutex_);
       if (!receive_inside(one, served)) return false;
     }
-    wake(served);
+    base::wake(served);
     return true;
   }
 
   // Under the mutex: does it at once, or returns false. The caller then wakes `served`, without the
   // mutex.
-  bool send_inside(sending_waiter<T>& one, channel_waiter*& served) noexcept {
+  bool send_inside(sending& one, one_waiter*& served) noexcept {
     // order: relaxed  written under the mutex
     if (closed_.load(std::memory_order_relaxed)) [[unlikely]] {
       one.end = send_end::closed;
       return true;
     }
     if (!receivers_.empty()) {
-      served = take_oldest(receivers_);
+      served = base::take_oldest(receivers_);
       if (served != nullptr) {
-        static_cast<receiving_waiter<T>&>(*served).value.emplace(std::move(*one.value));
-        count_passed();
+        static_cast<receiving&>(*served).value.emplace(std::move(*one.value));
+        base::count_passed();
         return true;
       }
     }
@@ -211,24 +252,24 @@ class channel_state final : public channel_base {
     push(*one.value);
     return true;
   }
-  bool receive_inside(receiving_waiter<T>& one, channel_waiter*& served) noexcept {
+  bool receive_inside(receiving& one, one_waiter*& served) noexcept {
     if (!values_.empty()) {
       one.value.emplace(std::move(values_.front()));
       values_.drop();
-      count_passed();
-      if (!senders_.empty()) served = take_oldest(senders_);
+      base::count_passed();
+      if (!senders_.empty()) served = base::take_oldest(senders_);
       if (served != nullptr) {
-        push(*static_cast<sending_waiter<T>&>(*served).value);
+        push(*static_cast<sending&>(*served).value);
       } else {
-        values_.shrink(capacity_ == unbounded ? slots_kept : SIZE_MAX);
-        publish(values_.size());
+        values_.shrink(capacity_ == base::unbounded ? slots_kept : SIZE_MAX);
+        base::publish(values_.size());
       }
       return true;
     }
-    if (!senders_.empty()) served = take_oldest(senders_);
+    if (!senders_.empty()) served = base::take_oldest(senders_);
     if (served != nullptr) {
-      one.value.emplace(std::move(*static_cast<sending_waiter<T>&>(*served).value));
-      count_passed();
+      one.value.emplace(std::move(*static_cast<sending&>(*served).value));
+      base::count_passed();
       return true;
     }
     return closed_.load(std::memory_order_relaxed);  // order: relaxed  as above
@@ -240,7 +281,7 @@ class channel_state final : public channel_base {
 
   void push(T& value) noexcept {
     values_.push(std::move(value));
-    publish(values_.size());
+    base::publish(values_.size());
   }
   bool grow() noexcept try {
     values_.grow();
@@ -252,10 +293,10 @@ class channel_state final : public channel_base {
     std::optional<ring<T>> dropped;  // destroyed without the mutex
     std::lock_guard guard(mutex_);
     dropped.emplace(std::move(values_));
-    publish(0);
+    base::publish(0);
   }
-  void refuse(channel_waiter& sender) noexcept override {
-    static_cast<sending_waiter<T>&>(sender).end = send_end::closed;
+  void refuse(one_waiter& sender) noexcept override {
+    static_cast<sending&>(sender).end = send_end::closed;
   }
 
   ring<T> values_;
