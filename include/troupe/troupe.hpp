@@ -72,6 +72,7 @@
 #include "troupe/sync/once.hpp"
 #include "troupe/sync/oneshot.hpp"
 #include "troupe/sync/permits.hpp"
+#include "troupe/sync/select.hpp"
 #include "troupe/sync/semaphore.hpp"
 #include "troupe/sync/waiter.hpp"
 #include "troupe/sync/waiting.hpp"

@@ -62,6 +62,7 @@ concept waits_for_lock = requires(Operation one, tasks::lock_holder found) {
 
 template <class Operation>
 class limited_awaiting;
+struct awaiting_access;  // for select
 
 // The awaitable of an operation: co_await it in a coroutine, also with a time limit or a stop
 // token; on a plain thread, get() blocks. Await it once.
@@ -172,6 +173,7 @@ class [[nodiscard]] awaiting : protected Operation, protected tasks::suspension 
   }
 
  private:
+  friend awaiting_access;
   // A search for circles of waits, unless one is due. The wait may be over by now, but not the
   // turn.
   void ask_for_search(tasks::async_call& in) const noexcept {

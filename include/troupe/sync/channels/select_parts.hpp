@@ -1,0 +1,169 @@
+// select_parts: how a select tries its cases, waits in the lists of all its channels, and leaves
+// them. For the library's own use; users meet select(). The protocol and its proof:
+// docs/protocols/channels.md.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "troupe/sync/channels/channel_state.hpp"
+
+namespace troupe::sync {
+
+// What a select needs of each of its cases.
+template <class Parts = channel_parts>
+struct select_case {
+  channel_base<Parts>* on = nullptr;
+  channel_waiter<Parts>* one = nullptr;
+  bool (*do_inside)(channel_waiter<Parts>&, channel_waiter<Parts>*& served) noexcept = nullptr;
+  channel_side side = channel_side::receivers;
+  std::uint32_t nth = 0;  // the index of the nth case in the order of the channels' addresses
+};
+
+// The part of a select that does not depend on the types of its cases. Thread: the party that
+// selects; withdraw() any.
+template <class Parts = channel_parts>
+class select_base : public select_decision<Parts> {
+  using base = select_decision<Parts>;
+
+ public:
+  using case_span = std::span<select_case<Parts>>;
+  static constexpr const char* name = "one of several channels";
+
+  select_base() = default;
+  select_base(select_base&&) noexcept {}
+
+  // As `start` of an operation. The cases must stay where they are until leave().
+  bool start(case_span all) noexcept {
+    cases_ = all;
+    const choice first = choose();
+    return !(first.ready && do_one(first.index)) && do_or_wait(first.index);
+  }
+  // Does one of the cases if it can be done at once.
+  bool try_now(case_span all) noexcept {
+    cases_ = all;
+    const choice first = choose();
+    for (std::uint32_t i = 0; first.ready && i < count(); ++i) {
+      if (do_one((first.index + i) % count())) return true;
+    }
+    return false;
+  }
+  bool withdraw() noexcept {
+    if (!base::decide(base::given_up)) return false;
+    static_cast<void>(leave());
+    return true;
+  }
+  // After the end: takes the waiters that have lost out of their lists. A party that finds one of
+  // them there before is done with it when it gives the channel's mutex back. Returns the index of
+  // the winner.
+  std::uint32_t leave() noexcept {
+    // order: relaxed  the wake, or this thread, has published it
+    const std::uint32_t winner = base::winner_.load(std::memory_order_relaxed);
+    if (!listed_) return winner;
+    listed_ = false;
+    for (std::uint32_t i = 0; i < count(); ++i) {
+      if (i != winner) cases_[i].on->withdraw(cases_[i].side, *cases_[i].one);
+    }
+    return winner;
+  }
+
+ private:
+  struct choice {
+    std::uint32_t index;
+    bool ready;  // it seems so
+  };
+
+  std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(cases_.size()); }
+
+  // One of those that seem ready, each with the same chance; any one if none does. The choice
+  // follows from how many values have passed, so that the simulated policy repeats it.
+  choice choose() const noexcept {
+    std::uint64_t mixed = 1;
+    std::uint32_t ready = 0;
+    for (const select_case<Parts>& one : cases_) {
+      mixed += 2 * one.on->passed() + one.on->size();  // grows with each send and each receive
+      ready += one.on->may_be_ready(one.side) ? 1 : 0;
+    }
+    mixed *= 0x9E3779B97F4A7C15U;
+    mixed = (mixed ^ mixed >> 31) * 0xBF58476D1CE4E5B9U;
+    const std::uint32_t among = ready == 0 ? count() : ready;
+    const auto chosen = static_cast<std::uint32_t>((mixed >> 32) * among >> 32);
+    if (among == count()) return {chosen, ready != 0};
+    std::uint32_t skip = chosen, index = 0;
+    for (; index + 1 < count(); ++index) {
+      if (cases_[index].on->may_be_ready(cases_[index].side) && skip-- == 0) break;
+    }
+    return {index, true};
+  }
+
+  bool do_one(std::uint32_t index) noexcept {
+    const select_case<Parts>& one = cases_[index];
+    channel_waiter<Parts>* served = nullptr;
+    one.on->lock();
+    const bool done = one.do_inside(*one.one, served);
+    one.on->unlock();
+    if (!done) return false;
+    win(index);
+    if (served != nullptr) served->wake(*served);
+    return true;
+  }
+
+  // While all channels are locked, no case can become ready and no party can take a waiter: so the
+  // select is in all lists at once, or in none.
+  bool do_or_wait(std::uint32_t first) noexcept {
+    sort();
+    for_each_channel([](channel_base<Parts>& one) { one.lock(); });
+    channel_waiter<Parts>* served = nullptr;
+    bool done = false;
+    for (std::uint32_t i = 0; i < count() && !done; ++i) {
+      const std::uint32_t index = (first + i) % count();
+      done = cases_[index].do_inside(*cases_[index].one, served);
+      if (done) win(index);
+    }
+    if (!done) enter();
+    for_each_channel([](channel_base<Parts>& one) { one.unlock(); });
+    if (served != nullptr) served->wake(*served);
+    return !done;
+  }
+  void enter() noexcept {
+    listed_ = true;
+    for (std::uint32_t i = 0; i < count(); ++i) {
+      channel_waiter<Parts>& one = *cases_[i].one;
+      one.part_of = this;
+      one.index = i;
+      one.wake = &wake_select;
+      cases_[i].on->list(cases_[i].side).push(one);
+    }
+  }
+  // The party on the other side of a case has taken it: the select is over.
+  static void wake_select(waiter& self) noexcept {
+    select_decision<Parts>& of = *static_cast<channel_waiter<Parts>&>(self).part_of;
+    of.wake(of);
+  }
+  // order: relaxed  no other thread knows of this select
+  void win(std::uint32_t index) noexcept { base::winner_.store(index, std::memory_order_relaxed); }
+
+  void sort() noexcept {
+    for (std::uint32_t i = 0; i < count(); ++i) {
+      std::uint32_t at = i;
+      for (; at > 0 && std::less<>{}(cases_[i].on, cases_[cases_[at - 1].nth].on); --at)
+        cases_[at].nth = cases_[at - 1].nth;
+      cases_[at].nth = i;
+    }
+  }
+  template <class Act>
+  void for_each_channel(Act act) noexcept {
+    const channel_base<Parts>* before = nullptr;
+    for (const select_case<Parts>& one : cases_) {
+      channel_base<Parts>* const next = cases_[one.nth].on;
+      if (next != before) act(*next);
+      before = next;
+    }
+  }
+
+  case_span cases_;
+  bool listed_ = false;
+};
+
+}  // namespace troupe::sync

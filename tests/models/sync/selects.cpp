@@ -1,0 +1,226 @@
+// select: two channels without places, on which parties send, and selects that receive from both,
+// or send to one and receive from the other, and may give up. Checks C1 (a party that is forgotten
+// is a deadlock) and C2: each value that was sent is received once; and that no party touches a
+// select that has gone.
+//
+// mutation: decide_in_two
+// mutation: no_leave
+// mutation: select_unlocked
+// mutation: no_mutex
+#include "models/relacy_atomics.hpp"
+
+#include <optional>
+
+#include "troupe/sync/channels/select_parts.hpp"
+
+namespace {
+
+using namespace troupe;
+
+// A mutation takes it away from all, or from the selects.
+struct list_mutex {
+  static bool is_gone(const models::place& at) {
+    return models::mutated("no_mutex") ||
+           (models::mutated("select_unlocked") &&
+            std::string_view(at.function_name()).find("channel_base") != std::string_view::npos);
+  }
+  void lock(models::place at = models::place::current()) {
+    if (!is_gone(at)) mutex.lock();
+  }
+  void unlock(models::place at = models::place::current()) {
+    if (!is_gone(at)) mutex.unlock();
+  }
+  models::mutex mutex;
+};
+
+// The word of a decision; a mutation replaces its compare-and-swap by a load and a store. Whoever
+// decides must be ordered before the end of the select.
+template <class T>
+struct decision_word : models::atomic<T> {
+  using models::atomic<T>::atomic;
+  bool compare_exchange_strong(T& seen, T next, std::memory_order order,
+                               std::memory_order failure) {
+    static_cast<void>(static_cast<unsigned>(gone));
+    if (!models::mutated("decide_in_two"))
+      return models::atomic<T>::compare_exchange_strong(seen, next, order, failure);
+    if (this->load(order) != seen) return false;
+    this->store(next, order);
+    return true;
+  }
+  models::guarded<unsigned> gone{0};
+};
+
+struct parts {
+  template <class T>
+  using atomic = decision_word<T>;
+  using mutex = list_mutex;
+};
+
+struct token {
+  token(unsigned given) : value(given) {}
+  token(token&& other) noexcept : value(other.value) { other.value = 0U; }
+  models::guarded<unsigned> value;
+};
+
+using state = sync::channel_state<token, parts>;
+using receiving = sync::receiving_waiter<token, parts>;
+using sending = sync::sending_waiter<token, parts>;
+using one_waiter = sync::channel_waiter<parts>;
+
+struct receive_case : receiving {
+  explicit receive_case(state& of) : from(&of) {}
+  static bool do_inside(one_waiter& self, one_waiter*& served) noexcept {
+    auto& one = static_cast<receive_case&>(self);
+    return one.from->receive_inside(one, served);
+  }
+  state* from;
+};
+
+struct send_case : sending {
+  send_case(state& to, token& what) : into(&to) { value = &what; }
+  static bool do_inside(one_waiter& self, one_waiter*& served) noexcept {
+    auto& one = static_cast<send_case&>(self);
+    return one.into->send_inside(one, served);
+  }
+  state* into;
+};
+
+struct party {
+  void wake() { woken.open(); }
+  models::latch woken;
+};
+struct selecting : sync::select_base<parts>, party {
+  selecting() { base::wake = &wake_it; }
+  static void wake_it(sync::waiter& self) noexcept { static_cast<selecting&>(self).party::wake(); }
+  using base = sync::select_base<parts>;
+  unsigned end() {
+    const unsigned won =
+        models::mutated("no_leave") ? winner_.load(std::memory_order_relaxed) : leave();
+    winner_.gone = 1U;
+    return won;
+  }
+};
+// A select with its cases. They stay in memory until the model ends.
+struct select_party {
+  select_party(state& from, state& other, unsigned value)
+      : mine(value), first(from), second(other), out(other, mine) {}
+  token mine;
+  receive_case first, second;
+  send_case out;
+  sync::select_case<parts> cases[2];
+  selecting self;
+};
+struct plain_sender : sending, party {
+  explicit plain_sender(token& what) {
+    value = &what;
+    sending::wake = &wake_it;
+  }
+  static void wake_it(sync::waiter& self) noexcept {
+    static_cast<plain_sender&>(self).party::wake();
+  }
+};
+
+enum class will : std::uint8_t { insist, give_up };
+
+// What all scenarios share. The numbers are those of the threads, so that their sums tell which
+// values were sent and received.
+template <class Scenario>
+struct select_model : rl::test_suite<Scenario, 3> {
+  state left{0}, right{0};
+  models::guarded<unsigned> sent[3], got[3];
+  std::optional<select_party> places[3][2];
+  unsigned selects[3]{};
+
+  // Receives from both, or receives from the one and sends to the other.
+  void select(unsigned index, state& from, state& other, bool sends, will how) {
+    std::optional<select_party>& place = places[index][selects[index]++];
+    auto& [mine, first, second, out, cases, self] = place.emplace(from, other, 1U << index);
+    cases[0] = {&from, &first, &receive_case::do_inside, sync::channel_side::receivers, 0};
+    cases[1] = {&other, &second, &receive_case::do_inside, sync::channel_side::receivers, 0};
+    if (sends) cases[1] = {&other, &out, &send_case::do_inside, sync::channel_side::senders, 0};
+    if (self.start(cases)) {
+      if (how == will::give_up && self.withdraw()) {
+        self.end();
+        RL_ASSERT(mine.value == 1U << index);
+        return;
+      }
+      self.woken.wait();
+    }
+    const unsigned won = self.end();
+    if (won == 1 && sends) {
+      RL_ASSERT(mine.value == 0U);
+      sent[index] = sent[index] + (1U << index);
+      return;
+    }
+    receiving& taken = won == 0 ? first : second;
+    RL_ASSERT(taken.value.has_value() && mine.value == 1U << index);
+    got[index] = got[index] + taken.value->value;
+  }
+
+  void send(unsigned index, state& to, will how) {
+    token mine(1U << index);
+    plain_sender one(mine);
+    if (to.send_or_wait(one)) {
+      if (how == will::give_up && to.withdraw(sync::channel_side::senders, one)) {
+        RL_ASSERT(mine.value == 1U << index);
+        return;
+      }
+      one.woken.wait();
+    }
+    RL_ASSERT(mine.value == 0U);
+    sent[index] = 1U << index;
+  }
+
+  void after() {
+    unsigned all_sent = 0, all_got = 0;
+    for (unsigned i = 0; i < 3; ++i) {
+      all_sent += sent[i];
+      all_got += got[i];
+    }
+    RL_ASSERT(all_sent == all_got);
+  }
+};
+
+// Two senders insist, and a select takes the value of each.
+struct all_insist : select_model<all_insist> {
+  void thread(unsigned index) {
+    if (index == 0) send(0, left, will::insist);
+    if (index == 1) send(1, right, will::insist);
+    if (index != 2) return;
+    select(2, left, right, false, will::insist);
+    select(2, left, right, false, will::insist);
+  }
+};
+// The same, but all give up if they are not served at once.
+struct all_give_up : select_model<all_give_up> {
+  void thread(unsigned index) {
+    if (index == 0) send(0, left, will::give_up);
+    if (index == 1) send(1, right, will::give_up);
+    if (index == 2) select(2, left, right, false, will::give_up);
+  }
+};
+// Two selects that want each other.
+struct exchange : select_model<exchange> {
+  void thread(unsigned index) {
+    if (index == 0) select(0, left, right, true, will::insist);
+    if (index == 1) select(1, right, left, true, will::insist);
+  }
+};
+// The same, with a third party, and all give up.
+struct exchange_of_three : select_model<exchange_of_three> {
+  void thread(unsigned index) {
+    if (index == 0) select(0, left, right, true, will::give_up);
+    if (index == 1) select(1, right, left, true, will::give_up);
+    if (index == 2) send(2, left, will::give_up);
+  }
+};
+
+}  // namespace
+
+int main() {
+  const unsigned preemptions = models::deep(4);
+  const bool holds =
+      models::check<all_insist>(preemptions) && models::check<all_give_up>(preemptions) &&
+      models::check<exchange>(preemptions) && models::check<exchange_of_three>(preemptions);
+  return holds ? 0 : 1;
+}
