@@ -79,6 +79,7 @@
 #include "troupe/sync/watch.hpp"
 #include "troupe/task/event.hpp"
 #include "troupe/task/future.hpp"
+#include "troupe/task/limits.hpp"
 #include "troupe/task/scope.hpp"
 #include "troupe/task/task.hpp"
 #include "troupe/task/timer.hpp"

@@ -27,10 +27,12 @@ auto call_aside(actor_system& system, Function&& function) {
   future<result> later = promised.get_future();
   mark_simulated(system, tasks::future_access::state(later));
   run_aside(system,
-            [promised = std::move(promised),
+            [promised = std::move(promised), within = tasks::context_ref::current(),
              function = std::decay_t<Function>(std::forward<Function>(function))]() mutable {
               std::exception_ptr failure;
+              const tasks::inside_context here(within.get());
               try {
+                here.check();
                 if constexpr (std::is_void_v<result>) {
                   function();
                   promised.set_value();

@@ -215,8 +215,11 @@ struct asked_message final
     if (act == message_act::describe) return Call::name();
     auto& self = *static_cast<asked_message*>(base);
     std::exception_ptr failure;
+    const tasks::inside_context within(self.link.context());
     if (act == message_act::discard) {
       failure = stopped_error(&act_on);
+    } else if (within.is_over()) [[unlikely]] {
+      failure = tasks::context_error(*self.link.context());
     } else {
       try {
         if constexpr (answer::is_future) {
@@ -291,7 +294,24 @@ struct coroutine_message final : message {
     return nullptr;
   }
 
+  // The context of the ask that this message is; null for none.
+  tasks::call_context* context() const noexcept {
+    if constexpr (std::is_same_v<Answer, no_answer>) {
+      return nullptr;
+    } else {
+      const tasks::ask_link* const link = tasks::future_access::state(answer.promised)->asked;
+      return link == nullptr ? nullptr : link->context();
+    }
+  }
+
   TROUPE_INLINE const char* handle(void* object, bool actor_is_reentrant) {
+    tasks::call_context* const within = context();
+    if (within != nullptr && tasks::is_over(*within)) [[unlikely]] {
+      Answer to = std::move(answer);
+      free();
+      to.fail(&act_on, tasks::context_error(*within));
+      return nullptr;
+    }
     auto failure = tasks::failure_of([&] { running.emplace(call(*static_cast<T*>(object))); });
     if (failure != nullptr) {
       Answer to = std::move(answer);
@@ -302,6 +322,7 @@ struct coroutine_message final : message {
     tasks::async_call& calls = own_call.emplace(*this);
     if constexpr (!std::is_same_v<Answer, no_answer>)
       calls.answers = tasks::future_access::state(answer.promised);
+    calls.context = within;
     if (actor_is_reentrant) {
       begin_reentrant(calls, tasks::task_access::root(*running));
     } else {
@@ -316,7 +337,12 @@ struct coroutine_message final : message {
     using value_type = typename answer_of<task_type>::type;
     auto& from = tasks::task_access::result(*running);
     std::exception_ptr failure = from.failure();
-    const bool stopped = own_call->cancelled && is_cancelled(failure);
+    bool stopped = own_call->cancelled && is_cancelled(failure);
+    if (stopped && own_call->context != nullptr && tasks::is_over(*own_call->context))
+        [[unlikely]] {
+      failure = tasks::context_error(*own_call->context);
+      stopped = false;
+    }
     tasks::result_of<value_type> result;
     if constexpr (!std::is_void_v<value_type>) {
       if (failure == nullptr) failure = tasks::failure_of([&] { result.set(from.take()); });
@@ -333,6 +359,8 @@ struct coroutine_message final : message {
   }
 
   void free() noexcept {
+    if (own_call && own_call->context != nullptr) [[unlikely]]
+      tasks::leave_context(*own_call);
     std::destroy_at(this);
     memory::deallocate(this, sizeof(coroutine_message));
   }

@@ -18,6 +18,7 @@
 #include "troupe/jobs/job.hpp"
 #include "troupe/jobs/resource.hpp"
 #include "troupe/memory/block_pool.hpp"
+#include "troupe/task/call_context.hpp"
 #include "troupe/task/result.hpp"
 
 namespace troupe {
@@ -77,7 +78,7 @@ struct lazy_job final : job_of<T> {
 };
 
 template <class T, class Function>
-TROUPE_NOINLINE job_of<T>& make_lazy(Function&& function, memory_use use) {
+TROUPE_NOINLINE job_of<T>& make_lazy_here(Function&& function, memory_use use) {
   using made = lazy_job<T, std::decay_t<Function>>;
   static_assert(
       alignof(made) <= alignof(std::max_align_t),
@@ -94,6 +95,21 @@ TROUPE_NOINLINE job_of<T>& make_lazy(Function&& function, memory_use use) {
   one->needs_memory.store(use == memory_use::needs, std::memory_order_relaxed);
   keep(*one);
   return *one;
+}
+
+// The function runs in the context of the call that makes the lazy.
+template <class T, class Function>
+job_of<T>& make_lazy(Function&& function, memory_use use) {
+  if (tasks::current_context() == nullptr) [[likely]]
+    return make_lazy_here<T>(std::forward<Function>(function), use);
+  return make_lazy_here<T>(
+      [within = tasks::context_ref::current(), call = std::decay_t<Function>(std::forward<Function>(
+                                                   function))]() mutable -> decltype(auto) {
+        const tasks::inside_context here(within.get());
+        here.check();
+        return std::invoke(std::move(call));
+      },
+      use);
 }
 
 }  // namespace jobs

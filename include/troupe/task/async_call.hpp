@@ -26,6 +26,7 @@ class io_driver_slot;
 namespace troupe::tasks {
 
 class async_call;
+class call_context;
 class timers;
 struct shared_state;
 struct suspension;
@@ -147,6 +148,8 @@ class async_call {
   const tasks::call_host* at = nullptr;
   suspension* awaited = nullptr;    // what the innermost of its coroutines awaits
   shared_state* answers = nullptr;  // the ask that made this call, if an ask did
+  // what limits the call; null for nothing. Who started the call keeps it (call_context.hpp)
+  call_context* context = nullptr;
   // links the async calls of a reentrant actor, or those that are parked
   // (src/actor/waits/waiting.hpp)
   async_call* next_call = nullptr;

@@ -11,6 +11,7 @@
 #include "troupe/memory/block_pool.hpp"
 #include "troupe/sched/message.hpp"
 #include "troupe/task/async_call.hpp"
+#include "troupe/task/call_context.hpp"
 #include "troupe/task/result.hpp"
 
 namespace troupe::tasks {
@@ -48,7 +49,8 @@ struct ask_link {
   const void* asker = nullptr;
   const void* asked = nullptr;  // the actor that answers or whose mailbox is full; or the job
   sched::message::handler method = nullptr;  // null for a job
-  const char* name = nullptr;                // of the job
+  // of a job: its name; else the context in which the ask was made, by a counted reference
+  const void* name_or_context = nullptr;
   // the ask that the asker's async call answers, by a counted reference, as long as this ask is not
   // done. Guarded by the lock
   shared_state* parent = nullptr;
@@ -68,6 +70,12 @@ struct ask_link {
   std::atomic<bool> given_up{false};
   // held by a thread that reads or drops the `parent` of another thread's ask
   mutable std::atomic<bool> locked{false};
+
+  const char* name() const noexcept { return static_cast<const char*>(name_or_context); }
+  call_context* context() const noexcept {
+    return kind == of::job ? nullptr
+                           : static_cast<call_context*>(const_cast<void*>(name_or_context));
+  }
 
   void lock() const noexcept;
   // order: release  hands over what the lock guards; pairs with lock/acquire
@@ -133,6 +141,8 @@ struct shared_state {
 
 inline ask_link::~ask_link() {
   if (parent != nullptr) parent->drop_ref();
+  if (call_context* const within = context()) [[unlikely]]
+    drop_context(*within);
   // order: acquire  as the refs of what it counts
   if (shared_state* const source = forwarded.load(std::memory_order_acquire)) source->drop_ref();
 }

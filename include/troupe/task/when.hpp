@@ -59,6 +59,8 @@ class group : public suspension {
       if (!one->done) look(static_cast<const branch&>(*one));
     }
   }
+  // The call that awaits the group, and the groups around it. Only after the start.
+  async_call& root() const noexcept { return *root_; }
   // Whether the end of one branch ends the others.
   bool first_only() const noexcept { return kind_.first_only; }
   // The coroutine that awaits the group of which this async call is a branch; null if it is not a

@@ -130,6 +130,8 @@ bool start(thread_turn_state& state, tasks::async_call& call, tasks::coroutine& 
   }
   add_ref(actor);
   count_suspended(1);
+  if (call.context != nullptr) [[unlikely]]
+    tasks::watch_context(call);
   return true;
 }
 
@@ -311,6 +313,10 @@ void link_ask(tasks::ask_link& link, const cell& callee, message::handler method
   link.asked = &callee;
   link.callee_active = mailbox(const_cast<cell&>(callee).word).look() != mailbox::inactive;
   link_main_lane(link, callee);
+  if (tasks::call_context* const within = tasks::current_context()) [[unlikely]] {
+    tasks::hold_context(*within);
+    link.name_or_context = within;
+  }
   if (asking == nullptr) {
     const actor_system& system = actor_system::of(callee);
     // order: relaxed  as link_main_lane
@@ -526,6 +532,15 @@ void report_unheard(std::exception_ptr what) noexcept {
 
 async_call* exchange_running(async_call* call) noexcept {
   return std::exchange(actor::current_turn().running_call, call);
+}
+
+call_context* exchange_context(call_context* within) noexcept {
+  return std::exchange(actor::current_turn().context, within);
+}
+call_context* current_context() noexcept {
+  const actor::thread_turn_state& state = actor::current_turn();
+  if (state.context != nullptr) return state.context;
+  return state.running_call == nullptr ? nullptr : state.running_call->context;
 }
 
 async_call* running_call() noexcept { return actor::current_turn().running_call; }

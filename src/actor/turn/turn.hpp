@@ -29,6 +29,9 @@ struct thread_turn_state {
   activation* active = nullptr;
   construction* building = nullptr;           // the innermost construction
   tasks::async_call* running_call = nullptr;  // the call whose coroutine runs
+  // the context of the branch, the ordinary handler or the function that runs; null: that of the
+  // call
+  tasks::call_context* context = nullptr;
   // what the future resolves that an ordinary method may return (call.hpp)
   tasks::shared_state* answers = nullptr;
   message* yielded = nullptr;  // suspensions that end right after this turn

@@ -74,7 +74,7 @@ awaited look_at(const tasks::suspension& one) {
   if (asked == nullptr)
     return {at, one.act(const_cast<tasks::suspension*>(&one), nullptr, message_act::describe), "",
             nullptr};
-  if (asked->kind == tasks::ask_link::of::job) return {at, "the value of ", asked->name, nullptr};
+  if (asked->kind == tasks::ask_link::of::job) return {at, "the value of ", asked->name(), nullptr};
   const char* const what = asked->kind == tasks::ask_link::of::room     ? "room in the mailbox of "
                            : asked->kind == tasks::ask_link::of::object ? "the object of "
                                                                         : "the answer of ";

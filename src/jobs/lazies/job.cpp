@@ -243,7 +243,7 @@ struct told_future final : waiter {
     auto& state = *::new (memory::allocate(sizeof(actor::ask_state<void>))) actor::ask_state<void>;
     state.link.kind = tasks::ask_link::of::job;
     state.link.asked = &of;
-    state.link.name = of.name;
+    state.link.name_or_context = of.name;
     return tasks::future_access::promise_of<void>(state);
   }
   static void tell(waiter& base) noexcept {

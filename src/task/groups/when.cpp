@@ -8,6 +8,7 @@
 #include "task/groups/waiting_scopes.hpp"
 #include "task/running_call.hpp"
 #include "troupe/memory/block_pool.hpp"
+#include "troupe/task/call_context.hpp"
 #include "troupe/task/current_actor.hpp"
 
 namespace troupe::tasks {
@@ -56,7 +57,8 @@ void group::remove(branch& one) noexcept {
 void group::start_branch(branch& one, bool as_cancelled) noexcept {
   one.actor = who->in->actor;
   one.at = &at_;
-  one.cancelled = as_cancelled;
+  one.cancelled = one.cancelled || as_cancelled;
+  if (one.context == nullptr) one.context = who->in->context;
   one.root.in = &one;
   one.push(one.root);
   run(one);
@@ -64,7 +66,12 @@ void group::start_branch(branch& one, bool as_cancelled) noexcept {
 
 // The kind may free the branch when it has ended.
 void group::run(branch& one) noexcept {
-  if (one.loop() && one.done) kind_.ended(*this, one);
+  bool has_run = false;
+  {
+    const inside_context here(one.context);
+    has_run = one.loop();
+  }
+  if (has_run && one.done) kind_.ended(*this, one);
 }
 
 void group::cancel_branch(branch& one) noexcept {

@@ -1,0 +1,105 @@
+// call_context: what limits a call, and goes with all that the call does: a deadline and a stop.
+//
+// A context is one pointer, null for most calls. The branches of a call have the pointer of the
+// call, an ask takes it to the handler that answers, `blocking` and lazies to the thread that runs
+// the function. Each with_deadline and with_stop makes a context within the one around it; when a
+// context ends, so do all contexts within it, and the calls that run in them are cancelled, in
+// whatever actor. For the library's own use; users meet with_deadline, with_stop and this_call.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <stop_token>
+#include <utility>
+
+#include "troupe/base/platform.hpp"
+
+namespace troupe::tasks {
+
+class async_call;
+class call_context;
+
+// Counted references. Thread: any.
+void hold_context(call_context& one) noexcept;
+void drop_context(call_context& one) noexcept;
+
+// The context in which the calling thread runs; null for none.
+call_context* current_context() noexcept;
+// Sets the context of a branch, a handler or a function that runs; returns the one before.
+call_context* exchange_context(call_context* within) noexcept;
+
+// Whether its time is over, or a stop was requested.
+bool is_over(const call_context& one) noexcept;
+// timed_out or cancelled.
+std::exception_ptr context_error(const call_context& one) noexcept;
+
+// In a turn: the call, which has suspended, is cancelled when its context is over.
+void watch_context(async_call& call) noexcept;
+// The call has ended.
+void leave_context(async_call& call) noexcept;
+
+// While it exists the calling thread runs in that context, if it is not null.
+class inside_context {
+ public:
+  explicit inside_context(call_context* within) noexcept : within_(within) {
+    if (within != nullptr) [[unlikely]]
+      before_ = exchange_context(within);
+  }
+  inside_context(const inside_context&) = delete;
+  inside_context& operator=(const inside_context&) = delete;
+  ~inside_context() {
+    if (within_ != nullptr) [[unlikely]]
+      exchange_context(before_);
+  }
+  bool is_over() const noexcept { return within_ != nullptr && tasks::is_over(*within_); }
+  void check() const {  // throws if it is over
+    if (is_over()) [[unlikely]]
+      std::rethrow_exception(context_error(*within_));
+  }
+
+ private:
+  call_context* const within_;
+  call_context* before_ = nullptr;
+};
+
+class context_ref {
+ public:
+  context_ref() = default;
+  static context_ref current() noexcept {
+    context_ref here;
+    here.of_ = current_context();
+    if (here.of_ != nullptr) hold_context(*here.of_);
+    return here;
+  }
+  context_ref(context_ref&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
+  context_ref& operator=(context_ref other) noexcept {
+    std::swap(of_, other.of_);
+    return *this;
+  }
+  ~context_ref() {
+    if (of_ != nullptr) drop_context(*of_);
+  }
+  call_context* get() const noexcept { return of_; }
+
+ private:
+  call_context* of_ = nullptr;
+};
+
+}  // namespace troupe::tasks
+
+namespace troupe::this_call {
+
+// Of the handler, task, lazy or blocking function that calls them. Thread: any; where no call runs
+// there is no limit. Cost: some ns; stop_token takes a lock.
+//
+// The time that is left until the nearest deadline of the with_deadline calls around it; the
+// largest value when there is none, 0 or less when it is over.
+std::chrono::nanoseconds remaining() noexcept;
+// The nearest deadline, in the time of troupe::now(); the largest value when there is none.
+std::chrono::nanoseconds deadline() noexcept;
+// A token that is told when the deadline is over or a stop is requested, for code that does not
+// wait. Without with_deadline or with_stop around it, no stop is possible.
+std::stop_token stop_token();
+
+}  // namespace troupe::this_call

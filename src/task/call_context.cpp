@@ -1,0 +1,323 @@
+// call_context: a node of a tree of contexts. Each node keeps its parent by a count, and knows the
+// nodes within it.
+//
+// Thread: any. The mutex of the tree's root guards the links, `bound_` for other threads than the
+// one in the actor's turn, and the stop sources. A node with a call sends itself, as an urgent
+// message, to the call's actor, which cancels the call in a turn. It does that under the mutex: a
+// call that ends takes the mutex to leave its node, so its actor still exists.
+#include "troupe/task/call_context.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <new>
+#include <optional>
+
+#include "task/running_call.hpp"
+#include "task/timers.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/base/small_mutex.hpp"
+#include "troupe/memory/block_pool.hpp"
+#include "troupe/task/limits.hpp"
+
+namespace troupe::tasks {
+
+class call_context final : public suspension, public timer {
+ public:
+  // Throws std::bad_alloc.
+  static call_context& make(call_context* parent, timers& clock) {
+    return *::new (memory::allocate(sizeof(call_context))) call_context(parent, clock);
+  }
+  call_context(const call_context&) = delete;
+  call_context& operator=(const call_context&) = delete;
+
+  // order: relaxed  the caller has a reference
+  void hold() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void drop() noexcept;
+
+  // Before other threads know the node. Throws std::system_error and std::bad_alloc.
+  void limit(std::chrono::nanoseconds at_most, std::stop_token stop);
+  // In a turn, when the call has suspended: it is cancelled when the node is over.
+  void bind(async_call& call, async_call& root) noexcept;
+  // In a turn: the call has ended.
+  void leave() noexcept;
+  bool is_bound_to(const async_call& call) const noexcept { return bound_ == &call; }
+
+  void end(outcome how) noexcept;
+  // order: acquire (both)  pairs with end/release
+  bool was_ended() const noexcept { return ended_.load(std::memory_order_acquire) != open; }
+  bool is_over() const noexcept { return was_ended() || due_ns_ <= clock_.now_ns(); }
+  std::exception_ptr error() const noexcept;
+  std::int64_t due_ns() const noexcept { return due_ns_; }
+  std::int64_t now_ns() const noexcept { return clock_.now_ns(); }
+  timers& clock() const noexcept { return clock_; }
+  std::stop_token token();
+
+ private:
+  static constexpr outcome open = outcome::arrived;
+  struct on_stop {
+    call_context& self;
+    void operator()() const noexcept { self.end(outcome::cancelled); }
+  };
+
+  call_context(call_context* parent, timers& clock) noexcept;
+  ~call_context() = default;
+  static const char* act_on(sched::message*, void*, sched::message_act);
+  static void on_time(timer& self) noexcept {
+    static_cast<call_context&>(self).end(outcome::timed_out);
+  }
+  bool hold_if_used() noexcept;
+  void end_one(outcome how) noexcept;
+  call_context* next_within(const call_context& top) noexcept;
+  void cancel_bound() noexcept;
+
+  std::atomic<std::uint32_t> refs_{1};
+  std::atomic<outcome> ended_{open};
+  bool armed_ = false;
+  call_context* const parent_;
+  call_context& top_;
+  base::small_mutex mutex_;  // of the top
+  // The tree.
+  call_context* first_within_ = nullptr;
+  call_context* next_beside_ = nullptr;
+  call_context** beside_link_ = nullptr;
+  call_context* next_ended_ = nullptr;  // of those that a call of end() has ended
+
+  timers& clock_;
+  std::int64_t due_ns_ = INT64_MAX;
+  async_call* bound_ = nullptr;
+  async_call* bound_root_ = nullptr;
+  std::stop_source source_{std::nostopstate};
+  std::optional<std::stop_callback<on_stop>> stop_;
+};
+
+call_context::call_context(call_context* parent, timers& clock) noexcept
+    : suspension(&act_on),
+      timer(&on_time),
+      parent_(parent),
+      top_(parent == nullptr ? *this : parent->top_),
+      clock_(clock) {
+  if (parent == nullptr) return;
+  parent->hold();
+  due_ns_ = parent->due_ns_;
+  std::lock_guard lock(top_.mutex_);
+  // order: relaxed (both)  guarded by the mutex
+  ended_.store(parent->ended_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  next_beside_ = parent->first_within_;
+  beside_link_ = &parent->first_within_;
+  if (next_beside_ != nullptr) next_beside_->beside_link_ = &next_beside_;
+  parent->first_within_ = this;
+}
+
+// A loop, since a chain of contexts may be long.
+void call_context::drop() noexcept {
+  call_context* one = this;
+  // order: acq_rel  the thread that frees it sees what the others did
+  while (one != nullptr && one->refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    call_context* const above = one->parent_;
+    if (above != nullptr) {
+      std::lock_guard lock(one->top_.mutex_);
+      *one->beside_link_ = one->next_beside_;
+      if (one->next_beside_ != nullptr) one->next_beside_->beside_link_ = one->beside_link_;
+    }
+    one->~call_context();
+    memory::deallocate(one, sizeof(call_context));
+    one = above;
+  }
+}
+
+// False: another thread is about to free it.
+bool call_context::hold_if_used() noexcept {
+  // order: relaxed  only compared
+  std::uint32_t seen = refs_.load(std::memory_order_relaxed);
+  while (seen != 0) {
+    // order: relaxed  the mutex keeps the node from being freed meanwhile
+    if (refs_.compare_exchange_weak(seen, seen + 1, std::memory_order_relaxed)) return true;
+  }
+  return false;
+}
+
+void call_context::limit(std::chrono::nanoseconds at_most, std::stop_token stop) {
+  if (at_most.count() <= 0) return end(outcome::timed_out);
+  if (stop.stop_requested()) return end(outcome::cancelled);
+  if (at_most != std::chrono::nanoseconds::max()) {
+    const std::int64_t due = due_in(clock_, at_most);
+    if (due < due_ns_) {
+      due_ns_ = due;
+      arm(clock_, *this, due);
+      armed_ = true;
+    }
+  }
+  if (stop.stop_possible()) stop_.emplace(std::move(stop), on_stop{*this});
+}
+
+void call_context::bind(async_call& call, async_call& root) noexcept {
+  std::lock_guard lock(top_.mutex_);
+  bound_ = &call;
+  bound_root_ = &root;
+  // order: relaxed  guarded by the mutex
+  if (ended_.load(std::memory_order_relaxed) == open) return;
+  hold();
+  call.at->go_on(call.actor, *this);
+}
+
+void call_context::leave() noexcept {
+  stop_.reset();  // waits for a callback that is running
+  if (std::exchange(armed_, false)) tasks::cancel(clock_, *this);
+  std::lock_guard lock(top_.mutex_);
+  bound_ = nullptr;
+}
+
+// The next node of the tree under `top`: each before those within it.
+call_context* call_context::next_within(const call_context& top) noexcept {
+  if (first_within_ != nullptr) return first_within_;
+  call_context* at = this;
+  while (at != &top && at->next_beside_ == nullptr) at = at->parent_;
+  return at == &top ? nullptr : at->next_beside_;
+}
+
+void call_context::end_one(outcome how) noexcept {
+  // order: release  pairs with was_ended/acquire
+  ended_.store(how, std::memory_order_release);
+  if (bound_ == nullptr) return;
+  hold();
+  bound_->at->go_on(bound_->actor, *this);
+}
+
+void call_context::end(outcome how) noexcept {
+  call_context* ended = nullptr;
+  {
+    std::lock_guard lock(top_.mutex_);
+    for (call_context* one = this; one != nullptr; one = one->next_within(*this)) {
+      if (one->was_ended() || !one->hold_if_used()) continue;
+      one->next_ended_ = std::exchange(ended, one);
+      one->end_one(how);
+    }
+  }
+  // The user's functions run outside of the mutex. This node comes last in the list, if it is
+  // there, and it holds the top.
+  while (ended != nullptr) {
+    call_context& one = *ended;
+    ended = one.next_ended_;
+    std::stop_source source(std::nostopstate);
+    {
+      std::lock_guard lock(top_.mutex_);
+      source = one.source_;
+    }
+    if (source.stop_possible()) source.request_stop();
+    one.drop();
+  }
+}
+
+std::exception_ptr call_context::error() const noexcept try {
+  // order: acquire  as was_ended
+  if (ended_.load(std::memory_order_acquire) == outcome::cancelled)
+    return std::make_exception_ptr(cancelled("troupe: with_stop: a stop was requested"));
+  return std::make_exception_ptr(timed_out("troupe: with_deadline: the time is over"));
+} catch (const std::bad_alloc&) {
+  return std::current_exception();
+}
+
+std::stop_token call_context::token() {
+  std::stop_source source(std::nostopstate);
+  {
+    std::lock_guard lock(top_.mutex_);
+    if (!source_.stop_possible()) source_ = std::stop_source();
+    source = source_;
+  }
+  if (was_ended()) source.request_stop();
+  return source.get_token();
+}
+
+const char* call_context::act_on(sched::message* base, void*, sched::message_act act) {
+  if (act == sched::message_act::describe) return "the end of a deadline";
+  if (act != sched::message_act::handle && act != sched::message_act::discard) return nullptr;
+  auto& self = static_cast<call_context&>(*static_cast<suspension*>(base));
+  if (act == sched::message_act::handle) self.cancel_bound();
+  self.drop();
+  return nullptr;
+}
+
+// In a turn of the call's actor; the call may be gone.
+void call_context::cancel_bound() noexcept {
+  async_call* const call = bound_;
+  if (call == nullptr || call->done) return;
+  async_call* const before = exchange_running(bound_root_);
+  call->cancel();
+  static_cast<void>(exchange_running(before));
+  call->at->resume(*call);
+}
+
+void hold_context(call_context& one) noexcept { one.hold(); }
+void drop_context(call_context& one) noexcept { one.drop(); }
+bool is_over(const call_context& one) noexcept { return one.is_over(); }
+std::exception_ptr context_error(const call_context& one) noexcept { return one.error(); }
+
+// Without memory for a node, the call is not told, and its waits end as if it had no context.
+void watch_context(async_call& call) noexcept try {
+  call_context& own = call_context::make(call.context, call.context->clock());
+  call.context = &own;
+  own.bind(call, call);
+} catch (const std::bad_alloc&) {
+  return;
+}
+
+void leave_context(async_call& call) noexcept {
+  call_context& own = *call.context;
+  if (!own.is_bound_to(call)) return;
+  own.leave();
+  own.drop();
+}
+
+bool limited_branch::suspend(coroutine& who) {
+  async_call& in = *who.in;
+  own_ = &call_context::make(in.context, *in.at->clock);
+  own_->limit(at_most_, std::move(stop_));
+  branch_.context = own_;
+  branch_.cancelled = own_->was_ended();
+  group_.limited = true;
+  if (!group_.start(who, {&branch_, 1})) return false;
+  own_->bind(branch_, group_.root());
+  return true;
+}
+
+void limited_branch::leave() noexcept {
+  if (own_ == nullptr) return;
+  own_->leave();
+  if (own_->was_ended()) over_ = own_->error();
+  std::exchange(own_, nullptr)->drop();
+}
+
+void limited_branch::check(const std::exception_ptr& failure) const {
+  if (over_ == nullptr || failure == nullptr) return;
+  try {
+    std::rethrow_exception(failure);
+  } catch (const cancelled&) {
+  } catch (...) {
+    return;
+  }
+  std::rethrow_exception(over_);
+}
+
+}  // namespace troupe::tasks
+
+namespace troupe::this_call {
+
+std::chrono::nanoseconds deadline() noexcept {
+  const tasks::call_context* const within = tasks::current_context();
+  return within == nullptr ? std::chrono::nanoseconds::max()
+                           : std::chrono::nanoseconds(within->due_ns());
+}
+
+std::chrono::nanoseconds remaining() noexcept {
+  const tasks::call_context* const within = tasks::current_context();
+  if (within == nullptr || within->due_ns() == INT64_MAX) return std::chrono::nanoseconds::max();
+  return std::chrono::nanoseconds(within->due_ns() - within->now_ns());
+}
+
+std::stop_token stop_token() {
+  tasks::call_context* const within = tasks::current_context();
+  return within == nullptr ? std::stop_token() : within->token();
+}
+
+}  // namespace troupe::this_call
