@@ -141,8 +141,8 @@ struct shared_state {
 
 inline ask_link::~ask_link() {
   if (parent != nullptr) parent->drop_ref();
-  if (call_context* const within = context()) [[unlikely]]
-    drop_context(*within);
+  if (name_or_context != nullptr && kind != of::job) [[unlikely]]
+    drop_context(*context());
   // order: acquire  as the refs of what it counts
   if (shared_state* const source = forwarded.load(std::memory_order_acquire)) source->drop_ref();
 }

@@ -313,7 +313,9 @@ void link_ask(tasks::ask_link& link, const cell& callee, message::handler method
   link.asked = &callee;
   link.callee_active = mailbox(const_cast<cell&>(callee).word).look() != mailbox::inactive;
   link_main_lane(link, callee);
-  if (tasks::call_context* const within = tasks::current_context()) [[unlikely]] {
+  tasks::call_context* within = current_turn().context;
+  if (within == nullptr && asking != nullptr) within = asking->context;
+  if (within != nullptr) [[unlikely]] {
     tasks::hold_context(*within);
     link.name_or_context = within;
   }
