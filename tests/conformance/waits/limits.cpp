@@ -210,7 +210,9 @@ TEST_P(limits, a_stop_token_tells_of_the_deadline) {
       told = true;
     });
   };
-  EXPECT_EQ(value_of(rt, error_of(with_deadline(20ms, works()))), "timed out");
+  // the function may return before the wait for it is cancelled
+  const std::string result = value_of(rt, error_of(with_deadline(20ms, works())));
+  EXPECT_TRUE(result == "timed out" || (result == "none" && told)) << result;
   EXPECT_EQ(told, begun);  // run() returns when the function has
 }
 
