@@ -72,9 +72,8 @@ struct ask_link {
   mutable std::atomic<bool> locked{false};
 
   const char* name() const noexcept { return static_cast<const char*>(name_or_context); }
-  call_context* context() const noexcept {
-    return kind == of::job ? nullptr
-                           : static_cast<call_context*>(const_cast<void*>(name_or_context));
+  call_context* context() const noexcept {  // only of an ask
+    return static_cast<call_context*>(const_cast<void*>(name_or_context));
   }
 
   void lock() const noexcept;
