@@ -5,11 +5,14 @@
 #include <concepts>
 #include <coroutine>
 #include <exception>
+#include <functional>
 #include <stop_token>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
 #include "troupe/task/call_context.hpp"
+#include "troupe/task/future.hpp"
 #include "troupe/task/task.hpp"
 #include "troupe/task/when.hpp"
 
@@ -64,12 +67,52 @@ task<T> run_within(task<T> of, std::chrono::nanoseconds at_most, std::stop_token
   co_return task_access::result(of).take();
 }
 
+template <class Given>
+inline constexpr bool is_future = false;
+template <class T>
+inline constexpr bool is_future<future<T>> = true;
+// A future, with or without limits of its own: what gives its result has begun already.
+template <class Held>
+consteval bool has_begun() {
+  if constexpr (is_future<Held>) {
+    return true;
+  } else if constexpr (requires { typename future<awaited_value<Held>>::limited; }) {
+    return std::is_same_v<Held, typename future<awaited_value<Held>>::limited>;
+  } else {
+    return false;
+  }
+}
+
+// Calls what makes an awaitable within the limits, so that an ask takes them along.
+template <class Call>
+task<awaited_value<std::invoke_result_t<Call&>>> await_call(Call call) {
+  auto made = std::invoke(call);
+  co_return co_await std::move(made);
+}
+
+template <class Given>
+auto make_limited(Given&& given) {
+  using held = std::decay_t<Given>;
+  if constexpr (std::is_invocable_v<held&> && !awaitable<held>) {
+    return await_call<held>(std::forward<Given>(given));
+  } else if constexpr (fit_branches<Given>()) {
+    static_assert(!has_begun<held>(),
+                  "troupe: with_deadline and with_stop: what gives this future has begun without "
+                  "the limit. Give a callable that begins it: with_deadline(2s, [&] { return "
+                  "to.ask<&T::method>(); })");
+    return make_branch(std::forward<Given>(given));
+  } else {
+    return task<std::tuple<>>(all_of());
+  }
+}
+
 }  // namespace tasks
 
-// co_await with_deadline(span, what): awaits a task, or what else when_all takes, and gives its
-// value. After `span`, counted from the co_await, it is cancelled, with all that it has begun: its
-// waits, its children, and the handlers of other actors that it asks, with what those ask in turn;
-// a blocking function or a lazy sees it by this_call. When it has ended, the co_await throws
+// co_await with_deadline(span, what): awaits a task, or what a callable makes, and gives its value.
+// An ask is sent when it is made, so that a callable must make it within the limit. After `span`,
+// counted from the co_await, it is cancelled, with all that it has begun: its waits, its children,
+// and the handlers of other actors that it asks, with what those ask in turn; a blocking function
+// or a lazy sees it by this_call. When it has ended, the co_await throws
 // timed_out. Of several deadlines around each other the nearest wins. An ask that is handled after
 // its deadline is not run.
 //
@@ -80,13 +123,14 @@ task<T> run_within(task<T> of, std::chrono::nanoseconds at_most, std::stop_token
 // Example:
 //     struct Store {
 //       troupe::task<int> read() {
-//         co_await troupe::sleep_for(troupe::this_call::remaining() * 2);
+//         co_await troupe::sleep_for(std::chrono::hours(1));
 //         co_return 1;
 //       }
 //     };
 //     troupe::task<> use(troupe::ref<Store> store) {
 //       try {
-//         co_await troupe::with_deadline(std::chrono::milliseconds(5), store.ask<&Store::read>());
+//         co_await troupe::with_deadline(std::chrono::milliseconds(5),
+//                                        [&] { return store.ask<&Store::read>(); });
 //       } catch (const troupe::timed_out&) {
 //         std::cout << "the store is slow\n";
 //       }
@@ -98,19 +142,15 @@ task<T> run_within(task<T> of, std::chrono::nanoseconds at_most, std::stop_token
 //     }
 template <class Given>
 auto with_deadline(std::chrono::nanoseconds span, Given&& what) {
-  if constexpr (tasks::fit_branches<Given>()) {
-    return tasks::run_within(tasks::make_branch(std::forward<Given>(what)), span,
-                             std::stop_token());
-  }
+  return tasks::run_within(tasks::make_limited(std::forward<Given>(what)), span, std::stop_token());
 }
-// The same for a stop token: when a stop is requested, all that it has begun is cancelled, and the
-// co_await throws cancelled.
+// The same for a stop token: when a stop is requested, all
+// that it has begun is cancelled, and the co_await throws
+// cancelled.
 template <class Given>
 auto with_stop(std::stop_token token, Given&& what) {
-  if constexpr (tasks::fit_branches<Given>()) {
-    return tasks::run_within(tasks::make_branch(std::forward<Given>(what)),
-                             std::chrono::nanoseconds::max(), std::move(token));
-  }
+  return tasks::run_within(tasks::make_limited(std::forward<Given>(what)),
+                           std::chrono::nanoseconds::max(), std::move(token));
 }
 
 }  // namespace troupe

@@ -142,6 +142,21 @@ TEST_P(limits, handlers_that_were_asked_are_cancelled) {
   EXPECT_EQ(live.load(), 0);
 }
 
+TEST_P(limits, a_callable_begins_within_the_limit) {
+  runtime rt(options());
+  auto one = rt.spawn<link>();
+  EXPECT_TRUE(
+      value_of(rt, with_deadline(1h, [one]() mutable { return one.ask<&link::is_limited>(); })));
+  EXPECT_EQ(value_of(rt, with_deadline(1h, [] { return number(3); })), 3);
+  EXPECT_EQ(value_of(rt, error_of(with_deadline(
+                             1ms, [one]() mutable { return one.ask<&link::wait>(one, 0); }))),
+            "timed out");
+  auto counts = one.ask<&link::counts>();
+  rt.run();
+  EXPECT_EQ(counts.get(), std::pair(1, 1));
+  EXPECT_EQ(live.load(), 0);
+}
+
 TEST_P(limits, an_ask_that_comes_too_late_is_not_handled) {
   runtime rt(options());
   auto busy = rt.spawn<link>();
