@@ -158,7 +158,9 @@ NO_TASKS = {bench: "it has no tasks beside its actors" for bench in ("spawn", "a
 RAMPS = ("ramp", *(f"ramp_{way}" for way in ("halves", "for", "reduce", "sort", "lazies", "tasks", "actors")))
 
 # Of those without locks or channels of this kind.
-KIT = ("mutex", "mutex_64", "semaphore", "semaphore_64", "scope")
+LOCKS = ("mutex", "mutex_64", "semaphore", "semaphore_64")
+CHANNELS = ("channel_1_1", "channel_4_1", "channel_4_4", "rendezvous", "broadcast_1_8", "select_8")
+KIT = (*LOCKS, *CHANNELS, "scope")
 NO_KIT = {bench: "it has nothing like it" for bench in KIT}
 
 # For contestants that no user would choose for this.
@@ -185,7 +187,8 @@ PEERS = (
         sizes={"idle_memory": (500_000, "5,000,000 would need over 8 GB")},
         lacks={"wake_latency": "a goroutine is never outside its runtime",
                "await_ready": "a goroutine calls a function, or waits for a channel",
-               **{bench: "its own locks hold a thread, not a task" for bench in KIT},
+               **{bench: "its own locks hold a thread, not a task" for bench in LOCKS},
+               "broadcast_1_8": "it has nothing like it",
                "scope": "a WaitGroup counts goroutines, and neither joins nor cancels them",
                **{bench: "its goroutines are asked in fib and skynet" for bench in ("fib_lazy", "nqueens", "nqueens_fork", "nqueens_cut", "for", "wake")}}),
     Contestant(
@@ -194,7 +197,8 @@ PEERS = (
     Contestant(
         "tokio", "tokio 1.24", {**all_by(tokio_actors()), "echo": served(rust_server("echo/tokio", "echo"))},
         ("/usr/bin/cargo", "/usr/bin/rustc", "/usr/share/cargo/registry/tokio-1*"),
-        ("cargo", "librust-tokio-dev")),
+        ("cargo", "librust-tokio-dev"),
+        lacks={"channel_4_4": "its channels have one receiver", "rendezvous": "its channels hold one value at least"}),
     Contestant(
         "caf", "CAF 0.17",
         all_by(cpp("peers/caf/actors.cpp", "caf_actors", "-std=c++17", "-lcaf_core")),

@@ -46,6 +46,11 @@ var benchmarks = map[string]benchmark{
 	"timers":               {1_000_000, timers},
 	"fib":                  {34, fib},
 	"skynet":               {1_000_000, skynet},
+	"channel_1_1":          {10_000_000, func(size uint64) result { return pass(channelCapacity, 1, 1, size) }},
+	"channel_4_1":          {10_000_000, func(size uint64) result { return pass(channelCapacity, 4, 1, size) }},
+	"channel_4_4":          {10_000_000, func(size uint64) result { return pass(channelCapacity, 4, 4, size) }},
+	"rendezvous":           {5_000_000, func(size uint64) result { return pass(0, 1, 1, size) }},
+	"select_8":             {4_000_000, select8},
 }
 
 func main() {

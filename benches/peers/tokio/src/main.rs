@@ -1,6 +1,7 @@
 //! The benchmarks in tokio: an actor is a task with an unbounded channel for its mailbox.
 //! ../../README.md says what each measures.
 
+mod channels;
 mod crowds;
 mod locks;
 mod measure;
@@ -40,6 +41,10 @@ const BENCHMARKS: &[(&str, u64, Start)] = &[
     ("mutex_64", 2_000_000, |size| Box::pin(locks::mutex_64(size))),
     ("semaphore", 20_000_000, |size| Box::pin(locks::semaphore(size))),
     ("semaphore_64", 2_000_000, |size| Box::pin(locks::semaphore_64(size))),
+    ("channel_1_1", 10_000_000, |size| Box::pin(channels::to_one(1, size))),
+    ("channel_4_1", 10_000_000, |size| Box::pin(channels::to_one(4, size))),
+    ("broadcast_1_8", 1_000_000, |size| Box::pin(channels::broadcast_1_8(size))),
+    ("select_8", 4_000_000, |size| Box::pin(channels::select_8(size))),
 ];
 
 fn main() {
