@@ -42,6 +42,7 @@
 #include "troupe/kit/circuit_breaker.hpp"
 #include "troupe/kit/keyed_rate_limiter.hpp"
 #include "troupe/kit/lru_map.hpp"
+#include "troupe/kit/made_task.hpp"
 #include "troupe/kit/pool.hpp"
 #include "troupe/kit/pool_core.hpp"
 #include "troupe/kit/rate_limiter.hpp"

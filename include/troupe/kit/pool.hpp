@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "troupe/kit/made_task.hpp"
 #include "troupe/kit/pool_core.hpp"
 #include "troupe/kit/retry.hpp"
 #include "troupe/kit/stoppable_sleep.hpp"
@@ -30,19 +31,6 @@ struct pool_resource final : pool_entry {
   static void destroys(pool_entry& self) noexcept { delete &static_cast<pool_resource&>(self); }
   Resource value;
 };
-
-// What a callable gives, as a task: it may be a task, another awaitable, or a value.
-template <class Value, class Function, class... Args>
-task<Value> as_made_task(Function& function, Args&... args) {
-  using given = std::invoke_result_t<Function&, Args&...>;
-  if constexpr (tasks::is_task<given>) {
-    return function(args...);
-  } else if constexpr (tasks::awaitable<given>) {
-    return tasks::make_branch(function(args...));
-  } else {
-    return [](Value made) -> task<Value> { co_return made; }(function(args...));
-  }
-}
 
 template <class Resource>
 struct pool_state final : pool_core {
