@@ -39,6 +39,8 @@
 #include "troupe/jobs/resource.hpp"
 #include "troupe/jobs/shared_for.hpp"
 #include "troupe/jobs/work.hpp"
+#include "troupe/kit/cache.hpp"
+#include "troupe/kit/cache_core.hpp"
 #include "troupe/kit/circuit_breaker.hpp"
 #include "troupe/kit/keyed_rate_limiter.hpp"
 #include "troupe/kit/lru_map.hpp"

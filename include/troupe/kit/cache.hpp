@@ -1,0 +1,340 @@
+// cache: values that are loaded when they are wanted, each once, and kept for a while.
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "troupe/actor/sendable.hpp"
+#include "troupe/kit/cache_core.hpp"
+#include "troupe/kit/lru_map.hpp"
+#include "troupe/kit/made_task.hpp"
+#include "troupe/kit/stoppable_sleep.hpp"
+#include "troupe/runtime/limited_task.hpp"
+#include "troupe/task/task.hpp"
+
+namespace troupe {
+
+namespace kit {
+
+template <class Key, class Value, class Hash>
+class cache_state final : public cache_core {
+ public:
+  using held = std::shared_ptr<const Value>;  // so that values are copied without the mutex
+  struct flight : cache_flight {
+    held value;
+    std::exception_ptr failed;
+  };
+  struct entry {
+    held value;
+    std::exception_ptr failed;  // of a load whose failure is kept
+    entry_times times;
+  };
+
+  // One party that wants a value: it has found the value, or a failure that is kept, or else it is
+  // a party of a load. The key outlives it.
+  class party {
+   public:
+    party(cache_state& of, const Key& key) : of_(of), key_(key) { of.look_up(*this); }
+    party(const party&) = delete;
+    party& operator=(const party&) = delete;
+    ~party() {
+      if (in_ != nullptr) of_.leave(*this);
+    }
+    flight* joined() const noexcept { return in_.get(); }
+    Value value() const {
+      if (failed_ != nullptr) std::rethrow_exception(failed_);
+      return *value_;
+    }
+    Value loaded() const {
+      if (in_->failed != nullptr) std::rethrow_exception(in_->failed);
+      return *in_->value;
+    }
+
+   private:
+    friend cache_state;
+    cache_state& of_;
+    const Key& key_;
+    held value_;
+    std::exception_ptr failed_;
+    std::shared_ptr<flight> in_;
+  };
+
+  cache_state(const cache_options& given, std::move_only_function<task<Value>(const Key&)> loads)
+      : cache_core(given), load_(std::move(loads)) {}
+
+  static task<Value> get(std::shared_ptr<cache_state> from, Key key, tasks::limits within) {
+    party mine(*from, key);
+    if (mine.joined() == nullptr) co_return mine.value();
+    auto turn = mine.joined()->wait();
+    if (within.any()) {
+      co_await std::move(turn).timeout(within.left()).stop(within.stop());
+    } else {
+      co_await std::move(turn);
+    }
+    const flight_turn holds(*mine.joined());
+    if (mine.joined()->is_over()) co_return mine.loaded();
+    std::exception_ptr failed;
+    try {
+      task<held> load = from->load(key);
+      task<held> limited = run_within(std::move(load), within, "a load of a cache");
+      held made = co_await std::move(limited);
+      from->end(mine, std::move(made), nullptr);
+    } catch (...) {
+      failed = std::current_exception();
+    }
+    if (failed != nullptr) {
+      if (!gave_up(failed, within)) from->end(mine, nullptr, failed);
+      std::rethrow_exception(std::move(failed));
+    }
+    co_return mine.loaded();
+  }
+
+  held find(const Key& key) {
+    std::vector<entry> gone;  // destroyed after the mutex was left, since values are the user's
+    const std::lock_guard lock(mutex_);
+    const entry* const known = fresh(key, gone);
+    const bool is_hit = known != nullptr && known->value != nullptr;
+    ++(is_hit ? done_.hits : done_.misses);
+    return is_hit ? known->value : nullptr;
+  }
+  void put(const Key& key, held value) {
+    std::vector<entry> gone;
+    const std::lock_guard lock(mutex_);
+    loads_.erase(key);  // what is being loaded is older
+    store(key, {std::move(value), nullptr, {}}, gone);
+  }
+  bool erase(const Key& key) {
+    std::vector<entry> gone;
+    const std::lock_guard lock(mutex_);
+    loads_.erase(key);
+    entry* const known = entries_.find(key);
+    if (known == nullptr) return false;
+    drop(key, *known, gone);
+    return true;
+  }
+  void clear() {
+    std::vector<entry> gone;
+    const std::lock_guard lock(mutex_);
+    loads_.clear();
+    gone.reserve(entries_.size());
+    entries_.erase_if([&](const Key&, entry& one) {
+      gone.push_back(std::move(one));
+      return true;
+    });
+  }
+  void drop_expired() {
+    std::vector<entry> gone;
+    const std::lock_guard lock(mutex_);
+    gone.reserve(entries_.size());
+    const std::int64_t now = now_ns();
+    entries_.erase_if([&](const Key&, entry& one) {
+      if (!is_expired(one.times, one.failed != nullptr, now)) return false;
+      ++done_.expired;
+      gone.push_back(std::move(one));
+      return true;
+    });
+  }
+  cache_counts counts() const {
+    const std::lock_guard lock(mutex_);
+    cache_counts seen = done_;
+    seen.entries = entries_.size();
+    return seen;
+  }
+
+ private:
+  // All of these under the mutex, but load().
+  task<held> load(const Key& key) {
+    {
+      const std::lock_guard lock(mutex_);
+      ++done_.loads;
+    }
+    task<Value> making = load_(key);
+    Value made = co_await std::move(making);
+    co_return std::make_shared<const Value>(std::move(made));
+  }
+  void drop(const Key& key, entry& one, std::vector<entry>& gone) {
+    gone.push_back(std::move(one));
+    entries_.erase(key);
+  }
+  // The entry, which counts as used now; null if there is none, or none any more.
+  entry* fresh(const Key& key, std::vector<entry>& gone) {
+    entry* const known = entries_.use(key);
+    if (known == nullptr) return nullptr;
+    const std::int64_t now = now_ns();
+    if (is_expired(known->times, known->failed != nullptr, now)) {
+      ++done_.expired;
+      drop(key, *known, gone);
+      return nullptr;
+    }
+    known->times.used_ns = now;
+    return known;
+  }
+  void store(const Key& key, entry&& made, std::vector<entry>& gone) {
+    const std::int64_t now = now_ns();
+    made.times = {now, now};
+    entry& stored = entries_.emplace(key);
+    gone.push_back(std::exchange(stored, std::move(made)));
+    if (entries_.size() <= options.entries_max) return;
+    ++done_.evicted;
+    const Key oldest(*entries_.oldest());
+    drop(oldest, *entries_.find(oldest), gone);
+  }
+
+  void look_up(party& one) {
+    std::vector<entry> gone;
+    const std::lock_guard lock(mutex_);
+    if (const entry* const known = fresh(one.key_, gone)) {
+      ++done_.hits;
+      one.value_ = known->value;
+      one.failed_ = known->failed;
+      return;
+    }
+    ++done_.misses;
+    std::shared_ptr<flight>& load = loads_[one.key_];
+    if (load == nullptr) {
+      load = std::make_shared<flight>();
+    } else {
+      ++done_.joined;
+    }
+    one.in_ = load;
+    ++one.in_->parties;
+  }
+  void leave(const party& one) {
+    const std::lock_guard lock(mutex_);
+    if (--one.in_->parties == 0) forget_load(one);
+  }
+  // Returns false if it was forgotten before, since the key was put or erased.
+  bool forget_load(const party& one) {
+    const auto known = loads_.find(one.key_);
+    if (known == loads_.end() || known->second != one.in_) return false;
+    loads_.erase(known);
+    return true;
+  }
+  // The load is over, for all parties. The caller has its turn.
+  void end(const party& one, held value, std::exception_ptr failed) {
+    flight& load = *one.in_;
+    load.value = std::move(value);
+    load.failed = std::move(failed);
+    {
+      std::vector<entry> gone;
+      const std::lock_guard lock(mutex_);
+      if (load.failed != nullptr) ++done_.failed;
+      const bool keeps = load.failed == nullptr || options.keep_failures.count() > 0;
+      if (forget_load(one) && keeps) store(one.key_, {load.value, load.failed, {}}, gone);
+    }
+    load.end();
+  }
+
+  std::move_only_function<task<Value>(const Key&)> load_;
+  lru_map<Key, entry, Hash> entries_;
+  std::unordered_map<Key, std::shared_ptr<flight>, Hash> loads_;
+};
+
+// The call of get().
+template <class Key, class Value, class Hash>
+class cache_call {
+ public:
+  using result = Value;
+  cache_call(std::shared_ptr<cache_state<Key, Value, Hash>> from, Key key)
+      : from_(std::move(from)), key_(std::move(key)) {}
+  task<Value> start(tasks::limits within) && {
+    return cache_state<Key, Value, Hash>::get(std::move(from_), std::move(key_), std::move(within));
+  }
+
+ private:
+  std::shared_ptr<cache_state<Key, Value, Hash>> from_;
+  Key key_;
+};
+
+}  // namespace kit
+
+// Keeps the values of keys, and loads those that it does not have. Parties that want the same key
+// at the same time share one load: one of them runs it, the others wait. If that one is cancelled
+// or its time is over, the next one loads. A load that fails fails for all who wait; unless
+// keep_failures is set, the next get() loads again. Copies refer to the same cache.
+//
+// Thread: any, but get() is awaited in a handler or a task. `load` may be called by several threads
+// at a time, for different keys; the hash and the comparison of keys run under a mutex. Cost:
+// find() of a known key about 60 ns, get() about 150 ns, and a copy of the value: use a
+// std::shared_ptr<const T> for large ones. Memory: about 200 bytes for each entry, and the key
+// twice. An expired entry takes its memory until it is asked for, gives way to newer ones, or
+// drop_expired() is called. Errors: option_error.
+// Limits: a load that wants its own key from the cache waits for itself.
+//
+// Example:
+//     troupe::task<std::string> load_name(const int& id) {
+//       co_await troupe::sleep_for(std::chrono::milliseconds(1));  // asks a database
+//       co_return "user " + std::to_string(id);
+//     }
+//     troupe::task<> greet(troupe::cache<int, std::string> names) {
+//       std::cout << co_await names.get(7).timeout(std::chrono::seconds(1)) << '\n';
+//     }
+//     int main() {
+//       troupe::runtime rt;
+//       troupe::cache<int, std::string> names({.expire_after_write = std::chrono::minutes(5)},
+//                                             load_name);
+//       for (int i = 0; i < 100; ++i) rt.spawn(greet(names));
+//       rt.run();
+//       std::cout << names.counts().loads << '\n';  // 1
+//     }
+template <class Key, class Value, class Hash = std::hash<Key>>
+class cache {
+  static_assert(std::is_object_v<Value> && std::copy_constructible<Value>,
+                "troupe: cache: each caller gets a copy of the value: use a "
+                "std::shared_ptr<const T> to one that cannot be copied");
+  static_assert(std::copy_constructible<Key>, "troupe: cache: the key is copied");
+  using state = kit::cache_state<Key, Value, Hash>;
+
+ public:
+  // `load` makes the value of a key: it takes a const Key& and returns the value, a task of it, or
+  // another awaitable. A task may keep the reference: the key outlives it. That there is no value
+  // is a value, too: a std::optional<T> as the Value keeps that longer or shorter like any other.
+  template <class Load>
+  requires std::invocable<Load&, const Key&> cache(cache_options options, Load load)
+      : state_(std::make_shared<state>(options, [load = std::move(load)](const Key& key) mutable {
+          return kit::as_made_task<Value>(load, key);
+        })) {}
+
+  // The value of the key, which is loaded if it is not there: co_await it, also with timeout() or
+  // stop(). Errors: timed_out, cancelled, and what `load` throws.
+  using getting = tasks::limited_task<kit::cache_call<Key, Value, Hash>>;
+  getting get(Key key) const { return getting(std::in_place, state_, std::move(key)); }
+
+  // The value of the key, if it is there. Thread: any.
+  std::optional<Value> find(const Key& key) const {
+    const std::shared_ptr<const Value> known = state_->find(key);
+    return known == nullptr ? std::nullopt : std::optional<Value>(*known);
+  }
+  // Stores a value. A load of the key that runs is not stored any more; those who wait for it get
+  // what it loads. Thread: any.
+  void put(const Key& key, Value value) const {
+    state_->put(key, std::make_shared<const Value>(std::move(value)));
+  }
+  // Forgets the value, as after a change of what it was loaded from: the next get() loads, even if
+  // a load runs now. Returns whether there was an entry. Thread: any.
+  bool erase(const Key& key) const { return state_->erase(key); }
+  // Forgets all. Thread: any.
+  void clear() const { state_->clear(); }
+  // Frees the memory of expired entries. Thread: any. Cost: it looks at each entry under the mutex.
+  void drop_expired() const { state_->drop_expired(); }
+
+  cache_counts counts() const { return state_->counts(); }
+
+ private:
+  std::shared_ptr<state> state_;
+};
+
+template <class Key, class Value, class Hash>
+struct is_sendable<cache<Key, Value, Hash>> : std::true_type {};
+
+}  // namespace troupe

@@ -1,0 +1,122 @@
+// cache_core: the part of a cache that does not depend on the types of its keys and values. For the
+// library's own use.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <stop_token>
+#include <utility>
+
+#include "troupe/base/small_mutex.hpp"
+#include "troupe/runtime/limited_task.hpp"
+#include "troupe/sync/permits.hpp"
+#include "troupe/sync/waiting.hpp"
+
+namespace troupe {
+
+// Options of a cache. A value that makes no sense is an option_error.
+struct cache_options {
+  // How many entries the cache keeps at most; the one that was used least recently goes first.
+  // Default 10,000; at least 1.
+  std::size_t entries_max = 10'000;
+  // How long after it was loaded or put an entry is given. Default: without end; longer than 0.
+  std::chrono::nanoseconds expire_after_write = std::chrono::nanoseconds::max();
+  // How long after its last use an entry is given. Default: without end; longer than 0.
+  std::chrono::nanoseconds expire_after_access = std::chrono::nanoseconds::max();
+  // How long a load that failed is remembered: until then get() throws its error again. Such an
+  // entry counts among entries_max. Default 0: failures are not kept.
+  std::chrono::nanoseconds keep_failures{0};
+};
+
+// What a cache has, and what it has done since the beginning.
+struct cache_counts {
+  std::size_t entries = 0;    // with kept failures, and with expired ones that nobody asked for
+  std::uint64_t hits = 0;     // lookups that found an entry
+  std::uint64_t misses = 0;   // lookups that did not
+  std::uint64_t joined = 0;   // misses that waited for a load that had begun already
+  std::uint64_t loads = 0;    // loads that were begun
+  std::uint64_t failed = 0;   // loads that threw
+  std::uint64_t evicted = 0;  // entries that went because of entries_max
+  std::uint64_t expired = 0;  // entries that went because of their time
+};
+
+namespace kit {
+
+class cache_core {
+ public:
+  explicit cache_core(const cache_options& given);
+  cache_core(const cache_core&) = delete;
+  cache_core& operator=(const cache_core&) = delete;
+  ~cache_core();
+
+  const cache_options options;
+
+ protected:
+  struct entry_times {
+    std::int64_t written_ns = 0, used_ns = 0;
+  };
+  // Under the mutex.
+  std::int64_t now_ns() noexcept;
+  bool is_expired(const entry_times& of, bool is_failure, std::int64_t now) const noexcept;
+
+  mutable base::small_mutex mutex_;
+  cache_counts done_;
+
+ private:
+  class clock_state;
+  const std::unique_ptr<clock_state> clock_;
+};
+
+// One load of a key, and the parties that want it. The holder of the turn loads; if it gives up,
+// the next one has the turn. When the load is over, all have it.
+class cache_flight {
+ public:
+  struct waiting : sync::permit_waiter {
+    static constexpr const char* name = "a load of a cache";
+    explicit waiting(sync::permits& turn) noexcept : of(&turn) {}
+    waiting(waiting&& other) noexcept : of(other.of) {}
+    bool start() noexcept { return of->take_or_wait(*this); }
+    bool withdraw() noexcept { return of->withdraw(*this); }
+    void finish() noexcept {}
+    sync::permits* of;
+  };
+  sync::awaiting<waiting> wait() noexcept { return sync::awaiting<waiting>(std::in_place, turn_); }
+  // Passes the turn on.
+  void leave() noexcept { turn_.give(1); }
+  // By the holder of the turn, which leaves it afterwards.
+  void end() noexcept {
+    over_ = true;
+    turn_.give(sync::permits::most / 2);
+  }
+  // Asked by a holder of the turn.
+  bool is_over() const noexcept { return over_; }
+
+  std::size_t parties = 0;  // guarded by the cache's mutex
+
+ private:
+  sync::permits turn_{1};
+  bool over_ = false;
+};
+
+// Has the turn of a flight.
+class flight_turn {
+ public:
+  explicit flight_turn(cache_flight& of) noexcept : of_(of) {}
+  flight_turn(const flight_turn&) = delete;
+  flight_turn& operator=(const flight_turn&) = delete;
+  ~flight_turn() { of_.leave(); }
+
+ private:
+  cache_flight& of_;
+};
+
+// Whether a load failed only because the party that ran it gave up: because it was cancelled, or
+// because its own time is over.
+bool gave_up(const std::exception_ptr& failed, const tasks::limits& within);
+
+}  // namespace kit
+
+}  // namespace troupe
