@@ -18,6 +18,12 @@
 namespace troupe {
 
 // Options of a cache. A value that makes no sense is an option_error.
+//
+// Example:
+//     troupe::cache<int, int> squares({.entries_max = 100,
+//                                      .expire_after_write = std::chrono::minutes(5),
+//                                      .keep_failures = std::chrono::seconds(1)},
+//                                     [](const int& n) { return n * n; });
 struct cache_options {
   // How many entries the cache keeps at most; the one that was used least recently goes first.
   // Default 10,000; at least 1.
