@@ -2,9 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,6 +13,7 @@
 #include <utility>
 
 #include "troupe/base/error.hpp"
+#include "troupe/base/platform.hpp"
 #include "troupe/sync/channels/ring.hpp"
 #include "troupe/sync/channels/source_base.hpp"
 #include "troupe/sync/waiting.hpp"
@@ -27,11 +29,30 @@ struct broadcast_value {
   std::uint64_t missed;
 };
 
+// The position of a receiver in the sequence, and copies of the next few values. Small plain values
+// are copied several at a time, since to take the lock costs more than they do.
+template <class T>
+struct broadcast_position {
+  static constexpr bool reads_ahead =
+      std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T> && sizeof(T) <= 16;
+  static constexpr std::uint32_t ahead_max = 8;
+  struct nothing {};
+  using copies = std::conditional_t<reads_ahead, std::array<T, ahead_max>, nothing>;
+
+  std::uint64_t next = 0;
+  std::uint32_t ahead = 0;  // how many copies there are, from `first` on
+  std::uint32_t first = 0;
+  [[no_unique_address]] copies values;
+};
+
 // The values lie in a ring; each receiver has its own position in their sequence. A receiver that
 // waits is at the end of it.
 template <class T>
 class broadcast_state final : public source_base {
  public:
+  using position = broadcast_position<T>;
+  using received = std::optional<broadcast_value<T>>;
+
   explicit broadcast_state(std::size_t capacity) : values_(capacity) {}
 
   std::size_t capacity() const noexcept { return values_.slots(); }
@@ -47,72 +68,90 @@ class broadcast_state final : public source_base {
         values_.drop();
       }
       values_.push(std::move(value));
-      ++sent_;
+      // order: relaxed  written under the mutex; elsewhere a hint
+      sent_.store(sent() + 1, std::memory_order_relaxed);
       ready.push_all(waiting_);
     }
     ready.wake();
   }
 
+  // How many have been sent: at least so many, to a thread without the mutex.
+  // order: relaxed  as said above
+  std::uint64_t sent() const noexcept { return sent_.load(std::memory_order_relaxed); }
+
   // Where a receiver begins.
   std::uint64_t end() noexcept {
     std::lock_guard guard(mutex_);
-    return sent_;
+    return sent();
   }
 
-  // Takes the next value, if there is one or the source is closed. Otherwise returns false, and the
-  // waiter, if there is one, is in the list now.
-  bool take(std::uint64_t& position, std::optional<broadcast_value<T>>& into, waiter* one) {
+  // Puts the waiter into the list, after prepare(). False: there is a value, or never will be.
+  template <class Prepare>
+  bool wait(const position& at, waiter& one, Prepare prepare) noexcept {
+    if (at.next != sent()) return false;
     std::lock_guard guard(mutex_);
-    if (position == sent_) {
-      if (one != nullptr && !is_closed()) waiting_.push(*one);
-      return is_closed();
-    }
-    const std::uint64_t oldest = sent_ - values_.size();
-    const std::uint64_t next = std::max(position, oldest);
-    into.emplace(values_[next - oldest], next - position);
-    position = next + 1;
+    if (at.next != sent() || is_closed()) return false;
+    prepare();
+    waiting_.push(one);
     return true;
   }
+  // Takes the next value, if there is one.
+  received take(position& at) {
+    if constexpr (position::reads_ahead) {
+      // A copy counts as long as the ring would hold its value still.
+      if (at.ahead != 0 && sent() - at.next <= capacity()) {
+        --at.ahead;
+        ++at.next;
+        return received(std::in_place, at.values[at.first++], 0);
+      }
+    }
+    return take_from_ring(at);
+  }
   // How many a receiver has not taken yet, those included that it has missed.
-  std::uint64_t behind(std::uint64_t position) noexcept {
+  std::uint64_t behind(const position& at) noexcept {
     std::lock_guard guard(mutex_);
-    return sent_ - position;
+    return sent() - at.next;
   }
 
  private:
+  TROUPE_NOINLINE received take_from_ring(position& at) {
+    received got;
+    std::lock_guard guard(mutex_);
+    if (at.next == sent()) return got;
+    const std::uint64_t oldest = sent() - values_.size();
+    const std::uint64_t next = std::max(at.next, oldest);
+    got.emplace(values_[next - oldest], next - at.next);
+    at.next = next + 1;
+    if constexpr (position::reads_ahead) {
+      at.first = 0;
+      at.ahead = static_cast<std::uint32_t>(
+          std::min<std::uint64_t>(sent() - at.next, position::ahead_max));
+      for (std::uint32_t i = 0; i < at.ahead; ++i) at.values[i] = values_[at.next + i - oldest];
+    }
+    return got;
+  }
+
   ring<T> values_;
-  std::uint64_t sent_ = 0;
+  std::atomic<std::uint64_t> sent_{0};
 };
 
 template <class T>
 struct broadcast_receiving : waiter {
   static constexpr const char* name = "a value of a broadcast";
 
-  broadcast_receiving(broadcast_state<T>& of, std::uint64_t& at) noexcept
-      : from(&of), position(&at) {}
-  broadcast_receiving(broadcast_receiving&& other) noexcept
-      : from(other.from), position(other.position) {}
+  broadcast_receiving(broadcast_state<T>& of, broadcast_position<T>& from) noexcept
+      : source(&of), at(&from) {}
+  broadcast_receiving(broadcast_receiving&& other) noexcept : source(other.source), at(other.at) {}
 
-  bool start() noexcept try {
-    taken = from->take(*position, value, this);
-    return !taken;
-  } catch (...) {
-    error = std::current_exception();  // of a copy; the value stays
-    return false;
+  template <class Prepare>
+  bool start(Prepare prepare) noexcept {
+    return source->wait(*at, *this, prepare);
   }
-  bool withdraw() noexcept { return from->withdraw(*this); }
-  std::optional<broadcast_value<T>> finish() {
-    if (error != nullptr) [[unlikely]]
-      std::rethrow_exception(std::move(error));
-    if (!taken) static_cast<void>(from->take(*position, value, nullptr));
-    return std::move(value);
-  }
+  bool withdraw() noexcept { return source->withdraw(*this); }
+  std::optional<broadcast_value<T>> finish() { return source->take(*at); }
 
-  broadcast_state<T>* from;
-  std::uint64_t* position;
-  std::optional<broadcast_value<T>> value;
-  std::exception_ptr error;
-  bool taken = false;
+  broadcast_state<T>* source;
+  broadcast_position<T>* at;
 };
 
 }  // namespace sync
@@ -174,11 +213,7 @@ class broadcast : sync::writer_handle<std::shared_ptr<sync::broadcast_state<T>>>
       return sync::awaiting<sync::broadcast_receiving<T>>(std::in_place, *state_, position_);
     }
     // Does not wait: empty if there is no value now.
-    std::optional<received> try_receive() {
-      std::optional<received> got;
-      static_cast<void>(state_->take(position_, got, nullptr));
-      return got;
-    }
+    std::optional<received> try_receive() { return state_->take(position_); }
     // How many values it has not received yet, those that it will miss included.
     std::uint64_t behind() const noexcept { return state_->behind(position_); }
     bool is_closed() const noexcept { return state_->is_closed(); }
@@ -186,9 +221,9 @@ class broadcast : sync::writer_handle<std::shared_ptr<sync::broadcast_state<T>>>
    private:
     friend broadcast;
     explicit receiver(std::shared_ptr<state> of) noexcept
-        : state_(std::move(of)), position_(state_->end()) {}
+        : state_(std::move(of)), position_{.next = state_->end(), .values = {}} {}
     std::shared_ptr<state> state_;
-    std::uint64_t position_;
+    sync::broadcast_position<T> position_;
   };
   receiver subscribe() const { return receiver(this->state_); }
 

@@ -67,6 +67,35 @@ TEST_P(sources, a_slow_receiver_is_told_how_many_it_missed) {
   EXPECT_THROW(broadcast<int>(0), usage_error);
 }
 
+// Small values are copied several at a time.
+TEST_P(sources, a_receiver_misses_what_the_broadcast_has_dropped) {
+  broadcast<int> numbers(4);
+  auto reader = numbers.subscribe();
+  const auto send = [&](int from, int count) {
+    for (int i = 0; i < count; ++i) numbers.send(from + i);
+  };
+  const auto expect = [&](int value, std::uint64_t missed) {
+    const auto got = reader.try_receive();
+    ASSERT_TRUE(got.has_value());
+    EXPECT_EQ(got->value, value);
+    EXPECT_EQ(got->missed, missed);
+  };
+  send(0, 4);
+  expect(0, 0);
+  send(4, 2);  // drops 0 and 1
+  expect(2, 1);
+  EXPECT_EQ(reader.behind(), 3U);
+  send(6, 1);
+  expect(3, 0);
+  send(7, 4);  // drops all up to 6
+  expect(7, 3);
+  expect(8, 0);
+  numbers.close();
+  expect(9, 0);
+  expect(10, 0);
+  EXPECT_FALSE(reader.try_receive().has_value());
+}
+
 TEST_P(sources, waits_for_a_broadcast_end_in_every_way) {
   runtime rt(options());
   std::string ends;
