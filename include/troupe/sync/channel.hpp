@@ -31,9 +31,10 @@ struct sending : sending_waiter<T> {
       : into(&to), held(std::forward<Given>(given)) {}
   sending(sending&& other) noexcept : into(other.into), held(std::move(other.held)) {}
 
-  bool start() noexcept {
+  template <class Prepare>
+  bool start(Prepare prepared) noexcept {
     prepare();
-    return into->send_or_wait(*this);
+    return into->send_or_wait(*this, prepared);
   }
   bool withdraw() noexcept { return into->withdraw(side, *this); }
   void finish() const {
@@ -68,9 +69,12 @@ struct receiving : receiving_waiter<T> {
   explicit receiving(state& of) noexcept : from(&of) {}
   receiving(receiving&& other) noexcept : from(other.from) {}
 
-  bool start() noexcept { return from->receive_or_wait(*this); }
+  template <class Prepare>
+  bool start(Prepare prepared) noexcept {
+    return from->receive_or_wait(*this, prepared);
+  }
   bool withdraw() noexcept { return from->withdraw(side, *this); }
-  std::optional<T> finish() noexcept { return std::move(this->value); }
+  std::optional<T> finish() noexcept { return this->take(); }
 
   // For select.
   void prepare() noexcept {}
@@ -207,7 +211,7 @@ class channel {
   std::optional<T> try_receive() const {
     sync::receiving_waiter<T> one;
     static_cast<void>(state_->try_receive(one));
-    return std::move(one.value);
+    return one.take();
   }
 
   // Senders get channel_closed from now on, also those that wait; receivers get what is left, and

@@ -84,6 +84,7 @@ struct locking : permit_waiter {
   explicit locking(Lock& of) noexcept : lock(&of) { wants = shared ? 1 : Lock::all; }
   locking(locking&& other) noexcept : lock(other.lock), by(other.by) { wants = other.wants; }
   void begin_in(tasks::coroutine& waits) noexcept { by = &waits; }
+  bool try_now() noexcept { return lock->permits_.try_take(wants); }
   bool start() noexcept { return lock->permits_.take_or_wait(*this); }
   bool withdraw() noexcept { return lock->permits_.withdraw(*this); }
   bool find_holder(tasks::lock_holder& found) noexcept {

@@ -45,9 +45,10 @@ class selecting : public select_base<> {
   explicit selecting(Operations&&... cases) : operations_(std::move(cases)...) {}
   selecting(selecting&&) noexcept = default;
 
-  bool start() noexcept {
+  template <class Prepare>
+  bool start(Prepare prepare) noexcept {
     fill();
-    return select_base<>::start(cases_);
+    return select_base<>::start(cases_, prepare);
   }
   bool try_now() noexcept {
     fill();
@@ -89,9 +90,10 @@ class selecting_each : public select_base<> {
       : operations_(std::move(cases)), cases_(operations_.size()) {}
   selecting_each(selecting_each&&) noexcept = default;
 
-  bool start() noexcept {
+  template <class Prepare>
+  bool start(Prepare prepare) noexcept {
     fill();
-    return select_base<>::start(cases_);
+    return select_base<>::start(cases_, prepare);
   }
   bool try_now() noexcept {
     fill();

@@ -6,7 +6,7 @@ namespace troupe::sync {
 // One party that waits: a coroutine or a thread. It lies in that party's own memory. While a list
 // holds it, the mutex of that list guards it.
 struct waiter {
-  waiter() = default;
+  waiter() noexcept {}
   waiter(const waiter&) = delete;
   waiter& operator=(const waiter&) = delete;
 
@@ -14,8 +14,8 @@ struct waiter {
 
   // Ends the wait. Called once, by the thread that took the waiter out of its list, without that
   // list's mutex. The caller must not touch the waiter afterwards.
-  void (*wake)(waiter&) noexcept = nullptr;
-  waiter* behind = nullptr;
+  void (*wake)(waiter&) noexcept;  // set before it enters a list, as is the next one
+  waiter* behind;
   waiter** link = nullptr;  // what points to this waiter; null if no list holds it
 };
 

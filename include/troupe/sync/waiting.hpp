@@ -12,11 +12,13 @@
 #include <concepts>
 #include <coroutine>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <utility>
 
 #include "troupe/base/error.hpp"
+#include "troupe/base/platform.hpp"
 #include "troupe/sync/waiter.hpp"
 #include "troupe/task/async_call.hpp"
 #include "troupe/task/current_actor.hpp"
@@ -46,10 +48,17 @@ class thread_sleep {
 //     static constexpr const char* name    what it waits for, as "room in a channel"
 //     bool start() noexcept                does it at once and returns false, or puts itself into a
 //                                          list and returns true. From then on `wake` may be called
+//     bool start(prepare) noexcept         instead of it: the same, but it calls prepare(), which
+//                                          sets `wake`, before it puts itself into a list
+//     bool start(prepare) noexcept         instead of it: the same, but it calls prepare() before it
+//                                          puts itself into the list, perhaps under a mutex. `wake`
+//                                          is set by that
 //     bool withdraw() noexcept             takes it out of the list; false if another party did
 //     T finish()                           the result, after the wait has ended; may throw
 //     operation(operation&&) noexcept      only before start()
 //   };
+//     bool try_now() noexcept              optional, beside start(): whether it was done at once
+//     bool try_now() noexcept              optional, beside start(): false if it has to wait
 //     void begin_in(tasks::coroutine&)     optional: the coroutine that is about to wait
 //     bool find_holder(tasks::lock_holder&) noexcept
 //                                          only for locks: who holds it; false if the wait is over
@@ -71,26 +80,20 @@ struct awaiting_access;  // for select
 // cancelled (also when the call is cancelled), and those of the operation. In all of these cases
 // the operation has not happened. Lifetime: an awaitable that is dropped has done nothing.
 template <class Operation>
-class [[nodiscard]] awaiting : protected Operation, protected tasks::suspension {
+class [[nodiscard]] awaiting : protected Operation {
  public:
   using value = decltype(std::declval<Operation&>().finish());
 
   template <class... Args>
-  explicit awaiting(std::in_place_t, Args&&... args)
-      : Operation(std::forward<Args>(args)...), suspension(&act_on) {
-    for_lock = waits_for_lock<Operation>;
-  }
-  awaiting(awaiting&& other) noexcept
-      : Operation(std::move(static_cast<Operation&>(other))), suspension(&act_on) {
-    for_lock = waits_for_lock<Operation>;
-  }
+  explicit awaiting(std::in_place_t, Args&&... args) : Operation(std::forward<Args>(args)...) {}
+  awaiting(awaiting&& other) noexcept : Operation(std::move(static_cast<Operation&>(other))) {}
 
   bool await_ready() const noexcept { return false; }
   template <std::derived_from<tasks::promise_base> Promise>
-  bool await_suspend(std::coroutine_handle<Promise> awaits) noexcept {
-    return suspend(awaits.promise());
+  TROUPE_INLINE bool await_suspend(std::coroutine_handle<Promise> awaits) noexcept {
+    return suspend(awaits.promise(), false);
   }
-  value await_resume() {
+  TROUPE_INLINE value await_resume() {
     check();
     return Operation::finish();
   }
@@ -98,7 +101,7 @@ class [[nodiscard]] awaiting : protected Operation, protected tasks::suspension 
   // Blocks the calling thread until the operation is done; returns its result or throws its error.
   // Thread: one that is not the runtime's; in a handler it throws usage_error.
   value get() && {
-    block(std::chrono::nanoseconds::max());
+    block(std::chrono::nanoseconds::max(), [] {});
     return await_resume();
   }
 
@@ -120,63 +123,107 @@ class [[nodiscard]] awaiting : protected Operation, protected tasks::suspension 
   }
 
  protected:
+  struct wait : tasks::suspension {
+    explicit wait(awaiting& of) noexcept : suspension(&act_on), self(&of) {
+      for_lock = waits_for_lock<Operation>;
+    }
+    awaiting& operation() noexcept { return *self; }
+    awaiting* const self;
+    thread_sleep* sleeper = nullptr;  // not null if a plain thread waits
+    bool yields = false;
+  };
+
   // Returns false if the coroutine need not suspend: the operation was done at once, or the call is
   // cancelled.
-  bool suspend(tasks::coroutine& suspended) noexcept {
-    who = &suspended;
+  TROUPE_INLINE bool suspend(tasks::coroutine& suspended, bool limited) noexcept {
     tasks::async_call& in = *suspended.in;
-    if (in.cancelled) {
-      ended = tasks::outcome::cancelled;
+    if (in.cancelled) [[unlikely]] {
+      end_before(tasks::outcome::cancelled);
       return false;
     }
-    Operation::wake = &wake_coroutine;
+    if constexpr (requires { Operation::begin_in(suspended); }) Operation::begin_in(suspended);
     // Another thread may end the wait as soon as it has begun. The coroutine resumes after this
     // turn all the same.
-    enlist(suspended);
-    if constexpr (requires { Operation::begin_in(suspended); }) Operation::begin_in(suspended);
-    if (Operation::start()) {
-      if constexpr (waits_for_lock<Operation>) ask_for_search(in);
+    if (begin([&]() noexcept { prepare(suspended, limited); })) {
+      if constexpr (waits_for_lock<Operation>) ask_for_search(in, limited);
       return true;
     }
     if (++in.at_once < at_once_max) [[likely]] {
-      forget();
+      if (is_made_) wait_.made.forget();
       return false;
     }
-    in.at_once = 0;
-    yields_ = true;
-    in.at->go_on_later(*this);
+    yield(suspended);
     return true;
   }
-  // Any thread.
+  // Any thread, once the wait has begun.
   void end_early(tasks::outcome how) noexcept {
     if (!Operation::withdraw()) return;
-    if (sleeper_ == nullptr) return over(how);
-    ended = how;
-    sleeper_->notify();
+    if (wait_.made.sleeper == nullptr) return wait_.made.over(how);
+    wait_.made.ended = how;
+    wait_.made.sleeper->notify();
   }
-  void block(std::chrono::nanoseconds at_most) {
+  // Instead of the wait.
+  void end_before(tasks::outcome how) noexcept { make_wait().ended = how; }
+  // Calls begun() when the wait has begun.
+  template <class Begun>
+  void block(std::chrono::nanoseconds at_most, Begun begun) {
     tasks::check_may_block(Operation::name);
     thread_sleep here;
-    sleeper_ = &here;
-    Operation::wake = &wake_thread;
-    if (!Operation::start() || here.wait_for(at_most)) return;
+    const bool waits = begin([&]() noexcept {
+      Operation::wake = &wake_thread;
+      make_wait().sleeper = &here;
+    });
+    if (!waits) return;
+    begun();
+    if (here.wait_for(at_most)) return;
     if (Operation::withdraw()) {
-      ended = tasks::outcome::timed_out;
+      wait_.made.ended = tasks::outcome::timed_out;
     } else {
       here.wait_for(std::chrono::nanoseconds::max());
     }
   }
-  bool yields() const noexcept { return yields_; }
+  bool yields() const noexcept { return wait_.made.yields; }
+  void forget() noexcept { wait_.made.forget(); }
+  tasks::coroutine& suspended() const noexcept { return *wait_.made.who; }
   void check() const {
-    if (ended != tasks::outcome::arrived) [[unlikely]]
-      throw_ended(*this, Operation::name);
+    if (is_made_ && wait_.made.ended != tasks::outcome::arrived) [[unlikely]]
+      throw_ended(wait_.made, Operation::name);
   }
 
  private:
   friend awaiting_access;
+
+  // So many operations in a row may be done at once; then other actors get a turn.
+  static constexpr std::uint8_t at_once_max = 128;
+
+  template <class Prepare>
+  TROUPE_INLINE bool begin(Prepare prepared) noexcept {
+    if constexpr (requires { Operation::start(prepared); }) {
+      return Operation::start(prepared);
+    } else {
+      if constexpr (requires { Operation::try_now(); }) {
+        if (Operation::try_now()) return false;
+      }
+      prepared();
+      return Operation::start();
+    }
+  }
+  TROUPE_NOINLINE void prepare(tasks::coroutine& suspended, bool limited) noexcept {
+    Operation::wake = &wake_coroutine;
+    wait& now = make_wait();
+    now.who = &suspended;
+    now.limited = limited;
+    now.enlist(suspended);
+  }
+  TROUPE_NOINLINE void yield(tasks::coroutine& suspended) noexcept {
+    if (!is_made_) prepare(suspended, false);
+    suspended.in->at_once = 0;
+    wait_.made.yields = true;
+    suspended.in->at->go_on_later(wait_.made);
+  }
   // A search for circles of waits, unless one is due. The wait may be over by now, but not the
   // turn.
-  void ask_for_search(tasks::async_call& in) const noexcept {
+  void ask_for_search(tasks::async_call& in, bool limited) const noexcept {
     // order: relaxed (both)  the search that is asked for sees it
     if (!tasks::locks_are_awaited.load(std::memory_order_relaxed)) [[unlikely]]
       tasks::locks_are_awaited.store(true, std::memory_order_relaxed);
@@ -186,31 +233,37 @@ class [[nodiscard]] awaiting : protected Operation, protected tasks::suspension 
       in.at->search_soon(in.actor);
   }
 
-  // So many operations in a row may be done at once; then other actors get a turn.
-  static constexpr std::uint8_t at_once_max = 128;
-
-  static void wake_coroutine(waiter& self) noexcept {
-    static_cast<awaiting&>(static_cast<Operation&>(self)).over(tasks::outcome::arrived);
+  static wait& wait_of(waiter& self) noexcept {
+    return static_cast<awaiting&>(static_cast<Operation&>(self)).wait_.made;
   }
-  static void wake_thread(waiter& self) noexcept {
-    static_cast<awaiting&>(static_cast<Operation&>(self)).sleeper_->notify();
-  }
+  static void wake_coroutine(waiter& self) noexcept { wait_of(self).over(tasks::outcome::arrived); }
+  static void wake_thread(waiter& self) noexcept { wait_of(self).sleeper->notify(); }
   static const char* act_on(sched::message* base, [[maybe_unused]] void* object,
                             sched::message_act act) {
     if (act == sched::message_act::describe) return Operation::name;
-    auto& self = static_cast<awaiting&>(*static_cast<suspension*>(base));
+    auto& now = static_cast<wait&>(*base);
     if constexpr (waits_for_lock<Operation>) {
       if (act == sched::message_act::holder)
-        return self.Operation::find_holder(*static_cast<tasks::lock_holder*>(object)) ? "held"
+        return now.operation().find_holder(*static_cast<tasks::lock_holder*>(object)) ? "held"
                                                                                       : nullptr;
     }
-    if (act != sched::message_act::detach) return arrive(self, act);
+    if (act != sched::message_act::detach) return wait::arrive(now, act);
     // a coroutine that yields has what it wanted
-    return !self.yields_ && self.Operation::withdraw() ? "detached" : nullptr;
+    return !now.yields && now.operation().withdraw() ? "detached" : nullptr;
   }
 
-  thread_sleep* sleeper_ = nullptr;  // not null if a plain thread waits
-  bool yields_ = false;
+  // What a wait needs beside its operation is made when the operation has to wait. Most are done at
+  // once, and to write all this would take longer than they do.
+  wait& make_wait() noexcept {
+    is_made_ = true;
+    return *std::construct_at(&wait_.made, *this);
+  }
+  union memory {
+    memory() noexcept {}
+    wait made;
+  };
+  bool is_made_ = false;
+  memory wait_;
 };
 
 // The same with a time limit, a stop token, or both.
@@ -245,13 +298,12 @@ class [[nodiscard]] limited_awaiting : protected awaiting<Operation>, private ta
   }
   value await_resume() {
     on_stop_.reset();  // waits for a callback that is running
-    if (armed_) tasks::cancel(*this->who->in->at->clock, *this);
+    if (armed_) tasks::cancel(*base::suspended().in->at->clock, *this);
     return base::await_resume();
   }
   value get() && {
     if (is_stopped()) base::check();
-    on_stop_.emplace(stop_, end_it{*this});
-    base::block(at_most_);
+    base::block(at_most_, [this] { on_stop_.emplace(stop_, end_it{*this}); });
     on_stop_.reset();
     return base::await_resume();
   }
@@ -266,13 +318,13 @@ class [[nodiscard]] limited_awaiting : protected awaiting<Operation>, private ta
   }
   bool is_stopped() noexcept {
     if (!stop_.stop_requested()) return false;
-    this->ended = tasks::outcome::cancelled;
+    base::end_before(tasks::outcome::cancelled);
     return true;
   }
   bool suspend(tasks::coroutine& suspended) {
     if (is_stopped()) return false;
-    this->limited = at_most_ != std::chrono::nanoseconds::max() || stop_.stop_possible();
-    if (!base::suspend(suspended)) return false;
+    const bool limited = at_most_ != std::chrono::nanoseconds::max() || stop_.stop_possible();
+    if (!base::suspend(suspended, limited)) return false;
     if (base::yields()) return true;
     // From here on the wait may be over at any time, but the coroutine resumes after this turn.
     try {
@@ -284,7 +336,7 @@ class [[nodiscard]] limited_awaiting : protected awaiting<Operation>, private ta
       if (stop_.stop_possible()) on_stop_.emplace(stop_, end_it{*this});
     } catch (...) {
       if (!Operation::withdraw()) return true;  // it is done already
-      this->forget();
+      base::forget();
       if (armed_) tasks::cancel(*suspended.in->at->clock, *this);
       armed_ = false;
       throw;

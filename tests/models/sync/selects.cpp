@@ -138,7 +138,7 @@ struct select_model : rl::test_suite<Scenario, 3> {
     cases[0] = {&from, &first, &receive_case::do_inside, sync::channel_side::receivers, 0};
     cases[1] = {&other, &second, &receive_case::do_inside, sync::channel_side::receivers, 0};
     if (sends) cases[1] = {&other, &out, &send_case::do_inside, sync::channel_side::senders, 0};
-    if (self.start(cases)) {
+    if (self.start(cases, [] {})) {
       if (how == will::give_up && self.withdraw()) {
         self.end();
         RL_ASSERT(mine.value == 1U << index);
@@ -160,7 +160,7 @@ struct select_model : rl::test_suite<Scenario, 3> {
   void send(unsigned index, state& to, will how) {
     token mine(1U << index);
     plain_sender one(mine);
-    if (to.send_or_wait(one)) {
+    if (to.send_or_wait(one, [] {})) {
       if (how == will::give_up && to.withdraw(sync::channel_side::senders, one)) {
         RL_ASSERT(mine.value == 1U << index);
         return;

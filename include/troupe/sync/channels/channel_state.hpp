@@ -20,6 +20,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "troupe/base/platform.hpp"
 #include "troupe/base/small_mutex.hpp"
 #include "troupe/sync/channels/ring.hpp"
 #include "troupe/sync/waiter.hpp"
@@ -53,12 +54,20 @@ class select_decision : public waiter {
 // A sender or receiver in the list of a channel.
 template <class Parts = channel_parts>
 struct channel_waiter : waiter {
-  select_decision<Parts>* part_of = nullptr;  // the select whose case it is, if it is one
-  std::uint32_t index = 0;                    // among the cases
+  channel_waiter() noexcept {}
+  // Both are set before it enters a list.
+  select_decision<Parts>* part_of;  // the select whose case it is; null if it is none
+  std::uint32_t index;              // among the cases
 };
 
 template <class T, class Parts = channel_parts>
 struct receiving_waiter : channel_waiter<Parts> {
+  // Not a move of the optional: it would read in one piece what was just written in two, for which
+  // the processor has to wait.
+  std::optional<T> take() noexcept {
+    if (!value) return std::nullopt;
+    return std::optional<T>(std::move(*value));
+  }
   std::optional<T> value;  // stays empty when the channel is closed
 };
 
@@ -183,12 +192,15 @@ class channel_state final : public channel_base<Parts> {
   explicit channel_state(std::size_t capacity)
       : base(capacity), values_(capacity == base::unbounded ? 0 : capacity) {}
 
-  // Returns true if the waiter is in the list now.
-  bool send_or_wait(sending& one) noexcept {
+  // Returns true if the waiter is in the list now; calls prepare() before.
+  template <class Prepare>
+  TROUPE_INLINE bool send_or_wait(sending& one, Prepare prepare) noexcept {
     one_waiter* served = nullptr;
     {
       std::lock_guard guard(mutex_);
       if (!send_inside(one, served)) {
+        prepare();
+        one.part_of = nullptr;
         senders_.push(one);
         return true;
       }
@@ -196,11 +208,14 @@ class channel_state final : public channel_base<Parts> {
     base::wake(served);
     return false;
   }
-  bool receive_or_wait(receiving& one) noexcept {
+  template <class Prepare>
+  TROUPE_INLINE bool receive_or_wait(receiving& one, Prepare prepare) noexcept {
     one_waiter* served = nullptr;
     {
       std::lock_guard guard(mutex_);
       if (!receive_inside(one, served)) {
+        prepare();
+        one.part_of = nullptr;
         receivers_.push(one);
         return true;
       }

@@ -35,10 +35,11 @@ class select_base : public select_decision<Parts> {
   select_base(select_base&&) noexcept {}
 
   // As `start` of an operation. The cases must stay where they are until leave().
-  bool start(case_span all) noexcept {
+  template <class Prepare>
+  bool start(case_span all, Prepare prepare) noexcept {
     cases_ = all;
     const choice first = choose();
-    return !(first.ready && do_one(first.index)) && do_or_wait(first.index);
+    return !(first.ready && do_one(first.index)) && do_or_wait(first.index, prepare);
   }
   // Does one of the cases if it can be done at once.
   bool try_now(case_span all) noexcept {
@@ -111,7 +112,8 @@ class select_base : public select_decision<Parts> {
 
   // While all channels are locked, no case can become ready and no party can take a waiter: so the
   // select is in all lists at once, or in none.
-  bool do_or_wait(std::uint32_t first) noexcept {
+  template <class Prepare>
+  bool do_or_wait(std::uint32_t first, Prepare prepare) noexcept {
     sort();
     for_each_channel([](channel_base<Parts>& one) { one.lock(); });
     channel_waiter<Parts>* served = nullptr;
@@ -121,7 +123,10 @@ class select_base : public select_decision<Parts> {
       done = cases_[index].do_inside(*cases_[index].one, served);
       if (done) win(index);
     }
-    if (!done) enter();
+    if (!done) {
+      prepare();
+      enter();
+    }
     for_each_channel([](channel_base<Parts>& one) { one.unlock(); });
     if (served != nullptr) served->wake(*served);
     return !done;
