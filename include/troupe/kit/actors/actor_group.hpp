@@ -1,0 +1,300 @@
+// actor_group: several actors of a class that share the work: a router over actors.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "troupe/actor/call.hpp"
+#include "troupe/actor/method.hpp"
+#include "troupe/actor/ref.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/base/small_mutex.hpp"
+#include "troupe/kit/actors/end_watch.hpp"
+#include "troupe/kit/actors/group_core.hpp"
+
+namespace troupe {
+
+namespace kit {
+
+// A call that counts as work of a member until it is done.
+template <class T, class Call>
+struct counted_call {
+  template <class... Args>
+  explicit counted_call(load_token&& counted, Args&&... args)
+      : token(std::move(counted)), call(std::in_place, std::forward<Args>(args)...) {}
+  decltype(auto) operator()(T& object) { return call(object); }
+  load_token token;
+  Call call;
+};
+
+template <class T>
+class group_state {
+ public:
+  struct member {
+    ref<T> to;
+    std::uint64_t number = 0;
+    std::shared_ptr<load_count> load;
+    std::shared_ptr<end_watch> watch;
+  };
+  struct chosen {
+    ref<T> to;
+    std::optional<load_token> token;  // where the load counts
+  };
+
+  explicit group_state(group_choice by) noexcept : choice_(by) {}
+
+  static bool add(const std::shared_ptr<group_state>& self, const ref<T>& one) {
+    if (!one) throw usage_error("troupe: actor_group: the ref refers to no actor");
+    auto load = std::make_shared<load_count>(0);
+    std::uint64_t number = 0;
+    {
+      const std::lock_guard lock(self->mutex_);
+      if (self->find(one) != self->members_.end()) return false;
+      number = ++self->added_;
+      self->members_.push_back({one, number, std::move(load), nullptr});
+    }
+    // Without the mutex: the actor may have ended, and is removed at once then.
+    auto watch = end_watch::start(one.watch(), [of = std::weak_ptr(self), number] {
+      if (const auto group = of.lock()) group->remove_number(number);
+    });
+    const std::lock_guard lock(self->mutex_);
+    for (member& each : self->members_) {
+      if (each.number == number) each.watch = std::move(watch);
+    }
+    return true;
+  }
+  bool remove(const ref<T>& one) {
+    member gone;  // dropped without the mutex
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = find(one);
+      if (found == members_.end()) return false;
+      gone = std::move(*found);
+      members_.erase(found);
+    }
+    if (gone.watch != nullptr) gone.watch->cancel();
+    return true;
+  }
+
+  chosen choose() {
+    const std::lock_guard lock(mutex_);
+    if (members_.empty()) refuse_empty_group();
+    const std::size_t count = members_.size();
+    if (choice_ == group_choice::random) return {members_[random_below(count)].to, std::nullopt};
+    const std::size_t next = next_++ % count;
+    if (choice_ == group_choice::round_robin) return {members_[next].to, std::nullopt};
+    // From the next one on, so that idle members take turns.
+    const member* best = &members_[next];
+    for (std::size_t i = 1; i < count; ++i) {
+      const member& other = members_[(next + i) % count];
+      if (load_of(other) < load_of(*best)) best = &other;
+    }
+    return {best->to, load_token(best->load)};
+  }
+  // The best of all: if members come or go, only keys of theirs get another one. (A ring of hashes
+  // finds it in fewer steps, but spreads the keys worse and takes long to change.)
+  ref<T> of_hash(std::uint64_t key) {
+    const std::lock_guard lock(mutex_);
+    if (members_.empty()) refuse_empty_group();
+    const member* best = nullptr;
+    std::uint64_t best_fitness = 0;
+    for (const member& one : members_) {
+      const std::uint64_t fits = fitness(key, one.number);
+      if (best != nullptr && fits <= best_fitness) continue;
+      best = &one;
+      best_fitness = fits;
+    }
+    return best->to;
+  }
+  std::vector<ref<T>> all() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<ref<T>> found;
+    found.reserve(members_.size());
+    for (const member& one : members_) found.push_back(one.to);
+    return found;
+  }
+  std::size_t size() const {
+    const std::lock_guard lock(mutex_);
+    return members_.size();
+  }
+
+ private:
+  static std::size_t load_of(const member& one) noexcept {
+    // order: relaxed  a hint
+    return one.load->load(std::memory_order_relaxed);
+  }
+  auto find(const ref<T>& one) {
+    auto at = members_.begin();
+    while (at != members_.end() && at->to != one) ++at;
+    return at;
+  }
+  void remove_number(std::uint64_t number) {
+    member gone;  // dropped without the mutex
+    const std::lock_guard lock(mutex_);
+    for (auto at = members_.begin(); at != members_.end(); ++at) {
+      if (at->number != number) continue;
+      gone = std::move(*at);
+      members_.erase(at);
+      return;
+    }
+  }
+
+  const group_choice choice_;
+  mutable base::small_mutex mutex_;
+  std::vector<member> members_;
+  std::uint64_t added_ = 0;
+  std::size_t next_ = 0;
+};
+
+}  // namespace kit
+
+// Actors that do the same work; messages to the group go to one of them, or to all. Members may be
+// added and removed while messages are sent; one that ends is removed. Copies refer to the same
+// group.
+//
+// Thread: any. Cost: 30 ns more than a message to an actor; with least_loaded 60 ns, and 1 ns for
+// each member. Errors: group_empty, and those of ref::tell and ref::ask. Lifetime: the group keeps
+// its members alive, as a ref does, until they are removed or stopped.
+// Limits: the load that least_loaded knows is that of messages that were sent through the group. A
+// message to a member that ends just now is a dead letter.
+//
+// Example:
+//     struct Worker {
+//       int work(int n) { return n * n; }
+//       void stop_soon() {}
+//     };
+//     troupe::task<> use(troupe::actor_group<Worker> workers) {
+//       for (int i = 0; i < 8; ++i) std::cout << co_await workers.ask<&Worker::work>(i) << ' ';
+//       const troupe::ref<Worker> one = workers.of(std::string("Ada"));  // always the same
+//       std::cout << co_await one.ask<&Worker::work>(9) << '\n';
+//       workers.tell_all<&Worker::stop_soon>();
+//     }
+//     int main() {
+//       troupe::runtime rt;
+//       troupe::actor_group<Worker> workers;
+//       for (int i = 0; i < 4; ++i) workers.add(rt.spawn<Worker>());
+//       rt.spawn(use(workers));
+//       rt.run();
+//     }
+template <class T>
+class actor_group {
+  using state = kit::group_state<T>;
+
+ public:
+  explicit actor_group(group_choice choice = group_choice::round_robin)
+      : state_(std::make_shared<state>(choice)) {}
+
+  // Returns false if it is a member already. Throws usage_error if the ref refers to no actor.
+  bool add(const ref<T>& one) const { return state::add(state_, one); }
+  // Messages that were sent to it before reach it. Returns false if it is no member.
+  bool remove(const ref<T>& one) const { return state_->remove(one); }
+  std::size_t size() const { return state_->size(); }
+  std::vector<ref<T>> members() const { return state_->all(); }
+
+  // The member that is next, as for a message.
+  ref<T> next() const { return state_->choose().to; }
+  // The member for a key: the same one for equal keys, as long as it is a member. When another one
+  // is added or removed, only the keys that it gets, or had, change their member (rendezvous
+  // hashing). Cost: 2 ns for each member.
+  template <class Key>
+  ref<T> of(const Key& key) const {
+    return state_->of_hash(std::hash<Key>{}(key));
+  }
+
+  // As ref::tell, to one of the members.
+  template <auto Method, class... Args>
+  void tell(Args&&... args) const {
+    auto to = state_->choose();
+    if constexpr (fits<Method, Args...>) {
+      if (to.token.has_value())
+        return to.to.tell(counted<Method>(*to.token, std::forward<Args>(args)...));
+    }
+    to.to.template tell<Method>(std::forward<Args>(args)...);
+  }
+  template <detail::several_methods Methods, class... Args>
+  void tell(Args&&...) const = delete;
+  template <class Callable>
+  void tell(Callable&& callable) const {
+    auto to = state_->choose();
+    if (to.token.has_value())
+      return to.to.tell(counted_callable(*to.token, std::forward<Callable>(callable)));
+    to.to.tell(std::forward<Callable>(callable));
+  }
+
+  // As ref::ask, of one of the members.
+  template <auto Method, class... Args>
+  [[nodiscard]] auto ask(Args&&... args) const {
+    auto to = state_->choose();
+    if constexpr (fits<Method, Args...>) {
+      if (to.token.has_value())
+        return to.to.ask(counted<Method>(*to.token, std::forward<Args>(args)...));
+    }
+    return to.to.template ask<Method>(std::forward<Args>(args)...);
+  }
+  template <detail::several_methods Methods, class... Args>
+  void ask(Args&&...) const = delete;
+  template <class Callable>
+  [[nodiscard]] auto ask(Callable&& callable) const {
+    auto to = state_->choose();
+    if (to.token.has_value())
+      return to.to.ask(counted_callable(*to.token, std::forward<Callable>(callable)));
+    return to.to.ask(std::forward<Callable>(callable));
+  }
+
+  // Tells each member, with a copy of the arguments each. Returns how many took the message: a
+  // member whose mailbox is full may refuse it. An empty group is no error.
+  template <auto Method, class... Args>
+  std::size_t tell_all(const Args&... args) const {
+    std::size_t told = 0;
+    for (const ref<T>& one : state_->all()) {
+      try {
+        one.template tell<Method>(args...);
+        ++told;
+      } catch (const mailbox_full&) {
+        // the bound of the mailbox is the member's own choice
+      }
+    }
+    return told;
+  }
+  // Asks each member. Returns the futures, for when_all, in the order in which the members were
+  // added. An empty group is no error.
+  template <auto Method, class... Args>
+  [[nodiscard]] auto ask_all(const Args&... args) const {
+    std::vector<decltype(std::declval<const ref<T>&>().template ask<Method>(args...))> later;
+    const std::vector<ref<T>> all = state_->all();
+    later.reserve(all.size());
+    for (const ref<T>& one : all) later.push_back(one.template ask<Method>(args...));
+    return later;
+  }
+
+ private:
+  template <auto Method, class... Args>
+  static constexpr bool fits =
+      detail::misfit_of_call<T, decltype(Method), Args...>() == detail::misfit::none;
+  template <auto Method, class... Args>
+  static auto counted(kit::load_token& token, Args&&... args) {
+    using call = typename detail::method_traits<decltype(Method)>::template call<T, Method>;
+    return kit::counted_call<T, call>(std::move(token), std::forward<Args>(args)...);
+  }
+  template <class Callable>
+  static auto counted_callable(kit::load_token& token, Callable&& callable) {
+    using call = actor::callable_call<T, std::decay_t<Callable>>;
+    return kit::counted_call<T, call>(std::move(token), std::forward<Callable>(callable));
+  }
+
+  std::shared_ptr<state> state_;
+};
+
+template <class T, class Call>
+struct is_sendable<kit::counted_call<T, Call>> : std::true_type {};
+template <class T>
+struct is_sendable<actor_group<T>> : std::true_type {};
+
+}  // namespace troupe

@@ -1,0 +1,28 @@
+#include "troupe/kit/actors/end_watch.hpp"
+
+namespace troupe::kit {
+
+std::shared_ptr<end_watch> end_watch::start(future<ended> of,
+                                            std::move_only_function<void()> told) {
+  auto made = std::make_shared<end_watch>(std::move(of), std::move(told));
+  made->self_ = made;
+  if (!made->state_->attach(*made)) on_resolved(*made);
+  return made;
+}
+
+void end_watch::cancel() noexcept {
+  if (!state_->detach(*this)) return;
+  const std::shared_ptr<end_watch> last = std::move(self_);
+}
+
+void end_watch::on_resolved(tasks::observer& self) noexcept {
+  tasks::tell_nested(static_cast<end_watch&>(self), &tell);
+}
+
+void end_watch::tell(tasks::observer& self) noexcept {
+  auto& mine = static_cast<end_watch&>(self);
+  const std::shared_ptr<end_watch> last = std::move(mine.self_);
+  mine.told_();
+}
+
+}  // namespace troupe::kit
