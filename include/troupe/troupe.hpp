@@ -42,6 +42,8 @@
 #include "troupe/kit/actors/actor_group.hpp"
 #include "troupe/kit/actors/end_watch.hpp"
 #include "troupe/kit/actors/group_core.hpp"
+#include "troupe/kit/actors/registry.hpp"
+#include "troupe/kit/actors/topic.hpp"
 #include "troupe/kit/cache.hpp"
 #include "troupe/kit/cache_core.hpp"
 #include "troupe/kit/circuit_breaker.hpp"
