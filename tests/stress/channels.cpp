@@ -62,6 +62,7 @@ struct storm {
   tokens left, right;
   stops sources;
   std::vector<std::atomic<int>> sent, received;
+  std::atomic<std::size_t> passed{0};
   std::atomic<unsigned> ended{0}, closed{0};
 };
 
@@ -210,6 +211,7 @@ class receiver : party {
   void note(std::optional<token>&& got, const tokens& from) {
     if (got.has_value()) {
       ++in_.received[*got->number];
+      ++in_.passed;
     } else if (from.is_closed() && from.size() == 0) {
       // No sender waits and none will come.
       (&from == &in_.left ? over_left_ : over_right_) = true;
@@ -252,7 +254,7 @@ void rage(const runtime_options& chosen, storm& in, std::size_t each, bool close
   }
   std::jthread closer([&, open = rt.hold()] {
     if (closed_early) {
-      std::this_thread::sleep_for(1ms);
+      while (in.passed.load() < each) std::this_thread::yield();
     } else {
       sending.clear();
       for (auto& one : sending_tasks) std::move(one).get();

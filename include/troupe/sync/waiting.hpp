@@ -50,14 +50,10 @@ class thread_sleep {
 //                                          list and returns true. From then on `wake` may be called
 //     bool start(prepare) noexcept         instead of it: the same, but it calls prepare(), which
 //                                          sets `wake`, before it puts itself into a list
-//     bool start(prepare) noexcept         instead of it: the same, but it calls prepare() before it
-//                                          puts itself into the list, perhaps under a mutex. `wake`
-//                                          is set by that
 //     bool withdraw() noexcept             takes it out of the list; false if another party did
 //     T finish()                           the result, after the wait has ended; may throw
 //     operation(operation&&) noexcept      only before start()
 //   };
-//     bool try_now() noexcept              optional, beside start(): whether it was done at once
 //     bool try_now() noexcept              optional, beside start(): false if it has to wait
 //     void begin_in(tasks::coroutine&)     optional: the coroutine that is about to wait
 //     bool find_holder(tasks::lock_holder&) noexcept
