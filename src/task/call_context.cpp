@@ -271,11 +271,16 @@ void leave_context(async_call& call) noexcept {
 
 bool limited_branch::suspend(coroutine& who) {
   async_call& in = *who.in;
-  own_ = &call_context::make(in.context, *in.at->clock);
-  own_->limit(at_most_, std::move(stop_));
+  call_context* const outer = limits_.within.get();
+  own_ = &call_context::make(outer == nullptr ? in.context : outer, *in.at->clock);
+  own_->limit(limits_.at_most, std::move(limits_.stop));
+  if (limits_.running != nullptr) {
+    // order: release  pairs with apart_end::finish_task/acquire
+    limits_.running->store(&in, std::memory_order_release);
+  }
   branch_.context = own_;
   branch_.cancelled = own_->was_ended();
-  group_.limited = true;
+  group_.limited = !limits_.is_last_resort || outer != nullptr;
   if (!group_.start(who, {&branch_, 1})) return false;
   own_->bind(branch_, group_.root());
   return true;

@@ -1,6 +1,7 @@
 // with_deadline and with_stop: limits for a call and all that it does.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <concepts>
 #include <coroutine>
@@ -20,11 +21,25 @@ namespace troupe {
 
 namespace tasks {
 
+// What limits a task: a time, a stop, and what limits the call `within`, if that is not null; else
+// the call that awaits the task. `running`, if it is given, is told which call that is.
+struct task_limits {
+  task_limits() noexcept {}  // no aggregate, since g++ 12 destroys those twice (task.hpp)
+  task_limits(task_limits&&) noexcept = default;
+  std::chrono::nanoseconds at_most = std::chrono::nanoseconds::max();
+  std::stop_token stop;
+  context_ref within;
+  std::atomic<async_call*>* running = nullptr;
+  // Whether the stop comes only after a deadlock, or after the end of what waits for the task: then
+  // the search for deadlocks looks into the task.
+  bool is_last_resort = false;
+};
+
 // Awaits a task as a branch, in a context of its own.
 class limited_branch {
  public:
-  limited_branch(coroutine& root, std::chrono::nanoseconds at_most, std::stop_token stop)
-      : group_(false), branch_(group_, root), at_most_(at_most), stop_(std::move(stop)) {}
+  limited_branch(coroutine& root, task_limits limits)
+      : group_(false), branch_(group_, root), limits_(std::move(limits)) {}
   limited_branch(const limited_branch&) = delete;
   limited_branch& operator=(const limited_branch&) = delete;
   ~limited_branch() { leave(); }
@@ -53,15 +68,14 @@ class limited_branch {
 
   fixed_group group_;
   branch branch_;
-  const std::chrono::nanoseconds at_most_;
-  std::stop_token stop_;
+  task_limits limits_;
   call_context* own_ = nullptr;
   std::exception_ptr over_;
 };
 
 template <class T>
-task<T> run_within(task<T> of, std::chrono::nanoseconds at_most, std::stop_token stop) {
-  limited_branch limits(task_access::root(of), at_most, std::move(stop));
+task<T> run_within(task<T> of, task_limits given) {
+  limited_branch limits(task_access::root(of), std::move(given));
   co_await limits.end();
   limits.check(task_access::result(of).failure());
   co_return task_access::result(of).take();
@@ -142,15 +156,18 @@ auto make_limited(Given&& given) {
 //     }
 template <class Given>
 auto with_deadline(std::chrono::nanoseconds span, Given&& what) {
-  return tasks::run_within(tasks::make_limited(std::forward<Given>(what)), span, std::stop_token());
+  tasks::task_limits limits;
+  limits.at_most = span;
+  return tasks::run_within(tasks::make_limited(std::forward<Given>(what)), std::move(limits));
 }
 // The same for a stop token: when a stop is requested, all
 // that it has begun is cancelled, and the co_await throws
 // cancelled.
 template <class Given>
 auto with_stop(std::stop_token token, Given&& what) {
-  return tasks::run_within(tasks::make_limited(std::forward<Given>(what)),
-                           std::chrono::nanoseconds::max(), std::move(token));
+  tasks::task_limits limits;
+  limits.stop = std::move(token);
+  return tasks::run_within(tasks::make_limited(std::forward<Given>(what)), std::move(limits));
 }
 
 }  // namespace troupe

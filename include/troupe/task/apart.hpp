@@ -1,0 +1,78 @@
+// apart: how a child of a scope awaits a task that was spawned, and that must not outlive it. For
+// the library's own use; users meet task_scope::spawn_parallel.
+#pragma once
+
+#include <atomic>
+#include <concepts>
+#include <coroutine>
+#include <stop_token>
+#include <tuple>
+
+#include "troupe/task/async_call.hpp"
+#include "troupe/task/future.hpp"
+#include "troupe/task/shared_state.hpp"
+#include "troupe/task/task.hpp"
+
+namespace troupe::tasks {
+
+// What the awaiting child and the spawned task share. It lies in the child's frame.
+struct apart_task {
+  std::stop_source stop;                      // ends the task
+  std::atomic<async_call*> running{nullptr};  // set when it has begun to wait
+};
+
+// Awaitable by a class of its own.
+template <class Awaiter, class... Args>
+class await_by {
+ public:
+  explicit await_by(Args&... args) noexcept : args_(args...) {}
+  Awaiter operator co_await() const noexcept { return std::make_from_tuple<Awaiter>(args_); }
+
+ private:
+  std::tuple<Args&...> args_;
+};
+
+// Waits as for a future, and leaves the result in it. Throws cancelled, or deadlock.
+class apart_arrival {
+ public:
+  explicit apart_arrival(shared_state& of) noexcept : of_(of), wait_(of) {}
+  apart_arrival(apart_arrival&&) = delete;
+  bool await_ready() const noexcept { return of_.resolved(); }
+  template <std::derived_from<promise_base> Promise>
+  bool await_suspend(std::coroutine_handle<Promise> who) {
+    return wait_.suspend(who.promise());
+  }
+  void await_resume() const { wait_.finish(); }
+
+ private:
+  shared_state& of_;
+  future_wait wait_;
+};
+
+// Waits for the end of a task that was told to stop. Nothing ends this wait early: the task may
+// refer to what the child's scope keeps.
+class apart_end final : public suspension, public observer {
+ public:
+  apart_end(shared_state& of, apart_task& task) noexcept
+      : suspension(&act_on), observer{&on_resolved}, of_(of), task_(task) {}
+  apart_end(apart_end&&) = delete;
+  bool await_ready() const noexcept { return of_.resolved(); }
+  template <std::derived_from<promise_base> Promise>
+  bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
+    return suspend(who.promise());
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  bool suspend(coroutine& awaiting) noexcept;
+  static void on_resolved(observer& self) noexcept;
+  static const char* act_on(sched::message*, void*, sched::message_act);
+  void finish_task() noexcept;
+  shared_state& of_;
+  apart_task& task_;
+};
+
+using arrival_of = await_by<apart_arrival, shared_state>;
+using end_of = await_by<apart_end, shared_state, apart_task>;
+
+}  // namespace troupe::tasks

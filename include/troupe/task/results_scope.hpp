@@ -1,0 +1,156 @@
+// scope_results: a scope of children that all give values of one type.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "troupe/task/scope.hpp"
+#include "troupe/task/scope_group.hpp"
+#include "troupe/task/task.hpp"
+
+namespace troupe {
+
+// In which order scope_results gives the values.
+enum class result_order : std::uint8_t { of_start, of_completion };
+
+// As task_scope, for children that all give a T; next() gives their values.
+//
+// Thread, cost and errors: as task_scope.
+//
+// Example:
+//     troupe::task<int> square(int n) { co_return n * n; }
+//     troupe::task<> print() {
+//       const std::vector<int> squares =
+//           co_await troupe::scope_results<int>([](troupe::results_scope<int>& s) {
+//             for (int n = 1; n <= 3; ++n) s.spawn(square(n));
+//           });
+//       for (const int each : squares) std::cout << each << '\n';
+//     }
+//     int main() {
+//       troupe::runtime rt;
+//       rt.spawn(print());
+//       rt.run();
+//     }
+template <class T>
+class results_scope {
+ public:
+  static_assert(!std::is_void_v<T>,
+                "troupe: scope_results: children without a value are those of scope()");
+
+  results_scope() noexcept : group_(true) {}
+  results_scope(const results_scope&) = delete;
+  results_scope& operator=(const results_scope&) = delete;
+
+  // As those of task_scope, without handles.
+  template <class... Given>
+  void spawn(Given&&... given) {
+    add(tasks::make_child(std::forward<Given>(given)...));
+  }
+  template <class... Given>
+  void spawn_parallel(Given&&... given) {
+    add(tasks::run_apart(tasks::make_child(std::forward<Given>(given)...)));
+  }
+  void limit(std::size_t most) { group_.set_limit(most); }
+  void cancel() noexcept { group_.cancel(false); }
+  std::size_t unfinished() const noexcept { return group_.unfinished(); }
+
+  // co_await s.next(), in the body: the value of one more child, in the order in which they end;
+  // no value when no child is left. The result of the scope does not have it then.
+  class next_awaiter {
+   public:
+    explicit next_awaiter(tasks::scope_group& of) noexcept : of_(of) {}
+    next_awaiter(next_awaiter&&) = delete;
+    ~next_awaiter() {
+      if (wait_.got != nullptr) wait_.got->release();
+    }
+    bool await_ready() noexcept { return of_.try_next(wait_); }
+    template <std::derived_from<tasks::promise_base> Promise>
+    bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
+      return of_.wait_next(wait_, who.promise());
+    }
+    std::optional<T> await_resume() {
+      wait_.check();
+      if (wait_.got == nullptr) return std::nullopt;
+      return static_cast<tasks::child_of<T>*>(wait_.got)->result.take();
+    }
+
+   private:
+    tasks::scope_group& of_;
+    tasks::scope_wait wait_;
+  };
+  class [[nodiscard]] next_child {
+   public:
+    next_awaiter operator co_await() const noexcept { return next_awaiter(of_); }
+
+   private:
+    friend results_scope;
+    explicit next_child(tasks::scope_group& of) noexcept : of_(of) {}
+    tasks::scope_group& of_;
+  };
+  next_child next() noexcept { return next_child(group_); }
+
+ private:
+  friend tasks::scope_access;
+  void add(task<T>&& one) { group_.add_child(tasks::child_of<T>::make(group_, std::move(one))); }
+  tasks::scope_group group_;
+};
+
+namespace tasks {
+
+// The children that have ended, and whose values nobody has taken.
+template <class T>
+class ended_children {
+ public:
+  explicit ended_children(scope_group& of) noexcept : first_(of.take_ended()) {}
+  ended_children(const ended_children&) = delete;
+  ended_children& operator=(const ended_children&) = delete;
+  ~ended_children() {
+    while (first_ != nullptr) std::exchange(first_, first_->next)->release();
+  }
+  std::vector<T> take(result_order order) {
+    std::vector<scope_child*> all;
+    for (scope_child* one = first_; one != nullptr; one = one->next) all.push_back(one);
+    if (order == result_order::of_start) std::ranges::sort(all, {}, &scope_child::number);
+    std::vector<T> values;
+    values.reserve(all.size());
+    for (scope_child* const one : all)
+      values.push_back(static_cast<child_of<T>*>(one)->result.take());
+    return values;
+  }
+
+ private:
+  scope_child* first_;
+};
+
+template <class T, class Body>
+task<std::vector<T>> run_results(Body body, result_order order) {
+  results_scope<T> s;
+  auto all = run_body(s, body, nullptr);
+  co_await std::move(all);
+  ended_children<T> ended(scope_access::group(s));
+  co_return ended.take(order);
+}
+
+}  // namespace tasks
+
+// co_await scope_results<T>(body): as scope(body), with a results_scope<T>, for children that all
+// give a T. Gives their values, in the order in which the children were added, or in which they
+// ended, without those that next() has given.
+template <class T, result_order Order = result_order::of_start, class Body>
+auto scope_results(Body&& body) {
+  if constexpr (tasks::fits_scope<results_scope<T>, Body>()) {
+    static_assert(
+        std::is_void_v<tasks::body_value<results_scope<T>, std::decay_t<Body>>>,
+        "troupe: scope_results: it gives the values of the children; its body gives none");
+    return tasks::run_results<T, std::decay_t<Body>>(std::forward<Body>(body), Order);
+  }
+}
+
+}  // namespace troupe
