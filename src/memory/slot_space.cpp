@@ -18,18 +18,6 @@ std::uintptr_t chunk_of(const slab* one) noexcept {
 
 }  // namespace
 
-void slab_list::append(slab& one) noexcept {
-  one.next = nullptr;
-  one.previous = last;
-  (last != nullptr ? last->next : first) = &one;
-  last = &one;
-}
-
-void slab_list::remove(slab& one) noexcept {
-  (one.previous != nullptr ? one.previous->next : first) = one.next;
-  (one.next != nullptr ? one.next->previous : last) = one.previous;
-}
-
 void slot_space::size_class::keep(free_block* batch) noexcept {
   try {
     full.push_back(batch);
@@ -39,10 +27,10 @@ void slot_space::size_class::keep(free_block* batch) noexcept {
 }
 
 slot_space::~slot_space() {
-  for (slab* one = alone_.first; one != nullptr;) std::free(std::exchange(one, one->next));
-  for (slab* one = slabs_.first; one != nullptr;) {
+  while (slab* const one = alone_.pop_front()) std::free(one);
+  for (slab* one = slabs_.first(); one != nullptr;) {
     slab* const chunk = one;  // its first slab
-    while (one != nullptr && chunk_of(one) == chunk_of(chunk)) one = one->next;
+    while (one != nullptr && chunk_of(one) == chunk_of(chunk)) one = slab_list::next(*one);
     unmap_chunk(chunk);
   }
 }
@@ -120,11 +108,10 @@ slab* slot_space::new_slab(std::size_t size_class) {
     chunk_ = static_cast<std::byte*>(map_chunk(chunks_++));
     chunk_left_ = chunk_bytes;
   }
-  auto* made = ::new (chunk_)
-      slab{owner_, bytes_of(size_class), size_class, 0, nullptr, nullptr, slabs_made_++};
+  auto* made = ::new (chunk_) slab{owner_, bytes_of(size_class), size_class, 0, {}, slabs_made_++};
   chunk_ += slab_bytes;
   chunk_left_ -= slab_bytes;
-  slabs_.append(*made);
+  slabs_.push_back(*made);
   return made;
 }
 
@@ -132,12 +119,12 @@ void* slot_space::allocate_alone(std::size_t bytes) {
   void* memory = nullptr;
   // The size is not rounded up: malloc can use the bytes behind the slot.
   if (::posix_memalign(&memory, slab_bytes, first_slot + bytes) != 0) throw std::bad_alloc();
-  auto* made = ::new (memory) slab{owner_, bytes, alone, 1, nullptr, nullptr, 0};
+  auto* made = ::new (memory) slab{owner_, bytes, alone, 1, {}, 0};
   void* slot = static_cast<std::byte*>(memory) + first_slot;
   static_cast<slot_head*>(slot)->in_use = nullptr;
   std::lock_guard lock(slabs_mutex_);
   made->number = slabs_made_++;
-  alone_.append(*made);
+  alone_.push_back(*made);
   return slot;
 }
 
@@ -152,8 +139,8 @@ std::uint64_t slot_space::number_of(const void* slot) noexcept {
 std::uint64_t slot_space::find_number(const void* slot) const noexcept {
   std::lock_guard lock(slabs_mutex_);
   for (const slab_list* all : {&slabs_, &alone_}) {
-    for (const slab* one = all->first; one != nullptr; one = one->next) {
-      if (one == &slab::of(slot)) return number_of(slot);
+    for (const slab& one : *all) {
+      if (&one == &slab::of(slot)) return number_of(slot);
     }
   }
   return 0;
@@ -161,9 +148,9 @@ std::uint64_t slot_space::find_number(const void* slot) const noexcept {
 
 void slot_space::for_each(const std::function<void(void*)>& visit) {
   for (const slab_list* all : {&slabs_, &alone_}) {
-    for (slab* one = all->first; one != nullptr; one = one->next) {
-      for (std::size_t i = 0; i < one->carved; ++i) {
-        void* slot = reinterpret_cast<std::byte*>(one) + first_slot + i * one->slot_bytes;
+    for (slab& one : *all) {
+      for (std::size_t i = 0; i < one.carved; ++i) {
+        void* slot = reinterpret_cast<std::byte*>(&one) + first_slot + i * one.slot_bytes;
         if (static_cast<slot_head*>(slot)->in_use != nullptr) visit(slot);
       }
     }

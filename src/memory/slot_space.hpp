@@ -17,6 +17,7 @@
 #include <mutex>
 #include <vector>
 
+#include "troupe/base/intrusive_list.hpp"
 #include "troupe/memory/magazine.hpp"
 
 namespace troupe::memory {
@@ -34,8 +35,7 @@ struct slab {
   std::size_t slot_bytes;
   std::size_t size_class;  // slot_space::alone: one slot in a block of its own
   std::size_t carved;      // slots given out at least once
-  slab* next;
-  slab* previous;
+  base::list_link<slab> link;
   std::uint64_t number;  // two slabs of a space never have the same number
 
   static slab& of(const void* slot) noexcept {
@@ -44,12 +44,7 @@ struct slab {
 };
 
 // The slabs in the order in which they were made.
-struct slab_list {
-  void append(slab& one) noexcept;
-  void remove(slab& one) noexcept;
-  slab* first = nullptr;
-  slab* last = nullptr;
-};
+using slab_list = base::intrusive_list<slab, &slab::link>;
 
 class slot_space {
  public:

@@ -7,9 +7,11 @@
 #include <utility>
 
 #include "base/atomics.hpp"
+#include "base/intrusive_queue.hpp"
 #include "task/main_lanes.hpp"
 #include "task/one_shot.hpp"
 #include "troupe/base/error.hpp"
+#include "troupe/base/intrusive_list.hpp"
 #include "troupe/base/platform.hpp"
 
 namespace troupe::tasks {
@@ -47,12 +49,11 @@ struct enlisted_thread {
   blocked_thread seen;
   shared_state& state;
   blocked& waits;
-  enlisted_thread* next = nullptr;
-  enlisted_thread** link = nullptr;
+  base::list_link<enlisted_thread> link{};
 };
 struct blocked_list {
   std::mutex mutex;
-  enlisted_thread* first = nullptr;
+  base::intrusive_list<enlisted_thread, &enlisted_thread::link> threads;
   std::uint64_t last_number = 0;
   static blocked_list& get() {
     static constinit blocked_list instance;  // trivially destructible
@@ -68,18 +69,15 @@ class enlisted {
     blocked_list& all = blocked_list::get();
     std::lock_guard lock(all.mutex);
     self_.seen.number = ++all.last_number;
-    self_.next = all.first;
-    self_.link = &all.first;
-    if (all.first != nullptr) all.first->link = &self_.next;
-    all.first = &self_;
+    all.threads.push_front(self_);
   }
   enlisted(const enlisted&) = delete;
   enlisted& operator=(const enlisted&) = delete;
   ~enlisted() {
     if (!listed_) return;
-    std::lock_guard lock(blocked_list::get().mutex);
-    *self_.link = self_.next;
-    if (self_.next != nullptr) self_.next->link = self_.link;
+    blocked_list& all = blocked_list::get();
+    std::lock_guard lock(all.mutex);
+    all.threads.remove(self_);
   }
   // Other threads have had enough time to call run(): from now on this thread counts as the one
   // that would.
@@ -107,7 +105,7 @@ constexpr unsigned nested_calls_max = 64;
 struct nested {
   unsigned depth = 0;
   // observers that the call at the limit must tell
-  nested_observer *first = nullptr, *last = nullptr;
+  base::intrusive_queue<nested_observer, &nested_observer::next> late;
 };
 constinit thread_local nested under_way;
 
@@ -117,16 +115,13 @@ void tell_nested(nested_observer& one, void (*act)(observer&) noexcept) noexcept
   nested& here = under_way;
   if (here.depth == nested_calls_max) {
     one.resolved = act;
-    one.next = nullptr;
-    (here.first == nullptr ? here.first : here.last->next) = &one;
-    here.last = &one;
+    here.late.push(one);
     return;
   }
   ++here.depth;
   act(one);
-  while (here.depth == nested_calls_max && here.first != nullptr) {
-    nested_observer& later = *here.first;
-    here.first = later.next;
+  while (here.depth == nested_calls_max && !here.late.empty()) {
+    nested_observer& later = *here.late.pop();
     later.resolved(later);
   }
   --here.depth;
@@ -168,7 +163,7 @@ void ask_link::lock() const noexcept {
 std::uint64_t for_each_blocked(void* context, void (*look)(void* context, const blocked_thread&)) {
   blocked_list& all = blocked_list::get();
   std::lock_guard lock(all.mutex);
-  for (const enlisted_thread* at = all.first; at != nullptr; at = at->next) look(context, at->seen);
+  for (const enlisted_thread& one : all.threads) look(context, one.seen);
   return all.last_number;
 }
 
@@ -176,10 +171,10 @@ std::uint64_t for_each_blocked(void* context, void (*look)(void* context, const 
 bool refuse_blocked(std::uint64_t number, std::string&& text) noexcept {
   blocked_list& all = blocked_list::get();
   std::lock_guard lock(all.mutex);
-  for (const enlisted_thread* at = all.first; at != nullptr; at = at->next) {
-    if (at->seen.number != number) continue;
-    if (!at->state.detach(at->waits)) return false;
-    at->waits.refuse(std::move(text));
+  for (const enlisted_thread& one : all.threads) {
+    if (one.seen.number != number) continue;
+    if (!one.state.detach(one.waits)) return false;
+    one.waits.refuse(std::move(text));
     return true;
   }
   return false;

@@ -52,15 +52,15 @@ class timers {
     std::lock_guard lock(mutex_);
     wheel_.for_each(look);
   }
-  // Disarms the timers for which `are` is true, and returns them as a list linked by `next`.
+  // Disarms the timers for which `are` is true, and returns them.
   template <class Are>
-  timer* take_back_all(Are are) {
+  timer_list take_back_all(Are are) {
     std::lock_guard lock(mutex_);
-    timer* taken = nullptr;
+    timer_list taken;
     wheel_.for_each([&](timer& one) {
       if (!are(one)) return true;
       remove(one);
-      one.next = std::exchange(taken, &one);
+      taken.push_front(one);
       return true;
     });
     return taken;

@@ -13,10 +13,14 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <utility>
 
+#include "troupe/base/intrusive_list.hpp"
 #include "troupe/task/timer.hpp"
 
 namespace troupe::tasks {
+
+using timer_list = base::intrusive_list<timer, &timer::link>;
 
 class wheel {
  public:
@@ -46,7 +50,7 @@ class wheel {
   // When advance() has something to do next; `never` when no timer is armed. May come before any
   // timer is due.
   std::int64_t next_tick() const noexcept {
-    if (due_ != nullptr) return now_;
+    if (!due_.empty()) return now_;
     for (unsigned level = 0; level < levels; ++level) {
       if (const std::int64_t at = next_tick_of(level); at != never) return at;
     }
@@ -66,32 +70,32 @@ class wheel {
 
   // Takes the next timer that is due, oldest slot first; null when there is none. The timer is out
   // of the wheel then.
-  timer* take_due() noexcept { return due_ == nullptr ? nullptr : &take(*due_); }
+  timer* take_due() noexcept { return due_.empty() ? nullptr : &take(*due_.first()); }
 
   // Calls `look` for each timer until it returns false; `look` may remove the timer that it gets.
   template <class Look>
   void for_each(Look look) {
     if (!for_each_of(due_, look)) return;
-    for (timer* head : heads_) {
-      if (!for_each_of(head, look)) return;
+    for (const timer_list& slot : slots_) {
+      if (!for_each_of(slot, look)) return;
     }
   }
 
   // Takes any timer, whatever its time; null when there is none.
   timer* take_any() noexcept {
-    if (due_ != nullptr) return take_due();
-    for (timer* head : heads_) {
-      if (head != nullptr) return &take(*head);
+    if (!due_.empty()) return take_due();
+    for (const timer_list& slot : slots_) {
+      if (!slot.empty()) return &take(*slot.first());
     }
     return nullptr;
   }
 
  private:
   template <class Look>
-  static bool for_each_of(timer* first, Look& look) {
-    for (timer* next = first; next != nullptr;) {
+  static bool for_each_of(const timer_list& list, Look& look) {
+    for (timer* next = list.first(); next != nullptr;) {
       timer& one = *next;
-      next = one.next;
+      next = timer_list::next(one);
       if (!look(one)) return false;
     }
     return true;
@@ -116,33 +120,20 @@ class wheel {
     const auto slot = static_cast<unsigned>(one.due_tick >> shift_of(level)) & (slots - 1);
     filled_[level] |= std::uint64_t{1} << slot;
     one.slot = static_cast<std::uint16_t>(level * slots + slot);
-    push(heads_[one.slot], one);
+    slots_[one.slot].push_front(one);
   }
 
   void put_due(timer& one) noexcept {
     one.is = timer::state::due;
     one.slot = due_slot;
-    one.next = nullptr;
-    one.link = due_end_;
-    *due_end_ = &one;
-    due_end_ = &one.next;
-  }
-
-  static void push(timer*& head, timer& one) noexcept {
-    one.next = head;
-    if (head != nullptr) head->link = &one.next;
-    one.link = &head;
-    head = &one;
+    due_.push_back(one);
   }
 
   void take_out(timer& one) noexcept {
-    *one.link = one.next;
-    if (one.next != nullptr) one.next->link = one.link;
-    if (one.slot == due_slot) {
-      if (due_end_ == &one.next) due_end_ = one.link;
-    } else if (heads_[one.slot] == nullptr) {
-      filled_[one.slot / slots] &= ~(std::uint64_t{1} << (one.slot % slots));
-    }
+    if (one.slot == due_slot) return due_.remove(one);
+    timer_list& from = slots_[one.slot];
+    from.remove(one);
+    if (from.empty()) filled_[one.slot / slots] &= ~(std::uint64_t{1} << (one.slot % slots));
   }
 
   std::int64_t next_tick_of(unsigned level) const noexcept {
@@ -167,12 +158,11 @@ class wheel {
       if (next_tick_of(level) != now_) continue;
       const auto slot = static_cast<unsigned>(std::countr_zero(filled_[level]));
       filled_[level] &= ~(std::uint64_t{1} << slot);
-      timer* list = heads_[level * slots + slot];
-      heads_[level * slots + slot] = nullptr;
-      while (list != nullptr) {
-        timer& one = *list;
-        list = one.next;
-        put(one);
+      timer_list moves(std::move(slots_[level * slots + slot]));
+      for (timer* next = moves.first(); next != nullptr;) {
+        timer& one = *next;
+        next = timer_list::next(one);
+        put(one);  // links it anew
       }
     }
   }
@@ -180,9 +170,8 @@ class wheel {
   std::int64_t now_ = 0;
   std::size_t count_ = 0;
   std::array<std::uint64_t, levels> filled_{};
-  std::array<timer*, std::size_t{levels} * slots> heads_{};
-  timer* due_ = nullptr;
-  timer** due_end_ = &due_;
+  std::array<timer_list, std::size_t{levels} * slots> slots_{};
+  timer_list due_;
 };
 
 }  // namespace troupe::tasks

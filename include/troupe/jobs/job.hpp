@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 
+#include "troupe/base/intrusive_list.hpp"
 #include "troupe/task/future.hpp"
 
 namespace troupe::jobs {
@@ -56,8 +57,7 @@ struct job {
   // The list in which the maker keeps the jobs that it has not submitted, or the queue of the
   // thread that has submitted them.
   std::atomic<const void*> kept_by{nullptr};
-  job* older = nullptr;
-  job* newer = nullptr;
+  base::list_link<job> link;   // in that list
   std::uint64_t position = 0;  // in the list by age, in the queue by index
   // the innermost job or work of its maker at that time, which may no longer exist
   const frame* made_in = nullptr;

@@ -16,6 +16,7 @@
 #include <source_location>
 #include <utility>
 
+#include "troupe/base/intrusive_list.hpp"
 #include "troupe/base/platform.hpp"
 #include "troupe/sched/message.hpp"
 
@@ -150,10 +151,9 @@ class async_call {
   shared_state* answers = nullptr;  // the ask that made this call, if an ask did
   // what limits the call; null for nothing. Who started the call keeps it (call_context.hpp)
   call_context* context = nullptr;
-  // links the async calls of a reentrant actor, or those that are parked
+  // links the async calls of a reentrant actor, the branches of a group, or calls that are parked
   // (src/actor/waits/waiting.hpp)
-  async_call* next_call = nullptr;
-  async_call** call_link = nullptr;
+  base::list_link<async_call> link;
   std::atomic<std::uintptr_t>* urgent_end =
       nullptr;  // of its actor (src/actor/mailbox/activation.hpp)
   bool done = false, cancelled = false;

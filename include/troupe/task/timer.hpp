@@ -10,6 +10,7 @@
 #include <optional>
 #include <stop_token>
 
+#include "troupe/base/intrusive_list.hpp"
 #include "troupe/base/platform.hpp"
 #include "troupe/task/async_call.hpp"
 #include "troupe/task/task.hpp"
@@ -29,9 +30,8 @@ struct timer {
   timer& operator=(const timer&) = delete;
 
   void (*const expired)(timer&) noexcept;
-  timer* next = nullptr;  // these belong to the timer wheel
-  timer** link = nullptr;
-  std::int64_t due_tick = 0;  // belongs to the owner before the timer is armed
+  base::list_link<timer> link;  // belongs to the timer wheel
+  std::int64_t due_tick = 0;    // belongs to the owner before the timer is armed
   std::uint16_t slot = 0;
   state is = state::idle;
   bool weak;  // a weak timer does not keep the program alive

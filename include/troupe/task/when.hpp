@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "troupe/base/intrusive_list.hpp"
 #include "troupe/task/async_call.hpp"
 #include "troupe/task/future.hpp"
 #include "troupe/task/task.hpp"
@@ -27,7 +28,7 @@ class group;
 class waiting_scopes;
 
 // One of the tasks of a group: an async call of its own, so that it can be cancelled without the
-// others. `next_call` and `call_link` link the branches of a group.
+// others. `link` links the branches of a group.
 struct branch : async_call {
   branch(group& within, coroutine& task);
   group& of;
@@ -55,8 +56,8 @@ class group : public suspension {
   // Calls `look` for each branch that has not ended.
   template <class Look>
   void for_each_unfinished(Look look) const {
-    for (const async_call* one = first_; one != nullptr; one = one->next_call) {
-      if (!one->done) look(static_cast<const branch&>(*one));
+    for (const async_call& one : branches_) {
+      if (!one.done) look(static_cast<const branch&>(one));
     }
   }
   // The call that awaits the group, and the groups around it. Only after the start.
@@ -103,8 +104,7 @@ class group : public suspension {
 
   call_host at_{};
   async_call* root_ = nullptr;
-  async_call* first_ = nullptr;
-  async_call** end_ = &first_;
+  base::intrusive_list<async_call, &async_call::link> branches_;
   std::size_t left_ = 0;  // branches that have not ended
   // not null while it starts or cancels its branches
   group_nest *starts_ = nullptr, *cancels_ = nullptr;

@@ -168,7 +168,7 @@ TROUPE_NOINLINE cell& make_cell_with_extras(const placement& where, const cell_t
                             bound != nullptr);
   made.flags |= cell::has_extras;
   auto& extras = *::new (&made + 1) cell_extras{{where.turn_messages, where.turn_ns},
-                                                nullptr,
+                                                {},
                                                 std::move(bound),
                                                 std::move(heap),
                                                 std::move(supervision)};

@@ -9,6 +9,7 @@
 #include "actor/lifetime/supervision_state.hpp"
 #include "actor/mailbox/mail_bound.hpp"
 #include "troupe/actor/cell.hpp"
+#include "troupe/base/intrusive_list.hpp"
 #include "troupe/task/async_call.hpp"
 
 namespace troupe::actor {
@@ -20,10 +21,12 @@ struct limits {
   std::int64_t ns;
 };
 
+using async_call_list = base::intrusive_list<tasks::async_call, &tasks::async_call::link>;
+
 struct cell_extras {
-  limits turn{0, 0};                         // messages == 0: the system's limits
-  tasks::async_call* async_calls = nullptr;  // the suspended calls of a reentrant actor
-  std::unique_ptr<mail_bound> bound;         // of a bounded mailbox
+  limits turn{0, 0};                  // messages == 0: the system's limits
+  async_call_list async_calls;        // the suspended calls of a reentrant actor
+  std::unique_ptr<mail_bound> bound;  // of a bounded mailbox
   // of an actor with a context of its own; what refers to it is destroyed first
   std::unique_ptr<actor_heap> heap;
   std::unique_ptr<supervision_state> supervision;     // of a supervised actor
@@ -32,10 +35,9 @@ struct cell_extras {
   void* adopted = nullptr;
   // of a reentrant actor with suspended calls: its activation when it was parked last
   activation* parked_as = nullptr;
-  // whether the actor is in the system's waiting_lists, by these links
+  // whether the actor is in the system's waiting_lists, by this link
   bool listed = false;
-  cell* next_listed = nullptr;
-  cell** listed_link = nullptr;
+  base::list_link<cell> listed_link{};
   // which of `async_calls` cancel_turns handles next
   tasks::async_call* next_cancelled = nullptr;
 

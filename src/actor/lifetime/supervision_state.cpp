@@ -256,15 +256,18 @@ future<ended> watch(cell& of) {
   return later;
 }
 
+base::list_link<cell>& sibling_link_of(cell& child) noexcept {
+  return cell_extras::of(child).supervision->sibling_link;
+}
+
 void supervision_table::add_child(cell& parent, cell& child) {
   // order: relaxed  the parent's own turn sees it
   in_use_.store(true, std::memory_order_relaxed);
   std::lock_guard lock(mutex_);
   supervision_state& own = *cell_extras::of(child).supervision;
   if (own.has_ended) return;
-  children& all = children_[&parent];
-  own.child_link = std::exchange(all.end, &own.next_child);
-  *own.child_link = &child;
+  children_[&parent].push_back(child);
+  own.is_listed = true;
 }
 
 void supervision_table::add_watch(cell& of, promise<ended>&& watcher) {
@@ -291,16 +294,13 @@ void supervision_table::end(cell& of, cell* parent, ended how) noexcept {
     std::lock_guard lock(mutex_);
     if (const auto found = children_.find(&of); found != children_.end()) {
       // All of them exist: a child that goes leaves the list first, under this mutex.
-      for (cell* child = found->second.first; child != nullptr;) {
-        supervision_state& own = *cell_extras::of(*child).supervision;
-        cell* const next = std::exchange(own.next_child, nullptr);
-        own.child_link = nullptr;
+      while (cell* const child = found->second.pop_front()) {
+        cell_extras::of(*child).supervision->is_listed = false;
         send_stop(*child);
-        child = next;
       }
       children_.erase(found);
     }
-    if (parent != nullptr) leave(*parent, *cell_extras::of(of).supervision);
+    if (parent != nullptr) leave(*parent, of);
     if (const auto found = watchers_.find(&of); found != watchers_.end()) {
       told = std::move(found->second.waiting);
       watchers_.erase(found);
@@ -310,22 +310,20 @@ void supervision_table::end(cell& of, cell* parent, ended how) noexcept {
 }
 
 // Under the mutex.
-void supervision_table::leave(cell& parent, supervision_state& child) noexcept {
-  child.has_ended = true;
-  if (child.child_link == nullptr) return;
+void supervision_table::leave(cell& parent, cell& child) noexcept {
+  supervision_state& own = *cell_extras::of(child).supervision;
+  own.has_ended = true;
+  if (!std::exchange(own.is_listed, false)) return;
   const auto found = children_.find(&parent);
-  *child.child_link = child.next_child;
-  (child.next_child == nullptr ? found->second.end
-                               : cell_extras::of(*child.next_child).supervision->child_link) =
-      child.child_link;
-  if (found->second.first == nullptr) children_.erase(found);
+  found->second.remove(child);
+  if (found->second.empty()) children_.erase(found);
 }
 
 void supervision_table::forget(cell& destroyed) noexcept {
   supervision_state* const own = supervision_of(destroyed);
   if (own == nullptr || own->parent == nullptr) return;
   std::lock_guard lock(mutex_);
-  leave(*own->parent, *own);
+  leave(*own->parent, destroyed);
 }
 
 void supervision_table::end_all() noexcept {

@@ -11,6 +11,7 @@
 
 #include "actor/lifetime/kept_failure.hpp"
 #include "troupe/actor/supervision.hpp"
+#include "troupe/base/intrusive_list.hpp"
 #include "troupe/task/future.hpp"
 
 namespace troupe::actor {
@@ -32,10 +33,10 @@ struct supervision_state {
   cell* parent = nullptr;  // holds a ref
   // Guarded by supervision_table's mutex:
   bool has_ended = false;
-  cell* next_child = nullptr;  // of the same parent, in the order in which they joined
-  // the pointer that points here; null: it has not joined, or its parent has ended
-  cell** child_link = nullptr;
+  bool is_listed = false;              // among its parent's children
+  base::list_link<cell> sibling_link;  // of the same parent, in the order in which they joined
 };
+base::list_link<cell>& sibling_link_of(cell& child) noexcept;
 
 // In the actor's turn: the actor has failed; does what its policy says.
 void apply_error_policy(cell& actor, kept_failure failed) noexcept;
@@ -65,17 +66,12 @@ class supervision_table {
   std::atomic<bool> in_use_{false};
   // Holds no refs: a child leaves the list before it goes. Linked through the children themselves,
   // so that each leaves in constant time, however many there are.
-  struct children {
-    children() = default;
-    children(const children&) = delete;
-    cell* first = nullptr;
-    cell** end = &first;
-  };
+  using children = base::intrusive_list<cell, &sibling_link_of>;
   struct watchers {
     std::vector<promise<ended>> waiting;
     std::size_t prune_at = 16;  // at this length add_watch removes the watchers that gave up
   };
-  void leave(cell& parent, supervision_state& child) noexcept;
+  void leave(cell& parent, cell& child) noexcept;
 
   std::mutex mutex_;
   std::unordered_map<cell*, children> children_;

@@ -473,15 +473,11 @@ std::size_t look_at_asleep(
 }
 
 void end_asleep(actor_system& of) noexcept {
-  tasks::timer* next = of.host.clock->take_back_all([&](tasks::timer& one) {
+  tasks::timer_list all = of.host.clock->take_back_all([&](tasks::timer& one) {
     const sleep_suspension* const sleep = sleep_suspension::of(one);
     return sleep != nullptr && sleep->who->in == &of.asleep;
   });
-  while (next != nullptr) {
-    sleep_suspension& sleep = *sleep_suspension::of(*next);
-    next = next->next;
-    end(of, sleep);
-  }
+  while (tasks::timer* const one = all.pop_front()) end(of, *sleep_suspension::of(*one));
 }
 
 }  // namespace troupe::actor

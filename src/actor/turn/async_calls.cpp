@@ -99,10 +99,9 @@ const char* resume(tasks::async_call& of) noexcept {
 
 // Takes the call out of its reentrant actor's list, also under a running cancel_turns.
 void unlist(tasks::async_call& of) noexcept {
-  tasks::async_call*& next = cell_extras::of(*static_cast<cell*>(of.actor)).next_cancelled;
-  if (next == &of) next = of.next_call;
-  *of.call_link = of.next_call;
-  if (of.next_call != nullptr) of.next_call->call_link = of.call_link;
+  cell_extras& extras = cell_extras::of(*static_cast<cell*>(of.actor));
+  if (extras.next_cancelled == &of) extras.next_cancelled = async_call_list::next(of);
+  extras.async_calls.remove(of);
 }
 
 // In the actor's turn: resumes one of a reentrant actor's suspended calls.
@@ -110,7 +109,7 @@ const char* resume_reentrant(tasks::async_call& of) noexcept {
   if (!run_again(of)) return nullptr;
   cell& actor = *static_cast<cell*>(of.actor);
   unlist(of);
-  if (cell_extras::of(actor).async_calls == nullptr) call_consumer_in(actor);
+  if (cell_extras::of(actor).async_calls.empty()) call_consumer_in(actor);
   leave(of, actor);
   return nullptr;
 }
@@ -142,11 +141,7 @@ void begin_reentrant(tasks::async_call& call, tasks::coroutine& root) noexcept {
   thread_turn_state& state = current_turn();
   cell& actor = *state.active->actor;
   if (!start(state, call, root, actor_system::of(actor).host_reentrant)) return;
-  tasks::async_call*& first = cell_extras::of(actor).async_calls;
-  call.next_call = first;
-  call.call_link = &first;
-  if (first != nullptr) first->call_link = &call.next_call;
-  first = &call;
+  cell_extras::of(actor).async_calls.push_front(call);
   if (!cell_extras::of(actor).listed) actor_system::of(actor).waiting.add(actor);
 }
 
@@ -165,9 +160,9 @@ void cancel_turns(activation& active) noexcept {
     // A call that fails here may cause cancel_turns again, within this loop; the inner one then
     // cancels the rest, and this loop finds none left.
     cell_extras& extras = cell_extras::of(*active.actor);
-    extras.next_cancelled = extras.async_calls;
+    extras.next_cancelled = extras.async_calls.first();
     while (tasks::async_call* call = extras.next_cancelled) {
-      extras.next_cancelled = call->next_call;
+      extras.next_cancelled = async_call_list::next(*call);
       call->cancel();
       resume_reentrant(*call);
     }
@@ -462,7 +457,7 @@ void end_reentrant(cell& actor) noexcept {
   thread_turn_state& state = current_turn();
   activation* const active_before = std::exchange(state.active, nullptr);
   tasks::async_call* const call_before = state.running_call;
-  while (tasks::async_call* call = cell_extras::of(actor).async_calls) {
+  while (tasks::async_call* call = cell_extras::of(actor).async_calls.first()) {
     const bool done = call->finish_now();
     unlist(*call);
     call->call.act(&call->call, nullptr, done ? message_act::complete : message_act::discard);

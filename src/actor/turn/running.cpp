@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "base/thread_name.hpp"
+#include "troupe/base/intrusive_list.hpp"
 
 namespace troupe::actor {
 namespace {
@@ -10,7 +11,7 @@ namespace {
 // Never destroyed: threads may end after the program's static objects.
 struct thread_list {
   std::mutex mutex;
-  thread_turn_state* first = nullptr;
+  base::intrusive_list<thread_turn_state, &thread_turn_state::link> states;
   static thread_list& get() {
     static constinit thread_list instance;  // trivially destructible
     return instance;
@@ -26,9 +27,7 @@ struct listing {
     // order: relaxed  guarded by the mutex, or the thread's own
     if (const actor_system* system = state->system.load(std::memory_order_relaxed))
       state->own.move_to(&system->elsewhere);
-    thread_turn_state** link = &list.first;
-    while (*link != state) link = &(*link)->next_listed;
-    *link = state->next_listed;
+    list.states.remove(*state);
   }
 };
 thread_local listing listing_of_thread;
@@ -41,8 +40,7 @@ void enter_system(thread_turn_state& of_thread, const actor_system& system) noex
   thread_list& list = thread_list::get();
   std::lock_guard lock(list.mutex);
   if (!of_thread.listed) {
-    of_thread.next_listed = list.first;
-    list.first = &of_thread;
+    list.states.push_front(of_thread);
     listing_of_thread.state = &of_thread;
     of_thread.listed = true;
   }
@@ -57,11 +55,11 @@ void enter_system(thread_turn_state& of_thread, const actor_system& system) noex
 void leave_system(const actor_system& system) noexcept {
   thread_list& list = thread_list::get();
   std::lock_guard lock(list.mutex);
-  for (thread_turn_state* state = list.first; state != nullptr; state = state->next_listed) {
+  for (thread_turn_state& state : list.states) {
     // order: relaxed (both)  guarded by the mutex; no turn of the system runs any longer
-    if (state->system.load(std::memory_order_relaxed) != &system) continue;
-    state->system.store(nullptr, std::memory_order_relaxed);
-    state->own.move_to(nullptr);
+    if (state.system.load(std::memory_order_relaxed) != &system) continue;
+    state.system.store(nullptr, std::memory_order_relaxed);
+    state.own.move_to(nullptr);
   }
 }
 
@@ -70,10 +68,10 @@ std::int64_t suspended_turns(const actor_system& system) noexcept {
   std::lock_guard lock(list.mutex);
   // Exact when no turn runs: the count of outstanding work published the numbers.
   std::int64_t sum = system.elsewhere[counted::suspended];
-  for (const thread_turn_state* state = list.first; state != nullptr; state = state->next_listed) {
+  for (const thread_turn_state& state : list.states) {
     // order: relaxed  guarded by the mutex, or the thread's own
-    if (state->system.load(std::memory_order_relaxed) == &system)
-      sum += state->own[counted::suspended];
+    if (state.system.load(std::memory_order_relaxed) == &system)
+      sum += state.own[counted::suspended];
   }
   return sum;
 }
@@ -83,9 +81,9 @@ void for_each_count(const actor_system& system,
   look(0, system.elsewhere);
   thread_list& list = thread_list::get();
   std::lock_guard lock(list.mutex);
-  for (const thread_turn_state* state = list.first; state != nullptr; state = state->next_listed) {
+  for (const thread_turn_state& state : list.states) {
     // order: relaxed  guarded by the mutex, or the thread's own
-    if (state->system.load(std::memory_order_relaxed) == &system) look(state->worker, state->own);
+    if (state.system.load(std::memory_order_relaxed) == &system) look(state.worker, state.own);
   }
 }
 
@@ -124,11 +122,11 @@ bool is_running(const actor_system& system) noexcept {
 void notice_stop(const actor_system& system) noexcept {
   thread_list& list = thread_list::get();
   std::lock_guard lock(list.mutex);
-  for (thread_turn_state* state = list.first; state != nullptr; state = state->next_listed) {
+  for (thread_turn_state& state : list.states) {
     // order: relaxed  a turn that begins at this instant may overwrite it, and then sees the stop
     // at its end only
-    if (state->system.load(std::memory_order_relaxed) == &system)
-      state->unusual.store(true, std::memory_order_relaxed);
+    if (state.system.load(std::memory_order_relaxed) == &system)
+      state.unusual.store(true, std::memory_order_relaxed);
   }
 }
 
@@ -136,19 +134,19 @@ std::string running_handlers(const actor_system& system) {
   std::string names;
   thread_list& list = thread_list::get();
   std::lock_guard lock(list.mutex);
-  for (const thread_turn_state* state = list.first; state != nullptr; state = state->next_listed) {
+  for (const thread_turn_state& state : list.states) {
     // order: relaxed  a snapshot
-    const message::handler method = state->method.load(std::memory_order_relaxed);
+    const message::handler method = state.method.load(std::memory_order_relaxed);
     // order: relaxed  a snapshot
-    const cell* actor = state->actor.load(std::memory_order_relaxed);
+    const cell* actor = state.actor.load(std::memory_order_relaxed);
     // order: relaxed  a snapshot
-    const bool inside = actor != nullptr || state->in_procedure.load(std::memory_order_relaxed);
-    if (state->system.load(std::memory_order_relaxed) != &system || !inside || method == nullptr)
+    const bool inside = actor != nullptr || state.in_procedure.load(std::memory_order_relaxed);
+    if (state.system.load(std::memory_order_relaxed) != &system || !inside || method == nullptr)
       continue;
     if (!names.empty()) names += "; ";
     names += method(nullptr, nullptr, message_act::describe);
     // order: relaxed  a snapshot
-    if (const char* what = state->what.load(std::memory_order_relaxed);
+    if (const char* what = state.what.load(std::memory_order_relaxed);
         what != nullptr && actor == nullptr)
       names += std::string(": ") + what;
     // The actor may have gone by now.

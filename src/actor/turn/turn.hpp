@@ -47,7 +47,7 @@ struct thread_turn_state {
   counts own;           // of `system`
   unsigned worker = 0;  // the thread's number in its pool, from 1 on; 0: it is no worker
   bool listed = false;  // in the list of all threads that run turns (running.cpp)
-  thread_turn_state* next_listed = nullptr;
+  base::list_link<thread_turn_state> link;
 };
 extern constinit thread_local thread_turn_state turn_state_of_thread
     [[gnu::tls_model("initial-exec")]];
@@ -118,7 +118,7 @@ void leave_parent(cell& actor) noexcept;
 // Whether some of the actor's calls are suspended.
 inline bool suspends(const activation& active) noexcept {
   return active.suspended != nullptr ||
-         (has_extras(*active.actor) && cell_extras::of(*active.actor).async_calls != nullptr);
+         (has_extras(*active.actor) && !cell_extras::of(*active.actor).async_calls.empty());
 }
 const char* stop_now_by_message(message* mail, void* object, message_act act);
 // Under drop_old: makes the actor drop surplus mail although its turn is suspended.

@@ -175,9 +175,8 @@ class collector {
       cell& actor = *of.actor;
       if (of.suspended != nullptr) add_call(actor, *of.suspended, !actor.type->reentrant);
       if (!actor.type->reentrant) return;
-      for (const tasks::async_call* one = cell_extras::of(actor).async_calls; one != nullptr;
-           one = one->next_call)
-        add_call(actor, *one, false);
+      for (const tasks::async_call& one : cell_extras::of(actor).async_calls)
+        add_call(actor, one, false);
     });
   }
 
@@ -578,9 +577,7 @@ std::size_t deadlock_search::refuse(std::vector<told_wait> told) {
     try {
       if (of.suspended != nullptr) look(*of.suspended);
       if (!of.actor->type->reentrant) return;
-      for (const tasks::async_call* one = cell_extras::of(*of.actor).async_calls; one != nullptr;
-           one = one->next_call)
-        look(*one);
+      for (const tasks::async_call& one : cell_extras::of(*of.actor).async_calls) look(one);
     } catch (const std::bad_alloc&) {
       failed = true;
     }

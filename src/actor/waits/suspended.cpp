@@ -140,9 +140,7 @@ class looker {
   }
   void look_at_reentrant(cell& actor) {
     if (!actor.type->reentrant) return;
-    for (const tasks::async_call* one = cell_extras::of(actor).async_calls; one != nullptr;
-         one = one->next_call)
-      look(actor, *one);
+    for (const tasks::async_call& one : cell_extras::of(actor).async_calls) look(actor, one);
   }
 
   // The caller holds the actor: no other thread runs it.

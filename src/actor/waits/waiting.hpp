@@ -21,8 +21,10 @@
 #include <functional>
 #include <mutex>
 
+#include "actor/lifetime/extras.hpp"
 #include "base/atomics.hpp"
 #include "troupe/actor/cell.hpp"
+#include "troupe/base/intrusive_list.hpp"
 #include "troupe/task/async_call.hpp"
 
 namespace troupe::actor {
@@ -49,7 +51,7 @@ class waiting_lists {
  private:
   struct alignas(base::line_bytes) shard {
     std::mutex mutex;
-    tasks::async_call* first = nullptr;
+    async_call_list calls;
   };
   static constexpr std::size_t shards = 16;
   shard& of(const tasks::async_call& one) noexcept {
@@ -58,7 +60,10 @@ class waiting_lists {
 
   std::array<shard, shards> shards_;
   std::mutex reentrants_mutex_;
-  cell* reentrants_ = nullptr;
+  static base::list_link<cell>& link_of(cell& reentrant) noexcept {
+    return cell_extras::of(reentrant).listed_link;
+  }
+  base::intrusive_list<cell, &waiting_lists::link_of> reentrants_;
 };
 
 }  // namespace troupe::actor

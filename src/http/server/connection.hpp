@@ -24,6 +24,7 @@
 #include "http/server/gone_watch.hpp"
 #include "http/server/parked.hpp"
 #include "http/server/server_state.hpp"
+#include "troupe/base/intrusive_list.hpp"
 #include "troupe/context/context.hpp"
 #include "troupe/context/snapshot.hpp"
 #include "troupe/http/parser.hpp"
@@ -204,8 +205,8 @@ class connection : public transport, private request_source {
   std::size_t counted_ = 0;
 
   std::atomic<std::int64_t> expiry_ns_{0}, idle_since_ns_{0};
-  connection* next_ = nullptr;  // the server's list uses these two
-  connection** link_ = nullptr;
+  base::list_link<connection> link_;  // in the server's list
+  bool is_listed_ = false;
 };
 
 }  // namespace troupe::http

@@ -7,8 +7,8 @@
 // task exists for as long as there are parked connections: it takes those that were reported and
 // starts a new task for each of them (server_state::wake).
 //
-// Threads: the server's mutex guards the links and `past.why`, its `told_mutex_` guards
-// `next_told`; the other members do not change.
+// Threads: the server's mutex guards `link` and `past.why`, its `reports_mutex_` guards
+// `next_reported`; the other members do not change.
 // Invariants
 //   K1  a connection is in one of the server's lists, live or parked, from its acceptance to its
 //       end. So a walk over both lists that ends all connections misses none.
@@ -22,11 +22,17 @@
 #include <memory>
 #include <utility>
 
-#include "http/server/server_state.hpp"
 #include "io/operations/arrival.hpp"
+#include "troupe/base/intrusive_list.hpp"
 #include "troupe/memory/block_pool.hpp"
 
 namespace troupe::http {
+
+struct server_state;
+
+// Why a connection is asked to end. `draining` ends connections that are idle or talk another
+// protocol; the others finish their request first.
+enum class connection_ending : std::uint8_t { none, parking, late, shed, aborted, draining };
 
 // The history of a connection, which is kept while it is parked.
 struct connection_past {
@@ -52,13 +58,11 @@ struct parked : io::arrival {
   server_state& server;
   connection_past past;
   const std::int64_t since_ns;
-  parked *older = nullptr, *newer = nullptr;
-  parked* next_told = nullptr;
+  base::list_link<parked> link;
+  parked* next_reported = nullptr;
 
  private:
-  static void on_arrival(arrival& self) noexcept {
-    static_cast<parked&>(self).server.told_of(static_cast<parked&>(self));
-  }
+  static void on_arrival(arrival& self) noexcept;
 };
 
 }  // namespace troupe::http

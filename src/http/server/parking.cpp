@@ -1,4 +1,5 @@
 // server_state: parks connections and wakes them (parked.hpp).
+#include <iterator>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -36,12 +37,12 @@ bool server_state::park(connection& one, parked& as, stream& of) {
           unlink(one);
           link(as);
           if (as.begin(of)) return true;
-          unlink(as);
+          parked_.remove(as);
           link(one);
         }
         // Otherwise the task would wait for a report that never comes: it may have been started for
         // this very connection, which has been asked to end in the meantime.
-        if (newest_parked_ == nullptr) told_.set();
+        if (parked_.empty()) some_reported_.set();
         return false;
       }
       if (!may) return false;
@@ -63,33 +64,35 @@ bool server_state::unpark(connection& one) {
 }
 
 // `one` may be freed as soon as the mutex is released, and perhaps the server, too.
-void server_state::told_of(parked& one) noexcept {
-  std::lock_guard lock(told_mutex_);
-  one.next_told = nullptr;
-  *last_told_ = &one;
-  last_told_ = &one.next_told;
-  told_.set();
+void server_state::report(parked& one) noexcept {
+  std::lock_guard lock(reports_mutex_);
+  reported_.push(one);
+  some_reported_.set();
+}
+void parked::on_arrival(arrival& self) noexcept {
+  auto& one = static_cast<parked&>(self);
+  one.server.report(one);
 }
 
 // Returns the reported connections, those that were reported first in front.
-parked* server_state::take_told() noexcept {
-  std::lock_guard lock(told_mutex_);
-  last_told_ = &first_told_;
-  return std::exchange(first_told_, nullptr);
+server_state::parked_queue server_state::take_reported() noexcept {
+  std::lock_guard lock(reports_mutex_);
+  return std::move(reported_);
 }
 
 task<> server_state::wake(waker own) {
   server_state& self = own.of();
   for (bool some = true; some;) {
-    co_await self.told_.wait();
-    self.told_.reset();
-    parked* told = self.take_told();
+    co_await self.some_reported_.wait();
+    self.some_reported_.reset();
+    parked_queue reported = self.take_reported();
     {
       std::lock_guard lock(self.mutex_);
-      for (parked* one = told; one != nullptr; one = one->next_told) self.unlink(*one);
+      for (parked* one = reported.first(); one != nullptr; one = parked_queue::next(*one))
+        self.parked_.remove(*one);
     }
-    while (told != nullptr) {
-      const std::unique_ptr<parked> one(std::exchange(told, told->next_told));
+    while (!reported.empty()) {
+      const std::unique_ptr<parked> one(reported.pop());
       const connection_ending why = one->past.why;
       if (why == connection_ending::late || why == connection_ending::aborted) continue;
       try {
@@ -98,7 +101,7 @@ task<> server_state::wake(waker own) {
       }
     }
     std::lock_guard lock(self.mutex_);
-    some = self.newest_parked_ != nullptr;
+    some = !self.parked_.empty();
     if (!some) self.waking_ = false;
   }
   own.done();
@@ -106,44 +109,30 @@ task<> server_state::wake(waker own) {
 
 // No task is left that would take the parked connections. From here on none is parked.
 void server_state::end_parked_for_good() noexcept {
-  parked* all = nullptr;
-  std::size_t count = 0;
-  {
-    std::lock_guard lock(mutex_);
-    parks_ = waking_ = false;
-    end_parked(connection_ending::aborted);
-    all = std::exchange(newest_parked_, nullptr);
-    oldest_parked_ = nullptr;
-    for (parked* one = all; one != nullptr; one = one->older) ++count;
-  }
-  const auto all_told = [&] {
-    std::lock_guard lock(told_mutex_);
-    std::size_t told = 0;
-    for (parked* one = first_told_; one != nullptr; one = one->next_told) ++told;
-    return told == count;
+  std::unique_lock lock(mutex_);
+  parks_ = waking_ = false;
+  end_parked(connection_ending::aborted);
+  parked_list all(std::move(parked_));
+  lock.unlock();
+  const auto count = static_cast<std::size_t>(std::ranges::distance(all));
+  const auto all_reported = [&] {
+    std::lock_guard reports(reports_mutex_);
+    return reported_.count() == count;
   };
   // At the end of the runtime no other thread polls for completions, so this one does.
-  while (!all_told()) all->home().drive();
-  take_told();
-  while (all != nullptr) {
-    const std::unique_ptr<parked> one(std::exchange(all, all->older));
+  while (!all_reported()) all.first()->home().drive();
+  take_reported();
+  while (!all.empty()) {
+    const std::unique_ptr<parked> one(all.pop_front());
   }
 }
 
 // ---- the parked list, ordered by time; the caller holds the mutex ----
 
 void server_state::link(parked& one) noexcept {
-  parked* older = newest_parked_;
-  while (older != nullptr && older->since_ns > one.since_ns) older = older->older;
-  one.older = older;
-  one.newer = older != nullptr ? older->newer : oldest_parked_;
-  (one.older != nullptr ? one.older->newer : oldest_parked_) = &one;
-  (one.newer != nullptr ? one.newer->older : newest_parked_) = &one;
-}
-
-void server_state::unlink(parked& one) noexcept {
-  (one.older != nullptr ? one.older->newer : oldest_parked_) = one.newer;
-  (one.newer != nullptr ? one.newer->older : newest_parked_) = one.older;
+  parked* older = parked_.last();
+  while (older != nullptr && older->since_ns > one.since_ns) older = parked_list::previous(*older);
+  parked_.insert_after(older, one);
 }
 
 void server_state::end_parked(parked& one, connection_ending why) noexcept {
@@ -153,17 +142,17 @@ void server_state::end_parked(parked& one, connection_ending why) noexcept {
 }
 
 void server_state::end_parked(connection_ending why) noexcept {
-  for (parked* one = oldest_parked_; one != nullptr; one = one->newer) end_parked(*one, why);
+  for (parked& one : parked_) end_parked(one, why);
 }
 
 // Returns when the first connection expires that is not late yet.
 std::int64_t server_state::end_late_parked(std::int64_t now_ns) noexcept {
   const std::int64_t idle_ns = options.idle_time.count();
-  for (parked* one = oldest_parked_; one != nullptr; one = one->newer) {
+  for (parked& one : parked_) {
     const std::int64_t expiry =
-        one->since_ns > never_ns - idle_ns ? never_ns : one->since_ns + idle_ns;
+        one.since_ns > never_ns - idle_ns ? never_ns : one.since_ns + idle_ns;
     if (expiry > now_ns) return expiry;
-    end_parked(*one, connection_ending::late);
+    end_parked(one, connection_ending::late);
   }
   return never_ns;
 }

@@ -79,21 +79,20 @@ void server_state::enter(connection& one) {
 
 void server_state::leave(connection& one) noexcept {
   std::lock_guard lock(mutex_);
-  if (one.link_ != nullptr) unlink(one);
+  if (one.is_listed_) unlink(one);
 }
 
 void server_state::link(connection& one) noexcept {
-  one.link_ = &first_;
-  one.next_ = first_;
-  if (first_ != nullptr) first_->link_ = &one.next_;
-  first_ = &one;
+  live_.push_front(one);
+  one.is_listed_ = true;
 }
 
 void server_state::unlink(connection& one) noexcept {
-  *one.link_ = one.next_;
-  if (one.next_ != nullptr) one.next_->link_ = one.link_;
-  one.link_ = nullptr;
+  live_.remove(one);
+  one.is_listed_ = false;
 }
+
+base::list_link<connection>& server_state::link_of(connection& one) noexcept { return one.link_; }
 
 namespace {
 
@@ -136,14 +135,14 @@ bool server_state::shed() {
   const std::int64_t now_ns = now().count();
   std::lock_guard lock(mutex_);
   std::vector<candidate> idle;
-  for (connection* one = first_; one != nullptr; one = one->next_) {
-    if (connection::is_idle(one->phase_now(), one->idle_since_ns(), now_ns))
-      idle.push_back({one->idle_since_ns(), one, nullptr});
+  for (connection& one : live_) {
+    if (connection::is_idle(one.phase_now(), one.idle_since_ns(), now_ns))
+      idle.push_back({one.idle_since_ns(), &one, nullptr});
   }
-  for (parked* one = oldest_parked_; one != nullptr; one = one->newer) {
-    const auto at = one->past.answered_one ? connection::phase::idle : connection::phase::fresh;
-    if (one->past.why == connection_ending::none && connection::is_idle(at, one->since_ns, now_ns))
-      idle.push_back({one->since_ns, nullptr, one});
+  for (parked& one : parked_) {
+    const auto at = one.past.answered_one ? connection::phase::idle : connection::phase::fresh;
+    if (one.past.why == connection_ending::none && connection::is_idle(at, one.since_ns, now_ns))
+      idle.push_back({one.since_ns, nullptr, &one});
   }
   if (idle.empty()) return false;
   const auto last = idle.begin() + static_cast<std::ptrdiff_t>((idle.size() - 1) / shed_share);
@@ -162,8 +161,7 @@ bool server_state::shed() {
 void server_state::end_all() noexcept {
   std::lock_guard lock(mutex_);
   all_end_ = true;
-  for (connection* one = first_; one != nullptr; one = one->next_)
-    one->end(connection_ending::aborted);
+  for (connection& one : live_) one.end(connection_ending::aborted);
   end_parked(connection_ending::aborted);
 }
 
@@ -177,20 +175,19 @@ void server_state::stop() {
   stopping.request_stop();
   accepting.request_stop();
   std::lock_guard lock(mutex_);
-  for (connection* one = first_; one != nullptr; one = one->next_)
-    one->end(connection_ending::draining);
+  for (connection& one : live_) one.end(connection_ending::draining);
   end_parked(connection_ending::draining);
 }
 
 // Returns when the next connection may be late or is to be parked.
 std::int64_t server_state::end_late(std::int64_t now_ns) noexcept {
   std::int64_t earliest = end_late_parked(now_ns);
-  for (connection* one = first_; one != nullptr; one = one->next_) {
-    const std::int64_t expiry = one->expiry_ns(), parking = one->parking_ns();
+  for (connection& one : live_) {
+    const std::int64_t expiry = one.expiry_ns(), parking = one.parking_ns();
     if (expiry <= now_ns) {
-      one->end(connection_ending::late);
+      one.end(connection_ending::late);
     } else if (parking <= now_ns) {
-      one->end(connection_ending::parking);
+      one.end(connection_ending::parking);
     } else {
       earliest = std::min({earliest, expiry, parking});
     }
@@ -216,7 +213,7 @@ task<> server_state::sweep(std::shared_ptr<server_state> self) {
     const std::int64_t now_ns = now().count();
     {
       std::lock_guard lock(self->mutex_);
-      if (self->first_ == nullptr && self->oldest_parked_ == nullptr) {
+      if (self->live_.empty() && self->parked_.empty()) {
         self->sweeping_ = false;
         ended.done = true;
         co_return;

@@ -17,6 +17,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/intrusive_queue.hpp"
+#include "http/server/parked.hpp"
+#include "troupe/base/intrusive_list.hpp"
 #include "troupe/http/options.hpp"
 #include "troupe/http/router.hpp"
 #include "troupe/task/event.hpp"
@@ -29,11 +32,6 @@ class stream;
 namespace troupe::http {
 
 class connection;
-struct parked;
-
-// Why a connection is asked to end. `draining` ends connections that are idle or talk another
-// protocol; the others finish their request first.
-enum class connection_ending : std::uint8_t { none, parking, late, shed, aborted, draining };
 
 inline constexpr std::int64_t never_ns = std::numeric_limits<std::int64_t>::max();
 
@@ -79,7 +77,8 @@ struct server_state : std::enable_shared_from_this<server_state> {
   bool park(connection& one, parked& as, stream& of);
   // Lets a connection that was to be parked continue. Returns false when it has been asked to end.
   bool unpark(connection& one);
-  void told_of(parked& one) noexcept;
+  // Something came for the parked connection, or its wait was ended.
+  void report(parked& one) noexcept;
 
   std::stop_source stopping;             // no new connections; the current requests are the last
   std::stop_source accepting;            // the same, for the tasks that accept
@@ -107,7 +106,8 @@ struct server_state : std::enable_shared_from_this<server_state> {
   class waker;
   static task<> wake(waker own);
   void end_parked_for_good() noexcept;
-  parked* take_told() noexcept;
+  using parked_queue = base::intrusive_queue<parked, &parked::next_reported>;
+  parked_queue take_reported() noexcept;
 
   // The caller holds the mutex:
   std::int64_t end_late(std::int64_t now_ns) noexcept;
@@ -117,11 +117,12 @@ struct server_state : std::enable_shared_from_this<server_state> {
   void link(connection& one) noexcept;
   void unlink(connection& one) noexcept;
   void link(parked& one) noexcept;
-  void unlink(parked& one) noexcept;
+  static base::list_link<connection>& link_of(connection& one) noexcept;
 
   mutable std::mutex mutex_;
-  connection* first_ = nullptr;
-  parked *oldest_parked_ = nullptr, *newest_parked_ = nullptr;
+  base::intrusive_list<connection, &server_state::link_of> live_;
+  using parked_list = base::intrusive_list<parked, &parked::link>;
+  parked_list parked_;  // the oldest first
   std::atomic<std::size_t> count_{0};
   bool sweeping_ = false;
   bool all_end_ = false;
@@ -129,10 +130,9 @@ struct server_state : std::enable_shared_from_this<server_state> {
   bool parks_ = true;    // that task was not ended before its time
   std::unordered_map<std::string, std::size_t> of_peer_;
 
-  std::mutex told_mutex_;
-  parked* first_told_ = nullptr;
-  parked** last_told_ = &first_told_;
-  event told_;
+  std::mutex reports_mutex_;
+  parked_queue reported_;  // the task that wakes has not taken them yet
+  event some_reported_;
 
   std::atomic<std::size_t> turned_away_{0};
 };

@@ -63,7 +63,7 @@ void name_above(std::vector<std::string>& names, const waiting_thread& on,
 
 }  // namespace
 
-waiting_thread* find_circle(waiting_thread& self, waiting_thread* newest) noexcept {
+waiting_thread* find_circle(waiting_thread& self, const waiting_thread_list& waiting) noexcept {
   search reached(self);
   for (waiting_thread* from = &self; from != nullptr; from = from->next_reached) {
     if (!stays(*from)) continue;
@@ -74,10 +74,10 @@ waiting_thread* find_circle(waiting_thread& self, waiting_thread* newest) noexce
       if (runs != nullptr) reached.reach(*runs, from);
       continue;
     }
-    for (waiting_thread* at = newest; at != nullptr; at = at->older) {
-      if (!has_fork_frames(*at, from->at.all)) continue;
-      if (at == &self) return from;
-      reached.reach(*at, from);
+    for (waiting_thread& one : waiting) {
+      if (!has_fork_frames(one, from->at.all)) continue;
+      if (&one == &self) return from;
+      reached.reach(one, from);
     }
   }
   return nullptr;

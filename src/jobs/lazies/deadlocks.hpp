@@ -1,7 +1,7 @@
 // deadlocks: whether a thread that is about to wait for a job or a fork would wait for itself.
 //
-// The caller holds the mutex under which threads begin and end to wait, and passes the newest
-// waiting thread. No waiting thread can leave meanwhile: so what it waits for exists, and its stack
+// The caller holds the mutex under which threads begin and end to wait, and passes the
+// waiting threads. None of them can leave meanwhile: so what it waits for exists, and its stack
 // does not change.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace troupe::jobs {
 
 // Finds a circle through `self`, which is listed as waiting already. Returns the circle's last
 // thread, from which `reached_from` leads back to `self`; or null.
-waiting_thread* find_circle(waiting_thread& self, waiting_thread* newest) noexcept;
+waiting_thread* find_circle(waiting_thread& self, const waiting_thread_list& waiting) noexcept;
 
 // Names the circle that ends with `last`: which job wants which, beginning with what `first`, one
 // of its threads, waits for.

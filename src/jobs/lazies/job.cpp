@@ -120,12 +120,12 @@ TROUPE_NOINLINE void sweep_pending() noexcept {
   constexpr std::uint64_t sweep_after_min = 1'000;
   pending.sweep_at = ~std::uint64_t{0};  // a dropped job's destructor may make others
   std::uint64_t left = 0;
-  for (job* at = pending.newest; at != nullptr;) {
-    job& one = *std::exchange(at, at->older);
+  for (job* at = pending.jobs.last(); at != nullptr;) {
+    job& one = *std::exchange(at, pending_list::list::previous(*at));
     const std::uint64_t before = pending.removed;
     if (!drop_if_over(job_pool::current(), one)) ++left;
     // the list has changed, as in submit_pending
-    if (pending.removed > before + 1) at = pending.newest, left = 0;
+    if (pending.removed > before + 1) at = pending.jobs.last(), left = 0;
   }
   pending.sweep_at = pending.made + std::max(left, sweep_after_min);
 }
@@ -145,25 +145,27 @@ bool submit_one(job_pool& pool, job_queue& mine, job& one) {
 // job may hold something whose destructor wants lazies: then the list has changed, and this starts
 // again.
 void submit_pending(job_pool& pool, const job* wanted) {
+  using list = pending_list::list;
   job_queue& mine = pool.queue_here();
-  const bool oldest_first = pending.newest == wanted && wanted != nullptr;
+  const bool oldest_first = pending.jobs.last() == wanted && wanted != nullptr;
   // Drop orphans first: a job that only unwanted jobs hold is older than they are. Skipped when
   // there are more jobs than the queue has room for, since it would then happen each time.
-  for (job* at = oldest_first && pool.has_room(mine) ? pending.newest->older : nullptr;
+  for (job* at = oldest_first && pool.has_room(mine) ? list::previous(*wanted) : nullptr;
        at != nullptr;) {
-    job& one = *std::exchange(at, at->older);
+    job& one = *std::exchange(at, list::previous(*at));
     const std::uint64_t before = pending.removed;
     drop_if_over(&pool, one);
-    if (pending.removed > before + 1) at = pending.newest;
+    if (pending.removed > before + 1) at = pending.jobs.last();
   }
-  for (job* at = oldest_first ? pending.oldest : pending.newest; at != nullptr;) {
+  for (job* at = oldest_first ? pending.jobs.first() : pending.jobs.last(); at != nullptr;) {
     job& one = *at;
-    job* const behind = one.older;
-    at = oldest_first ? one.newer : one.older;
+    job* const behind = list::previous(one);
+    at = oldest_first ? list::next(one) : behind;
     if (&one == wanted) continue;
     const std::uint64_t before = pending.removed;
     if (!submit_one(pool, mine, one)) return pending.put_behind(behind, one);
-    if (pending.removed > before + 1) at = oldest_first ? pending.oldest : pending.newest;
+    if (pending.removed > before + 1)
+      at = oldest_first ? pending.jobs.first() : pending.jobs.last();
   }
 }
 
@@ -219,7 +221,7 @@ void submit_wanted(job_pool& pool, job& wanted) {
       wanted.kept_by.load(std::memory_order_relaxed) == &mine)
     return;
   if (pending.has(wanted)) {
-    job* const behind = wanted.older;
+    job* const behind = pending_list::list::previous(wanted);
     pending.remove(wanted);
     // order: relaxed  the queue publishes it
     wanted.needs_memory.store(false, std::memory_order_relaxed);
@@ -396,8 +398,8 @@ bool pending_scope::runs(const job& one) const noexcept {
 
 pending_scope::~pending_scope() {
   job_pool* const pool = runs_ ? job_pool::current() : nullptr;
-  while (runs_ && pending.newest != nullptr && pending.newest->position > began_) {
-    job& one = *pending.newest;
+  while (runs_ && !pending.jobs.empty() && pending.jobs.last()->position > began_) {
+    job& one = *pending.jobs.last();
     if (one.made_in != in_) {
       pending.drop(one.position - 1, pool);
       continue;

@@ -31,10 +31,7 @@ void memory_account::close() noexcept {
 
 bool memory_account::set_aside(job& one) noexcept {
   std::lock_guard lock(mutex_);
-  one.older = newest_;
-  one.newer = nullptr;
-  (newest_ == nullptr ? oldest_ : newest_->newer) = &one;
-  newest_ = &one;
+  aside_.push_back(one);
   // order: relaxed  a hint for a thread that wants the job, which looks again under the mutex
   one.kept_by.store(this, std::memory_order_relaxed);
   gate_.put_aside();
@@ -46,8 +43,7 @@ bool memory_account::set_aside(job& one) noexcept {
 }
 
 void memory_account::unlink(job& one) noexcept {
-  (one.older == nullptr ? oldest_ : one.older->newer) = one.newer;
-  (one.newer == nullptr ? newest_ : one.newer->older) = one.older;
+  aside_.remove(one);
   one.kept_by.store(nullptr, std::memory_order_relaxed);  // order: relaxed  under the mutex
   gate_.took_up();
 }
@@ -55,7 +51,7 @@ void memory_account::unlink(job& one) noexcept {
 job* memory_account::take_up() noexcept {
   if (!gate_.some_aside()) return nullptr;
   std::lock_guard lock(mutex_);
-  job* const one = oldest_;
+  job* const one = aside_.first();
   if (one != nullptr) unlink(*one);
   return one;
 }

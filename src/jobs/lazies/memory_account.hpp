@@ -14,6 +14,7 @@
 #include <mutex>
 
 #include "jobs/lazies/memory_gate.hpp"
+#include "troupe/base/intrusive_list.hpp"
 #include "troupe/jobs/job.hpp"
 
 namespace troupe::jobs {
@@ -57,9 +58,8 @@ class memory_account {
   std::atomic<std::size_t> peak_{0};
   std::atomic<std::uint32_t> refs_{1};
   std::mutex mutex_;
-  job_pool* pool_;  // null once the runtime ends; guarded by the mutex
-  job* oldest_ = nullptr;
-  job* newest_ = nullptr;
+  job_pool* pool_;                               // null once the runtime ends; guarded by the mutex
+  base::intrusive_list<job, &job::link> aside_;  // the oldest first
 };
 
 }  // namespace troupe::jobs

@@ -4,10 +4,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 
 #include "jobs/lazies/job_refs.hpp"
 #include "jobs/pool/job_pool.hpp"
+#include "troupe/base/intrusive_list.hpp"
 #include "troupe/jobs/job.hpp"
 
 namespace troupe::jobs {
@@ -16,16 +16,14 @@ namespace troupe::jobs {
 struct pending_list {
   void append(job& one) noexcept {
     one.position = ++made;
-    put_behind(newest, one);
+    jobs.push_back(one);
+    // order: relaxed  only this thread compares it with itself
+    one.kept_by.store(this, std::memory_order_relaxed);
   }
   // Puts the job right after `behind`, or in the oldest position when that is null.
   void put_behind(job* behind, job& one) noexcept {
-    one.older = behind;
-    one.newer = behind == nullptr ? oldest : behind->newer;
-    (one.older == nullptr ? oldest : one.older->newer) = &one;
-    (one.newer == nullptr ? newest : one.newer->older) = &one;
-    // order: relaxed  only this thread compares it with itself
-    one.kept_by.store(this, std::memory_order_relaxed);
+    jobs.insert_after(behind, one);
+    one.kept_by.store(this, std::memory_order_relaxed);  // order: relaxed  as above
   }
   // order: relaxed  as above
   bool has(const job& one) const noexcept {
@@ -33,15 +31,15 @@ struct pending_list {
   }
   void remove(job& one) noexcept {
     ++removed;
-    (one.older == nullptr ? oldest : one.older->newer) = one.newer;
-    (one.newer == nullptr ? newest : one.newer->older) = one.older;
+    jobs.remove(one);
     one.kept_by.store(nullptr, std::memory_order_relaxed);  // order: relaxed  as above
   }
   // Drops all jobs made after number `than`, without running them. The pool counts those that no
   // thread can want any more.
   void drop(std::uint64_t than, job_pool* pool) noexcept {
-    while (newest != nullptr && newest->position > than) {
+    while (job* const newest = jobs.last()) {
       job& one = *newest;
+      if (one.position <= than) return;
       remove(one);
       if (is_orphan(one)) count_unrun(one, pool);
       one.drop_kept();
@@ -51,14 +49,13 @@ struct pending_list {
   // of others again: dropped in a loop, since recursion would exhaust the stack on a long chain.
   void drop_orphan(job& one) noexcept {
     remove(one);
-    one.older = std::exchange(orphans, &one);
+    orphans.push_front(one);
     if (dropping) return;
     dropping = true;
-    while (orphans != nullptr) {
-      job& next = *std::exchange(orphans, orphans->older);
+    while (job* const next = orphans.pop_front()) {
       // asked each time: what is destroyed may be a runtime
-      count_unrun(next, job_pool::current());
-      next.drop_kept();
+      count_unrun(*next, job_pool::current());
+      next->drop_kept();
     }
     dropping = false;
   }
@@ -72,9 +69,9 @@ struct pending_list {
     if (pool != nullptr && !one.claimed.load(std::memory_order_relaxed)) pool->count_dropped();
   }
 
-  job* oldest = nullptr;
-  job* newest = nullptr;
-  job* orphans = nullptr;  // taken out of the list, to be dropped
+  using list = base::intrusive_list<job, &job::link>;
+  list jobs;     // the oldest first
+  list orphans;  // taken out of `jobs`, to be dropped
   bool dropping = false;
   std::uint64_t made = 0;
   std::uint64_t sweep_at = 0;  // when `made` reaches this, sweep_pending drops jobs that are over

@@ -16,16 +16,9 @@ namespace {
 struct all_threads {
   std::mutex mutex;
   waiting_thread* free = nullptr;
-  waiting_thread* newest = nullptr;  // of the waiting threads
-  void add(waiting_thread& one) noexcept {
-    one.older = newest;
-    one.newer = nullptr;
-    if (newest != nullptr) newest->newer = &one;
-    newest = &one;
-  }
+  waiting_thread_list waiting;  // the newest first
   void remove(waiting_thread& one) noexcept {
-    (one.newer == nullptr ? newest : one.newer->older) = one.older;
-    if (one.older != nullptr) one.older->newer = one.newer;
+    waiting.remove(one);
     one.at = {};
     // order: relaxed  its own thread reads it, and others do under the mutex
     one.refused.store(false, std::memory_order_relaxed);
@@ -106,8 +99,8 @@ waits_for::waits_for(const job& of) : self_(this_thread()) {
   all_threads& all = all_threads::get();
   std::lock_guard lock(all.mutex);
   self_.at = {.one = &of, .top = this_stack.top, .may_refuse = true};
-  all.add(self_);
-  const waiting_thread* const last = find_circle(self_, all.newest);
+  all.waiting.push_front(self_);
+  const waiting_thread* const last = find_circle(self_, all.waiting);
   if (last == nullptr) return;
   const undo leaves(all, self_);
   throw deadlock(words + name_circle(*last, self_));
@@ -117,7 +110,7 @@ waits_for::waits_for(const job& of, joins) noexcept : self_(this_thread()) {
   all_threads& all = all_threads::get();
   std::lock_guard lock(all.mutex);
   self_.at = {.one = &of, .top = this_stack.top};
-  all.add(self_);
+  all.waiting.push_front(self_);
 }
 
 // Each circle has a thread that waits for a job and may be refused that. A thread that waits for a
@@ -128,8 +121,8 @@ waits_for::waits_for(const fork_tree& of, const std::atomic<bool>& ended) noexce
   all_threads& all = all_threads::get();
   std::lock_guard lock(all.mutex);
   self_.at = {.all = &of, .ended = &ended, .top = this_stack.top};
-  all.add(self_);
-  while (waiting_thread* const last = find_circle(self_, all.newest)) {
+  all.waiting.push_front(self_);
+  while (waiting_thread* const last = find_circle(self_, all.waiting)) {
     waiting_thread* told = last;
     while (told != nullptr && !told->at.may_refuse) told = told->reached_from;
     if (told == nullptr) return;
@@ -153,11 +146,11 @@ waits_for::~waits_for() {
 void wake_those_that_want_work(const job_pool& of) noexcept {
   all_threads& all = all_threads::get();
   std::lock_guard lock(all.mutex);  // a listed tree has not ended
-  for (waiting_thread* at = all.newest; at != nullptr; at = at->older) {
-    const fork_tree* const tree = at->at.all;
+  for (waiting_thread& one : all.waiting) {
+    const fork_tree* const tree = one.at.all;
     // order: relaxed  a hint
     if (tree != nullptr && tree->pool == &of && tree->wants_work.load(std::memory_order_relaxed))
-      at->parker.notify();
+      one.parker.notify();
   }
 }
 
@@ -203,11 +196,11 @@ void for_each_wait(void* context, void (*look)(void* context, const void* thread
                                                const void* runner, std::uint32_t& seen_in)) {
   all_threads& all = all_threads::get();
   std::lock_guard lock(all.mutex);
-  for (waiting_thread* at = all.newest; at != nullptr; at = at->older) {
+  for (waiting_thread& one : all.waiting) {
     // order: relaxed  under the mutex; a thread that is told of a deadlock leaves
-    const bool leaves = at->refused.load(std::memory_order_relaxed);
-    const void* const runner = at->at.one == nullptr || leaves ? nullptr : runner_of(at->at.one);
-    if (runner != nullptr) look(context, at, runner, at->at.seen_in);
+    const bool leaves = one.refused.load(std::memory_order_relaxed);
+    const void* const runner = one.at.one == nullptr || leaves ? nullptr : runner_of(one.at.one);
+    if (runner != nullptr) look(context, &one, runner, one.at.seen_in);
   }
 }
 

@@ -14,6 +14,7 @@
 
 #include "actor/waits/deadlocks.hpp"
 #include "base/parker.hpp"
+#include "troupe/base/intrusive_list.hpp"
 #include "troupe/base/platform.hpp"
 #include "troupe/jobs/job.hpp"
 #include "troupe/jobs/shared_loop.hpp"
@@ -71,13 +72,13 @@ struct waiting_thread {
     std::uint32_t seen_in = 0;
   } at;
   std::string chain;
-  waiting_thread* older = nullptr;  // of the waiting threads
-  waiting_thread* newer = nullptr;
+  base::list_link<waiting_thread> link;  // of the waiting threads
   std::uint64_t reached_in = 0;  // the last search that reached this thread, and from which thread
   waiting_thread* reached_from = nullptr;
   waiting_thread* next_reached = nullptr;
   waiting_thread* next_free = nullptr;
 };
+using waiting_thread_list = base::intrusive_list<waiting_thread, &waiting_thread::link>;
 
 // The calling thread's entry. A thread's first call may throw std::bad_alloc: so call it before
 // anything that cannot be undone.

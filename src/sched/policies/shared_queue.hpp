@@ -12,7 +12,7 @@
 #include "sched/executor.hpp"
 #include "sched/outstanding_work.hpp"
 #include "sched/poller.hpp"
-#include "sched/runnable_list.hpp"
+#include "sched/runnable_queue.hpp"
 #include "sched/runtime_host.hpp"
 
 namespace troupe::sched {
@@ -38,7 +38,7 @@ class shared_queue final : public policy {
   runtime_host& runtime_;
   mutable std::mutex mutex_;
   std::condition_variable filled_;
-  runnable_list queue_;
+  runnable_queue queue_;
   unsigned asleep_ = 0;
   bool ending_ = false;
   std::vector<counters> counters_;  // one for each worker; guarded by the mutex

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sched/runnable_list.hpp"
+#include "sched/runnable_queue.hpp"
 
 namespace troupe::sched {
 
@@ -10,7 +10,7 @@ struct simulated::lane final : executor {
   explicit lane(simulated& owner) : owner(owner) {}
   void submit(runnable& item) noexcept override { owner.submit_to(*this, item); }
   simulated& owner;
-  runnable_list queue;
+  runnable_queue queue;
 };
 
 simulated::simulated(std::uint64_t seed, outstanding_work& alive, runtime_host& of)

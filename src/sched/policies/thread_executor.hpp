@@ -11,7 +11,7 @@
 #include "sched/executor.hpp"
 #include "sched/inbox.hpp"
 #include "sched/outstanding_work.hpp"
-#include "sched/runnable_list.hpp"
+#include "sched/runnable_queue.hpp"
 #include "sched/runtime_host.hpp"
 #include "troupe/observe/trace.hpp"
 
@@ -48,7 +48,7 @@ class thread_executor : public executor {
   runtime_host& runtime_;
   inbox<runnable> inbox_;
   base::parker parker_;
-  runnable_list queue_;  // the owner's
+  runnable_queue queue_;  // the owner's
 };
 
 }  // namespace troupe::sched

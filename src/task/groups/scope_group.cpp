@@ -196,10 +196,10 @@ std::size_t scope_group::unfinished() const noexcept {
 // A child that ends inside of `act` may be freed by that.
 template <class Act>
 void scope_group::for_each_started(Act act) noexcept {
-  cursor_ = first_;
+  cursor_ = branches_.first();
   while (cursor_ != nullptr) {
     auto& one = static_cast<scope_child&>(*cursor_);
-    cursor_ = one.next_call;
+    cursor_ = one.link.next;
     if (!one.done && one.root.in != nullptr) act(one);
   }
 }
@@ -211,7 +211,7 @@ void scope_group::forget_body() noexcept {
 }
 
 void scope_group::forget_child(scope_child& one) noexcept {
-  if (cursor_ == &one) cursor_ = one.next_call;
+  if (cursor_ == &one) cursor_ = one.link.next;
   remove(one);
 }
 

@@ -38,21 +38,9 @@ bool group::start(coroutine& awaiting) noexcept {
   return true;
 }
 
-void group::add(branch& one) noexcept {
-  one.next_call = nullptr;
-  one.call_link = end_;
-  *end_ = &one;
-  end_ = &one.next_call;
-}
+void group::add(branch& one) noexcept { branches_.push_back(one); }
 
-void group::remove(branch& one) noexcept {
-  *one.call_link = one.next_call;
-  if (one.next_call != nullptr) {
-    one.next_call->call_link = one.call_link;
-  } else {
-    end_ = one.call_link;
-  }
-}
+void group::remove(branch& one) noexcept { branches_.remove(one); }
 
 void group::start_branch(branch& one, bool as_cancelled) noexcept {
   one.actor = who->in->actor;
