@@ -1,6 +1,8 @@
 // waiter and waiter_list: the parties that wait for something, in order. For the library's own use.
 #pragma once
 
+#include "troupe/base/intrusive_list.hpp"
+
 namespace troupe::sync {
 
 // One party that waits: a coroutine or a thread. It lies in that party's own memory. While a list
@@ -10,13 +12,13 @@ struct waiter {
   waiter(const waiter&) = delete;
   waiter& operator=(const waiter&) = delete;
 
-  bool listed() const noexcept { return link != nullptr; }
+  bool listed() const noexcept { return is_listed; }
 
   // Ends the wait. Called once, by the thread that took the waiter out of its list, without that
   // list's mutex. The caller must not touch the waiter afterwards.
-  void (*wake)(waiter&) noexcept;  // set before it enters a list, as is the next one
-  waiter* behind;
-  waiter** link = nullptr;  // what points to this waiter; null if no list holds it
+  void (*wake)(waiter&) noexcept;  // set before it enters a list
+  base::list_link<waiter> link;
+  bool is_listed = false;  // in a waiter_list
 };
 
 // Waiters, oldest first. Its owner's mutex guards it.
@@ -26,28 +28,21 @@ class waiter_list {
   waiter_list(const waiter_list&) = delete;
   waiter_list& operator=(const waiter_list&) = delete;
 
-  bool empty() const noexcept { return first_ == nullptr; }
-  waiter* first() const noexcept { return first_; }
+  bool empty() const noexcept { return all_.empty(); }
+  waiter* first() const noexcept { return all_.first(); }
   void push(waiter& one) noexcept {
-    one.behind = nullptr;
-    one.link = end_;
-    *end_ = &one;
-    end_ = &one.behind;
+    all_.push_back(one);
+    one.is_listed = true;
   }
   // Returns the oldest, which is in the list no longer; null if the list is empty.
   waiter* pop() noexcept {
-    waiter* const oldest = first_;
+    waiter* const oldest = first();
     if (oldest != nullptr) remove(*oldest);
     return oldest;
   }
   void remove(waiter& one) noexcept {
-    *one.link = one.behind;
-    if (one.behind != nullptr) {
-      one.behind->link = one.link;
-    } else {
-      end_ = one.link;
-    }
-    one.link = nullptr;
+    all_.remove(one);
+    one.is_listed = false;
   }
   // Removes the waiter if this list holds it still. Returns whether it did.
   bool withdraw(waiter& one) noexcept {
@@ -57,8 +52,7 @@ class waiter_list {
   }
 
  private:
-  waiter* first_ = nullptr;
-  waiter** end_ = &first_;
+  base::intrusive_list<waiter, &waiter::link> all_;
 };
 
 // Waiters whose wait is decided, oldest first, to be woken without the mutex. A list holds them no
@@ -70,26 +64,17 @@ class woken_waiters {
   woken_waiters& operator=(const woken_waiters&) = delete;
 
   // The waiter is in no list.
-  void push(waiter& one) noexcept {
-    one.behind = nullptr;
-    *end_ = &one;
-    end_ = &one.behind;
-  }
+  void push(waiter& one) noexcept { all_.push_back(one); }
   void push_all(waiter_list& from) noexcept {
     while (waiter* const one = from.pop()) push(*one);
   }
   void wake() noexcept {
-    while (first_ != nullptr) {
-      waiter& one = *first_;
-      first_ = one.behind;  // read first: a woken waiter may be gone
-      one.wake(one);
-    }
-    end_ = &first_;
+    // It leaves the list first: a woken waiter may be gone.
+    while (waiter* const one = all_.pop_front()) one->wake(*one);
   }
 
  private:
-  waiter* first_ = nullptr;
-  waiter** end_ = &first_;
+  base::intrusive_list<waiter, &waiter::link> all_;
 };
 
 }  // namespace troupe::sync
