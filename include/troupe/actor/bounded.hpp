@@ -39,7 +39,7 @@ void deliver_when_room(cell& to, message& ask, const tasks::shared_state& answer
 template <class T>
 TROUPE_NOINLINE future<permit> wait_for_permit_of(cell& to) {
   auto& state = *::new (memory::allocate(sizeof(ask_state<permit>))) ask_state<permit>;
-  state.link.kind = tasks::ask_link::of::room;
+  state.link.kind = tasks::ask_link::of::permit;
   state.link.asked = &to;
   state.link.method = [](message*, void*, message_act) -> const char* {
     return base::type_name<T>();

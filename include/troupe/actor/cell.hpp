@@ -259,9 +259,9 @@ void deliver_urgent(cell& to, message& mail);
 // false if there is none.
 bool take_permit(cell& to) noexcept;
 // Gives back reserved space for which no message came.
-void give_room_back(cell& to) noexcept;
+void give_permit_back(cell& to) noexcept;
 // deliver() of a message for which space was reserved.
-void deliver_into_room(cell& to, message& mail);
+void deliver_with_permit(cell& to, message& mail);
 // Refuses a message for which there was no space: throws mailbox_full, or turns the message into a
 // dead letter, as the mailbox's when_full says.
 void refuse_full(cell& to, message& mail);

@@ -458,7 +458,7 @@ class ref {
         return later;
       }
     } catch (...) {
-      if (callee.is_bounded() && !full) actor::give_room_back(callee);
+      if (callee.is_bounded() && !full) actor::give_permit_back(callee);
       throw;
     }
   }
@@ -490,7 +490,7 @@ class ref {
   }
   static void deliver_to(actor::cell& to, actor::message* mail) {
     if (to.is_bounded()) [[unlikely]] {
-      return actor::take_permit(to) ? actor::deliver_into_room(to, *mail)
+      return actor::take_permit(to) ? actor::deliver_with_permit(to, *mail)
                                     : actor::refuse_full(to, *mail);
     }
     actor::deliver(to, *mail);

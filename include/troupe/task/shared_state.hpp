@@ -35,7 +35,7 @@ void tell_nested(nested_observer& one, void (*act)(observer&) noexcept) noexcept
 // records which call waits for which, so that a cycle is found (docs/protocols/deadlocks.md).
 struct shared_state;
 struct ask_link {
-  enum class of : std::uint8_t { answer, object, room, job };
+  enum class of : std::uint8_t { answer, object, permit, job };
 
   ask_link() = default;
   ask_link(const ask_link&) = delete;

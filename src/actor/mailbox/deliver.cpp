@@ -253,9 +253,9 @@ void deliver_with_its_ref(cell& to, message& mail) {
   deliver(to, mail);
 }
 
-void give_room_back(cell& to) noexcept { leave_mailbox(to); }
+void give_permit_back(cell& to) noexcept { leave_mailbox(to); }
 
-void deliver_into_room(cell& to, message& mail) {
+void deliver_with_permit(cell& to, message& mail) {
   try {
     deliver(to, mail);
   } catch (...) {

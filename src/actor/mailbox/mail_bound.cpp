@@ -148,7 +148,7 @@ void mail_bound::wait_for(message& ask, const tasks::shared_state& answer, cell&
     ask.act(&ask, nullptr, message_act::discard);
     throw;
   }
-  if (!waits) deliver_into_room(to, ask);
+  if (!waits) deliver_with_permit(to, ask);
 }
 
 // Under the mutex. Those that remain keep their order.

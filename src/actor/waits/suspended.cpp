@@ -75,7 +75,7 @@ awaited look_at(const tasks::suspension& one) {
     return {at, one.act(const_cast<tasks::suspension*>(&one), nullptr, message_act::describe), "",
             nullptr};
   if (asked->kind == tasks::ask_link::of::job) return {at, "the value of ", asked->name(), nullptr};
-  const char* const what = asked->kind == tasks::ask_link::of::room     ? "room in the mailbox of "
+  const char* const what = asked->kind == tasks::ask_link::of::permit   ? "room in the mailbox of "
                            : asked->kind == tasks::ask_link::of::object ? "the object of "
                                                                         : "the answer of ";
   return {at, what, asked->method(nullptr, nullptr, message_act::describe), asked->asked};
