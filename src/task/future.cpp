@@ -27,8 +27,8 @@ bool future_wait::suspend(coroutine& who) {
                           who.in->answers == asked->parent &&
                           (asked->asker == nullptr || asked->asker == who.in->actor);
     if (!limited && by_asker) {
-      if (asked->may_close_circle()) check_circle(*asked);
-      // order: relaxed  a hint for check_circle
+      if (asked->may_close_circle()) throw_if_deadlock(*asked);
+      // order: relaxed  a hint for throw_if_deadlock
       asked->waited.store(true, std::memory_order_relaxed);
     }
   }

@@ -41,7 +41,7 @@ struct ask_link {
   ask_link(const ask_link&) = delete;
   ask_link& operator=(const ask_link&) = delete;
   ~ask_link();
-  // Whether the ask may close a cycle of waits. If false, check_circle would find nothing.
+  // Whether the ask may close a cycle of waits. If false, throw_if_deadlock would find nothing.
   bool may_close_circle() const noexcept {
     return by_turn && (asker == asked || (parent != nullptr && callee_active));
   }
@@ -83,7 +83,7 @@ struct ask_link {
 
 // Throws deadlock if the async call that asked, and that is about to wait, would wait for itself.
 // Follows only a few links (src/actor/turn/async_calls.cpp).
-void check_circle(const ask_link& of);
+void throw_if_deadlock(const ask_link& of);
 
 // The word between a resolver and a receiver, and what both need to find each other. Thread: any.
 // Invariants: src/task/one_shot.hpp.

@@ -504,7 +504,7 @@ void send_to_actor(void* held, sched::message& mail) {
   actor::deliver_with_its_ref(*static_cast<actor::cell*>(held), mail);
 }
 
-void check_circle(const ask_link& of) { actor::find_circle(of, of.asked); }
+void throw_if_deadlock(const ask_link& of) { actor::find_circle(of, of.asked); }
 
 void throw_refused(const suspension& one) {
   const std::string why =
