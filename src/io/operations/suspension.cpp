@@ -1,7 +1,7 @@
 // How a coroutine waits for an operation. suspend() binds the descriptor to the runtime's reactor
 // and starts the operation there. If that is not done at once, the coroutine suspends. The reactor
 // ends the wait in one of two ways:
-// - it has completed the operation: come_to_its_end();
+// - it has completed the operation: on_completed();
 // - the operation is due: it can be done now, and the coroutine's own turn does it (carry_out()).
 //   So a leased read, once many leased buffers are in use, takes one no sooner than its coroutine
 //   runs.
@@ -141,7 +141,7 @@ bool operation_suspension::suspend(tasks::coroutine& awaiting, descriptor& on) {
   return true;
 }
 
-void operation_suspension::come_to_its_end() noexcept {
+void operation_suspension::on_completed() noexcept {
   if (!due) trace_end(*this);
   over(tasks::outcome::arrived);
 }

@@ -107,7 +107,7 @@ void reactor::enter(const operation& one) noexcept {
 }
 
 void operation::completed() noexcept {
-  if (awaited) return static_cast<operation_suspension*>(this)->come_to_its_end();
+  if (awaited) return static_cast<operation_suspension*>(this)->on_completed();
   auto& self = *static_cast<arrival*>(this);
   self.came(self);
 }

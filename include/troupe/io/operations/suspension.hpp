@@ -38,7 +38,7 @@ class operation_suspension : public tasks::suspension, public operation {
   }
   // Returns false if the operation was done at once.
   bool suspend(tasks::coroutine& who, descriptor& on);
-  void come_to_its_end() noexcept;  // operation::completed
+  void on_completed() noexcept;  // operation::completed
   // Throws timed_out, cancelled or io_error if the operation failed.
   void check(const char* name) const;
   // As check(), for a transfer that must be complete.
