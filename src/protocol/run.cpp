@@ -36,7 +36,7 @@ std::string_view keep_text(context& in, std::string_view text) {
 
 // Runs one connection, from its first callback to its last one.
 struct runner {
-  face& its;
+  callbacks& its;
   const protocol_options& options;
   owned_context memory;  // null while the connection waits with a leased buffer
   std::optional<snapshot> idle{};
@@ -50,7 +50,7 @@ struct runner {
   std::string unfinished{};  // the beginning of a line
   bool too_long = false;     // the line behind those that were passed on is too long
 
-  runner(face& of, const wire& on, const protocol_options& chosen)
+  runner(callbacks& of, const wire& on, const protocol_options& chosen)
       : its(of), options(chosen), memory(make_context(options.context)), here(on, *memory) {
     idle.emplace(*memory);
     adapt(0);
@@ -309,7 +309,7 @@ struct runner {
   }
 };
 
-task<> run(face& its, wire on, const protocol_options& options, told of_failures) {
+task<> run(callbacks& its, wire on, const protocol_options& options, failures_to whom) {
   runner one(its, on, options);
   std::exception_ptr what;
   try {
@@ -336,7 +336,7 @@ task<> run(face& its, wire on, const protocol_options& options, told of_failures
   }
   one.line().close();
   if (what == nullptr) co_return;
-  if (ended || of_failures == told::who_awaits) std::rethrow_exception(what);
+  if (ended || whom == failures_to::awaiting_task) std::rethrow_exception(what);
   one.out.later.reset();
   submissions::report(std::move(what), one.take_memory());
 }

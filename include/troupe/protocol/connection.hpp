@@ -156,12 +156,12 @@ namespace protocols {
 
 // The interface by which the library calls a protocol's object. Each function may throw the
 // exceptions of the callback.
-class face {
+class callbacks {
  public:
-  face() = default;
-  face(const face&) = delete;
-  face& operator=(const face&) = delete;
-  virtual ~face() = default;
+  callbacks() = default;
+  callbacks(const callbacks&) = delete;
+  callbacks& operator=(const callbacks&) = delete;
+  virtual ~callbacks() = default;
   virtual void made(connection& by, outgoing& out) = 0;
   virtual void received(connection& by, const given& what, outgoing& out) = 0;
   virtual void sent(connection& by, outgoing& out) = 0;
@@ -236,7 +236,7 @@ void take(connection& by, outgoing& out, Callback callback) {
 }
 
 template <class Protocol>
-class face_of final : public face {
+class callbacks_of final : public callbacks {
   template <class... Args>
   static constexpr bool has_data = requires(Protocol& p, Args... args) {
     p.data_received(args...);
@@ -295,7 +295,7 @@ class face_of final : public face {
                 "in front if it likes");
 
  public:
-  explicit face_of(Protocol& of) noexcept : of_(of) {
+  explicit callbacks_of(Protocol& of) noexcept : of_(of) {
     if constexpr (requires { std::string_view(Protocol::initial_bytes); })
       first = Protocol::initial_bytes;
     by_lines = takes_lines;
@@ -354,10 +354,10 @@ class face_of final : public face {
 
 // Who gets a failure that no error() takes: the task that awaits the connection, or the program, as
 // a failure of the task.
-enum class told : std::uint8_t { who_awaits, program };
+enum class failures_to : std::uint8_t { awaiting_task, program };
 
 // Runs a connection from its beginning to its end.
-task<> run(face& its, wire on, const protocol_options& options, told of_failures);
+task<> run(callbacks& its, wire on, const protocol_options& options, failures_to whom);
 
 }  // namespace protocols
 

@@ -58,8 +58,8 @@ wire wire_of(Stream& of) noexcept {
 template <class Protocol, class Stream, class... Args>
 task<> serve_one(Stream peer, connection_limit::permit held, Args... args) {
   Protocol protocol(std::move(args)...);
-  face_of<Protocol> its(protocol);
-  co_await run(its, wire_of(peer), held.options(), told::program);
+  callbacks_of<Protocol> its(protocol);
+  co_await run(its, wire_of(peer), held.options(), failures_to::program);
 }
 
 }  // namespace protocols
@@ -158,8 +158,9 @@ task<> serve_protocol(Listener listener, protocol_options options = {}, Args... 
 // task has ended.
 template <class Stream, class Protocol>
 task<> run_protocol(Stream peer, Protocol& protocol, protocol_options options = {}) {
-  protocols::face_of<Protocol> its(protocol);
-  co_await protocols::run(its, protocols::wire_of(peer), options, protocols::told::who_awaits);
+  protocols::callbacks_of<Protocol> its(protocol);
+  co_await protocols::run(its, protocols::wire_of(peer), options,
+                          protocols::failures_to::awaiting_task);
 }
 
 // Connects, runs a `Protocol(args...)` until the connection ends, and returns it. Also throws the
@@ -168,8 +169,9 @@ template <class Protocol, class... Args>
 task<Protocol> connect_protocol(endpoint to, protocol_options options = {}, Args... args) {
   tcp_stream peer = co_await tcp_stream::connect(to).stop(options.stop);
   Protocol protocol(std::move(args)...);
-  protocols::face_of<Protocol> its(protocol);
-  co_await protocols::run(its, protocols::wire_of(peer), options, protocols::told::who_awaits);
+  protocols::callbacks_of<Protocol> its(protocol);
+  co_await protocols::run(its, protocols::wire_of(peer), options,
+                          protocols::failures_to::awaiting_task);
   co_return protocol;
 }
 
