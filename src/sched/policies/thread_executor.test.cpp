@@ -14,7 +14,7 @@ namespace {
 struct task : runnable {
   std::vector<task*>* log = nullptr;
   int turns_left = 1;  // asks for another turn while more than one is left
-  int settle_refusals = 0;
+  int deactivation_refusals = 0;
   bool gone = false, disposed = false, discarded = false;
   task();
 };
@@ -26,7 +26,7 @@ const runnable_vtable task_type{
       if (--self.turns_left > 0) return after_turn::again;
       return self.gone ? after_turn::gone : after_turn::quiet;
     },
-    [](runnable& item) { return static_cast<task&>(item).settle_refusals-- <= 0; },
+    [](runnable& item) { return static_cast<task&>(item).deactivation_refusals-- <= 0; },
     [](const runnable&) { return false; },
     [](runnable& item) noexcept { static_cast<task&>(item).disposed = true; },
     [](runnable& item) noexcept { static_cast<task&>(item).discarded = true; },
@@ -79,7 +79,7 @@ TEST_F(thread_executor_test, those_that_have_more_to_do_take_turns_with_the_othe
 
 TEST_F(thread_executor_test, one_that_got_work_while_it_deactivated_runs_again) {
   task one;
-  one.settle_refusals = 2;
+  one.deactivation_refusals = 2;
   submit(one);
   run_dry();
   EXPECT_EQ(log.size(), 3u);

@@ -56,7 +56,7 @@ class biased_lock {
   // kernel has no heavy fence: try another victim.
   bool try_revoke() noexcept {
     // order: relaxed  announced by the fence, not by the store
-    revoked_.store(by_thief, std::memory_order_relaxed);
+    revoked_.store(by_searcher, std::memory_order_relaxed);
     const bool fenced = Atomics::heavy_fence();
     for (int spin = 0; fenced && spin < spins_max; ++spin) {
       // order: acquire  sees what the owner did (B3); pairs with leave/release
@@ -88,7 +88,7 @@ class biased_lock {
   }
 
   static constexpr int spins_max = Atomics::lock_spins;
-  static constexpr std::uint32_t by_thief = 1;
+  static constexpr std::uint32_t by_searcher = 1;
   const std::uint32_t nobody = Atomics::light_fences_suffice() ? 0 : 2;
   typename Atomics::template atomic<std::uint32_t> inside_{0};
   typename Atomics::template atomic<std::uint32_t> revoked_{nobody};

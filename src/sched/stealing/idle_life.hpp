@@ -139,9 +139,9 @@ class idle_life {
   bool is_lonely() { return pool_.idle_workers_.lonely().load(std::memory_order_relaxed) != 0; }
 
   bool go_with_io() {
-    const bool thief = pool_.idle_workers_.depart(self_);
+    const bool searcher = pool_.idle_workers_.depart(self_);
     pool_.take_what_came(self_);
-    if (thief) {
+    if (searcher) {
       pool_.take_gift(self_);
       pool_.idle_workers_.hand_over();
       pool_.hand_on(self_);

@@ -30,7 +30,7 @@ TEST(idle_workers, after_a_hand_over_the_last_that_slept_is_called_first) {
   EXPECT_EQ(all.call(), &three);
   EXPECT_TRUE(all.called(three));
   EXPECT_FALSE(all.called(three)) << "once";
-  EXPECT_EQ(all.call(), nullptr) << "the called one is the thief";
+  EXPECT_EQ(all.call(), nullptr) << "the called one is the searcher";
   all.hand_over();
   EXPECT_EQ(all.call(), &two);
   EXPECT_TRUE(all.called(two));
@@ -46,7 +46,7 @@ TEST(idle_workers, a_sleeper_that_was_not_called_knows_it) {
   EXPECT_FALSE(all.called(two));
 }
 
-TEST(idle_workers, a_thief_that_goes_to_sleep_resumes_or_is_called) {
+TEST(idle_workers, a_searcher_that_goes_to_sleep_resumes_or_is_called) {
   idle_workers<sleeper> all;
   sleeper one, two;
   ASSERT_TRUE(all.lead_or_sleep(one));
@@ -54,7 +54,7 @@ TEST(idle_workers, a_thief_that_goes_to_sleep_resumes_or_is_called) {
   EXPECT_TRUE(all.resume(one)) << "it saw work after all";
   all.sleep(one, false);
   EXPECT_EQ(all.call(), &one);
-  EXPECT_TRUE(all.resume(one)) << "the call made it the thief";
+  EXPECT_TRUE(all.resume(one)) << "the call made it the searcher";
   EXPECT_FALSE(one.called);
   all.sleep(one, false);
   ASSERT_TRUE(all.lead_or_sleep(two));

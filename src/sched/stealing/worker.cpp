@@ -84,7 +84,7 @@ std::size_t worker::for_each_quiet(const std::function<void(runnable&)>& look) {
 }
 
 // The runnables that have waited longest are given first.
-unsigned worker::give(worker& thief, runnable*& list, share most, unsigned at_most) noexcept {
+unsigned worker::give(worker& searcher, runnable*& list, share most, unsigned at_most) noexcept {
   const std::uint64_t wake_hints_before = wake_hints.pushed();
   const wake_hints_taken hinted = take_wake_hints();
   if (queue.empty()) {
@@ -102,7 +102,7 @@ unsigned worker::give(worker& thief, runnable*& list, share most, unsigned at_mo
     part_with(item);
     item.where = run_state::elsewhere;
     // order: relaxed  read inside a lock only; this worker's is revoked, the searcher's is its own
-    item.home_worker.store(&thief, std::memory_order_relaxed);
+    item.home_worker.store(&searcher, std::memory_order_relaxed);
     item.next = nullptr;
     *end = &item;
     end = &item.next;

@@ -153,7 +153,7 @@ class worker {
   // most `at_most` and at most that share of the queue, for the searcher to adopt. Returns how
   // many.
   enum class share : std::uint8_t { half, all };
-  unsigned give(worker& thief, runnable*& list, share most, unsigned at_most) noexcept;
+  unsigned give(worker& searcher, runnable*& list, share most, unsigned at_most) noexcept;
 
   work_stealing* pool = nullptr;
   sched::executor* executor = nullptr;  // the pool, as the executor to which others submit

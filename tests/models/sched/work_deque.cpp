@@ -5,7 +5,7 @@
 // mutation: push_unpublished
 // mutation: steal_without_acquire
 // mutation: no_fence_of_owner
-// mutation: no_fence_of_thief
+// mutation: no_fence_of_steal
 // mutation: lock_without_acquire
 // mutation: unlock_without_release
 // mutation: room_by_a_look
@@ -85,7 +85,7 @@ int main() {
   models::weaken_if("push_unpublished", access::store, "::push(");
   models::weaken_if("steal_without_acquire", access::load, "::steal(");
   models::weaken_if("no_fence_of_owner", access::fence, "::pop(");
-  models::weaken_if("no_fence_of_thief", access::fence, "::steal(");
+  models::weaken_if("no_fence_of_steal", access::fence, "::steal(");
   models::weaken_if("lock_without_acquire", access::exchange, "::lock(");
   models::weaken_if("unlock_without_release", access::store, "::unlock(");
   models::weaken_if("put_back_unpublished", access::store, "::steal(", std::memory_order_release);
