@@ -73,7 +73,7 @@ class gone_watch final : public io::arrival {
   void drive_to_the_end() noexcept {
     if (!armed_) return;
     disarm();
-    while (!told_.is_set()) home().drive();
+    while (!told_.is_set()) owner().drive();
   }
 
   void drop() noexcept {

@@ -120,7 +120,7 @@ void server_state::end_parked_for_good() noexcept {
     return reported_.count() == count;
   };
   // At the end of the runtime no other thread polls for completions, so this one does.
-  while (!all_reported()) all.first()->home().drive();
+  while (!all_reported()) all.first()->owner().drive();
   take_reported();
   while (!all.empty()) {
     const std::unique_ptr<parked> one(all.pop_front());

@@ -4,7 +4,7 @@ namespace troupe::io {
 
 bool arrival::begin(stream& of) noexcept {
   at = of.descriptor_.bound();
-  return at != nullptr && !home().start(*this);
+  return at != nullptr && !owner().start(*this);
 }
 
 }  // namespace troupe::io

@@ -29,8 +29,8 @@ class arrival : public operation {
   bool begin(stream& of) noexcept;
   // Any thread, as long as the arrival exists: if it still waits, it is reported now, with a
   // negative result.
-  void end() noexcept { home().cancel(*this); }
-  reactor& home() const noexcept { return *at->owner; }
+  void end() noexcept { owner().cancel(*this); }
+  reactor& owner() const noexcept { return *at->owner; }
 
   void (*const came)(arrival& self) noexcept;
 };

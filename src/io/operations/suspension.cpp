@@ -105,7 +105,7 @@ void give_up_rest(const descriptor& of) noexcept {
   if (slot* const at = of.bound()) at->owner->give_up_rest(*at);
 }
 
-reactor& operation_suspension::home() const noexcept { return *at->owner; }
+reactor& operation_suspension::owner() const noexcept { return *at->owner; }
 
 bool operation_suspension::suspend(tasks::coroutine& awaiting, descriptor& on) {
   who = &awaiting;
@@ -125,7 +125,7 @@ bool operation_suspension::suspend(tasks::coroutine& awaiting, descriptor& on) {
     observe::record(observe::event::io_begin, name_of(what), static_cast<std::uint64_t>(on.fd()));
   // A read into an empty buffer completes at once: it must not wait for a byte that may never come.
   const bool is_empty = what == action::read && bytes == 0 && !leased;
-  if (!is_empty && !home().start(*this)) {
+  if (!is_empty && !owner().start(*this)) {
     in.at_once = 0;
     // Even if the operation has ended already, this turn ends before the coroutine resumes.
     enlist(awaiting);
@@ -151,7 +151,7 @@ void operation_suspension::end_early(reason why) noexcept {
   reason none = reason::none;
   // order: relaxed  read after the suspension has ended, which orders it
   why_.compare_exchange_strong(none, why, std::memory_order_relaxed);
-  if (at != nullptr) home().cancel(*this);
+  if (at != nullptr) owner().cancel(*this);
 }
 
 const char* operation_suspension::act_on(sched::message* base, void*, sched::message_act act) {
@@ -165,8 +165,8 @@ const char* operation_suspension::act_on(sched::message* base, void*, sched::mes
   if (act == sched::message_act::reclaim) {
     // order: acquire  the thread that ended the suspension is done with it; pairs with
     // suspension::arrive/release
-    while (!self.reclaimable.load(std::memory_order_acquire)) self.home().drive();
-    if (self.due) self.home().give_up(self);
+    while (!self.reclaimable.load(std::memory_order_acquire)) self.owner().drive();
+    if (self.due) self.owner().give_up(self);
   }
   if (act == sched::message_act::handle && self.due && !self.carry_out()) return nullptr;
   return arrive(self, act);
@@ -175,20 +175,20 @@ const char* operation_suspension::act_on(sched::message* base, void*, sched::mes
 // Runs in the coroutine's turn. Returns false when the bytes that were reported are no longer
 // there.
 bool operation_suspension::carry_out() noexcept {
-  if (home().carry_out(*this)) {
+  if (owner().carry_out(*this)) {
     trace_end(*this);
     return true;
   }
   // A request to end the operation while it was due had no effect: it is repeated here.
   // order: relaxed  before, and so seen behind the slot's mutex; or its cancel() comes after it
-  if (why_.load(std::memory_order_relaxed) != reason::none) home().cancel(*this);
+  if (why_.load(std::memory_order_relaxed) != reason::none) owner().cancel(*this);
   return false;
 }
 
 std::string operation_suspension::peer() const {
   if (at == nullptr) return "a closed descriptor";
   std::lock_guard lock(at->mutex);
-  return at->generation == generation_ && at->fd >= 0 ? peer_of(home().calls, at->fd)
+  return at->generation == generation_ && at->fd >= 0 ? peer_of(owner().calls, at->fd)
                                                       : "a closed descriptor";
 }
 
@@ -206,12 +206,12 @@ void operation_suspension::check(const char* name) const {
 
 void operation_suspension::close_result() noexcept {
   if (at != nullptr && !pending && result >= 0)
-    home().calls.close(std::exchange(result, -ECANCELED));
+    owner().calls.close(std::exchange(result, -ECANCELED));
 }
 
 io_buffer operation_suspension::take_buffer() noexcept {
   if (at == nullptr || pending || data == nullptr) return {};
-  return io_buffer(*home().buffers, std::exchange(data, nullptr), done);
+  return io_buffer(*owner().buffers, std::exchange(data, nullptr), done);
 }
 
 void operation_suspension::check_whole(const char* name) const {

@@ -111,7 +111,7 @@ TEST_P(io_tcp, no_write_comes_between_the_parts_of_another_one) {
     co_await peer.read_exact(begin);
     EXPECT_TRUE(probe.begin(one));
     const std::string much(8'000'000, 'a');
-    const std::ptrdiff_t sent = probe.home().write_at_once(*probe.at, much, true);
+    const std::ptrdiff_t sent = probe.owner().write_at_once(*probe.at, much, true);
     if (sent > 0) {
       EXPECT_LT(sent, std::ssize(much));
       bool wrote = false;
@@ -125,7 +125,7 @@ TEST_P(io_tcp, no_write_comes_between_the_parts_of_another_one) {
       EXPECT_EQ(got.find_first_not_of('a'), std::string::npos);
       co_await sleep_for(5ms);
       EXPECT_FALSE(wrote);
-      probe.home().give_up_rest(*probe.at);
+      probe.owner().give_up_rest(*probe.at);
       std::array<char, 1> last;
       co_await peer.read_exact(last);
       EXPECT_EQ(last[0], 'b');

@@ -58,7 +58,7 @@ class operation_suspension : public tasks::suspension, public operation {
   std::string peer() const;
   bool carry_out() noexcept;
   static const char* act_on(sched::message*, void*, sched::message_act);
-  reactor& home() const noexcept;  // only after it has begun
+  reactor& owner() const noexcept;  // only after it has begun
 
   friend std::int32_t write_at_once(tasks::coroutine&, const descriptor&, std::string_view,
                                     bool) noexcept;
