@@ -142,11 +142,11 @@ class node {
     if (in.chance(200)) chosen.on_error = error_policy::stop;
     if (in.chance(200))
       chosen.turn = {1 + static_cast<unsigned>(in.pick(3)), std::chrono::hours(1)};
-    const place where = kind == 0   ? place(on_main(chosen))
-                        : kind == 1 ? place(pinned("one", chosen))
-                        : kind == 2 ? place(pinned("two", chosen))
-                                    : place(chosen);
-    return address{spawn_at<node>(rt, where, unchecked<runtime&>{rt}, unchecked<world&>{in}, id,
+    const thread_kind where = kind == 0   ? thread_kind(on_main(chosen))
+                              : kind == 1 ? thread_kind(pinned("one", chosen))
+                              : kind == 2 ? thread_kind(pinned("two", chosen))
+                                          : thread_kind(chosen);
+    return address{spawn_on<node>(rt, where, unchecked<runtime&>{rt}, unchecked<world&>{in}, id,
                                   std::move(known)),
                    id};
   }
@@ -307,8 +307,10 @@ std::vector<int> order_with_seed(std::uint64_t seed) {
   runtime rt(chosen);
   std::vector<ref<taker>> all;
   for (int id = 0; id < 6; ++id) {
-    const place where = id == 4 ? place(pinned("one")) : id == 5 ? place(on_main()) : place();
-    all.push_back(spawn_at<taker>(rt, where, unchecked{&order}, id));
+    const thread_kind where = id == 4   ? thread_kind(pinned("one"))
+                              : id == 5 ? thread_kind(on_main())
+                                        : thread_kind();
+    all.push_back(spawn_on<taker>(rt, where, unchecked{&order}, id));
   }
   for (int round = 0; round < 3; ++round) {
     for (auto& one : all) one.tell<&taker::take>();

@@ -27,8 +27,10 @@ struct player {
 std::vector<ref<player>> make_players(runtime& rt, unsigned count, std::atomic<int>* handled) {
   std::vector<ref<player>> all;
   for (unsigned i = 0; i < count; ++i) {
-    const place where = i == 1 ? place(pinned("player")) : i == 2 ? place(on_main()) : place();
-    all.push_back(spawn_at<player>(rt, where, unchecked{handled}, i + 1));
+    const thread_kind where = i == 1   ? thread_kind(pinned("player"))
+                              : i == 2 ? thread_kind(on_main())
+                                       : thread_kind();
+    all.push_back(spawn_on<player>(rt, where, unchecked{handled}, i + 1));
   }
   for (auto& one : all) one.tell<&player::meet>(all);
   return all;

@@ -132,8 +132,9 @@ struct spawner {
     if (depth == 0) return done();
     waiting = 3;
     for (int i = 0; i < 3; ++i) {
-      const place where = i == 1 && depth == 2 ? place(pinned("nursery")) : place();
-      spawn_at<spawner>(*rt, where, unchecked{rt}, unchecked{alive}, unchecked{born}, depth - 1,
+      const thread_kind where =
+          i == 1 && depth == 2 ? thread_kind(pinned("nursery")) : thread_kind();
+      spawn_on<spawner>(*rt, where, unchecked{rt}, unchecked{alive}, unchecked{born}, depth - 1,
                         self(this))
           .tell<&spawner::grow>();
     }

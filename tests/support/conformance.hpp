@@ -101,14 +101,15 @@ inline std::vector<setting> threaded_settings() {
 }
 
 // The kinds of threads that an actor can run on.
-using place = std::variant<spawn_options, on_thread>;
-inline std::vector<place> places(const std::string& thread, spawn_options options = {}) {
+using thread_kind = std::variant<spawn_options, on_thread>;
+inline std::vector<thread_kind> thread_kinds(const std::string& thread,
+                                             spawn_options options = {}) {
   return {options, pinned(thread, options), on_main(options)};
 }
 
-// Spawns with what all these places support: arguments that may travel to another thread.
+// Spawns with what all these kinds support: arguments that may travel to another thread.
 template <class T, class... Args>
-ref<T> spawn_at(runtime& rt, const place& where, Args&&... args) {
+ref<T> spawn_on(runtime& rt, const thread_kind& where, Args&&... args) {
   return std::visit(
       [&](const auto& there) { return rt.spawn<T>(there, std::forward<Args>(args)...); }, where);
 }

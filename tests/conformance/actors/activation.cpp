@@ -88,7 +88,7 @@ task<outcome> take_within(ref<ledger> from, std::chrono::nanoseconds span, std::
 }
 
 TEST_P(activation, an_object_becomes_an_actor_and_comes_back_the_same) {
-  for (const place& where : places("a")) {
+  for (const thread_kind& where : thread_kinds("a")) {
     runtime_options chosen = options();
     runtime rt(chosen);
     auto made = std::make_unique<ledger>();

@@ -247,8 +247,8 @@ task<int> ask_many(ref<sink> to, int from, int count) {
 TEST_P(bounded, suspend_lets_asks_wait_and_answers_each) {
   constexpr int each = fewer(1'000, 10);
   runtime rt(options());
-  for (const auto& where : places("bounded", limited_to(4, when_full::suspend))) {
-    auto to = spawn_at<sink>(rt, where);
+  for (const auto& where : thread_kinds("bounded", limited_to(4, when_full::suspend))) {
+    auto to = spawn_on<sink>(rt, where);
     std::vector<future<int>> sums;
     for (int s = 0; s < 3; ++s) sums.push_back(rt.spawn(ask_many(to, s * each, each)));
     rt.run();

@@ -46,9 +46,9 @@ std::vector<std::string> words(std::initializer_list<const char*> all) {
 }
 
 TEST_P(guarded, waits_until_it_holds_and_lets_others_pass) {
-  for (const place& where : places("g")) {
+  for (const thread_kind& where : thread_kinds("g")) {
     runtime rt(options());
-    auto one = spawn_at<till>(rt, where);
+    auto one = spawn_on<till>(rt, where);
     one.tell_when<&till::pay>(has(10), 10, std::string("ten"));
     one.tell<&till::note>("first");
     one.tell<&till::put>(4);

@@ -33,8 +33,8 @@ struct tree {
 
 TEST_P(here, a_handler_spawns_and_reads_the_clock_without_a_runtime_at_hand) {
   runtime rt(options());
-  for (const place& where : places("h")) {
-    auto one = spawn_at<tree>(rt, where);
+  for (const thread_kind& where : thread_kinds("h")) {
+    auto one = spawn_on<tree>(rt, where);
     auto sum = one.ask<&tree::grow>(10);
     auto span = one.ask<&tree::nap>();
     rt.run();

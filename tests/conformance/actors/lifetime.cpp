@@ -31,8 +31,8 @@ struct simple : counted {
 TEST_P(p14_lifetime, an_actor_dies_when_its_last_ref_goes) {
   outstanding_work all;
   runtime rt(options());
-  for (const place& where : places("simple")) {
-    auto one = spawn_at<simple>(rt, where, unchecked{&all});
+  for (const thread_kind& where : thread_kinds("simple")) {
+    auto one = spawn_on<simple>(rt, where, unchecked{&all});
     one.tell<&simple::work>();
     auto copy = one;
     one = {};
@@ -265,10 +265,10 @@ TEST_P(p14_lifetime, stop_ends_an_actor_behind_the_messages_sent_before) {
   outstanding_work all;
   std::atomic<int> seen{0};
   runtime rt(options());
-  for (const place& where : places("stoppable")) {
+  for (const thread_kind& where : thread_kinds("stoppable")) {
     seen = 0;
     const auto dead = rt.metrics().dead_letters;
-    auto one = spawn_at<stoppable>(rt, where, unchecked{&all}, unchecked{&seen});
+    auto one = spawn_on<stoppable>(rt, where, unchecked{&all}, unchecked{&seen});
     one.tell<&stoppable::work>();
     one.tell<&stoppable::last>();
     rt.run();
@@ -446,11 +446,11 @@ TEST_P(own_end, a_runtime_that_its_own_handler_destroys_says_what_to_do) {
     explicit careless(runtime* rt) : rt(rt) {}
     void finish() { delete rt; }
   };
-  for (const place& where : places("own")) {
+  for (const thread_kind& where : thread_kinds("own")) {
     EXPECT_DEATH(
         {
           auto* rt = new runtime(options());
-          spawn_at<careless>(*rt, where, unchecked{rt}).tell<&careless::finish>();
+          spawn_on<careless>(*rt, where, unchecked{rt}).tell<&careless::finish>();
           rt->run();
         },
         "~runtime.*stop");

@@ -72,9 +72,9 @@ std::vector<std::string> said_by(runtime& rt, const ref<actor>& one) {
 
 TEST_P(messages, arguments_of_all_kinds_arrive_as_they_were_sent) {
   static const int table = 11;
-  for (const place& where : places("messages")) {
+  for (const thread_kind& where : thread_kinds("messages")) {
     runtime rt(options());
-    auto one = spawn_at<actor>(rt, where);
+    auto one = spawn_on<actor>(rt, where);
     std::string text = "text";
     one.tell<&actor::move_only>(std::make_unique<int>(1), std::make_unique<int>(2));
     one.tell<&actor::by_rvalue>(std::string("moved"));
@@ -367,9 +367,9 @@ void use_as_bases(runtime& rt, ref<T> whole) {
 
 TEST_P(messages, a_ref_of_a_class_is_one_of_its_bases) {
   runtime rt(options());
-  for (const place& where : places("base", {.mailbox = {.messages = 100}})) {
-    use_as_bases(rt, spawn_at<of_both<false>>(rt, where));
-    use_as_bases(rt, spawn_at<of_both<true>>(rt, where));
+  for (const thread_kind& where : thread_kinds("base", {.mailbox = {.messages = 100}})) {
+    use_as_bases(rt, spawn_on<of_both<false>>(rt, where));
+    use_as_bases(rt, spawn_on<of_both<true>>(rt, where));
   }
   use_as_bases(rt, rt.activate(std::make_unique<of_both<false>>()));
   EXPECT_EQ(rt.metrics().actors, 0u);

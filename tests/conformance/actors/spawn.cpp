@@ -228,9 +228,9 @@ TEST_P(spawn, arguments_of_pinned_constructors_are_copied_or_moved_there) {
         : text(text), literal(literal), number(std::move(number)) {}
   };
   runtime rt(options());
-  for (const place& where : places("built")) {
+  for (const thread_kind& where : thread_kinds("built")) {
     std::string text = "text";
-    auto one = spawn_at<built>(rt, where, text, "literal", std::make_unique<int>(3));
+    auto one = spawn_on<built>(rt, where, text, "literal", std::make_unique<int>(3));
     text = "changed";
     std::string seen;
     one.tell(
@@ -252,8 +252,8 @@ TEST_P(spawn, what_outlives_an_actor_is_given_to_its_constructor_unchecked) {
   };
   int served = 0;
   runtime rt(options());
-  for (const place& where : places("clerk")) {
-    auto one = spawn_at<clerk>(rt, where, unchecked<runtime&>{rt}, unchecked{&served});
+  for (const thread_kind& where : thread_kinds("clerk")) {
+    auto one = spawn_on<clerk>(rt, where, unchecked<runtime&>{rt}, unchecked{&served});
     one.template tell<&clerk::serve>();
     rt.run();
   }
@@ -282,9 +282,9 @@ int longest_run(const std::vector<int>& order) {
 
 // Two actors on one thread, each with many messages. A handler on that thread sends them, so that
 // both actors are in the queue.
-std::vector<int> order_of_two(runtime& rt, const place& where, int messages) {
+std::vector<int> order_of_two(runtime& rt, const thread_kind& where, int messages) {
   std::vector<int> order;
-  const auto make = [&](int id) { return spawn_at<taker>(rt, where, unchecked{&order}, id); };
+  const auto make = [&](int id) { return spawn_on<taker>(rt, where, unchecked{&order}, id); };
   make(0).tell([one = make(1), two = make(2), messages](taker&) {
     for (int i = 0; i < messages; ++i) {
       one.tell<&taker::take>();
@@ -302,14 +302,14 @@ TEST_P(spawn, a_turn_ends_after_its_number_of_messages) {
     chosen.turn.messages = limit;
     chosen.turn.time = std::chrono::hours(1);
     runtime rt(chosen);
-    for (const place& where : places("taker")) {
+    for (const thread_kind& where : thread_kinds("taker")) {
       const auto order = order_of_two(rt, where, 100);
       ASSERT_EQ(order.size(), 200u);
       if (threaded()) {
         EXPECT_LE(longest_run(order), static_cast<int>(limit));
       }
     }
-    for (const place& where : places("taker", {.turn = {3, std::chrono::hours(1)}})) {
+    for (const thread_kind& where : thread_kinds("taker", {.turn = {3, std::chrono::hours(1)}})) {
       const auto own = order_of_two(rt, where, 100);
       ASSERT_EQ(own.size(), 200u);
       if (threaded()) {

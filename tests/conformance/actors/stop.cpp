@@ -28,9 +28,9 @@ struct runner {
 TEST_P(stop, drain_handles_what_is_there_and_what_that_causes) {
   std::atomic<int> seen{0};
   runtime rt(options());
-  for (const place& where : places("runner")) {
+  for (const thread_kind& where : thread_kinds("runner")) {
     seen = 0;
-    auto one = spawn_at<runner>(rt, where, unchecked{&seen});
+    auto one = spawn_on<runner>(rt, where, unchecked{&seen});
     one.tell<&runner::countdown>(500);
     rt.stop(stop_mode::drain);
     rt.run();
@@ -189,9 +189,9 @@ TEST_P(stop, from_a_handler_on_any_thread) {
   std::atomic<int> seen{0};
   runtime rt(options());
   auto one = rt.spawn<runner>(&seen);
-  for (const place& where : places("stopper")) {
+  for (const thread_kind& where : thread_kinds("stopper")) {
     one.tell<&runner::for_ever>();
-    spawn_at<stopper>(rt, where, unchecked{&rt}).tell<&stopper::now>();
+    spawn_on<stopper>(rt, where, unchecked{&rt}).tell<&stopper::now>();
     rt.run();
   }
 }
@@ -274,11 +274,11 @@ std::string run_past_deadline(runtime& rt) {
 TEST_P(stop, a_deadline_names_the_handlers_that_still_run) {
   if (!threaded()) GTEST_SKIP() << "the stuck handler would be on the thread that waits";
   for (const stop_mode mode : {stop_mode::drain, stop_mode::discard}) {
-    for (const place& where : {place(), place(pinned("stuck"))}) {
+    for (const thread_kind& where : {thread_kind(), thread_kind(pinned("stuck"))}) {
       std::atomic<bool> entered{false}, go_on{false};
       std::atomic<int> seen{0};
       runtime rt(options());
-      auto one = spawn_at<stuck>(rt, where, unchecked{&entered}, unchecked{&go_on});
+      auto one = spawn_on<stuck>(rt, where, unchecked{&entered}, unchecked{&go_on});
       one.tell<&stuck::sit>();
       one.tell([&seen](stuck&) { ++seen; });
       wait_for(entered, true);

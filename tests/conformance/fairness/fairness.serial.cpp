@@ -227,8 +227,8 @@ TEST_P(p10_idle, parked_threads_use_less_than_a_thousandth_of_a_core) {
       void work() { ++*handled; }
     };
     runtime rt(options());
-    for (const place& where : places("idle")) {
-      spawn_at<counter>(rt, where, unchecked{&handled}).tell<&counter::work>();
+    for (const thread_kind& where : thread_kinds("idle")) {
+      spawn_on<counter>(rt, where, unchecked{&handled}).tell<&counter::work>();
     }
     rt.run();
     std::thread outside([&, open = rt.hold()] {

@@ -238,7 +238,7 @@ struct occupant {
 
 // How long messages from outside wait while all of the pool's workers, or a pinned thread, are in
 // long handlers.
-nanoseconds wait_beside_occupants(const runtime_options& chosen, const place& where,
+nanoseconds wait_beside_occupants(const runtime_options& chosen, const thread_kind& where,
                                   unsigned occupants, bool to_new_ones) {
   std::atomic<bool> end{false};
   std::atomic<unsigned> entered{0};
@@ -246,14 +246,14 @@ nanoseconds wait_beside_occupants(const runtime_options& chosen, const place& wh
   runtime rt(chosen);
   std::vector<ref<occupant>> all;
   for (unsigned i = 0; i < occupants; ++i) {
-    all.push_back(spawn_at<occupant>(rt, where, unchecked{&end}, unchecked{&entered}));
+    all.push_back(spawn_on<occupant>(rt, where, unchecked{&end}, unchecked{&entered}));
     all.back().tell<&occupant::meet>(occupants);
   }
   std::thread outside([&, open = rt.hold()] {
     while (entered.load() < occupants) std::this_thread::yield();
-    auto one = spawn_at<quiet>(rt, where, unchecked{&waits});
+    auto one = spawn_on<quiet>(rt, where, unchecked{&waits});
     for (int i = 0; i < 9; ++i) {
-      if (to_new_ones) one = spawn_at<quiet>(rt, where, unchecked{&waits});
+      if (to_new_ones) one = spawn_on<quiet>(rt, where, unchecked{&waits});
       std::latch heard(1);
       one.tell<&quiet::hear>(clock::now());
       one.tell([&heard](quiet&) { heard.count_down(); });
@@ -296,13 +296,13 @@ TEST_P(p11_long_handlers, a_turn_ends_with_the_first_slow_handlers) {
   };
   runtime_options chosen = options();
   chosen.workers = 1;
-  for (const place& where : places("slow")) {
+  for (const thread_kind& where : thread_kinds("slow")) {
     expect_within(4 * long_handler, [&] {
       std::vector<nanoseconds> waits;
       runtime rt(chosen);
-      auto first = spawn_at<worker_on_it>(rt, where), quick = spawn_at<worker_on_it>(rt, where);
-      auto slow = spawn_at<worker_on_it>(rt, where);
-      auto other = spawn_at<quiet>(rt, where, unchecked{&waits});
+      auto first = spawn_on<worker_on_it>(rt, where), quick = spawn_on<worker_on_it>(rt, where);
+      auto slow = spawn_on<worker_on_it>(rt, where);
+      auto other = spawn_on<quiet>(rt, where, unchecked{&waits});
       // A handler of the same thread sends the messages, so that all of them are there before the
       // turn.
       first.tell([quick, slow, other](worker_on_it&) {

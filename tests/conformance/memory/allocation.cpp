@@ -213,9 +213,10 @@ TEST_P(allocation_failure, spawn_throws_and_leaves_no_actor) {
   made = {};
   rt.run();
   EXPECT_EQ(alive.load(), 0);
-  for (const place& where : {place(spawn_options{.turn = {5, {}}}), place(on_main())}) {
+  for (const thread_kind& where :
+       {thread_kind(spawn_options{.turn = {5, {}}}), thread_kind(on_main())}) {
     static_cast<void>(
-        fail_everywhere([&] { made = spawn_at<counted>(rt, where, unchecked{&alive}); }));
+        fail_everywhere([&] { made = spawn_on<counted>(rt, where, unchecked{&alive}); }));
     made = {};
     rt.run();
     EXPECT_EQ(alive.load(), 0);
@@ -256,9 +257,10 @@ TEST_P(allocation_failure, a_pinned_thread_is_started_whole_or_not_at_all) {
     std::vector<ref<resident>> kept;
     kept.reserve(1000);
     for (int i = 0; i < 3; ++i) {
-      const place where = pinned("a thread with a name that is not short " + std::to_string(i));
+      const thread_kind where =
+          pinned("a thread with a name that is not short " + std::to_string(i));
       const int failures = fail_everywhere([&] {
-        kept.push_back(spawn_at<resident>(rt, where, unchecked{&alive}, unchecked{&wrong}));
+        kept.push_back(spawn_on<resident>(rt, where, unchecked{&alive}, unchecked{&wrong}));
       });
       EXPECT_GE(failures, 1);
     }
@@ -609,8 +611,8 @@ TEST_P(allocation_failure, what_was_sent_before_memory_was_out_is_handled) {
     runtime rt(options());
     auto one = rt.spawn<one_of_many>(&handled);
     std::vector<ref<counted>> dropped;
-    for (const place& where : places("dropped"))
-      dropped.push_back(spawn_at<counted>(rt, where, unchecked{&alive}));
+    for (const thread_kind& where : thread_kinds("dropped"))
+      dropped.push_back(spawn_on<counted>(rt, where, unchecked{&alive}));
     rt.run();
     std::latch entered(threaded() ? 1 : 0), leave(1);
     if (threaded()) {
@@ -748,11 +750,11 @@ struct doorman {
 
 TEST_P(allocation_failure, a_reentrant_actor_with_calls_that_wait_goes_on) {
   runtime rt(options());
-  for (const place& where : places("door")) {
-    auto one = spawn_at<doorman>(rt, where);
-    auto sleeping = spawn_at<doorman>(rt, where);
+  for (const thread_kind& where : thread_kinds("door")) {
+    auto one = spawn_on<doorman>(rt, where);
+    auto sleeping = spawn_on<doorman>(rt, where);
     // Makes the pool of blocks of this size have free ones from now on.
-    auto before = spawn_at<doorman>(rt, where).ask<&doorman::pass>();
+    auto before = spawn_on<doorman>(rt, where).ask<&doorman::pass>();
     rt.run();
     EXPECT_EQ(before.get(), 1);
     promise<int> first, second;

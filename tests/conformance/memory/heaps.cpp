@@ -82,8 +82,8 @@ TEST_P(heaps, this_context_is_the_actors_own_in_all_of_its_parts) {
   const auto before = count_contexts();
   {
     runtime rt(options());
-    for (const place& where : places("own", own)) {
-      auto one = spawn_at<diary>(rt, where, of.wrong, of.scraps);
+    for (const thread_kind& where : thread_kinds("own", own)) {
+      auto one = spawn_on<diary>(rt, where, of.wrong, of.scraps);
       event go;
       for (int i = 0; i < 10; ++i) one.tell<&diary::write>();
       one.tell<&diary::count_scraps>(10);
@@ -102,8 +102,8 @@ TEST_P(heaps, this_context_is_the_actors_own_in_all_of_its_parts) {
 TEST_P(heaps, what_a_handler_allocated_goes_when_it_has_ended) {
   const counts of;
   runtime rt(options());
-  for (const place& where : places("own", rolled_back)) {
-    auto one = spawn_at<diary>(rt, where, of.wrong, of.scraps);
+  for (const thread_kind& where : thread_kinds("own", rolled_back)) {
+    auto one = spawn_on<diary>(rt, where, of.wrong, of.scraps);
     event go;
     for (int i = 0; i < 2'000; ++i) {
       one.tell<&diary::write>();

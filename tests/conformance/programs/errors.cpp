@@ -43,10 +43,10 @@ int number_in(const failure& one) {
 }
 
 TEST_P(p8_errors, a_throwing_handler_does_not_stop_its_actor) {
-  for (const place& where : places("fragile")) {
+  for (const thread_kind& where : thread_kinds("fragile")) {
     std::atomic<int> handled{0};
     runtime rt(options());
-    auto one = spawn_at<fragile>(rt, where, unchecked{&handled});
+    auto one = spawn_on<fragile>(rt, where, unchecked{&handled});
     for (int i = 0; i < 10; ++i) {
       one.tell<&fragile::work>();
       if (i == 4) one.tell<&fragile::fail>(7);
@@ -76,10 +76,10 @@ TEST_P(p8_errors, a_throwing_handlers_arguments_are_destroyed) {
 }
 
 TEST_P(p8_errors, with_policy_stop_the_messages_behind_become_dead_letters) {
-  for (const place& where : places("fragile", {.on_error = error_policy::stop})) {
+  for (const thread_kind& where : thread_kinds("fragile", {.on_error = error_policy::stop})) {
     std::atomic<int> handled{0};
     runtime rt(options());
-    auto one = spawn_at<fragile>(rt, where, unchecked{&handled});
+    auto one = spawn_on<fragile>(rt, where, unchecked{&handled});
     one.tell<&fragile::work>();
     one.tell<&fragile::fail>(7);
     one.tell<&fragile::work>();
@@ -131,7 +131,7 @@ TEST_P(p8_errors, the_order_is_that_of_the_failures_across_actors) {
   std::atomic<int> failed{0};
   ref<careful> head;
   for (int i = 0; i < 20; ++i) {
-    head = spawn_at<careful>(rt, i % 5 == 3 ? place(pinned("careful")) : place(), head,
+    head = spawn_on<careful>(rt, i % 5 == 3 ? thread_kind(pinned("careful")) : thread_kind(), head,
                              unchecked{&failed});
   }
   head.tell<&careful::go>(1);

@@ -83,9 +83,9 @@ TEST_P(failures, are_kept_the_first_and_the_newest) {
   runtime_options chosen = options();
   chosen.failures_kept = 10;
   chosen.failure_lines = 0;
-  for (const place& where : places("fragile")) {
+  for (const thread_kind& where : thread_kinds("fragile")) {
     runtime rt(chosen);
-    auto one = spawn_at<fragile>(rt, where);
+    auto one = spawn_on<fragile>(rt, where);
     for (int i = 1; i <= 100; ++i)
       i % 2 == 0 ? one.tell<&fragile::fail>(i) : one.tell<&fragile::fail_later>(i);
     EXPECT_EQ(thrown_by(rt), 1);

@@ -24,9 +24,9 @@ std::string complaint(const runtime_options& chosen) {
   return "";
 }
 
-std::string spawn_complaint(runtime& rt, const place& where) {
+std::string spawn_complaint(runtime& rt, const thread_kind& where) {
   try {
-    static_cast<void>(spawn_at<idle>(rt, where));
+    static_cast<void>(spawn_on<idle>(rt, where));
   } catch (const option_error& e) {
     return e.what();
   }
@@ -55,13 +55,13 @@ TEST_P(options_of, bad_options_are_refused_by_name) {
 TEST_P(options_of, bad_spawn_options_are_refused_by_name) {
   runtime rt(options());
   for (const turn_limits wrong : {turn_limits{0, 5us}, turn_limits{5, -5us}}) {
-    for (const place& where : places("db", {.turn = wrong})) {
+    for (const thread_kind& where : thread_kinds("db", {.turn = wrong})) {
       EXPECT_NE(spawn_complaint(rt, where).find("turn"), std::string::npos);
     }
   }
   EXPECT_THROW(static_cast<void>(pinned("")), option_error);
   for (const turn_limits right : {turn_limits{1, 0us}, turn_limits{0, 0us}}) {
-    for (const place& where : places("db", {.turn = right}))
+    for (const thread_kind& where : thread_kinds("db", {.turn = right}))
       EXPECT_EQ(spawn_complaint(rt, where), "");
   }
 }
@@ -191,8 +191,8 @@ TEST_P(options_of, run_inside_a_handler_is_a_usage_error) {
   };
   std::atomic<int> refused{0};
   runtime rt(options());
-  for (const place& where : places("wrong")) {
-    spawn_at<wrong>(rt, where, unchecked{&rt}, unchecked{&refused}).tell<&wrong::run>();
+  for (const thread_kind& where : thread_kinds("wrong")) {
+    spawn_on<wrong>(rt, where, unchecked{&rt}, unchecked{&refused}).tell<&wrong::run>();
   }
   rt.run();
   EXPECT_EQ(refused.load(), 3);

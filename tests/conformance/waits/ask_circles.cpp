@@ -120,8 +120,8 @@ struct told {
 };
 
 struct pair_of {
-  explicit pair_of(runtime& rt, const place& where = spawn_options{})
-      : one(spawn_at<told>(rt, where)), two(rt.spawn<told>()) {
+  explicit pair_of(runtime& rt, const thread_kind& where = spawn_options{})
+      : one(spawn_on<told>(rt, where)), two(rt.spawn<told>()) {
     one.tell([this_texts = texts, other = two](told& self) {
       self.other = other, self.texts = this_texts;
     });
@@ -139,7 +139,7 @@ struct pair_of {
 
 TEST_P(ask_circles, of_two_that_were_told_one_hears_the_chain_with_the_lines_of_the_user) {
   runtime rt(options());
-  for (const auto& where : places("circles")) {
+  for (const auto& where : thread_kinds("circles")) {
     pair_of both(rt, where);
     event go;
     both.one.tell<&told::go>(go);

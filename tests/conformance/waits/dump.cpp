@@ -47,12 +47,12 @@ struct hall {
 };
 
 TEST_P(dump, names_who_waits_for_what_wherever_it_lives) {
-  for (const place& where : places("d")) {
+  for (const thread_kind& where : thread_kinds("d")) {
     runtime rt(options());
     event hot;
-    auto stove = spawn_at<oven>(rt, where, hot);
-    auto one = spawn_at<baker>(rt, where, stove);
-    auto admission_tickets = spawn_at<hall>(rt, where, hot);
+    auto stove = spawn_on<oven>(rt, where, hot);
+    auto one = spawn_on<baker>(rt, where, stove);
+    auto admission_tickets = spawn_on<hall>(rt, where, hot);
     one.tell<&baker::work>();
     for (int i = 0; i < 3; ++i) admission_tickets.tell<&hall::enter>();
     EXPECT_THROW(rt.run(), stalled);

@@ -448,8 +448,8 @@ struct spawns_made {
 
 TEST_P(spawned, what_makes_a_task_is_kept_until_it_has_ended) {
   runtime rt(options());
-  for (const place& where : places("made")) {
-    auto one = spawn_at<spawns_made>(rt, where);
+  for (const thread_kind& where : thread_kinds("made")) {
+    auto one = spawn_on<spawns_made>(rt, where);
     for (int i = 0; i < 20; ++i) one.tell<&spawns_made::spawn_them>(10);
     auto sum = one.ask<&spawns_made::sum>();
     rt.run();
@@ -666,7 +666,8 @@ struct own_spawner : padded, helper {
 TEST_P(spawned, a_method_of_the_running_actor_is_refused_and_sent_it_is_a_turn) {
   runtime rt(options());
   std::vector<ref<own_spawner>> all{rt.activate(std::make_unique<own_spawner>())};
-  for (const place& where : places("own")) all.push_back(spawn_at<own_spawner>(rt, where));
+  for (const thread_kind& where : thread_kinds("own"))
+    all.push_back(spawn_on<own_spawner>(rt, where));
   for (auto& one : all) {
     one.tell<&own_spawner::try_all>(unchecked{&rt});
     one.tell<&own_spawner::try_later>(unchecked{&rt});
