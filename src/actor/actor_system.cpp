@@ -110,7 +110,7 @@ namespace {
 
 // Nothing is queued any longer: only an actor with suspended calls still has its activation.
 void end_activation(cell& actor) noexcept {
-  const std::uintptr_t seen = mailbox(actor.word).look();
+  const std::uintptr_t seen = mailbox(actor.word).read();
   if (!mailbox::is_parked(seen)) return;
   activation& active = mailbox::activation_under(seen);
   if (active.suspended != nullptr) end_call(active);

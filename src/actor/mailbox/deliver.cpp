@@ -140,7 +140,7 @@ TROUPE_NOINLINE void deliver_to_inactive(sched::worker& self, cell& to, message&
 // The sender is a worker inside its own lock; this function leaves the lock.
 template <bool Urgent>
 TROUPE_INLINE void deliver_inside(sched::worker& self, cell& to, message& mail) {
-  const std::uintptr_t seen = mailbox(to.word).look();
+  const std::uintptr_t seen = mailbox(to.word).read();
   if (mailbox::is_activation(seen)) {
     activation& active = mailbox::as_activation(seen);
     // The activation may be another worker's, or just freed by one. Its `home_worker` never equals
@@ -225,7 +225,7 @@ void start_at_home(cell& made) {
 bool drop_at_home(cell& to) noexcept {
   sched::worker* self = sched::worker::current();
   if (self == nullptr || !self->lock.try_enter()) return false;
-  const std::uintptr_t seen = mailbox(to.word).look();
+  const std::uintptr_t seen = mailbox(to.word).read();
   bool done = false;
   if (mailbox::is_activation(seen)) {
     activation& active = mailbox::as_activation(seen);

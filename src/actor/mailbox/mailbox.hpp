@@ -52,7 +52,7 @@ class mailbox_word {
     return *reinterpret_cast<Activation*>(seen & ~(active_tag | parked_tag));
   }
 
-  std::uintptr_t look() const noexcept {
+  std::uintptr_t read() const noexcept {
     // order: relaxed  only compared: collect takes the messages, and a thread that reads an
     // activation that it does not own checks what it finds
     return word_.load(std::memory_order_relaxed);
@@ -122,7 +122,7 @@ class mailbox_word {
   }
 
   // Owner: whether there is new mail.
-  bool has_mail(Activation& active) const noexcept { return look() != tagged(active); }
+  bool has_mail(Activation& active) const noexcept { return read() != tagged(active); }
 
   // Owner: whether the new mail has an urgent message.
   bool has_urgent_mail(Activation& active) const noexcept {

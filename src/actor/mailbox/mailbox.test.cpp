@@ -40,7 +40,7 @@ TEST(mailbox, it_is_claimed_once_and_rests_when_empty) {
   EXPECT_FALSE(mail.claim(two));
   EXPECT_FALSE(mail.has_mail(one));
   EXPECT_TRUE(mail.rest(one));
-  EXPECT_EQ(mail.look(), box::inactive);
+  EXPECT_EQ(mail.read(), box::inactive);
   EXPECT_TRUE(mail.claim(two));
 }
 
@@ -50,7 +50,7 @@ TEST(mailbox, it_keeps_sender_order_and_does_not_rest_with_mail) {
   desk owner;
   std::vector<letter> letters(5);
   ASSERT_TRUE(mail.claim(owner));
-  for (auto& one : letters) ASSERT_TRUE(mail.append(mail.look(), one, false, false));
+  for (auto& one : letters) ASSERT_TRUE(mail.append(mail.read(), one, false, false));
   EXPECT_TRUE(mail.has_mail(owner));
   EXPECT_FALSE(mail.rest(owner));
   std::vector<letter*> expected;
@@ -66,7 +66,7 @@ TEST(mailbox, an_append_to_a_state_that_has_changed_fails) {
   desk owner;
   letter one, two;
   ASSERT_TRUE(mail.claim(owner));
-  const auto seen = mail.look();
+  const auto seen = mail.read();
   ASSERT_TRUE(mail.append(seen, one, false, false));
   EXPECT_FALSE(mail.append(seen, two, false, false));
   EXPECT_EQ(collected(mail, owner), std::vector<letter*>{&one});
@@ -92,18 +92,18 @@ TEST(mailbox, ordinary_mail_leaves_it_parked_and_urgent_mail_wakes_it) {
   letter first, second, urgent, third;
   ASSERT_TRUE(mail.claim(owner));
   ASSERT_TRUE(mail.park(owner));
-  EXPECT_TRUE(box::is_parked(mail.look()));
-  EXPECT_EQ(&box::as_activation(mail.look()), &owner);
-  ASSERT_TRUE(mail.append(mail.look(), first, false, false));
-  ASSERT_TRUE(mail.append(mail.look(), second, false, false));
-  const auto parked = mail.look();
+  EXPECT_TRUE(box::is_parked(mail.read()));
+  EXPECT_EQ(&box::as_activation(mail.read()), &owner);
+  ASSERT_TRUE(mail.append(mail.read(), first, false, false));
+  ASSERT_TRUE(mail.append(mail.read(), second, false, false));
+  const auto parked = mail.read();
   EXPECT_TRUE(box::is_parked(parked));
   EXPECT_FALSE(mail.claim(owner)) << "it is not inactive";
   ASSERT_TRUE(mail.append(parked, urgent, true, true));
-  EXPECT_FALSE(box::is_parked(mail.look()));
+  EXPECT_FALSE(box::is_parked(mail.read()));
   EXPECT_EQ(&box::activation_under(parked), &owner);
-  ASSERT_TRUE(mail.append(mail.look(), third, false, false));
-  EXPECT_FALSE(box::is_parked(mail.look()));
+  ASSERT_TRUE(mail.append(mail.read(), third, false, false));
+  EXPECT_FALSE(box::is_parked(mail.read()));
   std::vector<letter*> found;
   EXPECT_EQ(collected(mail, owner, &found),
             (std::vector<letter*>{&first, &second, &urgent, &third}));
@@ -118,11 +118,11 @@ TEST(mailbox, ordinary_mail_may_wake_it_too) {
   letter first, second;
   ASSERT_TRUE(mail.claim(owner));
   ASSERT_TRUE(mail.park(owner));
-  const auto parked = mail.look();
+  const auto parked = mail.read();
   ASSERT_TRUE(mail.append(parked, first, false, true));
-  EXPECT_FALSE(box::is_parked(mail.look()));
+  EXPECT_FALSE(box::is_parked(mail.read()));
   EXPECT_EQ(&box::activation_under(parked), &owner);
-  ASSERT_TRUE(mail.append(mail.look(), second, false, false));
+  ASSERT_TRUE(mail.append(mail.read(), second, false, false));
   std::vector<letter*> urgent;
   EXPECT_EQ(collected(mail, owner, &urgent), (std::vector<letter*>{&first, &second}));
   EXPECT_TRUE(urgent.empty());
@@ -135,10 +135,10 @@ TEST(mailbox, it_does_not_park_with_mail_of_any_kind) {
   desk owner;
   letter one, two;
   ASSERT_TRUE(mail.claim(owner));
-  ASSERT_TRUE(mail.append(mail.look(), one, false, false));
+  ASSERT_TRUE(mail.append(mail.read(), one, false, false));
   EXPECT_FALSE(mail.park(owner));
   EXPECT_EQ(collected(mail, owner), std::vector<letter*>{&one});
-  ASSERT_TRUE(mail.append(mail.look(), two, true, true));
+  ASSERT_TRUE(mail.append(mail.read(), two, true, true));
   EXPECT_FALSE(mail.park(owner));
   EXPECT_EQ(collected(mail, owner), std::vector<letter*>{&two});
   EXPECT_TRUE(mail.park(owner));
@@ -151,14 +151,14 @@ TEST(mailbox, an_exchange_takes_the_parked_state_away) {
   letter first, second, urgent;
   ASSERT_TRUE(mail.claim(owner));
   ASSERT_TRUE(mail.park(owner));
-  ASSERT_TRUE(mail.append(mail.look(), first, false, false));
+  ASSERT_TRUE(mail.append(mail.read(), first, false, false));
   const auto seen = mail.append_always(second);
   EXPECT_TRUE(box::is_parked(seen));
   EXPECT_EQ(&box::activation_under(seen), &owner);
-  EXPECT_FALSE(box::is_parked(mail.look()));
+  EXPECT_FALSE(box::is_parked(mail.read()));
   EXPECT_EQ(collected(mail, owner), (std::vector<letter*>{&first, &second}));
   ASSERT_TRUE(mail.park(owner));
-  const auto parked = mail.look();
+  const auto parked = mail.read();
   ASSERT_TRUE(mail.append(parked, urgent, true, true));
   EXPECT_EQ(&box::activation_under(parked), &owner);
   EXPECT_EQ(collected(mail, owner), std::vector<letter*>{&urgent});
@@ -184,28 +184,28 @@ TEST(mailbox, holding_a_parked_actor_looks_at_none_of_its_mail) {
   std::vector<counted_letter> letters(1000);
   ASSERT_TRUE(mail.claim(owner));
   ASSERT_TRUE(mail.park(owner));
-  for (auto& one : letters) ASSERT_TRUE(mail.append(mail.look(), one, false, false));
-  const std::uintptr_t before = mail.look();
+  for (auto& one : letters) ASSERT_TRUE(mail.append(mail.read(), one, false, false));
+  const std::uintptr_t before = mail.read();
   counted_link::loads = 0;
   int looks = 0;
   const auto parked_as = [&]() -> desk& { return owner; };
   const auto look = [&](desk& held) {
     EXPECT_EQ(&held, &owner);
-    EXPECT_FALSE(counted_box::is_parked(mail.look()));
+    EXPECT_FALSE(counted_box::is_parked(mail.read()));
     ++looks;
   };
   EXPECT_TRUE(hold_parked(mail, parked_as, look, [](desk&) { ADD_FAILURE() << "no mail came"; }));
   EXPECT_EQ(looks, 1);
-  EXPECT_EQ(mail.look(), before);
+  EXPECT_EQ(mail.read(), before);
   EXPECT_EQ(counted_link::loads, 0);
   // Mail that comes meanwhile is left to the thread that looks at the actor.
   counted_letter late;
   int woken = 0;
-  const auto send = [&](desk&) { ASSERT_TRUE(mail.append(mail.look(), late, false, false)); };
+  const auto send = [&](desk&) { ASSERT_TRUE(mail.append(mail.read(), late, false, false)); };
   EXPECT_TRUE(
       hold_parked(mail, parked_as, send, [&](desk& held) { woken += &held == &owner ? 1 : 0; }));
   EXPECT_EQ(woken, 1);
-  EXPECT_FALSE(counted_box::is_parked(mail.look()));
+  EXPECT_FALSE(counted_box::is_parked(mail.read()));
   EXPECT_EQ(counted_link::loads, 0);
   EXPECT_TRUE(hold_parked(mail, parked_as, look, [](desk&) {})) << "it is not parked any more";
   EXPECT_EQ(looks, 1);
@@ -215,7 +215,7 @@ TEST(mailbox, holding_a_parked_actor_looks_at_none_of_its_mail) {
 // over.
 struct flooded_box {
   static bool is_parked(std::uintptr_t) { return true; }
-  std::uintptr_t look() const { return 1; }
+  std::uintptr_t read() const { return 1; }
   bool seize(std::uintptr_t) const {
     ++tries;
     return false;
@@ -272,7 +272,7 @@ TEST(mailbox, nothing_is_lost_or_out_of_order_between_many_senders) {
             }
             break;
           }
-          const auto seen = mail.look();
+          const auto seen = mail.read();
           if (seen == box::inactive) {
             if (!mail.claim(mine)) continue;
             static_cast<void>(mail.append_always(one));
@@ -289,7 +289,7 @@ TEST(mailbox, nothing_is_lost_or_out_of_order_between_many_senders) {
   for (auto& thread : all) thread.join();
   EXPECT_EQ(handled.load(), senders * each);
   EXPECT_EQ(wrong.load(), 0);
-  EXPECT_EQ(mail.look(), box::inactive);
+  EXPECT_EQ(mail.read(), box::inactive);
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ namespace troupe::actor {
 template <int Retries = 16, class Mailbox, class Message, class Side>
 void send_from_afar(Mailbox box, Message& mail, bool urgent, Side& side) {
   for (int tries = 0; tries < Retries || urgent; ++tries) {
-    const auto seen = box.look();
+    const auto seen = box.read();
     if (seen == Mailbox::closed || (seen == Mailbox::inactive && side.closing()))
       return side.refuse(mail);
     const bool wakes = Mailbox::is_parked(seen) && (urgent || side.wakes_always());

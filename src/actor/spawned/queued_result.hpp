@@ -30,7 +30,7 @@ class queued_result {
 
   // By the worker that begins the task, when no taker knows of this word.
   // order: relaxed  as above
-  State* look() const noexcept {
+  State* peek() const noexcept {
     return reinterpret_cast<State*>(word_.load(std::memory_order_relaxed));
   }
   // By the worker that begins the task, in all other cases: null when the taker has left.

@@ -87,7 +87,7 @@ extern const sched::runnable_vtable queued_type, queued_from_outside_type;
 TROUPE_INLINE spawned spawned::take(queued_task& from) noexcept {
   queued_task::result_word result(from.result);
   return {from.act, from.root,
-          from.type == &queued_from_outside_type ? result.take() : result.look(), from.system};
+          from.type == &queued_from_outside_type ? result.take() : result.peek(), from.system};
 }
 
 // There is no memory for the task's actor: std::bad_alloc becomes the task's result, or a failure

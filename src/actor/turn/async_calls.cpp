@@ -306,7 +306,7 @@ void link_ask(tasks::ask_link& link, const cell& callee, message::handler method
   const tasks::async_call* asking = current_turn().running_call;
   link.method = method;
   link.asked = &callee;
-  link.callee_active = mailbox(const_cast<cell&>(callee).word).look() != mailbox::inactive;
+  link.callee_active = mailbox(const_cast<cell&>(callee).word).read() != mailbox::inactive;
   link_main_lane(link, callee);
   tasks::call_context* within = current_turn().context;
   if (within == nullptr && asking != nullptr) within = asking->context;

@@ -131,7 +131,7 @@ class collector {
     add_main_threads();
     if (!failed_) {
       std::lock_guard lock(system_.looking);
-      missed = for_each_held(system_, [this](activation& of) { look(of); });
+      missed = for_each_held(system_, [this](activation& of) { add(of); });
     }
     if (!failed_) add_threads();
     if (failed_) throw std::bad_alloc();
@@ -170,7 +170,7 @@ class collector {
     });
   }
 
-  void look(activation& of) noexcept {
+  void add(activation& of) noexcept {
     while_memory_lasts([&] {
       cell& actor = *of.actor;
       if (of.suspended != nullptr) add_call(actor, *of.suspended, !actor.type->reentrant);
@@ -515,7 +515,7 @@ std::size_t deadlock_search::search() noexcept {
 
 std::size_t deadlock_search::search_locked() {
   struct world {
-    collector look(bool second) {
+    collector collect(bool second) {
       collector seen(self.system_, self.number_, second, *self.snapshot_);
       seen.collect();
       if (second) return seen;

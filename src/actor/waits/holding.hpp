@@ -16,7 +16,7 @@ inline constexpr int hold_tries_max = 16;
 template <class Mailbox, class ParkedAs, class Look, class Wake>
 bool hold_parked(Mailbox box, ParkedAs parked_as, Look&& look, Wake wake) {
   for (int tries = 0; tries < hold_tries_max; ++tries) {
-    const auto seen = box.look();
+    const auto seen = box.read();
     if (!Mailbox::is_parked(seen)) return true;
     if (!box.seize(seen)) continue;
     auto& active = parked_as();

@@ -120,7 +120,7 @@ class looker {
       : system_(system), most_(most), weak_too_(weak_too) {}
 
   void look_at_all() {
-    missed = for_each_held(system_, [this](const activation& of) { look(of); });
+    missed = for_each_held(system_, [this](const activation& of) { add(of); });
     if (weak_too_)
       count += look_at_asleep(system_, [this](tasks::suspension& sleep, message::handler act) {
         return add_asleep(sleep, act);
@@ -134,17 +134,17 @@ class looker {
   not_held missed;
 
  private:
-  void look(const activation& of) {
-    if (of.suspended != nullptr) look(*of.actor, *of.suspended);
+  void add(const activation& of) {
+    if (of.suspended != nullptr) add(*of.actor, *of.suspended);
     look_at_reentrant(*of.actor);
   }
   void look_at_reentrant(cell& actor) {
     if (!actor.type->reentrant) return;
-    for (const tasks::async_call& one : cell_extras::of(actor).async_calls) look(actor, one);
+    for (const tasks::async_call& one : cell_extras::of(actor).async_calls) add(actor, one);
   }
 
   // The caller holds the actor: no other thread runs it.
-  void look(const cell& actor, const tasks::async_call& call) noexcept {
+  void add(const cell& actor, const tasks::async_call& call) noexcept {
     if (!weak_too_ && call.awaited != nullptr && call.awaited->excused) return;
     add(actor, call.call, &call);
   }

@@ -10,7 +10,7 @@
 namespace troupe::actor {
 
 // World:
-//   Graph look(bool second)       `nodes` and `calls`; the second look takes only waits that the
+//   Graph collect(bool second)       `nodes` and `calls`; the second look takes only waits that the
 //                                 first one saw and that are not over
 //   void went_on()                the circle of the first look was none
 //   size_t refuse(Graph, circles) refuses one wait of each circle, if it is still the same wait and
@@ -18,10 +18,10 @@ namespace troupe::actor {
 template <class World>
 std::size_t search_by_two_looks(World& world) {
   {
-    const auto first = world.look(false);
+    const auto first = world.collect(false);
     if (find_circles(first.nodes, find_stuck(first.nodes), first.calls).empty()) return 0;
   }
-  const auto second = world.look(true);
+  const auto second = world.collect(true);
   const auto circles = find_circles(second.nodes, find_stuck(second.nodes), second.calls);
   if (!circles.empty()) return world.refuse(second, circles);
   world.went_on();

@@ -126,7 +126,7 @@ struct mailbox_model : rl::test_suite<mailbox_model<Senders, MailsEach, Retries>
   }
 
   void after() {
-    RL_ASSERT(mailbox(word_).look() == mailbox::inactive);
+    RL_ASSERT(mailbox(word_).read() == mailbox::inactive);
     for (auto& number : next_number_) RL_ASSERT(number == MailsEach);
   }
 };

@@ -27,7 +27,7 @@ struct result : shipped {
   explicit result(word& in) : shipped(in), word_(in) {}
   state* take() {
     if (!models::mutated("take_unchecked")) return shipped::take();
-    state* const seen = look();
+    state* const seen = peek();
     word_.store(0, std::memory_order_release);
     return seen;
   }

@@ -209,7 +209,7 @@ class world {
     return told;
   }
 
-  graph look(bool second) {
+  graph collect(bool second) {
     if (second && mutated("one_look")) return first_;
     progress_ = second ? "second" + progress_ : "first";
     graph seen;

@@ -229,7 +229,7 @@ struct parking_model
   }
 
   void after() {
-    RL_ASSERT(mailbox(word_).look() == mailbox::inactive);
+    RL_ASSERT(mailbox(word_).read() == mailbox::inactive);
     RL_ASSERT(awaited_ == 0 && running_ == 0);
     for (auto& number : next_number_) RL_ASSERT(number == MailsEach);
   }
