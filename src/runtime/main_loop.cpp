@@ -19,7 +19,7 @@ constexpr int turns_a_round = 64;
 bool runtime_core::step_main() {
   if (simulated_ == nullptr) return main_->run_one();
   clock->expire();
-  return (simulated_->has_io() && simulated_->choose(4) == 0 && simulated_->look()) ||
+  return (simulated_->has_io() && simulated_->choose(4) == 0 && simulated_->poll_io()) ||
          simulated_->step();
 }
 
@@ -29,7 +29,7 @@ bool runtime_core::pass_time() {
   // order: relaxed  a hint; the next look sees it
   if (simulated_ == nullptr || stop_asked_.load(std::memory_order_relaxed) || alive_.empty())
     return false;
-  if (simulated_->look()) return true;
+  if (simulated_->poll_io()) return true;
   const auto timer = clock->next_ns(), completion = simulated_->next_io_ns();
   if (!timer && !completion) return false;
   simulated_->advance_to(std::min(timer.value_or(INT64_MAX), completion.value_or(INT64_MAX)));

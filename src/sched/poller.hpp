@@ -56,11 +56,11 @@ class poller {
   // Inside. Fetches what has come, and returns true if there is something for dispatch() to hand
   // out. `busy`: the caller has other turns to run and will look again soon, so a part of what came
   // is enough.
-  virtual bool look(bool busy) noexcept = 0;
-  // Inside. As look(), but sleeps until something comes, the limit is over (null: none), or wake()
+  virtual bool poll(bool busy) noexcept = 0;
+  // Inside. As poll(), but sleeps until something comes, the limit is over (null: none), or wake()
   // is called. A wake() before this call counts.
   virtual bool wait(const std::chrono::nanoseconds* limit) noexcept = 0;
-  // Inside, after look() or wait() returned true. Ends the waits of the operations that completed,
+  // Inside, after poll() or wait() returned true. Ends the waits of the operations that completed,
   // and so submits their actors, from the calling thread.
   virtual void dispatch() noexcept = 0;
   // Any thread. The thread that sleeps in wait(), or the next one that calls it, returns from it.

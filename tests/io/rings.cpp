@@ -168,7 +168,7 @@ TEST(io_rings, a_wake_that_comes_before_the_wait_counts) {
   for (const bool looks : {false, true}) {
     ring->wake();
     if (looks) {
-      EXPECT_FALSE(ring->look(false));
+      EXPECT_FALSE(ring->poll(false));
     }
     const std::chrono::nanoseconds limit = std::chrono::seconds(20);
     const auto began = std::chrono::steady_clock::now();

@@ -153,8 +153,8 @@ class faulty_kernel : public io::kernel {
   int peer_name(int fd, sockaddr* name, socklen_t* bytes) noexcept override {
     return real_.peer_name(fd, name, bytes);
   }
-  int look(int fd, short events) noexcept override {
-    return fails(call::poll) ? -fault_ : real_.look(fd, events);
+  int poll(int fd, short events) noexcept override {
+    return fails(call::poll) ? -fault_ : real_.poll(fd, events);
   }
   int make_set() noexcept override {
     return fails(call::make_set) ? -fault_ : set_ = real_.make_set();

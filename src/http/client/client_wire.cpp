@@ -64,7 +64,7 @@ task<std::size_t> client_wire::receive_some(std::span<char> to, std::chrono::nan
 }
 
 bool client_wire::has_news() const {
-  return secure_.has_input() || io::current_kernel().look(fd(), POLLIN | POLLRDHUP) != 0;
+  return secure_.has_input() || io::current_kernel().poll(fd(), POLLIN | POLLRDHUP) != 0;
 }
 
 wire_ptr wire_pool::take_latest(const std::string& origin, std::chrono::nanoseconds now,

@@ -17,7 +17,7 @@ std::ptrdiff_t transfer(kernel& calls, const slot& at, operation& one) noexcept 
   if (one.asks_first) {
     // a pipe that can be written has space for this much
     bytes = std::min<std::size_t>(bytes, PIPE_BUF);
-    const int found = calls.look(at.fd, one.what == action::read ? POLLIN : POLLOUT);
+    const int found = calls.poll(at.fd, one.what == action::read ? POLLIN : POLLOUT);
     if (found <= 0) return found == 0 ? -EAGAIN : found;
   }
   if (one.what == action::read) {
@@ -49,7 +49,7 @@ bool send_file(kernel& calls, slot& at, operation& one) noexcept {
     std::size_t bytes = std::min(one.bytes - one.done, step_bytes_max);
     if (one.asks_first) {
       bytes = std::min<std::size_t>(bytes, PIPE_BUF);
-      const int found = calls.look(at.fd, POLLOUT);
+      const int found = calls.poll(at.fd, POLLOUT);
       if (found == 0) {
         at.can_write = false;
         return false;
@@ -87,7 +87,7 @@ bool accept(kernel& calls, slot& at, operation& one) noexcept {
 // writable when it is connected or has failed.
 bool connect(kernel& calls, slot& at, operation& one) noexcept {
   if (one.begun) {
-    if (calls.look(at.fd, POLLOUT) == 0) {
+    if (calls.poll(at.fd, POLLOUT) == 0) {
       at.can_write = false;
       return false;
     }
@@ -102,7 +102,7 @@ bool connect(kernel& calls, slot& at, operation& one) noexcept {
 
 bool readiness(kernel& calls, slot& at, operation& one) noexcept {
   const bool in = one.what == action::readable;
-  const int found = calls.look(at.fd, in ? POLLIN : POLLOUT);
+  const int found = calls.poll(at.fd, in ? POLLIN : POLLOUT);
   if (found != 0) return finish(one, found > 0 && (found & POLLNVAL) != 0 ? -EBADF : found);
   (in ? at.can_read : at.can_write) = false;
   return false;
@@ -110,7 +110,7 @@ bool readiness(kernel& calls, slot& at, operation& one) noexcept {
 
 // Belongs to no direction: leaves `can_read` and `can_write` unchanged.
 bool has_ended(kernel& calls, const slot& at, operation& one) noexcept {
-  const int found = calls.look(at.fd, static_cast<short>(one.extra));
+  const int found = calls.poll(at.fd, static_cast<short>(one.extra));
   return found != 0 && finish(one, found > 0 && (found & POLLNVAL) != 0 ? -EBADF : found);
 }
 

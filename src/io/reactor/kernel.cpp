@@ -111,7 +111,7 @@ class real final : public kernel {
   int peer_name(int fd, sockaddr* name, socklen_t* bytes) noexcept override {
     return checked(::getpeername(fd, name, bytes));
   }
-  int look(int fd, short events) noexcept override {
+  int poll(int fd, short events) noexcept override {
     pollfd one{fd, events, 0};
     const int found = checked(::poll(&one, 1, 0));
     return found <= 0 ? found : one.revents;

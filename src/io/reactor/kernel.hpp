@@ -67,7 +67,7 @@ class kernel {
   virtual int local_name(int fd, sockaddr* name, socklen_t* bytes) noexcept = 0;
   virtual int peer_name(int fd, sockaddr* name, socklen_t* bytes) noexcept = 0;
   // Returns those of `events` that poll(2) finds now; 0 when there are none.
-  virtual int look(int fd, short events) noexcept = 0;
+  virtual int poll(int fd, short events) noexcept = 0;
 
   // A set of descriptors with edge-triggered reports (epoll), and a bell, which interrupts a thread
   // that waits for the set.

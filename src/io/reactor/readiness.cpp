@@ -142,7 +142,7 @@ class readiness_reactor final : public reactor {
     leave(one.weak);
   }
 
-  bool look(bool busy) noexcept override {
+  bool poll(bool busy) noexcept override {
     return fetch(0, busy ? events_beside_turns : events_max);
   }
   bool wait(const std::chrono::nanoseconds* limit) noexcept override {

@@ -2,7 +2,7 @@
 // with the next look or wait.
 //
 // Threads: any thread may call add(), submit() and wake(). Only the thread inside the poller's door
-// may call look(), wait() and take_all().
+// may call poll(), wait() and take_all().
 // Invariants
 //   U1  an entry that was added is submitted: by the next look or wait, or, while a thread sleeps
 //       in wait(), at once. If the system has no memory for it, the thread that added it submits it
@@ -68,7 +68,7 @@ class ring_queues {
   }
 
   // True when there are completions, for which take_all() is to be called.
-  bool look() noexcept {
+  bool poll() noexcept {
     hand_over(false);
     return something_came();
   }

@@ -68,7 +68,7 @@ class uring_reactor final : public reactor {
     complete(one);
   }
 
-  bool look(bool) noexcept override { return queues_.look(); }
+  bool poll(bool) noexcept override { return queues_.poll(); }
   bool wait(const std::chrono::nanoseconds* limit) noexcept override { return queues_.wait(limit); }
   void wake() noexcept override { queues_.wake(); }
   void dispatch() noexcept override {

@@ -397,10 +397,10 @@ int simulated_kernel::peer_name(int fd, sockaddr* name, socklen_t* bytes) noexce
   return at->is == end::state::connected ? give_name(at->peer, name, bytes) : -ENOTCONN;
 }
 
-int simulated_kernel::look(int fd, short events) noexcept {
+int simulated_kernel::poll(int fd, short events) noexcept {
   const lock_of lock(mutex_);
   end* at = find(fd);
-  if (at == nullptr) return fd >= first_fd ? POLLNVAL : real_kernel().look(fd, events);
+  if (at == nullptr) return fd >= first_fd ? POLLNVAL : real_kernel().poll(fd, events);
   // poll(2) and epoll use the same bits.
   return static_cast<int>(at->level() & (static_cast<std::uint32_t>(events) | EPOLLERR | EPOLLHUP));
 }

@@ -53,7 +53,7 @@ class simulated_kernel final : public kernel {
   int pending_error(int fd) noexcept override;
   int local_name(int fd, sockaddr* name, socklen_t* bytes) noexcept override;
   int peer_name(int fd, sockaddr* name, socklen_t* bytes) noexcept override;
-  int look(int fd, short events) noexcept override;
+  int poll(int fd, short events) noexcept override;
   int make_set() noexcept override;
   int add(int set, int fd, std::uint32_t events, std::uint64_t tag) noexcept override;
   int remove(int set, int fd) noexcept override;

@@ -73,9 +73,9 @@ bool simulated::step() {
   return true;
 }
 
-bool simulated::look() {
+bool simulated::poll_io() {
   if (io_ == nullptr || !io_->door.try_enter()) return false;
-  const bool came = io_->look(false);
+  const bool came = io_->poll(false);
   if (came) io_->dispatch();
   io_->door.leave();
   return came;

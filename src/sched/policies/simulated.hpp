@@ -40,7 +40,7 @@ class simulated final : public policy {
 
   bool has_io() const noexcept { return io_ != nullptr; }
   // Hands out what has come by now. False when nothing has, or there is no I/O.
-  bool look();
+  bool poll_io();
   // When the next event of I/O comes by itself, if one does.
   std::optional<std::int64_t> next_io_ns() {
     return io_ == nullptr ? std::nullopt : io_->next_ns();

@@ -643,7 +643,7 @@ bool work_stealing::take_io(worker& self, bool busy) {
   // order: acquire  sees the poller whole; pairs with attach/release
   poller* io = poller_.load(std::memory_order_acquire);
   if (io == nullptr || !io->door.try_enter()) return false;
-  if (!io->look(busy)) {
+  if (!io->poll(busy)) {
     io->door.leave();
     return false;
   }

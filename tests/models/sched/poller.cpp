@@ -59,7 +59,7 @@ struct device {
     ready.fetch_or(1, std::memory_order_seq_cst);
     ready.wake_one();
   }
-  bool look() {
+  bool poll() {
     inside = inside + 1;
     return ready.load(std::memory_order_seq_cst) >= 2;
   }
@@ -103,7 +103,7 @@ struct poller_model : rl::test_suite<poller_model<Workers, Things, Items>, Worke
     self.mine = inbox_.take_all();
     if (self.mine != nullptr) return take(self.mine != nullptr);
     if (!io_.door.try_enter()) return false;
-    if (io_.look()) {
+    if (io_.poll()) {
       take_what_came(self);
       return true;
     }
