@@ -95,7 +95,7 @@ class connection {
 
   // Calls `at` with OpenSSL's object, under the mutex.
   template <class Look>
-  auto look(Look&& at) {
+  auto inspect(Look&& at) {
     std::lock_guard lock(mutex_);
     return at(*ssl_);
   }

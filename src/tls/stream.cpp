@@ -249,7 +249,7 @@ void tls_stream::close() noexcept {
 
 std::string tls_stream::alpn() const {
   if (connection_.is == nullptr) return {};
-  return connection_.is->look([](SSL& ssl) {
+  return connection_.is->inspect([](SSL& ssl) {
     const unsigned char* chosen = nullptr;
     unsigned int bytes = 0;
     SSL_get0_alpn_selected(&ssl, &chosen, &bytes);
@@ -260,14 +260,14 @@ std::string tls_stream::alpn() const {
 
 std::string tls_stream::version() const {
   if (connection_.is == nullptr) return {};
-  return connection_.is->look([](SSL& ssl) {
+  return connection_.is->inspect([](SSL& ssl) {
     return std::string(SSL_is_init_finished(&ssl) != 0 ? SSL_get_version(&ssl) : "");
   });
 }
 
 std::string tls_stream::cipher() const {
   if (connection_.is == nullptr) return {};
-  return connection_.is->look([](SSL& ssl) {
+  return connection_.is->inspect([](SSL& ssl) {
     const char* name = SSL_get_cipher_name(&ssl);
     return std::string(SSL_get_current_cipher(&ssl) == nullptr ? "" : name);
   });
@@ -275,12 +275,12 @@ std::string tls_stream::cipher() const {
 
 bool tls_stream::resumed() const {
   return connection_.is != nullptr &&
-         connection_.is->look([](SSL& ssl) { return SSL_session_reused(&ssl) != 0; });
+         connection_.is->inspect([](SSL& ssl) { return SSL_session_reused(&ssl) != 0; });
 }
 
 std::optional<tls_certificate> tls_stream::peer_certificate() const {
   if (connection_.is == nullptr) return std::nullopt;
-  return connection_.is->look([](SSL& ssl) -> std::optional<tls_certificate> {
+  return connection_.is->inspect([](SSL& ssl) -> std::optional<tls_certificate> {
     const X509* one = SSL_get0_peer_certificate(&ssl);
     if (one == nullptr) return std::nullopt;
     ERR_clear_error();

@@ -116,7 +116,7 @@ class fork_worker_state {
   // as possible.
   void run(fork_frame& part) noexcept;
   bool slice_over() noexcept;
-  void look() noexcept;
+  void check_and_share() noexcept;
   // The part that begins now may take long, and so may each part that it forks first. So each of
   // these forks checks the clock, and other work is called in time.
   void look_at_next_forks(std::int32_t forks = forks_of_fresh_part) noexcept {
@@ -257,7 +257,7 @@ TROUPE_INLINE bool fork_join::run_parts(fork_frame& forker, std::uint32_t count,
       return leave(forker, i);
     if (++i == count) return false;
     if (--on.forks_left < 0) [[unlikely]] {
-      on.look();
+      on.check_and_share();
       if (on.over) return leave(forker, i);
     }
     if ((on.deques.*In).pop() == nullptr) [[unlikely]]
@@ -276,7 +276,7 @@ TROUPE_NOINLINE bool fork_join::start_slow(fork_frame& forker, std::uint32_t cou
   fork_worker_state& on = *forker.here;
   // order: relaxed (both)  hints, or this thread's own writes
   const bool queued = status.load(std::memory_order_relaxed) != state::no_memory;
-  if (on.forks_left < 0) on.look();
+  if (on.forks_left < 0) on.check_and_share();
   if (tree->failures.load(std::memory_order_relaxed) != 0 && is_cancelled()) {
     mark(state::cancelled);
     return give_up<In>(forker, 0, count, part, queued);

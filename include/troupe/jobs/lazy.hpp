@@ -243,9 +243,9 @@ class lazy {
  private:
   decltype(auto) value() const {
     if constexpr (std::is_void_v<T>) {
-      job_->result.look();
+      job_->result.value();
     } else {
-      return job_->result.look();
+      return job_->result.value();
     }
   }
   void check() const {

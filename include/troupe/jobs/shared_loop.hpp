@@ -87,7 +87,7 @@ struct shared_loop {
     here.innermost = this;
     try {
       if (--loops_here.left < 0) [[unlikely]]
-        look();
+        check_and_share();
       do {
         for (std::size_t at = next; at < stop_now(); ++at) {
           next = at + 1;
@@ -122,7 +122,7 @@ struct shared_loop {
   // The numbers of this round have begun. Returns true if there are more, perhaps from parts that
   // were given and that no thread took.
   bool go_on();
-  static void look();  // throws cancelled
+  static void check_and_share();  // throws cancelled
   bool take_back() noexcept;
   void wait() noexcept;
   [[noreturn]] void fail();

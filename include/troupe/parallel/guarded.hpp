@@ -35,14 +35,14 @@ struct guarded_state {
 };
 
 #if defined(TROUPE_CHECKED) && TROUPE_CHECKED
-inline constexpr bool looks = true;
+inline constexpr bool checks_references = true;
 #else
-inline constexpr bool looks = false;
+inline constexpr bool checks_references = false;
 #endif
 
 // In checked builds, throws if the value is used without the lock.
 inline void require_inside(const pass& of) {
-  if (looks && !of.inside()) {
+  if (checks_references && !of.inside()) {
     throw unguarded_error(
         "troupe: guarded: the value is used by an access that was released or moved from; get "
         "another one");
@@ -119,7 +119,7 @@ class writing {
   void release() {
     if (!pass_.inside()) return;
     auto& state = *state_;
-    std::exception_ptr spoilt = look();
+    std::exception_ptr spoilt = check();
     state.spoilt = spoilt;
     pass_.leave();
     if (spoilt != nullptr) std::rethrow_exception(std::move(spoilt));
@@ -131,11 +131,11 @@ class writing {
   explicit writing(const std::shared_ptr<sharing::guarded_state<T>>& of) noexcept
       : state_(of.get()), pass_(of, of->lock, how) {}
   void end() noexcept {
-    if (sharing::looks && pass_.inside()) state_->spoilt = look();
+    if (sharing::checks_references && pass_.inside()) state_->spoilt = check();
     pass_.leave();
   }
-  std::exception_ptr look() const noexcept {
-    if constexpr (sharing::looks) {
+  std::exception_ptr check() const noexcept {
+    if constexpr (sharing::checks_references) {
       try {
         contexts::check_references(std::addressof(state_->value), sizeof(T),
                                    base::type_name<guarded<T>>());
@@ -199,7 +199,8 @@ class guarded {
   [[nodiscard]] std::optional<reading<T>> try_read() const {
     if (!state_->lock.try_enter(sharing::access::read)) return std::nullopt;
     reading<T> inside(state_);
-    if (sharing::looks && state_->spoilt != nullptr) std::rethrow_exception(state_->spoilt);
+    if (sharing::checks_references && state_->spoilt != nullptr)
+      std::rethrow_exception(state_->spoilt);
     return inside;
   }
   [[nodiscard]] std::optional<writing<T>> try_write() const {
@@ -212,7 +213,7 @@ class guarded {
 
   template <class Access>
   static void admit(promise<Access>& to, const state& at, Access inside) noexcept {
-    if constexpr (sharing::looks && std::is_same_v<Access, reading<T>>) {
+    if constexpr (sharing::checks_references && std::is_same_v<Access, reading<T>>) {
       if (at->spoilt != nullptr) {
         std::exception_ptr spoilt = at->spoilt;
         inside.release();

@@ -58,7 +58,7 @@ class result_of {
   }
 
   // The value, which stays here. Throws a copy of the exception.
-  const stored<T>& look() const {
+  const stored<T>& value() const {
     if (const auto* what = std::get_if<2>(&content_)) std::rethrow_exception(*what);
     return std::get<1>(content_);
   }

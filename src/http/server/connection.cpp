@@ -403,7 +403,7 @@ std::stop_token connection::client_gone() {
   if (watch_ == nullptr) watch_.reset(new gone_watch(server_->options.half_close_is_gone));
   watch_client();
   if (!watch_->is_armed()) {
-    watch_->look(wire());
+    watch_->check(wire());
   } else if (!body_ended_ && !std::exchange(made_room_, true)) {
     watch_->make_room(wire(), unread_bytes());
   }

@@ -51,7 +51,7 @@ class gone_watch final : public io::arrival {
   }
   // Call it in a turn, where the handler does not wait long enough to arm the watch: it checks
   // once.
-  void look(stream& of) { note(io::current_kernel().poll(of.fd(), ends_)); }
+  void check(stream& of) { note(io::current_kernel().poll(of.fd(), ends_)); }
   // Call it in a turn. Makes the kernel buffer up to `bytes` unread bytes, so that the end of the
   // connection can arrive behind them. The kernel grows its buffer when the least size of a read
   // (SO_RCVLOWAT) is raised, and keeps the buffer when that is lowered again. It then still adapts

@@ -33,7 +33,7 @@ struct child {
   }
 
   // Returns how the child ended, if it has ended. The first call after that reaps it.
-  std::optional<exit_status> look() {
+  std::optional<exit_status> poll() {
     std::lock_guard lock(mutex);
     if (ended) return ended;
     if (lost) throw io_error("process::wait", name, ECHILD);
@@ -69,7 +69,7 @@ exit_status exit_job::finish(operation_suspension& wait) {
   wait.check("process::wait");
   asked_.close();
   // The descriptor is readable, so the child has ended.
-  if (const std::optional<exit_status> status = of_->look()) return *status;
+  if (const std::optional<exit_status> status = of_->poll()) return *status;
   throw io_error("process::wait", of_->name, ECHILD);
 }
 
@@ -261,7 +261,7 @@ process process::start(const std::string& program, const std::vector<std::string
 bool process::kill(int signal) {
   if (child_ == nullptr)
     throw usage_error("troupe: process::kill: none was started, or it was moved from");
-  if (child_->look()) return false;
+  if (child_->poll()) return false;
   if (::syscall(SYS_pidfd_send_signal, child_->pidfd, signal, nullptr, 0) == 0) return true;
   if (errno == ESRCH) return false;
   throw io_error("process::kill", child_->name, errno);

@@ -148,7 +148,7 @@ bool fork_worker_state::slice_over() noexcept {
 
 // Called now and then: checks whether the visit must end, whether the runtime was stopped, and
 // whether others should be asked to take part.
-void fork_worker_state::look() noexcept {
+void fork_worker_state::check_and_share() noexcept {
   forks_left = forks_a_look_max;
   if (pool_ == nullptr) return;
   if (pool_->discarding()) tree->cancel();

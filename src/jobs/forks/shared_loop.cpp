@@ -170,7 +170,7 @@ void run_in_segment(void (*function)(void*), void* argument) {
   function(argument);
 }
 
-void shared_loop::look() {
+void shared_loop::check_and_share() {
   own_loops& here = loops_here;
   const loop_segment& in = *here.segment;
   if (in.pool == nullptr) {
@@ -204,7 +204,7 @@ bool shared_loop::go_on() {
   const bool taken_back = next == end;
   if (taken_back && !take_back()) return false;
   stop = end - next < here.round ? end : next + here.round;
-  if (--here.left < 0 && !taken_back) look();
+  if (--here.left < 0 && !taken_back) check_and_share();
   return true;
 }
 
