@@ -164,16 +164,16 @@ void runtime_core::dead_letter(const actor::failed_call& where) noexcept {
 void runtime_core::escalated() noexcept { stop(stop_mode::discard, std::chrono::seconds(10)); }
 
 bool runtime_core::print(const actor::failed_call& where, const std::exception_ptr& what) noexcept {
-  const failure_lines::told told = lines.tell(what, where);
+  const failure_lines::report report = lines.tell(what, where);
   // A simulation's time is not its reader's: there the count of lines that were left out is written
   // when run() ends.
-  if (!told.arm || simulated_ != nullptr) return told.written;
+  if (!report.arm || simulated_ != nullptr) return report.written;
   try {
     clock->arm(tells_left_out_, tasks::due_in(*clock, std::chrono::seconds(1)));
   } catch (...) {
     lines.cannot_arm();
   }
-  return told.written;
+  return report.written;
 }
 
 // Nothing can fail any longer.

@@ -13,14 +13,14 @@ bool thread_sleep::wait_for(std::chrono::nanoseconds at_most) noexcept {
   const bool limited = at_most != std::chrono::nanoseconds::max();
   const auto began = steady_clock::now();
   // order: acquire  sees what the thread did that ended the wait; pairs with notify/release
-  while (told_.load(std::memory_order_acquire) == 0) {
+  while (woken_.load(std::memory_order_acquire) == 0) {
     if (!limited) {
-      base::kernel_futex::wait(told_, 0, nullptr);
+      base::kernel_futex::wait(woken_, 0, nullptr);
       continue;
     }
     const std::chrono::nanoseconds left = at_most - (steady_clock::now() - began);
     if (left.count() <= 0) return false;
-    base::kernel_futex::wait(told_, 0, &left);
+    base::kernel_futex::wait(woken_, 0, &left);
   }
   return true;
 }
@@ -29,8 +29,8 @@ bool thread_sleep::wait_for(std::chrono::nanoseconds at_most) noexcept {
 // lets one check again for no reason.
 void thread_sleep::notify() noexcept {
   // order: release  publishes how the wait ended; pairs with wait_for/acquire
-  told_.store(1, std::memory_order_release);
-  base::kernel_futex::wake_one(told_);
+  woken_.store(1, std::memory_order_release);
+  base::kernel_futex::wake_one(woken_);
 }
 
 void throw_ended(const tasks::suspension& one, const char* name) {

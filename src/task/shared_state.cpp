@@ -27,19 +27,19 @@ struct blocked : observer {
       : observer{[](observer& self) noexcept { static_cast<blocked&>(self).tell(); }} {}
   void tell() noexcept {
     std::lock_guard lock(mutex);
-    told = true;
+    ended = true;
     changed.notify_one();
   }
   // By the thread that has detached it from the state.
   void refuse(std::string&& with) noexcept {
     std::lock_guard lock(mutex);
     text = std::move(with);
-    told = refused = true;
+    ended = refused = true;
     changed.notify_one();
   }
   std::mutex mutex;
   std::condition_variable changed;
-  bool told = false, refused = false;
+  bool ended = false, refused = false;
   std::string text;  // of the refusal
 };
 
@@ -235,12 +235,12 @@ void wait_without_limit(shared_state& of) {
   {
     enlisted while_blocked(of, here);
     std::unique_lock lock(here.mutex);
-    const auto told = [&] { return here.told; };
+    const auto has_ended = [&] { return here.ended; };
     if (main_lanes::this_thread() == 0) {
-      here.changed.wait(lock, told);
+      here.changed.wait(lock, has_ended);
       return;
     }
-    for (auto span = main_lanes::time_to_call_run(); !here.changed.wait_for(lock, span, told);
+    for (auto span = main_lanes::time_to_call_run(); !here.changed.wait_for(lock, span, has_ended);
          span = std::min(2 * span, longest_between_looks)) {
       lock.unlock();
       if (is_own_to_run(of, &main_lanes::belongs_to)) {
@@ -270,11 +270,11 @@ bool shared_state::wait(std::chrono::nanoseconds at_most) {
                        std::chrono::steady_clock::now() - std::chrono::hours(24);
   const auto span =
       std::clamp<std::chrono::nanoseconds>(at_most, std::chrono::nanoseconds(0), longest);
-  if (here.changed.wait_for(lock, span, [&] { return here.told; })) return true;
+  if (here.changed.wait_for(lock, span, [&] { return here.ended; })) return true;
   lock.unlock();
   if (detach(here)) return false;
   lock.lock();  // the resolver is telling it now
-  here.changed.wait(lock, [&] { return here.told; });
+  here.changed.wait(lock, [&] { return here.ended; });
   return true;
 }
 

@@ -178,8 +178,8 @@ task<> run(Work work) {
     one.deliver();
     co_return;
   }
-  future<bool> told = run_in_turn(work.actor.get(), &one, &attempt<Work>::deliver_in_turn);
-  const bool handled = co_await std::move(told);
+  future<bool> done = run_in_turn(work.actor.get(), &one, &attempt<Work>::deliver_in_turn);
+  const bool handled = co_await std::move(done);
   // If the actor has stopped and not handled the result, no other code would learn of the failure.
   if (std::exception_ptr what = handled ? nullptr : one.result.take_failure())
     report(std::move(what), std::move(one.here));

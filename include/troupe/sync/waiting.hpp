@@ -37,7 +37,7 @@ class thread_sleep {
   void notify() noexcept;
 
  private:
-  std::atomic<std::uint32_t> told_{0};
+  std::atomic<std::uint32_t> woken_{0};
 };
 
 // Throws the error of a wait that ended early. `name` says what it waited for.

@@ -19,21 +19,21 @@ void send_stop(cell& child) noexcept try {
 }
 
 struct watch_message final : message {
-  explicit watch_message(promise<ended> watcher) : message(&act_on), told(std::move(watcher)) {}
+  explicit watch_message(promise<ended> of) : message(&act_on), watcher(std::move(of)) {}
   static const char* act_on(message* base, void*, message_act act) {
     if (act == message_act::describe) return "watch";
     message_guard<watch_message> guard{static_cast<watch_message*>(base)};
-    if (act == message_act::discard) guard.self->told.set_value(ended{});
+    if (act == message_act::discard) guard.self->watcher.set_value(ended{});
     if (act != message_act::handle) return nullptr;
     cell& actor = *current_cell();
     if ((actor.flags & cell::stopped) != 0) {
-      guard.self->told.set_value(ended(ended::why::before));
+      guard.self->watcher.set_value(ended(ended::why::before));
     } else {
-      actor_system::of(actor).supervised.add_watch(actor, std::move(guard.self->told));
+      actor_system::of(actor).supervised.add_watch(actor, std::move(guard.self->watcher));
     }
     return nullptr;
   }
-  promise<ended> told;
+  promise<ended> watcher;
 };
 
 // Tells the parent that it has a child.
@@ -247,12 +247,12 @@ void refuse_restart(const char* why) {
 }
 
 future<ended> watch(cell& of) {
-  promise<ended> told;
-  future<ended> later = told.get_future();
+  promise<ended> watcher;
+  future<ended> later = watcher.get_future();
   const actor_system& system = actor_system::of(of);
   if (of.lives_on() == actor_system::main_executor || system.is_simulated)
     tasks::future_access::state(later).main_lane = system.main_lane;
-  deliver_urgent(of, *make_message<watch_message>(std::move(told)));
+  deliver_urgent(of, *make_message<watch_message>(std::move(watcher)));
   return later;
 }
 
@@ -289,7 +289,7 @@ void supervision_table::add_watch(cell& of, promise<ended>&& watcher) {
 }
 
 void supervision_table::end(cell& of, cell* parent, ended how) noexcept {
-  std::vector<promise<ended>> told;
+  std::vector<promise<ended>> waiting;
   {
     std::lock_guard lock(mutex_);
     if (const auto found = children_.find(&of); found != children_.end()) {
@@ -302,11 +302,11 @@ void supervision_table::end(cell& of, cell* parent, ended how) noexcept {
     }
     if (parent != nullptr) leave(*parent, of);
     if (const auto found = watchers_.find(&of); found != watchers_.end()) {
-      told = std::move(found->second.waiting);
+      waiting = std::move(found->second.waiting);
       watchers_.erase(found);
     }
   }
-  for (promise<ended>& one : told) one.set_value(how);
+  for (promise<ended>& one : waiting) one.set_value(how);
 }
 
 // Under the mutex.

@@ -362,9 +362,9 @@ constexpr const char* main_thread_words =
 // Chooses the wait of the circle that is told: the blocked thread that would call run(), which then
 // continues without the answer; else the youngest actor's wait. Each circle has one of these, since
 // threads that wait only for each other's jobs find that themselves.
-told_wait tell(const collector& seen, std::span<const std::uint32_t> circle,
-               const actor_system& system) {
-  const collector::leaf* told = nullptr;
+refused_wait tell(const collector& seen, std::span<const std::uint32_t> circle,
+                  const actor_system& system) {
+  const collector::leaf* chosen = nullptr;
   std::uint64_t blocked = 0;
   std::string names, lines;
   const char* asked = "";
@@ -377,7 +377,7 @@ told_wait tell(const collector& seen, std::span<const std::uint32_t> circle,
     const collector::leaf& one = seen.leaves[circle[(begin + i) % circle.size()]];
     if (one.blocked != 0) blocked = one.blocked;
     if (one.call.method == nullptr) continue;
-    if (one.wait != nullptr && (told == nullptr || one.call.id > told->call.id)) told = &one;
+    if (one.wait != nullptr && (chosen == nullptr || one.call.id > chosen->call.id)) chosen = &one;
     if (++count > lines_max) continue;
     names += one.call.method;
     names += one.wait != nullptr && one.wait->for_lock ? " waits for a lock of " : " asks ";
@@ -386,7 +386,7 @@ told_wait tell(const collector& seen, std::span<const std::uint32_t> circle,
   }
   if (count > lines_max) lines += "\n  and " + std::to_string(count - lines_max) + " more";
   if (blocked != 0) return {nullptr, main_thread_words + lines, blocked};
-  return {told == nullptr ? nullptr : told->wait,
+  return {chosen == nullptr ? nullptr : chosen->wait,
           "troupe: deadlock: each of these waits for the next, and the last for the first: " +
               names + asked + lines};
 }
@@ -412,9 +412,10 @@ void deadlock_search::on_time(timer& base) noexcept {
     was_asked_for = self.request_.soon().load(std::memory_order_relaxed);
     ordered = self.request_.begin();
   }
-  const bool told = self.search() != 0;
+  const bool refused = self.search() != 0;
   // order: relaxed (both)  this thread's own, or a hint
-  if (told || !ordered || self.incomplete_.load(std::memory_order_relaxed)) return self.arm_anew();
+  if (refused || !ordered || self.incomplete_.load(std::memory_order_relaxed))
+    return self.arm_anew();
   if (self.in_flight_.load(std::memory_order_relaxed)) self.arm_later(was_asked_for);
 }
 
@@ -497,20 +498,20 @@ std::size_t deadlock_search::search() noexcept {
   const tasks::timers& clock = *system_.host.clock;
   const std::int64_t began_ns = clock.now_ns();
   bool incomplete = true;
-  std::size_t told = 0;
+  std::size_t refused = 0;
   try {
-    told = search_locked();
-    incomplete = told != 0;  // another circle may lead through what was connected with this one
+    refused = search_locked();
+    incomplete = refused != 0;  // another circle may lead through what was connected with this one
   } catch (...) {
     // Memory is out; a later search may have enough.
   }
   // order: relaxed (both)  hints
   if (incomplete) incomplete_.store(true, std::memory_order_relaxed);
   const std::int64_t took_ns = clock.now_ns() - began_ns;
-  const std::int64_t next_ns = told == 0 ? std::max(longest_ns, share_in_vain * took_ns)
-                                         : std::max(shortest_ns, share_of_use * took_ns);
+  const std::int64_t next_ns = refused == 0 ? std::max(longest_ns, share_in_vain * took_ns)
+                                            : std::max(shortest_ns, share_of_use * took_ns);
   next_after_ns_.store(next_ns, std::memory_order_relaxed);  // order: relaxed  a hint
-  return told;
+  return refused;
 }
 
 std::size_t deadlock_search::search_locked() {
@@ -529,12 +530,12 @@ std::size_t deadlock_search::search_locked() {
     void went_on() { self.incomplete_.store(true, std::memory_order_relaxed); }
     std::size_t refuse(const collector& seen,
                        const std::vector<std::vector<std::uint32_t>>& circles) {
-      std::vector<told_wait> told;
+      std::vector<refused_wait> chosen;
       for (const auto& circle : circles) {
-        told_wait one = tell(seen, circle, self.system_);
-        if (one.wait != nullptr || one.blocked != 0) told.push_back(std::move(one));
+        refused_wait one = tell(seen, circle, self.system_);
+        if (one.wait != nullptr || one.blocked != 0) chosen.push_back(std::move(one));
       }
-      return self.refuse(std::move(told));
+      return self.refuse(std::move(chosen));
     }
     deadlock_search& self;
   } looks{*this};
@@ -545,14 +546,14 @@ std::size_t deadlock_search::search_locked() {
 
 // Holds each turn once more. A wait is refused when it is still the very wait that was seen (D1),
 // and no other thread is about to end it (D3).
-std::size_t deadlock_search::refuse(std::vector<told_wait> told) {
+std::size_t deadlock_search::refuse(std::vector<refused_wait> chosen) {
   std::size_t count = 0;
-  for (told_wait& one : told)
+  for (refused_wait& one : chosen)
     count += one.blocked != 0 && tasks::refuse_blocked(one.blocked, std::move(one.text)) ? 1U : 0U;
-  std::erase_if(told, [](const told_wait& one) { return one.blocked != 0; });
-  if (told.empty()) return count;
+  std::erase_if(chosen, [](const refused_wait& one) { return one.blocked != 0; });
+  if (chosen.empty()) return count;
   std::unordered_map<const tasks::suspension*, std::size_t> index;
-  for (std::size_t i = 0; i < told.size(); ++i) index.emplace(told[i].wait, i);
+  for (std::size_t i = 0; i < chosen.size(); ++i) index.emplace(chosen[i].wait, i);
   std::vector<const tasks::async_call*> async_calls;
   bool failed = false;
   const auto look = [&](const tasks::async_call& call) {
@@ -565,7 +566,7 @@ std::size_t deadlock_search::refuse(std::vector<told_wait> told) {
       } else if (const auto found = index.find(wait);
                  found != index.end() && wait->seen_in == number_ &&
                  (wait->for_lock || tasks::awaited_by(*wait) != nullptr) && tasks::refuse(*wait)) {
-        told[found->second].refused = wait;
+        chosen[found->second].refused = wait;
       }
     }
   };
@@ -582,7 +583,7 @@ std::size_t deadlock_search::refuse(std::vector<told_wait> told) {
       failed = true;
     }
   });
-  for (told_wait& one : told) {
+  for (refused_wait& one : chosen) {
     if (one.refused == nullptr) continue;
     keep_text(*one.refused, std::move(one.text));
     one.refused->over(tasks::outcome::deadlock);

@@ -44,7 +44,7 @@ struct job_waits {
 };
 
 // A wait that will be refused, and the text that its turn gets.
-struct told_wait {
+struct refused_wait {
   const tasks::suspension* wait;
   std::string text;
   // else the wait of a blocked thread, by its number (tasks::blocked_thread)
@@ -93,7 +93,7 @@ class deadlock_search : private tasks::timer {
   void arm_anew() noexcept;
   void arm_later(bool was_asked_for) noexcept;
   std::size_t search_locked();
-  std::size_t refuse(std::vector<told_wait> told);
+  std::size_t refuse(std::vector<refused_wait> chosen);
   void keep_text(const tasks::suspension& refused, std::string text) noexcept;
 
   actor_system& system_;

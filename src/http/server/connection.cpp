@@ -430,7 +430,7 @@ void connection::watch_client() noexcept {
 task<> connection::end_watch() {
   if (watch_->is_armed()) {
     watch_->disarm();
-    co_await watch_->told().wait();
+    co_await watch_->reported().wait();
   }
   is_gone_ = watch_->token().stop_requested();
   watch_.reset();

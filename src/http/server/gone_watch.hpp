@@ -46,7 +46,7 @@ class gone_watch final : public io::arrival {
     shares_.fetch_add(1, std::memory_order_relaxed);
     if (begin(of)) return;
     if (at != nullptr) note();
-    told_.set();
+    reported_.set();
     drop();
   }
   // Call it in a turn, where the handler does not wait long enough to arm the watch: it checks
@@ -63,17 +63,17 @@ class gone_watch final : public io::arrival {
     static_cast<void>(calls.set_option(of.fd(), SOL_SOCKET, SO_RCVLOWAT, 1));
   }
   bool is_armed() const noexcept { return armed_; }
-  // Called by the connection: the watch reports no more. The reactor has let go of it when told()
-  // is set.
+  // Called by the connection: the watch reports no more. The reactor has let go of it when
+  // reported() is set.
   void disarm() noexcept {
-    if (armed_ && !told_.is_set()) end();
+    if (armed_ && !reported_.is_set()) end();
   }
-  const event& told() const noexcept { return told_; }
+  const event& reported() const noexcept { return reported_; }
   // At the end of the runtime no other thread polls for completions, so this one does.
   void drive_to_the_end() noexcept {
     if (!armed_) return;
     disarm();
-    while (!told_.is_set()) owner().drive();
+    while (!reported_.is_set()) owner().drive();
   }
 
   void drop() noexcept {
@@ -89,7 +89,7 @@ class gone_watch final : public io::arrival {
   static void on_arrival(arrival& self) noexcept {
     auto& one = static_cast<gone_watch&>(self);
     one.note();
-    one.told_.set();
+    one.reported_.set();
     one.drop();
   }
   void note() noexcept { note(result); }
@@ -99,7 +99,7 @@ class gone_watch final : public io::arrival {
   }
 
   std::stop_source gone_;
-  event told_;
+  event reported_;
   std::atomic<int> shares_{1};
   const short ends_;
   bool armed_ = false;

@@ -13,14 +13,14 @@ namespace troupe::io {
 // only for the end of the peer. The wait ends only by a report, as all operations do.
 class arrival : public operation {
  public:
-  // `told` is called on the thread that found the bytes, or in end(). The arrival may be freed in
-  // it.
-  explicit arrival(void (*told)(arrival& self) noexcept) noexcept
-      : operation(action::readable, false), came(told) {}
+  // `on_report` is called on the thread that found the bytes, or in end(). The arrival may be freed
+  // in it.
+  explicit arrival(void (*on_report)(arrival& self) noexcept) noexcept
+      : operation(action::readable, false), came(on_report) {}
   // Waits only for the end: the peer has reset the connection, or one of `ends` of poll(2) has
   // come.
-  arrival(void (*told)(arrival& self) noexcept, short ends) noexcept
-      : operation(action::ended, false), came(told) {
+  arrival(void (*on_report)(arrival& self) noexcept, short ends) noexcept
+      : operation(action::ended, false), came(on_report) {
     extra = ends;
   }
 

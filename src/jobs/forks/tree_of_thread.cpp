@@ -20,7 +20,7 @@ void tree_of_thread::tell(fork_tree& base) noexcept {
   auto& self = static_cast<tree_of_thread&>(base);
   waiting_thread& waits = *self.sleeper;
   // order: release  publishes what the parts did; the last touch
-  self.told.store(true, std::memory_order_release);
+  self.woken.store(true, std::memory_order_release);
   waits.parker.notify();
 }
 
@@ -28,7 +28,7 @@ namespace {
 
 // Sleeps until the tree ends, or another thread asks this one to take part.
 void sleep(tree_of_thread& tree) noexcept {
-  const waits_for here(tree, tree.told);
+  const waits_for here(tree, tree.woken);
   if (!tree.done()) tree.sleeper->parker.wait();
 }
 

@@ -18,8 +18,8 @@ struct tree_of_thread : fork_tree {
   tree_of_thread(fork_join& top, job_pool* of, unsigned takes_part);
   static void tell(fork_tree& base) noexcept;
   // order: acquire  sees what the parts did; pairs with tell
-  bool done() const noexcept { return told.load(std::memory_order_acquire); }
-  std::atomic<bool> told{false};
+  bool done() const noexcept { return woken.load(std::memory_order_acquire); }
+  std::atomic<bool> woken{false};
 };
 
 // Marks a position in the thread's deques: what was there before lies below it, what the thread

@@ -237,9 +237,9 @@ void submit_wanted(job_pool& pool, job& wanted) {
 }
 
 // While one is attached the program is not out of work, whichever thread runs the job.
-struct told_future final : waiter {
+struct future_waiter final : waiter {
   // The awaiting coroutine has a handle of the job.
-  told_future(std::shared_ptr<wait_count> counts, const job& of)
+  future_waiter(std::shared_ptr<wait_count> counts, const job& of)
       : waiter(&tell), counted(std::move(counts)), promised(promise_for(of)) {}
   static promise<> promise_for(const job& of) {
     auto& state = *::new (memory::allocate(sizeof(actor::ask_state<void>))) actor::ask_state<void>;
@@ -249,7 +249,7 @@ struct told_future final : waiter {
     return tasks::future_access::promise_of<void>(state);
   }
   static void tell(waiter& base) noexcept {
-    std::unique_ptr<told_future> self(static_cast<told_future*>(&base));
+    std::unique_ptr<future_waiter> self(static_cast<future_waiter*>(&base));
     self->promised.set_value();
     if (self->counted != nullptr) self->counted->change(false);
   }
@@ -368,13 +368,13 @@ TROUPE_NOINLINE future<> when_done(job& of) {
       run_nested(of);
     }
   }
-  auto told = std::make_unique<told_future>(pool == nullptr ? nullptr : pool->waits(), of);
-  future<> later = told->promised.get_future();
-  if (told->counted != nullptr) told->counted->change(true);
-  if (attach(of, *told)) {
-    static_cast<void>(told.release());
+  auto made = std::make_unique<future_waiter>(pool == nullptr ? nullptr : pool->waits(), of);
+  future<> later = made->promised.get_future();
+  if (made->counted != nullptr) made->counted->change(true);
+  if (attach(of, *made)) {
+    static_cast<void>(made.release());
   } else {
-    told_future::tell(*told.release());
+    future_waiter::tell(*made.release());
   }
   return later;
 }

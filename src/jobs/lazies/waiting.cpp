@@ -66,11 +66,11 @@ struct sleeper : waiter {
     auto& self = static_cast<sleeper&>(base);
     waiting_thread& sleeps = self.thread;
     // order: release  the waker's last touch of this object
-    self.told.store(true, std::memory_order_release);
+    self.woken.store(true, std::memory_order_release);
     sleeps.parker.notify();
   }
   waiting_thread& thread;
-  std::atomic<bool> told{false};
+  std::atomic<bool> woken{false};
 };
 
 // The job cannot end before this: the thread that runs it waits, directly or not, for the caller.
@@ -123,17 +123,17 @@ waits_for::waits_for(const fork_tree& of, const std::atomic<bool>& ended) noexce
   self_.at = {.all = &of, .ended = &ended, .top = this_stack.top};
   all.waiting.push_front(self_);
   while (waiting_thread* const last = find_circle(self_, all.waiting)) {
-    waiting_thread* told = last;
-    while (told != nullptr && !told->at.may_refuse) told = told->reached_from;
-    if (told == nullptr) return;
+    waiting_thread* chosen = last;
+    while (chosen != nullptr && !chosen->at.may_refuse) chosen = chosen->reached_from;
+    if (chosen == nullptr) return;
     try {
-      told->chain = words + name_circle(*last, *told);
+      chosen->chain = words + name_circle(*last, *chosen);
     } catch (...) {  // no memory for the text
-      told->chain.clear();
+      chosen->chain.clear();
     }
     // order: release  its chain is read under the mutex; pairs with wait_until_done
-    told->refused.store(true, std::memory_order_release);
-    told->parker.notify();
+    chosen->refused.store(true, std::memory_order_release);
+    chosen->parker.notify();
   }
 }
 
@@ -161,7 +161,7 @@ void wait_until_done(job& of) {
   if (!attach(of, one)) return;
   const asleep_span traced(of.name);
   // order: acquire  the waker is done with it; also sees the result
-  while (!one.told.load(std::memory_order_acquire)) {
+  while (!one.woken.load(std::memory_order_acquire)) {
     // order: acquire  pairs with the thread that has found the circle
     if (self.refused.load(std::memory_order_acquire)) leave_refused(of, one);
     self.parker.wait();
@@ -174,12 +174,12 @@ void wait_and_help(job& of, job_pool& pool) {
   sleeper one(self);
   if (!attach(of, one)) return;
   // order: acquire  the waker is done with it; also sees the result
-  while (!one.told.load(std::memory_order_acquire)) {
+  while (!one.woken.load(std::memory_order_acquire)) {
     if (pool.help(of, nullptr) || pool.help(of, &self)) continue;
     const waits_for here(of, waits_for::joins{});  // no circle can lead back here
     const asleep_span traced(of.name);
     // order: acquire  as above
-    if (!one.told.load(std::memory_order_acquire)) self.parker.wait();
+    if (!one.woken.load(std::memory_order_acquire)) self.parker.wait();
   }
 }
 

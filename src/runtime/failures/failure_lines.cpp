@@ -191,8 +191,8 @@ void failure_lines::write_text(const char* text) noexcept {
   one.add(text).end().write();
 }
 
-failure_lines::told failure_lines::tell(const std::exception_ptr& what,
-                                        const actor::failed_call& where) noexcept {
+failure_lines::report failure_lines::tell(const std::exception_ptr& what,
+                                          const actor::failed_call& where) noexcept {
   if (a_second_max_ == 0) return {false, false};
   std::uint64_t left_out_before = 0;
   {

@@ -19,12 +19,12 @@ class failure_lines {
  public:
   explicit failure_lines(unsigned a_second_max) : a_second_max_(a_second_max) {}
 
-  struct told {
+  struct report {
     bool written;
     // the caller must have on_time() called after a second, or call cannot_arm()
     bool arm;
   };
-  told tell(const std::exception_ptr& what, const actor::failed_call& where) noexcept;
+  report tell(const std::exception_ptr& what, const actor::failed_call& where) noexcept;
   void cannot_arm() noexcept;
   // Writes how many lines were left out so far, if any were.
   void tell_left_out() noexcept;
