@@ -14,7 +14,10 @@ void say_once(int refused) {
   static std::atomic<bool> said{false};
   // order: relaxed  guards this message only
   if (said.exchange(true, std::memory_order_relaxed)) return;
-  std::fprintf(stderr, "troupe: io_uring is not to be had here (%s): epoll takes over\n",
+  std::fprintf(stderr,
+               "troupe: io_uring is not available here (%s): epoll is used instead; allow io_uring "
+               "(sysctl kernel.io_uring_disabled=0, and the seccomp profile of a container), or "
+               "choose io_backend::epoll\n",
                std::generic_category().message(refused).c_str());
 }
 
