@@ -136,7 +136,7 @@ bool runtime_core::run_round(bool may_wait) {
   // order: relaxed  a hint; the next round sees it
   const bool stopping = stop_asked_.load(std::memory_order_relaxed);
   here.answers_stop = stopping;  // if its deadline has passed
-  if (stopping) static_cast<void>(overdue());
+  if (stopping) carry_out_stop();
   if (!alive_.empty() || end_overdue() || !is_out_of_work() || tells_of_deadlock()) {
     here.answers_stop = false;
     return true;
@@ -158,7 +158,7 @@ bool runtime_core::step_all() {
 bool runtime_core::run_until_out_of_work() {
   for (;;) {
     // order: relaxed  a hint; the thread that sets it wakes this thread
-    if (stop_asked_.load(std::memory_order_relaxed) && overdue()) return true;
+    if (stop_asked_.load(std::memory_order_relaxed)) carry_out_stop();
     if (step_main() || pass_time()) continue;
     if (!alive_.empty()) {
       wait_main();

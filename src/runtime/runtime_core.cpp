@@ -1,5 +1,6 @@
 // How a runtime starts (the constructor, make_executors), ends (shut_down), places actors
-// (placement_of, pinned_index) and stops (stop, overdue, end_stop). Its run() is in main_loop.cpp.
+// (placement_of, pinned_index) and stops (stop, carry_out_stop, end_stop). Its run() is in
+// main_loop.cpp.
 #include "runtime/runtime_core.hpp"
 
 #include <pthread.h>
@@ -439,17 +440,17 @@ void runtime_core::discard_mail() {
 }
 
 // Carries out a stop that was asked for. Throws deadline_error when its deadline has passed and
-// work is left; else returns false.
-bool runtime_core::overdue() {
+// work is left.
+void runtime_core::carry_out_stop() {
   std::optional<stop_request> request;
   {
     std::lock_guard lock(stop_mutex_);
     request = stop_;
   }
-  if (!request) return false;
+  if (!request) return;
   ignore_holds(true);
   if (request->mode == stop_mode::discard) discard_mail();
-  if (std::chrono::steady_clock::now() < request->deadline || alive_.empty()) return false;
+  if (std::chrono::steady_clock::now() < request->deadline || alive_.empty()) return;
   discard_mail();
   {
     std::lock_guard lock(holds_mutex_);

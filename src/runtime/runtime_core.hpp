@@ -123,7 +123,7 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   void end_stop();
   void throw_stalled();
   std::string running() const;
-  bool overdue();
+  void carry_out_stop();
   bool end_overdue() noexcept;
   void discard_mail();
   void ignore_holds(bool yes);

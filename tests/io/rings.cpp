@@ -205,11 +205,9 @@ TEST(io_rings, where_rings_are_forbidden_epoll_takes_over_and_says_so_once) {
           ::_exit(right ? 0 : 1);
         },
         testing::ExitedWithCode(0),
-        "^troupe: io_uring is not available here \\([^)]*\\): epoll is used instead; allow "
-        "io_uring "
-        "\\(sysctl kernel.io_uring_disabled=0, and the seccomp profile of a container\\), or "
-        "choose "
-        "io_backend::epoll\nend\n$");
+        "^troupe: io_uring is not available here \\([^)]*\\): epoll is used instead; "
+        "allow io_uring \\(sysctl kernel.io_uring_disabled=0, and the seccomp profile of a "
+        "container\\), or choose io_backend::epoll\nend\n$");
   }
 }
 
