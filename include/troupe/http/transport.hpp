@@ -1,6 +1,7 @@
 // transport: the bytes of a connection, over any kind of stream. For the library's own use.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +22,33 @@ struct slowest_pace {
   std::chrono::nanoseconds grace{0};
 };
 
+// How far the peer has come with one body or one message. Only the time counts that the receiver
+// waits; waits that are cancelled count, too: otherwise a receiver that polls could wait without a
+// limit.
+class paced_arrival {
+ public:
+  explicit paced_arrival(std::uint64_t bytes = 0) noexcept : bytes_(bytes) {}
+
+  void came(std::uint64_t bytes) noexcept { bytes_ += bytes; }
+  void waited(std::chrono::nanoseconds span) noexcept { waited_ += span; }
+  std::uint64_t bytes() const noexcept { return bytes_; }
+
+  // How much longer to wait for more bytes; the largest time if there is no slowest pace. Not
+  // positive: the peer is too slow.
+  std::chrono::nanoseconds patience(const slowest_pace& pace) const noexcept {
+    constexpr std::chrono::nanoseconds longest = std::chrono::nanoseconds::max();
+    if (pace.rate == 0) return longest;
+    constexpr std::uint64_t seconds_max = 1'000'000'000;  // 31 years; so no sum overflows
+    const std::chrono::nanoseconds due =
+        std::chrono::seconds(std::min<std::uint64_t>(bytes_ / pace.rate, seconds_max));
+    return std::min(pace.grace, longest - due) + due - waited_;
+  }
+
+ private:
+  std::uint64_t bytes_;
+  std::chrono::nanoseconds waited_{0};
+};
+
 // A connection's stream, as the layers above see it. Thread: the task that owns the connection.
 struct transport {
   // Receives at least one byte, or returns 0 at the end. Throws timed_out after `at_most`;
@@ -35,7 +63,7 @@ struct transport {
   // Sends all bytes, with no other bytes in between.
   virtual task<> send_owned(std::string bytes) = 0;
 
-  // The rate for an unfinished WebSocket message.
+  // The slowest pace of an unfinished body or WebSocket message.
   virtual slowest_pace message_pace() const noexcept { return {}; }
 
  protected:

@@ -192,9 +192,8 @@ class websocket {
   bool is_whole_ = false;             // the message is complete, and was not returned yet
   // when bytes last arrived, a wait for them first began, or a ping was sent
   std::chrono::nanoseconds heard_{-1};
-  std::uint64_t next_bytes_;                 // received bytes of the next message or control frame
-  std::chrono::nanoseconds next_waited_{0};  // time spent waiting for more of them
-  bool asked_ = false;                       // a ping is not answered yet
+  paced_arrival next_;  // the next message or control frame
+  bool asked_ = false;  // a ping is not answered yet
   // the ping was not sent yet, since the receive() that should send it was given up
   bool ping_due_ = false;
   bool close_sent_ = false;

@@ -172,13 +172,8 @@ task<std::string_view> exchange::next_piece() {
   const client_options& options = core_->options;
   while (!piece_) {
     // Only the time that the server makes us wait counts, not the time that the caller takes.
-    std::chrono::nanoseconds patience = std::chrono::nanoseconds::max();
-    if (options.body_rate != 0) {
-      const std::uint64_t seconds =
-          std::min<std::uint64_t>(body_bytes_ / options.body_rate, 1'000'000'000);
-      patience = options.body_grace + std::chrono::seconds(seconds) - body_waited_;
-    }
-    const tasks::limits soon = life_.within(patience);
+    const tasks::limits soon =
+        life_.within(body_.patience({options.body_rate, options.body_grace}));
     const std::chrono::nanoseconds begins = now();
     parser::step step{};
     bool slow = false;
@@ -188,7 +183,7 @@ task<std::string_view> exchange::next_piece() {
       slow = !life_.over();
       if (!slow) throw;
     } catch (const cancelled&) {
-      body_waited_ += now() - begins;  // otherwise a caller that polls could wait without a limit
+      body_.waited(now() - begins);
       throw;
     }
     if (slow) {
@@ -196,7 +191,7 @@ task<std::string_view> exchange::next_piece() {
       is_slow_ = true;
       throw_slow();
     }
-    body_waited_ += now() - begins;
+    body_.waited(now() - begins);
     if (step.what == parser::event::end) {
       keep_trailer(wire_->reads.trailer());
       wire_->consume(step.consumed);
@@ -209,7 +204,7 @@ task<std::string_view> exchange::next_piece() {
       continue;
     }
     piece_ = step;
-    body_bytes_ += step.body.size();
+    body_.came(step.body.size());
   }
   const bool given_up = co_await submissions::being_cancelled();
   if (given_up) throw cancelled("troupe: http: " + where_ + ": the read was given up");

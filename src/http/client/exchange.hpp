@@ -14,6 +14,7 @@
 #include "http/client/client_wire.hpp"
 #include "troupe/http/client.hpp"
 #include "troupe/http/client_message.hpp"
+#include "troupe/http/transport.hpp"
 #include "troupe/http/url.hpp"
 
 namespace troupe::http {
@@ -108,8 +109,7 @@ class exchange {
   std::size_t consumed_ = 0;  // by the piece that the caller still reads
   // for the next read, because the read that fetched it was cancelled
   std::optional<parser::step> piece_;
-  std::uint64_t body_bytes_ = 0;
-  std::chrono::nanoseconds body_waited_{0};
+  paced_arrival body_;
   bool keep_ = true, heard_ = false, done_ = false, refused_bytes_ = false, is_read_ = false;
   bool is_slow_ = false;  // its body was too slow
   bool may_upgrade_ = false;

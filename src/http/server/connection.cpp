@@ -167,8 +167,7 @@ connection::next connection::advance() {
 bool connection::take_head() {
   const message_head& head = parser_.head();
   head_expiry_ns_ = 0;
-  body_bytes_ = 0;
-  body_waited_ns_ = 0;
+  body_ = paced_arrival();
   made_room_ = false;
   piece_ = {};
   answer_begun_ = false;
@@ -416,7 +415,7 @@ std::size_t connection::unread_bytes() const noexcept {
   constexpr std::uint64_t most = 1024 * 1024;
   const message_head& head = parser_.head();
   const std::uint64_t left =
-      std::min(head.has_length ? head.length - body_bytes_ : most, std::min(body_limit(), most));
+      std::min(head.has_length ? head.length - body_.bytes() : most, std::min(body_limit(), most));
   return static_cast<std::size_t>(left + left / 16 + 16 * 1024);
 }
 
@@ -457,8 +456,8 @@ task<std::string_view> connection::next_piece() {
       break;
     }
     if (step.what == event::body) {
-      body_bytes_ += step.body.size();
-      if (body_bytes_ > body_limit()) throw refused(fault::body_too_large);
+      body_.came(step.body.size());
+      if (body_.bytes() > body_limit()) throw refused(fault::body_too_large);
       piece_ = step.body;
       break;
     }
@@ -479,16 +478,8 @@ task<> connection::await_body() {
     body_in_.put(in_.view());
     in_.use(in_.view().size());
   }
-  const server_options& options = server_->options;
-  const std::int64_t begun_ns = now().count();
-  if (options.body_rate != 0) {
-    const std::chrono::nanoseconds due = std::chrono::seconds(body_bytes_ / options.body_rate);
-    const std::chrono::nanoseconds longest = std::chrono::nanoseconds::max() - due;
-    begin_wait(
-        phase::busy,
-        std::min(options.body_grace, longest) - std::chrono::nanoseconds(body_waited_ns_) + due,
-        begun_ns);
-  }
+  const std::chrono::nanoseconds begun = now();
+  begin_wait(phase::busy, body_.patience(message_pace()), begun.count());
   const std::span<char> room = body_in_.room(4096);
   count_buffers();
   bool is_over = false;
@@ -499,8 +490,7 @@ task<> connection::await_body() {
     is_over = true;
   }
   end_wait();
-  // Reads that are cancelled count, too. Otherwise a handler that polls could wait without a limit.
-  body_waited_ns_ += now().count() - begun_ns;
+  body_.waited(now() - begun);
   if (is_over) {
     // order: acquire  pairs with connection::end/release
     if (ending_.load(std::memory_order_acquire) != ending::late)
@@ -684,7 +674,7 @@ task<> connection::answer_waiting(response& with) {
   const message_head& head = parser_.head();
   // The rest of the body would take too long, or would never come.
   if (!body_ended_ &&
-      (continue_due_ || (head.has_length && head.length - body_bytes_ > skipped_bytes_max)))
+      (continue_due_ || (head.has_length && head.length - body_.bytes() > skipped_bytes_max)))
     closing_ = true;
   if (with.special_ == nullptr) {
     answer(with);

@@ -191,8 +191,7 @@ class connection : public transport, private request_source {
   bool continue_due_ = false;  // the peer waits for "100 Continue"
   bool answer_begun_ = false;
   bool collect_first_ = false;
-  std::uint64_t body_bytes_ = 0;
-  std::int64_t body_waited_ns_ = 0;
+  paced_arrival body_;
   // a piece of the body for the next read, because the read that fetched it was cancelled
   std::string_view piece_;
   input body_in_;  // the rest of a body that did not arrive whole with its head

@@ -191,7 +191,7 @@ websocket::websocket(transport& over, std::string begun, const websocket_options
       options_(options),
       terms_(std::move(terms)),
       in_(std::move(begun)),
-      next_bytes_(in_.size()) {
+      next_(in_.size()) {
   if (terms_.deflate) parts_ = std::make_unique<parts>(terms_);
 }
 websocket::~websocket() = default;
@@ -304,19 +304,13 @@ task<> websocket::say_failure() {
 
 // How much longer to wait for the rest of what the peer has begun to send.
 std::chrono::nanoseconds websocket::patience() const noexcept {
-  const slowest_pace pace = over_.message_pace();
-  if (pace.rate == 0 || next_bytes_ == 0) return std::chrono::nanoseconds::max();
-  const std::chrono::nanoseconds due = std::chrono::seconds(next_bytes_ / pace.rate);
-  const std::chrono::nanoseconds longest = std::chrono::nanoseconds::max() - due;
-  return std::min(pace.grace, longest) - next_waited_ + due;
+  return next_.bytes() == 0 ? std::chrono::nanoseconds::max()
+                            : next_.patience(over_.message_pace());
 }
 
 // A whole message has come, or a control frame outside of a message. Bytes of the next one may
 // already be here.
-void websocket::begin_next() noexcept {
-  next_bytes_ = in_.size() - at_;
-  next_waited_ = {};
-}
+void websocket::begin_next() noexcept { next_ = paced_arrival(in_.size() - at_); }
 
 task<bool> websocket::more() {
   in_.erase(0, at_);
@@ -342,12 +336,10 @@ task<bool> websocket::more() {
     } catch (const cancelled&) {
       is_over = true;
     }
-    // Receives that are cancelled count, too. Otherwise a user that polls could wait without a
-    // limit.
-    if (next_bytes_ > 0) next_waited_ += now() - begun;
+    if (next_.bytes() > 0) next_.waited(now() - begun);
     const bool given_up = co_await submissions::being_cancelled();
     if (bytes > 0) {
-      next_bytes_ += bytes;
+      next_.came(bytes);
       asked_ = ping_due_ = false;
       heard_ = now();
       in_.append(buffer.data(), bytes);
