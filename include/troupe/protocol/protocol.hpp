@@ -6,22 +6,20 @@
 #include <utility>
 
 #include "troupe/io/tcp.hpp"
+#include "troupe/protocol/admission.hpp"
 #include "troupe/protocol/connection.hpp"
 #include "troupe/runtime/here.hpp"
-#include "troupe/task/event.hpp"
 
 namespace troupe {
 
 namespace protocols {
 
-// Counts the connections of a server, says when there is space for one more, and holds the options
-// for all of them.
-class connection_limit {
+// Counts the connections of a server, and holds the options for all of them.
+class connection_limit final : public admission {
  public:
-  explicit connection_limit(protocol_options chosen) : options_(std::move(chosen)) {}
-  // Waits for space, in the server's task, which is the only one that makes permits. Returns false
-  // after the stop.
-  task<bool> wait(std::stop_token end);
+  explicit connection_limit(protocol_options chosen)
+      : admission(false), options_(std::move(chosen)) {}
+  bool is_full() noexcept override;
 
   // Permission for one connection, until it is destroyed.
   class permit {
@@ -39,8 +37,7 @@ class connection_limit {
  private:
   const protocol_options options_;
   std::mutex mutex_;
-  std::size_t taken_ = 0;
-  event left_;
+  std::size_t taken_ = 0;  // only the server's task makes permits
 };
 
 template <class Stream>
@@ -137,21 +134,12 @@ task<> serve_one(Stream peer, connection_limit::permit held, Args... args) {
 //     }
 template <class Protocol, class Listener, class... Args>
 task<> serve_protocol(Listener listener, protocol_options options = {}, Args... args) {
-  auto connection_limit = std::make_shared<protocols::connection_limit>(options);
-  for (;;) {
-    const bool more = co_await connection_limit->wait(options.stop);
-    if (!more) co_return;
-    bool stopped = false;
-    try {
-      auto peer = co_await listener.accept_when_able(options.stop);
-      protocols::connection_limit::permit permit(connection_limit);
-      spawn(protocols::serve_one<Protocol>(std::move(peer), std::move(permit), args...));
-    } catch (const cancelled&) {
-      if (!options.stop.stop_requested()) throw;
-      stopped = true;
-    }
-    if (stopped) co_return;
-  }
+  const auto limit = std::make_shared<protocols::connection_limit>(options);
+  auto begin = [&limit, &args...](auto&& peer) {
+    protocols::connection_limit::permit permit(limit);
+    spawn(protocols::serve_one<Protocol>(std::move(peer), std::move(permit), args...));
+  };
+  co_await protocols::accept_within(*limit, listener, options.stop, begin);
 }
 
 // The same for one connected stream, with a protocol of the caller's, which must live until the

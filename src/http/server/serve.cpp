@@ -19,9 +19,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// At a limit, accepting is tried again when a connection has ended, and at the latest after this
-// time.
-constexpr std::chrono::nanoseconds overload_wait = 100ms;
 // After stop(): how long to wait for a connection that is in the listener's backlog.
 constexpr std::chrono::nanoseconds backlog_wait = 1ms;
 constexpr int backlog_most = 4096;
@@ -94,64 +91,6 @@ void begin(const std::shared_ptr<server_state>& state, Stream over,
   static_cast<void>(spawn(converse(std::move(who), std::move(over), connection_past())));
 }
 
-// Waits until the server may have one more connection. Returns false when the server stops.
-task<bool> await_room(server_state& state) {
-  while (!state.stopping.stop_requested()) {
-    state.changed.reset();
-    if (!state.is_full()) co_return true;
-    state.shed();
-    try {
-      co_await state.changed.wait().timeout(overload_wait).stop(state.accepting.get_token());
-    } catch (const timed_out&) {
-    } catch (const cancelled&) {
-      // The task of the server itself was cancelled. Without this line the loop would never end.
-      if (!state.accepting.stop_requested()) throw;
-    }
-  }
-  co_return false;
-}
-
-bool is_out_of_descriptors(const io_error& why) noexcept {
-  return why.code() == std::errc::too_many_files_open ||
-         why.code() == std::errc::too_many_files_open_in_system ||
-         why.code() == std::errc::not_enough_memory || why.code() == std::errc::no_buffer_space;
-}
-// True when only the one connection has failed, not the listener.
-bool is_passing(const io_error& why) noexcept {
-  return why.code() == std::errc::connection_aborted || why.code() == std::errc::connection_reset ||
-         why.code() == std::errc::protocol_error || why.code() == std::errc::interrupted;
-}
-
-template <class Listener>
-task<> accept_all(std::shared_ptr<server_state> state, Listener& listener,
-                  const std::optional<tls_context>& secret) {
-  for (;;) {
-    const bool room = co_await await_room(*state);
-    if (!room) co_return;
-    bool is_short = false;
-    try {
-      auto peer = co_await listener.accept().stop(state->accepting.get_token());
-      begin(state, std::move(peer), secret);
-      continue;
-    } catch (const cancelled&) {
-      if (!listener.is_open() || !state->stopping.stop_requested()) throw;
-      co_return;
-    } catch (const io_error& why) {
-      is_short = is_out_of_descriptors(why);
-      if (!is_short && !is_passing(why)) throw;
-    }
-    if (!is_short) continue;
-    // End idle connections to free descriptors; if there are none, wait until a connection ends.
-    state->changed.reset();
-    state->shed();
-    try {
-      co_await state->changed.wait().timeout(overload_wait).stop(state->accepting.get_token());
-    } catch (const timed_out&) {
-    } catch (const cancelled&) {
-    }
-  }
-}
-
 template <class Listener>
 task<> accept_backlog(std::shared_ptr<server_state> state, Listener& listener,
                       const std::optional<tls_context>& secret) {
@@ -168,7 +107,8 @@ task<> accept_backlog(std::shared_ptr<server_state> state, Listener& listener,
 template <class Listener>
 task<> serve_on(std::shared_ptr<server_state> state, Listener listener,
                 std::optional<tls_context> secret = {}) {
-  co_await accept_all(state, listener, secret);
+  auto begin_one = [&](auto&& peer) { begin(state, std::move(peer), secret); };
+  co_await protocols::accept_within(*state, listener, state->accepting.get_token(), begin_one);
   co_await accept_backlog(state, listener, secret);
   listener.close();
   bool is_late = false;

@@ -29,7 +29,7 @@ void check(bool holds, const char* what) {
 }  // namespace
 
 server_state::server_state(router table, const server_options& chosen)
-    : routes(std::move(table)), options(chosen) {
+    : admission(true), routes(std::move(table)), options(chosen) {
   check(options.head_bytes >= 128, "head_bytes is less than 128");
   check(options.head_bytes <= 1 << 30, "head_bytes is more than 1 GiB");
   check(options.fields >= 1, "fields is 0");
@@ -61,7 +61,7 @@ void server_state::dismiss(peer_count* of) noexcept {
   if (of != nullptr && --of->second == 0) of_peer_.erase(of_peer_.find(of->first));
   // order: relaxed  as in admit
   if (count_.fetch_sub(1, std::memory_order_relaxed) == 1) drained.set();
-  changed.set();
+  left();
 }
 
 void server_state::enter(connection& one) {
@@ -119,14 +119,14 @@ server_state::rejection_linger::~rejection_linger() {
   of_.turned_away_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-bool server_state::is_full() const noexcept {
+bool server_state::is_full() noexcept {
   // order: relaxed  a hint: the task that accepts checks again
   return count_.load(std::memory_order_relaxed) >= options.connections ||
          // order: relaxed  the same
          buffered.load(std::memory_order_relaxed) >= options.buffer_bytes;
 }
 
-bool server_state::shed() {
+void server_state::shed() {
   struct candidate {
     std::int64_t since_ns;
     connection* live;
@@ -144,7 +144,7 @@ bool server_state::shed() {
     if (one.past.why == connection_ending::none && connection::is_idle(at, one.since_ns, now_ns))
       idle.push_back({one.since_ns, nullptr, &one});
   }
-  if (idle.empty()) return false;
+  if (idle.empty()) return;
   const auto last = idle.begin() + static_cast<std::ptrdiff_t>((idle.size() - 1) / shed_share);
   std::nth_element(idle.begin(), last, idle.end(),
                    [](const candidate& a, const candidate& b) { return a.since_ns < b.since_ns; });
@@ -155,7 +155,6 @@ bool server_state::shed() {
       end_parked(*one.at_rest, connection_ending::shed);
     }
   });
-  return true;
 }
 
 void server_state::end_all() noexcept {

@@ -22,6 +22,7 @@
 #include "troupe/base/intrusive_list.hpp"
 #include "troupe/http/options.hpp"
 #include "troupe/http/router.hpp"
+#include "troupe/protocol/admission.hpp"
 #include "troupe/task/event.hpp"
 #include "troupe/task/task.hpp"
 
@@ -42,7 +43,7 @@ inline constexpr std::size_t sharing_from_default = 256;
 std::size_t sharing_from() noexcept;
 void set_sharing_from(std::size_t connections) noexcept;  // for tests
 
-struct server_state : std::enable_shared_from_this<server_state> {
+struct server_state final : std::enable_shared_from_this<server_state>, protocols::admission {
   server_state(router table, const server_options& chosen);
 
   const router routes;
@@ -60,10 +61,10 @@ struct server_state : std::enable_shared_from_this<server_state> {
   // enter: the server watches over the times of `one` from then on. leave: no longer.
   void enter(connection& one);
   void leave(connection& one) noexcept;
-  bool is_full() const noexcept;
+  bool is_full() noexcept override;
   // Ends one sixteenth of the idle connections, at least one, beginning with those that have been
-  // idle longest. Returns false when none is idle.
-  bool shed();
+  // idle longest.
+  void shed() override;
   void end_all() noexcept;
   // Lets a connection that was ended as late send its answer.
   void revive(connection& one);
@@ -82,7 +83,6 @@ struct server_state : std::enable_shared_from_this<server_state> {
 
   std::stop_source stopping;             // no new connections; the current requests are the last
   std::stop_source accepting;            // the same, for the tasks that accept
-  event changed;                         // set when a connection has left
   event drained;                         // set while there are no connections
   std::atomic<std::size_t> buffered{0};  // bytes in the buffers of all connections
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "io/sockets/exhaustion.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/io/tcp.hpp"
 #include "troupe/io/unix_socket.hpp"
@@ -34,13 +35,6 @@ descriptor accept_base::take(operation_suspension& wait) {
 }
 
 namespace {
-
-bool is_exhaustion(const io_error& what) noexcept {
-  const std::error_code code = what.code();
-  return code == std::errc::too_many_files_open ||
-         code == std::errc::too_many_files_open_in_system || code == std::errc::no_buffer_space ||
-         code == std::errc::not_enough_memory;
-}
 
 // No event reports that a descriptor was closed, so it tries again; a try costs a few microseconds,
 // far less than a percent of a core.
