@@ -160,7 +160,7 @@ RAMPS = ("ramp", *(f"ramp_{way}" for way in ("halves", "for", "reduce", "sort", 
 # Of those without locks or channels of this kind.
 LOCKS = ("mutex", "mutex_64", "semaphore", "semaphore_64")
 CHANNELS = ("channel_1_1", "channel_4_1", "channel_4_4", "rendezvous", "broadcast_1_8", "select_8")
-KIT = (*LOCKS, *CHANNELS, "scope")
+KIT = (*LOCKS, *CHANNELS, "scope", "async_generator")
 NO_KIT = {bench: "it has nothing like it" for bench in KIT}
 
 # For contestants that no user would choose for this.
@@ -189,6 +189,7 @@ PEERS = (
                "await_ready": "a goroutine calls a function, or waits for a channel",
                **{bench: "its own locks hold a thread, not a task" for bench in LOCKS},
                "broadcast_1_8": "it has nothing like it",
+               "async_generator": "its iterators are functions that call a function",
                "scope": "a WaitGroup counts goroutines, and neither joins nor cancels them",
                **{bench: "its goroutines are asked in fib and skynet" for bench in ("fib_lazy", "nqueens", "nqueens_fork", "nqueens_cut", "for", "wake")}}),
     Contestant(

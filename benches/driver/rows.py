@@ -162,6 +162,8 @@ ROWS = (
         "one task selects among eight channels of 100, each with a task that sends"),
     Row("kit/scope", "ns/child", "less", "kit", "scope", 10_000_000, same,
         "scopes of 1,000 children that do nothing"),
+    Row("kit/async_generator", "ns/value", "less", "kit", "async_generator", 10_000_000, same,
+        "an asynchronous generator has each value ready"),
     Row("task/fib", "ns/call", "less", "tasks", "fib", 34, fibonacci,
         "each call of a naive Fibonacci forks into two"),
     Row("task/fib_lazy", "ns/call", "less", "tasks", "fib_lazy", 30, fibonacci,

@@ -25,6 +25,7 @@
 #include "troupe/actor/message.hpp"
 #include "troupe/actor/spawn.hpp"
 #include "troupe/task/async_call.hpp"
+#include "troupe/task/side_call.hpp"
 
 namespace troupe::actor {
 
@@ -118,6 +119,8 @@ class actor_system {
   }
   tasks::call_host host{};            // of the actors' async calls
   tasks::call_host host_reentrant{};  // of reentrant actors' async calls
+  tasks::call_host host_aside{};      // of their side calls (task/side_call.hpp)
+  tasks::left_side_calls left;
   // of `asleep`, the async call of all tasks that sleep without an actor (spawned.hpp)
   tasks::call_host host_asleep{};
   message calls_none{nullptr};

@@ -288,6 +288,7 @@ void runtime_core::shut_down() {
   }
   system->destroy_actors(main_index);
   system->destroy_actors(0);
+  system->left.end_all();
   clock->expire_all();
   io.give_up();
   jobs.reset();

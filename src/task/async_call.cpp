@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/atomics.hpp"
+#include "troupe/task/side_call.hpp"
 
 namespace troupe::tasks {
 
@@ -34,6 +35,7 @@ const char* suspension::arrive(suspension& self, sched::message_act act) noexcep
     return in.at->resume(in);
   }
   if (act == sched::message_act::discard) {
+    if (side_call::end_discarded(self)) return nullptr;
     // order: release  the last touch of a wait that the actor's end then takes; pairs with the
     // acquire below
     self.reclaimable.store(true, std::memory_order_release);

@@ -1,6 +1,7 @@
 #include "troupe/task/future.hpp"
 
 #include "task/timers.hpp"
+#include "troupe/task/side_call.hpp"
 #include "troupe/task/when.hpp"
 
 namespace troupe::tasks {
@@ -24,7 +25,7 @@ bool future_wait::suspend(coroutine& who) {
     // Only when the call that asked waits itself, and for this alone. If another task awaits the
     // answer, or the wait is one of several side by side, only the search knows enough.
     const bool by_asker = asked->by_turn && group::awaits(*who.in) == nullptr &&
-                          who.in->answers == asked->parent &&
+                          side_call::of(*who.in) == nullptr && who.in->answers == asked->parent &&
                           (asked->asker == nullptr || asked->asker == who.in->actor);
     if (!limited && by_asker) {
       if (asked->may_close_circle()) throw_if_deadlock(*asked);

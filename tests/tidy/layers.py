@@ -14,6 +14,7 @@ BELOW = {
     "sync": ["task"],
     "actor": ["task", "context"],
     "io": ["task"],
+    "streams": ["io", "actor", "sync"],
     "jobs": ["actor"],
     "runtime": ["io", "jobs", "sync"],
     "parallel": ["context", "runtime"],

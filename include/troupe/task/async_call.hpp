@@ -28,6 +28,7 @@ namespace troupe::tasks {
 
 class async_call;
 class call_context;
+class left_side_calls;
 class timers;
 struct shared_state;
 struct suspension;
@@ -92,6 +93,9 @@ struct call_host {
   // Not needed while `searched_soon` is set.
   void (*search_soon)(void* actor) noexcept = nullptr;
   const std::atomic<bool>* searched_soon = nullptr;
+  // The same for the side calls of such a call (side_call.hpp), and those that were given up.
+  const call_host* aside = nullptr;
+  left_side_calls* left = nullptr;
 };
 
 // One call or task with its coroutines. Thread: the one that runs the actor's turn.

@@ -17,6 +17,10 @@ namespace troupe::tasks {
 // turns.
 void* hold_current_actor() noexcept;
 void drop_actor(void* held) noexcept;
+// Counts one more reference to an actor that is alive.
+void hold_actor(void* actor) noexcept;
+// Whether the calling thread runs the actor's turn.
+bool is_current_actor(const void* actor) noexcept;
 // Sends an ordinary message to it. The message's `act` gets an object that it must not use.
 void send_to_actor(void* held, sched::message& mail);
 // Whether the object is the running actor's object or lies inside it; false outside of turns.

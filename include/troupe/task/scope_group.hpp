@@ -170,6 +170,7 @@ class scope_group final : public group {
   void start_all() noexcept;
   void start_children() noexcept;
   void list_if_needed() noexcept;
+  bool is_running() const noexcept;
   void ended(scope_child& one) noexcept;
   void forget_child(scope_child& one) noexcept;
   void fail(std::exception_ptr&& what, bool was_cancelled) noexcept;

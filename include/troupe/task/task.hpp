@@ -36,6 +36,12 @@ inline constexpr bool is_task = false;
 template <class T>
 inline constexpr bool is_task<task<T>> = true;
 
+// Whether an awaitable is passed on by value (promise_base). It says so itself.
+template <class Awaitable>
+concept is_small_awaitable = requires {
+  typename Awaitable::passed_by_value;
+};
+
 // The compile error for timeout() and stop() of a named awaitable. `Refused` is void; it is a
 // template parameter so that the error appears only when such a function is called.
 template <class Refused>
@@ -78,8 +84,19 @@ struct promise_base : coroutine {
   requires(std::is_scalar_v<std::remove_cvref_t<Value>>) std::suspend_never await_transform(Value&&)
   TROUPE_REFUSED(TROUPE_AWAITED_VALUE);
 #undef TROUPE_AWAITED_VALUE
+  // One that is as small as a pointer is passed on by value, and a loop does not store the same
+  // line again: each store to the frame costs a cycle.
   template <class Awaitable>
-  requires(!std::is_scalar_v<std::remove_cvref_t<Awaitable>>) Awaitable &&
+  requires(is_small_awaitable<Awaitable>) Awaitable
+      await_transform(Awaitable awaited, source_line where = __builtin_source_location())
+  noexcept {
+    if (awaits_at != where) [[unlikely]]
+      awaits_at = where;
+    return awaited;
+  }
+  template <class Awaitable>
+  requires(!std::is_scalar_v<std::remove_cvref_t<Awaitable>> &&
+           !is_small_awaitable<std::remove_cvref_t<Awaitable>>) Awaitable &&
       await_transform(Awaitable&& awaited, source_line where = __builtin_source_location())
   noexcept {
     static_assert(

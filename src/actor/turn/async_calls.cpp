@@ -19,6 +19,7 @@
 #include "troupe/actor/spawn_task.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/observe/trace.hpp"
+#include "troupe/task/side_call.hpp"
 
 namespace troupe::actor {
 namespace {
@@ -176,9 +177,11 @@ void make_call_hosts(actor_system& of, tasks::timers* clock, sched::io_driver_sl
   const auto search_soon = [](void* actor) noexcept {
     actor_system::of(*static_cast<cell*>(actor)).deadlocks.search_soon();
   };
-  of.host = {&go_on, &go_on_later, &resume, clock, io, search_soon, &of.deadlocks.soon()};
-  of.host_reentrant = {&go_on, &go_on_later, &resume_reentrant,   clock,
-                       io,     search_soon,  &of.deadlocks.soon()};
+  of.host = {&go_on,      &go_on_later,         &resume,        clock,   io,
+             search_soon, &of.deadlocks.soon(), &of.host_aside, &of.left};
+  of.host_reentrant = of.host_aside = of.host;
+  of.host_reentrant.resume = &resume_reentrant;
+  of.host_aside.resume = &tasks::side_call::resume_side;
   make_host_asleep(of);
 }
 
@@ -499,6 +502,8 @@ void* hold_current_actor() noexcept {
   if (running != nullptr) actor::add_ref(*running);
   return running;
 }
+void hold_actor(void* actor) noexcept { actor::add_ref(*static_cast<actor::cell*>(actor)); }
+bool is_current_actor(const void* actor) noexcept { return actor::current_cell() == actor; }
 void drop_actor(void* held) noexcept { actor::drop_ref(*static_cast<actor::cell*>(held)); }
 void send_to_actor(void* held, sched::message& mail) {
   actor::deliver_with_its_ref(*static_cast<actor::cell*>(held), mail);

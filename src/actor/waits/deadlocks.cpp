@@ -24,6 +24,7 @@
 #include "task/main_lanes.hpp"
 #include "task/timers.hpp"
 #include "troupe/task/future.hpp"
+#include "troupe/task/side_call.hpp"
 #include "troupe/task/when.hpp"
 
 namespace troupe::actor {
@@ -245,6 +246,15 @@ class collector {
       });
       nodes[at] = {all->first_only() ? waits::for_first : waits::for_all, first,
                    static_cast<std::uint32_t>(nodes.size()) - first};
+      return;
+    }
+    if (const tasks::side_wait* const aside = tasks::side_wait::of(*wait)) {
+      const auto first = static_cast<std::uint32_t>(nodes.size());
+      for (auto* one = aside->first(); one != nullptr; one = one->next_waited()) {
+        branches_.push_back(one);
+        add_node();
+      }
+      nodes[at] = {waits::for_first, first, static_cast<std::uint32_t>(nodes.size()) - first};
       return;
     }
     if (second_ && wait->seen_in != number_) return;
@@ -478,7 +488,8 @@ bool deadlock_search::concerns(const activation& of) noexcept {
   const tasks::suspension* const one = of.suspended == nullptr ? nullptr : of.suspended->awaited;
   if (one == nullptr) return of.suspended == nullptr;
   return !one->limited &&
-         (one->for_lock || tasks::awaited_by(*one) != nullptr || tasks::group::of(*one) != nullptr);
+         (one->for_lock || tasks::awaited_by(*one) != nullptr ||
+          tasks::group::of(*one) != nullptr || tasks::side_wait::of(*one) != nullptr);
 }
 
 std::size_t deadlock_search::search() noexcept {
@@ -563,6 +574,9 @@ std::size_t deadlock_search::refuse(std::vector<refused_wait> chosen) {
       if (wait == nullptr) continue;
       if (const tasks::group* const all = tasks::group::of(*wait)) {
         all->for_each_unfinished([&](const tasks::branch& one) { async_calls.push_back(&one); });
+      } else if (const tasks::side_wait* const aside = tasks::side_wait::of(*wait)) {
+        for (auto* one = aside->first(); one != nullptr; one = one->next_waited())
+          async_calls.push_back(one);
       } else if (const auto found = index.find(wait);
                  found != index.end() && wait->seen_in == number_ &&
                  (wait->for_lock || tasks::awaited_by(*wait) != nullptr) && tasks::refuse(*wait)) {

@@ -7,7 +7,7 @@
 #include "actor/mailbox/activation.hpp"
 #include "actor/spawned/spawned.hpp"
 #include "actor/waits/holding.hpp"
-#include "troupe/task/when.hpp"
+#include "troupe/task/side_call.hpp"
 
 namespace troupe::actor {
 namespace {
@@ -38,7 +38,7 @@ std::source_location line_in_use(const tasks::suspension& one) noexcept {
     const std::source_location place = tasks::location_of(at->awaits_at);
     if (at->awaits_at != nullptr && !is_of_library(place)) return place;
     const tasks::coroutine* const above = at->waiting_parent();
-    at = above != nullptr ? above : tasks::group::awaits(*at->in);
+    at = above != nullptr ? above : tasks::side_call::awaits(*at->in);
   }
   return {};  // the library's coroutine was spawned directly
 }

@@ -7,6 +7,7 @@
 #include "task/groups/waiting_scopes.hpp"
 #include "task/running_call.hpp"
 #include "troupe/base/error.hpp"
+#include "troupe/task/side_call.hpp"
 
 namespace troupe::tasks {
 namespace {
@@ -163,6 +164,14 @@ void scope_group::list_if_needed() noexcept {
     waiting_scopes::add(*this);
 }
 
+// Whether a child may be added here: in the calls of the scope. A side call may run inside the call
+// that uses it, or beside all calls.
+bool scope_group::is_running() const noexcept {
+  const async_call* const running = running_call();
+  return running == root_ ||
+         (running != nullptr && side_call::of(*root_) != nullptr && running->actor == root_->actor);
+}
+
 void scope_group::add_child(scope_child& one) {
   if (cancelled_) {
     one.done = true;
@@ -170,7 +179,7 @@ void scope_group::add_child(scope_child& one) {
     one.its.drop(one, child_cancelled_error());
     return one.release();
   }
-  if (root_ != nullptr && running_call() != root_) {
+  if (root_ != nullptr && !is_running()) {
     one.its.drop(one, nullptr);
     one.release();
     throw usage_error(

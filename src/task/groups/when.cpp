@@ -10,6 +10,7 @@
 #include "troupe/memory/block_pool.hpp"
 #include "troupe/task/call_context.hpp"
 #include "troupe/task/current_actor.hpp"
+#include "troupe/task/side_call.hpp"
 
 namespace troupe::tasks {
 
@@ -86,7 +87,7 @@ void group::go_on_if_done() noexcept {
 const char* group::resume_branch(async_call& of) noexcept {
   // Asks that the branch makes are asks of the call that awaits all these groups.
   async_call* const call = static_cast<branch&>(of).of.root_;
-  async_call* const before = exchange_running(call);
+  async_call* const before = exchange_running(&side_call::outermost(*call));
   async_call* next = &of;
   {
     waiting_scopes scopes;

@@ -3,6 +3,7 @@
 
 mod channels;
 mod crowds;
+mod generators;
 mod locks;
 mod measure;
 mod scopes;
@@ -36,6 +37,7 @@ const BENCHMARKS: &[(&str, u64, Start)] = &[
     ("switch", 5_000_000, |size| Box::pin(waits::switch(size))),
     ("memory", 1_000_000, |size| Box::pin(waits::memory(size))),
     ("scope", 10_000_000, |size| Box::pin(scopes::scope(size))),
+    ("async_generator", 10_000_000, |size| Box::pin(generators::async_generator(size))),
     ("timers", 1_000_000, |size| Box::pin(waits::timers(size))),
     ("mutex", 20_000_000, |size| Box::pin(locks::mutex(size))),
     ("mutex_64", 2_000_000, |size| Box::pin(locks::mutex_64(size))),

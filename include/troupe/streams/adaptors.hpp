@@ -1,0 +1,188 @@
+// Adaptors of streams that look at one value after the other.
+//
+// All of them: Thread: the turns of the actor that takes the values. Order: as in the source. They
+// read a value when one is asked for, and never ahead. Errors: what the source or a given function
+// throws comes out of next(), and ends the stream. Lifetime: they own their source and the given
+// functions.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <type_traits>
+#include <utility>
+
+#include "troupe/streams/async_generator.hpp"
+#include "troupe/streams/select.hpp"
+#include "troupe/streams/stream.hpp"
+
+namespace troupe::streams {
+
+namespace detail {
+
+template <class F, class... Args>
+using plain_result = std::remove_cvref_t<std::invoke_result_t<F&, Args...>>;
+
+// True of a predicate, which gives a bool or an awaitable of one.
+template <class Predicate, class T>
+inline constexpr bool waits =
+    tasks::awaitable<std::remove_reference_t<std::invoke_result_t<Predicate&, T>>>;
+
+template <class T, class F>
+async_generator<plain_result<F, T>> map(async_generator<T> of, F f) {
+  while (auto one = co_await of.next()) co_yield std::invoke(f, std::move(*one));
+}
+
+template <class T, class F>
+async_generator<awaited<std::invoke_result_t<F&, T>>> then(async_generator<T> of, F f) {
+  while (auto one = co_await of.next()) {
+    auto later = std::invoke(f, std::move(*one));
+    auto value = co_await std::move(later);
+    co_yield std::move(value);
+  }
+}
+
+template <class T, class F>
+async_generator<T> filter(async_generator<T> of, F f) {
+  while (auto one = co_await of.next()) {
+    bool passes = false;
+    if constexpr (waits<F, const T&>) {
+      auto later = std::invoke(f, std::as_const(*one));
+      passes = static_cast<bool>(co_await std::move(later));
+    } else {
+      passes = static_cast<bool>(std::invoke(f, std::as_const(*one)));
+    }
+    if (passes) co_yield std::move(*one);
+  }
+}
+
+template <class T>
+async_generator<T> take(async_generator<T> of, std::size_t most) {
+  for (std::size_t n = 0; n < most; ++n) {
+    auto one = co_await of.next();
+    if (!one) break;
+    co_yield std::move(*one);
+  }
+}
+
+template <class T>
+async_generator<T> skip(async_generator<T> of, std::size_t least) {
+  for (std::size_t n = 0; n < least; ++n) {
+    const auto one = co_await of.next();
+    if (!one) break;
+  }
+  while (auto one = co_await of.next()) co_yield std::move(*one);
+}
+
+template <class T, class F>
+async_generator<T> take_while(async_generator<T> of, F f) {
+  while (auto one = co_await of.next()) {
+    if (!std::invoke(f, std::as_const(*one))) break;
+    co_yield std::move(*one);
+  }
+}
+
+template <class T>
+async_generator<T> until_stop(async_generator<T> of, std::stop_token stop) {
+  for (;;) {
+    std::optional<T> one;
+    try {
+      one = co_await of.next().stop(stop);
+    } catch (const cancelled&) {
+      if (!stop.stop_requested()) throw;
+    }
+    if (!one) break;
+    co_yield std::move(*one);
+  }
+}
+
+template <class T, class Given>
+async_generator<T> until_done(async_generator<T> of, task<Given> end) {
+  side_task<Given> until(std::move(end));
+  side_stream<T> all(std::move(of));
+  while (!all.has_ended()) {
+    tasks::side_call* const both[] = {&until.side(), all.side()};
+    co_await select(both);
+    if (until.is_done()) {
+      static_cast<void>(until.take());  // throws what it threw
+      break;
+    }
+    if (auto one = all.take()) co_yield std::move(*one);
+  }
+}
+
+}  // namespace detail
+
+// Gives f(value). What f gives may be an awaitable, which then() would await and buffered() runs.
+//
+// Example:
+//     troupe::task<> show() {
+//       namespace streams = troupe::streams;
+//       auto squares = std::views::iota(1, 4) | streams::map([](int n) { return n * n; });
+//       while (auto one = co_await squares.next()) std::cout << *one << '\n';
+//     }
+//     int main() {
+//       troupe::runtime rt;
+//       rt.spawn(show());
+//       rt.run();
+//     }
+template <class F>
+auto map(F f) {
+  return adaptor([f = std::move(f)]<class T>(async_generator<T> of) mutable {
+    return detail::map(std::move(of), std::move(f));
+  });
+}
+// Gives `co_await f(value)`, one after the other.
+template <class F>
+auto then(F f) {
+  return adaptor([f = std::move(f)]<class T>(async_generator<T> of) mutable {
+    return detail::then(std::move(of), std::move(f));
+  });
+}
+// Gives the values for which f(value) is true; it may give an awaitable of a bool.
+template <class F>
+auto filter(F f) {
+  return adaptor([f = std::move(f)]<class T>(async_generator<T> of) mutable {
+    return detail::filter(std::move(of), std::move(f));
+  });
+}
+// Gives the first `most` values, and then ends without asking for another one.
+inline auto take(std::size_t most) {
+  return adaptor(
+      [most]<class T>(async_generator<T> of) { return detail::take(std::move(of), most); });
+}
+// Leaves the first values out.
+inline auto skip(std::size_t least) {
+  return adaptor(
+      [least]<class T>(async_generator<T> of) { return detail::skip(std::move(of), least); });
+}
+// Ends at the first value for which f(value) is false; that value is dropped.
+template <class F>
+auto take_while(F f) {
+  return adaptor([f = std::move(f)]<class T>(async_generator<T> of) mutable {
+    return detail::take_while(std::move(of), std::move(f));
+  });
+}
+// Ends when the awaitable (a task, a future, event.wait(), sleep_for) is done, or when a stop is
+// requested: also while it waits for a value. What the awaitable throws comes out of next(). The
+// awaitable runs from the first next() on.
+template <class Awaitable>
+auto take_until(Awaitable end) {
+  if constexpr (std::is_same_v<Awaitable, std::stop_token>) {
+    return adaptor([end = std::move(end)]<class T>(async_generator<T> of) mutable {
+      return detail::until_stop(std::move(of), std::move(end));
+    });
+  } else {
+    static_assert(
+        tasks::awaitable<Awaitable>,
+        "troupe: streams::take_until: it takes a std::stop_token, or what can be awaited");
+    return adaptor(
+        [end = tasks::make_branch(std::move(end))]<class T>(async_generator<T> of) mutable {
+          return detail::until_done(std::move(of), std::move(end));
+        });
+  }
+}
+
+}  // namespace troupe::streams

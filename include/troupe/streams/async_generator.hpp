@@ -1,0 +1,266 @@
+// async_generator<T>: a coroutine that awaits what a task can await, and gives values one after the
+// other.
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <coroutine>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <type_traits>
+#include <utility>
+
+#include "troupe/base/error.hpp"
+#include "troupe/base/platform.hpp"
+#include "troupe/task/side_call.hpp"
+#include "troupe/task/task.hpp"
+
+namespace troupe {
+
+template <class T>
+class async_generator;
+
+namespace streams {
+
+struct access;
+[[noreturn]] void throw_early_end(tasks::outcome how);
+
+// The coroutine lies in an async call of its own: so it keeps waiting for what it awaits when its
+// user no longer waits for its next value.
+template <class T>
+class async_promise final : public tasks::promise_base {
+ public:
+  async_promise() noexcept : side(*this, &destroy) {}
+  template <class Object, class... Args>
+  // g++ 12 also matches an `Object&` of an object as an Object
+  requires std::is_class_v<std::remove_reference_t<Object>>
+  explicit async_promise(Object&, const Args&...) noexcept : async_promise() {}
+  async_generator<T> get_return_object() noexcept;
+  void return_void() noexcept { side.given = nullptr; }
+  void unhandled_exception() noexcept {
+    failure_ = std::current_exception();
+    side.given = nullptr;
+  }
+  template <class Awaitable>
+  decltype(auto) await_transform(Awaitable&& awaited,
+                                 tasks::source_line where = __builtin_source_location()) noexcept {
+    side.given = nullptr;
+    using plain = std::remove_cvref_t<Awaitable>;
+    tasks::promise_base& base = *this;
+    if constexpr (std::is_scalar_v<plain> ||
+                  (tasks::is_task<plain> && std::is_lvalue_reference_v<Awaitable>)) {
+      return base.await_transform(std::forward<Awaitable>(awaited));  // refused there
+    } else {
+      return base.await_transform(std::forward<Awaitable>(awaited), where);
+    }
+  }
+
+  std::suspend_always yield_value(T&& value) noexcept {
+    give(value);
+    return {};
+  }
+  // Gives a copy, which lives until the coroutine runs on.
+  struct copied {
+    T value;
+    bool await_ready() const noexcept { return false; }
+    void await_suspend(std::coroutine_handle<async_promise> of) noexcept {
+      of.promise().give(value);
+    }
+    void await_resume() const noexcept {}
+  };
+  copied yield_value(const T& value) requires std::copy_constructible<T> { return {value}; }
+
+  // Moves the value out that the coroutine gave. Otherwise it has ended, or the user's wait has.
+  std::optional<T> take(tasks::outcome how) {
+    if (side.given == nullptr) [[unlikely]]
+      return none(how);
+    return std::optional<T>(std::move(*static_cast<T*>(side.given)));
+  }
+
+  // Of empty generators.
+  static async_promise& ended() noexcept {
+    static async_promise one(std::true_type{});
+    return one;
+  }
+
+  tasks::side_call side;
+
+ private:
+  explicit async_promise(std::true_type) noexcept : async_promise() {
+    side.done = true;
+    side.see_end();
+  }
+  // A loop gives the same place each time: not stored again (side_call.hpp).
+  void give(T& value) noexcept {
+    void* const place = std::addressof(value);
+    if (side.given != place) [[unlikely]]
+      side.given = place;
+  }
+  std::optional<T> none(tasks::outcome how) {
+    if (!side.done) throw_early_end(how);
+    side.see_end();
+    if (failure_ != nullptr) std::rethrow_exception(std::exchange(failure_, nullptr));
+    return std::nullopt;
+  }
+  static void destroy(tasks::side_call& of) noexcept { of.root().handle().destroy(); }
+
+  std::exception_ptr failure_;
+};
+
+// What next() returns. Move-only; await it at once.
+template <class T>
+class [[nodiscard]] next_value {
+ public:
+  using passed_by_value = void;
+  explicit next_value(async_promise<T>* of) noexcept : of_(of) {}
+  bool await_ready() const noexcept { return false; }
+  template <std::derived_from<tasks::promise_base> Promise>
+  bool await_suspend(std::coroutine_handle<Promise> user) {
+    return !of_->side.advance_and_take(user.promise()) && of_->side.wait(user.promise());
+  }
+  std::optional<T> await_resume() { return of_->take(of_->side.own_wait().ended); }
+
+  class limited;
+  // Limit the wait, from the co_await on: when the time is over co_await throws timed_out, when a
+  // stop is requested cancelled. The generator runs on, and its value is there at the next next().
+  limited timeout(std::chrono::nanoseconds at_most) && { return limited(of_, at_most, {}); }
+  limited stop(std::stop_token token) && {
+    return limited(of_, std::chrono::nanoseconds::max(), std::move(token));
+  }
+  template <class Refused = void>
+  limited timeout(std::chrono::nanoseconds) const& {
+    tasks::refuse_named_awaitable<Refused>();
+  }
+  template <class Refused = void>
+  limited stop(const std::stop_token&) const& {
+    tasks::refuse_named_awaitable<Refused>();
+  }
+
+ private:
+  async_promise<T>* of_;
+};
+
+template <class T>
+class [[nodiscard]] next_value<T>::limited {
+ public:
+  limited(async_promise<T>* of, std::chrono::nanoseconds at_most, std::stop_token stop) noexcept
+      : of_(of), at_most_(at_most), stop_(std::move(stop)) {}
+  limited&& timeout(std::chrono::nanoseconds at_most) && {
+    at_most_ = at_most;
+    return std::move(*this);
+  }
+  limited&& stop(std::stop_token token) && {
+    stop_ = std::move(token);
+    return std::move(*this);
+  }
+
+  class awaiter {
+   public:
+    explicit awaiter(limited&& of) noexcept : of_(std::move(of)) {}
+    bool await_ready() const noexcept { return false; }
+    template <std::derived_from<tasks::promise_base> Promise>
+    bool await_suspend(std::coroutine_handle<Promise> user) {
+      return wait_.suspend_for(of_.of_->side, user.promise(), of_.at_most_, of_.stop_);
+    }
+    std::optional<T> await_resume() { return of_.of_->take(wait_.ended); }
+
+   private:
+    limited of_;
+    tasks::limited_side_wait wait_;
+  };
+  awaiter operator co_await() && noexcept { return awaiter(std::move(*this)); }
+
+ private:
+  async_promise<T>* of_;
+  std::chrono::nanoseconds at_most_;
+  std::stop_token stop_;
+};
+
+}  // namespace streams
+
+// A coroutine that co_awaits what a task can await, and gives values by co_yield. It runs only
+// while its user waits for the next value, and stops at each co_yield: so it never runs ahead.
+// `co_await g.next()` gives the next value in a std::optional, which is empty at the end.
+// Move-only.
+//
+// Thread: it runs in the turns of the actor (or spawned task) that takes its values, like a task.
+// All values are taken by one actor; a generator that waits for nothing may be moved to another
+// one. Cost: a frame of about 400 bytes from the block pool, then about 5 ns for a value that is
+// ready, without an allocation. Errors: what the body throws comes out of next() once, and after
+// that the generator has ended. next() throws cancelled when the call that awaits it is cancelled;
+// the generator then is as it was, keeps waiting for what it awaits, and no value is lost: so
+// next().timeout(span), next().stop(token) and when_any(g.next(), …) can be repeated. Lifetime:
+// dropping the generator ends it: the operation that it awaits throws cancelled in its body. If
+// that operation cannot end at once (I/O), the body ends a little later, in a turn of the same
+// actor; so it may refer to its own parameters and variables, and to what outlives its actor.
+//
+// GCC 12 destroys the members of an aggregate twice in `co_yield Point{…}`: with that compiler,
+// name it and move it in.
+//
+// Example:
+//     troupe::async_generator<int> ticks(int count) {
+//       for (int i = 0; i < count; ++i) {
+//         co_await troupe::sleep_for(std::chrono::milliseconds(1));
+//         co_yield i;
+//       }
+//     }
+//     troupe::task<> show() {
+//       auto all = ticks(3);
+//       while (auto tick = co_await all.next()) std::cout << *tick << '\n';
+//     }
+//     int main() {
+//       troupe::runtime rt;
+//       rt.spawn(show());
+//       rt.run();
+//     }
+template <class T>
+class [[nodiscard]] async_generator {
+  static_assert(std::is_object_v<T> && std::is_move_constructible_v<T>,
+                "troupe: async_generator<T> gives values that can be moved, no references");
+
+ public:
+  using promise_type = streams::async_promise<T>;
+  using value_type = T;
+
+  async_generator() = default;  // empty
+  async_generator(async_generator&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
+  async_generator& operator=(async_generator&& other) noexcept {
+    std::swap(of_, other.of_);
+    return *this;
+  }
+  ~async_generator() {
+    if (of_ != nullptr) of_->side.drop();
+  }
+
+  // The next value; empty at the end, and always after it. One next() at a time.
+  streams::next_value<T> next() noexcept {
+    return streams::next_value<T>(of_ != nullptr ? of_ : &promise_type::ended());
+  }
+
+ private:
+  friend promise_type;
+  friend struct streams::access;
+  explicit async_generator(promise_type* of) noexcept : of_(of) {}
+  promise_type* of_ = nullptr;
+};
+
+namespace streams {
+
+template <class T>
+async_generator<T> async_promise<T>::get_return_object() noexcept {
+  return async_generator<T>(this);
+}
+
+// Access for other parts of the library; not for users.
+struct access {
+  template <class T>
+  static async_promise<T>* promise(async_generator<T>& of) noexcept {
+    return of.of_;
+  }
+};
+
+}  // namespace streams
+
+}  // namespace troupe

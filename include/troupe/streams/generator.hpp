@@ -1,0 +1,206 @@
+// generator<T>: a coroutine that gives values one after the other, without waiting for anything.
+#pragma once
+
+#include <coroutine>
+#include <cstddef>
+#include <exception>
+#include <iterator>
+#include <memory>
+#include <ranges>
+#include <type_traits>
+#include <utility>
+
+#include "troupe/task/task.hpp"
+
+namespace troupe {
+
+template <class T>
+class generator;
+
+namespace streams {
+
+// co_yield elements_of(generator, or any range) gives all its values.
+template <class Range>
+struct elements_of {
+  explicit elements_of(Range&& of) noexcept : range(std::forward<Range>(of)) {}
+  Range&& range;
+};
+template <class Range>
+elements_of(Range&&) -> elements_of<Range&&>;
+
+// What generators give: a T& or T&& as it is, a T as T&&.
+template <class T>
+using given = std::conditional_t<std::is_reference_v<T>, T, T&&>;
+
+// A generator within a generator: the inner one's `outer` is the one that gives its elements. The
+// outermost one, which the iterator knows, keeps the innermost: so an element costs the same at any
+// depth.
+template <class T>
+class generator_promise {
+ public:
+  static void* operator new(std::size_t bytes) { return tasks::allocate_frame(bytes); }
+  static void operator delete(void* frame, std::size_t bytes) noexcept {
+    tasks::deallocate_frame(frame, bytes);
+  }
+
+  generator<T> get_return_object() noexcept;
+  std::suspend_always initial_suspend() const noexcept { return {}; }
+  struct to_outer {
+    bool await_ready() const noexcept { return false; }
+    std::coroutine_handle<> await_suspend(
+        std::coroutine_handle<generator_promise> done) const noexcept {
+      generator_promise& self = done.promise();
+      if (self.outer_ == nullptr) return std::noop_coroutine();
+      self.root_->innermost_ = self.outer_;
+      return std::coroutine_handle<generator_promise>::from_promise(*self.outer_);
+    }
+    void await_resume() const noexcept {}
+  };
+  to_outer final_suspend() const noexcept { return {}; }
+  void return_void() const noexcept {}
+  void unhandled_exception() {
+    if (outer_ == nullptr) throw;
+    failure_ = std::current_exception();
+  }
+  // A generator waits for nothing: async_generator may co_await.
+  template <class Awaitable>
+  std::suspend_never await_transform(Awaitable&&) = delete;
+
+  std::suspend_always yield_value(given<T> value) noexcept {
+    root_->value_ = std::addressof(value);
+    return {};
+  }
+  // Gives a copy, which lives until the coroutine runs on.
+  struct copied {
+    std::remove_cvref_t<T> value;
+    bool await_ready() const noexcept { return false; }
+    void await_suspend(std::coroutine_handle<generator_promise> of) noexcept {
+      of.promise().root_->value_ = std::addressof(value);
+    }
+    void await_resume() const noexcept {}
+  };
+  copied yield_value(const std::remove_reference_t<T>& value) requires(
+      std::is_rvalue_reference_v<given<T>>&& std::copy_constructible<std::remove_cvref_t<T>>) {
+    return {value};
+  }
+
+  struct inside {
+    generator<T> of;
+    bool await_ready() const noexcept { return !of.of_; }
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<generator_promise> outer) noexcept {
+      generator_promise& inner = of.of_.promise();
+      inner.outer_ = &outer.promise();
+      inner.root_ = outer.promise().root_;
+      inner.root_->innermost_ = &inner;
+      return of.of_;
+    }
+    void await_resume() {
+      if (of.of_ && of.of_.promise().failure_ != nullptr)
+        std::rethrow_exception(of.of_.promise().failure_);
+    }
+  };
+  inside yield_value(elements_of<generator<T>&&> of) noexcept { return {std::move(of.range)}; }
+  template <std::ranges::input_range Range>
+  inside yield_value(elements_of<Range> of) {
+    return {all_of(std::ranges::begin(of.range), std::ranges::end(of.range))};
+  }
+
+  void resume_innermost() {
+    std::coroutine_handle<generator_promise>::from_promise(*innermost_).resume();
+  }
+  std::add_pointer_t<given<T>> value() const noexcept { return value_; }
+
+ private:
+  friend generator<T>;
+  template <class At, class End>
+  static generator<T> all_of(At at, End end) {
+    for (; at != end; ++at) co_yield *at;
+  }
+
+  generator_promise* outer_ = nullptr;
+  generator_promise* root_ = this;
+  generator_promise* innermost_ = this;  // of the root
+  std::add_pointer_t<given<T>> value_ = nullptr;
+  std::exception_ptr failure_;
+};
+
+}  // namespace streams
+
+// A coroutine that gives values by co_yield and runs only while its user asks for the next one: an
+// input range, also for std::views. `co_yield streams::elements_of(other)` gives all values of
+// another generator or range; with generators that call themselves this costs the same at any
+// depth.
+//
+// Thread: the calling one; any thread may use it, one at a time. Cost: a frame from the block pool,
+// and about 2 ns a value. Errors: what the body throws comes out of begin() or ++, and ends the
+// generator. Lifetime: it is destroyed at any time; the body's objects are then destroyed. A value
+// lives until the next ++. A body may not co_await: use async_generator for that.
+//
+// Example:
+//     troupe::generator<int> countdown(int from) {
+//       for (int i = from; i > 0; --i) co_yield i;
+//     }
+//     int main() {
+//       for (int i : countdown(3)) std::cout << i << '\n';
+//     }
+template <class T>
+class [[nodiscard]] generator : public std::ranges::view_interface<generator<T>> {
+ public:
+  using promise_type = streams::generator_promise<T>;
+
+  generator() = default;  // empty
+  generator(generator&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
+  generator& operator=(generator&& other) noexcept {
+    std::swap(of_, other.of_);
+    return *this;
+  }
+  ~generator() {
+    if (of_) of_.destroy();
+  }
+
+  class iterator {
+   public:
+    using value_type = std::remove_cvref_t<T>;
+    using difference_type = std::ptrdiff_t;
+    using reference = streams::given<T>;
+    iterator() = default;
+    iterator(iterator&&) = default;
+    iterator& operator=(iterator&&) = default;
+
+    reference operator*() const noexcept { return static_cast<reference>(*of_.promise().value()); }
+    iterator& operator++() {
+      of_.promise().resume_innermost();
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    bool operator==(std::default_sentinel_t) const noexcept { return !of_ || of_.done(); }
+
+   private:
+    friend generator;
+    explicit iterator(std::coroutine_handle<promise_type> of) noexcept : of_(of) {}
+    std::coroutine_handle<promise_type> of_;
+  };
+
+  // Runs the body up to its first value. To be called once.
+  iterator begin() {
+    if (of_) of_.resume();
+    return iterator(of_);
+  }
+  std::default_sentinel_t end() const noexcept { return {}; }
+
+ private:
+  friend promise_type;
+  explicit generator(std::coroutine_handle<promise_type> of) noexcept : of_(of) {}
+  std::coroutine_handle<promise_type> of_;
+};
+
+namespace streams {
+
+template <class T>
+generator<T> generator_promise<T>::get_return_object() noexcept {
+  return generator<T>(std::coroutine_handle<generator_promise>::from_promise(*this));
+}
+
+}  // namespace streams
+
+}  // namespace troupe

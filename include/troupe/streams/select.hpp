@@ -1,0 +1,123 @@
+// select: waits until one of several streams or tasks beside the coroutine is ready. For the
+// library's own use: adaptors that run several things at once are made of it.
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <coroutine>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "troupe/streams/async_generator.hpp"
+#include "troupe/task/side_call.hpp"
+#include "troupe/task/task.hpp"
+#include "troupe/task/when.hpp"
+
+namespace troupe::streams {
+
+// Lets those side calls run that wait for nothing, then waits until one of all is ready. Gives
+// true, or false if the time is over first; with a time of zero it only lets them run. Throws
+// cancelled.
+class select_wait {
+ public:
+  select_wait(std::span<tasks::side_call* const> of, std::chrono::nanoseconds at_most) noexcept
+      : of_(of), at_most_(at_most) {}
+  select_wait(select_wait&&) = delete;
+  bool await_ready() const noexcept { return false; }
+  template <std::derived_from<tasks::promise_base> Promise>
+  bool await_suspend(std::coroutine_handle<Promise> user) {
+    return suspend(user.promise());
+  }
+  bool await_resume() const;
+
+ private:
+  bool suspend(tasks::coroutine& user);
+  bool any_ready() const noexcept;
+  std::span<tasks::side_call* const> of_;
+  std::chrono::nanoseconds at_most_;
+  tasks::limited_side_wait wait_;
+};
+class select {
+ public:
+  explicit select(std::span<tasks::side_call* const> of,
+                  std::chrono::nanoseconds at_most = std::chrono::nanoseconds::max()) noexcept
+      : of_(of), at_most_(at_most) {}
+  select_wait operator co_await() const noexcept { return select_wait(of_, at_most_); }
+
+ private:
+  std::span<tasks::side_call* const> of_;
+  std::chrono::nanoseconds at_most_;
+};
+
+// The time of the runtime that the coroutine runs in; virtual under the simulated policy.
+struct time_now {
+  bool await_ready() const noexcept { return false; }
+  template <std::derived_from<tasks::promise_base> Promise>
+  bool await_suspend(std::coroutine_handle<Promise> user) noexcept {
+    ns = tasks::now_ns(*user.promise().in->at->clock);
+    return false;
+  }
+  std::chrono::nanoseconds await_resume() const noexcept { return std::chrono::nanoseconds(ns); }
+  std::int64_t ns = 0;
+};
+
+// A task that runs beside the coroutine that owns it. Dropping it cancels the task.
+template <class T>
+class side_task {
+ public:
+  side_task() = default;
+  explicit side_task(task<T>&& of) : of_(new held(std::move(of))) {}
+  side_task(side_task&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
+  side_task& operator=(side_task&& other) noexcept {
+    std::swap(of_, other.of_);
+    return *this;
+  }
+  ~side_task() {
+    if (of_ != nullptr) of_->drop();
+  }
+  tasks::side_call& side() const noexcept { return *of_; }
+  bool is_done() const noexcept { return of_->done; }
+  // The result of a task that is done, or its exception.
+  tasks::value_of<T> take() { return tasks::take_value(of_->running); }
+
+ private:
+  struct held final : tasks::side_call {
+    explicit held(task<T>&& of)
+        : side_call(tasks::task_access::root(of), &free), running(std::move(of)) {}
+    static void* operator new(std::size_t bytes) { return tasks::allocate_frame(bytes); }
+    static void operator delete(void* at, std::size_t bytes) noexcept {
+      tasks::deallocate_frame(at, bytes);
+    }
+    static void free(side_call& of) noexcept { delete static_cast<held*>(&of); }
+    task<T> running;
+  };
+  held* of_ = nullptr;
+};
+
+// A stream as the adaptors see it, which run several at once.
+template <class T>
+class side_stream {
+ public:
+  explicit side_stream(async_generator<T>&& of) noexcept
+      : of_(std::move(of)), promise_(access::promise(of_)) {}
+  side_stream(side_stream&&) noexcept = default;
+  side_stream& operator=(side_stream&&) noexcept = default;
+  // An empty generator has ended.
+  bool has_ended() const noexcept { return promise_ == nullptr; }
+  tasks::side_call* side() const noexcept { return &promise_->side; }
+  bool is_ready() const noexcept { return !has_ended() && promise_->side.is_ready(); }
+  // The value of a stream that is ready; empty, and from then on ended, at its end.
+  std::optional<T> take() {
+    promise_->side.taken();
+    std::optional<T> one = promise_->take(tasks::outcome::arrived);
+    if (!one) promise_ = nullptr;
+    return one;
+  }
+
+ private:
+  async_generator<T> of_;
+  async_promise<T>* promise_;
+};
+
+}  // namespace troupe::streams

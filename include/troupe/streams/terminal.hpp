@@ -1,0 +1,125 @@
+// The ends of pipes: for_each, collect, fold, first, count. Each makes a task of a stream.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "troupe/streams/async_generator.hpp"
+#include "troupe/streams/stream.hpp"
+#include "troupe/task/task.hpp"
+
+namespace troupe::streams {
+
+namespace detail {
+
+template <class T, class F>
+task<> for_each(async_generator<T> of, F f) {
+  while (auto one = co_await of.next()) {
+    if constexpr (tasks::awaitable<std::remove_reference_t<std::invoke_result_t<F&, T>>>) {
+      auto later = std::invoke(f, std::move(*one));
+      co_await std::move(later);
+    } else {
+      std::invoke(f, std::move(*one));
+    }
+  }
+}
+
+template <class Container, class T>
+task<Container> collect(async_generator<T> of) {
+  Container all;
+  while (auto one = co_await of.next()) {
+    if constexpr (requires { all.push_back(std::move(*one)); }) {
+      all.push_back(std::move(*one));
+    } else {
+      all.insert(std::move(*one));
+    }
+  }
+  co_return all;
+}
+
+template <class T, class Value, class F>
+task<Value> fold(async_generator<T> of, Value value, F f) {
+  while (auto one = co_await of.next()) {
+    using given = std::invoke_result_t<F&, Value, T>;
+    if constexpr (tasks::awaitable<std::remove_reference_t<given>>) {
+      auto later = std::invoke(f, std::move(value), std::move(*one));
+      value = co_await std::move(later);
+    } else {
+      value = std::invoke(f, std::move(value), std::move(*one));
+    }
+  }
+  co_return value;
+}
+
+template <class T>
+task<std::optional<T>> first(async_generator<T> of) {
+  std::optional<T> one = co_await of.next();
+  co_return one;
+}
+
+template <class T>
+task<std::size_t> count(async_generator<T> of) {
+  std::size_t n = 0;
+  while (auto one = co_await of.next()) ++n;
+  co_return n;
+}
+
+}  // namespace detail
+
+// All of them give a task, which runs when it is awaited or spawned:
+// `co_await (source | streams::for_each(f))`. What the stream or a given function throws comes out
+// of it. The next value is asked for when the last one was dealt with. GCC 12: name a lambda that
+// captures more than plain values before the expression that has the co_await.
+//
+// Calls f(value) for each value, and awaits what it gives if that is an awaitable.
+//
+// Example:
+//     troupe::task<> show() {
+//       namespace streams = troupe::streams;
+//       co_await (std::views::iota(0, 5) | streams::filter([](int n) { return n % 2 == 0; }) |
+//                 streams::for_each([](int n) { std::cout << n << '\n'; }));
+//     }
+//     int main() {
+//       troupe::runtime rt;
+//       rt.spawn(show());
+//       rt.run();
+//     }
+template <class F>
+auto for_each(F f) {
+  return adaptor([f = std::move(f)]<class T>(async_generator<T> of) mutable {
+    return detail::for_each(std::move(of), std::move(f));
+  });
+}
+// Gives a container of all values: a std::vector, or `collect<std::set<int>>()`.
+template <class Container>
+auto collect() {
+  return adaptor(
+      []<class T>(async_generator<T> of) { return detail::collect<Container>(std::move(of)); });
+}
+inline auto collect() {
+  return adaptor([]<class T>(async_generator<T> of) {
+    return detail::collect<std::vector<T>>(std::move(of));
+  });
+}
+// Gives f(f(f(value, first), second), …), or an awaitable of it for each step.
+template <class Value, class F>
+auto fold(Value value, F f) {
+  return adaptor(
+      [value = std::move(value), f = std::move(f)]<class T>(async_generator<T> of) mutable {
+        return detail::fold(std::move(of), std::move(value), std::move(f));
+      });
+}
+// Gives the first value and ends the stream; empty if there is none.
+inline auto first() {
+  return adaptor([]<class T>(async_generator<T> of) { return detail::first(std::move(of)); });
+}
+// Gives the number of values.
+inline auto count() {
+  return adaptor([]<class T>(async_generator<T> of) { return detail::count(std::move(of)); });
+}
+
+}  // namespace troupe::streams

@@ -1,0 +1,148 @@
+// Adaptors of streams that count or wait: chunks, throttle, debounce.
+//
+// All of them: Thread: the turns of the actor that takes the values. Order: as in the source. Time:
+// the runtime's, virtual under the simulated policy. A wait of theirs that a timer ends leaves the
+// source as it is: no value is lost, whatever the source is. Errors: what the source throws comes
+// out of next(), after the values that it gave before. Lifetime: they own their source.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "troupe/streams/async_generator.hpp"
+#include "troupe/streams/concurrent.hpp"
+#include "troupe/streams/select.hpp"
+#include "troupe/streams/stream.hpp"
+#include "troupe/task/timer.hpp"
+
+namespace troupe::streams {
+
+namespace detail {
+
+inline constexpr auto no_limit = std::chrono::nanoseconds::max();
+
+// The end of a span that begins now; the largest time for one that is too long.
+inline std::chrono::nanoseconds end_of(std::chrono::nanoseconds now,
+                                       std::chrono::nanoseconds span) noexcept {
+  return span > no_limit - now ? no_limit : now + span;
+}
+
+template <class T>
+async_generator<std::vector<T>> chunks(async_generator<T> of, std::size_t most,
+                                       std::chrono::nanoseconds within) {
+  side_stream<T> all(std::move(of));
+  std::exception_ptr failure;
+  while (!all.has_ended() && failure == nullptr) {
+    std::vector<T> chunk;
+    std::chrono::nanoseconds due = no_limit;
+    while (chunk.size() < most) {
+      tasks::side_call* const sides[] = {all.side()};
+      std::chrono::nanoseconds left = no_limit;
+      if (due != no_limit) {
+        const auto now = co_await time_now();
+        left = due - now;
+      }
+      const bool ready = co_await select(sides, left);
+      if (!ready) break;
+      failure = tasks::failure_of([&] {
+        if (auto one = all.take()) chunk.push_back(std::move(*one));
+      });
+      if (failure != nullptr || all.has_ended()) break;
+      if (chunk.size() == 1 && within != no_limit) {
+        const auto now = co_await time_now();
+        due = end_of(now, within);
+      }
+    }
+    if (!chunk.empty()) co_yield std::move(chunk);
+  }
+  if (failure != nullptr) std::rethrow_exception(failure);
+}
+
+template <class T>
+async_generator<T> throttle(async_generator<T> of, std::chrono::nanoseconds span) {
+  std::chrono::nanoseconds due{0};
+  while (auto one = co_await of.next()) {
+    auto now = co_await time_now();
+    if (now < due) {
+      co_await sleep_for(due - now);
+      now = co_await time_now();
+    }
+    due = end_of(now, span);
+    co_yield std::move(*one);
+  }
+}
+
+template <class T>
+async_generator<T> debounce(async_generator<T> of, std::chrono::nanoseconds span) {
+  side_stream<T> all(std::move(of));
+  std::exception_ptr failure;
+  std::optional<T> last;
+  while (!all.has_ended() && failure == nullptr) {
+    tasks::side_call* const sides[] = {all.side()};
+    const bool ready = co_await select(sides, last ? span : no_limit);
+    if (ready) {
+      failure = tasks::failure_of([&] {
+        if (auto one = all.take()) last = std::move(one);
+      });
+      if (failure == nullptr && !all.has_ended()) continue;
+    }
+    if (last) {
+      T value = std::move(*last);
+      last.reset();
+      co_yield std::move(value);
+    }
+  }
+  if (failure != nullptr) std::rethrow_exception(failure);
+}
+
+}  // namespace detail
+
+// Gives vectors of `most` values; the last one may have fewer.
+inline auto chunks(std::size_t most) {
+  check_count("chunks", most);
+  return adaptor([most]<class T>(async_generator<T> of) {
+    return detail::chunks(std::move(of), most, detail::no_limit);
+  });
+}
+// The same, but gives what it has when `within` is over since the first value of the vector came.
+//
+// Example:
+//     troupe::task<> show(troupe::channel<int> numbers) {
+//       namespace streams = troupe::streams;
+//       auto all = numbers | streams::chunks(100, std::chrono::milliseconds(10));
+//       while (auto some = co_await all.next()) std::cout << some->size() << '\n';
+//     }
+//     int main() {
+//       troupe::runtime rt;
+//       const auto numbers = troupe::channel<int>::unbounded();
+//       for (int i = 0; i < 250; ++i) numbers.try_send(i);
+//       numbers.close();
+//       rt.spawn(show(numbers));
+//       rt.run();
+//     }
+inline auto chunks(std::size_t most, std::chrono::nanoseconds within) {
+  check_count("chunks", most);
+  return adaptor([most, within]<class T>(async_generator<T> of) {
+    return detail::chunks(std::move(of), most, within);
+  });
+}
+
+// Gives at most one value in each `span`: the others wait, and with them the source. None is
+// dropped.
+inline auto throttle(std::chrono::nanoseconds span) {
+  return adaptor(
+      [span]<class T>(async_generator<T> of) { return detail::throttle(std::move(of), span); });
+}
+
+// Gives a value when no newer one has come for `span`: of values that come faster, the last one.
+// The others are dropped; the last value before the end is given.
+inline auto debounce(std::chrono::nanoseconds span) {
+  return adaptor(
+      [span]<class T>(async_generator<T> of) { return detail::debounce(std::move(of), span); });
+}
+
+}  // namespace troupe::streams

@@ -1,0 +1,232 @@
+// side_call: a coroutine that runs beside the coroutine that uses it, in the turns of the same
+// actor, and gives a value from time to time (async_generator) or once (a task). For the library's
+// own use.
+//
+// A branch of when_all (when.hpp) lives inside one co_await; a side call outlives many of them. Its
+// user may stop to wait for it, by a time limit or because the user is cancelled: the side call
+// keeps waiting for what it awaits, and its next value is there when the user asks again. So no
+// value is ever lost.
+//
+// Thread: the turns of one actor, but for drop(), which any thread may call.
+// Invariants
+//   A1  a side call is `pending` from the moment it suspends in a co_await until it gives something
+//       or ends. In all other states no thread but its user's touches it.
+//   A2  while a side call is pending, either a `side_wait` waits for it, or it holds its actor.
+//   A3  while a side call is pending it has a reference to its context (call_context.hpp).
+//   A4  who gave up a pending side call (drop) never touches it again: the turn in which its wait
+//       ends frees it; at the actor's end, the thread that discards the end of its wait; at the
+//       runtime's end, `left_side_calls`.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <concepts>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <stop_token>
+
+#include "troupe/base/platform.hpp"
+#include "troupe/task/async_call.hpp"
+#include "troupe/task/task.hpp"
+#include "troupe/task/timer.hpp"
+
+namespace troupe::tasks {
+
+class side_call;
+
+// The suspension of a coroutine that waits until one of several side calls is ready.
+class side_wait : public suspension {
+ public:
+  side_wait() noexcept : suspension(&act_on) {}
+  // The suspension as such a wait; null for other suspensions.
+  static const side_wait* of(const suspension& one) noexcept {
+    return one.act == &act_on ? static_cast<const side_wait*>(&one) : nullptr;
+  }
+  const side_call* first() const noexcept { return first_; }
+  bool is_empty() const noexcept { return first_ == nullptr; }
+
+  // Adds a pending side call, before the coroutine suspends.
+  void add(side_call& one) noexcept;
+  // The coroutine suspends until a side call is ready that was added.
+  void suspend_in(coroutine& awaiting) noexcept;
+  // In the turn: one of the side calls is ready. Returns the call that must be resumed, if any.
+  async_call* ready() noexcept;
+  // The side calls no longer wait for each other's user.
+  void forget_all() noexcept;
+
+ protected:
+  // The coroutine takes what the side call gives as soon as it continues.
+  bool takes_ = false;
+
+ private:
+  friend side_call;
+  static const char* act_on(sched::message*, void*, sched::message_act);
+  // Called in the turn. True if the wait can end now; false if its end is on its way as a message.
+  bool disarm() noexcept;
+  side_call* first_ = nullptr;
+  side_call* starts_ = nullptr;  // it is on its way as a message, which lets this side call run
+};
+
+// The same with a time limit or a stop token, or both. When a limit ends the wait, the side calls
+// remain as they are.
+class limited_side_wait final : public side_wait, public timer {
+ public:
+  limited_side_wait() noexcept : timer(&on_time) {}
+  // Suspends `user` until the side call is ready or the limit is over. False if it need not wait.
+  bool suspend_for(side_call& one, coroutine& user, std::chrono::nanoseconds at_most,
+                   const std::stop_token& stop);
+  // For a wait of several side calls: to be called last, after suspend_in(). Throws
+  // std::system_error.
+  void limit(std::chrono::nanoseconds at_most, const std::stop_token& stop);
+  bool disarm() noexcept;
+
+ private:
+  struct on_stop {
+    limited_side_wait& self;
+    void operator()() const noexcept { self.end_early(outcome::cancelled); }
+  };
+  static void on_time(timer& self) noexcept;
+  void end_early(outcome how) noexcept;
+
+  std::optional<std::stop_callback<on_stop>> stop_;
+  std::atomic<bool> sent_{false};
+  bool armed_ = false;
+};
+
+// The pending side calls of one runtime that their users gave up. Thread: any.
+class left_side_calls {
+ public:
+  // Marks it as given up and adds it, if it is still pending. False: the caller frees it.
+  bool add(side_call& one) noexcept;
+  // True if it was here, and is now the caller's to free.
+  bool remove(side_call& one) noexcept;
+  // At the runtime's end, when no turn runs any longer: ends them all.
+  void end_all() noexcept;
+
+ private:
+  std::mutex mutex_;
+  side_call* first_ = nullptr;
+};
+
+class side_call : public async_call {
+ public:
+  // `gone` frees the coroutine, and with it this object. The coroutine is at no co_await then.
+  explicit side_call(coroutine& of, void (*gone)(side_call&) noexcept) noexcept
+      : async_call(own_wait_), root_(of), gone_(gone) {
+    own_wait_.takes_ = true;
+    of.in = this;
+    busy = true;  // but while it is pending
+  }
+
+  // Whether there is something for the user to take: what was given and not taken, or the end.
+  bool is_ready() const noexcept {
+    const state now = seen();
+    return now == state::given || now == state::ended || (now == state::idle && done);
+  }
+  // Lets the coroutine run inside the co_await of `user`, if it waits for nothing and its user has
+  // taken what it gave before. Returns is_ready(). Throws usage_error if it is pending in another
+  // actor.
+  bool advance(coroutine& user);
+  // The same for a user that takes what is given at once, with take(). Most calls come here, and
+  // each store would cost a cycle: so what stays the same is compared, not stored.
+  TROUPE_INLINE bool advance_and_take(coroutine& user) {
+    const async_call& outer = *user.in;
+    if (seen() != state::idle || outer.nested >= nested_max) [[unlikely]]
+      return advance_slowly(user);
+    const auto inside = static_cast<std::uint8_t>(outer.nested + 1);
+    if (actor != outer.actor || at != outer.at->aside || nested != inside ||
+        context != outer.context) [[unlikely]] {
+      use(outer);
+      nested = inside;
+    }
+    root_.handle().resume();
+    if (given != nullptr) [[likely]]
+      return true;
+    return run_on();
+  }
+  // After an advance() that was true: the user has taken what was given.
+  void taken() noexcept {
+    at_.store(state::idle, std::memory_order_relaxed);  // order: relaxed  it is the user's
+  }
+  // Suspends `user` until this side call, which is pending, is ready. False when the user is
+  // cancelled, which own_wait() then says.
+  bool wait(coroutine& user) noexcept;
+  side_wait& own_wait() noexcept { return own_wait_; }
+  coroutine& root() const noexcept { return root_; }
+  // The user has seen that it is done.
+  void see_end() noexcept {
+    at_.store(state::ended, std::memory_order_relaxed);  // order: relaxed  it is the user's
+  }
+
+  // It is pending, and its user does something else meanwhile.
+  void hold() noexcept;
+
+  // The user gives the side call up: frees it now, or as soon as its wait has ended. Thread: any.
+  // In its actor's turn a wait is cancelled; elsewhere it ends by itself, or at the runtime's end.
+  void drop() noexcept;
+
+  // The coroutine of another call that waits for this call, which is a branch or a side call; null
+  // if there is none.
+  static coroutine* awaits(const async_call& of) noexcept;
+  // The call at the end of that chain.
+  static async_call& outermost(async_call& of) noexcept;
+  // The call as a side call; null for other calls.
+  static side_call* of(async_call& one) noexcept {
+    return one.at != nullptr && one.at->resume == &resume_side ? static_cast<side_call*>(&one)
+                                                               : nullptr;
+  }
+  const side_call* next_waited() const noexcept { return next_waited_; }
+  // The resume function of such calls (call_host).
+  static const char* resume_side(async_call& of) noexcept;
+
+  // Not null exactly while the coroutine is suspended because it has given this.
+  void* given = nullptr;
+
+ private:
+  friend side_wait;
+  friend left_side_calls;
+  friend struct suspension;
+  // idle: it runs when its user wants it to, who has taken what it gave or does so at once; given:
+  // it has given something, or ended, and its user knows nothing of that; left: pending, and given
+  // up by its user; ended: its user knows that.
+  enum class state : std::uint8_t { idle, pending, given, left, ended };
+  state seen() const noexcept {
+    // order: acquire  what the turn wrote in which the wait ended; pairs with resume_once/acq_rel
+    return at_.load(std::memory_order_acquire);
+  }
+  // It runs for this call: in its actor, within its deadline.
+  void use(const async_call& outer) noexcept {
+    actor = outer.actor;
+    at = outer.at->aside;
+    context = outer.context;
+  }
+  bool advance_slowly(coroutine& user);
+  bool run_on() noexcept;
+  void run_in_context() noexcept;
+  bool has_something() const noexcept { return given != nullptr || done; }
+  void become_pending() noexcept;
+  async_call* resume_once() noexcept;
+  void release() noexcept;
+  void free() noexcept;
+  void cancel_here() noexcept;
+  void start_queued() noexcept;
+  void discard_queued() noexcept;
+  // Ends a side call whose wait's end was discarded, if its user has given it up.
+  static bool end_discarded(suspension& over) noexcept;
+
+  coroutine& root_;
+  void (*const gone_)(side_call&) noexcept;
+  side_wait own_wait_;
+  side_wait* waiter_ = nullptr;
+  side_call* next_waited_ = nullptr;  // of the same wait
+  side_call* next_left_ = nullptr;    // links those that were given up
+  side_call** left_link_ = nullptr;
+  std::atomic<state> at_{state::idle};
+  bool holds_ = false;  // a ref to its actor
+};
+
+}  // namespace troupe::tasks

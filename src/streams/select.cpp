@@ -1,0 +1,33 @@
+#include "troupe/streams/select.hpp"
+
+#include <algorithm>
+
+namespace troupe::streams {
+
+bool select_wait::any_ready() const noexcept {
+  return std::ranges::any_of(of_, [](const tasks::side_call* one) { return one->is_ready(); });
+}
+
+bool select_wait::suspend(tasks::coroutine& user) {
+  bool ready = false;
+  for (tasks::side_call* const one : of_) ready = one->advance(user) || ready;
+  const bool waits = !ready && !user.in->cancelled && at_most_.count() > 0;
+  if (!ready && !waits)
+    wait_.ended = user.in->cancelled ? tasks::outcome::cancelled : tasks::outcome::timed_out;
+  if (waits) {
+    for (tasks::side_call* const one : of_) wait_.add(*one);
+    wait_.suspend_in(user);
+    if (at_most_ != std::chrono::nanoseconds::max()) wait_.limit(at_most_, {});
+    return true;
+  }
+  for (tasks::side_call* const one : of_) one->hold();
+  return false;
+}
+
+bool select_wait::await_resume() const {
+  if (any_ready()) return true;
+  if (wait_.ended == tasks::outcome::timed_out) return false;
+  throw_early_end(wait_.ended);
+}
+
+}  // namespace troupe::streams

@@ -1,0 +1,353 @@
+#include "troupe/task/side_call.hpp"
+
+#include <utility>
+
+#include "task/running_call.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/task/call_context.hpp"
+#include "troupe/task/current_actor.hpp"
+#include "troupe/task/when.hpp"
+
+namespace troupe::tasks {
+
+// The waits of users.
+
+void side_wait::add(side_call& one) noexcept {
+  one.waiter_ = this;
+  one.next_waited_ = first_;
+  first_ = &one;
+}
+
+void side_wait::suspend_in(coroutine& awaiting) noexcept {
+  ended = outcome::arrived;
+  seen_in = 0;
+  excused = true;
+  for (const side_call* one = first_; one != nullptr; one = one->next_waited_)
+    excused = excused && one->awaited != nullptr && one->awaited->excused;
+  begin(awaiting);
+}
+
+void side_wait::forget_all() noexcept {
+  while (side_call* const one = first_) {
+    first_ = std::exchange(one->next_waited_, nullptr);
+    one->waiter_ = nullptr;
+    one->hold();
+  }
+}
+
+bool side_wait::disarm() noexcept {
+  return !limited || static_cast<limited_side_wait*>(this)->disarm();
+}
+
+async_call* side_wait::ready() noexcept {
+  if (!disarm()) return nullptr;  // its end is on its way, and finds the side call ready
+  forget_all();
+  async_call& in = *who->in;
+  end();
+  return in.busy ? nullptr : &in;
+}
+
+const char* side_wait::act_on(sched::message* base, void*, sched::message_act act) {
+  if (act == sched::message_act::describe) return "the next value of a stream";
+  auto& self = static_cast<side_wait&>(*static_cast<suspension*>(base));
+  if (act == sched::message_act::detach) {
+    if (!self.disarm()) return nullptr;
+    self.forget_all();
+    return "detached";
+  }
+  const bool comes = act == sched::message_act::handle || act == sched::message_act::discard;
+  if (self.starts_ != nullptr && comes) {
+    side_call& one = *std::exchange(self.starts_, nullptr);
+    act == sched::message_act::handle ? one.start_queued() : one.discard_queued();
+    return nullptr;
+  }
+  if (act == sched::message_act::handle || act == sched::message_act::reclaim) self.forget_all();
+  return arrive(self, act);
+}
+
+bool limited_side_wait::suspend_for(side_call& one, coroutine& user,
+                                    std::chrono::nanoseconds at_most, const std::stop_token& stop) {
+  takes_ = true;
+  if (one.advance_and_take(user)) return false;
+  if (user.in->cancelled || stop.stop_requested()) {
+    ended = outcome::cancelled;
+  } else if (at_most.count() <= 0) {
+    ended = outcome::timed_out;
+  } else {
+    add(one);
+    suspend_in(user);
+    limit(at_most, stop);
+    return true;
+  }
+  one.hold();
+  return false;
+}
+
+void limited_side_wait::limit(std::chrono::nanoseconds at_most, const std::stop_token& stop) {
+  limited = true;
+  try {
+    if (at_most != std::chrono::nanoseconds::max()) {
+      timers& clock = *who->in->at->clock;
+      arm(clock, *this, due_in(clock, at_most));
+      armed_ = true;
+    }
+    if (stop.stop_possible()) stop_.emplace(stop, on_stop{*this});
+  } catch (...) {
+    if (!disarm()) return;  // it has ended already
+    forget_all();
+    forget();
+    throw;
+  }
+}
+
+bool limited_side_wait::disarm() noexcept {
+  stop_.reset();  // waits for a callback that is running
+  if (std::exchange(armed_, false)) cancel(*who->in->at->clock, *this);
+  // order: relaxed  whoever could set it has returned, and its lock orders the write
+  return !sent_.load(std::memory_order_relaxed);
+}
+
+void limited_side_wait::on_time(timer& self) noexcept {
+  static_cast<limited_side_wait&>(self).end_early(outcome::timed_out);
+}
+
+// Called by a timer or a stop, on any thread. The first of them ends the wait.
+void limited_side_wait::end_early(outcome how) noexcept {
+  // order: relaxed  only one of them may send; the message orders the rest
+  if (!sent_.exchange(true, std::memory_order_relaxed)) over(how);
+}
+
+// A side call on its way: idle, pending, idle again; or given up.
+
+bool side_call::advance(coroutine& user) {
+  if (is_ready()) return true;
+  if (!advance_and_take(user)) return false;
+  // order: relaxed  it is the user's
+  if (at_.load(std::memory_order_relaxed) == state::idle && !done)
+    at_.store(state::given, std::memory_order_relaxed);  // order: relaxed  as above
+  return true;
+}
+
+bool side_call::advance_slowly(coroutine& user) {
+  async_call& outer = *user.in;
+  switch (seen()) {
+    case state::given:
+      taken();
+      return true;
+    case state::ended:
+      return true;
+    case state::idle:
+      if (done) return true;
+      break;
+    default:
+      if (actor == outer.actor) return false;
+      throw usage_error(
+          "troupe: async_generator: another actor or task has begun to wait for its next value. "
+          "Let one actor take all values, or move the stream before the first next()");
+  }
+  // Too deep on the stack: the coroutine runs in the actor's next turn.
+  given = nullptr;
+  use(outer);
+  become_pending();
+  own_wait_.starts_ = this;
+  own_wait_.who = &root_;
+  at->go_on_later(own_wait_);
+  return false;
+}
+
+// It has given nothing so far: it awaits other coroutines of its own, or waits, or has ended.
+bool side_call::run_on() noexcept {
+  loop();
+  busy = true;
+  if (has_something()) return true;
+  become_pending();
+  return false;
+}
+
+bool side_call::wait(coroutine& user) noexcept {
+  if (user.in->cancelled) {
+    // order: relaxed  the user's turn
+    if (at_.load(std::memory_order_relaxed) == state::pending) hold();
+    own_wait_.ended = outcome::cancelled;
+    return false;
+  }
+  own_wait_.add(*this);
+  own_wait_.suspend_in(user);
+  return true;
+}
+
+void side_call::become_pending() noexcept {
+  busy = false;
+  if (context != nullptr) [[unlikely]]
+    hold_context(*context);
+  // order: relaxed  its wait, or how its user travels, publishes it
+  at_.store(state::pending, std::memory_order_relaxed);
+}
+
+void side_call::hold() noexcept {
+  // order: relaxed  in its turn
+  if (holds_ || at_.load(std::memory_order_relaxed) != state::pending) return;
+  hold_actor(actor);
+  holds_ = true;
+}
+
+// It is pending no longer.
+void side_call::release() noexcept {
+  if (call_context* const held = std::exchange(context, nullptr)) [[unlikely]]
+    drop_context(*held);
+  if (std::exchange(holds_, false)) drop_actor(actor);
+}
+
+// The same, and its user has given it up. The actor goes last, since its object may be in use.
+void side_call::free() noexcept {
+  void* const held = std::exchange(holds_, false) ? actor : nullptr;
+  release();
+  gone_(*this);
+  if (held != nullptr) drop_actor(held);
+}
+
+void side_call::run_in_context() noexcept {
+  const inside_context here(context);
+  loop();
+}
+
+// What its coroutine awaited has come. Returns the call that must be resumed next, if any.
+async_call* side_call::resume_once() noexcept {
+  // The first as for the call itself (actor/turn/async_calls.cpp).
+  // order: relaxed  a hint: a side call that is given up meanwhile is found to be so below
+  if (is_discarding(actor) || at_.load(std::memory_order_relaxed) == state::left) [[unlikely]]
+    cancelled = true;
+  nested = 0;
+  run_in_context();
+  if (!has_something()) return nullptr;
+  busy = true;
+  side_wait* const by = waiter_;
+  state pending = state::pending;
+  // order: acq_rel  publishes what the coroutine did to a user on another thread; relaxed: given up
+  if (!at_.compare_exchange_strong(pending,
+                                   by != nullptr && by->takes_ ? state::idle : state::given,
+                                   std::memory_order_acq_rel, std::memory_order_relaxed)) {
+    if (at->left->remove(*this)) free();
+    return nullptr;
+  }
+  release();
+  return by == nullptr ? nullptr : by->ready();
+}
+
+const char* side_call::resume_side(async_call& of) noexcept {
+  async_call* const before = exchange_running(&outermost(of));
+  async_call* next = &of;
+  while (next != nullptr) {
+    side_call* const self = side_call::of(*next);
+    if (self == nullptr) break;
+    next = self->resume_once();
+  }
+  static_cast<void>(exchange_running(before));
+  return next == nullptr ? nullptr : next->at->resume(*next);
+}
+
+void side_call::start_queued() noexcept {
+  // order: relaxed  a hint; the list decides
+  if (at_.load(std::memory_order_relaxed) == state::left && at->left->remove(*this)) return free();
+  push(root_);
+  resume_side(*this);
+}
+
+void side_call::discard_queued() noexcept {
+  if (at->left->remove(*this)) free();
+}
+
+coroutine* side_call::awaits(const async_call& of) noexcept {
+  if (of.at->resume != &resume_side) return group::awaits(of);
+  const side_wait* const by = static_cast<const side_call&>(of).waiter_;
+  return by == nullptr ? nullptr : by->who;
+}
+
+async_call& side_call::outermost(async_call& of) noexcept {
+  async_call* call = &of;
+  while (const coroutine* const above = awaits(*call)) call = above->in;
+  return *call;
+}
+
+// Its end.
+
+void side_call::drop() noexcept {
+  if (seen() != state::pending) return gone_(*this);
+  if (is_current_actor(actor)) return cancel_here();
+  if (!at->left->add(*this)) gone_(*this);
+}
+
+void side_call::cancel_here() noexcept {
+  waiter_ = nullptr;
+  next_waited_ = nullptr;
+  cancelled = true;
+  if (own_wait_.starts_ == nullptr) {
+    cancel();
+    async_call* const before = exchange_running(this);
+    run_in_context();
+    static_cast<void>(exchange_running(before));
+    if (has_something()) {
+      // order: relaxed  no other thread knows it
+      at_.store(state::idle, std::memory_order_relaxed);
+      return free();
+    }
+  }
+  hold();
+  static_cast<void>(at->left->add(*this));  // only this turn could make it idle
+}
+
+// The actor has ended, and no turn of it handles the end of this wait.
+bool side_call::end_discarded(suspension& over) noexcept {
+  async_call* in = over.who == nullptr ? nullptr : over.who->in;
+  while (in != nullptr && in->at != nullptr && in->at->resume != &resume_side) {
+    const coroutine* const above = group::awaits(*in);
+    in = above == nullptr ? nullptr : above->in;
+  }
+  side_call* const self = in == nullptr || in->at == nullptr ? nullptr : of(*in);
+  if (self == nullptr || !self->at->left->remove(*self)) return false;
+  // order: relaxed  this thread itself takes the wait below
+  over.reclaimable.store(true, std::memory_order_relaxed);
+  static_cast<void>(self->finish_now());
+  self->free();
+  return true;
+}
+
+bool left_side_calls::add(side_call& one) noexcept {
+  std::lock_guard lock(mutex_);
+  auto pending = side_call::state::pending;
+  // order: acquire  the caller frees what its turn has left; relaxed: the lock publishes the rest
+  if (!one.at_.compare_exchange_strong(pending, side_call::state::left, std::memory_order_acquire))
+    return false;
+  one.next_left_ = first_;
+  one.left_link_ = &first_;
+  if (first_ != nullptr) first_->left_link_ = &one.next_left_;
+  first_ = &one;
+  return true;
+}
+
+bool left_side_calls::remove(side_call& one) noexcept {
+  std::lock_guard lock(mutex_);
+  if (one.left_link_ == nullptr) return false;
+  *one.left_link_ = one.next_left_;
+  if (one.next_left_ != nullptr) one.next_left_->left_link_ = one.left_link_;
+  one.left_link_ = nullptr;
+  return true;
+}
+
+void left_side_calls::end_all() noexcept {
+  for (;;) {
+    side_call* one = nullptr;
+    {
+      std::lock_guard lock(mutex_);
+      if (first_ == nullptr) return;
+      one = first_;
+      first_ = one->next_left_;
+      if (first_ != nullptr) first_->left_link_ = &first_;
+      one->left_link_ = nullptr;
+    }
+    static_cast<void>(one->finish_now());
+    one->free();
+  }
+}
+
+}  // namespace troupe::tasks
