@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/task/groups/scope_group.hpp"
 #include "troupe/task/scope.hpp"
-#include "troupe/task/scope_group.hpp"
 #include "troupe/task/task.hpp"
 
 namespace troupe {

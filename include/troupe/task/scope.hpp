@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "troupe/base/error.hpp"
-#include "troupe/task/scope_group.hpp"
+#include "troupe/task/groups/scope_group.hpp"
 #include "troupe/task/task.hpp"
 #include "troupe/task/when.hpp"
 

@@ -1,4 +1,4 @@
-#include "troupe/task/scope_group.hpp"
+#include "troupe/task/groups/scope_group.hpp"
 
 #include <new>
 #include <utility>

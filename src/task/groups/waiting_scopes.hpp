@@ -8,7 +8,7 @@
 
 #include <utility>
 
-#include "troupe/task/scope_group.hpp"
+#include "troupe/task/groups/scope_group.hpp"
 
 namespace troupe::tasks {
 
