@@ -58,8 +58,8 @@ class apart_end final : public suspension, public observer {
   apart_end(apart_end&&) = delete;
   bool await_ready() const noexcept { return of_.resolved(); }
   template <std::derived_from<promise_base> Promise>
-  bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
-    return suspend(who.promise());
+  bool await_suspend(std::coroutine_handle<Promise> awaiting) noexcept {
+    return suspend(awaiting.promise());
   }
   void await_resume() const noexcept {}
 
