@@ -120,13 +120,12 @@ class channel_half {
 // there is memory for, and its senders never wait.
 //
 // Thread: any. Order: first in, first out; parties that wait are served in the order in which they
-// came. Cost: about 20 ns for a value that nobody waits for; bounded(n) allocates its n places at
+// came. Cost: about 12 ns for a value, sent and received; bounded(n) allocates its n places at
 // once. Errors: channel_closed at a send to a closed channel; timed_out and cancelled;
 // std::bad_alloc at a send to an unbounded channel. In each of these cases the send has not
-// happened, and the value
-// that was to be moved is still the caller's; a receive has taken nothing. Lifetime: a handle must
-// outlive the waits that it began; the values of a channel without handles are destroyed. T's move
-// must not throw: put a type whose move may into a std::unique_ptr.
+// happened, and the value that was to be moved is still the caller's; a receive has taken nothing.
+// Lifetime: a handle must outlive the waits that it began; the values of a channel without handles
+// are destroyed. T's move must not throw: put a type whose move may into a std::unique_ptr.
 //
 // Example:
 //     troupe::task<> produce(troupe::channel<int> numbers) {

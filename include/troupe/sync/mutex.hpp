@@ -106,7 +106,7 @@ struct locking : permit_waiter {
 // stay as it is while its holder awaits something. State of one actor needs none.
 //
 // Thread: any. Waiting coroutines and threads get the lock in the order in which they came. A guard
-// may be dropped on another thread than the one that took it. Cost: about 10 ns when nobody holds
+// may be dropped on another thread than the one that took it. Cost: about 8 ns when nobody holds
 // it; 56 bytes. Errors: a coroutine that waits throws cancelled when its call is cancelled, and
 // deadlock when each holder in a circle waits for the lock of the next; guards that were moved are
 // not found in circles. A second lock() by the same coroutine is such a circle. Lifetime: the mutex
