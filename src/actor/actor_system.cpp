@@ -2,10 +2,10 @@
 
 #include "actor/mailbox/activation.hpp"
 #include "actor/spawned/spawned.hpp"
-#include "actor/turn/running.hpp"
 #include "actor/turn/turn.hpp"
 #include "base/atomics.hpp"
 #include "sched/stealing/worker.hpp"
+#include "task/running/running.hpp"
 #include "troupe/actor/call.hpp"
 #include "troupe/observe/trace.hpp"
 
@@ -21,8 +21,9 @@ memory::slot_space::magazines* claim_magazines(actor_system& system) noexcept {
 
 constinit thread_local const kept_memory* failures_keep = nullptr;
 
-actor_system::actor_system(limits turn, actor_host& runtime)
-    : turn(turn), runtime(runtime), slots(this) {
+actor_system::actor_system(limits turn, actor_host& of)
+    : runtime_state(of), turn(turn), owner(of), slots(static_cast<runtime_state*>(this)) {
+  actors = &functions_of_actors;
   // order: relaxed  no other thread knows it yet
   if (turn.messages < turns_are_short_below)
     slow_path_flags.store(short_turns, std::memory_order_relaxed);
@@ -45,7 +46,7 @@ void actor_system::report(const cell* actor, message::handler method,
     where.id = id_of(*actor);
   }
   if (failures_keep != nullptr) where.keeps = *failures_keep;
-  runtime.failed(where, std::move(what));
+  owner.failed(where, std::move(what));
 }
 
 bool actor_system::enter_gate() noexcept {
@@ -102,7 +103,7 @@ void actor_system::observe_dead_letter(const failed_call& where, bool observed) 
   thread_local bool observing = false;
   if (!observed || observing || !observes_dead_letters) return;
   observing = true;
-  runtime.dead_letter(where);
+  owner.dead_letter(where);
   observing = false;
 }
 
@@ -150,7 +151,7 @@ void actor_system::destroy_actor(cell& actor) noexcept {
 }
 
 void actor_system::destroy(actor_system* self) noexcept {
-  leave_system(*self);
+  tasks::leave_runtime(*self);
   self->supervised.end_all();
   constexpr std::int64_t open = std::int64_t{1} << 40;
   // order: relaxed  meanwhile dropped refs count down from `open`

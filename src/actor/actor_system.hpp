@@ -16,11 +16,12 @@
 #include "actor/lifetime/extras.hpp"
 #include "actor/lifetime/kept_failure.hpp"
 #include "actor/mailbox/guards.hpp"
-#include "actor/turn/counts.hpp"
 #include "actor/waits/deadlocks.hpp"
 #include "actor/waits/waiting.hpp"
 #include "memory/slot_space.hpp"
 #include "sched/executor.hpp"
+#include "sched/stealing/worker.hpp"
+#include "task/running/runtime_state.hpp"
 #include "troupe/actor/cell.hpp"
 #include "troupe/actor/message.hpp"
 #include "troupe/actor/spawn.hpp"
@@ -32,18 +33,17 @@ namespace troupe::actor {
 // The memory of the failure that this thread is reporting now; null for most failures.
 extern constinit thread_local const kept_memory* failures_keep;
 
-class actor_system {
+class actor_system : public tasks::runtime_state {
  public:
   // Executor 0 is the pool, 1 the main thread; the pinned threads follow.
   static constexpr std::size_t executors_max = 1002;
   static constexpr std::uint16_t main_executor = 1;
 
-  // `runtime` is asked for nothing any more once no turn runs any longer.
-  actor_system(limits turn, actor_host& runtime);
+  actor_system(limits turn, actor_host& of);
   ~actor_system();
 
   static actor_system& of(const cell& actor) noexcept {
-    return *static_cast<actor_system*>(memory::slab::of(&actor).owner);
+    return static_cast<actor_system&>(runtime_state::of(&actor));
   }
 
   // The end, when no turn runs any longer and no thread sends. First destroy_actors for each
@@ -92,32 +92,9 @@ class actor_system {
   }
 
   const limits turn;
-  actor_host& runtime;
+  actor_host& owner;  // `runtime`, with what only actors ask of it
   // Set by the runtime before the first turn, and cleared when its observer goes.
   bool observes_dead_letters = false;
-  // What takes turns off the fast path; bits, read by each turn.
-  enum slow_path_flag : std::uint8_t {
-    discards = 1,  // a stop: mail becomes dead letters
-    // this turn leaves the fast path: the simulated policy decides that for each turn
-    chooses = 2,
-    traced = 8,  // a trace records each turn
-    // `turn` is so short that a turn may end before its first look at the clock (turn_limit.hpp)
-    short_turns = 4,
-  };
-  std::atomic<std::uint8_t> slow_path_flags{0};
-  // order: relaxed  a stop need not be seen by the very next message
-  bool discarding() const noexcept {
-    return (slow_path_flags.load(std::memory_order_relaxed) & discards) != 0;
-  }
-  void discard(bool from_now_on) noexcept {
-    if (from_now_on) {
-      slow_path_flags.fetch_or(discards, std::memory_order_relaxed);  // order: relaxed  as above
-    } else {
-      // order: relaxed  as above
-      slow_path_flags.fetch_and(static_cast<std::uint8_t>(~discards), std::memory_order_relaxed);
-    }
-  }
-  tasks::call_host host{};            // of the actors' async calls
   tasks::call_host host_reentrant{};  // of reentrant actors' async calls
   tasks::call_host host_aside{};      // of their side calls (task/side_call.hpp)
   tasks::left_side_calls left;
@@ -126,28 +103,31 @@ class actor_system {
   message calls_none{nullptr};
   tasks::async_call asleep{calls_none};
   std::atomic<std::size_t> sleepers{0};
-  std::int64_t began_ns = 0;   // by the runtime's clock; set before the first turn
-  std::uint8_t main_lane = 0;  // src/task/main_lanes.hpp; set before the first turn
-  bool is_simulated = false;   // all turns run on the main thread; set before the first turn
   memory::slot_space slots;
   supervision_table supervised;
   guard_table guards;
   consumer_table consumers;
-  void* jobs = nullptr;  // the runtime's job_pool (src/jobs/pool/job_pool.hpp)
   waiting_lists waiting;
   std::mutex looking;  // one thread at a time looks at suspended calls (suspended.cpp)
   deadlock_search deadlocks{*this};
   std::array<std::atomic<sched::executor*>, executors_max> executors{};
   std::atomic<std::uint64_t> dead_letters{0};
-  std::atomic<bool> closing{false};  // no actor is woken any longer
   std::atomic<std::uint32_t> gate_entries{0};
   std::atomic<std::int64_t> orphan_refs{0};
-  // counts of threads that have left this system or ended, or that run no turns
-  mutable counts elsewhere;
 
  private:
   void wait_for_gate_entries() const noexcept;
 };
+
+// The calling thread's worker if it is one of this system's pool; else null. A pool ends before its
+// system does.
+TROUPE_INLINE sched::worker* own_worker(const actor_system& system) noexcept {
+  sched::worker* const self = sched::worker::current();
+  // order: relaxed  written before the pool had workers
+  return self != nullptr && self->executor == system.executors[0].load(std::memory_order_relaxed)
+             ? self
+             : nullptr;
+}
 
 // A worker's magazines belong to the first system that the worker runs for: its own runtime's.
 struct thread_slots {

@@ -13,7 +13,8 @@
 #include <thread>
 
 #include "actor/actor_system.hpp"
-#include "actor/turn/running.hpp"
+#include "task/running/job_waits.hpp"
+#include "task/running/running.hpp"
 #include "troupe/actor/self.hpp"
 #include "troupe/jobs/lazy.hpp"
 #include "troupe/runtime/here.hpp"
@@ -60,11 +61,11 @@ struct second_actor {
 // that the test's own thread makes. The searches of other threads see no blocked thread.
 class between_looks {
  public:
-  explicit between_looks(actor::actor_system& of) : of_(of), real_(of.deadlocks.jobs) {
+  explicit between_looks(actor::actor_system& of) : of_(of), real_(of.waits_for_jobs) {
     current_ = this;
-    of_.deadlocks.jobs = &replaced_;
+    of_.waits_for_jobs = &replaced_;
   }
-  ~between_looks() { of_.deadlocks.jobs = real_; }
+  ~between_looks() { of_.waits_for_jobs = real_; }
 
   // In the first look this thread seems to wait for itself, so that the search makes a second look.
   const void* loops = nullptr;
@@ -89,10 +90,10 @@ class between_looks {
   }
 
   actor::actor_system& of_;
-  const actor::job_waits* const real_;
+  const tasks::job_waits* const real_;
   const std::thread::id thread_ = std::this_thread::get_id();
   static inline between_looks* current_ = nullptr;
-  static inline const actor::job_waits replaced_{&runner_of, &for_each};
+  static inline const tasks::job_waits replaced_{&runner_of, &for_each};
 };
 
 struct blocked_thread {
@@ -252,8 +253,8 @@ struct link_actor {
 };
 std::int64_t hops_in(const actor::actor_system& home) {
   std::int64_t sum = 0;
-  actor::for_each_count(
-      home, [&](unsigned, const actor::counts& its) { sum += its[actor::counted::hops]; });
+  tasks::for_each_count(
+      home, [&](unsigned, const tasks::counts& its) { sum += its[tasks::counted::hops]; });
   return sum;
 }
 

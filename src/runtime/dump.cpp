@@ -1,5 +1,5 @@
 // Describes in words what a running program is doing and waiting for.
-#include "actor/turn/running.hpp"
+#include "actor/turn/running_handlers.hpp"
 #include "actor/waits/suspended.hpp"
 #include "runtime/runtime_core.hpp"
 

@@ -1,9 +1,9 @@
 // The main thread's part in a runtime: run(), and rounds of it for a program that has a loop of its
 // own.
-#include "actor/turn/running.hpp"
 #include "actor/waits/suspended.hpp"
 #include "runtime/runtime_core.hpp"
 #include "task/main_lanes.hpp"
+#include "task/running/running.hpp"
 #include "troupe/base/error.hpp"
 
 namespace troupe {
@@ -76,7 +76,7 @@ void runtime_core::wait_main() {
 class runtime_core::entry {
  public:
   explicit entry(runtime_core& core) : core_(core) {
-    if (actor::is_running()) {
+    if (tasks::is_running()) {
       throw usage_error(
           "troupe: run() was called in a handler: it would wait for that very handler; send a "
           "message instead");
@@ -118,7 +118,7 @@ void runtime_core::forget_stop() {
 }
 
 void runtime_core::throw_stalled() {
-  if (actor::suspended_turns(*system) == 0 && system->guards.empty()) return;
+  if (tasks::suspended_turns(*system) == 0 && system->guards.empty()) return;
   const actor::suspended_text which = actor::describe_suspended(*system, stalled_lines_max, false);
   if (which.count != 0)
     throw stalled("troupe: run: out of work, while turns are still suspended:" + which.lines);

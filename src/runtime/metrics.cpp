@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "actor/turn/running.hpp"
 #include "runtime/runtime_core.hpp"
 #include "sched/poller.hpp"
+#include "task/running/running.hpp"
 
 namespace troupe {
 namespace {
 
-using actor::counted;
+using tasks::counted;
 
 // A count that other threads lower may be read before the one that they raise: so a difference may
 // be negative for an instant.
@@ -39,7 +39,7 @@ runtime_metrics runtime_core::metrics() {
                            .queued = of.queued});
   }
   std::int64_t suspended = 0, alive = 0;
-  actor::for_each_count(*system, [&](unsigned number, const actor::counts& of) {
+  tasks::for_each_count(*system, [&](unsigned number, const tasks::counts& of) {
     worker_metrics& to = number != 0 && number <= now.workers.size() ? now.workers[number - 1]
                          : simulated_ != nullptr                     ? now.workers.front()
                                                                      : now.others;

@@ -4,11 +4,11 @@
 #include <exception>
 #include <ostream>
 
-#include "actor/turn/running.hpp"
 #include "base/thread_name.hpp"
 #include "runtime/runtime_core.hpp"
 #include "runtime/services/quit_signal.hpp"
 #include "task/main_lanes.hpp"
+#include "task/running/running.hpp"
 
 namespace troupe {
 
@@ -25,7 +25,7 @@ runtime::runtime(runtime_options options)
 }
 
 runtime::~runtime() {
-  if (actor::is_running(*core_->system)) {
+  if (tasks::is_running(*core_->system)) {
     std::fputs(
         "troupe: ~runtime was called in a handler of this runtime, for whose end it would wait; "
         "call stop() there, "
@@ -38,7 +38,7 @@ runtime::~runtime() {
 }
 
 void main_thread::check_may_wait() const {
-  if (actor::is_running() || base::worker_number != 0) {
+  if (tasks::is_running() || base::worker_number != 0) {
     throw usage_error(
         "troupe: main_thread::call_and_wait: a handler, and a thread of the pool, must not wait "
         "for the main thread; "

@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <exception>
 
-#include "actor/turn/running.hpp"
 #include "actor/turn/turn.hpp"
 #include "base/clock.hpp"
 #include "base/invariant.hpp"
@@ -18,6 +17,7 @@
 #include "sched/policies/shared_queue.hpp"
 #include "sched/stealing/work_stealing.hpp"
 #include "task/main_lanes.hpp"
+#include "task/running/running.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/runtime/here.hpp"
 
@@ -123,6 +123,10 @@ void runtime_core::run_aside(std::move_only_function<void()> procedure) {
   constexpr std::uint64_t delay_ns_max = 100'000;
   const std::chrono::nanoseconds delay(simulated_->choose(delay_ns_max));
   schedule(delay, std::move(procedure), {}, {.weak = true});
+}
+
+void runtime_core::report(sched::message::handler describes, std::exception_ptr what) noexcept {
+  system->report(nullptr, describes, std::move(what));
 }
 
 // Turns should take the fast path as often as the slow one (src/actor/turn/turn.cpp).
@@ -350,14 +354,14 @@ sched::executor& runtime_core::make_lane(const std::string& name, std::uint16_t 
   return pinned_.back()->executor;
 }
 
-actor::placement actor::place_in(actor_system& system, const spawn_options& chosen) {
+actor::placement detail::place_in(actor::actor_system& system, const spawn_options& chosen) {
   if (chosen.turn.time.count() < 0 ||
       (chosen.turn.messages == 0 && chosen.turn.time.count() != 0)) {
     throw option_error(
         "troupe: spawn_options::turn: messages must be at least 1 when a time is set, and time not "
         "negative");
   }
-  placement where{system};
+  actor::placement where{system};
   if (chosen.on_error == error_policy::restart &&
       (chosen.restart.times == 0 || chosen.restart.per < std::chrono::milliseconds(1) ||
        chosen.restart.backoff.count() < 0)) {
@@ -368,7 +372,7 @@ actor::placement actor::place_in(actor_system& system, const spawn_options& chos
   where.on_error = chosen.on_error;
   where.restart = &chosen.restart;
   where.parent = chosen.parent.cell();
-  if (where.parent != nullptr && &actor_system::of(*where.parent) != &system) {
+  if (where.parent != nullptr && &actor::actor_system::of(*where.parent) != &system) {
     throw option_error("troupe: spawn_options::parent: it is an actor of another runtime");
   }
   where.turn_messages = chosen.turn.messages;
@@ -386,7 +390,7 @@ actor::placement actor::place_in(actor_system& system, const spawn_options& chos
 }
 
 actor::placement runtime_core::placement_of(const spawn_options& chosen) const {
-  return actor::place_in(*system, chosen);
+  return detail::place_in(*system, chosen);
 }
 
 actor::placement runtime_core::placement_of(const on_thread& chosen) {
@@ -437,7 +441,7 @@ void runtime_core::out_of_work() noexcept {
 void runtime_core::discard_mail() {
   // order: relaxed  a thread that sees it late handles a few messages more
   system->discard(true);
-  actor::notice_stop(*system);
+  tasks::notice_stop(*system);
 }
 
 // Carries out a stop that was asked for. Throws deadline_error when its deadline has passed and

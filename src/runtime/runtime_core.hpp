@@ -96,6 +96,7 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   void out_of_work() noexcept override;
   std::int64_t now_ns() const noexcept override;
   void run_aside(std::move_only_function<void()> procedure) override;
+  void report(sched::message::handler describes, std::exception_ptr what) noexcept override;
   void before_turn() noexcept override;
   unsigned choose_limit(unsigned most) noexcept override;
   std::uint64_t choose_number() noexcept override;

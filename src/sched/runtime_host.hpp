@@ -4,7 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
+
+#include "troupe/sched/message.hpp"
 
 namespace troupe::sched {
 
@@ -21,6 +24,9 @@ class runtime_host {
 
   // Nanoseconds that never go back; virtual time under the simulated policy. Any thread.
   virtual std::int64_t now_ns() const noexcept = 0;
+
+  // A piece of work that is no actor's has failed; `describes` names its kind. Any thread.
+  virtual void report(message::handler describes, std::exception_ptr what) noexcept = 0;
 
   // Runs the procedure on a thread that may block (in a simulation: after some virtual time), or
   // drops it when the runtime ends. The caller keeps the program alive meanwhile. Any thread.

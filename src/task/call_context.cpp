@@ -13,7 +13,7 @@
 #include <new>
 #include <optional>
 
-#include "task/running_call.hpp"
+#include "task/running/running.hpp"
 #include "task/timers.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/base/small_mutex.hpp"

@@ -1,5 +1,7 @@
 #include "troupe/task/future.hpp"
 
+#include "task/running/actor_functions.hpp"
+#include "task/running/runtime_state.hpp"
 #include "task/timers.hpp"
 #include "troupe/task/side_call.hpp"
 #include "troupe/task/when.hpp"
@@ -28,8 +30,9 @@ bool future_wait::suspend(coroutine& who) {
                           side_call::of(*who.in) == nullptr && who.in->answers == asked->parent &&
                           (asked->asker == nullptr || asked->asker == who.in->actor);
     if (!limited && by_asker) {
-      if (asked->may_close_circle()) throw_if_deadlock(*asked);
-      // order: relaxed  a hint for throw_if_deadlock
+      if (asked->may_close_circle())
+        runtime_state::of(who.in->actor).actors->throw_if_deadlock(*asked);
+      // order: relaxed  a hint for that
       asked->waited.store(true, std::memory_order_relaxed);
     }
   }
@@ -42,6 +45,10 @@ bool future_wait::suspend(coroutine& who) {
   if (of_->attach(*this)) return true;
   forget();
   return false;
+}
+
+void throw_refused(const suspension& one) {
+  throw deadlock(runtime_state::of(one.who->in->actor).actors->take_refusal(one));
 }
 
 void future_wait::throw_early_end() const {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "task/running_call.hpp"
+#include "task/running/running.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/task/call_context.hpp"
 #include "troupe/task/current_actor.hpp"

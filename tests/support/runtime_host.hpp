@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <functional>
 
 #include "base/clock.hpp"
@@ -18,12 +19,14 @@ class host_of : public Base {
   void release() noexcept override { --holds; }
   void out_of_work() noexcept override { ++times_out_of_work; }
   std::int64_t now_ns() const noexcept override { return base::now_ns(); }
+  void report(sched::message::handler, std::exception_ptr) noexcept override { ++failures; }
   void run_aside(std::move_only_function<void()> procedure) override { procedure(); }
   void before_turn() noexcept override {}
   unsigned choose_limit(unsigned most) noexcept override { return most; }
   std::uint64_t choose_number() noexcept override { return 0; }
 
   std::atomic<int> holds{0};
+  std::atomic<int> failures{0};
   int times_out_of_work = 0;
 
  protected:

@@ -38,7 +38,8 @@ void deliver_when_room(cell& to, message& ask, const tasks::shared_state& answer
 // Never inlined, for the same reason as an ask (ref.hpp).
 template <class T>
 TROUPE_NOINLINE future<permit> wait_for_permit_of(cell& to) {
-  auto& state = *::new (memory::allocate(sizeof(ask_state<permit>))) ask_state<permit>;
+  auto& state =
+      *::new (memory::allocate(sizeof(tasks::ask_state<permit>))) tasks::ask_state<permit>;
   state.link.kind = tasks::ask_link::of::permit;
   state.link.asked = &to;
   state.link.method = [](message*, void*, message_act) -> const char* {

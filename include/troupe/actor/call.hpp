@@ -72,19 +72,6 @@ inline constexpr cell_type adopted_type_of{
     is_reentrant<T>(),
     true};
 
-// The shared state of an ask whose message is not itself the state.
-template <class U>
-struct ask_state final : tasks::state_of<U> {
-  ask_state() noexcept : tasks::state_of<U>(&free_this) { this->asked = &link; }
-  static bool free_this(tasks::shared_state& self, bool) noexcept {
-    auto& typed = static_cast<ask_state&>(self);
-    typed.~ask_state();
-    memory::deallocate(&typed, sizeof(ask_state));
-    return true;
-  }
-  tasks::ask_link link;
-};
-
 // Reports an exception that no caller will get as a failure of the actor.
 void report_failure(message::handler method, std::exception_ptr what) noexcept;
 // The error for an ask of a stopped actor. Without memory for it, the result is a std::bad_alloc

@@ -100,7 +100,7 @@ std::exception_ptr base_consumed_error(const cell& of, const char* base);
 // Never inlined, for the same reason as an ask (ref.hpp).
 template <class T>
 TROUPE_NOINLINE future<std::unique_ptr<T>> consume(cell& of, std::size_t offset) {
-  using state_type = ask_state<std::unique_ptr<T>>;
+  using state_type = tasks::ask_state<std::unique_ptr<T>>;
   auto& state = *::new (memory::allocate(sizeof(state_type))) state_type;
   auto promised = tasks::future_access::promise_of<std::unique_ptr<T>>(state);
   auto later = promised.get_future();

@@ -471,7 +471,7 @@ class ref {
   future<Answer> ask_coroutine(bool full, Args&&... args) const {
     using message = actor::coroutine_message<T, Call, actor::answer_to<Answer>>;
     auto& state =
-        *::new (memory::allocate(sizeof(actor::ask_state<Answer>))) actor::ask_state<Answer>;
+        *::new (memory::allocate(sizeof(tasks::ask_state<Answer>))) tasks::ask_state<Answer>;
     promise<Answer> promised = tasks::future_access::promise_of<Answer>(state);
     future<Answer> later = promised.get_future();
     actor::link_ask(state.link, *to_.get(), &message::act_on);

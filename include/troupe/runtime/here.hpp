@@ -15,10 +15,10 @@
 
 namespace troupe {
 
-namespace actor {
+namespace detail {
 // Throws option_error for options that make no sense.
-placement place_in(actor_system& system, const spawn_options& chosen);
-}  // namespace actor
+actor::placement place_in(actor::actor_system& system, const spawn_options& chosen);
+}  // namespace detail
 
 // As runtime::spawn on the pool, for the runtime of the calling code. Thread: call it in a handler,
 // a constructor, a destructor or a task of an actor; elsewhere it throws usage_error. For an actor
@@ -45,7 +45,7 @@ requires(!actor::starts_with_v<spawn_options, Args...> &&
 }
 template <class T, class... Args>
 ref<T> spawn(const spawn_options& options, Args&&... args) {
-  return actor::spawn<T>(actor::place_in(actor::running_system("spawn"), options),
+  return actor::spawn<T>(detail::place_in(actor::running_system("spawn"), options),
                          std::forward<Args>(args)...);
 }
 // As runtime::spawn of a task, and of a callable that makes one.

@@ -1,6 +1,4 @@
-// current_actor: what the task layer needs from the actor layer above it, about the actor whose
-// turn the calling thread runs. Declared here; the actor layer defines it
-// (src/actor/turn/async_calls.cpp).
+// current_actor: what tasks and their users need of the actor whose turn the calling thread runs.
 #pragma once
 
 #include <exception>

@@ -81,10 +81,6 @@ struct ask_link {
   void unlock() const noexcept { locked.store(false, std::memory_order_release); }
 };
 
-// Throws deadlock if the async call that asked, and that is about to wait, would wait for itself.
-// Follows only a few links (src/actor/turn/async_calls.cpp).
-void throw_if_deadlock(const ask_link& of);
-
 // The word between a resolver and a receiver, and what both need to find each other. Thread: any.
 // Invariants: src/task/one_shot.hpp.
 struct shared_state {
@@ -182,6 +178,19 @@ struct state_of : shared_state {
   }
 
   result_of<T> result;
+};
+
+// The state of a result that depends on a known actor or job, with its link.
+template <class U>
+struct ask_state final : state_of<U> {
+  ask_state() noexcept : state_of<U>(&free_this) { this->asked = &link; }
+  static bool free_this(shared_state& self, bool) noexcept {
+    auto& typed = static_cast<ask_state&>(self);
+    typed.~ask_state();
+    memory::deallocate(&typed, sizeof(ask_state));
+    return true;
+  }
+  ask_link link;
 };
 
 }  // namespace troupe::tasks

@@ -5,7 +5,6 @@
 #include "actor/actor_system.hpp"
 #include "actor/lifetime/extras.hpp"
 #include "actor/mailbox/activation.hpp"
-#include "actor/turn/running.hpp"
 #include "actor/turn/turn.hpp"
 #include "base/invariant.hpp"
 #include "memory/stable_pool.hpp"
@@ -34,7 +33,9 @@ void drop_ref(cell& to) noexcept {
 std::uint64_t id_of(const cell& actor) noexcept { return memory::slot_space::number_of(&actor); }
 
 // order: relaxed  the thread's own
-cell* current_cell() noexcept { return current_turn().actor.load(std::memory_order_relaxed); }
+cell* current_cell() noexcept {
+  return static_cast<cell*>(tasks::running_here().actor.load(std::memory_order_relaxed));
+}
 
 void refuse_far_base(std::size_t offset) {
   throw usage_error(
@@ -60,12 +61,12 @@ std::size_t offset_in_self(cell* running, const void* object, std::size_t bytes)
 inside_actor::inside_actor(cell& of) noexcept
     : before_(current_cell()), context_before_(enter_heap(heap_of(of))) {
   // order: relaxed  the thread's own
-  current_turn().actor.store(&of, std::memory_order_relaxed);
+  tasks::running_here().actor.store(&of, std::memory_order_relaxed);
 }
 inside_actor::~inside_actor() {
   contexts::leave(context_before_);
   // order: relaxed  the thread's own
-  current_turn().actor.store(before_, std::memory_order_relaxed);
+  tasks::running_here().actor.store(before_, std::memory_order_relaxed);
 }
 
 // At the runtime's end no object is constructed any longer: actors that destructors spawn would
@@ -74,20 +75,20 @@ construction::construction(const placement& where, const cell_type& type)
     : cell_(&make_cell(where, type)),
       // order: relaxed  the ending thread's own, or a handler's that may see it late
       object_(where.system.closing.load(std::memory_order_relaxed) ? nullptr : cell_->object()) {
-  thread_turn_state& state = current_turn();
+  tasks::running_state& state = tasks::running_here();
   // order: relaxed  the thread's own
-  inside_before_ = state.actor.load(std::memory_order_relaxed);
+  inside_before_ = static_cast<cell*>(state.actor.load(std::memory_order_relaxed));
   state.actor.store(cell_, std::memory_order_relaxed);
-  building_before_ = std::exchange(state.building, this);
+  building_before_ = std::exchange(turn_here().building, this);
   context_before_ = enter_heap(heap_of(*cell_));
 }
 
 void construction::leave() noexcept {
   contexts::leave(context_before_);
-  thread_turn_state& state = current_turn();
+  tasks::running_state& state = tasks::running_here();
   // order: relaxed  the thread's own
   state.actor.store(inside_before_, std::memory_order_relaxed);
-  state.building = building_before_;
+  turn_here().building = building_before_;
 }
 
 cell& construction::finish() {
@@ -109,7 +110,7 @@ cell& construction::finish() {
 }
 
 void construction::share(cell& of) {
-  construction* here = current_turn().building;
+  construction* here = turn_here().building;
   if (here == nullptr || here->cell_ != &of || here->activation_ != nullptr) return;
   activation& made = make_activation(of);
   const bool claimed = mailbox(of.word).claim(made);
@@ -208,7 +209,7 @@ cell& make_cell(const placement& where, const cell_type& type) {
                              where.context != nullptr));
   cell& made = extras ? make_cell_with_extras(where, type)
                       : make_cell_at(where, type, type.offset, type.slot_bytes, false);
-  count(where.system, counted::spawned);
+  tasks::count(where.system, tasks::counted::spawned);
   if (observe::tracing()) [[unlikely]]
     observe::record(observe::event::spawned, type.name, id_of(made));
   return made;

@@ -43,7 +43,7 @@ void hand_over(cell& actor, consume_request& to) noexcept {
 }
 
 void consider(consume_request& one) noexcept {
-  activation& active = *current_turn().active;
+  activation& active = active_here();
   cell& actor = *active.actor;
   actor_system& system = actor_system::of(actor);
   if ((actor.flags & (cell::stopped | cell::ends_soon)) != 0 || system.discarding() ||
@@ -98,7 +98,7 @@ consume_request* consumer_table::call_in(cell& actor) noexcept {
 
 void call_consumer_in(cell& actor) noexcept {
   if (consume_request* one = actor_system::of(actor).consumers.call_in(actor))
-    current_turn().active->append(*one);
+    active_here().append(*one);
 }
 
 void refuse_consumer(cell& actor) noexcept {

@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "actor/actor_system.hpp"
-#include "actor/turn/running.hpp"
 #include "actor/turn/turn.hpp"
 #include "troupe/actor/call.hpp"
 
@@ -12,7 +11,7 @@ namespace {
 const char* unreferenced(message* mail, void*, message_act act) {
   if (act == message_act::describe) return "unreferenced";
   message_guard<message> guard{mail};
-  if (act == message_act::handle) turn_state_of_thread.active->set_unreferenced(true);
+  if (act == message_act::handle) active_here().set_unreferenced(true);
   return nullptr;
 }
 
@@ -27,9 +26,9 @@ void end_object(cell& actor, ended how) noexcept {
   const bool was_stopped = (actor.flags & cell::stopped) != 0, alive = actor.alive();
   actor.flags |= cell::stopped;
   // order: relaxed  the thread's own
-  turn_state_of_thread.unusual.store(true, std::memory_order_relaxed);
+  tasks::running_here().unusual.store(true, std::memory_order_relaxed);
   if (was_stopped) return;
-  count(actor_system::of(actor), counted::ended);
+  tasks::count(actor_system::of(actor), tasks::counted::ended);
   if (alive) destroy_object(actor);
   if (mail_bound* bound = bound_of(actor)) bound->open();
   make_dead_letters_of_guarded(actor);
@@ -61,7 +60,7 @@ const char* stop_by_message(message* mail, void*, message_act act) {
   if (act == message_act::describe) return "stop";
   message_guard<message> guard{mail};
   if (act == message_act::handle) {
-    end_when_over(*turn_state_of_thread.active);
+    end_when_over(active_here());
   }
   return nullptr;
 }
@@ -70,7 +69,7 @@ const char* cancel_by_message(message* mail, void*, message_act act) {
   if (act == message_act::describe) return "stop";
   message_guard<message> guard{mail};
   if (act != message_act::handle) return nullptr;
-  activation& active = *turn_state_of_thread.active;
+  activation& active = active_here();
   if (supervision_state* own = supervision_of(*active.actor)) own->cancels_then = cell::cancels;
   cancel_turns(active);
   return nullptr;
@@ -80,7 +79,7 @@ const char* stop_now_by_message(message* mail, void*, message_act act) {
   if (act == message_act::describe) return "stop_now";
   message_guard<message> guard{mail};
   if (act != message_act::handle) return nullptr;
-  end_when_over(*turn_state_of_thread.active);
+  end_when_over(active_here());
   return nullptr;
 }
 

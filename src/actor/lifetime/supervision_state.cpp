@@ -187,7 +187,7 @@ void apply_error_policy(cell& actor, kept_failure failed) noexcept {
   // no failure of the parent's.
   if (own.on_error == error_policy::escalate && !std::exchange(own.escalated, true)) {
     if (own.parent == nullptr) {
-      system.runtime.escalated();
+      system.owner.escalated();
     } else {
       try {
         deliver_urgent(*own.parent, *make_message<escalated_message>(failed));
@@ -198,7 +198,7 @@ void apply_error_policy(cell& actor, kept_failure failed) noexcept {
   }
   // An outer call of this function is at it, and ends the actor or constructs it anew.
   if (own.applies_error_policy || (actor.flags & cell::ends_soon) != 0) return;
-  activation& active = *current_turn().active;
+  activation& active = active_here();
   const std::uint8_t cancelled_before = actor.flags & cell::cancels;
   own.applies_error_policy = true;
   cancel_turns(active);
@@ -210,7 +210,7 @@ void apply_error_policy(cell& actor, kept_failure failed) noexcept {
     own.failure_after_calls = std::move(failed);
     own.cancels_then = cancelled_before;
     // order: relaxed  the thread's own
-    current_turn().unusual.store(true, std::memory_order_relaxed);
+    tasks::running_here().unusual.store(true, std::memory_order_relaxed);
   } else if (own.on_error != error_policy::restart) {
     end_failed(actor, std::move(failed));
   } else {

@@ -7,7 +7,6 @@
 #include "actor/actor_system.hpp"
 #include "actor/mailbox/activation.hpp"
 #include "actor/mailbox/sending.hpp"
-#include "actor/turn/running.hpp"
 #include "actor/turn/turn.hpp"
 #include "base/invariant.hpp"
 #include "sched/stealing/worker.hpp"

@@ -59,12 +59,12 @@ conditional_message* guard_table::oldest_of(cell& actor) noexcept {
 }
 
 void set_aside(conditional_message& one) noexcept {
-  thread_turn_state& state = current_turn();
-  cell& actor = *state.active->actor;
+  cell& actor = *active_here().actor;
   actor.flags |= cell::guards;
   actor_system::of(actor).guards.add(actor, one);
-  state.set_aside = true;
-  state.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
+  turn_here().set_aside = true;
+  tasks::running_here().unusual.store(
+      true, std::memory_order_relaxed);  // order: relaxed  the thread's own
 }
 
 namespace {
@@ -92,10 +92,11 @@ conditional_message* ready_guard(cell& actor) noexcept {
 
 }  // namespace
 
-void look_at_guards(thread_turn_state& state, actor_system& system, activation& active,
+void look_at_guards(tasks::running_state& state, actor_system& system, activation& active,
                     turn_limit& limit) noexcept {
+  turn_state& turn = turn_here();
   // the last message was only set aside: nothing has changed
-  if (std::exchange(state.set_aside, false)) return;
+  if (std::exchange(turn.set_aside, false)) return;
   cell& actor = *active.actor;
   constexpr unsigned looked_at = cell::guards | cell::constructed | cell::stopped | cell::ends_soon;
   while ((actor.flags & looked_at) == (cell::guards | cell::constructed) &&
@@ -104,15 +105,15 @@ void look_at_guards(thread_turn_state& state, actor_system& system, activation& 
     if (one == nullptr) return;
     if (limit.handled == limit.look_after && limit.over(state, actor)) {
       limit.end();
-      state.guard_ready = true;
+      turn.guard_ready = true;
       return;
     }
     ++limit.handled;
     take_from_guards(actor, *one);
-    const unsigned uncounted = state.uncounted;
+    const unsigned uncounted = turn.uncounted;
     handle_unusual(state, system, actor, *one);
-    state.uncounted = uncounted + 1;  // it was counted when it was set aside
-    state.set_aside = false;
+    turn.uncounted = uncounted + 1;  // it was counted when it was set aside
+    turn.set_aside = false;
   }
   if ((actor.flags & cell::guards) == 0) call_consumer_in(actor);
 }

@@ -202,7 +202,7 @@ void deliver_when_room(cell& to, message& ask, const tasks::shared_state& answer
 const char* drop_by_message(message* mail, void*, message_act act) {
   if (act == message_act::describe) return "drop_old";
   message_guard<message> guard{mail};
-  if (act == message_act::handle) bound_of(*current_turn().active->actor)->called();
+  if (act == message_act::handle) bound_of(*active_here().actor)->called();
   return nullptr;
 }
 

@@ -7,7 +7,6 @@
 #include "actor/actor_system.hpp"
 #include "actor/lifetime/extras.hpp"
 #include "actor/spawned/queued_result.hpp"
-#include "actor/turn/running.hpp"
 #include "actor/turn/turn.hpp"
 #include "sched/stealing/worker.hpp"
 #include "task/timers.hpp"
@@ -94,7 +93,7 @@ TROUPE_INLINE spawned spawned::take(queued_task& from) noexcept {
 // when no taker is left.
 TROUPE_NOINLINE void end_not_begun(const spawned& what) noexcept {
   actor_system& system = *what.system;
-  count(system, counted::ended);
+  tasks::count(system, tasks::counted::ended);
   if (what.result == nullptr || what.result->left())
     system.report(nullptr, what.act, std::make_exception_ptr(std::bad_alloc()));
   what.discard(nullptr);
@@ -143,7 +142,7 @@ sched::after_turn run_slow_path(sched::runnable& item, const spawned& what) {
 }
 
 // The task remains an actor: other threads know it, or it waits.
-TROUPE_NOINLINE sched::after_turn go_on_as_actor(thread_turn_state& state, activation& active,
+TROUPE_NOINLINE sched::after_turn go_on_as_actor(tasks::running_state& state, activation& active,
                                                  tasks::async_call& of) noexcept {
   cell& made = *active.actor;
   active.type = &turn_type;
@@ -159,7 +158,7 @@ TROUPE_NOINLINE sched::after_turn go_on_as_actor(thread_turn_state& state, activ
     count_suspended(1);
     active.suspend(of);
     if (is_suspended(state, active)) {
-      state.own.add(counted::messages, 1);
+      state.own.add(tasks::counted::messages, 1);
       return leave_turn(state, sched::after_turn::waits);
     }
   }
@@ -169,10 +168,10 @@ TROUPE_NOINLINE sched::after_turn go_on_as_actor(thread_turn_state& state, activ
 sched::after_turn run(sched::runnable& item) {
   const spawned what = spawned::take(static_cast<queued_task&>(item));
   actor_system& system = *what.system;
-  thread_turn_state& state = current_turn();
+  tasks::running_state& state = tasks::running_here();
   // order: relaxed (both)  as in takes_fast_path (turn.cpp)
   if (system.slow_path_flags.load(std::memory_order_relaxed) != 0 ||
-      state.system.load(std::memory_order_relaxed) != &system) [[unlikely]] {
+      state.runtime.load(std::memory_order_relaxed) != &system) [[unlikely]] {
     return run_slow_path(item, what);
   }
   spawned_task* made = nullptr;
@@ -199,8 +198,8 @@ sched::after_turn run(sched::runnable& item) {
       system.supervised.in_use()) [[unlikely]] {
     return go_on_as_actor(state, active, object.own_call);
   }
-  state.own.add(counted::messages, 1);
-  state.own.add(counted::ended, 1);
+  state.own.add(tasks::counted::messages, 1);
+  state.own.add(tasks::counted::ended, 1);
   system.slots.free(&actor, own_magazines(system));
   active.actor = nullptr;
   return leave_turn(state, sched::after_turn::gone);
@@ -267,7 +266,7 @@ TROUPE_NOINLINE void start_slow(const placement& where, const spawned& what) {
   try {
     active = &make_activation(made);
   } catch (...) {
-    count(where.system, counted::ended);
+    tasks::count(where.system, tasks::counted::ended);
     free_cell(made);
     throw;
   }
@@ -312,7 +311,7 @@ queued_task* start_spawned(const placement& where, message::handler act, tasks::
   item.root = &root;
   queued_task::result_word(item.result).set(result);
   item.system = &system;
-  count(system, counted::spawned);
+  tasks::count(system, tasks::counted::spawned);
   submit(system, item);
   return outside ? &item : nullptr;
 }

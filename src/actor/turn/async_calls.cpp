@@ -10,11 +10,11 @@
 #include "actor/actor_system.hpp"
 #include "actor/lifetime/kept_failure.hpp"
 #include "actor/spawned/spawned.hpp"
-#include "actor/turn/running.hpp"
 #include "actor/turn/turn.hpp"
 #include "actor/waits/deadlocks.hpp"
 #include "actor/waits/suspended.hpp"
-#include "task/running_call.hpp"
+#include "task/running/actor_functions.hpp"
+#include "task/running/running.hpp"
 #include "troupe/actor/call.hpp"
 #include "troupe/actor/spawn_task.hpp"
 #include "troupe/base/error.hpp"
@@ -31,7 +31,7 @@ void go_on(void* actor, tasks::suspension& over) noexcept {
 
 // The call has yielded: it resumes in the actor's next turn.
 void go_on_later(tasks::suspension& over) noexcept {
-  thread_turn_state& state = current_turn();
+  tasks::running_state& state = tasks::running_here();
   // order: relaxed  the turn's own
   over.next.store(reinterpret_cast<std::uintptr_t>(state.yielded), std::memory_order_relaxed);
   state.yielded = &over;
@@ -53,20 +53,20 @@ TROUPE_NOINLINE void trace_part(const tasks::async_call& of, observe::event kind
 
 // Runs a part of the call: its start, or its loop after a resumption.
 template <class Part>
-void run(thread_turn_state& state, tasks::async_call& of, Part part) noexcept {
+void run(tasks::running_state& state, tasks::async_call& of, Part part) noexcept {
   state.running_call = &of;
   part();
   if (!of.done && observe::tracing()) [[unlikely]]
     trace_part(of, observe::event::suspended);
-  current_turn().running_call = nullptr;
+  tasks::running_here().running_call = nullptr;
 }
 
 // Runs the call's loop until the call waits again. True when the call has ended.
 TROUPE_INLINE bool run_again(tasks::async_call& of) noexcept {
-  thread_turn_state& state = current_turn();
+  tasks::running_state& state = tasks::running_here();
   // A stop discards, and the call was resumed by what it awaited. It must not wait for anything
   // else, or it could run endlessly: so it is cancelled now.
-  if (tasks::is_discarding(of.actor)) [[unlikely]]
+  if (actor_system::of(*static_cast<cell*>(of.actor)).discarding()) [[unlikely]]
     of.cancelled = true;
   // order: relaxed  for running_handlers, a snapshot
   state.method.store(of.call.act, std::memory_order_relaxed);
@@ -83,8 +83,7 @@ TROUPE_INLINE bool run_again(tasks::async_call& of) noexcept {
 void leave(tasks::async_call& done, cell& actor) noexcept {
   count_suspended(-1);
   complete(done);
-  if ((actor.flags & cell::ends_soon) != 0 && !suspends(*current_turn().active))
-    end_with_call(actor);
+  if ((actor.flags & cell::ends_soon) != 0 && !suspends(active_here())) end_with_call(actor);
   drop_in_turn(actor);
 }
 
@@ -93,7 +92,7 @@ const char* resume(tasks::async_call& of) noexcept {
   if (!run_again(of)) return nullptr;
   cell& actor = *static_cast<cell*>(of.actor);
   if (of.listed) actor_system::of(actor).waiting.remove(of);
-  current_turn().active->go_on();
+  active_here().go_on();
   leave(of, actor);
   return nullptr;
 }
@@ -117,9 +116,9 @@ const char* resume_reentrant(tasks::async_call& of) noexcept {
 
 // Runs a new call up to its first wait or its end. True when the call is suspended; then it keeps
 // its actor alive by a ref.
-bool start(thread_turn_state& state, tasks::async_call& call, tasks::coroutine& root,
+bool start(tasks::running_state& state, tasks::async_call& call, tasks::coroutine& root,
            const tasks::call_host& at) noexcept {
-  cell& actor = *state.active->actor;
+  cell& actor = *active_here().actor;
   call.actor = &actor;
   call.at = &at;
   call.cancelled = (actor.flags & cell::cancels) != 0;
@@ -139,8 +138,8 @@ bool start(thread_turn_state& state, tasks::async_call& call, tasks::coroutine& 
 
 // A handler of a reentrant actor is a coroutine: starts its call, beside those that are suspended.
 void begin_reentrant(tasks::async_call& call, tasks::coroutine& root) noexcept {
-  thread_turn_state& state = current_turn();
-  cell& actor = *state.active->actor;
+  tasks::running_state& state = tasks::running_here();
+  cell& actor = *active_here().actor;
   if (!start(state, call, root, actor_system::of(actor).host_reentrant)) return;
   cell_extras::of(actor).async_calls.push_front(call);
   if (!cell_extras::of(actor).listed) actor_system::of(actor).waiting.add(actor);
@@ -149,9 +148,9 @@ void begin_reentrant(tasks::async_call& call, tasks::coroutine& root) noexcept {
 // The same for other actors: if the call suspends, the actor handles only urgent mail until it
 // ends.
 void begin(tasks::async_call& call, tasks::coroutine& root) noexcept {
-  thread_turn_state& state = current_turn();
-  if (!start(state, call, root, actor_system::of(*state.active->actor).host)) return;
-  state.active->suspend(call);
+  tasks::running_state& state = tasks::running_here();
+  if (!start(state, call, root, actor_system::of(*active_here().actor).host)) return;
+  active_here().suspend(call);
   state.unusual.store(true, std::memory_order_relaxed);  // order: relaxed  the thread's own
 }
 
@@ -185,7 +184,9 @@ void make_call_hosts(actor_system& of, tasks::timers* clock, sched::io_driver_sl
   make_host_asleep(of);
 }
 
-void count_suspended(int change) noexcept { current_turn().own.add(counted::suspended, change); }
+void count_suspended(int change) noexcept {
+  tasks::running_here().own.add(tasks::counted::suspended, change);
+}
 
 namespace {
 
@@ -199,7 +200,7 @@ class asks_above {
   asks_above(const asks_above&) = delete;
   asks_above& operator=(const asks_above&) = delete;
   ~asks_above() {
-    current_turn().own.add(counted::hops, count_ - 1);
+    tasks::running_here().own.add(tasks::counted::hops, count_ - 1);
     for (unsigned i = 0; i < count_; ++i) held_[i]->unlock();
   }
   const tasks::ask_link& last() const noexcept { return *held_[count_ - 1]; }
@@ -288,7 +289,7 @@ void link_to(tasks::ask_link& link, tasks::shared_state& parent) noexcept {
 // Links an ask by an ordinary method. The method itself waits for nothing; but if it returns the
 // future, then its own asker waits for this ask.
 void link_to_answer(tasks::ask_link& link) noexcept {
-  tasks::shared_state* const answers = current_turn().answers;
+  tasks::shared_state* const answers = turn_here().answers;
   if (answers == nullptr || answers->asked->asked != current_cell()) return;
   link.passed = static_cast<std::uint8_t>(
       std::min(answers->asked->passed + 1, int{tasks::ask_link::passed_max}));
@@ -306,12 +307,12 @@ void link_main_lane(tasks::ask_link& link, const cell& callee) noexcept {
 }
 
 void link_ask(tasks::ask_link& link, const cell& callee, message::handler method) noexcept {
-  const tasks::async_call* asking = current_turn().running_call;
+  const tasks::async_call* asking = tasks::running_here().running_call;
   link.method = method;
   link.asked = &callee;
   link.callee_active = mailbox(const_cast<cell&>(callee).word).read() != mailbox::inactive;
   link_main_lane(link, callee);
-  tasks::call_context* within = current_turn().context;
+  tasks::call_context* within = tasks::running_here().context;
   if (within == nullptr && asking != nullptr) within = asking->context;
   if (within != nullptr) [[unlikely]] {
     tasks::hold_context(*within);
@@ -332,8 +333,8 @@ void link_ask(tasks::ask_link& link, const cell& callee, message::handler method
 }
 
 answering::answering(tasks::shared_state& to) noexcept
-    : before_(std::exchange(current_turn().answers, &to)) {}
-answering::~answering() { current_turn().answers = before_; }
+    : before_(std::exchange(turn_here().answers, &to)) {}
+answering::~answering() { turn_here().answers = before_; }
 
 // Below: an ordinary method returned the future `from` as the answer of the ask `to`, and `to`
 // keeps a ref to it. Freeing such refs does not recurse for an ask that this turn made: the state
@@ -402,7 +403,7 @@ kept_memory keep_context(owned_context of) noexcept try {
 }
 
 void run_aside(actor_system& system, std::move_only_function<void()> procedure) {
-  system.runtime.run_blocking(std::move(procedure));
+  system.owner.run_blocking(std::move(procedure));
 }
 
 void mark_simulated(const actor_system& system, tasks::shared_state& result) noexcept {
@@ -418,7 +419,7 @@ actor_system& running_system(const char* who) {
 // In the actor's own turn no other thread can make a ref from the one that is dropped: so
 // drop_only() suffices.
 void drop_in_turn(cell& of) noexcept {
-  activation* const active = current_turn().active;
+  auto* const active = static_cast<activation*>(tasks::running_here().active);
   if (current_cell() == &of && active != nullptr && active->actor == &of && of.refs.drop_only())
     return active->set_unreferenced(true);
   drop_ref(of);
@@ -430,8 +431,8 @@ void end_call(activation& active) noexcept {
   cell& actor = *active.actor;
   inside_actor inside(actor);
   // The thread may be in a turn of another runtime, whose handler destroys this runtime.
-  thread_turn_state& state = current_turn();
-  activation* const active_before = std::exchange(state.active, &active);
+  tasks::running_state& state = tasks::running_here();
+  sched::runnable* const active_before = std::exchange(state.active, &active);
   tasks::async_call* const call_before = state.running_call;
   tasks::async_call& call = *active.suspended;
   if (call.listed) actor_system::of(actor).waiting.remove(call);
@@ -457,8 +458,8 @@ bool is_cancelled(const std::exception_ptr& what) noexcept {
 void end_reentrant(cell& actor) noexcept {
   if (!has_extras(actor)) return;
   inside_actor inside(actor);
-  thread_turn_state& state = current_turn();
-  activation* const active_before = std::exchange(state.active, nullptr);
+  tasks::running_state& state = tasks::running_here();
+  sched::runnable* const active_before = std::exchange(state.active, nullptr);
   tasks::async_call* const call_before = state.running_call;
   while (tasks::async_call* call = cell_extras::of(actor).async_calls.first()) {
     const bool done = call->finish_now();
@@ -486,76 +487,29 @@ std::exception_ptr stopped_error(message::handler method) noexcept try {
   return std::current_exception();
 }
 
-}  // namespace troupe::actor
-
-namespace troupe::tasks {
 namespace {
 
-const char* describe_callback(sched::message*, void*, sched::message_act) {
-  return sched::described_as_callback;
+void send_with_ref(void* actor, message& mail) {
+  deliver_with_its_ref(*static_cast<cell*>(actor), mail);
+}
+bool contains(void* actor, const void* object) noexcept {
+  return offset_in(*static_cast<cell*>(actor), object) != SIZE_MAX;
+}
+void throw_if_deadlock(const tasks::ask_link& of) { find_circle(of, of.asked); }
+std::string take_refusal(const tasks::suspension& refused) {
+  return actor_system::of(*static_cast<const cell*>(refused.who->in->actor))
+      .deadlocks.take_text(refused);
 }
 
 }  // namespace
 
-void* hold_current_actor() noexcept {
-  actor::cell* running = actor::current_cell();
-  if (running != nullptr) actor::add_ref(*running);
-  return running;
-}
-void hold_actor(void* actor) noexcept { actor::add_ref(*static_cast<actor::cell*>(actor)); }
-bool is_current_actor(const void* actor) noexcept { return actor::current_cell() == actor; }
-void drop_actor(void* held) noexcept { actor::drop_ref(*static_cast<actor::cell*>(held)); }
-void send_to_actor(void* held, sched::message& mail) {
-  actor::deliver_with_its_ref(*static_cast<actor::cell*>(held), mail);
-}
+constinit const tasks::actor_functions functions_of_actors{
+    [](void* actor) noexcept { add_ref(*static_cast<cell*>(actor)); },
+    [](void* actor) noexcept { drop_ref(*static_cast<cell*>(actor)); },
+    &send_with_ref,
+    &contains,
+    &report_failure,
+    &throw_if_deadlock,
+    &take_refusal};
 
-void throw_if_deadlock(const ask_link& of) { actor::find_circle(of, of.asked); }
-
-void throw_refused(const suspension& one) {
-  const std::string why =
-      actor::actor_system::of(*static_cast<const actor::cell*>(one.who->in->actor))
-          .deadlocks.take_text(one);
-  throw deadlock(why);
-}
-
-bool is_discarding(const void* actor) noexcept {
-  return actor::actor_system::of(*static_cast<const actor::cell*>(actor)).discarding();
-}
-
-sched::io_driver_slot* current_io() noexcept {
-  const actor::cell* running = actor::current_cell();
-  return running == nullptr ? nullptr : actor::actor_system::of(*running).host.io;
-}
-
-void report_unheard(std::exception_ptr what) noexcept {
-  if (actor::current_cell() == nullptr) std::terminate();
-  actor::report_failure(&describe_callback, std::move(what));
-}
-
-async_call* exchange_running(async_call* call) noexcept {
-  return std::exchange(actor::current_turn().running_call, call);
-}
-
-call_context* exchange_context(call_context* within) noexcept {
-  return std::exchange(actor::current_turn().context, within);
-}
-call_context* current_context() noexcept {
-  const actor::thread_turn_state& state = actor::current_turn();
-  if (state.context != nullptr) return state.context;
-  return state.running_call == nullptr ? nullptr : state.running_call->context;
-}
-
-async_call* running_call() noexcept { return actor::current_turn().running_call; }
-
-bool is_part_of_current_actor(const void* object) noexcept {
-  actor::cell* const running = actor::current_cell();
-  return running != nullptr && actor::offset_in(*running, object) != SIZE_MAX;
-}
-
-void check_may_block(const char* what) {
-  if (!actor::is_running()) return;
-  throw usage_error(std::string("troupe: ") + what +
-                    ": a handler must not hold its thread; co_await the future, or use then()");
-}
-
-}  // namespace troupe::tasks
+}  // namespace troupe::actor

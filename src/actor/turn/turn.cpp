@@ -14,7 +14,6 @@
 #include "actor/actor_system.hpp"
 #include "actor/mailbox/out_of_mail.hpp"
 #include "actor/spawned/spawned.hpp"
-#include "actor/turn/running.hpp"
 #include "actor/turn/traced.hpp"
 #include "actor/turn/turn_limit.hpp"
 #include "base/clock.hpp"
@@ -23,12 +22,12 @@
 #include "troupe/actor/call.hpp"
 
 namespace troupe::actor {
-constinit thread_local thread_turn_state turn_state_of_thread;
+constinit thread_local turn_state turn_of_thread;
 
 namespace {
 
 TROUPE_NOINLINE void fail(cell& actor, message::handler act, std::exception_ptr what) noexcept {
-  thread_turn_state& state = turn_state_of_thread;
+  tasks::running_state& state = tasks::running_here();
   actor_system& system = actor_system::of(actor);
   kept_failure failed = report_own(actor, act, std::move(what));
   if ((actor.flags & cell::constructed) == 0) {
@@ -38,7 +37,8 @@ TROUPE_NOINLINE void fail(cell& actor, message::handler act, std::exception_ptr 
   }
   // At the runtime's end destructors run outside of the actor's own turn: then `active` is null, or
   // is another actor's.
-  if (state.active != nullptr && state.active->actor == &actor) update_slow_path(state, system);
+  const auto* const active = static_cast<activation*>(state.active);
+  if (active != nullptr && active->actor == &actor) update_slow_path(state, system);
 }
 
 // The exception thrown by a handler, between its catch block and fail_thrown(). fail() must not run
@@ -56,7 +56,7 @@ TROUPE_NOINLINE void fail_thrown(cell& actor, message::handler act) noexcept {
   fail(actor, act, std::move(what));
 }
 
-TROUPE_INLINE void handle(thread_turn_state& state, void* object, message& mail) noexcept {
+TROUPE_INLINE void handle(tasks::running_state& state, void* object, message& mail) noexcept {
   // order: relaxed  for running_handlers, a snapshot
   state.method.store(mail.act, std::memory_order_relaxed);
   try {
@@ -66,13 +66,12 @@ TROUPE_INLINE void handle(thread_turn_state& state, void* object, message& mail)
     keep_thrown();
   }
   // order: relaxed  the thread's own
-  fail_thrown(*turn_state_of_thread.active->actor,
-              turn_state_of_thread.method.load(std::memory_order_relaxed));
+  fail_thrown(*active_here().actor, tasks::running_here().method.load(std::memory_order_relaxed));
 }
 
 }  // namespace
 
-void handle_unusual(thread_turn_state& state, actor_system& system, cell& actor,
+void handle_unusual(tasks::running_state& state, actor_system& system, cell& actor,
                     message& mail) noexcept {
   if (is_ours(mail)) {
     mail.act(&mail, nullptr, message_act::handle);
@@ -81,7 +80,7 @@ void handle_unusual(thread_turn_state& state, actor_system& system, cell& actor,
   if ((actor.flags & (cell::stopped | cell::ends_soon)) != 0 || system.discarding()) {
     if ((actor.flags & cell::constructed) == 0) end_object(actor);
     system.make_uncounted_dead_letter(actor, mail);  // the message has already left its mailbox
-    ++state.uncounted;
+    ++turn_here().uncounted;
     return;
   }
   const message::handler act = mail.act;
@@ -133,7 +132,7 @@ TROUPE_NOINLINE void end_handler(activation& active) noexcept {
 
 // Handles a batch of mail, oldest first. Returns the link of the first message that it did not
 // handle, when the turn's limits end the batch or a handler has suspended the turn; else 0.
-TROUPE_INLINE std::uintptr_t handle_batch(thread_turn_state& state, actor_system& system,
+TROUPE_INLINE std::uintptr_t handle_batch(tasks::running_state& state, actor_system& system,
                                           activation& active, std::uintptr_t link,
                                           turn_limit& limit) noexcept {
   cell& actor = *active.actor;
@@ -155,12 +154,12 @@ TROUPE_INLINE std::uintptr_t handle_batch(thread_turn_state& state, actor_system
     if (!urgent && actor.is_bounded() && is_counted(mail)) [[unlikely]] {
       if (bound_of(actor)->too_many()) {
         system.make_dead_letter(actor, mail);
-        ++state.uncounted;
+        ++turn_here().uncounted;
         continue;
       }
       leave_mailbox(actor);
     }
-    state.set_aside = false;
+    turn_here().set_aside = false;
     if (urgent) {
       state.running_call = active.suspended;          // a branch of this call may resume
       mail.act(&mail, nullptr, message_act::handle);  // the runtime's own message: it never throws
@@ -181,21 +180,22 @@ TROUPE_INLINE std::uintptr_t handle_batch(thread_turn_state& state, actor_system
 namespace {
 
 // Each turn off the fast path begins here.
-TROUPE_INLINE void begin_turn(thread_turn_state& state, actor_system& system, activation& active,
+TROUPE_INLINE void begin_turn(tasks::running_state& state, actor_system& system, activation& active,
                               unsigned handled) noexcept {
   cell& actor = *active.actor;
   // order: relaxed (both)  for running_handlers, a snapshot
-  if (state.system.load(std::memory_order_relaxed) != &system) enter_system(state, system);
+  if (state.runtime.load(std::memory_order_relaxed) != &system) tasks::enter_runtime(state, system);
   state.active = &active;
   state.actor.store(&actor, std::memory_order_relaxed);
-  state.turn_looks = state.looked_after = state.uncounted = 0;
-  state.set_aside = state.guard_ready = false;
+  turn_state& turn = turn_here();
+  turn.looks = turn.looked_after = turn.uncounted = 0;
+  turn.set_aside = turn.guard_ready = false;
   update_slow_path(state, system);
   // The turn of a slow actor reads the clock at its start, so that the turn ends with the message
   // that exceeds its time.
   if ((actor.flags & cell::slow) == 0 || handled != 0) return;
-  state.turn_began_ns = state.looked_at_ns = base::now_ns();
-  state.turn_looks = 1;
+  turn.began_ns = turn.looked_at_ns = base::now_ns();
+  turn.looks = 1;
   if (sched::worker* self = sched::worker::current()) self->expect_long_turns();
 }
 
@@ -232,7 +232,7 @@ TROUPE_INLINE bool stays_suspended(actor_system& system, activation& active) noe
 }
 
 // Queues the suspensions that yielded: their calls resume in the actor's next turn.
-TROUPE_NOINLINE void queue_yielded(thread_turn_state& state, activation& active) noexcept {
+TROUPE_NOINLINE void queue_yielded(tasks::running_state& state, activation& active) noexcept {
   do {
     message& over = *state.yielded;
     state.yielded = activation::as_message(activation::after(over));
@@ -242,7 +242,7 @@ TROUPE_NOINLINE void queue_yielded(thread_turn_state& state, activation& active)
 
 }  // namespace
 
-TROUPE_NOINLINE sched::after_turn run_on(thread_turn_state& state, activation& active,
+TROUPE_NOINLINE sched::after_turn run_on(tasks::running_state& state, activation& active,
                                          unsigned handled, bool batch_done) noexcept {
   cell& actor = *active.actor;
   actor_system& system = actor_system::of(actor);
@@ -282,9 +282,9 @@ TROUPE_NOINLINE sched::after_turn run_on(thread_turn_state& state, activation& a
     if (out_of_batch(active, limit, after) == next_step::stop) break;
   }
   contexts::leave(context_before);
-  state.own.add(counted::messages, std::int64_t{limit.handled} - state.uncounted);
+  state.own.add(tasks::counted::messages, std::int64_t{limit.handled} - turn_here().uncounted);
   // The actor has more to do, though its mailbox is empty.
-  if (state.guard_ready && after == sched::after_turn::quiet) [[unlikely]] {
+  if (turn_here().guard_ready && after == sched::after_turn::quiet) [[unlikely]] {
     after = sched::after_turn::again;
   }
   if (state.yielded != nullptr) [[unlikely]] {
@@ -301,29 +301,29 @@ namespace {
 // Whether the turn may take the fast path: the actor is alive, not known to be slow, without extras
 // (so with the runtime's own limits) and without guarded messages; the runtime has no
 // slow_path_flags; and this thread's last turn was this runtime's.
-TROUPE_INLINE bool takes_fast_path(const thread_turn_state& state, unsigned flags,
+TROUPE_INLINE bool takes_fast_path(const tasks::running_state& state, unsigned flags,
                                    const actor_system& system) noexcept {
   constexpr unsigned looked_at =
       cell::constructed | cell::stopped | cell::slow | cell::has_extras | cell::guards;
   // order: relaxed (both)  as in discarding(); the thread's own
   return (flags & looked_at) == cell::constructed &&
          system.slow_path_flags.load(std::memory_order_relaxed) == 0 &&
-         state.system.load(std::memory_order_relaxed) == &system;
+         state.runtime.load(std::memory_order_relaxed) == &system;
 }
 
 // As end_object, for an actor whose turn began on the fast path.
-TROUPE_INLINE void end_on_fast_path(thread_turn_state& state, actor_system& system,
+TROUPE_INLINE void end_on_fast_path(tasks::running_state& state, actor_system& system,
                                     cell& actor) noexcept {
   if (system.supervised.in_use() || (actor.flags & cell::guards) != 0) [[unlikely]]
     return end_object(actor, ended(ended::why::unreferred));
   actor.flags |= cell::stopped;
-  state.own.add(counted::ended, 1);
+  state.own.add(tasks::counted::ended, 1);
   actor.type->destroy(actor.object());
 }
 
 // The turn of a suspended actor for which one urgent message came, when nothing else takes the turn
 // off the fast path.
-TROUPE_NOINLINE sched::after_turn go_on(thread_turn_state& state, activation& active) noexcept {
+TROUPE_NOINLINE sched::after_turn go_on(tasks::running_state& state, activation& active) noexcept {
   state.active = &active;
   // order: relaxed (both)  for running_handlers, a snapshot; the thread's own
   state.actor.store(active.actor, std::memory_order_relaxed);
@@ -333,7 +333,7 @@ TROUPE_NOINLINE sched::after_turn go_on(thread_turn_state& state, activation& ac
   state.running_call = nullptr;                   // a resumed branch does not reset this itself
   // order: relaxed  as above
   if (is_suspended(state, active) && !state.unusual.load(std::memory_order_relaxed)) {
-    state.own.add(counted::messages, 1);
+    state.own.add(tasks::counted::messages, 1);
     return leave_turn(state, sched::after_turn::waits);
   }
   return run_on(state, active, 1, false);
@@ -345,7 +345,7 @@ sched::after_turn run(sched::runnable& item) {
   auto& active = static_cast<activation&>(item);
   cell& actor = *active.actor;
   const unsigned flags = actor.flags;
-  thread_turn_state& state = turn_state_of_thread;
+  tasks::running_state& state = tasks::running_here();
   const bool fast_path = takes_fast_path(state, flags, actor_system::of(actor));
   if ((active.marks & ~activation::told_unreferenced) != 0 || !fast_path) [[unlikely]] {
     const bool goes_on = fast_path && active.marks == (activation::waits | activation::has_urgent);
@@ -369,15 +369,16 @@ sched::after_turn run(sched::runnable& item) {
   if (link == 0 && active.marks == 0 && !mailbox(actor.word).has_mail(active)) [[likely]] {
     // An actor that was quick may have become slow. For a turn of one message that does not matter;
     // for a turn of several it does.
-    state.own.add(counted::messages, first_look(flags) - left);
+    state.own.add(tasks::counted::messages, first_look(flags) - left);
     if (left < cell::quick && (actor.flags & cell::quick) != 0 &&
-        (state.saw_slow_turns || ++state.unlooked == turns_between_clock_checks)) [[unlikely]]
-      check_clock(state, actor);
+        (turn_here().saw_slow_turns || ++turn_here().unlooked == turns_between_clock_checks))
+        [[unlikely]]
+      check_clock(turn_here(), actor);
     return leave_turn(state, sched::after_turn::quiet);
   }
   const unsigned handled = first_look(flags) - left;
   if (is_suspended(state, active)) {
-    state.own.add(counted::messages, handled);
+    state.own.add(tasks::counted::messages, handled);
     // order: relaxed  the next turn looks by itself
     state.unusual.store(false, std::memory_order_relaxed);
     return leave_turn(state, sched::after_turn::waits);
@@ -393,7 +394,7 @@ sched::after_turn run(sched::runnable& item) {
       next = active.empty() ? ask() : out_of_mail::collects;
     }
     if (next == out_of_mail::goes) {
-      state.own.add(counted::messages, handled);
+      state.own.add(tasks::counted::messages, handled);
       // order: relaxed  the next turn looks by itself
       state.unusual.store(false, std::memory_order_relaxed);
       return leave_turn(state, sched::after_turn::gone);

@@ -2,59 +2,46 @@
 // leaves that actor.
 #pragma once
 
-#include <atomic>
+#include <cstdint>
 
 #include "actor/lifetime/extras.hpp"
 #include "actor/mailbox/activation.hpp"
-#include "actor/turn/counts.hpp"
 #include "sched/runnable.hpp"
+#include "task/running/actor_functions.hpp"
+#include "task/running/running.hpp"
 #include "troupe/base/platform.hpp"
 
 namespace troupe::actor {
 
 class construction;
 
-// What the calling thread is doing. Other threads read the atomic members, as a snapshot, for
-// running.hpp.
-struct thread_turn_state {
-  std::atomic<cell*> actor{nullptr};  // null outside of turns
-  std::atomic<const actor_system*> system{nullptr};
-  std::atomic<message::handler> method{nullptr};
-  std::atomic<bool> in_procedure{false};  // the thread runs a posted procedure
-  // the procedure's name, when its kind alone does not tell
-  std::atomic<const char*> what{nullptr};
+// The calling thread's turn: what only the actors themselves need of it. The rest is in
+// tasks::running_state.
+struct turn_state {
   bool set_aside = false;    // the last message was set aside (guards.cpp), not handled
   unsigned uncounted = 0;    // messages of the turn that were not handled, or were counted earlier
   bool guard_ready = false;  // the turn's limit came before a guarded message that may be handled
-  activation* active = nullptr;
-  construction* building = nullptr;           // the innermost construction
-  tasks::async_call* running_call = nullptr;  // the call whose coroutine runs
-  // the context of the branch, the ordinary handler or the function that runs; null: that of the
-  // call
-  tasks::call_context* context = nullptr;
+  construction* building = nullptr;  // the innermost construction
   // what the future resolves that an ordinary method may return (call.hpp)
   tasks::shared_state* answers = nullptr;
-  message* yielded = nullptr;  // suspensions that end right after this turn
   // The turn's clock (turn_limit.cpp).
-  unsigned turn_looks = 0, looked_after = 0;
+  unsigned looks = 0, looked_after = 0;
   // turns of several messages without a look at the clock, since check_clock last read it
   unsigned unlooked = 0;
   bool saw_slow_turns = false;  // the turns before that read were slow on average
   std::int64_t clock_checked_at_ns = 0;
-  std::int64_t looked_at_ns = 0, turn_began_ns = 0;
-  // the actor's mail is handled off the fast path (turn_limit.hpp); a stop sets it, too
-  std::atomic<bool> unusual{false};
-  counts own;           // of `system`
-  unsigned worker = 0;  // the thread's number in its pool, from 1 on; 0: it is no worker
-  bool listed = false;  // in the list of all threads that run turns (running.cpp)
-  base::list_link<thread_turn_state> link;
+  std::int64_t looked_at_ns = 0, began_ns = 0;
 };
-extern constinit thread_local thread_turn_state turn_state_of_thread
-    [[gnu::tls_model("initial-exec")]];
+extern constinit thread_local turn_state turn_of_thread [[gnu::tls_model("initial-exec")]];
 // Not for the body of a coroutine: it may resume on another thread.
-TROUPE_INLINE thread_turn_state& current_turn() noexcept { return turn_state_of_thread; }
+TROUPE_INLINE turn_state& turn_here() noexcept { return turn_of_thread; }
 
-TROUPE_INLINE sched::after_turn leave_turn(thread_turn_state& state,
+// The actor whose turn the calling thread runs, which must be in one.
+TROUPE_INLINE activation& active_here() noexcept {
+  return static_cast<activation&>(*tasks::running_here().active);
+}
+
+TROUPE_INLINE sched::after_turn leave_turn(tasks::running_state& state,
                                            sched::after_turn after) noexcept {
   // order: relaxed  for running_handlers, a snapshot
   state.actor.store(nullptr, std::memory_order_relaxed);
@@ -62,7 +49,7 @@ TROUPE_INLINE sched::after_turn leave_turn(thread_turn_state& state,
 }
 
 // Whether the turn is suspended, and has nothing to do until that wait ends.
-TROUPE_INLINE bool is_suspended(const thread_turn_state& state, activation& active) noexcept {
+TROUPE_INLINE bool is_suspended(const tasks::running_state& state, activation& active) noexcept {
   return active.marks == activation::waits && state.yielded == nullptr &&
          !mailbox(active.actor->word).has_mail(active);
 }
@@ -70,7 +57,7 @@ TROUPE_INLINE bool is_suspended(const thread_turn_state& state, activation& acti
 // The turn of an actor off the fast path, or the rest of a turn that left the fast path or is long.
 // `handled` is how many messages the turn has handled so far. `batch_done`: the turn has handled
 // the whole list that was there at its start.
-sched::after_turn run_on(thread_turn_state& state, activation& active, unsigned handled,
+sched::after_turn run_on(tasks::running_state& state, activation& active, unsigned handled,
                          bool batch_done) noexcept;
 
 // A turn looks at the clock before it handles this many messages.
@@ -101,11 +88,11 @@ void drop_in_turn(cell& of) noexcept;
 
 struct turn_limit;
 // Handles a message of an actor that is off the fast path (turn_limit.hpp: unusual).
-void handle_unusual(thread_turn_state& state, actor_system& system, cell& actor,
+void handle_unusual(tasks::running_state& state, actor_system& system, cell& actor,
                     message& mail) noexcept;
 // After a message was handled: handles the guarded messages whose predicates hold by now, oldest
 // first (guards.cpp).
-void look_at_guards(thread_turn_state& state, actor_system& system, activation& active,
+void look_at_guards(tasks::running_state& state, actor_system& system, activation& active,
                     turn_limit& limit) noexcept;
 // The actor's guarded messages become dead letters.
 void make_dead_letters_of_guarded(cell& actor) noexcept;
@@ -144,6 +131,9 @@ inline void leave_mailbox(cell& actor) noexcept {
   if (mail_bound* bound = bound_of(actor)) [[unlikely]]
     bound->leave();
 }
+
+// What the task layer asks of actors.
+extern const tasks::actor_functions functions_of_actors;
 
 // Sets what async calls need of their actors (async_calls.cpp): the system's three `host`s.
 void make_call_hosts(actor_system& of, tasks::timers* clock, sched::io_driver_slot* io) noexcept;

@@ -21,9 +21,10 @@ inline bool unusual(const actor_system& system, const activation& active) noexce
          system.discarding();
 }
 
-inline void update_slow_path(thread_turn_state& state, const actor_system& system) noexcept {
+inline void update_slow_path(tasks::running_state& state, const actor_system& system) noexcept {
   // order: relaxed  a stop may be seen a turn late
-  state.unusual.store(unusual(system, *state.active), std::memory_order_relaxed);
+  state.unusual.store(unusual(system, static_cast<const activation&>(*state.active)),
+                      std::memory_order_relaxed);
 }
 
 // When a turn is over. The mail that waited at the turn's start is handled up to the turn's limits.
@@ -41,7 +42,7 @@ inline constexpr std::int64_t slow_ns = 5'000;  // a handler that takes longer i
 // check_clock reads the clock, once for all, and finds whether they were slow on average. If they
 // were, the actors of the next turns start again as not measured.
 inline constexpr unsigned turns_between_clock_checks = 16;
-void check_clock(thread_turn_state& state, cell& actor) noexcept;
+void check_clock(turn_state& turn, cell& actor) noexcept;
 
 // How many messages a turn handles before its first look at the clock, by the actor's flags.
 TROUPE_INLINE unsigned first_look(unsigned flags) noexcept {
@@ -65,13 +66,13 @@ TROUPE_INLINE unsigned message_limit(const actor_system& system, const cell& act
 
 // Reads the clock. Returns the number of handled messages after which to read it again; 0 when the
 // turn's time is over.
-unsigned look_at_clock(thread_turn_state& state, cell& actor, unsigned handled) noexcept;
+unsigned look_at_clock(tasks::running_state& state, cell& actor, unsigned handled) noexcept;
 
 struct turn_limit {
   turn_limit(unsigned most, unsigned first_look) noexcept
       : messages(most), look_after(std::min(most, first_look)) {}
 
-  bool over(thread_turn_state& state, cell& actor) noexcept;
+  bool over(tasks::running_state& state, cell& actor) noexcept;
 
   // The next batch arrived after the turn's start.
   bool arrivals_over() noexcept {

@@ -16,12 +16,12 @@
 #include "actor/actor_system.hpp"
 #include "actor/mailbox/activation.hpp"
 #include "actor/spawned/spawned.hpp"
-#include "actor/turn/running.hpp"
 #include "actor/turn/turn.hpp"
 #include "actor/waits/suspended.hpp"
 #include "actor/waits/two_looks.hpp"
 #include "actor/waits/wait_graph.hpp"
 #include "task/main_lanes.hpp"
+#include "task/running/job_waits.hpp"
 #include "task/timers.hpp"
 #include "troupe/task/future.hpp"
 #include "troupe/task/side_call.hpp"
@@ -46,7 +46,8 @@ struct source {
 };
 
 // The caller holds whatever waits for the state. False when the state is resolved.
-bool find_source(const tasks::shared_state& of, const job_waits* jobs, source& found) noexcept {
+bool find_source(const tasks::shared_state& of, const tasks::job_waits* jobs,
+                 source& found) noexcept {
   const tasks::shared_state* at = &of;
   for (;;) {
     if (at->resolved()) return false;
@@ -226,7 +227,7 @@ class collector {
   // Whether the wait of a thread is not over, and was there at the first look (D2).
   bool still_blocked(const tasks::blocked_thread& one, source& from) const noexcept {
     return (!second_ || one.number <= newest_blocked_) &&
-           find_source(one.waits_for, system_.deadlocks.jobs, from);
+           find_source(one.waits_for, system_.waits_for_jobs, from);
   }
 
   // Sets what node `at` waits for. `call` is the call `root`, or one of the tasks that it runs side
@@ -284,7 +285,7 @@ class collector {
     if (state == nullptr) return false;
     has_jobs =
         has_jobs || (state->asked != nullptr && state->asked->kind == tasks::ask_link::of::job);
-    return find_source(*state, system_.deadlocks.jobs, found);
+    return find_source(*state, system_.waits_for_jobs, found);
   }
 
   // Whatever this call waits for, it needs a turn on the main thread, which is blocked.
@@ -299,7 +300,7 @@ class collector {
   void add_threads() {
     if (!has_jobs) return;
     // As with turns: the second look takes only waits that the first one has seen.
-    system_.deadlocks.jobs->for_each(
+    system_.waits_for_jobs->for_each(
         this, [](void* given, const void* thread, const void* runner, std::uint32_t& seen_in) {
           auto& self = *static_cast<collector*>(given);
           if (self.second_ && seen_in != self.number_) return;

@@ -33,16 +33,6 @@ class actor_system;
 struct activation;
 struct wait_snapshot;
 
-// What the layer `jobs`, which lies above this one, tells a search.
-struct job_waits {
-  // The thread that runs the job, or null when it is not running. `job` is alive.
-  const void* (*runner_of)(const void* job) noexcept;
-  // Calls `look` for each thread that waits for a job which another thread runs. `seen_in` belongs
-  // to that very wait, and is 0 when the wait begins (D1).
-  void (*for_each)(void* context, void (*look)(void* context, const void* thread,
-                                               const void* runner, std::uint32_t& seen_in));
-};
-
 // A wait that will be refused, and the text that its turn gets.
 struct refused_wait {
   const tasks::suspension* wait;
@@ -81,8 +71,6 @@ class deadlock_search : private tasks::timer {
   std::uint64_t rounds() const noexcept { return rounds_.load(std::memory_order_relaxed); }
   // How many texts wait for a refused turn that has not thrown yet.
   std::size_t texts_kept() noexcept;
-
-  const job_waits* jobs = nullptr;  // set before the first turn
 
  private:
   static constexpr std::int64_t longest_ns = 100'000'000, shortest_ns = 1'000'000,

@@ -6,14 +6,12 @@
 #include <optional>
 #include <utility>
 
-#include "actor/turn/running.hpp"
 #include "base/atomics.hpp"
 #include "base/clock.hpp"
 #include "jobs/forks/tree_of_thread.hpp"
 #include "jobs/lazies/run.hpp"
 #include "jobs/lazies/waiting.hpp"
 #include "jobs/pool/job_pool.hpp"
-#include "troupe/actor/cell.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/memory/block_pool.hpp"
 #include "troupe/task/async_call.hpp"

@@ -8,13 +8,12 @@
 #include <thread>
 #include <utility>
 
-#include "actor/turn/turn.hpp"
 #include "jobs/lazies/job_refs.hpp"
 #include "jobs/lazies/pending_list.hpp"
 #include "jobs/lazies/run.hpp"
 #include "jobs/lazies/waiting.hpp"
 #include "jobs/pool/job_pool.hpp"
-#include "troupe/actor/cell.hpp"
+#include "task/running/running.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/base/platform.hpp"
 #include "troupe/observe/trace.hpp"
@@ -62,7 +61,7 @@ struct named_in_procedure {
   ~named_in_procedure() {
     if (first) what.store(nullptr, std::memory_order_relaxed);  // order: relaxed  as above
   }
-  std::atomic<const char*>& what = actor::current_turn().what;
+  std::atomic<const char*>& what = tasks::running_here().what;
   // order: relaxed  the thread's own
   const bool first = what.load(std::memory_order_relaxed) == nullptr;
 };
@@ -242,7 +241,7 @@ struct future_waiter final : waiter {
   future_waiter(std::shared_ptr<wait_count> counts, const job& of)
       : waiter(&tell), counted(std::move(counts)), promised(promise_for(of)) {}
   static promise<> promise_for(const job& of) {
-    auto& state = *::new (memory::allocate(sizeof(actor::ask_state<void>))) actor::ask_state<void>;
+    auto& state = *::new (memory::allocate(sizeof(tasks::ask_state<void>))) tasks::ask_state<void>;
     state.link.kind = tasks::ask_link::of::job;
     state.link.asked = &of;
     state.link.name_or_context = of.name;
@@ -261,7 +260,9 @@ struct future_waiter final : waiter {
 
 // A job that runs inside a handler (serial_lazies) may block.
 bool may_block_here() noexcept {
-  return actor::current_cell() == nullptr || pending.stack_top != nullptr || pending.inside_handler;
+  // order: relaxed  the thread's own
+  return tasks::running_here().actor.load(std::memory_order_relaxed) == nullptr ||
+         pending.stack_top != nullptr || pending.inside_handler;
 }
 
 blocking_allowed::blocking_allowed() noexcept
@@ -382,7 +383,7 @@ TROUPE_NOINLINE future<> when_done(job& of) {
 pending_scope::pending_scope(bool runs)
     : in_(this_stack.top), outer_(pending.scope), began_(pending.made), runs_(runs) {
   const bool in_work = this_stack.top != nullptr && this_stack.top->forks != nullptr;
-  if (in_work || (pending.stack_top == nullptr && actor::current_turn().running_call != nullptr)) {
+  if (in_work || (pending.stack_top == nullptr && tasks::running_here().running_call != nullptr)) {
     throw usage_error(
         "troupe: lazy_scope: it belongs to its thread, and a coroutine does not; open it in a "
         "plain function that a lazy calls");

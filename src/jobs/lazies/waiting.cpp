@@ -206,7 +206,7 @@ void for_each_wait(void* context, void (*look)(void* context, const void* thread
 
 }  // namespace
 
-constinit const actor::job_waits waits_of_threads{&runner_of, &for_each_wait};
+constinit const tasks::job_waits waits_of_threads{&runner_of, &for_each_wait};
 
 bool attach(job& of, waiter& one) noexcept { return word_of_job(of.word).attach(one); }
 

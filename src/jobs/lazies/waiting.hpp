@@ -12,8 +12,8 @@
 #include <string>
 #include <utility>
 
-#include "actor/waits/deadlocks.hpp"
 #include "base/parker.hpp"
+#include "task/running/job_waits.hpp"
 #include "troupe/base/intrusive_list.hpp"
 #include "troupe/base/platform.hpp"
 #include "troupe/jobs/job.hpp"
@@ -117,7 +117,7 @@ void wait_until_done(job& of);
 void wait_and_help(job& of, job_pool& pool);
 
 // For the search for circles of actors and threads.
-extern const actor::job_waits waits_of_threads;
+extern const tasks::job_waits waits_of_threads;
 
 // Adds the waiter. False when the job is done already.
 bool attach(job& of, waiter& one) noexcept;

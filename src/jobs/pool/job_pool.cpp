@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "actor/turn/running.hpp"
-#include "actor/turn/turn.hpp"
 #include "base/clock.hpp"
 #include "jobs/lazies/run.hpp"
 #include "jobs/lazies/waiting.hpp"
@@ -104,12 +102,12 @@ struct job_pool::runner final : sched::runnable {
   bool jobs_first = true;
 };
 
-job_pool::job_pool(actor::actor_system& system, sched::executor& workers, unsigned runners_max,
+job_pool::job_pool(tasks::runtime_state& of, sched::executor& workers, unsigned runners_max,
                    job_pool_options options)
-    : system_(system),
+    : runtime_(of),
       workers_(workers),
       options_(options),
-      waits_(std::make_shared<wait_count>(system.runtime)),
+      waits_(std::make_shared<wait_count>(of.runtime)),
       id_(living::get().next_id()),
       memory_(new memory_account(*this, options.resource_bytes)),
       runners_(runners_max) {
@@ -121,13 +119,13 @@ job_pool::job_pool(actor::actor_system& system, sched::executor& workers, unsign
     queues_.back()->owner = std::this_thread::get_id();  // until a runner takes it over
   }
   enlist(*this, id_);  // last: if memory runs out before this, nobody knows the pool
-  system_.jobs = this;
-  system_.deadlocks.jobs = &waits_of_threads;
+  runtime_.jobs = this;
+  runtime_.waits_for_jobs = &waits_of_threads;
 }
 
 job_pool::~job_pool() {
   run_parts_left();
-  system_.jobs = nullptr;
+  runtime_.jobs = nullptr;
   waits_->end();
   living& all = living::get();
   {
@@ -152,9 +150,9 @@ void job_pool::drop(job& unwanted) noexcept {
 job_pool* job_pool::current() noexcept {
   if (pool_inside != nullptr) return pool_inside;
   // order: relaxed  the thread's own
-  if (const actor::actor_system* system =
-          actor::current_turn().system.load(std::memory_order_relaxed)) {
-    if (system->jobs != nullptr) return static_cast<job_pool*>(system->jobs);
+  if (const tasks::runtime_state* runtime =
+          tasks::running_here().runtime.load(std::memory_order_relaxed)) {
+    if (runtime->jobs != nullptr) return static_cast<job_pool*>(runtime->jobs);
   }
   for (; made_here.count != 0; --made_here.count) {
     if (job_pool* pool = living::get().find(made_here.ids[made_here.count - 1])) return pool;
@@ -230,7 +228,7 @@ void job_pool::call_runner() noexcept {
 // Null when there are enough runners.
 job_pool::runner* job_pool::begin_runner() noexcept {
   // order: relaxed  a hint: at the end no runner is called
-  if (system_.closing.load(std::memory_order_relaxed) || !runners_.may_call() || !runners_.begin())
+  if (runtime_.closing.load(std::memory_order_relaxed) || !runners_.may_call() || !runners_.begin())
     return nullptr;
   std::lock_guard lock(runners_mutex_);
   return std::exchange(free_runners_, free_runners_->next_free);
@@ -273,7 +271,7 @@ void job_pool::runner_ended() noexcept {
 
 bool job_pool::some_left() const noexcept {
   // order: relaxed  a hint; the end drops what is left
-  if (system_.closing.load(std::memory_order_relaxed)) return false;
+  if (runtime_.closing.load(std::memory_order_relaxed)) return false;
   if (memory_->some_may_go_on()) return true;
   std::lock_guard lock(mutex_);
   return std::ranges::any_of(queues_, [this](const auto& one) {
@@ -350,23 +348,23 @@ fork_frame* job_pool::steal_part(const fork_deques& mine, const fork_tree* only)
 }
 
 void job_pool::run_job(job& one) noexcept {
-  if (system_.discarding()) return drop(one);
+  if (runtime_.discarding()) return drop(one);
   // order: relaxed  set before the job was queued
   if (one.needs_memory.load(std::memory_order_relaxed) && memory_->is_short())
     return set_aside(one);
   if (claim(one)) {  // else the thread that wants the job runs it
     if (!one.is_proxy_job) begin_run(one);
     // order: relaxed  for running_handlers, a snapshot
-    actor::current_turn().what.store(one.name, std::memory_order_relaxed);
+    tasks::running_here().what.store(one.name, std::memory_order_relaxed);
     run(one);
     // order: relaxed  as above
-    actor::current_turn().what.store(nullptr, std::memory_order_relaxed);
+    tasks::running_here().what.store(nullptr, std::memory_order_relaxed);
   }
   one.drop_kept();
 }
 
 void job_pool::report(std::exception_ptr what) noexcept {
-  system_.report(nullptr, &describe_lazy, std::move(what));
+  runtime_.runtime.report(&describe_lazy, std::move(what));
 }
 
 // If enough memory is freed at this instant, it may be that no other thread sees the job there:
@@ -411,7 +409,7 @@ bool job_pool::run_one(job_queue& mine, fork_worker_state& parts, bool jobs_firs
 bool job_pool::may_linger(runner& self) noexcept {
   // order: relaxed (both)  hints
   if (!self.found_some || trees_.load(std::memory_order_relaxed) == 0 ||
-      system_.closing.load(std::memory_order_relaxed))
+      runtime_.closing.load(std::memory_order_relaxed))
     return false;
   if (workers() < 2 || !shares() || is_simulated()) return false;
   const std::int64_t now = base::now_ns();
@@ -423,7 +421,7 @@ bool job_pool::may_linger(runner& self) noexcept {
 
 sched::after_turn job_pool::run_some(runner& self) noexcept {
   const inside here(this);
-  const actor::inside_procedure as_procedure(system_, &describe_runner);
+  const tasks::inside_procedure as_procedure(runtime_, &describe_runner);
   const working at_work(*this, true);  // made with the pool: needs no memory
   fork_worker_state parts(this, at_work.queue.parts, true);
   if (!std::exchange(self.arrived, true)) {

@@ -15,13 +15,13 @@
 #include <mutex>
 #include <vector>
 
-#include "actor/actor_system.hpp"
-#include "actor/turn/running.hpp"
 #include "jobs/lazies/memory_account.hpp"
 #include "jobs/pool/job_queue.hpp"
 #include "jobs/pool/runner_count.hpp"
 #include "sched/executor.hpp"
 #include "sched/runtime_host.hpp"
+#include "task/running/running.hpp"
+#include "task/running/runtime_state.hpp"
 #include "troupe/task/timer.hpp"
 
 namespace troupe::jobs {
@@ -56,7 +56,7 @@ struct job_pool_options {
 
 class job_pool {
  public:
-  job_pool(actor::actor_system& system, sched::executor& workers, unsigned runners_max,
+  job_pool(tasks::runtime_state& of, sched::executor& workers, unsigned runners_max,
            job_pool_options options);
   job_pool(const job_pool&) = delete;
   job_pool& operator=(const job_pool&) = delete;
@@ -127,11 +127,11 @@ class job_pool {
   void tree_has_ended() noexcept { trees_.fetch_sub(1, std::memory_order_relaxed); }
   // At the end, after the workers have ended.
   void run_parts_left() noexcept;
-  bool discarding() const noexcept { return system_.discarding(); }
+  bool discarding() const noexcept { return runtime_.discarding(); }
   // Whether a visit that began at `began_ns` is over. Under the simulated policy the seed decides.
   bool slice_over(std::int64_t began_ns) const noexcept;
-  bool is_simulated() const noexcept { return system_.is_simulated; }
-  unsigned choose(unsigned most) const { return system_.runtime.choose_limit(most); }
+  bool is_simulated() const noexcept { return runtime_.is_simulated; }
+  unsigned choose(unsigned most) const { return runtime_.runtime.choose_limit(most); }
   unsigned workers() const noexcept { return static_cast<unsigned>(all_runners_.size()); }
 
   // The caller, which may be a worker, is about to sleep.
@@ -142,7 +142,7 @@ class job_pool {
   // Drops a submitted job; threads that wait for it, or want it later, find it cancelled.
   void drop(job& unwanted) noexcept;
   const std::shared_ptr<wait_count>& waits() const noexcept { return waits_; }
-  void count_run() noexcept { actor::count(system_, actor::counted::lazies); }
+  void count_run() noexcept { tasks::count(runtime_, tasks::counted::lazies); }
   // The calling thread is about to run the job, as its outermost one.
   void begin_run(job& one) noexcept {
     count_run();
@@ -165,7 +165,7 @@ class job_pool {
   struct late_offer final : tasks::timer {
     explicit late_offer(job_pool& pool) noexcept : timer(&make, true), of(pool) {}
     // remaining parts make offers, too
-    ~late_offer() { tasks::cancel(*of.system_.host.clock, *this); }
+    ~late_offer() { tasks::cancel(*of.runtime_.host.clock, *this); }
     static void make(timer& self) noexcept;
     job_pool& of;
     std::atomic<bool> armed{false};
@@ -190,7 +190,7 @@ class job_pool {
   sched::after_turn run_some(runner& self) noexcept;
   bool may_linger(runner& self) noexcept;
 
-  actor::actor_system& system_;
+  tasks::runtime_state& runtime_;
   sched::executor& workers_;
   const job_pool_options options_;
   const std::shared_ptr<wait_count> waits_;

@@ -44,7 +44,7 @@ void job_pool::offer_later() noexcept {
   if (late_.armed.load(std::memory_order_relaxed) ||
       late_.armed.exchange(true, std::memory_order_relaxed))
     return;
-  tasks::timers& clock = *system_.host.clock;
+  tasks::timers& clock = *runtime_.host.clock;
   try {
     tasks::arm(clock, late_, tasks::due_in(clock, late_offer_after));
   } catch (

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "actor/turn/running.hpp"
+#include "task/running/running.hpp"
 #include "troupe/memory/block_pool.hpp"
 #include "troupe/observe/trace.hpp"
 
@@ -23,7 +23,7 @@ void dispose(sched::runnable& item) noexcept {
 sched::after_turn run(sched::runnable& item) {
   auto& self = static_cast<posted&>(item);
   if (!self.of->discarding()) {
-    const actor::inside_procedure here(*self.of);
+    const tasks::inside_procedure here(*self.of);
     observe::trace(observe::event::post_begin, nullptr);
     try {
       self.procedure();

@@ -1,6 +1,6 @@
 #include "troupe/task/apart.hpp"
 
-#include "task/running_call.hpp"
+#include "task/running/running.hpp"
 
 namespace troupe::tasks {
 

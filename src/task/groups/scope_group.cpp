@@ -5,7 +5,7 @@
 
 #include "task/groups/nested_groups.hpp"
 #include "task/groups/waiting_scopes.hpp"
-#include "task/running_call.hpp"
+#include "task/running/running.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/task/side_call.hpp"
 

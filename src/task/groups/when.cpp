@@ -6,7 +6,7 @@
 
 #include "task/groups/nested_groups.hpp"
 #include "task/groups/waiting_scopes.hpp"
-#include "task/running_call.hpp"
+#include "task/running/running.hpp"
 #include "troupe/memory/block_pool.hpp"
 #include "troupe/task/call_context.hpp"
 #include "troupe/task/current_actor.hpp"
@@ -102,7 +102,7 @@ const char* group::resume_branch(async_call& of) noexcept {
       if (next == nullptr) next = scopes.start_next();
     }
   }
-  static_cast<void>(exchange_running(before));
+  running_here().running_call = before;
   return next == nullptr ? nullptr : next->at->resume(*next);
 }
 

@@ -7,7 +7,7 @@
 
 #include "troupe/base/platform.hpp"
 
-namespace troupe::actor {
+namespace troupe::tasks {
 
 enum class counted : std::uint8_t {
   messages,   // handled
@@ -15,7 +15,10 @@ enum class counted : std::uint8_t {
   ended,      // actors that have ended
   suspended,  // turns suspended now: those that began here less those that ended here
   lazies,     // run
-  hops,       // links followed from an ask to its askers, in search of a circle (async_calls.cpp)
+  // links followed from an ask to its askers, in search of a circle
+  // (src/actor/turn/async_calls.cpp)
+  hops,
+  // (src/actor/turn/async_calls.cpp)
 };
 inline constexpr std::size_t counted_kinds = 6;
 
@@ -54,4 +57,4 @@ class counts {
   std::array<std::atomic<std::int64_t>, counted_kinds> all_{};
 };
 
-}  // namespace troupe::actor
+}  // namespace troupe::tasks

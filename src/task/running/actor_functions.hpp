@@ -1,0 +1,31 @@
+// actor_functions: what the task layer asks of the actors above it, whose type it does not know.
+#pragma once
+
+#include <exception>
+#include <string>
+
+#include "troupe/sched/message.hpp"
+
+namespace troupe::tasks {
+
+struct ask_link;
+struct suspension;
+
+// `actor` is a cell. The actor layer has the one instance (src/actor/turn/async_calls.cpp).
+struct actor_functions {
+  void (*add_ref)(void* actor) noexcept;
+  void (*drop_ref)(void* actor) noexcept;
+  // Sends an ordinary message, which holds the caller's ref to the actor.
+  void (*send)(void* actor, sched::message& mail);
+  // In its turn: whether the object is the actor's object or lies inside it.
+  bool (*contains)(void* actor, const void* object) noexcept;
+  // In a turn: reports a failure of its actor.
+  void (*report)(sched::message::handler describes, std::exception_ptr what) noexcept;
+  // Throws deadlock if the async call that asked, and that is about to wait, would wait for itself.
+  // Follows only a few links.
+  void (*throw_if_deadlock)(const ask_link& of);
+  // The text of the exception that the refused wait throws.
+  std::string (*take_refusal)(const suspension& refused);
+};
+
+}  // namespace troupe::tasks

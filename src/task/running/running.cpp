@@ -1,0 +1,155 @@
+#include "task/running/running.hpp"
+
+#include <mutex>
+
+#include "base/thread_name.hpp"
+
+namespace troupe::tasks {
+
+constinit thread_local running_state running_of_thread;
+
+namespace {
+
+// Never destroyed: threads may end after the program's static objects.
+struct thread_list {
+  std::mutex mutex;
+  base::intrusive_list<running_state, &running_state::link> states;
+  static thread_list& get() {
+    static constinit thread_list instance;  // trivially destructible
+    return instance;
+  }
+};
+
+struct listing {
+  running_state* state = nullptr;
+  ~listing() {
+    if (state == nullptr) return;
+    thread_list& list = thread_list::get();
+    std::lock_guard lock(list.mutex);
+    // order: relaxed  guarded by the mutex, or the thread's own
+    if (const runtime_state* runtime = state->runtime.load(std::memory_order_relaxed))
+      state->own.move_to(&runtime->elsewhere);
+    list.states.remove(*state);
+  }
+};
+thread_local listing listing_of_thread;
+
+const char* describe_procedure(sched::message*, void*, sched::message_act) { return "post"; }
+
+}  // namespace
+
+void enter_runtime(running_state& of_thread, const runtime_state& runtime) noexcept {
+  thread_list& list = thread_list::get();
+  std::lock_guard lock(list.mutex);
+  if (!of_thread.listed) {
+    list.states.push_front(of_thread);
+    listing_of_thread.state = &of_thread;
+    of_thread.listed = true;
+  }
+  // order: relaxed  guarded by the mutex, or the thread's own
+  const runtime_state* before = of_thread.runtime.load(std::memory_order_relaxed);
+  of_thread.own.move_to(before == nullptr ? nullptr : &before->elsewhere);
+  of_thread.worker = base::worker_number;
+  // order: relaxed  as above
+  of_thread.runtime.store(&runtime, std::memory_order_relaxed);
+}
+
+void leave_runtime(const runtime_state& runtime) noexcept {
+  thread_list& list = thread_list::get();
+  std::lock_guard lock(list.mutex);
+  for (running_state& state : list.states) {
+    // order: relaxed (both)  guarded by the mutex; no turn of the runtime runs any longer
+    if (state.runtime.load(std::memory_order_relaxed) != &runtime) continue;
+    state.runtime.store(nullptr, std::memory_order_relaxed);
+    state.own.move_to(nullptr);
+  }
+}
+
+std::int64_t suspended_turns(const runtime_state& runtime) noexcept {
+  thread_list& list = thread_list::get();
+  std::lock_guard lock(list.mutex);
+  // Exact when no turn runs: the count of outstanding work published the numbers.
+  std::int64_t sum = runtime.elsewhere[counted::suspended];
+  for (const running_state& state : list.states) {
+    // order: relaxed  guarded by the mutex, or the thread's own
+    if (state.runtime.load(std::memory_order_relaxed) == &runtime)
+      sum += state.own[counted::suspended];
+  }
+  return sum;
+}
+
+void for_each_count(const runtime_state& runtime,
+                    const std::function<void(unsigned worker, const counts& its)>& look) {
+  look(0, runtime.elsewhere);
+  thread_list& list = thread_list::get();
+  std::lock_guard lock(list.mutex);
+  for (const running_state& state : list.states) {
+    // order: relaxed  guarded by the mutex, or the thread's own
+    if (state.runtime.load(std::memory_order_relaxed) == &runtime) look(state.worker, state.own);
+  }
+}
+
+void count_elsewhere(runtime_state& runtime, counted what, std::int64_t n) noexcept {
+  runtime.elsewhere.add_shared(what, n);
+}
+
+inside_procedure::inside_procedure(const runtime_state& runtime,
+                                   sched::message::handler describes) noexcept {
+  running_state& state = running_here();
+  // order: relaxed (all)  for running_handlers, a snapshot
+  if (state.runtime.load(std::memory_order_relaxed) != &runtime) enter_runtime(state, runtime);
+  state.method.store(describes == nullptr ? &describe_procedure : describes,
+                     std::memory_order_relaxed);
+  state.in_procedure.store(true, std::memory_order_relaxed);
+}
+
+inside_procedure::~inside_procedure() {
+  // order: relaxed  for running_handlers, a snapshot
+  running_here().in_procedure.store(false, std::memory_order_relaxed);
+}
+
+bool is_running() noexcept {
+  const running_state& state = running_here();
+  // order: relaxed (both)  the thread's own
+  return state.actor.load(std::memory_order_relaxed) != nullptr ||
+         state.in_procedure.load(std::memory_order_relaxed);
+}
+
+bool is_running(const runtime_state& runtime) noexcept {
+  const running_state& state = running_here();
+  // order: relaxed (all)  the thread's own
+  if (const void* actor = state.actor.load(std::memory_order_relaxed))
+    return &runtime_state::of(actor) == &runtime;
+  return state.in_procedure.load(std::memory_order_relaxed) &&
+         state.runtime.load(std::memory_order_relaxed) == &runtime;
+}
+
+void notice_stop(const runtime_state& runtime) noexcept {
+  thread_list& list = thread_list::get();
+  std::lock_guard lock(list.mutex);
+  for (running_state& state : list.states) {
+    // order: relaxed  a turn that begins at this instant may overwrite it, and then sees the stop
+    // at its end only
+    if (state.runtime.load(std::memory_order_relaxed) == &runtime)
+      state.unusual.store(true, std::memory_order_relaxed);
+  }
+}
+
+void for_each_running(const runtime_state& runtime,
+                      const std::function<void(const running_work& its)>& look) {
+  thread_list& list = thread_list::get();
+  std::lock_guard lock(list.mutex);
+  for (const running_state& state : list.states) {
+    // order: relaxed (all)  a snapshot
+    const running_work its{state.method.load(std::memory_order_relaxed),
+                           state.what.load(std::memory_order_relaxed),
+                           state.actor.load(std::memory_order_relaxed)};
+    // order: relaxed (both)  a snapshot
+    const bool inside = its.actor != nullptr || state.in_procedure.load(std::memory_order_relaxed);
+    if (state.runtime.load(std::memory_order_relaxed) == &runtime && inside &&
+        its.method != nullptr)
+      look(its);
+  }
+}
+
+}  // namespace troupe::tasks

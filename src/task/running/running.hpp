@@ -1,0 +1,103 @@
+// running: what each thread runs right now: an actor's turn, a posted procedure, jobs, or nothing
+// of a runtime's. For the layers above, and for messages that say why a stop takes so long.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <utility>
+
+#include "sched/runnable.hpp"
+#include "task/running/counts.hpp"
+#include "task/running/runtime_state.hpp"
+#include "troupe/base/intrusive_list.hpp"
+#include "troupe/base/platform.hpp"
+#include "troupe/sched/message.hpp"
+#include "troupe/task/async_call.hpp"
+
+namespace troupe::tasks {
+
+// Of one thread, which alone writes it. Other threads read the atomic members, as a snapshot.
+struct running_state {
+  std::atomic<void*> actor{nullptr};  // a cell; null outside of turns
+  std::atomic<const runtime_state*> runtime{nullptr};
+  std::atomic<sched::message::handler> method{nullptr};
+  std::atomic<bool> in_procedure{false};  // the thread runs a posted procedure, or jobs
+  // the procedure's name, when its kind alone does not tell
+  std::atomic<const char*> what{nullptr};
+  // the actor's mail is handled off the fast path (src/actor/turn/turn_limit.hpp); a stop sets it,
+  // too
+  std::atomic<bool> unusual{false};
+  sched::runnable* active = nullptr;   // of the turn: the actor's activation
+  async_call* running_call = nullptr;  // the call whose coroutine runs
+  // the context of the branch, the ordinary handler or the function that runs; null: that of the
+  // call
+  call_context* context = nullptr;
+  sched::message* yielded = nullptr;  // suspensions that end right after this turn
+  counts own;                         // of `runtime`
+  unsigned worker = 0;                // the thread's number in its pool, from 1 on; 0: no worker
+  bool listed = false;                // in the list of all threads (running.cpp)
+  base::list_link<running_state> link;
+};
+extern constinit thread_local running_state running_of_thread [[gnu::tls_model("initial-exec")]];
+// Not for the body of a coroutine: it may resume on another thread.
+TROUPE_INLINE running_state& running_here() noexcept { return running_of_thread; }
+
+// In a turn: sets the call whose coroutines run from now on, or null; returns the one before.
+inline async_call* exchange_running(async_call* call) noexcept {
+  return std::exchange(running_here().running_call, call);
+}
+// The call whose coroutines run on the calling thread; null if none does.
+inline async_call* running_call() noexcept { return running_here().running_call; }
+
+// From now on the calling thread runs turns of this runtime. The thread stays in the list until it
+// ends.
+void enter_runtime(running_state& of_thread, const runtime_state& runtime) noexcept;
+// The runtime ends: threads that ran its turns forget it.
+void leave_runtime(const runtime_state& runtime) noexcept;
+
+// Marks the calling thread as inside a posted procedure of this runtime, or inside other work that
+// is no actor's turn, whose name `describes` returns.
+class inside_procedure {
+ public:
+  explicit inside_procedure(const runtime_state& runtime,
+                            sched::message::handler describes = nullptr) noexcept;
+  ~inside_procedure();
+  inside_procedure(const inside_procedure&) = delete;
+  inside_procedure& operator=(const inside_procedure&) = delete;
+};
+
+// Whether the calling thread is in a handler, a constructor or a posted procedure.
+bool is_running() noexcept;
+// The same, for this runtime only.
+bool is_running(const runtime_state& runtime) noexcept;
+
+// A stop discards what is queued: from now on the turns that run check for it before each message.
+void notice_stop(const runtime_state& runtime) noexcept;
+
+// How many turns are suspended. Exact when no turn runs.
+std::int64_t suspended_turns(const runtime_state& runtime) noexcept;
+
+// Calls `look` with what each thread has counted for this runtime. Workers of the pool are numbered
+// from 1; all other threads are 0, possibly in several calls.
+void for_each_count(const runtime_state& runtime,
+                    const std::function<void(unsigned worker, const counts& its)>& look);
+void count_elsewhere(runtime_state& runtime, counted what, std::int64_t n) noexcept;
+inline void count(runtime_state& runtime, counted what, std::int64_t n = 1) noexcept {
+  running_state& state = running_here();
+  // order: relaxed  the thread's own
+  if (state.runtime.load(std::memory_order_relaxed) != &runtime) [[unlikely]]
+    return count_elsewhere(runtime, what, n);
+  state.own.add(what, n);
+}
+
+// What a thread of the runtime runs, as a snapshot.
+struct running_work {
+  sched::message::handler method;
+  const char* what;   // may be null
+  const void* actor;  // null: no actor's; else it may have gone by now
+};
+void for_each_running(const runtime_state& runtime,
+                      const std::function<void(const running_work& its)>& look);
+
+}  // namespace troupe::tasks
