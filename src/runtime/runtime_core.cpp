@@ -1,6 +1,6 @@
 // How a runtime starts (the constructor, make_executors), ends (shut_down), places actors
-// (placement_of, pinned_index) and stops (stop, carry_out_stop, end_stop). Its run() is in
-// main_loop.cpp.
+// (placement_of, pinned_index), stops (stop, carry_out_stop, end_stop), runs (run, run_round), and
+// tells of itself (dump, metrics).
 #include "runtime/runtime_core.hpp"
 
 #include <pthread.h>
@@ -9,17 +9,21 @@
 #include <cstdio>
 #include <exception>
 
+#include "actor/turn/running_handlers.hpp"
 #include "actor/turn/turn.hpp"
+#include "actor/waits/suspended.hpp"
 #include "base/clock.hpp"
 #include "base/invariant.hpp"
 #include "runtime/environment.hpp"
 #include "runtime/services/posted.hpp"
 #include "sched/policies/shared_queue.hpp"
+#include "sched/poller.hpp"
 #include "sched/stealing/work_stealing.hpp"
 #include "task/main_lanes.hpp"
 #include "task/running/running.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/runtime/here.hpp"
+#include "troupe/runtime/metrics.hpp"
 
 namespace troupe {
 namespace {
@@ -523,6 +527,290 @@ std::chrono::nanoseconds runtime_core::now() const {
 std::chrono::nanoseconds now() {
   const actor::actor_system& home = actor::running_system("now");
   return std::chrono::nanoseconds(tasks::now_ns(*home.host.clock) - home.began_ns);
+}
+
+// ---- run(), and rounds of it for a program that has a loop of its own ----
+
+namespace {
+
+constexpr std::size_t stalled_lines_max = 100;
+constexpr int turns_a_round = 64;
+
+}  // namespace
+
+// Simulated: I/O may complete between any two turns, and timers may expire there, since turns take
+// time.
+bool runtime_core::step_main() {
+  if (simulated_ == nullptr) return main_->run_one();
+  clock->expire();
+  return (simulated_->has_io() && simulated_->choose(4) == 0 && simulated_->poll_io()) ||
+         simulated_->step();
+}
+
+// Simulated: when nothing else is left to do, the time moves to the next timer at once. A stop does
+// not wait for timers.
+bool runtime_core::pass_time() {
+  // order: relaxed  a hint; the next look sees it
+  if (simulated_ == nullptr || stop_asked_.load(std::memory_order_relaxed) || alive_.empty())
+    return false;
+  if (simulated_->poll_io()) return true;
+  const auto timer = clock->next_ns(), completion = simulated_->next_io_ns();
+  if (!timer && !completion) return false;
+  simulated_->advance_to(std::min(timer.value_or(INT64_MAX), completion.value_or(INT64_MAX)));
+  clock->expire();
+  return true;
+}
+
+// A thread that looks at an actor for a dump may find that mail came for it meanwhile: the actor
+// becomes work only when that thread lets it go. So `looking` is taken, and the count checked
+// again.
+bool runtime_core::is_out_of_work() {
+  if (!alive_.empty()) return false;
+  const std::lock_guard wait(system->looking);
+  return alive_.empty();
+}
+
+// Turns that wait for each other: one of them is told, and continues. Not before a stop, which may
+// end them.
+bool runtime_core::tells_of_deadlock() {
+  // order: relaxed  a hint; a program that is being stopped is not told of what the stop ends
+  if (stop_asked_.load(std::memory_order_relaxed)) return false;
+  return system->deadlocks.search() != 0 || !is_out_of_work();
+}
+
+void runtime_core::wait_main() {
+  using namespace std::chrono;
+  steady_clock::time_point limit = steady_clock::time_point::max();
+  {
+    std::lock_guard lock(stop_mutex_);
+    if (stop_) limit = stop_->deadline;
+  }
+  if (simulated_ != nullptr) {
+    // Limited to a day: some libraries add to the limit and overflow.
+    simulated_->wait_until(std::min(limit, steady_clock::now() + hours(24)));
+  } else if (limit == steady_clock::time_point::max()) {
+    main_->wait();
+  } else {
+    main_->wait_for(
+        std::max(nanoseconds(1), duration_cast<nanoseconds>(limit - steady_clock::now())));
+  }
+}
+
+// Inside run(): one thread at a time, and none that runs a handler.
+class runtime_core::entry {
+ public:
+  explicit entry(runtime_core& core) : core_(core) {
+    if (tasks::is_running()) {
+      throw usage_error(
+          "troupe: run() was called in a handler: it would wait for that very handler; send a "
+          "message instead");
+    }
+    // order: acq_rel  a run takes over from the one before it
+    if (core.running_.exchange(true, std::memory_order_acq_rel)) {
+      throw usage_error("troupe: run() is running on another thread already");
+    }
+    core.has_run_ = true;
+    tasks::main_lanes::enter(core.system->main_lane);
+  }
+  entry(const entry&) = delete;
+  entry& operator=(const entry&) = delete;
+  ~entry() {
+    if (answers_stop) core_.forget_stop();
+    tasks::main_lanes::leave(core_.system->main_lane);
+    // order: release  hands over to the next run
+    core_.running_.store(false, std::memory_order_release);
+  }
+  bool answers_stop = true;  // a stop() counts for the run that it ends
+
+ private:
+  runtime_core& core_;
+};
+
+void runtime_core::run() {
+  const entry here(*this);
+  const bool stopped = run_until_out_of_work();
+  lines.tell_left_out();
+  failures.throw_first();
+  if (!stopped) throw_stalled();
+}
+
+void runtime_core::forget_stop() {
+  std::lock_guard lock(stop_mutex_);
+  stop_.reset();
+  // order: relaxed  a hint under its mutex
+  stop_asked_.store(false, std::memory_order_relaxed);
+}
+
+void runtime_core::throw_stalled() {
+  if (tasks::suspended_turns(*system) == 0 && system->guards.empty()) return;
+  const actor::suspended_text which = actor::describe_suspended(*system, stalled_lines_max, false);
+  if (which.count != 0)
+    throw stalled("troupe: run: out of work, while turns are still suspended:" + which.lines);
+}
+
+// One round, for a loop of the user's own. False when that was the last one.
+bool runtime_core::run_round(bool may_wait) {
+  entry here(*this);
+  here.answers_stop = false;
+  if (!step_all() && may_wait && !alive_.empty()) {
+    wait_main();
+    step_all();
+  }
+  failures.throw_first();
+  // order: relaxed  a hint; the next round sees it
+  const bool stopping = stop_asked_.load(std::memory_order_relaxed);
+  here.answers_stop = stopping;  // if its deadline has passed
+  if (stopping) carry_out_stop();
+  if (!alive_.empty() || end_overdue() || !is_out_of_work() || tells_of_deadlock()) {
+    here.answers_stop = false;
+    return true;
+  }
+  end_stop();
+  if (!stopping) throw_stalled();
+  return false;
+}
+
+// Does what the main thread has to do now: at most one round of its queue. False when there was
+// nothing.
+bool runtime_core::step_all() {
+  bool any = false;
+  for (int turns = 0; turns < turns_a_round && (step_main() || pass_time()); ++turns) any = true;
+  return any;
+}
+
+// Runs until the program is out of work, or a stop ends the run. True when a stop() was asked for.
+bool runtime_core::run_until_out_of_work() {
+  for (;;) {
+    // order: relaxed  a hint; the thread that sets it wakes this thread
+    if (stop_asked_.load(std::memory_order_relaxed)) carry_out_stop();
+    if (step_main() || pass_time()) continue;
+    if (!alive_.empty()) {
+      wait_main();
+    } else if (!end_overdue() && is_out_of_work()) {  // else holds may count again
+      if (tells_of_deadlock()) continue;
+      break;
+    }
+  }
+  end_stop();
+  // order: relaxed  set before the program was out of work, and so seen
+  return stop_asked_.load(std::memory_order_relaxed);
+}
+
+// ---- what a running program is doing and waiting for, in words ----
+
+namespace {
+
+constexpr std::size_t dumped_lines_max = 1'000;
+
+std::string counted(std::size_t n, const char* what) {
+  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+}
+
+}  // namespace
+
+// The handlers that run, and the blocking calls, which run or wait for a thread.
+std::string runtime_core::running() const {
+  // order: relaxed  a snapshot
+  const std::size_t calls = blocking_calls_.load(std::memory_order_relaxed);
+  const std::string names = actor::running_handlers(*system);
+  if (calls == 0) return names;
+  const std::string side_calls =
+      calls == 1 ? "a blocking call" : std::to_string(calls) + " blocking calls";
+  return names == "none" ? side_calls : names + "; " + side_calls;
+}
+
+std::string runtime_core::dump() {
+  const actor::actor_system::gate_guard here(*system);
+  if (!here.let_in()) return "troupe: dump: the runtime is ending\n";
+  const tasks::timers::counts timers = clock->count(&system->deadlocks.own_timer());
+  std::size_t holds = 0;
+  {
+    std::lock_guard lock(holds_mutex_);
+    holds = static_cast<std::size_t>(holds_);
+  }
+  if (timers.strong != 0 && holds != 0) --holds;  // the strong timers' own hold
+  std::string text = "troupe: dump: " + counted(pool->workers(), "worker") + ", " +
+                     counted(pool->queued(), "turn") + " queued, " +
+                     counted(timers.armed, "timer") + " armed, " + counted(holds, "hold") + ", " +
+                     // order: relaxed  a statistic
+                     counted(system->dead_letters.load(std::memory_order_relaxed), "dead letter") +
+                     "\n  running: " + running();
+  const actor::suspended_text waiting = actor::describe_suspended(*system, dumped_lines_max, true);
+  text += "\n  suspended: " + std::to_string(waiting.count) + waiting.lines;
+  return text + actor::describe(waiting.missed) + "\n";
+}
+
+// ---- the numbers of a running program ----
+
+namespace {
+
+using tasks::counted;
+
+// A count that other threads lower may be read before the one that they raise: so a difference may
+// be negative for an instant.
+std::uint64_t not_negative(std::int64_t n) noexcept {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(n, 0));
+}
+
+void add(worker_metrics& to, const worker_metrics& more) noexcept {
+  for (const auto part : {&worker_metrics::turns, &worker_metrics::messages,
+                          &worker_metrics::spawned, &worker_metrics::ended, &worker_metrics::lazies,
+                          &worker_metrics::steals, &worker_metrics::stolen, &worker_metrics::parks,
+                          &worker_metrics::woken, &worker_metrics::queued}) {
+    to.*part += more.*part;
+  }
+}
+
+}  // namespace
+
+runtime_metrics runtime_core::metrics() {
+  runtime_metrics now;
+  for (const auto& of : pool->count()) {
+    now.workers.push_back({.turns = of.turns,
+                           .steals = of.steals,
+                           .stolen = of.stolen,
+                           .parks = of.parks,
+                           .woken = of.wakes,
+                           .queued = of.queued});
+  }
+  std::int64_t suspended = 0, alive = 0;
+  tasks::for_each_count(*system, [&](unsigned number, const tasks::counts& of) {
+    worker_metrics& to = number != 0 && number <= now.workers.size() ? now.workers[number - 1]
+                         : simulated_ != nullptr                     ? now.workers.front()
+                                                                     : now.others;
+    add(to, {.messages = not_negative(of[counted::messages]),
+             .spawned = not_negative(of[counted::spawned]),
+             .ended = not_negative(of[counted::ended]),
+             .lazies = not_negative(of[counted::lazies])});
+    suspended += of[counted::suspended];
+    alive += of[counted::spawned] - of[counted::ended];
+  });
+  for (const worker_metrics& one : now.workers) add(now.total, one);
+  add(now.total, now.others);
+
+  // order: relaxed  a statistic
+  now.dead_letters = system->dead_letters.load(std::memory_order_relaxed);
+  const failure_log::counts failed = failures.count();
+  now.failures = failed.added;
+  now.failures_dropped = failed.dropped;
+  now.failures_kept = failed.kept;
+  now.failure_bytes = failed.bytes;
+  now.lazies_dropped = jobs->dropped();
+  now.actors = not_negative(alive - internal_actors);
+  now.suspended = not_negative(suspended);
+  now.timers_armed = clock->count(&system->deadlocks.own_timer()).armed;
+  if (const sched::poller* there = io.taken()) {
+    const auto of = there->count();
+    now.io_waits = of.waits;
+    now.io_in_flight = of.in_flight;
+    now.io_open = of.open;
+  }
+  now.lazies_queued = jobs->queued();
+  now.resource_bytes = jobs->memory().used();
+  now.resource_bytes_peak = jobs->memory().peak();
+  now.blocking_calls = aside.count();
+  now.up_ns = this->now().count();
+  return now;
 }
 
 }  // namespace troupe
