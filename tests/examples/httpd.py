@@ -193,11 +193,13 @@ def check_silent_guests(environment):
     server, port = start(environment)
     silent = [Guest(port, receive_bytes=4096) for _ in range(16)]
     hears, talks = Guest(port), Guest(port)
+    while hears.hear_inflated()[1] != "guest 18 is here":  # they come in any order
+        pass
     before = memory_of(server)
     for i in range(1_500):
         talks.say("x" * 4_000)
         line = ""
-        while ": x" not in line:  # the other lines say who has come; the guests are numbered in any order
+        while ": x" not in line:  # what the talker has said before was passed on
             line = hears.hear_inflated()[1]
         if i % 16 == 0:
             talks.socket.recv(1 << 20)
