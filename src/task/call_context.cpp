@@ -185,6 +185,7 @@ void call_context::end_one(outcome how) noexcept {
 }
 
 void call_context::end(outcome how) noexcept {
+  if (was_ended()) return;  // then so are all nodes within it, and no new one can begin
   call_context* ended = nullptr;
   {
     std::lock_guard lock(top_.mutex_);
@@ -212,7 +213,8 @@ void call_context::end(outcome how) noexcept {
 std::exception_ptr call_context::error() const noexcept try {
   // order: acquire  as was_ended
   if (ended_.load(std::memory_order_acquire) == outcome::cancelled)
-    return std::make_exception_ptr(cancelled("troupe: with_stop: a stop was requested"));
+    return std::make_exception_ptr(
+        cancelled("troupe: the call was stopped: by with_stop, or with its scope"));
   return std::make_exception_ptr(timed_out("troupe: with_deadline: the time is over"));
 } catch (const std::bad_alloc&) {
   return std::current_exception();
@@ -250,6 +252,14 @@ void call_context::cancel_bound() noexcept {
 
 void hold_context(call_context& one) noexcept { one.hold(); }
 void drop_context(call_context& one) noexcept { one.drop(); }
+void stop_context(call_context& one) noexcept { one.end(outcome::cancelled); }
+context_ref context_ref::make_within(call_context* outer, timers& clock) noexcept try {
+  context_ref made;
+  made.of_ = &call_context::make(outer, clock);
+  return made;
+} catch (const std::bad_alloc&) {
+  return {};
+}
 bool is_over(const call_context& one) noexcept { return one.is_over(); }
 std::exception_ptr context_error(const call_context& one) noexcept { return one.error(); }
 

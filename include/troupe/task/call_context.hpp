@@ -19,6 +19,7 @@ namespace troupe::tasks {
 
 class async_call;
 class call_context;
+class timers;
 
 // Counted references. Thread: any.
 void hold_context(call_context& one) noexcept;
@@ -31,6 +32,8 @@ call_context* exchange_context(call_context* within) noexcept;
 
 // Whether its time is over, or a stop was requested.
 bool is_over(const call_context& one) noexcept;
+// A stop: it is over, and so are all contexts within it. Runs the callbacks of their stop tokens.
+void stop_context(call_context& one) noexcept;
 // timed_out or cancelled.
 std::exception_ptr context_error(const call_context& one) noexcept;
 
@@ -72,6 +75,8 @@ class context_ref {
     if (here.of_ != nullptr) hold_context(*here.of_);
     return here;
   }
+  // A context within `outer`, which may be null. Refers to none when memory has run out.
+  static context_ref make_within(call_context* outer, timers& clock) noexcept;
   context_ref(context_ref&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
   context_ref& operator=(context_ref other) noexcept {
     std::swap(of_, other.of_);

@@ -134,8 +134,9 @@ class task_scope {
   // usage_error for 0.
   void limit(std::size_t most) { group_.set_limit(most); }
 
-  // Cancels the children: what they await throws cancelled, and those that have not begun never
-  // will. The body continues. That is no failure: the scope then ends as if they had succeeded.
+  // Cancels the children: what they await throws cancelled, the handlers of other actors that they
+  // have asked are cancelled, too, and children that have not begun never will. The body continues.
+  // That is no failure: the scope then ends as if they had succeeded.
   void cancel() noexcept { group_.cancel(false); }
 
   // co_await s.next(), in the body: waits until one more child has ended, in the order in which

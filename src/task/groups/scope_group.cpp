@@ -140,7 +140,11 @@ bool scope_group::start(coroutine& awaiting, scope_body* body) noexcept {
 void scope_group::start_all() noexcept {
   if (who->in->cancelled) cancel(true);
   starting_ = true;
-  if (body_ != nullptr) start_branch(*body_, body_cancelled_);
+  if (body_ != nullptr) {
+    around_all_ = context_ref::make_within(who->in->context, *who->in->at->clock);
+    body_->context = around_all_.get();
+    start_branch(*body_, body_cancelled_);
+  }
   starting_ = false;
   start_children();
 }
@@ -150,8 +154,14 @@ void scope_group::start_children() noexcept {
   while (running_ < limit_) {
     scope_child* const one = waiting_.take();
     if (one == nullptr) break;
+    if (around_children_.get() == nullptr) {
+      call_context* const outer = around_all_.get();
+      around_children_ = context_ref::make_within(outer == nullptr ? who->in->context : outer,
+                                                  *who->in->at->clock);
+    }
     ++running_;
     add(*one);
+    one->context = around_children_.get();
     start_branch(*one, false);
   }
   starting_ = false;
@@ -299,12 +309,20 @@ void scope_group::cancel(bool body_too) noexcept {
   if (body_too) body_cancelled_ = true;
   drop_waiting();
   if (root_ == nullptr) return;
+  end_contexts(body_too);
   nest(&scope_group::cancels_, [](group& base) noexcept {
     scope_group& self = as_this(base);
     self.for_each_started([&](scope_child& one) noexcept {
       if (&one != self.body_ || self.body_cancelled_) self.cancel_branch(one);
     });
   });
+}
+
+// The handlers that the children have asked, in other actors, are cancelled with them.
+void scope_group::end_contexts(bool body_too) noexcept {
+  call_context* one = body_too ? around_all_.get() : nullptr;
+  if (one == nullptr) one = around_children_.get();
+  if (one != nullptr) stop_context(*one);
 }
 
 void scope_group::drop_waiting() noexcept {

@@ -1,7 +1,10 @@
 // Scopes: no child outlives its scope, the first failure ends the others, and children may add
 // children.
+#include <array>
+#include <atomic>
 #include <memory>
 #include <numeric>
+#include <stop_token>
 
 #include "support/conformance.hpp"
 #include "support/counted.hpp"
@@ -439,6 +442,91 @@ TEST_P(scopes, a_child_may_cancel_its_scope) {
   });
   EXPECT_EQ(cancelled_ones, 2);
   EXPECT_EQ(live.load(), 0);
+}
+
+// Sleeps in its handler, and says whether that was cancelled.
+struct slow_server {
+  std::atomic<int>* cancelled_ones;
+  task<> serve() { return ask_on({}); }
+  task<> pass_on(ref<slow_server> to) { return ask_on(to); }
+  task<> ask_on(ref<slow_server> to) {
+    try {
+      if (to) {
+        co_await to.ask<&slow_server::serve>();
+      } else {
+        co_await sleep_for(1h);
+      }
+    } catch (const cancelled&) {
+      ++*cancelled_ones;
+      throw;
+    }
+  }
+};
+
+TEST_P(scopes, a_failure_cancels_what_children_and_body_ask_of_other_actors) {
+  runtime rt(options());
+  std::atomic<int> cancelled_ones{0};
+  const auto make = [&] { return rt.spawn<slow_server>(slow_server{&cancelled_ones}); };
+  const std::array<ref<slow_server>, 4> servers{make(), make(), make(), make()};
+  const auto text = value_of(
+      rt, error_of([&](task_scope& s) -> task<> {
+        s.spawn([&]() -> task<> { co_await servers[0].ask<&slow_server::pass_on>(servers[1]); });
+        s.spawn([&]() -> task<> {
+          co_await when_all(servers[2].ask<&slow_server::serve>(), sleep_for(1h));
+        });
+        s.spawn(fail("the first", 5ms));
+        co_await servers[3].ask<&slow_server::serve>();
+      }));
+  EXPECT_EQ(text, "the first");
+  EXPECT_EQ(cancelled_ones.load(), 4);
+}
+
+TEST_P(scopes, cancel_leaves_what_the_body_asks_and_ends_what_the_children_ask) {
+  runtime rt(options());
+  std::atomic<int> cancelled_ones{0}, at_the_end{0};
+  struct quick {
+    task<int> wait() {
+      co_await sleep_for(20ms);
+      co_return 7;
+    }
+  };
+  const auto server = rt.spawn<slow_server>(slow_server{&cancelled_ones});
+  const auto other = rt.spawn<quick>();
+  EXPECT_EQ(value_of(rt,
+                     [&]() -> task<int> {
+                       int got = 0;
+                       co_await scope([&](task_scope& s) -> task<> {
+                         s.spawn([&]() -> task<> { co_await server.ask<&slow_server::serve>(); });
+                         future<int> asked = other.ask<&quick::wait>();
+                         co_await sleep_for(2ms);
+                         s.cancel();
+                         got = co_await std::move(asked);
+                         at_the_end = cancelled_ones.load();
+                       });
+                       co_return got;
+                     }),
+            7);
+  EXPECT_EQ(cancelled_ones.load(), 1);
+  EXPECT_EQ(at_the_end.load(), 1);
+}
+
+TEST_P(scopes, a_stop_token_in_a_child_is_told_of_the_cancellation) {
+  runtime rt(options());
+  bool before = true, after = false;
+  value_of(rt, error_of([&](task_scope& s) {
+             s.spawn([&]() -> task<> {
+               const std::stop_token token = this_call::stop_token();
+               before = token.stop_requested();
+               try {
+                 co_await sleep_for(1h);
+               } catch (const cancelled&) {
+                 after = token.stop_requested();
+               }
+             });
+             s.spawn(fail("the first", 2ms));
+           }));
+  EXPECT_FALSE(before);
+  EXPECT_TRUE(after);
 }
 
 TEST_P(scopes, spawn_keeps_its_closure_and_arguments) {

@@ -12,6 +12,7 @@
 
 #include "troupe/memory/block_pool.hpp"
 #include "troupe/task/async_call.hpp"
+#include "troupe/task/call_context.hpp"
 #include "troupe/task/result.hpp"
 #include "troupe/task/task.hpp"
 #include "troupe/task/when.hpp"
@@ -177,6 +178,7 @@ class scope_group final : public group {
   void tell_next(scope_child& one, bool has_value) noexcept;
   void drop_waiting() noexcept;
   void reclaim_all() noexcept;
+  void end_contexts(bool body_too) noexcept;
   template <class Act>
   void for_each_started(Act act) noexcept;
 
@@ -192,6 +194,8 @@ class scope_group final : public group {
   std::size_t untold_ = 0;  // children that have ended, and of which next() has not told
   scope_wait* next_waits_ = nullptr;
   scope_group* next_listed_ = nullptr;
+  // what the body and the children ask of other actors runs in these; null until needed
+  context_ref around_all_, around_children_;
   std::exception_ptr first_failure_;
   std::vector<std::exception_ptr> failures_;
 };
