@@ -56,6 +56,7 @@ class thread_sleep {
 //   };
 //     bool try_now() noexcept              optional, beside start(): false if it has to wait
 //     void begin_in(tasks::coroutine&)     optional: the coroutine that is about to wait
+//     bool is_weak() const noexcept        optional: true if the wait keeps no program alive
 //     bool find_holder(tasks::lock_holder&) noexcept
 //                                          only for locks: who holds it; false if the wait is over
 // When `wake` is called, the result is already in the operation.
@@ -122,6 +123,7 @@ class [[nodiscard]] awaiting : protected Operation {
   struct wait : tasks::suspension {
     explicit wait(awaiting& of) noexcept : suspension(&act_on), self(&of) {
       for_lock = waits_for_lock<Operation>;
+      if constexpr (requires { of.is_weak(); }) excused = of.is_weak();
     }
     awaiting& operation() noexcept { return *self; }
     awaiting* const self;
