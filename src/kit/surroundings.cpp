@@ -35,6 +35,8 @@ std::int64_t object_clock::now_ns() noexcept {
   return base::now_ns();
 }
 
+bool is_simulated() noexcept { return simulation() != nullptr; }
+
 TROUPE_NOINLINE std::uint64_t random_number() noexcept {
   if (const actor::actor_system* const simulated = simulation())
     return simulated->runtime.choose_number();

@@ -17,6 +17,9 @@ class object_clock {
   std::int64_t virtual_ns_ = -1;  // of the last use in a simulated program; -1: never
 };
 
+// Whether the running handler or task belongs to a simulated program.
+bool is_simulated() noexcept;
+
 // A random number: in the handlers and tasks of a simulated program chosen by its seed. Thread:
 // any. Cost: about 5 ns.
 std::uint64_t random_number() noexcept;
