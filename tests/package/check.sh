@@ -90,6 +90,11 @@ case $how in
     install_and_move
     build_with_cmake -DTROUPE_AS=package -DCMAKE_PREFIX_PATH="$work/prefix"
     expect_answer "$work/build/consumer"
+    if [ -f "$(find "$work/prefix" -name 'libtroupe_cron.a')" ]; then
+      rm -rf "$work/build"
+      build_with_cmake -DTROUPE_AS=package -DTROUPE_COMPONENTS=cron -DCMAKE_PREFIX_PATH="$work/prefix"
+      expect_answer "$work/build/consumer_cron"
+    fi
     if cmake -S "$consumer" -B "$work/bogus" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" -DTROUPE_AS=package \
         -DTROUPE_COMPONENTS=bogus -DCMAKE_PREFIX_PATH="$work/prefix" > "$work/bogus.log" 2>&1; then
       fail "a component that there is not was found"
@@ -101,6 +106,11 @@ case $how in
     ask_pkg_config
     "$compiler" "${cflags[@]}" "$consumer"/*.cpp -o "$work/consumer" "${libs[@]}"
     expect_answer "$work/consumer"
+    if pkg-config --exists troupe-cron; then
+      read -ra all < <(pkg-config --cflags --libs troupe-cron)
+      "$compiler" "$consumer"/cron/*.cpp "${all[@]}" -o "$work/consumer_cron"
+      expect_answer "$work/consumer_cron"
+    fi
     read -ra all < <(pkg-config --cflags --libs troupe)
     "$compiler" "$consumer"/*.cpp "${all[@]}" -o "$work/consumer"
     expect_answer "$work/consumer"

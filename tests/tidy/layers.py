@@ -20,13 +20,14 @@ BELOW = {
     "parallel": ["context", "runtime"],
     "protocol": ["io", "parallel"],
     "kit": ["runtime"],
+    "cron": ["kit"],
     "dns": ["io", "runtime"],
     "tls": ["io", "runtime"],
     "http": ["dns", "tls", "protocol"],
 }
 
 # Components with a library of their own: a program includes what it uses of them, beside troupe.hpp.
-APART = {"dns", "tls", "http"}
+APART = {"cron", "dns", "tls", "http"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

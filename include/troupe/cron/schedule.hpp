@@ -1,0 +1,99 @@
+// cron_schedule: times that an expression of cron names, in a time zone.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "troupe/base/error.hpp"
+
+namespace troupe {
+
+// The part of a schedule that an error is about.
+enum class cron_field : std::uint8_t {
+  second,
+  minute,
+  hour,
+  day_of_month,
+  month,
+  day_of_week,
+  expression,  // the number of its fields, an unknown @name, or that it names no day
+  zone,
+};
+const char* name_of(cron_field field) noexcept;
+
+// An expression or a zone that makes no sense. The text says what, and in which field.
+//
+// Example:
+//     try {
+//       troupe::cron_schedule lunch("0 25 * * *");
+//     } catch (const troupe::cron_error& wrong) {
+//       if (wrong.field() == troupe::cron_field::hour) std::cout << wrong.what() << '\n';
+//     }
+class cron_error : public error {
+ public:
+  cron_error(cron_field field, const std::string& what) : error(what), field_(field) {}
+  cron_field field() const noexcept { return field_; }
+
+ private:
+  cron_field field_;
+};
+
+// The times that an expression names, by the clocks of a time zone. It never changes; copies share
+// it.
+//
+// The expression has five fields, or six with the seconds in front:
+//     second        0-59       (0 if there are five fields)
+//     minute        0-59
+//     hour          0-23
+//     day of month  1-31
+//     month         1-12 or JAN-DEC
+//     day of week   0-7 or SUN-SAT; 0 and 7 are Sunday
+// A field is `*`, a number or name, a range `1-5`, any of them with a step (`*/15`, `8-18/2`, and
+// `5/10` for 5-59/10), or a list of these with commas. Names are the first three letters in either
+// case. FRI-SUN is a range, too. If neither day field begins with `*`, a day that fits one of them
+// is enough; otherwise it must fit both. For whole expressions there are @yearly (@annually),
+// @monthly,
+// @weekly, @daily (@midnight) and @hourly.
+//
+// When clocks change:
+//     hour field begins with `*`   the schedule follows time as it passes: local times that are
+//                                  skipped do not happen, those that come twice happen twice
+//     otherwise                    it follows the day: what is skipped happens once, at the moment
+//                                  of the change; what comes twice happens the first time only
+//
+// Thread: any. Cost: making one 0.7 us and, for the first of a zone, reading its file; next() 50 to
+// 100 ns, but 15 us if the next time is four years away. Errors: cron_error, also for an expression
+// that no day fits, as the 30th of February. Limits: the zone files of the system have the changes
+// of clocks up to the year 2037; after it their last rule holds without changes.
+//
+// Example:
+//     const troupe::cron_schedule mornings("30 8 * * MON-FRI", "Europe/Berlin");
+//     std::chrono::system_clock::time_point at = std::chrono::system_clock::now();
+//     for (int i = 0; i < 3; ++i) {
+//       at = mornings.next(at);
+//       std::cout << std::chrono::system_clock::to_time_t(at) << '\n';
+//     }
+class cron_schedule {
+ public:
+  using time_point = std::chrono::time_point<std::chrono::system_clock, std::chrono::seconds>;
+
+  // `zone` is a name of the IANA database, as "Europe/Berlin"; "UTC", which needs no zone files; or
+  // "local", the zone of the machine.
+  explicit cron_schedule(std::string_view expression, std::string_view zone = "UTC");
+
+  // The first time of the schedule after the given one.
+  time_point next(std::chrono::system_clock::time_point after) const;
+
+  const std::string& expression() const noexcept;
+  // Its full name, also for "local".
+  const std::string& zone() const noexcept;
+
+ private:
+  struct state;
+  std::shared_ptr<const state> state_;
+};
+
+}  // namespace troupe
