@@ -10,6 +10,10 @@
 #include <type_traits>
 #include <utility>
 
+namespace troupe::tasks {
+struct debugger_view;
+}
+
 namespace troupe::base {
 
 // Belongs to the list for as long as the object is in it, and means nothing afterwards.
@@ -98,6 +102,7 @@ class intrusive_list {
   iterator end() const noexcept { return iterator(nullptr); }
 
  private:
+  friend struct tasks::debugger_view;  // src/actor/debugger_table.cpp
   static list_link<T>& link(T& one) noexcept {
     if constexpr (std::is_member_object_pointer_v<decltype(Link)>) {
       return one.*Link;

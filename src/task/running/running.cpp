@@ -54,6 +54,8 @@ void enter_runtime(running_state& of_thread, const runtime_state& runtime) noexc
   of_thread.runtime.store(&runtime, std::memory_order_relaxed);
 }
 
+const void* list_of_threads() noexcept { return &thread_list::get().states; }
+
 void leave_runtime(const runtime_state& runtime) noexcept {
   thread_list& list = thread_list::get();
   std::lock_guard lock(list.mutex);

@@ -1,0 +1,224 @@
+#include "actor/debugger_table.hpp"
+
+#include <cstddef>
+#include <iterator>
+#include <mutex>
+
+#include "actor/actor_system.hpp"
+#include "actor/lifetime/extras.hpp"
+#include "actor/mailbox/activation.hpp"
+#include "actor/spawned/spawned.hpp"
+#include "memory/slot_space.hpp"
+#include "task/running/running.hpp"
+#include "task/timers.hpp"
+#include "task/wheel.hpp"
+#include "troupe/actor/spawn_task.hpp"
+#include "troupe/task/apart.hpp"
+#include "troupe/task/future.hpp"
+#include "troupe/task/groups/scope_group.hpp"
+#include "troupe/task/side_call.hpp"
+#include "troupe/task/timer.hpp"
+#include "troupe/task/when.hpp"
+
+// Many of the types have bases with members. For them offsetof is conditionally supported, and both
+// compilers support it, since no base is virtual.
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"
+
+namespace troupe {
+namespace {
+
+template <class T>
+constexpr std::uint32_t number(T value) {
+  return static_cast<std::uint32_t>(value);
+}
+
+}  // namespace
+
+#define TROUPE_OFFSET(type, member) \
+  { #type "." #member, number(offsetof(type, member)) }
+
+using actor::debugger_entry;
+using actor::debugger_function;
+
+namespace memory {
+struct debugger_view {
+  static constexpr debugger_entry entries[] = {
+      {"slab.bytes", number(slab_bytes)},
+      {"slab.first_slot", number(slot_space::first_slot)},
+      {"slab.alone", number(slot_space::alone)},
+      {"slab.slots_max", number(slot_space::slots_max)},
+      TROUPE_OFFSET(slab, owner),
+      TROUPE_OFFSET(slab, slot_bytes),
+      TROUPE_OFFSET(slab, size_class),
+      TROUPE_OFFSET(slab, carved),
+      TROUPE_OFFSET(slab, link),
+      TROUPE_OFFSET(slab, number),
+      TROUPE_OFFSET(slot_space, slabs_),
+      TROUPE_OFFSET(slot_space, alone_),
+  };
+};
+}  // namespace memory
+
+namespace tasks {
+struct debugger_view {
+  static constexpr debugger_entry entries[] = {
+      {"list.first", number(offsetof(decltype(group::branches_), first_))},
+      {"link.next", number(offsetof(base::list_link<async_call>, next))},
+      TROUPE_OFFSET(runtime_state, host),
+      TROUPE_OFFSET(runtime_state, closing),
+      TROUPE_OFFSET(call_host, clock),
+      TROUPE_OFFSET(running_state, actor),
+      TROUPE_OFFSET(running_state, runtime),
+      TROUPE_OFFSET(running_state, method),
+      TROUPE_OFFSET(running_state, in_procedure),
+      TROUPE_OFFSET(running_state, what),
+      TROUPE_OFFSET(running_state, running_call),
+      TROUPE_OFFSET(running_state, worker),
+      TROUPE_OFFSET(running_state, link),
+      {"coroutine.frame", number(sizeof(void*) * 2)},  // from the frame to the promise
+      {"coroutine.bytes", number(sizeof(coroutine))},
+      {"coroutine.tags", number(coroutine::tags)},
+      TROUPE_OFFSET(coroutine, in),
+      TROUPE_OFFSET(coroutine, awaits_at),
+      TROUPE_OFFSET(coroutine, parent),
+      {"async_call.bytes", number(sizeof(async_call))},
+      TROUPE_OFFSET(async_call, call),
+      TROUPE_OFFSET(async_call, actor),
+      TROUPE_OFFSET(async_call, at),
+      TROUPE_OFFSET(async_call, awaited),
+      TROUPE_OFFSET(async_call, answers),
+      TROUPE_OFFSET(async_call, link),
+      TROUPE_OFFSET(async_call, done),
+      TROUPE_OFFSET(async_call, cancelled),
+      TROUPE_OFFSET(async_call, busy),
+      {"suspension.act", number(offsetof(suspension, act))},
+      TROUPE_OFFSET(suspension, who),
+      TROUPE_OFFSET(suspension, ended),
+      TROUPE_OFFSET(suspension, limited),
+      TROUPE_OFFSET(suspension, for_lock),
+      TROUPE_OFFSET(future_wait, of_),
+      TROUPE_OFFSET(group, kind_),
+      TROUPE_OFFSET(group, branches_),
+      {"group.kind_name", number(offsetof(group::kind, name))},
+      TROUPE_OFFSET(branch, of),
+      TROUPE_OFFSET(branch, root),
+      TROUPE_OFFSET(side_wait, first_),
+      TROUPE_OFFSET(side_call, waiter_),
+      TROUPE_OFFSET(side_call, next_waited_),
+      {"shared_state.done", number(shared_state::done)},
+      {"shared_state.untaken", number(shared_state::untaken)},
+      TROUPE_OFFSET(shared_state, word),
+      TROUPE_OFFSET(shared_state, asked),
+      {"ask_link.answer", number(ask_link::of::answer)},
+      {"ask_link.object", number(ask_link::of::object)},
+      {"ask_link.permit", number(ask_link::of::permit)},
+      {"ask_link.job", number(ask_link::of::job)},
+      TROUPE_OFFSET(ask_link, asker),
+      TROUPE_OFFSET(ask_link, asked),
+      TROUPE_OFFSET(ask_link, method),
+      {"ask_link.name", number(offsetof(ask_link, name_or_context))},
+      TROUPE_OFFSET(ask_link, parent),
+      TROUPE_OFFSET(ask_link, forwarded),
+      TROUPE_OFFSET(ask_link, at),
+      TROUPE_OFFSET(ask_link, kind),
+      TROUPE_OFFSET(timers, wheel_),
+      {"wheel.slot_count", number(wheel::levels* wheel::slots)},
+      TROUPE_OFFSET(wheel, slots_),
+      TROUPE_OFFSET(wheel, due_),
+      TROUPE_OFFSET(timer, link),
+      TROUPE_OFFSET(timer, expired),
+      {"sleep.timer", number(offsetof(sleep_suspension, expired) - offsetof(timer, expired))},
+  };
+
+  static constexpr debugger_function functions[] = {
+      {"future", &future_wait::act_on}, {"tasks", &group::act_on},
+      {"stream", &side_wait::act_on},   {"sleep", &sleep_suspension::act_on},
+      {"yield", &yield_wait::act_on},   {"parallel child", &apart_end::act_on},
+      {"child", &scope_wait::act_on},
+  };
+};
+}  // namespace tasks
+
+namespace actor {
+namespace {
+
+constexpr debugger_entry entries[] = {
+    TROUPE_OFFSET(actor_system, debugger_link),
+    TROUPE_OFFSET(actor_system, slots),
+    TROUPE_OFFSET(actor_system, asleep),
+    TROUPE_OFFSET(actor_system, sleepers),
+    {"runtime_state.in_system", 0},
+    TROUPE_OFFSET(cell_type, bytes),
+    TROUPE_OFFSET(cell_type, name),
+    TROUPE_OFFSET(cell_type, reentrant),
+    {"cell.bytes", number(sizeof(cell))},
+    TROUPE_OFFSET(cell, word),
+    TROUPE_OFFSET(cell, type),
+    TROUPE_OFFSET(cell, refs),
+    TROUPE_OFFSET(cell, executor),
+    TROUPE_OFFSET(cell, offset),
+    TROUPE_OFFSET(cell, flags),
+    {"cell.constructed", cell::constructed},
+    {"cell.stopped", cell::stopped},
+    {"cell.guards", cell::guards},
+    {"cell.has_extras", cell::has_extras},
+    {"cell.bounded", cell::bounded},
+    {"cell_extras.calls", number(offsetof(cell_extras, async_calls))},
+    TROUPE_OFFSET(cell_extras, adopted),
+    TROUPE_OFFSET(cell_extras, supervision),
+    {"supervision.parent", number(offsetof(supervision_state, parent))},
+    {"mailbox.active", number(mailbox::active_tag)},
+    {"mailbox.closed", number(mailbox::closed)},
+    {"mailbox.parked", number(mailbox::parked_tag)},
+    {"mailbox.urgent", number(mailbox::urgent_tag)},
+    {"mailbox.tags", number(mailbox::tags)},
+    {"activation.bytes", number(sizeof(activation))},
+    TROUPE_OFFSET(activation, actor),
+    TROUPE_OFFSET(activation, oldest),
+    TROUPE_OFFSET(activation, suspended),
+    {"message.next", number(offsetof(message, next))},
+    {"message.act", number(offsetof(message, act))},
+    TROUPE_OFFSET(spawned_task, root),
+};
+
+struct part {
+  const debugger_entry* first;
+  std::uint64_t count;
+};
+
+// What the script reads first. Increase `version` when the form of this object changes, not when
+// entries come or go: the script says which one it misses.
+struct debugger_table {
+  char magic[16] = "troupe debugger";
+  std::uint64_t version = 1, entry_bytes = sizeof(debugger_entry);
+  part parts[3] = {{memory::debugger_view::entries, std::size(memory::debugger_view::entries)},
+                   {tasks::debugger_view::entries, std::size(tasks::debugger_view::entries)},
+                   {entries, std::size(entries)}};
+  const debugger_function* functions = tasks::debugger_view::functions;
+  std::uint64_t function_count = std::size(tasks::debugger_view::functions);
+  const cell_type* spawned = &spawned_type;
+  const void* threads = nullptr;
+  base::intrusive_list<actor_system, &actor_system::debugger_link> systems;
+};
+
+std::mutex systems_mutex;
+
+}  // namespace
+
+extern "C" {
+[[gnu::used, gnu::section(".troupe_debugger")]] constinit debugger_table troupe_debugger;
+}
+
+void show_debugger(actor_system& begun) noexcept {
+  std::lock_guard lock(systems_mutex);
+  troupe_debugger.threads = tasks::list_of_threads();
+  troupe_debugger.systems.push_back(begun);
+}
+
+void hide_from_debugger(actor_system& ended) noexcept {
+  std::lock_guard lock(systems_mutex);
+  troupe_debugger.systems.remove(ended);
+}
+
+}  // namespace actor
+}  // namespace troupe
