@@ -1,0 +1,243 @@
+"""The commands of tools/gdb on a program of which it is known what each actor does.
+
+Usage: check.py WHAT PROGRAM, with WHAT one of the functions `check_...` below."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+SOURCE_DIR = pathlib.Path(os.environ["TROUPE_SOURCE_DIR"])
+BINARY_DIR = pathlib.Path(os.environ["TROUPE_BINARY_DIR"])
+SCRIPT = SOURCE_DIR / "tools" / "gdb" / "troupe_gdb.py"
+SECONDS_MAX = 120
+SKIPPED = 77
+COMMANDS = ["info troupe actors", "info troupe waits", "troupe backtrace 3", "info troupe turn 4097",
+            "info troupe mail 2", "troupe backtrace 4", "troupe backtrace 9"]
+
+
+def fail(text):
+    print(f"debugger: {text}")
+    sys.exit(1)
+
+
+def skip(text):
+    print(f"debugger: skipped: {text}")
+    sys.exit(SKIPPED)
+
+
+def gdb(arguments, commands):
+    """What GDB says to these commands, the script's text alone if all is well."""
+    words = ["gdb", "-nx", "-batch", "-iex", "set auto-load off", "-iex", "set debuginfod enabled off"]
+    for command in [f"source {SCRIPT}", "set width 0", "echo BEGIN\\n", *commands]:
+        words += ["-ex", command]
+    done = subprocess.run([*words, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, errors="replace", timeout=SECONDS_MAX)
+    said = done.stdout
+    if "Traceback" in said or "Python Exception" in said or "Error occurred in Python" in said:
+        fail(f"the script failed:\n{said}")
+    if "Operation not permitted" in said:
+        skip("this machine does not let GDB attach to a process")
+    return said.split("BEGIN\n", 1)[-1]
+
+
+class Running:
+    """The program, once it is ready."""
+
+    def __init__(self, program, *arguments):
+        self.process = subprocess.Popen([program, *arguments], stdout=subprocess.PIPE, text=True)
+        if self.process.stdout.readline() != "ready\n":
+            fail(f"{program} did not become ready")
+        self.pid = self.process.pid
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+
+def expect(said, *patterns):
+    for pattern in patterns:
+        if not re.search(pattern, said, re.M):
+            fail(f"does not say {pattern!a}:\n{said}")
+
+
+# Each line is known but for addresses, and the numbers of lines in program.cpp.
+AT = r"at (?:\S*/)?program\.cpp:\d+"
+FRAME = r"frame 0x[0-9a-f]+"
+
+
+def check_words(said):
+    expect(said,
+           rf"^#2 +Account +waits +6  in &Account::withdraw waits {AT} for sleep_for$",
+           rf"^#3 +Bank +waits +0  in &Bank::transfer waits {AT} for the answer of &Account::withdraw \(#2 Account\)$",
+           r"^#9 +Busy +runs +\d  in &Busy::work in thread \d+$",
+           r"^#8193 +Counter +waits .*&Counter::count waits .*; in &Counter::count waits",
+           rf"^#\d+ +Locked +waits +\d  in &Locked::pass waits {AT} for a lock$",
+           rf"^#12289 +a spawned task +waits +0  in order waits {AT} for the answer of &Bank::transfer \(#3 Bank\)$",
+           r"^12 actors$", r"^  2 Account: 2 waits$",
+           r"^11 suspended calls$",
+           r"^a circle: #4 Partner waits for #5 Partner waits for #4 Partner$",
+           # the chain of one turn
+           r"^#3 Bank in &Bank::transfer\n"
+           rf"  #0    ?Bank::check \(\) {AT}, {FRAME}\n"
+           rf"  #1    ?Bank::transfer \(\) {AT}, {FRAME}\n"
+           r"  waits for the answer of &Account::withdraw \(#2 Account\)\n"
+           r"  #2 Account in &Account::withdraw, asked by #3 Bank\n"
+           rf"    #2    ?Account::audit \(\) {AT}, {FRAME}\n"
+           rf"    #3    ?Account::audit \(\) {AT}, {FRAME}\n"
+           rf"    #4    ?Account::audit \(\) {AT}, {FRAME}\n"
+           rf"    #5    ?Account::withdraw \(\) {AT}, {FRAME}\n"
+           r"    waits for sleep_for$",
+           # branches
+           r"^  waits for tasks that run side by side\n  branch 0:\n    #\d+ +Collector::one \(\)",
+           r"^  branch 1:\n(?:.*\n)+?    #6 Account in &Account::withdraw, asked by #4097 Collector$",
+           # mail, oldest first
+           r"^0   &Account::deposit, at 0x[0-9a-f]+$", r"^5   &Account::withdraw, at", r"^#2 Account waits: 6 messages$",
+           r"^    #4 Partner in &Partner::begin, which is told above: a circle$",
+           r"^#9 Busy runs now, in &Busy::work in thread \d+$")
+
+
+def core_of(program, folder, *arguments):
+    core = folder / "core"
+    with Running(program, *arguments) as running:
+        said = gdb(["-p", running.pid], [*COMMANDS, f"generate-core-file {core}"])
+    if not core.exists():
+        fail(f"no core file was made: {said}")
+    return core, said
+
+
+def check_live(program, folder):
+    with Running(program) as running:
+        check_words(gdb(["-p", running.pid], COMMANDS))
+
+
+def check_core(program, folder):
+    core, live = core_of(program, folder)
+    said = gdb([program, core], COMMANDS)
+    check_words(said)
+    # Without a core's threads' order nothing else may differ.
+    same = re.sub(r"(thread(?: apply)?) \d+", r"\1 N", said).strip()
+    if same not in re.sub(r"(thread(?: apply)?) \d+", r"\1 N", live):
+        fail(f"the live process said:\n{live}\nand the core file:\n{said}")
+
+
+def check_stripped(program, folder):
+    core, _ = core_of(program, folder)
+    stripped = folder / "stripped"
+    subprocess.run(["strip", "-g", "-o", stripped, program], check=True)
+    check_words(gdb([stripped, core], COMMANDS))
+    check_without_symbols(program, core, stripped)
+
+
+def check_without_symbols(program, core, stripped):
+    # Without symbols functions have no names, but lines are known, and what waits for what.
+    subprocess.run(["strip", "-o", stripped, program], check=True)
+    said = gdb([stripped, core], COMMANDS)
+    expect(said, rf"^#2 +Account +waits +6  in a handler at 0x[0-9a-f]+ waits {AT} for sleep_for$",
+           rf"^#3 +Bank +waits +0  in a handler at \S+ waits {AT} for the answer of a handler at \S+ \(#2 Account\)$",
+           rf"^    #5 .*withdraw.* {AT}, {FRAME}$",
+           r"^a circle: #4 Partner waits for #5 Partner", r"^11 suspended calls$")
+
+
+def check_crash(program, folder):
+    core = folder / "core"
+    said = gdb(["--args", program, "crash"],
+               ["run", *COMMANDS, f"generate-core-file {core}"])
+    expect(said, "SIGABRT")
+    check_words(said)
+    said = gdb([program, core], COMMANDS)
+    check_words(said)
+
+
+def check_many(program, folder):
+    with Running(program, "100000") as running:
+        begun = time.monotonic()
+        said = gdb(["-p", running.pid], ["info troupe actors", "info troupe waits"])
+        took = time.monotonic() - begun
+        expect(said, r"^and 99,912 more; `info troupe actors -n 0` lists all$", r"^100,012 actors$",
+               r"^  100,000 Sleeper: 100,000 inactive$", r"^11 suspended calls$")
+        if took > 60:
+            fail(f"listing 100,000 actors took {took:.0f} s")
+        said = gdb(["-p", running.pid], ["info troupe actors -n 3 Sleeper", "info troupe actors -n 5 Partner"])
+        expect(said, r"^and 99,997 more", r"^100,000 actors$", r"^2 actors$")
+        print(f"listed 100,000 actors and the waits in {took:.1f} s")
+
+
+def check_damage(program, folder):
+    with Running(program) as running:
+        said = gdb(["-p", running.pid], [f"source {SOURCE_DIR / 'tests' / 'debugger' / 'damage.py'}"])
+    expect(said, r"^damaged \d+ times$")
+    print(re.search(r"^damaged.*(?:\n.*)?", said, re.M).group())
+
+
+def check_printers(program, folder):
+    with Running(program) as running:
+        said = gdb(["-p", running.pid], [
+            "python\nfor t in gdb.selected_inferior().threads():\n  t.switch()\n"
+            "  if 'stop_here' in gdb.execute('backtrace', to_string=True): break\n",
+            "frame function Busy::stop_here", "set print pretty off",
+            "print to", "print answer", "print none", "print soon", "print kept", "print never", "print this->account",
+            "print $troupe_object(2).balance", "print $troupe_object(to)", "print *(troupe::actor::cell*)to.to_.bits_",
+            "troupe backtrace to", "info args"])
+    expect(said, r"^\$\d+ = ref to #2 Account \(waits, 6 messages\)$",
+           r"^\$\d+ = future, pending: the answer of &Account::withdraw \(#2 Account\)",
+           r"^\$\d+ = future without a result", r"^\$\d+ = future, ready = \{result = .*\b5\b.*\}$",
+           r"^\$\d+ = promise, pending, and nobody can receive it$",
+           r"^\$\d+ = task Account::audit, not started, frame 0x[0-9a-f]+$",
+           r"^\$\d+ = 40$", r"^\$\d+ = \{balance = 40\}$",
+           r"= #2 Account \(waits, 6 messages\) = \{\[0\] = \"?&Account::deposit\"?",
+           r"^#2 Account in &Account::withdraw, asked by #3 Bank$", r"^to = ref to #2 Account")
+
+
+def check_elsewhere(program, folder):
+    """What is not a running program of troupe is told in plain words."""
+    expect(gdb([program], ["info troupe actors"]), "^troupe: the program does not run, and there is no core file$")
+    sleeps = subprocess.Popen(["sleep", "100"])
+    try:
+        expect(gdb(["-p", sleeps.pid], ["info troupe waits"]), "^troupe: this program does not use troupe")
+    finally:
+        sleeps.kill()
+        sleeps.wait()
+    expect(gdb(["--args", program], ["starti", "info troupe actors", "info troupe waits"]),
+           "^troupe: the program has not begun yet: there is no runtime at this moment$")
+    expect(gdb(["--args", program], ["break main", "run", "info troupe actors", "info troupe waits"]),
+           "^troupe: there is no runtime at this moment$", "^0 suspended calls$")
+    with Running(program) as running:
+        said = gdb(["-p", running.pid], ["troupe backtrace", "troupe backtrace 99", "troupe backtrace nothing", "info troupe actors -x",
+                                         "info troupe actors -n", "info troupe actors (", "troupe backtrace 0x1234", "info troupe mail",
+                                         "print $troupe_object(99)", "troupe backtrace 1"])
+        expect(said, "^Usage: troupe backtrace ACTOR$", "^troupe: there is no actor 99$", "^troupe: nothing: No symbol",
+               r"^Usage: info troupe actors \[-n COUNT\] \[CLASS\]$", r"^troupe: \( is no pattern", "^troupe: there is no actor at 0x1234$",
+               r"^Usage: info troupe mail \[-n COUNT\] ACTOR$", "is inactive: it has no mail$")
+
+
+def check_other_compiler(source, folder):
+    compiler = "g++" if "clang" in os.environ["TROUPE_CXX"] else "clang++-22"
+    if shutil.which(compiler) is None:
+        skip(f"{compiler} is not installed")
+    program = folder / "program"
+    subprocess.run([compiler, f"@{BINARY_DIR}/use/compile.rsp", "-O2", "-g", source, f"@{BINARY_DIR}/use/link.rsp", "-o", program],
+                   check=True, timeout=SECONDS_MAX)
+    core, live = core_of(program, folder)
+    check_words(live)
+    check_words(gdb([program, core], COMMANDS))
+    check_without_symbols(program, core, folder / "stripped")
+
+
+def main():
+    if shutil.which("gdb") is None:
+        skip("gdb is not installed (apt install gdb)")
+    if "works" not in gdb([], ["python print('works')"]):
+        skip("this gdb has no Python")
+    with tempfile.TemporaryDirectory() as folder:
+        globals()["check_" + sys.argv[1]](sys.argv[2], pathlib.Path(folder))
+
+
+main()
