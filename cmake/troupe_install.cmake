@@ -8,6 +8,9 @@ get_property(other_names GLOBAL PROPERTY troupe_other_names)
 
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
     FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
+# GDB's commands, which a user loads by hand (docs/decisions/debugger.md).
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/tools/gdb/" DESTINATION "${CMAKE_INSTALL_DATADIR}/troupe/gdb"
+    FILES_MATCHING PATTERN "*.py")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
 # The .pc files find the prefix from where they lie, so that an installed tree may be moved.

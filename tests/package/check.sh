@@ -31,6 +31,16 @@ install_and_move() {
        <(cd "$work/prefix/include" && find . -type f | sort) || fail "the installed headers differ"
 }
 
+# GDB's commands are where the guide says, and load from there.
+expect_commands_of_gdb() {
+  local script=$work/prefix/share/troupe/gdb/troupe_gdb.py
+  [ -f "$script" ] || fail "$script is not installed"
+  command -v gdb > /dev/null || return 0
+  local said
+  said=$(gdb -nx -batch -ex "source $script" -ex 'help troupe backtrace' 2>&1 || true)
+  [[ $said == *"Show the suspended turn"* ]] || fail "$script does not load: $said"
+}
+
 expect_answer() {
   local answer
   answer=$("$1") || fail "the consumer ended with status $?"
@@ -88,6 +98,7 @@ expect_no_warnings() {
 case $how in
   cmake)
     install_and_move
+    expect_commands_of_gdb
     build_with_cmake -DTROUPE_AS=package -DCMAKE_PREFIX_PATH="$work/prefix"
     expect_answer "$work/build/consumer"
     if [ -f "$(find "$work/prefix" -name 'libtroupe_cron.a')" ]; then

@@ -15,6 +15,8 @@ a stopped process and on a core file, and call no function of the program.
 import os
 import sys
 
+# The folder may belong to another user, and needs no cache.
+sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 # A second `source` takes the files as they are now.
 for loaded in [name for name in sys.modules if name.split(".")[0] == "troupe_debugger"]:
