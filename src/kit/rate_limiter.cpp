@@ -6,15 +6,18 @@
 #include "troupe/kit/rate_limiter.hpp"
 
 #include <algorithm>
+#include <condition_variable>
 #include <mutex>
 #include <string>
 
+#include "base/clock.hpp"
 #include "kit/surroundings.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/base/small_mutex.hpp"
 #include "troupe/kit/stoppable_sleep.hpp"
 #include "troupe/sync/permits.hpp"
 #include "troupe/sync/waiting.hpp"
+#include "troupe/task/current_actor.hpp"
 
 namespace troupe {
 
@@ -102,11 +105,18 @@ class wanted_tokens {
     waits_ = true;
     return false;
   }
-  // The same for the first of those who wait; returns how long it must wait.
-  std::chrono::nanoseconds take() noexcept {
+  // The same for the first of those who wait; returns how long it must wait. Throws usage_error for
+  // a thread whose wait would never end.
+  std::chrono::nanoseconds take() {
     const std::lock_guard lock(of_.mutex);
     of_.fill();
-    if (!of_.take(tokens_)) return of_.until(of_.units(tokens_));
+    if (!of_.take(tokens_)) {
+      if (of_.clock.is_frozen())
+        throw usage_error(
+            "troupe: rate_limiter: its time is that of a simulated program, which does not pass "
+            "while a plain thread waits; await acquire() in a task of that program");
+      return of_.until(of_.units(tokens_));
+    }
     of_.wanted -= tokens_;
     waits_ = false;
     return std::chrono::nanoseconds(0);
@@ -118,10 +128,28 @@ class wanted_tokens {
   bool waits_ = false;
 };
 
+void refuse_stopped(const std::stop_token& stop) {
+  if (stop.stop_requested())
+    throw cancelled("troupe: rate_limiter: a stop was requested before the wait for tokens");
+}
+
+void refuse_late(std::chrono::nanoseconds span, std::chrono::nanoseconds left) {
+  if (span > left) throw timed_out("troupe: rate_limiter: the tokens will not be there in time");
+}
+
+// Blocks the thread for so long, or until a stop is requested.
+void block_for(std::chrono::nanoseconds span, const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any stopped;
+  std::unique_lock lock(mutex);
+  stopped.wait_for(lock, stop, span, [] { return false; });
+  if (stop.stop_requested())
+    throw cancelled("troupe: rate_limiter: a stop was requested during the wait for tokens");
+}
+
 task<> acquire_tokens(std::shared_ptr<limiter_state> from, std::uint64_t tokens,
                       tasks::limits within) {
-  if (within.stop().stop_requested())
-    throw cancelled("troupe: rate_limiter: a stop was requested before the wait for tokens");
+  refuse_stopped(within.stop());
   wanted_tokens wanted(*from, tokens);
   if (wanted.take_or_wait()) co_return;
   sync::awaiting<token_turn> turn(std::in_place, from->turn);
@@ -130,8 +158,7 @@ task<> acquire_tokens(std::shared_ptr<limiter_state> from, std::uint64_t tokens,
   for (;;) {
     const std::chrono::nanoseconds span = wanted.take();
     if (span.count() == 0) co_return;
-    if (span > within.left())
-      throw timed_out("troupe: rate_limiter: the tokens will not be there in time");
+    refuse_late(span, within.left());
     auto pause = stoppable_sleep(span);
     co_await std::move(pause).stop(within.stop());
   }
@@ -141,6 +168,27 @@ task<> acquire_tokens(std::shared_ptr<limiter_state> from, std::uint64_t tokens,
 
 task<> token_call::start(tasks::limits within) && {
   return acquire_tokens(std::move(from_), tokens_, std::move(within));
+}
+
+void token_call::block(std::chrono::nanoseconds at_most, const std::stop_token& stop) && {
+  tasks::check_may_block("tokens of a rate_limiter");
+  refuse_stopped(stop);
+  wanted_tokens wanted(*from_, tokens_);
+  if (wanted.take_or_wait()) return;
+  const std::int64_t began = base::now_ns();
+  const auto left = [&] {
+    const std::chrono::nanoseconds waited(base::now_ns() - began);
+    return at_most == std::chrono::nanoseconds::max() ? at_most : at_most - waited;
+  };
+  sync::awaiting<token_turn> turn(std::in_place, from_->turn);
+  std::move(turn).timeout(left()).stop(stop).get();
+  const turn_holder first(from_->turn);
+  for (;;) {
+    const std::chrono::nanoseconds span = wanted.take();
+    if (span.count() == 0) return;
+    refuse_late(span, left());
+    block_for(span, stop);
+  }
 }
 
 }  // namespace kit

@@ -28,10 +28,14 @@ std::uint64_t next_of(std::uint64_t& state) noexcept {
 
 }  // namespace
 
+bool object_clock::is_frozen() const noexcept {
+  return virtual_ns_ >= 0 && actor::current_cell() == nullptr;
+}
+
 std::int64_t object_clock::now_ns() noexcept {
   if (const actor::actor_system* const simulated = simulation())
     return virtual_ns_ = tasks::now_ns(*simulated->host.clock);
-  if (virtual_ns_ >= 0 && actor::current_cell() == nullptr) return virtual_ns_;
+  if (is_frozen()) return virtual_ns_;
   return base::now_ns();
 }
 

@@ -12,6 +12,8 @@ namespace troupe::kit {
 class object_clock {
  public:
   std::int64_t now_ns() noexcept;
+  // Whether this thread reads a time that does not pass.
+  bool is_frozen() const noexcept;
 
  private:
   std::int64_t virtual_ns_ = -1;  // of the last use in a simulated program; -1: never

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <utility>
 
 #include "troupe/runtime/limited_task.hpp"
@@ -33,6 +34,7 @@ class token_call {
   token_call(std::shared_ptr<limiter_state> from, std::uint64_t tokens) noexcept
       : from_(std::move(from)), tokens_(tokens) {}
   task<> start(tasks::limits within) &&;
+  void block(std::chrono::nanoseconds at_most, const std::stop_token& stop) &&;
 
  private:
   std::shared_ptr<limiter_state> from_;
@@ -44,8 +46,8 @@ class token_call {
 // A token bucket: it fills at a steady rate up to `burst`, with which it begins, and what it limits
 // takes tokens. Copies refer to the same limiter.
 //
-// Thread: any. Cost: try_acquire 32 ns; acquire 45 ns when there are enough tokens. Memory: 140 bytes.
-// Errors: option_error; usage_error for more tokens at once than the burst.
+// Thread: any. Cost: try_acquire 32 ns; acquire 45 ns when there are enough tokens. Memory: 140
+// bytes. Errors: option_error; usage_error for more tokens at once than the burst.
 //
 // Example:
 //     troupe::task<> poll(troupe::rate_limiter ten_a_second) {
@@ -64,10 +66,11 @@ class rate_limiter {
   // Takes tokens. Returns false, and takes none, if there are not enough now, or if others wait.
   [[nodiscard]] bool try_acquire(std::uint64_t tokens = 1) const;
 
-  // Waits for tokens and takes them: co_await it, also with timeout() or stop(). Those who wait get
-  // their tokens in the order in which they began to wait. Errors: timed_out, as soon as it is
-  // certain that the tokens will not be there in time; cancelled. In both cases none were taken.
-  // Thread: call it anywhere, await it in a handler or a task.
+  // Waits for tokens and takes them: co_await it in a handler or a task, also with timeout() or
+  // stop(); on a plain thread get() blocks. Those who wait get their tokens in the order in which
+  // they began to wait. Errors: timed_out, as soon as it is certain that the tokens will not be
+  // there in time; cancelled. In both cases none were taken. get() throws usage_error in a handler,
+  // and where it would wait for the virtual time of a simulated program.
   using acquiring = tasks::limited_task<kit::token_call>;
   acquiring acquire(std::uint64_t tokens = 1) const;
 

@@ -51,6 +51,8 @@ class limits {
 // Await it once, at once. Call defines the operation:
 //   using result                          what co_await gives
 //   task<result> start(limits) &&         begins it
+//   result block(std::chrono::nanoseconds at_most, std::stop_token) &&
+//                                         optional: does it on a plain thread, which it blocks
 template <class Call>
 class [[nodiscard]] limited_task {
  public:
@@ -80,6 +82,14 @@ class [[nodiscard]] limited_task {
   typename task<typename Call::result>::awaiter operator co_await() && {
     return std::move(*this).as_task().operator co_await();
   }
+  // Blocks the calling thread until the operation is done. Only operations that need no handler or
+  // task have it. Thread: one that is not the runtime's; in a handler it throws usage_error.
+  template <class Blocking = Call>
+  requires requires(Blocking&& call, std::stop_token stop) {
+    std::move(call).block(std::chrono::nanoseconds(), stop);
+  }
+  typename Call::result get() && { return std::move(call_).block(at_most_, std::move(stop_)); }
+
   // For when_all and when_any. The time limit begins now.
   task<typename Call::result> as_task() && {
     return std::move(call_).start(limits(at_most_, std::move(stop_)));

@@ -1,5 +1,9 @@
 // rate_limiter: how fast tokens come, who gets them, and waits that are given up.
+#include <atomic>
 #include <numeric>
+#include <stop_token>
+#include <thread>
+#include <vector>
 
 #include "support/conformance.hpp"
 
@@ -263,6 +267,104 @@ TEST_P(rate_limiters, a_wait_outlives_the_key) {
 }
 
 TROUPE_TEST_EACH(rate_limiters, all_settings);
+
+// On plain threads.
+TEST(rate_limiters_that_block, tokens_come_at_the_rate) {
+  const rate_limiter limiter({.tokens = 1, .per = 2ms});
+  const auto began = std::chrono::steady_clock::now();
+  for (int i = 0; i < 6; ++i) limiter.acquire().get();
+  EXPECT_GE(std::chrono::steady_clock::now() - began, 10ms);
+  EXPECT_FALSE(limiter.try_acquire());
+}
+
+TEST(rate_limiters_that_block, a_wait_in_vain_ends_at_once) {
+  const rate_limiter limiter({.tokens = 1, .per = 1h});
+  EXPECT_TRUE(limiter.try_acquire());
+  EXPECT_THROW(limiter.acquire().timeout(1min).get(), timed_out);
+  EXPECT_THROW(limiter.acquire().timeout(0ns).get(), timed_out);
+  EXPECT_EQ(limiter.wait_time() / 1min, 59) << "whoever gave up wants nothing any more";
+}
+
+TEST(rate_limiters_that_block, a_stop_ends_the_wait) {
+  const rate_limiter limiter({.tokens = 1, .per = 1h});
+  EXPECT_TRUE(limiter.try_acquire());
+  std::stop_source stop;
+  std::atomic<int> ended{0};
+  {
+    std::vector<std::jthread> threads;  // one that is the first in the line, and one behind it
+    for (int i = 0; i < 2; ++i) {
+      threads.emplace_back([&] {
+        EXPECT_THROW(limiter.acquire().stop(stop.get_token()).get(), cancelled);
+        ++ended;
+      });
+    }
+    while (limiter.wait_time() <= 2h) std::this_thread::yield();
+    EXPECT_EQ(ended, 0);
+    stop.request_stop();
+  }
+  EXPECT_EQ(ended, 2);
+  EXPECT_LE(limiter.wait_time(), 1h);
+  EXPECT_THROW(limiter.acquire().stop(stop.get_token()).get(), cancelled) << "before the wait";
+}
+
+TEST(rate_limiters_that_block, threads_and_tasks_stand_in_one_line) {
+  const rate_limiter limiter({.tokens = 1, .per = 100us});
+  std::atomic<int> taken{0};
+  const auto began = std::chrono::steady_clock::now();
+  {
+    runtime rt({.workers = 2});
+    const auto calls = [&]() -> task<> {
+      for (int i = 0; i < 50; ++i) {
+        co_await limiter.acquire();
+        ++taken;
+      }
+    };
+    rt.spawn(calls());
+    rt.spawn(calls());
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 2; ++t) {
+      threads.emplace_back([&, open = rt.hold()] {
+        for (int i = 0; i < 50; ++i) {
+          limiter.acquire().get();
+          ++taken;
+        }
+      });
+    }
+    rt.run();
+  }
+  EXPECT_EQ(taken, 200);
+  EXPECT_GE(std::chrono::steady_clock::now() - began, 199 * 100us);
+}
+
+TEST(rate_limiters_that_block, a_handler_may_not_block) {
+  const rate_limiter limiter;
+  bool refused = false;
+  const auto calls = [&]() -> task<> {
+    try {
+      limiter.acquire().get();
+    } catch (const usage_error&) {
+      refused = true;
+    }
+    co_return;
+  };
+  runtime rt;
+  rt.spawn(calls());
+  rt.run();
+  EXPECT_TRUE(refused);
+  EXPECT_TRUE(limiter.try_acquire()) << "nothing was taken";
+}
+
+TEST(rate_limiters_that_block, virtual_time_does_not_pass_for_a_thread) {
+  const rate_limiter limiter({.tokens = 2, .per = 1s});
+  const auto calls = [&]() -> task<> { co_await limiter.acquire(); };
+  {
+    runtime rt({.policy = policy::simulated});
+    rt.spawn(calls());
+    rt.run();
+  }
+  limiter.acquire().get();
+  EXPECT_THROW(limiter.acquire().get(), usage_error) << "it would wait without end";
+}
 
 }  // namespace
 }  // namespace troupe::test
