@@ -246,7 +246,8 @@ class pool {
   // Lends a resource: co_await it, also with timeout() or stop(), for a lease. The limits hold for
   // all of it, the wait for others, the check of an idle resource and the making of a new one.
   // Those who wait are served in order. Errors: timed_out, cancelled, pool_closed, and what `make`
-  // throws. Thread: in a handler or a task.
+  // throws. Thread: in a handler or a task. A plain thread lets a task do it:
+  // `rt.spawn(connections.borrow().as_task()).get()`, or one of your own that sets a limit.
   using borrowing = tasks::limited_task<kit::borrow_call<Resource>>;
   borrowing borrow() const { return borrowing(std::in_place, state_); }
 

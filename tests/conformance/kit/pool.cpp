@@ -481,6 +481,25 @@ TEST_P(pools, a_runtime_may_end_while_parties_wait) {
   }
 }
 
+TEST_P(pools, a_plain_thread_borrows_by_a_task) {
+  if (!threaded()) GTEST_SKIP() << "the thread of the test runs the simulated program";
+  const pool<int> numbers({.max = 1}, [] { return 7; });
+  runtime rt(options());
+  int seen = 0;
+  std::thread other([&, open = rt.hold()] {
+    auto held = rt.spawn(numbers.borrow().as_task()).get();
+    seen = *held;
+    const auto borrows = [&]() -> task<> {
+      const auto late = co_await numbers.borrow().timeout(1ms);
+    };
+    EXPECT_THROW(rt.spawn(borrows()).get(), timed_out);
+  });
+  rt.run();
+  other.join();
+  EXPECT_EQ(seen, 7);
+  EXPECT_EQ(numbers.counts().idle, 1u);
+}
+
 TEST_P(pools, options_that_make_no_sense_are_refused) {
   using made_of_int = pool<int>;
   const auto make = [] { return 1; };
