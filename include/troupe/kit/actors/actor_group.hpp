@@ -162,7 +162,8 @@ class group_state {
 // Thread: any. Cost: 12 ns more than a message to an actor; with least_loaded 20 ns, and 3 ns for
 // each member. Errors: group_empty, and those of ref::tell and ref::ask. Lifetime: the group keeps
 // its members alive, as a ref does, until they are removed or stopped.
-// Limits: the load that least_loaded knows is that of messages that were sent through the group. A
+// Limits: least_loaded counts only messages that were sent through this group: it knows nothing of
+// those that a member gets by its ref or from another group, so send all work through one group. A
 // message to a member that ends just now is a dead letter.
 //
 // Example:

@@ -39,7 +39,9 @@ namespace kit {
 
 using load_count = std::atomic<std::size_t>;
 
-// Counts a message among those of a member, as long as the message lives.
+// Counts a message among those of a member, as long as the message lives. Rejected: to count what
+// is in the member's mailbox. A mailbox is a list whose length nobody keeps, and a count in it
+// would cost each message of each actor an atomic operation.
 class load_token {
  public:
   explicit load_token(std::shared_ptr<load_count> of) noexcept : of_(std::move(of)) {

@@ -75,9 +75,10 @@ class name_call {
 // actor may have several names. When the actor ends, its names are free again. Copies refer to the
 // same registry: keep it where those who need it find it, or hand it to actors as an argument.
 //
-// Thread: any, but wait() is awaited in a handler or a task. Cost: find() 45 ns among 100 names. Errors:
-// usage_error for a ref of no actor, and for a name that stands for an actor of another class.
-// Lifetime: a registry keeps its actors alive, as a ref does, until they are removed or stopped.
+// Thread: any, but wait() is awaited in a handler or a task. Cost: find() 45 ns among 100 names.
+// Errors: usage_error for a ref of no actor, and for a name that stands for an actor of another
+// class. Lifetime: a registry keeps its actors alive, as a ref does, until they are removed or
+// stopped.
 //
 // Example:
 //     struct Log {
