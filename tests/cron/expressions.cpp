@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cron/times.hpp"
+#include "support/conformance.hpp"
 #include "troupe/cron/schedule.hpp"
 
 namespace troupe::test {
@@ -175,6 +177,42 @@ TEST(cron_expressions, blanks_are_free_and_the_text_is_kept) {
   EXPECT_EQ(next_of(made, "2024-01-01 00:00:00", 1), "2024-01-01 12:00:00\n");
   EXPECT_EQ(made.expression(), "  0\t 12  * * *  ");
   EXPECT_EQ(made.zone(), "UTC");
+}
+
+TEST(cron_expressions, any_text_has_a_next_time_or_is_refused) {
+  const std::string letters = "0123456789**//--,,@ \t?#LWjanSUNfriD+.";
+  std::mt19937 random(7);
+  int taken = 0, refused = 0;
+  for (int i = 0; i < fewer(40'000); ++i) {
+    std::string text = i % 2 == 0 ? "*/5 8-18 1,15 * MON-FRI" : "0 30 2 */2 FEB 0-7/3";
+    for (unsigned changes = random() % 4; changes > 0; --changes) {
+      const std::size_t at = random() % text.size();
+      const char letter = letters[random() % letters.size()];
+      switch (random() % 3) {
+        case 0:
+          text[at] = letter;
+          break;
+        case 1:
+          text.insert(at, 1, letter);
+          break;
+        default:
+          text.erase(at, 1);
+      }
+    }
+    try {
+      const cron_schedule made(text);
+      const auto from = utc("2024-02-28 23:59:59");
+      const auto found = made.next(from);
+      ASSERT_GT(found, from) << text;
+      ASSERT_GT(made.next(found), found) << text;
+      ++taken;
+    } catch (const cron_error& wrong) {
+      ASSERT_TRUE(std::string(wrong.what()).starts_with("troupe: cron: ")) << wrong.what();
+      ++refused;
+    }
+  }
+  EXPECT_GT(taken, fewer(5'000));
+  EXPECT_GT(refused, fewer(5'000));
 }
 
 // A field as text, with the numbers that it names.
