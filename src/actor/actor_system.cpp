@@ -1,6 +1,5 @@
 #include "actor/actor_system.hpp"
 
-#include "actor/debugger_table.hpp"
 #include "actor/mailbox/activation.hpp"
 #include "actor/spawned/spawned.hpp"
 #include "actor/turn/turn.hpp"
@@ -30,11 +29,9 @@ actor_system::actor_system(limits turn, actor_host& of)
     slow_path_flags.store(short_turns, std::memory_order_relaxed);
   // order: relaxed  as above
   if (observe::tracing()) slow_path_flags.fetch_or(traced, std::memory_order_relaxed);
-  show_debugger(*this);
 }
 
 actor_system::~actor_system() {
-  hide_from_debugger(*this);
   slots.for_each([](void* slot) { end_extras(*static_cast<cell*>(slot)); });
 }
 

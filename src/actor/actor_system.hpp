@@ -114,7 +114,7 @@ class actor_system : public tasks::runtime_state {
   std::atomic<std::uint64_t> dead_letters{0};
   std::atomic<std::uint32_t> gate_entries{0};
   std::atomic<std::int64_t> orphan_refs{0};
-  base::list_link<actor_system> debugger_link;  // debugger_table.hpp
+  base::list_link<actor_system> debugger_link;  // src/runtime/debugger_table.cpp
 
  private:
   void wait_for_gate_entries() const noexcept;

@@ -100,7 +100,7 @@ class slot_space {
   void for_each(const std::function<void(void*)>& visit);
 
  private:
-  friend struct debugger_view;  // src/actor/debugger_table.cpp
+  friend struct debugger_view;  // src/runtime/debugger_table.cpp
   struct size_class {
     std::mutex mutex;
     magazine shared;

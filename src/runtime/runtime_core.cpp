@@ -14,6 +14,7 @@
 #include "actor/waits/suspended.hpp"
 #include "base/clock.hpp"
 #include "base/invariant.hpp"
+#include "runtime/debugger_table.hpp"
 #include "runtime/environment.hpp"
 #include "runtime/services/posted.hpp"
 #include "sched/policies/shared_queue.hpp"
@@ -72,6 +73,7 @@ runtime_core::runtime_core(runtime_options chosen)
     actor::actor_system::destroy(system);
     throw;
   }
+  show_debugger(*system);
   // a simulated program's work is done in run(): only searches of other runtimes use its lane
   if (system->is_simulated) return;
   const auto search = [](void* of) noexcept {
@@ -302,6 +304,7 @@ void runtime_core::shut_down() {
   jobs.reset();
   system->observes_dead_letters = false;
   const std::uint8_t lane = system->main_lane;
+  hide_from_debugger(*system);
   actor::actor_system::destroy(system);
   tasks::main_lanes::give_back(lane);
   lines.tell_left_out();

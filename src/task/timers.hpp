@@ -81,7 +81,7 @@ class timers {
   void expire_all();
 
  private:
-  friend struct debugger_view;  // src/actor/debugger_table.cpp
+  friend struct debugger_view;  // src/runtime/debugger_table.cpp
   bool remove(timer& one) noexcept;
   void keep_time();
   void expire_due(std::unique_lock<std::mutex>& lock);

@@ -91,7 +91,7 @@ class wheel {
   }
 
  private:
-  friend struct debugger_view;  // src/actor/debugger_table.cpp
+  friend struct debugger_view;  // src/runtime/debugger_table.cpp
   template <class Look>
   static bool for_each_of(const timer_list& list, Look& look) {
     for (timer* next = list.first(); next != nullptr;) {

@@ -102,7 +102,7 @@ class intrusive_list {
   iterator end() const noexcept { return iterator(nullptr); }
 
  private:
-  friend struct tasks::debugger_view;  // src/actor/debugger_table.cpp
+  friend struct tasks::debugger_view;  // src/runtime/debugger_table.cpp
   static list_link<T>& link(T& one) noexcept {
     if constexpr (std::is_member_object_pointer_v<decltype(Link)>) {
       return one.*Link;

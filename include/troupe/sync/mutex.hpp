@@ -17,6 +17,8 @@ class condition;
 
 namespace sync {
 
+struct debugger_view;
+
 // Remembers which coroutine holds a lock, for reports and for the search for circles. (Not which
 // async call: a task that sleeps gets another one.) Unknown (null) between two holders, and while
 // the lock is in other hands than those of the coroutine that took it.
@@ -40,6 +42,7 @@ class holder_of_lock {
   }
 
  private:
+  friend debugger_view;  // src/runtime/debugger_table.cpp
   std::atomic<const tasks::coroutine*> by_{nullptr};
   std::atomic<sched::message::handler> method_{nullptr};
   std::atomic<tasks::source_line> at_{nullptr};
@@ -152,6 +155,7 @@ class mutex {
   bool is_locked() const noexcept { return permits_.free() == 0; }
 
  private:
+  friend sync::debugger_view;
   friend sync::held<mutex, false>;
   friend sync::locking<mutex, false>;
   friend condition;
@@ -212,6 +216,7 @@ class shared_mutex {
   }
 
  private:
+  friend sync::debugger_view;
   friend sync::held<shared_mutex, false>;
   friend sync::held<shared_mutex, true>;
   friend sync::locking<shared_mutex, false>;

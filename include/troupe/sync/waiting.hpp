@@ -190,6 +190,7 @@ class [[nodiscard]] awaiting : protected Operation {
 
  private:
   friend awaiting_access;
+  friend struct debugger_view;  // src/runtime/debugger_table.cpp
 
   // So many operations in a row may be done at once; then other actors get a turn.
   static constexpr std::uint8_t at_once_max = 128;

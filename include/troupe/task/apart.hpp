@@ -64,7 +64,7 @@ class apart_end final : public suspension, public observer {
   void await_resume() const noexcept {}
 
  private:
-  friend struct debugger_view;  // src/actor/debugger_table.cpp
+  friend struct debugger_view;  // src/runtime/debugger_table.cpp
   bool suspend(coroutine& awaiting) noexcept;
   static void on_resolved(observer& self) noexcept;
   static const char* act_on(sched::message*, void*, sched::message_act);

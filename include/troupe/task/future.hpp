@@ -42,7 +42,7 @@ class future_wait : public suspension, public observer {
   void end_early(outcome how) noexcept;
   void give_up() const noexcept;
   [[noreturn]] void throw_early_end() const;
-  friend struct debugger_view;  // src/actor/debugger_table.cpp
+  friend struct debugger_view;  // src/runtime/debugger_table.cpp
   friend const shared_state* awaited_by(const suspension& one) noexcept;
   shared_state* of_;
 };

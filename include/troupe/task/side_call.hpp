@@ -64,7 +64,7 @@ class side_wait : public suspension {
 
  private:
   friend side_call;
-  friend struct debugger_view;  // src/actor/debugger_table.cpp
+  friend struct debugger_view;  // src/runtime/debugger_table.cpp
   static const char* act_on(sched::message*, void*, sched::message_act);
   // Called in the turn. True if the wait can end now; false if its end is on its way as a message.
   bool disarm() noexcept;
@@ -191,7 +191,7 @@ class side_call : public async_call {
   friend side_wait;
   friend left_side_calls;
   friend struct suspension;
-  friend struct debugger_view;  // src/actor/debugger_table.cpp
+  friend struct debugger_view;  // src/runtime/debugger_table.cpp
   // idle: it runs when its user wants it to, who has taken what it gave or does so at once; given:
   // it has given something, or ended, and its user knows nothing of that; left: pending, and given
   // up by its user; ended: its user knows that.

@@ -70,7 +70,7 @@ class sleep_suspension final : public suspension, public timer {
   }
 
  private:
-  friend struct debugger_view;  // src/actor/debugger_table.cpp
+  friend struct debugger_view;  // src/runtime/debugger_table.cpp
   bool suspend(coroutine& who);
   static const char* act_on(sched::message*, void*, sched::message_act);
   static void on_time(timer& self) noexcept;
@@ -108,7 +108,7 @@ class yield_wait final : public suspension {
   void await_resume() const;
 
  private:
-  friend struct debugger_view;  // src/actor/debugger_table.cpp
+  friend struct debugger_view;  // src/runtime/debugger_table.cpp
   bool suspend(coroutine& who) noexcept;
   static const char* act_on(sched::message*, void*, sched::message_act);
 };

@@ -113,7 +113,7 @@ class group : public suspension {
 
  private:
   friend class waiting_scopes;
-  friend struct debugger_view;  // src/actor/debugger_table.cpp
+  friend struct debugger_view;  // src/runtime/debugger_table.cpp
   static const char* act_on(sched::message*, void*, sched::message_act);
   static const char* resume_branch(async_call& of) noexcept;
   static group* around(const async_call& of) noexcept;

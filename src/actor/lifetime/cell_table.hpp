@@ -38,6 +38,7 @@ class cell_table {
   }
 
  private:
+  friend struct debugger_view;  // src/runtime/debugger_table.cpp
   struct alignas(base::line_bytes) bucket {
     std::mutex mutex;
     Node* first = nullptr;

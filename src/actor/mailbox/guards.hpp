@@ -35,6 +35,7 @@ class guard_table {
   }
 
  private:
+  friend struct debugger_view;             // src/runtime/debugger_table.cpp
   cell_table<conditional_message> table_;  // the oldest of each actor
   std::atomic<std::uint64_t> waiting_{0}, numbers_{0};
 };

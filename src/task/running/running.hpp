@@ -57,7 +57,7 @@ void enter_runtime(running_state& of_thread, const runtime_state& runtime) noexc
 void leave_runtime(const runtime_state& runtime) noexcept;
 
 // The list of the threads that have entered a runtime, for a debugger
-// (src/actor/debugger_table.hpp).
+// (src/runtime/debugger_table.hpp).
 const void* list_of_threads() noexcept;
 
 // Marks the calling thread as inside a posted procedure of this runtime, or inside other work that

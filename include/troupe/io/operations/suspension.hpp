@@ -63,6 +63,7 @@ class operation_suspension : public tasks::suspension, public operation {
   friend std::int32_t write_at_once(tasks::coroutine&, const descriptor&, std::string_view,
                                     bool) noexcept;
   friend at_once;
+  friend struct debugger_view;  // src/runtime/debugger_table.cpp
   // An actor may spend at_once_max units on operations in a row that are done at once; each costs
   // `share` units, an accept `accept_share`. After 2 operations (a request, an answer) others run,
   // even if the peer has answered meanwhile. A listener may accept 64; with fewer it would fall

@@ -120,7 +120,7 @@ class scope_wait final : public suspension {
   bool has_ended = false;      // one child has ended, and this wait is told of it
 
  private:
-  friend struct debugger_view;  // src/actor/debugger_table.cpp
+  friend struct debugger_view;  // src/runtime/debugger_table.cpp
   static const char* act_on(sched::message*, void*, sched::message_act);
   scope_wait* next_ = nullptr;
   scope_wait** link_ = nullptr;  // null when it is in no list

@@ -1,4 +1,4 @@
-#include "actor/debugger_table.hpp"
+#include "runtime/debugger_table.hpp"
 
 #include <cstddef>
 #include <iterator>
@@ -8,11 +8,15 @@
 #include "actor/lifetime/extras.hpp"
 #include "actor/mailbox/activation.hpp"
 #include "actor/spawned/spawned.hpp"
+#include "io/reactor/slot.hpp"
 #include "memory/slot_space.hpp"
 #include "task/running/running.hpp"
 #include "task/timers.hpp"
 #include "task/wheel.hpp"
+#include "troupe/actor/conditional_message.hpp"
 #include "troupe/actor/spawn_task.hpp"
+#include "troupe/io/operations/suspension.hpp"
+#include "troupe/sync/mutex.hpp"
 #include "troupe/task/apart.hpp"
 #include "troupe/task/future.hpp"
 #include "troupe/task/groups/scope_group.hpp"
@@ -36,9 +40,6 @@ constexpr std::uint32_t number(T value) {
 
 #define TROUPE_OFFSET(type, member) \
   { #type "." #member, number(offsetof(type, member)) }
-
-using actor::debugger_entry;
-using actor::debugger_function;
 
 namespace memory {
 struct debugger_view {
@@ -140,65 +141,140 @@ struct debugger_view {
 }  // namespace tasks
 
 namespace actor {
+struct debugger_view {
+  using guards = cell_table<conditional_message>;
+  static constexpr std::size_t guards_buckets = sizeof(guards::buckets_) / sizeof(guards::bucket);
+  static constexpr debugger_entry entries[] = {
+      TROUPE_OFFSET(actor_system, debugger_link),
+      TROUPE_OFFSET(actor_system, slots),
+      TROUPE_OFFSET(actor_system, asleep),
+      TROUPE_OFFSET(actor_system, sleepers),
+      TROUPE_OFFSET(cell_type, bytes),
+      TROUPE_OFFSET(cell_type, name),
+      TROUPE_OFFSET(cell_type, reentrant),
+      {"cell.bytes", number(sizeof(cell))},
+      TROUPE_OFFSET(cell, word),
+      TROUPE_OFFSET(cell, type),
+      TROUPE_OFFSET(cell, refs),
+      TROUPE_OFFSET(cell, executor),
+      TROUPE_OFFSET(cell, offset),
+      TROUPE_OFFSET(cell, flags),
+      {"cell.constructed", cell::constructed},
+      {"cell.stopped", cell::stopped},
+      {"cell.guards", cell::guards},
+      {"cell.has_extras", cell::has_extras},
+      {"cell.bounded", cell::bounded},
+      {"cell_extras.calls", number(offsetof(cell_extras, async_calls))},
+      TROUPE_OFFSET(cell_extras, adopted),
+      TROUPE_OFFSET(cell_extras, supervision),
+      {"supervision.parent", number(offsetof(supervision_state, parent))},
+      {"mailbox.active", number(mailbox::active_tag)},
+      {"mailbox.closed", number(mailbox::closed)},
+      {"mailbox.parked", number(mailbox::parked_tag)},
+      {"mailbox.urgent", number(mailbox::urgent_tag)},
+      {"mailbox.tags", number(mailbox::tags)},
+      {"activation.bytes", number(sizeof(activation))},
+      TROUPE_OFFSET(activation, actor),
+      TROUPE_OFFSET(activation, oldest),
+      TROUPE_OFFSET(activation, suspended),
+      {"message.next", number(offsetof(message, next))},
+      {"message.act", number(offsetof(message, act))},
+      TROUPE_OFFSET(spawned_task, root),
+      {"guards.buckets", number(offsetof(actor_system, guards) + offsetof(guard_table, table_) +
+                                offsetof(guards, buckets_))},
+      {"guards.bucket_count", number(guards_buckets)},
+      {"guards.bucket_bytes", number(sizeof(guards::bucket))},
+      {"guards.first", number(offsetof(guards::bucket, first))},
+      {"guards.of", number(offsetof(conditional_message, of))},
+      {"guards.next", number(offsetof(conditional_message, next_waiting))},
+      {"guards.next_actor", number(offsetof(conditional_message, next_in_table))},
+  };
+};
+}  // namespace actor
+
+namespace sync {
+struct debugger_view {
+  using lock_wait = awaiting<locking<mutex, false>>;
+  using exclusive_wait = awaiting<locking<shared_mutex, false>>;
+  using shared_wait = awaiting<locking<shared_mutex, true>>;
+  static constexpr debugger_entry entries[] = {
+      // All locks have this in the same way.
+      {"lock_wait.self", number(offsetof(lock_wait::wait, self))},
+      {"lock_wait.lock", number(offsetof(lock_wait, lock))},
+      {"mutex.holder", number(offsetof(mutex, holder_))},
+      {"shared_mutex.holder", number(offsetof(shared_mutex, holder_))},
+      {"holder.by", number(offsetof(holder_of_lock, by_))},
+      {"holder.method", number(offsetof(holder_of_lock, method_))},
+      {"holder.at", number(offsetof(holder_of_lock, at_))},
+  };
+  static constexpr debugger_function functions[] = {
+      {"lock", &lock_wait::act_on},
+      {"exclusive lock", &exclusive_wait::act_on},
+      {"shared lock", &shared_wait::act_on},
+  };
+};
+}  // namespace sync
+
+namespace io {
+struct debugger_view {
+#define TROUPE_ACTION(name) \
+  { "action." #name, number(action::name) }
+  static constexpr debugger_entry entries[] = {
+      TROUPE_OFFSET(operation_suspension, what),
+      TROUPE_OFFSET(operation_suspension, at),
+      TROUPE_OFFSET(slot, fd),
+      TROUPE_ACTION(read),
+      TROUPE_ACTION(write),
+      TROUPE_ACTION(accept),
+      TROUPE_ACTION(connect),
+      TROUPE_ACTION(readable),
+      TROUPE_ACTION(writable),
+      TROUPE_ACTION(receive),
+      TROUPE_ACTION(send),
+      TROUPE_ACTION(send_file),
+      TROUPE_ACTION(ended),
+      TROUPE_ACTION(open),
+      TROUPE_ACTION(read_at),
+      TROUPE_ACTION(write_at),
+      TROUPE_ACTION(sync),
+      TROUPE_ACTION(close),
+      TROUPE_ACTION(status),
+  };
+#undef TROUPE_ACTION
+  static constexpr debugger_function functions[] = {
+      {"I/O", &operation_suspension::act_on},
+  };
+};
+}  // namespace io
+
 namespace {
 
-constexpr debugger_entry entries[] = {
-    TROUPE_OFFSET(actor_system, debugger_link),
-    TROUPE_OFFSET(actor_system, slots),
-    TROUPE_OFFSET(actor_system, asleep),
-    TROUPE_OFFSET(actor_system, sleepers),
-    {"runtime_state.in_system", 0},
-    TROUPE_OFFSET(cell_type, bytes),
-    TROUPE_OFFSET(cell_type, name),
-    TROUPE_OFFSET(cell_type, reentrant),
-    {"cell.bytes", number(sizeof(cell))},
-    TROUPE_OFFSET(cell, word),
-    TROUPE_OFFSET(cell, type),
-    TROUPE_OFFSET(cell, refs),
-    TROUPE_OFFSET(cell, executor),
-    TROUPE_OFFSET(cell, offset),
-    TROUPE_OFFSET(cell, flags),
-    {"cell.constructed", cell::constructed},
-    {"cell.stopped", cell::stopped},
-    {"cell.guards", cell::guards},
-    {"cell.has_extras", cell::has_extras},
-    {"cell.bounded", cell::bounded},
-    {"cell_extras.calls", number(offsetof(cell_extras, async_calls))},
-    TROUPE_OFFSET(cell_extras, adopted),
-    TROUPE_OFFSET(cell_extras, supervision),
-    {"supervision.parent", number(offsetof(supervision_state, parent))},
-    {"mailbox.active", number(mailbox::active_tag)},
-    {"mailbox.closed", number(mailbox::closed)},
-    {"mailbox.parked", number(mailbox::parked_tag)},
-    {"mailbox.urgent", number(mailbox::urgent_tag)},
-    {"mailbox.tags", number(mailbox::tags)},
-    {"activation.bytes", number(sizeof(activation))},
-    TROUPE_OFFSET(activation, actor),
-    TROUPE_OFFSET(activation, oldest),
-    TROUPE_OFFSET(activation, suspended),
-    {"message.next", number(offsetof(message, next))},
-    {"message.act", number(offsetof(message, act))},
-    TROUPE_OFFSET(spawned_task, root),
-};
-
+// What one layer tells.
 struct part {
-  const debugger_entry* first;
-  std::uint64_t count;
+  const debugger_entry* entries;
+  std::uint64_t entry_count;
+  const debugger_function* functions;
+  std::uint64_t function_count;
 };
+template <class View>
+constexpr part part_of() {
+  if constexpr (requires { View::functions; })
+    return {View::entries, std::size(View::entries), View::functions, std::size(View::functions)};
+  return {View::entries, std::size(View::entries), nullptr, 0};
+}
 
 // What the script reads first. Increase `version` when the form of this object changes, not when
 // entries come or go: the script says which one it misses.
 struct debugger_table {
   char magic[16] = "troupe debugger";
   std::uint64_t version = 1, entry_bytes = sizeof(debugger_entry);
-  part parts[3] = {{memory::debugger_view::entries, std::size(memory::debugger_view::entries)},
-                   {tasks::debugger_view::entries, std::size(tasks::debugger_view::entries)},
-                   {entries, std::size(entries)}};
-  const debugger_function* functions = tasks::debugger_view::functions;
-  std::uint64_t function_count = std::size(tasks::debugger_view::functions);
-  const cell_type* spawned = &spawned_type;
   const void* threads = nullptr;
-  base::intrusive_list<actor_system, &actor_system::debugger_link> systems;
+  base::intrusive_list<actor::actor_system, &actor::actor_system::debugger_link> systems;
+  const actor::cell_type* spawned = &actor::spawned_type;
+  std::uint64_t part_count = 5;
+  part parts[5] = {part_of<memory::debugger_view>(), part_of<tasks::debugger_view>(),
+                   part_of<actor::debugger_view>(), part_of<sync::debugger_view>(),
+                   part_of<io::debugger_view>()};
 };
 
 std::mutex systems_mutex;
@@ -209,16 +285,15 @@ extern "C" {
 [[gnu::used, gnu::section(".troupe_debugger")]] constinit debugger_table troupe_debugger;
 }
 
-void show_debugger(actor_system& begun) noexcept {
+void show_debugger(actor::actor_system& begun) noexcept {
   std::lock_guard lock(systems_mutex);
   troupe_debugger.threads = tasks::list_of_threads();
   troupe_debugger.systems.push_back(begun);
 }
 
-void hide_from_debugger(actor_system& ended) noexcept {
+void hide_from_debugger(actor::actor_system& ended) noexcept {
   std::lock_guard lock(systems_mutex);
   troupe_debugger.systems.remove(ended);
 }
 
-}  // namespace actor
 }  // namespace troupe

@@ -8,11 +8,10 @@
 
 #include <cstdint>
 
+#include "actor/actor_system.hpp"
 #include "troupe/sched/message.hpp"
 
-namespace troupe::actor {
-
-class actor_system;
+namespace troupe {
 
 // An offset, a size or a value, by the name under which the script knows it.
 struct debugger_entry {
@@ -26,7 +25,7 @@ struct debugger_function {
 };
 
 // The runtimes of the program. Threads: any.
-void show_debugger(actor_system& begun) noexcept;
-void hide_from_debugger(actor_system& ended) noexcept;
+void show_debugger(actor::actor_system& begun) noexcept;
+void hide_from_debugger(actor::actor_system& ended) noexcept;
 
-}  // namespace troupe::actor
+}  // namespace troupe
