@@ -19,7 +19,7 @@ def words_that_matter():
     """Addresses of words that the commands read."""
     program = Program()
     table, memory = program.table, program.memory
-    found = list(range(table.at + 24, table.at + 128, 8))
+    found = list(range(table.at + 16, table.at + 240, 8))
     for slab in program.slabs():
         found += range(slab, slab + 64, 8)
         for cell, *_ in program.cells(slab):

@@ -9,6 +9,8 @@ from .names import Names
 from .table import Table
 
 MAIL_MOST = 1_000_000
+# Classes of actors that the library makes for itself.
+INTERNAL = {"troupe::main_thread::proxy"}
 
 
 class Actor:
@@ -172,7 +174,7 @@ class Program:
         for index in range(count):
             at = first + index * size
             its_type = type_at(data, at)[0]
-            if its_type != 0:
+            if its_type != 0 and self.class_name(its_type) not in INTERNAL:
                 yield slab + at, number + index, word_at(data, at)[0], its_type, data[at + flags]
 
     def number_of(self, cell):

@@ -7,7 +7,7 @@ import gdb
 
 from .actors import Program
 from .memory import Unreadable
-from .waits import Call, Coroutine, coroutines_from, next_actor, sleepers
+from .waits import Call, coroutines_from, guarded_messages, next_actor, sleepers
 
 SHOWN = 100
 DEPTH_MOST = 50
@@ -232,6 +232,7 @@ for the names of the actors' classes."""
                     lines += 1
                     if lines <= most:
                         gdb.write(line + "\n")
+        lines = self.guarded(program, lines, most, pattern)
         if pattern is None:
             lines = self.asleep(program, lines, most)
         if lines > most:
@@ -258,6 +259,19 @@ for the names of the actors' classes."""
             except Unreadable as problem:
                 found.append(f"#{number} {name}: {problem}")
         return found
+
+    @staticmethod
+    def guarded(program, lines, most, pattern):
+        for system in program.systems():
+            for cell, message in guarded_messages(program, system):
+                actor = program.actor_at(cell)
+                if actor is None or (pattern is not None and not pattern.search(actor.class_name())):
+                    continue
+                lines += 1
+                if lines <= most:
+                    method = program.names.handler(program.memory.word(message + program.table["message.act"]))
+                    gdb.write(f"{actor}: {method} waits for its predicate\n")
+        return lines
 
     @staticmethod
     def asleep(program, lines, most):
@@ -387,7 +401,7 @@ class Story:
         if their is None:
             self.state(actor, indent)
         else:
-            if their.answers != wait.state:
+            if wait.holder == 0 and their.answers != wait.state:
                 gdb.write(f"{indent}the ask waits in its mailbox, behind:\n")
             self.call(actor, their, indent)
 

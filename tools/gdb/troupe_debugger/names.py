@@ -23,8 +23,17 @@ KNOWN_MESSAGES = [
 ]
 # The same for suspensions that the library's table does not name.
 KNOWN_WAITS = [
-    ("operation_suspension", "I/O"),
-    ("locking<", "a lock"),
+    ("::receiving<", "a value from a channel"),
+    ("::sending<", "room in a channel"),
+    ("broadcast_receiving", "a value of a broadcast"),
+    ("watch_waiting", "a change of a watch"),
+    ("semaphore::acquiring", "permits of a semaphore"),
+    ("barrier::arriving", "the other parties of a barrier"),
+    ("condition::waiting", "a condition"),
+    ("select", "one of several channels"),
+    ("cache", "a load of a cache"),
+    ("pool", "a resource of a pool"),
+    ("stoppable", "a sleep"),
     ("fork", "a fork"),
     ("tree_of_task", "a fork"),
     ("deadline", "the end of a deadline"),
@@ -37,7 +46,7 @@ def balanced(text, start, stops):
     depth = 0
     for at in range(start, len(text)):
         c = text[at]
-        if depth == 0 and c in stops and not text.startswith("(anonymous namespace)", at):
+        if depth == 0 and c in stops:
             return text[start:at]
         if c in "<({[":
             depth += 1
@@ -46,24 +55,36 @@ def balanced(text, start, stops):
     return text[start:]
 
 
+def without_parameters(name):
+    """`f(int)::{lambda(int)#1}(int) const` becomes `f::{lambda(int)#1}`."""
+    found, at = "", 0
+    while True:
+        part = balanced(name, at, "(")
+        found += part
+        at += len(part)
+        if at == len(name):
+            return found
+        at += len(balanced(name, at + 1, ")")) + 2
+        if not name.startswith("::", at):
+            return found
+
+
 def plain(name):
     """A function's name without its return type, its parameters, its template's explanation."""
     name = re.sub(r" \[clone [^]]*\]", "", name)
     name = re.sub(r" \[with .*\]$", "", name)
-    name = name.replace("(anonymous namespace)", "\1").replace("{anonymous}", "\1")
-    # A lambda's own parameters come with its name: keep those, and what is before them.
-    cut = balanced(name, 0, "(")
-    cut = cut.replace("operator()", "operator\2") if "operator()" in cut else cut
+    name = re.sub(r"\(anonymous namespace\)::|\{anonymous\}::", "", name)
+    name = without_parameters(name.replace("operator()", "operator\1"))
     depth = 0
-    for at in range(len(cut) - 1, -1, -1):
-        if cut[at] in ">)}]":
+    for at in range(len(name) - 1, -1, -1):
+        if name[at] in ">)}]":
             depth += 1
-        elif cut[at] in "<({[":
+        elif name[at] in "<({[":
             depth -= 1
-        elif cut[at] == " " and depth == 0:
-            cut = cut[at + 1 :]
+        elif name[at] == " " and depth == 0:
+            name = name[at + 1 :]
             break
-    return (cut or name).replace("\1", "(anonymous namespace)").replace("\2", "()").lstrip("*&")
+    return name.lstrip("*&").replace("}::operator\1", "}").replace("\1", "()")
 
 
 def short_file(path):
@@ -95,24 +116,21 @@ class Names:
         symbol = self.symbol(act)
         if symbol is None:
             return f"a handler at {act:#x}"
-        text = symbol.replace("(anonymous namespace)", "\1")
+        text = symbol.replace("(anonymous namespace)::", "")
         if found := re.search(r"\b(?:method_message|method_call)<", text):
             at = found.end() + len(balanced(text, found.end(), ",")) + 1
-            method = balanced(text, at, ",>").strip()
-            if method.startswith("&("):
-                method = "&" + balanced(method, 2, "()")
-            elif method.startswith("(&"):
-                method = balanced(method, 1, "()")
-            return method.replace("\1::", "")
+            method = balanced(text, at, ",>")
+            method = method[method.find("&") + 1 :].strip().lstrip("(").replace("operator()", "operator\1")
+            return "&" + balanced(method, 0, "()").replace("\1", "()")
         if found := re.search(r"\b(?:callable_message|callable_call)<", text):
             at = found.end() + len(balanced(text, found.end(), ",")) + 1
-            return balanced(text, at, ",>").strip().replace("\1::", "")
-        if "::act_on" in text or "::act" in text:
-            before = text.split("::act", 1)[0]
+            return balanced(text, at, ",>").strip()
+        if found := re.search(r"::act(_on)?\(", text):
+            before = text[: found.start()]
             for part, words in KNOWN_MESSAGES:
                 if part in before:
                     return words
-        return plain(symbol).replace("(anonymous namespace)::", "")
+        return plain(symbol)
 
     def awaited(self, act):
         """What a suspension waits for, by its function, when the library's table does not say it."""
@@ -149,7 +167,7 @@ class Names:
         else:
             function = f"a coroutine at {resume:#x}"
         file, number = (line[0], line[1]) if line is not None else (None, 0)
-        return function.replace("(anonymous namespace)::", ""), file, number
+        return function, file, number
 
     @staticmethod
     def is_of_library(file):

@@ -26,7 +26,7 @@ def said(tell):
 def actor_text(program, cell):
     actor = program.actor_at(cell)
     if actor is None:
-        return f"<no actor at {cell:#x}>"
+        return f"an actor that has gone, {cell:#x}"
     mail = actor.mail()
     return f"{actor} ({actor.state(mail)}, {counted(len(mail), 'message')})"
 

@@ -1,4 +1,4 @@
-"""Where things lie in memory, as the library itself tells it (src/actor/debugger_table.cpp)."""
+"""Where things lie in memory, as the library itself tells it (src/runtime/debugger_table.cpp)."""
 
 import re
 import struct
@@ -12,7 +12,8 @@ VERSION = 1
 SYMBOL = "troupe_debugger"
 SECTION = ".troupe_debugger"
 NAME_BYTES = 28
-PARTS = 3
+FUNCTION_BYTES = 16 + WORD
+MOST = 1000
 
 
 class NoTroupe(Unreadable):
@@ -39,20 +40,18 @@ class Table:
             raise Unreadable(
                 f"the library's table has the version {version}, and this script reads version {VERSION}: "
                 "take the script that was installed with the library")
-        self.values = {}
+        self.values, self.functions = {}, {}
         at = self.at + 32
-        self.systems = at + PARTS * 2 * WORD + 4 * WORD
-        for _ in range(PARTS):
-            try:
-                self._read_entries(memory.word(at), memory.word(at + WORD))
-            except Unreadable:
-                if memory.word(self.systems) == 0:
-                    raise NoTroupe("the program has not begun yet: there is no runtime at this moment") from None
-                raise
-            at += 2 * WORD
-        self.functions = self._read_functions(memory.word(at), memory.word(at + WORD))
-        self.spawned_type = memory.word(at + 2 * WORD)
-        self.threads = memory.word(at + 3 * WORD)
+        self.threads = memory.word(at)
+        self.systems = at + WORD
+        self.spawned_type = memory.word(at + 3 * WORD)
+        try:
+            self._read_parts(at + 5 * WORD, self._checked(memory.word(at + 4 * WORD)))
+        except Unreadable:
+            # The program is not relocated before it begins.
+            if memory.word(self.systems) == 0:
+                raise NoTroupe("the program has not begun yet: there is no runtime at this moment") from None
+            raise
 
     def _find(self):
         for at in candidates():
@@ -64,25 +63,29 @@ class Table:
         raise NoTroupe("this program does not use troupe, or its library is older than this script "
                        f"(it has no {SYMBOL})")
 
-    def _read_entries(self, first, count):
-        if count > 1000:
+    def _checked(self, count):
+        if count > MOST:
             raise Unreadable(f"the library's table at {self.at:#x} is damaged")
-        size = NAME_BYTES + 4
-        data = self.memory.read(first, count * size)
-        for name, value in struct.iter_unpack(f"<{NAME_BYTES}sI", data):
-            self.values[name.split(b"\0")[0].decode("ascii", "replace")] = value
+        return count
 
-    def _read_functions(self, first, count):
-        if count > 1000:
-            raise Unreadable(f"the library's table at {self.at:#x} is damaged")
-        size = 16 + WORD
-        found = {}
-        for at in range(first, first + count * size, size):
-            found[self.memory.word(at + 16)] = self.memory.text(at, 16)
-        return found
+    def _read_parts(self, first, count):
+        memory = self.memory
+        for at in range(first, first + count * 4 * WORD, 4 * WORD):
+            entries, functions = memory.word(at), memory.word(at + 2 * WORD)
+            size = self._checked(memory.word(at + WORD)) * (NAME_BYTES + 4)
+            for name, value in struct.iter_unpack(f"<{NAME_BYTES}sI", memory.read(entries, size)):
+                self.values[name.split(b"\0")[0].decode("ascii", "replace")] = value
+            end = functions + self._checked(memory.word(at + 3 * WORD)) * FUNCTION_BYTES
+            for function in range(functions, end, FUNCTION_BYTES):
+                self.functions[memory.word(function + 16)] = memory.text(function, 16)
 
     def __getitem__(self, name):
         value = self.values.get(name)
         if value is None:
             raise Unreadable(f"the library's table has no {name}: take the script that was installed with the library")
         return value
+
+    def name_of(self, kind, value):
+        """The name after `kind.` that has this value."""
+        names = [name for name, its in self.values.items() if its == value and name.startswith(kind + ".")]
+        return names[0][len(kind) + 1 :] if names else f"{kind} {value}"

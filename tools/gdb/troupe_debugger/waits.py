@@ -80,6 +80,14 @@ class Call:
     def wait(self):
         return Wait(self.program, self.awaited)
 
+    def wait_branches(self):
+        """The branches for which it waits, without a look at what else it may wait for."""
+        table = self.program.table
+        if self.awaited == 0:
+            return []
+        act = self.program.memory.word(self.awaited + table["suspension.act"])
+        return self.wait().branches if table.functions.get(act) in ("tasks", "stream") else []
+
 
 class Wait:
     """What a suspension waits for.
@@ -88,13 +96,14 @@ class Wait:
     state     the result that it waits for, or 0
     asked     the cell of the actor that gives it, or None
     branches  the calls of a group, or the side calls
+    holder    of a lock: the coroutine that holds it, or 0; it may have ended
     """
 
     def __init__(self, program, suspension):
         table, memory = program.table, program.memory
         self.program = program
         self.state, self.asked, self.branches = 0, None, []
-        self.limited = False
+        self.limited, self.holder = False, 0
         if suspension == 0:
             self.words = "something that is not the library's"
             return
@@ -116,6 +125,10 @@ class Wait:
             first = memory.word(suspension + table["side_wait.first_"])
             self.branches = [Call(program, at)
                              for at in walk(memory, first, lambda one: one + table["side_call.next_waited_"], "streams")]
+        elif kind in ("lock", "exclusive lock", "shared lock"):
+            self.words = self._of_lock(kind, suspension)
+        elif kind == "I/O":
+            self.words = self._of_io(suspension)
         elif kind is not None:
             self.words = {"sleep": "sleep_for", "child": "a child of its scope",
                           "parallel child": "the end of a parallel child of its scope"}.get(kind, kind)
@@ -153,6 +166,35 @@ class Wait:
                 table["ask_link.object"]: "the object of "}.get(kind, "the answer of ")
         return what + (self.program.names.handler(method) if method != 0 else "a handler")
 
+    def _of_lock(self, kind, suspension):
+        table, memory = self.program.table, self.program.memory
+        operation = memory.word(suspension + table["lock_wait.self"])
+        lock = memory.word(operation + table["lock_wait.lock"])
+        held = lock + table["mutex.holder" if kind == "lock" else "shared_mutex.holder"]
+        words = "a shared lock" if kind == "shared lock" else "a lock"
+        self.holder = memory.word(held + table["holder.by"])
+        if self.holder == 0:
+            return words
+        method = memory.word(held + table["holder.method"])
+        owner, call, _ = holder_of(self.program, self.holder)
+        if owner is not None:
+            self.asked = owner.cell
+        if call is not None:
+            words += f" held by {call.handler()}"
+        elif sleeps(self.program, self.holder):
+            words += f" held by the sleeping task {coroutines_from(self.program, self.holder)[-1].function}"
+        else:
+            words += f" held by {self.program.names.handler(method)}"
+        line = self.program.names.line(memory.word(held + table["holder.at"]))
+        return words + (f" since {short_file(line[0])}:{line[1]}" if line is not None else "")
+
+    def _of_io(self, suspension):
+        table, memory = self.program.table, self.program.memory
+        action = table.name_of("action", memory.byte(suspension + table["operation_suspension.what"]))
+        slot = memory.word(suspension + table["operation_suspension.at"])
+        fd = memory.u32(slot + table["slot.fd"]) if slot != 0 else 0xFFFFFFFF
+        return f"I/O: {action}" + (f" of descriptor {fd}" if fd < 1 << 31 else "")
+
     def of_whom(self):
         """The actor that it waits for: ` (#3 Account)`."""
         if self.asked is None:
@@ -161,9 +203,39 @@ class Wait:
         return f" ({actor})" if actor is not None else " (an actor that has gone)"
 
 
+def calls_of(actor):
+    """(call, the suspended call of the actor that it is a part of) of all its calls, branches too."""
+    calls = [(call, call) for call in (Call(actor.program, at) for at in actor.calls())]
+    for call, top in calls:
+        calls += [(branch, top) for branch in call.wait_branches()]
+        if len(calls) > COROUTINES_MOST:
+            raise Unreadable(f"the calls of {actor} do not end")
+    return calls
+
+
+def holder_of(program, coroutine):
+    """(actor, call, suspended call of the actor) of the coroutine that holds a lock, as far as it is known.
+
+    It may have ended: then its memory may hold anything."""
+    table, memory = program.table, program.memory
+    try:
+        within = memory.word(coroutine + table["coroutine.in"])
+        actor = program.actor_at(memory.word(within + table["async_call.actor"]))
+        if actor is not None:
+            for call, top in calls_of(actor):
+                if call.at == within:
+                    return actor, call, top
+    except Unreadable:
+        pass
+    return None, None, None
+
+
 def next_actor(wait):
     """(the actor that this wait waits for, its suspended call that is in the way or null)."""
     program = wait.program
+    if wait.holder != 0:
+        actor, _, top = holder_of(program, wait.holder)
+        return actor, top
     actor = program.actor_at(wait.asked) if wait.asked is not None else None
     if actor is None:
         return None, None
@@ -175,6 +247,28 @@ def next_actor(wait):
     if calls and not actor.is_reentrant():
         return actor, calls[0]
     return actor, None
+
+
+def guarded_messages(program, system):
+    """(cell, message) of the messages that wait for predicates over their actors' states."""
+    table, memory = program.table, program.memory
+    for index in range(table["guards.bucket_count"]):
+        bucket = system + table["guards.buckets"] + index * table["guards.bucket_bytes"]
+        first = memory.word(bucket + table["guards.first"])
+        for oldest in walk(memory, first, lambda one: one + table["guards.next_actor"], "guarded messages"):
+            cell = memory.word(oldest + table["guards.of"])
+            for message in walk(memory, oldest, lambda one: one + table["guards.next"], "guarded messages"):
+                yield cell, message
+
+
+def sleeps(program, coroutine):
+    """Whether it is one of a task that sleeps without an actor."""
+    table, memory = program.table, program.memory
+    try:
+        within = memory.word(coroutine + table["coroutine.in"])
+    except Unreadable:
+        return False
+    return any(within == system + table["actor_system.asleep"] for system in program.systems())
 
 
 def sleepers(program, system, most):
