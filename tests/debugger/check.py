@@ -5,6 +5,7 @@ Usage: check.py WHAT PROGRAM, with WHAT one of the functions `check_...` below."
 import os
 import pathlib
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -114,8 +115,10 @@ def core_of(program, folder, *arguments):
 
 
 def check_live(program, folder):
-    with Running(program) as running:
-        check_words(gdb(["-p", running.pid], COMMANDS))
+    for policy in ("work_stealing", "shared_queue"):
+        os.environ["TROUPE_POLICY"] = policy
+        with Running(program) as running:
+            check_words(gdb(["-p", running.pid], COMMANDS))
 
 
 def check_core(program, folder):
@@ -124,6 +127,16 @@ def check_core(program, folder):
     check_words(said)
     # Without a core's threads' order nothing else may differ.
     same = re.sub(r"(thread(?: apply)?) \d+", r"\1 N", said).strip()
+    # A core file that is cut off somewhere.
+    size = core.stat().st_size
+    for part in (0.9, 0.5, 0.1):
+        with open(core, "r+b") as file:
+            file.truncate(int(size * part))
+        said = gdb([program, core], COMMANDS)
+        for text in said.splitlines():
+            if "rror" in text and not text.startswith(("troupe: ", "warning: ", "BFD: ")):
+                fail(f"of a core file of which {part} are left: {text}")
+        expect(said, "troupe: |^actor ")
     if same not in re.sub(r"(thread(?: apply)?) \d+", r"\1 N", live):
         fail(f"the live process said:\n{live}\nand the core file:\n{said}")
 
@@ -154,6 +167,12 @@ def check_crash(program, folder):
     check_words(said)
     said = gdb([program, core], COMMANDS)
     check_words(said)
+    # The kernel's own core file, where it makes one.
+    core.unlink()
+    subprocess.run([pathlib.Path(program).resolve(), "crash"], cwd=folder, stdout=subprocess.DEVNULL,
+                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY,) * 2))
+    for made in folder.glob("core*"):
+        check_words(gdb([program, made], COMMANDS))
 
 
 def check_many(program, folder):
@@ -170,10 +189,47 @@ def check_many(program, folder):
         print(f"listed 100,000 actors and the waits in {took:.1f} s")
 
 
+def lines_of(text):
+    """{(the actor's number or null, where it waits, for what)} of the lines of a dump, or of the debugger's."""
+    found = []
+    for line in text.replace("{anonymous}::", "").replace("(anonymous namespace)::", "").splitlines():
+        if read := re.fullmatch(r"\s*(.*?) waits at (\S+) for (.*)", line):
+            what = re.sub(r"^a (shared )?lock.*", "a lock", read.group(3).removesuffix(", with a limit"))
+            what = re.sub(r"(?<=I/O): .*", "", re.sub(r"(?<=\(#\d)(\d*) .*?\)", r"\1)", what))
+            number = re.search(r"#(\d+)", read.group(1))
+            found.append((number.group(1) if number else None, read.group(2), what))
+        elif read := re.fullmatch(r"\s*(?:#(\d+) (\w+)|(\w+) #(\d+)): (.*) waits for its predicate", line):
+            found.append((read.group(1) or read.group(4), read.group(2) or read.group(3), read.group(5)))
+    return sorted(found, key=str)
+
+
+def check_kinds(program, folder):
+    """What waits for whatever kind of thing is told as the program tells it itself."""
+    for policy in ("work_stealing", "shared_queue"):
+        process = subprocess.Popen([program], stdout=subprocess.PIPE, text=True, env={**os.environ, "TROUPE_POLICY": policy})
+        try:
+            dump = ""
+            while not dump.endswith("ready\n"):
+                line = process.stdout.readline()
+                if not line:
+                    fail(f"{program} ended: {dump}")
+                dump += line
+            said = gdb(["-p", process.pid], ["info troupe waits -n 0"])
+        finally:
+            process.kill()
+            process.wait()
+        theirs, ours = lines_of(dump), lines_of(said)
+        if theirs != ours or len(ours) != 22:
+            fail(f"{policy}: the program says:\n{dump}\nand the debugger:\n{said}\n"
+                 f"only the program: {[x for x in theirs if x not in ours]}\nonly the debugger: {[x for x in ours if x not in theirs]}")
+        expect(said, "waits at .* for a lock held by locks since kinds.cpp", "waits at .* for I/O: read of descriptor \\d+$",
+               "waits at .* for a shared lock held by locks_all since kinds.cpp", "^22 suspended calls$")
+
+
 def check_damage(program, folder):
     with Running(program) as running:
         said = gdb(["-p", running.pid], [f"source {SOURCE_DIR / 'tests' / 'debugger' / 'damage.py'}"])
-    expect(said, r"^damaged \d+ times$")
+    expect(said, r"^damaged \d{3,} times$")
     print(re.search(r"^damaged.*(?:\n.*)?", said, re.M).group())
 
 

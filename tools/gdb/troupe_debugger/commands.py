@@ -222,8 +222,29 @@ for the names of the actors' classes."""
         most, words = options_of(text, usage)
         pattern = filter_of(words, usage)
         program = Program()
+        systems = program.systems()
         lines, needs = 0, {}
-        for slab in program.slabs():
+        for number, system in enumerate(systems, 1):
+            if len(systems) > 1:
+                gdb.write(f"runtime {number} of {len(systems)}\n")
+            lines = self.suspended(program, system, (lines, most), pattern, needs)
+            lines = self.guarded(program, system, (lines, most), pattern)
+            if pattern is None:
+                lines = self.asleep(program, system, (lines, most))
+        if lines > most:
+            gdb.write(f"and {lines - most:,} more; `info troupe waits -n 0` lists all\n")
+        gdb.write(f"{counted(lines, 'suspended call')}\n")
+        for circle in circles(needs):
+            names = [str(program.actor_at(cell)) for cell in circle + circle[:1]]
+            gdb.write("a circle: " + " waits for ".join(names) + "\n")
+
+    # These three write what waits, up to a limit, and return how many lines there are with it.
+
+    def suspended(self, program, system, written, pattern, needs):
+        lines, most = written
+        for slab, owner in program.slabs().items():
+            if owner != system:
+                continue
             for cell, number, word, kind, _ in program.cells(slab):
                 name = program.class_name(kind)
                 if word == 0 or (pattern is not None and not pattern.search(name)):
@@ -232,14 +253,7 @@ for the names of the actors' classes."""
                     lines += 1
                     if lines <= most:
                         gdb.write(line + "\n")
-        lines = self.guarded(program, lines, most, pattern)
-        if pattern is None:
-            lines = self.asleep(program, lines, most)
-        if lines > most:
-            gdb.write(f"and {lines - most:,} more; `info troupe waits -n 0` lists all\n")
-        gdb.write(f"{counted(lines, 'suspended call')}\n")
-        for circle in circles(needs):
-            gdb.write("a circle: " + " waits for ".join(str(program.actor_at(cell)) for cell in circle + circle[:1]) + "\n")
+        return lines
 
     @staticmethod
     def calls_of(program, cell, number, name, needs):
@@ -261,31 +275,27 @@ for the names of the actors' classes."""
         return found
 
     @staticmethod
-    def guarded(program, lines, most, pattern):
-        for system in program.systems():
-            for cell, message in guarded_messages(program, system):
-                actor = program.actor_at(cell)
-                if actor is None or (pattern is not None and not pattern.search(actor.class_name())):
-                    continue
-                lines += 1
-                if lines <= most:
-                    method = program.names.handler(program.memory.word(message + program.table["message.act"]))
-                    gdb.write(f"{actor}: {method} waits for its predicate\n")
+    def guarded(program, system, written, pattern):
+        lines, most = written
+        for cell, message in guarded_messages(program, system):
+            actor = program.actor_at(cell)
+            if actor is None or (pattern is not None and not pattern.search(actor.class_name())):
+                continue
+            lines += 1
+            if lines <= most:
+                method = program.names.handler(program.memory.word(message + program.table["message.act"]))
+                gdb.write(f"{actor}: {method} waits for its predicate\n")
         return lines
 
     @staticmethod
-    def asleep(program, lines, most):
-        for system in program.systems():
-            count = program.memory.word(system + program.table["actor_system.sleepers"])
-            if count == 0:
-                continue
-            left = max(0, most - lines)
-            for who in sleepers(program, system, left):
-                frames = coroutines_from(program, who)
-                place = next((f" at {one.place()}" for one in frames if one.line), "")
-                gdb.write(f"task {frames[-1].function} waits{place} for sleep_for\n")
-            lines += count
-        return lines
+    def asleep(program, system, written):
+        lines, most = written
+        count = program.memory.word(system + program.table["actor_system.sleepers"])
+        for who in sleepers(program, system, max(0, most - lines)) if count != 0 else []:
+            frames = coroutines_from(program, who)
+            place = next((f" at {one.place()}" for one in frames if one.line), "")
+            gdb.write(f"task {frames[-1].function} waits{place} for sleep_for\n")
+        return lines + count
 
 
 def circles(needs):
