@@ -135,6 +135,7 @@ class Program:
         self.types = {}
         self._slabs = None
         self._running = None
+        self._threads = None
 
     def systems(self):
         """The runtimes' actor systems."""
@@ -237,27 +238,34 @@ class Program:
         return self._type(at)[1]
 
     def running(self):
-        """What the threads run: {cell: (thread's number for GDB or null, the handler's function)}."""
+        """What the threads run: {cell: (the thread's running_state, the handler's function)}."""
         if self._running is None:
             self._running = {}
             try:
-                self._find_running()
+                table, memory = self.table, self.memory
+                for state in self._states():
+                    cell = memory.word(state + table["running_state.actor"])
+                    if cell != 0:
+                        self._running[cell] = (state, memory.word(state + table["running_state.method"]))
             except Unreadable as problem:
                 gdb.write(f"troupe: what the threads run is not known: {problem}\n")
         return self._running
 
-    def _find_running(self):
+    def _states(self):
         table, memory = self.table, self.memory
         if table.threads == 0:
-            return
+            return []
         link = table["running_state.link"] + table["link.next"]
-        states = list(walk(memory, memory.word(table.threads + table["list.first"]), lambda one: one + link, "threads",
-                           100_000))
-        threads = threads_of(states)
-        for state in states:
-            cell = memory.word(state + table["running_state.actor"])
-            if cell != 0:
-                self._running[cell] = (threads.get(state), memory.word(state + table["running_state.method"]))
+        first = memory.word(table.threads + table["list.first"])
+        return list(walk(memory, first, lambda one: one + link, "threads", 100_000))
+
+    def thread_of(self, cell):
+        """The number for GDB of the thread that runs the actor; null when it is not known.
+
+        Not for pretty printers: it selects other threads for a moment."""
+        if self._threads is None:
+            self._threads = threads_of(self._states())
+        return self._threads.get(self.running()[cell][0])
 
 
 def threads_of(states):

@@ -192,7 +192,7 @@ def row_of(program, cell):
 
 
 def runs_text(program, cell):
-    thread, act = program.running()[cell]
+    thread, act = program.thread_of(cell), program.running()[cell][1]
     text = f"in {program.names.handler(act)}" if act != 0 else ""
     return text + (f" in thread {thread}" if thread is not None else "")
 
@@ -375,7 +375,7 @@ class Story:
                  "idle": "has no mail", "stopped": "has stopped"}.get(state, state)
         gdb.write(f"{indent}{actor} {words}\n")
         if state == "runs":
-            thread = self.program.running()[actor.cell][0]
+            thread = self.program.thread_of(actor.cell)
             if thread is not None:
                 gdb.write(f"{indent}  its stack: thread apply {thread} backtrace\n")
 
@@ -416,18 +416,18 @@ class Story:
             self.call(actor, their, indent)
 
 
-class Troupe(gdb.Command):
-    """Commands for programs that use troupe: troupe backtrace ACTOR"""
+class Prefix(gdb.Command):
+    """What the other commands' names begin with; alone it lists them."""
 
-    def __init__(self):
-        super().__init__("troupe", gdb.COMMAND_STACK, gdb.COMPLETE_COMMAND, True)
+    def __init__(self, name, kind, documentation):
+        self.__doc__ = documentation
+        self.name = name
+        super().__init__(name, kind, gdb.COMPLETE_COMMAND, True)
 
-
-class InfoTroupe(gdb.Command):
-    """The actors of a program that uses troupe: info troupe actors, waits, mail, turn"""
-
-    def __init__(self):
-        super().__init__("info troupe", gdb.COMMAND_STATUS, gdb.COMPLETE_COMMAND, True)
+    def invoke(self, text, from_tty):
+        if text:
+            raise gdb.GdbError(f"troupe: there is no command {self.name} {text}; see `help {self.name}`")
+        gdb.execute(f"help {self.name}")
 
 
 class Object(gdb.Function):
@@ -457,8 +457,8 @@ class Object(gdb.Function):
 
 
 def register():
-    Troupe()
-    InfoTroupe()
+    Prefix("troupe", gdb.COMMAND_STACK, "Commands for programs that use troupe.")
+    Prefix("info troupe", gdb.COMMAND_STATUS, "The actors of a program that uses troupe.")
     Actors()
     Waits()
     Mail()
