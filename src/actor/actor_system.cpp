@@ -1,6 +1,7 @@
 #include "actor/actor_system.hpp"
 
 #include "actor/mailbox/activation.hpp"
+#include "actor/mailbox/traced_message.hpp"
 #include "actor/spawned/spawned.hpp"
 #include "actor/turn/turn.hpp"
 #include "base/atomics.hpp"
@@ -86,8 +87,7 @@ void actor_system::make_uncounted_dead_letter(const cell& actor, message& mail,
   count_dead_letter();
   // The message may hold the last ref to the actor, and to its runtime when that has ended: so copy
   // what is needed first.
-  const failed_call where{
-      actor.type->name, mail.act(nullptr, nullptr, message_act::describe), id_of(actor), {}};
+  const failed_call where{actor.type->name, name_of(mail), id_of(actor), {}};
   mail.act(&mail, nullptr, message_act::discard);
   observe_dead_letter(where, observed);
 }

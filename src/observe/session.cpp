@@ -66,7 +66,7 @@ constinit std::atomic<bool> crash_written{false};  // that thread has written it
 
 void write_crash() noexcept {
   // order: relaxed  other threads continue; what they record from here on is not read
-  is_on.store(false, std::memory_order_relaxed);
+  watches.store(0, std::memory_order_relaxed);
   say(recording::get().write() ? "troupe: the trace up to the crash was written\n"
                                : "troupe: the trace up to the crash could not be written\n");
   crash_written.store(true, std::memory_order_release);  // order: release  pairs with await_writer
@@ -138,8 +138,7 @@ void begin(recording& now) {
     }
   }
   now.began = tick_scale();
-  // order: relaxed  no other thread runs yet, or it may notice late
-  is_on.store(true, std::memory_order_relaxed);
+  watch(watched::events);
   catch_crashes();
   std::atexit(&at_exit);
 }

@@ -15,7 +15,13 @@
 
 namespace troupe::observe {
 
-constinit std::atomic<bool> is_on{false};
+constinit std::atomic<std::uint8_t> watches{0};
+
+void watch(watched what) noexcept {
+  if (is_watched(what)) return;
+  // order: relaxed  a thread may see it a little late
+  watches.fetch_or(static_cast<std::uint8_t>(what), std::memory_order_relaxed);
+}
 
 namespace {
 

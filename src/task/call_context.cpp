@@ -18,7 +18,9 @@
 #include "troupe/base/error.hpp"
 #include "troupe/base/small_mutex.hpp"
 #include "troupe/memory/block_pool.hpp"
+#include "troupe/observe/trace.hpp"
 #include "troupe/task/limits.hpp"
+#include "troupe/task/trace_context.hpp"
 
 namespace troupe::tasks {
 
@@ -48,6 +50,12 @@ class call_context final : public suspension, public timer {
   bool was_ended() const noexcept { return ended_.load(std::memory_order_acquire) != open; }
   bool is_over() const noexcept { return was_ended() || due_ns_ <= clock_.now_ns(); }
   std::exception_ptr error() const noexcept;
+  // Before other threads know the node. Throws std::bad_alloc.
+  void begin_trace(const trace_context& where);
+  call_context* trace() const noexcept { return trace_; }
+  const trace_context& traced() const noexcept {
+    return traced_;
+  }  // of a node that trace() returns
   std::int64_t due_ns() const noexcept { return due_ns_; }
   std::int64_t now_ns() const noexcept { return clock_.now_ns(); }
   timers& clock() const noexcept { return clock_; }
@@ -61,7 +69,8 @@ class call_context final : public suspension, public timer {
   };
 
   call_context(call_context* parent, timers& clock) noexcept;
-  ~call_context() = default;
+  ~call_context() { set_trace(nullptr); }
+  void set_trace(call_context* to) noexcept;
   static const char* act_on(sched::message*, void*, sched::message_act);
   static void on_time(timer& self) noexcept {
     static_cast<call_context&>(self).end(outcome::timed_out);
@@ -84,6 +93,9 @@ class call_context final : public suspension, public timer {
   call_context* next_ended_ = nullptr;  // of those that a call of end() has ended
 
   timers& clock_;
+  call_context* trace_ =
+      nullptr;  // a node with a trace and nothing else: counted, unless it is this
+  trace_context traced_;
   std::int64_t due_ns_ = INT64_MAX;
   async_call* bound_ = nullptr;
   async_call* bound_root_ = nullptr;
@@ -99,6 +111,7 @@ call_context::call_context(call_context* parent, timers& clock) noexcept
       clock_(clock) {
   if (parent == nullptr) return;
   parent->hold();
+  set_trace(parent->trace_);
   due_ns_ = parent->due_ns_;
   std::lock_guard lock(top_.mutex_);
   // order: relaxed (both)  guarded by the mutex
@@ -149,6 +162,21 @@ void call_context::limit(std::chrono::nanoseconds at_most, std::stop_token stop)
     }
   }
   if (stop.stop_possible()) stop_.emplace(std::move(stop), on_stop{*this});
+}
+
+void call_context::set_trace(call_context* to) noexcept {
+  if (to != nullptr && to != this) to->hold();
+  call_context* const before = std::exchange(trace_, to);
+  if (before != nullptr && before != this) before->drop();
+}
+
+void call_context::begin_trace(const trace_context& where) {
+  call_context& alone = make(nullptr, clock_);
+  alone.traced_ = where;
+  alone.set_trace(&alone);
+  set_trace(&alone);
+  alone.drop();
+  observe::watch(observe::watched::trace_contexts);
 }
 
 void call_context::bind(async_call& call, async_call& root) noexcept {
@@ -261,6 +289,7 @@ context_ref context_ref::make_within(call_context* outer, timers& clock) noexcep
   return {};
 }
 bool is_over(const call_context& one) noexcept { return one.is_over(); }
+call_context* trace_of(const call_context& one) noexcept { return one.trace(); }
 std::exception_ptr context_error(const call_context& one) noexcept { return one.error(); }
 
 // Without memory for a node, the call is not told, and its waits end as if it had no context.
@@ -269,7 +298,7 @@ void watch_context(async_call& call) noexcept try {
   call.context = &own;
   own.bind(call, call);
 } catch (const std::bad_alloc&) {
-  return;
+  call.context = nullptr;
 }
 
 void leave_context(async_call& call) noexcept {
@@ -283,6 +312,7 @@ bool limited_branch::suspend(coroutine& who) {
   async_call& in = *who.in;
   call_context* const outer = limits_.within.get();
   own_ = &call_context::make(outer == nullptr ? in.context : outer, *in.at->clock);
+  if (limits_.trace) own_->begin_trace(*limits_.trace);
   own_->limit(limits_.at_most, std::move(limits_.stop));
   if (limits_.running != nullptr) {
     // order: release  pairs with apart_end::finish_task/acquire
@@ -328,6 +358,12 @@ std::chrono::nanoseconds remaining() noexcept {
   const tasks::call_context* const within = tasks::current_context();
   if (within == nullptr || within->due_ns() == INT64_MAX) return std::chrono::nanoseconds::max();
   return std::chrono::nanoseconds(within->due_ns() - within->now_ns());
+}
+
+std::optional<trace_context> trace() noexcept {
+  const tasks::call_context* const within = tasks::current_context();
+  if (within == nullptr || within->trace() == nullptr) return std::nullopt;
+  return within->trace()->traced();
 }
 
 std::stop_token stop_token() {

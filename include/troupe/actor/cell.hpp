@@ -248,6 +248,8 @@ constexpr cell_type::cell_type(std::size_t object_bytes, std::size_t object_alig
 // Puts a message into the actor's mailbox, and wakes the actor if it is inactive. Never waits for a
 // handler. Takes ownership of the message, also when it throws std::bad_alloc. Thread: any.
 void deliver(cell& to, message& mail);
+// The same for a `tell`, which takes along the trace in which it is sent.
+void deliver_told(cell& to, message& mail);
 // The same for a message that holds the sender's ref to the actor.
 void deliver_with_its_ref(cell& to, message& mail);
 
@@ -260,7 +262,7 @@ void deliver_urgent(cell& to, message& mail);
 bool take_permit(cell& to) noexcept;
 // Gives back reserved space for which no message came.
 void give_permit_back(cell& to) noexcept;
-// deliver() of a message for which space was reserved.
+// deliver_told() of a message for which space was reserved.
 void deliver_with_permit(cell& to, message& mail);
 // Refuses a message for which there was no space: throws mailbox_full, or turns the message into a
 // dead letter, as the mailbox's when_full says.

@@ -425,7 +425,7 @@ class ref {
   TROUPE_NOINLINE void tell_into(actor::permit& permit, Args&&... args) const {
     tell_by<Method>(
         [&]<class Message>(Message* mail) {
-          actor::deliver(*to_.get(), *for_part(mail));
+          actor::deliver_told(*to_.get(), *for_part(mail));
           permit.use();  // the message now owns the permit
         },
         std::forward<Args>(args)...);
@@ -493,7 +493,7 @@ class ref {
       return actor::take_permit(to) ? actor::deliver_with_permit(to, *mail)
                                     : actor::refuse_full(to, *mail);
     }
-    actor::deliver(to, *mail);
+    actor::deliver_told(to, *mail);
   }
   template <class Message>
   TROUPE_NOINLINE void deliver_to_part(Message* mail) const {

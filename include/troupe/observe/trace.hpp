@@ -47,12 +47,24 @@ enum class event : std::uint8_t {
   mark,  // of the user
 };
 
-extern constinit std::atomic<bool> is_on;
+// What of each message is watched, as bits: one load tells that nothing is.
+enum class watched : std::uint8_t {
+  events = 1,          // a trace records them
+  trace_contexts = 2,  // messages take along the trace in which they are sent
+};
+extern constinit std::atomic<std::uint8_t> watches;
+// From now on. Thread: any.
+void watch(watched what) noexcept;
 // Keeps the pointer `what`: pass a literal, or a text that lives as long.
 void record(event kind, const char* what, std::uint64_t id) noexcept;
 
 // order: relaxed  a thread may see a change a little late
-TROUPE_INLINE bool tracing() noexcept { return is_on.load(std::memory_order_relaxed); }
+TROUPE_INLINE bool is_watched(watched what) noexcept {
+  return (watches.load(std::memory_order_relaxed) & static_cast<std::uint8_t>(what)) != 0;
+}
+// order: relaxed  as above
+TROUPE_INLINE bool any_watched() noexcept { return watches.load(std::memory_order_relaxed) != 0; }
+TROUPE_INLINE bool tracing() noexcept { return is_watched(watched::events); }
 TROUPE_INLINE void trace(event kind, const char* what, std::uint64_t id = 0) noexcept {
   if (tracing()) [[unlikely]]
     record(kind, what, id);

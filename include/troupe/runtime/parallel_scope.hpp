@@ -12,9 +12,9 @@
 #include "troupe/actor/spawn_task.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/runtime/runtime.hpp"
-#include "troupe/task/apart.hpp"
 #include "troupe/task/call_context.hpp"
 #include "troupe/task/current_actor.hpp"
+#include "troupe/task/groups/apart.hpp"
 #include "troupe/task/limits.hpp"
 #include "troupe/task/scope.hpp"
 

@@ -1,10 +1,11 @@
-// call_context: what limits a call, and goes with all that the call does: a deadline and a stop.
+// call_context: what goes with a call and all that the call does: a deadline, a stop, a trace.
 //
 // A context is one pointer, null for most calls. The branches of a call have the pointer of the
 // call, an ask takes it to the handler that answers, `blocking` and lazies to the thread that runs
-// the function. Each with_deadline and with_stop makes a context within the one around it; when a
-// context ends, so do all contexts within it, and the calls that run in them are cancelled, in
-// whatever actor. For the library's own use; users meet with_deadline, with_stop and this_call.
+// the function. Each with_deadline, with_stop and with_trace makes a context within the one around
+// it; when a context ends, so do all contexts within it, and the calls that run in them are
+// cancelled, in whatever actor. A `tell` takes along the trace alone: a context that never ends.
+// For the library's own use; users meet with_deadline, with_stop, with_trace and this_call.
 #pragma once
 
 #include <chrono>
@@ -34,6 +35,8 @@ call_context* exchange_context(call_context* within) noexcept;
 bool is_over(const call_context& one) noexcept;
 // A stop: it is over, and so are all contexts within it. Runs the callbacks of their stop tokens.
 void stop_context(call_context& one) noexcept;
+// Its trace alone, for what outlives the call; null if it is in no trace.
+call_context* trace_of(const call_context& one) noexcept;
 // timed_out or cancelled.
 std::exception_ptr context_error(const call_context& one) noexcept;
 

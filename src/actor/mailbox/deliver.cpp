@@ -7,6 +7,7 @@
 #include "actor/actor_system.hpp"
 #include "actor/mailbox/activation.hpp"
 #include "actor/mailbox/sending.hpp"
+#include "actor/mailbox/traced_message.hpp"
 #include "actor/turn/turn.hpp"
 #include "base/invariant.hpp"
 #include "sched/stealing/worker.hpp"
@@ -187,11 +188,25 @@ TROUPE_NOINLINE void trace_sent(const cell& to, const message& mail) noexcept {
                   id_of(to));
 }
 
+namespace {
+
+TROUPE_NOINLINE void deliver_watched(cell& to, message& mail) {
+  if (observe::tracing()) trace_sent(to, mail);
+  deliver_at_once<false>(to, in_trace_of_sender(mail));
+}
+
+}  // namespace
+
 // Most messages are sent to an actor that is active on the sender's own worker: then no cache line
 // of another processor is touched.
 void deliver(cell& to, message& mail) {
   if (observe::tracing()) [[unlikely]]
     trace_sent(to, mail);
+  deliver_at_once<false>(to, mail);
+}
+void deliver_told(cell& to, message& mail) {
+  if (observe::any_watched()) [[unlikely]]
+    return deliver_watched(to, mail);
   deliver_at_once<false>(to, mail);
 }
 void deliver_urgent(cell& to, message& mail) { deliver_at_once<true>(to, mail); }
@@ -256,7 +271,7 @@ void give_permit_back(cell& to) noexcept { leave_mailbox(to); }
 
 void deliver_with_permit(cell& to, message& mail) {
   try {
-    deliver(to, mail);
+    deliver_told(to, mail);
   } catch (...) {
     leave_mailbox(to);
     throw;

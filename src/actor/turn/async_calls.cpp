@@ -121,6 +121,7 @@ bool start(tasks::running_state& state, tasks::async_call& call, tasks::coroutin
   cell& actor = *active_here().actor;
   call.actor = &actor;
   call.at = &at;
+  if (call.context == nullptr) call.context = state.context;  // the trace of a message
   call.cancelled = (actor.flags & cell::cancels) != 0;
   run(state, call, [&] { call.start(root); });
   if (call.done) {

@@ -13,6 +13,7 @@
 
 #include "actor/actor_system.hpp"
 #include "actor/mailbox/out_of_mail.hpp"
+#include "actor/mailbox/traced_message.hpp"
 #include "actor/spawned/spawned.hpp"
 #include "actor/turn/traced.hpp"
 #include "actor/turn/turn_limit.hpp"
@@ -83,11 +84,11 @@ void handle_unusual(tasks::running_state& state, actor_system& system, cell& act
     ++turn_here().uncounted;
     return;
   }
-  const message::handler act = mail.act;
+  const message::handler act = as_sent(mail).act;
   const traced handling(observe::event::handle_begin, act, actor);
   const bool constructs = (actor.flags & cell::constructed) == 0;
   try {
-    act(&mail, object_of(actor), message_act::handle);
+    mail.act(&mail, object_of(actor), message_act::handle);
     if (constructs) {  // that was the constructor
       actor.flags |= cell::constructed;
       if (actor_heap* heap = heap_of(actor)) heap->begin();

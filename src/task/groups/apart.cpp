@@ -1,4 +1,4 @@
-#include "troupe/task/apart.hpp"
+#include "troupe/task/groups/apart.hpp"
 
 #include "task/running/running.hpp"
 
