@@ -139,13 +139,13 @@ class Attempt:
         run(["cmake", "--build", build or folder / "build", "--target", "program"], folder, self.environment)
         self.check_output((build or folder / "build") / "program")
 
-    def refuses_http(self):
+    def refuses(self, component, *needs):
         """A component that is not there is named, with what it needs."""
         try:
-            self.build_with_cmake("find_package(troupe REQUIRED COMPONENTS http)\n", COMPILER, None)
+            self.build_with_cmake(f"find_package(troupe REQUIRED COMPONENTS {component})\n", COMPILER, None)
         except Failed as refused:
             said = " ".join(str(refused).split())
-            for words in ("'http'", "openssl", "libssl-dev"):
+            for words in (f"'{component}'", *needs):
                 if words not in said:
                     raise Failed(f"the refusal does not say {words}: {refused}") from refused
             return
@@ -174,7 +174,7 @@ def use_installation(attempt, texts, compilers, core_only):
             attempt.compile_by_command(text)
 
 
-def try_installed(attempt, texts, bare):
+def try_installed(attempt, texts, bare, hidden):
     compilers = [COMPILER] + [CLANG] * (shutil.which(CLANG) is not None and COMPILER != CLANG)
     if bare:
         attempt.hide()
@@ -184,7 +184,9 @@ def try_installed(attempt, texts, bare):
         attempt.export(text)
     use_installation(attempt, texts, compilers[:1] if bare else compilers, bare)
     if bare:
-        attempt.refuses_http()
+        attempt.refuses("http", "openssl", "libssl-dev")
+        if hidden:
+            attempt.refuses("cron", "date-tz", "libhowardhinnant-date-dev")
         uses = run(["ninja", "-C", attempt.builds, "-t", "deps"], attempt.work, attempt.environment)
         if found := re.search(r"^ +\S*/(liburing\.h|ares\.h|openssl/ssl\.h)$", uses, re.MULTILINE):
             raise Failed(f"built without it, the library includes {found.group(1)}")
@@ -203,7 +205,7 @@ def try_installed(attempt, texts, bare):
     if pc_of_liburing:
         (seen / "liburing.pc").symlink_to(pathlib.Path(pc_of_liburing) / "liburing.pc")
     use_installation(attempt, {"package": texts["package"][:1], "command": texts["command"][:1]}, [COMPILER], True)
-    attempt.refuses_http()
+    attempt.refuses("http", "openssl", "libssl-dev")
 
 
 def try_sources(attempt, texts):
@@ -244,7 +246,7 @@ def main():
         if how == "sources":
             try_sources(attempt, texts)
         else:
-            try_installed(attempt, texts, how != "installed")
+            try_installed(attempt, texts, how != "installed", how == "hidden")
     except Failed as problem:
         print(f"package: {problem}")
         return 1
