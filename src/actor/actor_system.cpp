@@ -1,7 +1,7 @@
 #include "actor/actor_system.hpp"
 
 #include "actor/mailbox/activation.hpp"
-#include "actor/mailbox/traced_message.hpp"
+#include "actor/mailbox/watched_message.hpp"
 #include "actor/spawned/spawned.hpp"
 #include "actor/turn/turn.hpp"
 #include "base/atomics.hpp"
@@ -22,14 +22,22 @@ memory::slot_space::magazines* claim_magazines(actor_system& system) noexcept {
 
 constinit thread_local const kept_memory* failures_keep = nullptr;
 
-actor_system::actor_system(limits turn, actor_host& of)
-    : runtime_state(of), turn(turn), owner(of), slots(static_cast<runtime_state*>(this)) {
+actor_system::actor_system(limits turn, actor_host& of, bool observed)
+    : runtime_state(of),
+      turn(turn),
+      owner(of),
+      counts(observed ? std::make_unique<message_counts>() : nullptr),
+      slots(static_cast<runtime_state*>(this)) {
   actors = &functions_of_actors;
   // order: relaxed  no other thread knows it yet
   if (turn.messages < turns_are_short_below)
     slow_path_flags.store(short_turns, std::memory_order_relaxed);
   // order: relaxed  as above
   if (observe::tracing()) slow_path_flags.fetch_or(traced, std::memory_order_relaxed);
+  if (!observed) return;
+  observe::watch(observe::watched::counts);
+  // order: relaxed  as above
+  slow_path_flags.fetch_or(runtime_state::counts_messages, std::memory_order_relaxed);
 }
 
 actor_system::~actor_system() {

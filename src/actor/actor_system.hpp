@@ -12,6 +12,7 @@
 #include <mutex>
 
 #include "actor/actor_host.hpp"
+#include "actor/counting/message_counts.hpp"
 #include "actor/lifetime/consumers.hpp"
 #include "actor/lifetime/extras.hpp"
 #include "actor/lifetime/kept_failure.hpp"
@@ -39,8 +40,13 @@ class actor_system : public tasks::runtime_state {
   static constexpr std::size_t executors_max = 1002;
   static constexpr std::uint16_t main_executor = 1;
 
-  actor_system(limits turn, actor_host& of);
+  actor_system(limits turn, actor_host& of, bool observed);
   ~actor_system();
+
+  // The counts of the calling thread; null unless the runtime is observed.
+  thread_counts* counts_here() const noexcept {
+    return counts == nullptr ? nullptr : counts->here();
+  }
 
   static actor_system& of(const cell& actor) noexcept {
     return static_cast<actor_system&>(runtime_state::of(&actor));
@@ -103,6 +109,7 @@ class actor_system : public tasks::runtime_state {
   message calls_none{nullptr};
   tasks::async_call asleep{calls_none};
   std::atomic<std::size_t> sleepers{0};
+  const std::unique_ptr<message_counts> counts;  // null unless the runtime is observed
   memory::slot_space slots;
   supervision_table supervised;
   guard_table guards;

@@ -146,6 +146,21 @@ std::uint64_t slot_space::find_number(const void* slot) const noexcept {
   return 0;
 }
 
+std::vector<std::pair<std::uint64_t, const slab*>> slot_space::slabs_from(
+    std::uint64_t number) const {
+  std::vector<std::pair<std::uint64_t, const slab*>> found;
+  {
+    std::lock_guard lock(slabs_mutex_);
+    for (const slab_list* all : {&slabs_, &alone_}) {
+      for (const slab& one : *all) {
+        if (one.number >= number) found.emplace_back(one.number, &one);
+      }
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
 void slot_space::for_each(const std::function<void(void*)>& visit) {
   for (const slab_list* all : {&slabs_, &alone_}) {
     for (slab& one : *all) {

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "troupe/base/intrusive_list.hpp"
@@ -93,6 +94,9 @@ class slot_space {
   // The same for an address that may be freed already, or was never a slot. Returns 0 when it lies
   // in none of the space's slabs.
   std::uint64_t find_number(const void* slot) const noexcept;
+  // The slabs whose number is at least that, by number. Slabs of one slot may be freed at any time,
+  // others stay as long as the space. Throws std::bad_alloc.
+  std::vector<std::pair<std::uint64_t, const slab*>> slabs_from(std::uint64_t number) const;
 
   // Calls `visit` for every slot in use. Other threads must not allocate or free during the call.
   // `visit` itself may allocate; such slots may be visited or not. It may free only slots that it

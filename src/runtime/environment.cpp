@@ -72,6 +72,7 @@ void resolve_failures(runtime_options& options) {
 
 runtime_options resolve(runtime_options options) {
   std::uint64_t number = 0;
+  if (read_number("TROUPE_OBSERVE", 0, 1, number)) options.observe = number != 0;
   if (options.workers > workers_max) {
     throw option_error("troupe: runtime_options::workers = " + std::to_string(options.workers) +
                        ": must be at most " + std::to_string(workers_max) +

@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "base/thread_name.hpp"
+#include "runtime/observing/observer.hpp"
 #include "runtime/runtime_core.hpp"
 #include "runtime/services/quit_signal.hpp"
 #include "task/main_lanes.hpp"
@@ -18,7 +19,9 @@ runtime::runtime(runtime_options options)
     main_ = actor::spawn<main_thread::proxy>(
         actor::placement{*core_->system, runtime_core::main_index});
     if (core_->options.dump_on_sigquit) listen_for_quit(*core_);
+    if (core_->options.observe) observing::begin(*core_);
   } catch (...) {
+    ignore_quit(*core_);
     core_->shut_down();
     throw;
   }
@@ -33,6 +36,7 @@ runtime::~runtime() {
         stderr);
     std::terminate();
   }
+  if (core_->options.observe) observing::end(*core_);
   if (core_->options.dump_on_sigquit) ignore_quit(*core_);
   core_->shut_down();
 }

@@ -56,7 +56,7 @@ Named with_names(Named one, const actor::failed_call& where) noexcept {
 
 runtime_core::runtime_core(runtime_options chosen)
     : options(resolve(std::move(chosen))),
-      system(new actor::actor_system(limits_of(options.turn), *this)),
+      system(new actor::actor_system(limits_of(options.turn), *this, options.observe)),
       aside(options.blocking_threads) {
   try {
     system->is_simulated = options.policy == policy::simulated;

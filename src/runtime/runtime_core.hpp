@@ -19,6 +19,7 @@
 #include "base/parker.hpp"
 #include "jobs/pool/job_pool.hpp"
 #include "observe/session.hpp"
+#include "observe/ticks.hpp"
 #include "runtime/failures/failure_lines.hpp"
 #include "runtime/failures/failure_log.hpp"
 #include "runtime/services/side_pool.hpp"
@@ -63,6 +64,7 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   // first to be constructed, last to be destroyed
   std::optional<observe::session> trace{std::in_place};
   const runtime_options options;
+  const observe::tick_scale observed_since;
   failure_log failures{options.failures_kept, options.failure_bytes};
   failure_lines lines{options.failure_lines};
   actor::actor_system* const system;  // deletes itself (actor_system.hpp)

@@ -51,6 +51,7 @@ enum class event : std::uint8_t {
 enum class watched : std::uint8_t {
   events = 1,          // a trace records them
   trace_contexts = 2,  // messages take along the trace in which they are sent
+  counts = 4,          // a runtime counts them by class and handler
 };
 extern constinit std::atomic<std::uint8_t> watches;
 // From now on. Thread: any.
@@ -63,7 +64,9 @@ TROUPE_INLINE bool is_watched(watched what) noexcept {
   return (watches.load(std::memory_order_relaxed) & static_cast<std::uint8_t>(what)) != 0;
 }
 // order: relaxed  as above
-TROUPE_INLINE bool any_watched() noexcept { return watches.load(std::memory_order_relaxed) != 0; }
+TROUPE_INLINE std::uint8_t all_watched() noexcept {
+  return watches.load(std::memory_order_relaxed);
+}
 TROUPE_INLINE bool tracing() noexcept { return is_watched(watched::events); }
 TROUPE_INLINE void trace(event kind, const char* what, std::uint64_t id = 0) noexcept {
   if (tracing()) [[unlikely]]

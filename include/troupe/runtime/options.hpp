@@ -155,6 +155,12 @@ struct runtime_options {
   // becomes a dead letter later, is a new dead letter; so a function that always sends to an ended
   // actor causes an endless sequence.
   std::function<void(const dead_letter&)> on_dead_letter{};
+
+  // True: the runtime counts its messages by class and handler, and other processes of the same
+  // user can look into it: a Unix socket of this process gives the counts, the actors and what they
+  // wait for (docs/guide/observing.md). Costs a few ns a message, and a thread that keeps no
+  // program alive. Default false. TROUPE_OBSERVE (1 or 0) overrides it.
+  bool observe = false;
 };
 
 // The maximum number of messages that wait in an actor's mailbox. Not counted: the message that is

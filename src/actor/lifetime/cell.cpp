@@ -210,6 +210,8 @@ cell& make_cell(const placement& where, const cell_type& type) {
   cell& made = extras ? make_cell_with_extras(where, type)
                       : make_cell_at(where, type, type.offset, type.slot_bytes, false);
   tasks::count(where.system, tasks::counted::spawned);
+  if (thread_counts* const counts = where.system.counts_here()) [[unlikely]]
+    counts->of_class(type).spawned.add(1);
   if (observe::tracing()) [[unlikely]]
     observe::record(observe::event::spawned, type.name, id_of(made));
   return made;

@@ -29,6 +29,8 @@ void end_object(cell& actor, ended how) noexcept {
   tasks::running_here().unusual.store(true, std::memory_order_relaxed);
   if (was_stopped) return;
   tasks::count(actor_system::of(actor), tasks::counted::ended);
+  if (thread_counts* const counts = actor_system::of(actor).counts_here()) [[unlikely]]
+    counts->of_class(*actor.type).ended.add(1);
   if (alive) destroy_object(actor);
   if (mail_bound* bound = bound_of(actor)) bound->open();
   make_dead_letters_of_guarded(actor);

@@ -14,6 +14,7 @@
 #include "actor/mailbox/mailbox.hpp"
 #include "base/invariant.hpp"
 #include "memory/stable_pool.hpp"
+#include "observe/histogram.hpp"
 #include "sched/runnable.hpp"
 #include "troupe/actor/cell.hpp"
 #include "troupe/actor/message.hpp"
@@ -38,6 +39,8 @@ struct activation : sched::runnable {
     has_urgent = 4,         // urgent mail is in the list, or in the one that take_all gave last
   };
   std::uint8_t marks = 0;
+  // messages in the list; kept only while the runtime is observed (counting/message_counts.hpp)
+  observe::small_counter length;
   cell* actor = nullptr;
   mail_link oldest{0};
   mail_link* end = &oldest;  // where the next message is linked: makes append free of branches
@@ -221,6 +224,7 @@ TROUPE_INLINE void begin_activation(activation& made, cell* actor) noexcept {
   made.clear();
   made.marks = 0;
   made.suspended = nullptr;
+  made.length.set(0);
 }
 
 TROUPE_INLINE activation& make_activation(cell& actor) {

@@ -7,7 +7,7 @@
 #include "actor/actor_system.hpp"
 #include "actor/mailbox/activation.hpp"
 #include "actor/mailbox/sending.hpp"
-#include "actor/mailbox/traced_message.hpp"
+#include "actor/mailbox/watched_message.hpp"
 #include "actor/turn/turn.hpp"
 #include "base/invariant.hpp"
 #include "sched/stealing/worker.hpp"
@@ -22,6 +22,7 @@ activation& activate(cell& to, message& mail, bool urgent) {
   try {
     activation& made = make_activation(to);
     urgent ? made.begin_urgent(mail) : made.append(mail);
+    if (!urgent && actor_system::of(to).counts != nullptr) made.length.add(1);
     return made;
   } catch (...) {
     mail.act(&mail, nullptr, message_act::discard);
@@ -123,6 +124,7 @@ TROUPE_NOINLINE void deliver_to_inactive(sched::worker& self, cell& to, message&
       throw;
     }
     made->append(mail);
+    if (system.counts != nullptr) made->length.add(1);
     if (mailbox(to.word).claim(*made)) {
       self.adopt(*made);
       self.push(*made);
@@ -138,7 +140,7 @@ TROUPE_NOINLINE void deliver_to_inactive(sched::worker& self, cell& to, message&
 }
 
 // The sender is a worker inside its own lock; this function leaves the lock.
-template <bool Urgent>
+template <bool Urgent, bool Counted = false>
 TROUPE_INLINE void deliver_inside(sched::worker& self, cell& to, message& mail) {
   const std::uintptr_t seen = mailbox(to.word).read();
   if (mailbox::is_activation(seen)) {
@@ -152,6 +154,7 @@ TROUPE_INLINE void deliver_inside(sched::worker& self, cell& to, message& mail) 
         self.wake_if_idle(active);
       } else {
         active.append(mail);
+        if constexpr (Counted) active.length.add(1);
         self.wake_if_deferred(active);
       }
       self.lock.leave();
@@ -166,19 +169,19 @@ TROUPE_INLINE void deliver_inside(sched::worker& self, cell& to, message& mail) 
 }
 
 // A searcher is inside the worker's lock, or the lock needs a full fence here.
-template <bool Urgent>
+template <bool Urgent, bool Counted = false>
 TROUPE_NOINLINE void deliver_patiently(cell& to, message& mail) {
   sched::worker* self = sched::worker::current();
   if (self == nullptr || !self->lock.try_enter()) return deliver_from_afar(to, mail, Urgent);
-  deliver_inside<Urgent>(*self, to, mail);
+  deliver_inside<Urgent, Counted>(*self, to, mail);
 }
 
-template <bool Urgent>
+template <bool Urgent, bool Counted = false>
 TROUPE_INLINE void deliver_at_once(cell& to, message& mail) {
   sched::worker* self = sched::worker::current();
   if (self == nullptr || !self->lock.enter_at_once()) [[unlikely]]
-    return deliver_patiently<Urgent>(to, mail);
-  deliver_inside<Urgent>(*self, to, mail);
+    return deliver_patiently<Urgent, Counted>(to, mail);
+  deliver_inside<Urgent, Counted>(*self, to, mail);
 }
 
 }  // namespace
@@ -190,25 +193,35 @@ TROUPE_NOINLINE void trace_sent(const cell& to, const message& mail) noexcept {
 
 namespace {
 
-TROUPE_NOINLINE void deliver_watched(cell& to, message& mail) {
+TROUPE_NOINLINE void deliver_watched(cell& to, message& mail, bool told) {
   if (observe::tracing()) trace_sent(to, mail);
-  deliver_at_once<false>(to, in_trace_of_sender(mail));
+  message& sent = as_watched(to, mail, told);
+  actor_system::of(to).counts == nullptr ? deliver_at_once<false>(to, sent)
+                                         : deliver_at_once<false, true>(to, sent);
+}
+
+// Most messages of a runtime that is observed are not sampled.
+TROUPE_NOINLINE void deliver_counted(cell& to, message& mail, bool told) {
+  thread_counts* const counts = actor_system::of(to).counts_here();
+  if (counts == nullptr || counts->samples_send()) [[unlikely]]
+    return deliver_watched(to, mail, told);
+  deliver_at_once<false, true>(to, mail);
+}
+
+TROUPE_INLINE void deliver_once(cell& to, message& mail, bool told) {
+  const std::uint8_t watches = observe::all_watched();
+  if (watches == 0) [[likely]]
+    return deliver_at_once<false>(to, mail);
+  constexpr auto only_counts = static_cast<std::uint8_t>(observe::watched::counts);
+  watches == only_counts ? deliver_counted(to, mail, told) : deliver_watched(to, mail, told);
 }
 
 }  // namespace
 
 // Most messages are sent to an actor that is active on the sender's own worker: then no cache line
 // of another processor is touched.
-void deliver(cell& to, message& mail) {
-  if (observe::tracing()) [[unlikely]]
-    trace_sent(to, mail);
-  deliver_at_once<false>(to, mail);
-}
-void deliver_told(cell& to, message& mail) {
-  if (observe::any_watched()) [[unlikely]]
-    return deliver_watched(to, mail);
-  deliver_at_once<false>(to, mail);
-}
+void deliver(cell& to, message& mail) { deliver_once(to, mail, false); }
+void deliver_told(cell& to, message& mail) { deliver_once(to, mail, true); }
 void deliver_urgent(cell& to, message& mail) { deliver_at_once<true>(to, mail); }
 
 void start_at_home(cell& made) {

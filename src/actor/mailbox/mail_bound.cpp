@@ -217,6 +217,7 @@ void drop_old(actor_system& system, activation& active) noexcept {
     const bool counts = is_counted(mail);
     if (counts && !bound.too_many()) break;
     active.pop_ordinary(first);
+    if (system.counts != nullptr) active.length.subtract(1);
     if (counts) {
       system.make_dead_letter(actor, mail);
     } else {

@@ -267,6 +267,8 @@ TROUPE_NOINLINE void start_slow(const placement& where, const spawned& what) {
     active = &make_activation(made);
   } catch (...) {
     tasks::count(where.system, tasks::counted::ended);
+    if (thread_counts* const counts = where.system.counts_here())
+      counts->of_class(spawned_type).ended.add(1);
     free_cell(made);
     throw;
   }

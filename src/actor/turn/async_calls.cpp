@@ -82,6 +82,8 @@ TROUPE_INLINE bool run_again(tasks::async_call& of) noexcept {
 // A suspended call has ended: its actor does not wait for it any longer.
 void leave(tasks::async_call& done, cell& actor) noexcept {
   count_suspended(-1);
+  if (thread_counts* const counts = actor_system::of(actor).counts_here()) [[unlikely]]
+    counts->of_class(*actor.type).resumed.add(1);
   complete(done);
   if ((actor.flags & cell::ends_soon) != 0 && !suspends(active_here())) end_with_call(actor);
   drop_in_turn(actor);
@@ -130,6 +132,8 @@ bool start(tasks::running_state& state, tasks::async_call& call, tasks::coroutin
   }
   add_ref(actor);
   count_suspended(1);
+  if (thread_counts* const counts = actor_system::of(actor).counts_here()) [[unlikely]]
+    counts->of_class(*actor.type).suspended.add(1);
   if (call.context != nullptr) [[unlikely]]
     tasks::watch_context(call);
   return true;

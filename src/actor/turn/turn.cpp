@@ -10,15 +10,17 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <optional>
 
 #include "actor/actor_system.hpp"
 #include "actor/mailbox/out_of_mail.hpp"
-#include "actor/mailbox/traced_message.hpp"
+#include "actor/mailbox/watched_message.hpp"
 #include "actor/spawned/spawned.hpp"
 #include "actor/turn/traced.hpp"
 #include "actor/turn/turn_limit.hpp"
 #include "base/clock.hpp"
 #include "base/invariant.hpp"
+#include "observe/ticks.hpp"
 #include "sched/stealing/worker.hpp"
 #include "troupe/actor/call.hpp"
 
@@ -30,6 +32,8 @@ namespace {
 TROUPE_NOINLINE void fail(cell& actor, message::handler act, std::exception_ptr what) noexcept {
   tasks::running_state& state = tasks::running_here();
   actor_system& system = actor_system::of(actor);
+  if (thread_counts* const counts = system.counts_here()) [[unlikely]]
+    counts->of(*actor.type, act).failures.add(1);
   kept_failure failed = report_own(actor, act, std::move(what));
   if ((actor.flags & cell::constructed) == 0) {
     end_object(actor, ended(ended::why::failed, std::move(failed.what), std::move(failed.memory)));
@@ -57,6 +61,26 @@ TROUPE_NOINLINE void fail_thrown(cell& actor, message::handler act) noexcept {
   fail(actor, act, std::move(what));
 }
 
+// Counts a part of an actor's work, a message or a resumption, and times one part in 64.
+class counted_part {
+ public:
+  counted_part(handler_count& of, observe::counter& which) noexcept
+      : of_(of), began_(which.add(1) % 64 == 0 ? observe::now_ticks() : 0) {}
+  counted_part(const counted_part&) = delete;
+  counted_part& operator=(const counted_part&) = delete;
+  ~counted_part() {
+    if (began_ == 0) [[likely]]
+      return;
+    const std::uint64_t ticks = observe::now_ticks() - began_;
+    of_.busy.add(ticks);
+    of_.busy_ticks.add(ticks);
+  }
+
+ private:
+  handler_count& of_;
+  const std::uint64_t began_;
+};
+
 TROUPE_INLINE void handle(tasks::running_state& state, void* object, message& mail) noexcept {
   // order: relaxed  for running_handlers, a snapshot
   state.method.store(mail.act, std::memory_order_relaxed);
@@ -70,11 +94,34 @@ TROUPE_INLINE void handle(tasks::running_state& state, void* object, message& ma
   fail_thrown(*active_here().actor, tasks::running_here().method.load(std::memory_order_relaxed));
 }
 
+// The same while the runtime is observed.
+TROUPE_INLINE void handle_counted(tasks::running_state& state, thread_counts& counts, cell& actor,
+                                  message& mail) noexcept {
+  handler_count& its = counts.of(*actor.type, as_sent(mail).act);
+  const counted_part part(its, its.messages);
+  handle(state, actor.object(), mail);
+}
+
+// An urgent message, which resumes a call or is the runtime's own, and never throws.
+TROUPE_INLINE void handle_urgent(actor_system& system, activation& active, message& mail) noexcept {
+  thread_counts* const counts = system.counts_here();
+  if (counts == nullptr) [[likely]] {
+    mail.act(&mail, nullptr, message_act::handle);
+    return;
+  }
+  const message::handler act = active.suspended == nullptr ? mail.act : active.suspended->call.act;
+  handler_count& its = counts->of(*active.actor->type, act);
+  const counted_part part(its, its.resumed);
+  mail.act(&mail, nullptr, message_act::handle);
+}
+
 }  // namespace
 
 void handle_unusual(tasks::running_state& state, actor_system& system, cell& actor,
                     message& mail) noexcept {
   if (is_ours(mail)) {
+    if (thread_counts* const counts = system.counts_here()) [[unlikely]]
+      counts->of(*actor.type, mail.act).messages.add(1);
     mail.act(&mail, nullptr, message_act::handle);
     return;
   }
@@ -86,6 +133,11 @@ void handle_unusual(tasks::running_state& state, actor_system& system, cell& act
   }
   const message::handler act = as_sent(mail).act;
   const traced handling(observe::event::handle_begin, act, actor);
+  std::optional<counted_part> part;
+  if (thread_counts* const counts = system.counts_here()) [[unlikely]] {
+    handler_count& its = counts->of(*actor.type, act);
+    part.emplace(its, its.messages);
+  }
   const bool constructs = (actor.flags & cell::constructed) == 0;
   try {
     mail.act(&mail, object_of(actor), message_act::handle);
@@ -110,7 +162,9 @@ TROUPE_NOINLINE void collect(activation& active) noexcept {
   message* oldest = nullptr;
   message* newest = nullptr;
   message* urgent = nullptr;
+  std::uint32_t count = 0;
   box.collect(active, [&](message& mail, bool is_urgent) {
+    count += is_urgent ? 0 : 1;
     message*& behind = is_urgent ? urgent : oldest;
     // order: relaxed  within the owner's list
     mail.next.store(reinterpret_cast<std::uintptr_t>(behind), std::memory_order_relaxed);
@@ -118,6 +172,8 @@ TROUPE_NOINLINE void collect(activation& active) noexcept {
     if (!is_urgent && newest == nullptr) newest = &mail;
   });
   if (oldest != nullptr) active.append_list(*oldest, *newest);
+  if (actor_system::of(*active.actor).counts != nullptr) [[unlikely]]
+    active.length.add(count);
   while (urgent != nullptr) {
     message& mail = *urgent;
     urgent = activation::as_message(activation::after(mail));
@@ -145,13 +201,20 @@ TROUPE_INLINE std::uintptr_t handle_batch(tasks::running_state& state, actor_sys
     if (!state.unusual.load(std::memory_order_relaxed)) [[likely]] {
       ++limit.handled;
       link = activation::after(mail);
-      handle(state, object_of(actor), mail);
+      if (thread_counts* const counts = system.counts_here()) [[unlikely]] {
+        active.length.subtract(1);
+        handle_counted(state, *counts, actor, mail);
+      } else {
+        handle(state, object_of(actor), mail);
+      }
       continue;
     }
     const bool urgent = activation::is_urgent(link);
     if (active.suspended != nullptr && !urgent) return link;
     ++limit.handled;
     link = activation::after(mail);
+    if (!urgent && system.counts != nullptr) [[unlikely]]
+      active.length.subtract(1);
     if (!urgent && actor.is_bounded() && is_counted(mail)) [[unlikely]] {
       if (bound_of(actor)->too_many()) {
         system.make_dead_letter(actor, mail);
@@ -162,9 +225,9 @@ TROUPE_INLINE std::uintptr_t handle_batch(tasks::running_state& state, actor_sys
     }
     turn_here().set_aside = false;
     if (urgent) {
-      state.running_call = active.suspended;          // a branch of this call may resume
-      mail.act(&mail, nullptr, message_act::handle);  // the runtime's own message: it never throws
-      state.running_call = nullptr;                   // a resumed branch does not reset this itself
+      state.running_call = active.suspended;  // a branch of this call may resume
+      handle_urgent(system, active, mail);
+      state.running_call = nullptr;  // a resumed branch does not reset this itself
     } else {
       handle_unusual(state, system, actor, mail);
     }
@@ -301,14 +364,14 @@ namespace {
 
 // Whether the turn may take the fast path: the actor is alive, not known to be slow, without extras
 // (so with the runtime's own limits) and without guarded messages; the runtime has no
-// slow_path_flags; and this thread's last turn was this runtime's.
-TROUPE_INLINE bool takes_fast_path(const tasks::running_state& state, unsigned flags,
+// slow_path_flags but that of counts; and this thread's last turn was this runtime's.
+TROUPE_INLINE bool takes_fast_path(const tasks::running_state& state, unsigned flags, unsigned slow,
                                    const actor_system& system) noexcept {
   constexpr unsigned looked_at =
       cell::constructed | cell::stopped | cell::slow | cell::has_extras | cell::guards;
-  // order: relaxed (both)  as in discarding(); the thread's own
+  // order: relaxed  the thread's own
   return (flags & looked_at) == cell::constructed &&
-         system.slow_path_flags.load(std::memory_order_relaxed) == 0 &&
+         (slow & ~unsigned{tasks::runtime_state::counts_messages}) == 0 &&
          state.runtime.load(std::memory_order_relaxed) == &system;
 }
 
@@ -319,6 +382,8 @@ TROUPE_INLINE void end_on_fast_path(tasks::running_state& state, actor_system& s
     return end_object(actor, ended(ended::why::unreferred));
   actor.flags |= cell::stopped;
   state.own.add(tasks::counted::ended, 1);
+  if (thread_counts* const counts = system.counts_here()) [[unlikely]]
+    counts->of_class(*actor.type).ended.add(1);
   actor.type->destroy(actor.object());
 }
 
@@ -329,9 +394,9 @@ TROUPE_NOINLINE sched::after_turn go_on(tasks::running_state& state, activation&
   // order: relaxed (both)  for running_handlers, a snapshot; the thread's own
   state.actor.store(active.actor, std::memory_order_relaxed);
   message& mail = active.pop_urgent();
-  state.running_call = active.suspended;          // a branch of this call may resume
-  mail.act(&mail, nullptr, message_act::handle);  // the runtime's own message: it never throws
-  state.running_call = nullptr;                   // a resumed branch does not reset this itself
+  state.running_call = active.suspended;  // a branch of this call may resume
+  handle_urgent(actor_system::of(*active.actor), active, mail);
+  state.running_call = nullptr;  // a resumed branch does not reset this itself
   // order: relaxed  as above
   if (is_suspended(state, active) && !state.unusual.load(std::memory_order_relaxed)) {
     state.own.add(tasks::counted::messages, 1);
@@ -340,33 +405,40 @@ TROUPE_NOINLINE sched::after_turn go_on(tasks::running_state& state, activation&
   return run_on(state, active, 1, false);
 }
 
-// The scheduler's entry. Most turns are a few quick messages: this handles them, up to the first
-// look at the clock, with as few checks as possible.
-sched::after_turn run(sched::runnable& item) {
-  auto& active = static_cast<activation&>(item);
+// Handles the first messages of the list, up to the first look at the clock. Returns how many more
+// there may be before that.
+template <bool Counted>
+TROUPE_INLINE unsigned handle_first(tasks::running_state& state, activation& active,
+                                    unsigned left) noexcept {
   cell& actor = *active.actor;
-  const unsigned flags = actor.flags;
-  tasks::running_state& state = tasks::running_here();
-  const bool fast_path = takes_fast_path(state, flags, actor_system::of(actor));
-  if ((active.marks & ~activation::told_unreferenced) != 0 || !fast_path) [[unlikely]] {
-    const bool goes_on = fast_path && active.marks == (activation::waits | activation::has_urgent);
-    return goes_on ? go_on(state, active) : run_on(state, active, 0, false);
-  }
-  state.active = &active;
-  // order: relaxed  for running_handlers, a snapshot
-  state.actor.store(&actor, std::memory_order_relaxed);
-  unsigned left = first_look(flags);
-  std::uintptr_t link = active.first();
-  while (link != 0) {
+  for (std::uintptr_t link = active.first(); link != 0; link = active.first()) {
     // order: relaxed  a stop need not be seen by the very next message
     if (left == 0 || state.unusual.load(std::memory_order_relaxed) || activation::is_urgent(link))
         [[unlikely]]
       break;
     --left;
     message& mail = active.pop_ordinary(link);
+    if constexpr (Counted) {
+      if (thread_counts* const counts = actor_system::of(actor).counts_here()) [[likely]] {
+        active.length.subtract(1);
+        handle_counted(state, *counts, actor, mail);
+        continue;
+      }
+    }
     handle(state, actor.object(), mail);
-    link = active.first();
   }
+  return left;
+}
+
+template <bool Counted>
+TROUPE_INLINE sched::after_turn run_fast_path(tasks::running_state& state, activation& active,
+                                              unsigned flags) noexcept {
+  cell& actor = *active.actor;
+  state.active = &active;
+  // order: relaxed  for running_handlers, a snapshot
+  state.actor.store(&actor, std::memory_order_relaxed);
+  const unsigned left = handle_first<Counted>(state, active, first_look(flags));
+  const std::uintptr_t link = active.first();
   if (link == 0 && active.marks == 0 && !mailbox(actor.word).has_mail(active)) [[likely]] {
     // An actor that was quick may have become slow. For a turn of one message that does not matter;
     // for a turn of several it does.
@@ -402,6 +474,31 @@ sched::after_turn run(sched::runnable& item) {
     }
   }
   return run_on(state, active, handled, handled != 0 && left != 0);
+}
+
+TROUPE_NOINLINE sched::after_turn run_counted(tasks::running_state& state, activation& active,
+                                              unsigned flags) noexcept {
+  return run_fast_path<true>(state, active, flags);
+}
+
+// The scheduler's entry. Most turns are a few quick messages: this handles them, up to the first
+// look at the clock, with as few checks as possible.
+sched::after_turn run(sched::runnable& item) {
+  auto& active = static_cast<activation&>(item);
+  cell& actor = *active.actor;
+  const unsigned flags = actor.flags;
+  tasks::running_state& state = tasks::running_here();
+  const actor_system& system = actor_system::of(actor);
+  // order: relaxed  as in discarding()
+  const unsigned slow = system.slow_path_flags.load(std::memory_order_relaxed);
+  const bool fast_path = takes_fast_path(state, flags, slow, system);
+  if ((active.marks & ~activation::told_unreferenced) != 0 || !fast_path) [[unlikely]] {
+    const bool goes_on = fast_path && active.marks == (activation::waits | activation::has_urgent);
+    return goes_on ? go_on(state, active) : run_on(state, active, 0, false);
+  }
+  if (slow != 0) [[unlikely]]
+    return run_counted(state, active, flags);
+  return run_fast_path<false>(state, active, flags);
 }
 
 bool deactivate(sched::runnable& item) {

@@ -22,7 +22,7 @@ class deaf_host final : public test::host_of<actor::actor_host> {
 // again (B4).
 TEST(posted, gives_up_what_it_holds_before_it_is_disposed_of) {
   deaf_host runtime;
-  auto* home = new actor::actor_system(actor::limits{1, 1}, runtime);
+  auto* home = new actor::actor_system(actor::limits{1, 1}, runtime, false);
   const auto held = std::make_shared<int>();
   sched::runnable& item = make_posted(*home, [held] {});
 

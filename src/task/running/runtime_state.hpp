@@ -41,6 +41,9 @@ class runtime_state {
     // the limits of turns are so short that a turn may end before its first look at the clock
     // (src/actor/turn/turn_limit.hpp)
     short_turns = 4,
+    // messages are counted by class and handler (src/actor/counting/message_counts.hpp): the fast
+    // path has a form of its own for that
+    counts_messages = 16,
   };
   std::atomic<std::uint8_t> slow_path_flags{0};
   // order: relaxed  a stop need not be seen by the very next message

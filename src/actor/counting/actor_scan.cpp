@@ -1,0 +1,111 @@
+#include "actor/counting/actor_scan.hpp"
+
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "actor/actor_system.hpp"
+#include "actor/mailbox/activation.hpp"
+#include "memory/slot_space.hpp"
+
+namespace troupe::actor {
+namespace {
+
+using memory::slab;
+using memory::slot_space;
+
+// Copies memory of this process, which other threads may be changing or freeing. False: it is gone.
+bool copy(const void* from, std::span<std::byte> to) noexcept {
+  const iovec target{to.data(), to.size()};
+  const iovec source{const_cast<void*>(from), to.size()};
+  return ::process_vm_readv(::getpid(), &target, 1, &source, 1, 0) ==
+         static_cast<ssize_t>(to.size());
+}
+
+// Copied memory, as the object that it is a copy of: only for members that are plain data.
+template <class T>
+const T& as(const std::byte* copied) noexcept {
+  return *static_cast<const T*>(static_cast<const void*>(copied));
+}
+
+// Follows the mail that its owner has not collected yet, newest first, to the activation behind it.
+// A turn may free these messages meanwhile: then the walk ends at what is there instead. Returns
+// the mailbox word of the activation, or another one if it was not reached.
+std::uintptr_t skip_new_mail(std::uintptr_t word, std::uint32_t& count) noexcept {
+  constexpr std::uint32_t count_max = 10'000;  // about 2 ms
+  while (!mailbox::is_activation(word) && word > mailbox::tags && count < count_max) {
+    count += (word & mailbox::urgent_tag) == 0 ? 1 : 0;
+    std::array<std::byte, sizeof word> next;  // a message begins with its link
+    if (!copy(reinterpret_cast<const void*>(word & ~mailbox::tags), next)) return 0;
+    word = std::bit_cast<std::uintptr_t>(next);
+  }
+  return word;
+}
+
+// An activation may have been freed since, or be another actor's by now.
+seen_actor look_at(const cell& copied, const void* actor, std::uint64_t id) noexcept {
+  // order: relaxed  of a copy
+  std::uintptr_t word = copied.word.load(std::memory_order_relaxed);
+  seen_actor seen{id, copied.type, seen_state::inactive, 0};
+  if (word == mailbox::inactive) return seen;
+  seen.state = mailbox::is_parked(word) ? seen_state::suspended : seen_state::active;
+  word = skip_new_mail(word, seen.mail);
+  if (!mailbox::is_activation(word)) return seen;
+  alignas(activation) std::array<std::byte, sizeof(activation)> bytes;
+  if (!copy(&mailbox::as_activation(word), bytes)) return seen;
+  const auto& active = as<activation>(bytes.data());
+  if (active.actor != actor) return seen;
+  seen.mail += active.length.get();
+  if ((active.marks & activation::waits) != 0) seen.state = seen_state::suspended;
+  return seen;
+}
+
+// Looks at the slots of one slab from `first` on. Returns the index at which `look` ended it;
+// SIZE_MAX: at none.
+std::size_t scan_slab(std::uint64_t number, const slab& home, std::size_t first,
+                      std::span<std::byte> bytes,
+                      const std::function<bool(const seen_actor&)>& look) {
+  constexpr std::size_t head = slot_space::first_slot;
+  if (!copy(&home, bytes.first(head))) return SIZE_MAX;
+  const slab copied = as<slab>(bytes.data());
+  if (copied.number != number || copied.slot_bytes < sizeof(cell)) return SIZE_MAX;
+  const std::size_t used = copied.size_class == slot_space::alone
+                               ? head + sizeof(cell)
+                               : std::min(bytes.size(), head + copied.carved * copied.slot_bytes);
+  if (!copy(&home, bytes.first(used))) return SIZE_MAX;
+  for (std::size_t i = first, at = head + first * copied.slot_bytes; at + sizeof(cell) <= used;
+       ++i, at += copied.slot_bytes) {
+    const auto& actor = as<cell>(bytes.data() + at);
+    if (actor.type == nullptr) continue;
+    const void* const where = reinterpret_cast<const std::byte*>(&home) + at;
+    if (!look(look_at(actor, where, number * slot_space::slots_max + i + 1))) return i;
+  }
+  return SIZE_MAX;
+}
+
+}  // namespace
+
+std::uint64_t scan_actors(const actor_system& system, std::uint64_t from,
+                          const std::function<bool(const seen_actor&)>& look) {
+  struct alignas(cell) room {
+    std::byte bytes[memory::slab_bytes];
+  };
+  const auto copied = std::make_unique<room>();
+  const std::uint64_t begin = from == 0 ? 0 : from - 1;
+  for (const auto& [number, home] : system.slots.slabs_from(begin / slot_space::slots_max)) {
+    const bool is_first = number == begin / slot_space::slots_max;
+    const std::size_t first =
+        is_first ? static_cast<std::size_t>(begin % slot_space::slots_max) : 0;
+    const std::size_t at = scan_slab(number, *home, first, copied->bytes, look);
+    if (at != SIZE_MAX) return number * slot_space::slots_max + at + 1;
+  }
+  return 0;
+}
+
+}  // namespace troupe::actor

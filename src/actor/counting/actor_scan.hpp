@@ -1,0 +1,36 @@
+// actor_scan: a list of a runtime's actors, page by page, while the program runs.
+//
+// Takes copies of the slabs by process_vm_readv: a system call that copies this process's own
+// memory, and that fails where there is none any longer. So the turns that run meanwhile need no
+// lock and no fence for it, and no thread is held up. What a copy shows of one actor was true of it
+// at some instant, but not all of it at the same instant.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "troupe/actor/cell.hpp"
+
+namespace troupe::actor {
+
+class actor_system;
+
+enum class seen_state : std::uint8_t { inactive, active, suspended };
+
+struct seen_actor {
+  std::uint64_t id;
+  const cell_type* type;
+  seen_state state;
+  // messages in its mailbox; of those that it has not looked at yet, at most 10,000 are counted
+  std::uint32_t mail;
+};
+
+// Calls `look` for each actor whose id is `from` or higher, in the order of ids, until it returns
+// false. Returns the id of the actor for which it did, from which a next call may continue; 0 after
+// the last actor. Spawned tasks
+// are actors, too; those that sleep without an actor are not seen. Thread: any, one at a time.
+// Cost: about 10 ms for 1,000,000 actors.
+std::uint64_t scan_actors(const actor_system& system, std::uint64_t from,
+                          const std::function<bool(const seen_actor&)>& look);
+
+}  // namespace troupe::actor

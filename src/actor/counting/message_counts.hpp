@@ -1,0 +1,165 @@
+// message_counts: what the actors of one runtime have done, by class and handler, while it is
+// observed.
+//
+// Each thread counts for itself, without a locked instruction; a reader adds the threads up. Counts
+// are exact. Times and senders are those of about one message in 64.
+//
+// Invariants
+//   C1  a count is never freed before its runtime's state, so readers follow the lists freely.
+//   C2  only its thread changes what a thread_counts has; `next` of an element never changes.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "observe/histogram.hpp"
+#include "troupe/actor/cell.hpp"
+#include "troupe/actor/message.hpp"
+#include "troupe/base/platform.hpp"
+
+namespace troupe::actor {
+
+// Of one handler of one class.
+struct handler_count {
+  constexpr handler_count(const cell_type* of, message::handler which) noexcept
+      : type(of), method(which) {}
+  const cell_type* const type;
+  const message::handler method;
+  observe::counter messages;  // handled
+  observe::counter resumed;   // how often its coroutine was resumed
+  observe::counter failures;
+  observe::counter busy_ticks;  // of all in `busy`
+  observe::histogram busy;      // ticks that one message or one resumption took; one in 64
+  observe::histogram waited;    // ticks that a message lay in the mailbox; about one in 64
+  handler_count* next = nullptr;
+};
+
+// Of one class.
+struct class_count {
+  explicit constexpr class_count(const cell_type* of) noexcept : type(of) {}
+  const cell_type* const type;
+  observe::counter spawned, ended;
+  observe::counter suspended, resumed;  // turns whose suspension began, and ended
+  class_count* next = nullptr;
+};
+
+// Messages from one class, or from outside of all actors (null), to a handler of another.
+struct edge_count {
+  constexpr edge_count(const cell_type* sender, const cell_type* receiver,
+                       message::handler which) noexcept
+      : from(sender), to(receiver), method(which) {}
+  const cell_type* const from;
+  const cell_type* const to;
+  const message::handler method;
+  observe::counter sampled;  // each stands for about 64
+  edge_count* next = nullptr;
+};
+
+// The counts of one thread.
+class thread_counts {
+ public:
+  thread_counts() = default;
+  thread_counts(const thread_counts&) = delete;
+  thread_counts& operator=(const thread_counts&) = delete;
+  ~thread_counts();
+
+  // When memory has run out, these return an element that nobody reads.
+  TROUPE_INLINE handler_count& of(const cell_type& type, message::handler method) noexcept {
+    recent& last = recent_[(reinterpret_cast<std::uintptr_t>(method) >> 4) % recent_.size()];
+    if (last.method == method && last.type == &type) [[likely]]
+      return *last.its;
+    return find(type, method, last);
+  }
+  class_count& of_class(const cell_type& type) noexcept;
+  edge_count& of_edge(const cell_type* from, const cell_type& to, message::handler method) noexcept;
+
+  // Whether to look at the message that the thread sends now: about one in 64, at random distances,
+  // so that no rhythm of the program hides a handler. The answer stays until takes_sample().
+  TROUPE_INLINE bool samples_send() noexcept {
+    if (sends_left_ == 0) return true;
+    --sends_left_;
+    return false;
+  }
+  // The same; afterwards the next sample is due later.
+  bool takes_sample() noexcept { return samples_send() && next_sample(); }
+
+  // Thread: any.
+  template <class Look>
+  void for_each_handler(Look look) const {
+    // order: acquire (all)  sees the element whole; pairs with find/release
+    for (const handler_count* one = handlers_.load(std::memory_order_acquire); one; one = one->next)
+      look(*one);
+  }
+  template <class Look>
+  void for_each_class(Look look) const {
+    // order: acquire  as above
+    for (const class_count* one = classes_.load(std::memory_order_acquire); one; one = one->next)
+      look(*one);
+  }
+  template <class Look>
+  void for_each_edge(Look look) const {
+    // order: acquire  as above
+    for (const edge_count* one = edges_.load(std::memory_order_acquire); one; one = one->next)
+      look(*one);
+  }
+
+ private:
+  struct recent {
+    message::handler method = nullptr;
+    const cell_type* type = nullptr;
+    handler_count* its = nullptr;
+  };
+  handler_count& find(const cell_type& type, message::handler method, recent& last) noexcept;
+  bool next_sample() noexcept;
+
+  std::array<recent, 256> recent_{};
+  std::uint32_t sends_left_ = 0;
+  std::uint32_t random_ = 2463534242;  // xorshift
+  class_count* recent_class_ = nullptr;
+  std::atomic<handler_count*> handlers_{nullptr};
+  std::atomic<class_count*> classes_{nullptr};
+  std::atomic<edge_count*> edges_{nullptr};
+};
+
+// Of one runtime.
+class message_counts {
+ public:
+  message_counts() noexcept;
+
+  // Those of the calling thread; null when memory has run out.
+  TROUPE_INLINE thread_counts* here() noexcept {
+    if (of_thread.number == number_) [[likely]]
+      return of_thread.counts;
+    return find_here();
+  }
+  template <class Look>
+  void for_each_thread(Look look) const {
+    std::lock_guard lock(mutex_);
+    for (const auto& one : threads_) look(*one.counts);
+  }
+
+ private:
+  // The counts that the calling thread used last, and whose they are.
+  struct last_used {
+    std::uint64_t number = 0;
+    thread_counts* counts = nullptr;
+  };
+  static constinit thread_local last_used of_thread [[gnu::tls_model("initial-exec")]];
+  struct one_thread {
+    std::thread::id thread;
+    std::unique_ptr<thread_counts> counts;
+  };
+  thread_counts* find_here() noexcept;
+
+  const std::uint64_t number_;  // no two objects of a process have the same
+  mutable std::mutex mutex_;
+  std::vector<one_thread> threads_;
+};
+
+}  // namespace troupe::actor

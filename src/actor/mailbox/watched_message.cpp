@@ -1,0 +1,72 @@
+#include "actor/mailbox/watched_message.hpp"
+
+#include <new>
+
+#include "actor/actor_system.hpp"
+#include "actor/turn/turn.hpp"
+#include "observe/ticks.hpp"
+#include "task/running/running.hpp"
+#include "troupe/observe/trace.hpp"
+
+namespace troupe::actor {
+namespace {
+
+tasks::call_context* trace_of_sender() noexcept {
+  const tasks::call_context* const sender = tasks::current_context();
+  return sender == nullptr ? nullptr : tasks::trace_of(*sender);
+}
+
+// Whether this message is sampled; then its edge is counted.
+bool samples(const cell& to, const message& mail) noexcept {
+  thread_counts* const counts = actor_system::of(to).counts_here();
+  if (counts == nullptr || !counts->takes_sample()) return false;
+  const cell* const sender = current_cell();
+  counts->of_edge(sender == nullptr ? nullptr : sender->type, *to.type, mail.act).sampled.add(1);
+  return true;
+}
+
+// Of a sampled message that is being handled by the calling thread's actor.
+void note_wait(const watched_message& mail) noexcept {
+  const cell& actor = *current_cell();
+  thread_counts* const counts = actor_system::of(actor).counts_here();
+  const std::uint64_t now = observe::now_ticks();
+  if (counts == nullptr || now < mail.sent_ticks) return;
+  counts->of(*actor.type, mail.inner.act).waited.add(now - mail.sent_ticks);
+}
+
+}  // namespace
+
+watched_message::watched_message(message& mail, tasks::call_context* in, std::uint64_t at) noexcept
+    : message(&act_on), inner(mail), trace(in), sent_ticks(at) {
+  if (trace != nullptr) tasks::hold_context(*trace);
+}
+watched_message::~watched_message() {
+  if (trace != nullptr) tasks::drop_context(*trace);
+}
+
+const char* watched_message::act_on(message* base, void* object, message_act act) {
+  if (act == message_act::describe) return "a watched message";
+  const message_guard<watched_message> guard{static_cast<watched_message*>(base)};
+  message& mail = guard.self->inner;
+  if (act != message_act::handle) return mail.act(&mail, object, act);
+  if (guard.self->sent_ticks != 0) note_wait(*guard.self);
+  // order: relaxed  as in the turn: what a failure is reported for
+  tasks::running_here().method.store(mail.act, std::memory_order_relaxed);
+  const tasks::inside_context here(guard.self->trace);
+  return mail.act(&mail, object, act);
+}
+
+TROUPE_NOINLINE message& as_watched(const cell& to, message& mail, bool told) noexcept {
+  tasks::call_context* const trace =
+      told && observe::is_watched(observe::watched::trace_contexts) ? trace_of_sender() : nullptr;
+  if (!is_counted(mail)) return mail;
+  const bool sampled = samples(to, mail);
+  if (trace == nullptr && !sampled) return mail;
+  try {
+    return *make_message<watched_message>(mail, trace, sampled ? observe::now_ticks() : 0);
+  } catch (const std::bad_alloc&) {
+    return mail;
+  }
+}
+
+}  // namespace troupe::actor

@@ -1,0 +1,41 @@
+// watched_message: a message that takes along what is known of its sending: the trace in which it
+// was sent (task/call_context.hpp), or when and by whom (actor/counting/message_counts.hpp).
+#pragma once
+
+#include <cstdint>
+
+#include "troupe/actor/cell.hpp"
+#include "troupe/actor/message.hpp"
+#include "troupe/base/platform.hpp"
+#include "troupe/task/call_context.hpp"
+
+namespace troupe::actor {
+
+// Around the sender's own message, which it handles. Most messages are sent without it.
+struct watched_message final : message {
+  watched_message(message& mail, tasks::call_context* in, std::uint64_t at) noexcept;
+  watched_message(const watched_message&) = delete;
+  ~watched_message();
+  static const char* act_on(message* base, void* object, message_act act);
+
+  message& inner;
+  tasks::call_context* const trace;  // null: sent in none, or an ask, which has its context
+  const std::uint64_t sent_ticks;    // 0: not sampled
+};
+
+// The message as it is to be sent: itself, or a watched_message around it. Takes ownership of it.
+// `told`: by a tell.
+message& as_watched(const cell& to, message& mail, bool told) noexcept;
+
+// The message that the sender made.
+TROUPE_INLINE const message& as_sent(const message& mail) noexcept {
+  if (mail.act != &watched_message::act_on) [[likely]]
+    return mail;
+  return static_cast<const watched_message&>(mail).inner;
+}
+// Its name, for reports.
+inline const char* name_of(const message& mail) {
+  return as_sent(mail).act(nullptr, nullptr, message_act::describe);
+}
+
+}  // namespace troupe::actor

@@ -1,0 +1,87 @@
+// histogram: how often values of each size were seen. Each power of two has four buckets, so a
+// value is known within 25 %.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace troupe::observe {
+
+// The values of several histograms together, or of one at a moment.
+class value_counts {
+ public:
+  static constexpr std::size_t buckets = 252;
+
+  static constexpr std::size_t bucket_of(std::uint64_t value) noexcept {
+    if (value < 4) return static_cast<std::size_t>(value);
+    const auto width = static_cast<unsigned>(std::bit_width(value));
+    return (width - 2) * 4 + static_cast<std::size_t>((value >> (width - 3)) & 3);
+  }
+  // The least value of a bucket.
+  static constexpr std::uint64_t least_of(std::size_t bucket) noexcept {
+    if (bucket < 4) return bucket;
+    return (std::uint64_t{4} + bucket % 4) << (bucket / 4 - 1);
+  }
+
+  void add(std::size_t bucket, std::uint64_t times) noexcept {
+    counts_[bucket] += times;
+    all_ += times;
+  }
+  std::uint64_t count() const noexcept { return all_; }
+  // The value below which this part of all values lies, from 0 to 1: the middle of its bucket. 0 if
+  // there is no value.
+  std::uint64_t quantile(double part) const noexcept {
+    if (all_ == 0) return 0;
+    const auto wanted = static_cast<std::uint64_t>(part * static_cast<double>(all_ - 1)) + 1;
+    std::uint64_t seen = 0;
+    std::size_t bucket = 0;
+    while (bucket + 1 < buckets && (seen += counts_[bucket]) < wanted) ++bucket;
+    const std::uint64_t least = least_of(bucket);
+    return bucket + 1 < buckets ? least + (least_of(bucket + 1) - least) / 2 : least;
+  }
+
+ private:
+  std::array<std::uint64_t, buckets> counts_{};
+  std::uint64_t all_ = 0;
+};
+
+// A number that one thread changes and others read.
+template <class Number>
+class basic_counter {
+ public:
+  // These are for the owner. add() returns the number before; no number is below 0.
+  Number add(Number n) noexcept {
+    const Number before = get();
+    set(before + n);
+    return before;
+  }
+  void subtract(Number n) noexcept { set(get() < n ? 0 : get() - n); }
+  // order: relaxed  a statistic; no other thread writes
+  void set(Number n) noexcept { value_.store(n, std::memory_order_relaxed); }
+
+  // Thread: any.
+  // order: relaxed  as above
+  Number get() const noexcept { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<Number> value_{0};
+};
+using counter = basic_counter<std::uint64_t>;
+using small_counter = basic_counter<std::uint32_t>;
+
+// Thread: one adds; any reads.
+class histogram {
+ public:
+  void add(std::uint64_t value) noexcept { counts_[value_counts::bucket_of(value)].add(1); }
+  void add_to(value_counts& sum) const noexcept {
+    for (std::size_t i = 0; i < counts_.size(); ++i) sum.add(i, counts_[i].get());
+  }
+
+ private:
+  std::array<counter, value_counts::buckets> counts_{};
+};
+
+}  // namespace troupe::observe

@@ -1,0 +1,86 @@
+#include "runtime/observing/answers.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "runtime/observing/json_text.hpp"
+#include "runtime/observing/summary.hpp"
+#include "runtime/runtime_core.hpp"
+
+namespace troupe::observing {
+namespace {
+
+constexpr std::size_t page_max = 1000;
+
+constexpr std::string_view usage =
+    "ask one of: summary; dump; actors RUNTIME FROM COUNT [CLASS]; longest RUNTIME COUNT [CLASS]. "
+    "RUNTIME is a number from 0 on, FROM the id of an actor, COUNT at most 1000";
+
+std::string refusal(std::string_view why) {
+  json_text text;
+  text.open('{').member("error", why).close('}');
+  return std::move(text).take();
+}
+
+// Takes the next word of the line; empty at its end.
+std::string_view take_word(std::string_view& line) {
+  const std::string_view word = line.substr(0, line.find(' '));
+  line.remove_prefix(std::min(line.size(), word.size() + 1));
+  return word;
+}
+
+bool take_number(std::string_view& line, std::uint64_t& number) {
+  const std::string_view word = take_word(line);
+  const auto [end, bad] = std::from_chars(word.data(), word.data() + word.size(), number);
+  return !word.empty() && bad == std::errc{} && end == word.data() + word.size();
+}
+
+std::string summary(std::span<runtime_core* const> cores) {
+  json_text text;
+  text.open('{').member("version", 1).member("pid", ::getpid());
+  text.member("program", ::program_invocation_short_name);
+  text.member("now_ns", base::now_ns()).member("one_sample_in", 64);
+  text.key("runtimes").open('[');
+  for (runtime_core* const core : cores) write_summary(text, *core);
+  text.close(']').close('}');
+  return std::move(text).take();
+}
+
+std::string dump(std::span<runtime_core* const> cores) {
+  json_text text;
+  text.open('{').key("dumps").open('[');
+  for (runtime_core* const core : cores) text.value(core->dump());
+  text.close(']').close('}');
+  return std::move(text).take();
+}
+
+std::string list(bool longest, std::string_view rest, std::span<runtime_core* const> cores) {
+  std::uint64_t runtime = 0, from = 0, count = 0;
+  if (!take_number(rest, runtime) || (!longest && !take_number(rest, from)) ||
+      !take_number(rest, count) || count == 0 || count > page_max)
+    return refusal(usage);
+  if (runtime >= cores.size()) return refusal("there is no runtime of that number");
+  json_text text;
+  runtime_core& core = *cores[runtime];
+  // The rest of the line is the name of a class, which may have spaces.
+  longest ? write_longest(text, core, count, rest) : write_actors(text, core, from, count, rest);
+  return std::move(text).take();
+}
+
+}  // namespace
+
+std::string answer(std::string_view question, std::span<runtime_core* const> cores) {
+  std::string_view rest = question;
+  const std::string_view what = take_word(rest);
+  if (what == "actors" || what == "longest") return list(what == "longest", rest, cores);
+  if (what == "summary" && rest.empty()) return summary(cores);
+  if (what == "dump" && rest.empty()) return dump(cores);
+  return refusal(usage);
+}
+
+}  // namespace troupe::observing

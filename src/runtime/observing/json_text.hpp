@@ -1,0 +1,80 @@
+// json_text: builds the text of one JSON value.
+#pragma once
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <concepts>
+#include <string>
+#include <string_view>
+
+namespace troupe::observing {
+
+// Keys and values in the order of the calls; open() and close() must match. Strings that are not
+// UTF-8 come out as they are.
+class json_text {
+ public:
+  json_text& open(char bracket) {  // `{` or `[`, as a value
+    separate();
+    text_ += bracket;
+    is_first_ = true;
+    return *this;
+  }
+  json_text& close(char bracket) {
+    text_ += bracket;
+    is_first_ = false;
+    return *this;
+  }
+  json_text& key(std::string_view name) {
+    separate();
+    quote(name);
+    text_ += ':';
+    is_first_ = true;  // no comma in front of the value
+    return *this;
+  }
+  json_text& value(std::string_view text) {
+    separate();
+    quote(text);
+    return *this;
+  }
+  json_text& value(const char* text) { return value(std::string_view(text)); }
+  template <std::integral Number>
+  json_text& value(Number number) {
+    separate();
+    std::array<char, 24> digits;
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+    text_.append(digits.data(), end);
+    return *this;
+  }
+  template <class Value>
+  json_text& member(std::string_view name, Value&& of) {
+    return key(name).value(std::forward<Value>(of));
+  }
+  std::string take() && { return std::move(text_); }
+
+ private:
+  void separate() {
+    if (!is_first_) text_ += ',';
+    is_first_ = false;
+  }
+  void quote(std::string_view text) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    text_ += '"';
+    for (const char one : text) {
+      const auto code = static_cast<unsigned char>(one);
+      if (one == '"' || one == '\\') {
+        (text_ += '\\') += one;
+      } else if (code < 0x20) {
+        ((text_ += "\\u00") += digits[code / 16]) += digits[code % 16];
+      } else {
+        text_ += one;
+      }
+    }
+    text_ += '"';
+  }
+
+  std::string text_;
+  bool is_first_ = true;
+};
+
+}  // namespace troupe::observing

@@ -1,0 +1,245 @@
+#include "runtime/observing/observer.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "runtime/observing/answers.hpp"
+#include "runtime/runtime_core.hpp"
+
+namespace troupe::observing {
+namespace {
+
+constexpr std::size_t clients_max = 16, question_bytes_max = 4096;
+// A client that takes no bytes of an answer for this time is cut off.
+constexpr std::int64_t patience_ns = 10'000'000'000;
+
+[[noreturn]] void refuse(const std::string& what) {
+  throw std::system_error(errno, std::generic_category(), "troupe: TROUPE_OBSERVE: " + what);
+}
+
+// A folder that only this user may enter: in $XDG_RUNTIME_DIR, else in /tmp.
+std::string make_folder() {
+  const char* const own = std::getenv("XDG_RUNTIME_DIR");
+  const std::string folder = own != nullptr && *own != '\0'
+                                 ? std::string(own) + "/troupe"
+                                 : "/tmp/troupe-" + std::to_string(::getuid());
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) refuse("mkdir " + folder);
+  struct ::stat is = {};
+  if (::lstat(folder.c_str(), &is) != 0) refuse("lstat " + folder);
+  if (!S_ISDIR(is.st_mode) || is.st_uid != ::getuid() || (is.st_mode & 077) != 0) {
+    errno = EPERM;
+    refuse(folder + " has to be a folder of this user, with mode 0700");
+  }
+  return folder;
+}
+
+class descriptor {
+ public:
+  explicit descriptor(int fd = -1) noexcept : fd_(fd) {}
+  descriptor(descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  descriptor& operator=(descriptor other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const noexcept { return fd_; }
+
+ private:
+  int fd_;
+};
+
+descriptor listen_at(const std::string& path) {
+  ::sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) {
+    errno = ENAMETOOLONG;
+    refuse(path);
+  }
+  std::copy(path.begin(), path.end(), address.sun_path);
+  descriptor made(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (made.get() < 0) refuse("socket");
+  ::unlink(path.c_str());  // of an earlier process with this number
+  const auto* const at = static_cast<const ::sockaddr*>(static_cast<const void*>(&address));
+  if (::bind(made.get(), at, sizeof address) != 0) refuse("bind " + path);
+  if (::chmod(path.c_str(), 0600) != 0) refuse("chmod " + path);
+  if (::listen(made.get(), static_cast<int>(clients_max)) != 0) refuse("listen " + path);
+  return made;
+}
+
+struct client {
+  descriptor stream;
+  std::string asked, answer;
+  std::size_t sent = 0;           // bytes of the answer
+  std::int64_t last_sent_ns = 0;  // when the answer was made, or bytes of it went out
+  bool is_over = false;
+  bool is_answered() const noexcept { return sent == answer.size(); }
+};
+
+// Of the process. Never destroyed.
+class observer {
+ public:
+  static observer& get() {
+    static observer& instance = *new observer;
+    return instance;
+  }
+
+  void add(runtime_core& core) {
+    std::lock_guard change(changes_);
+    {
+      std::lock_guard lock(mutex_);
+      cores_.push_back(&core);
+      if (cores_.size() != 1) return;
+    }
+    try {
+      start();
+    } catch (...) {
+      forget(core);
+      throw;
+    }
+  }
+
+  void remove(runtime_core& core) noexcept {
+    std::lock_guard change(changes_);
+    if (!forget(core)) return;
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(end_.get(), &one, sizeof one);
+    thread_.join();
+    ::unlink(path_.c_str());
+    listener_ = descriptor();
+    end_ = descriptor();
+  }
+
+ private:
+  // True when it was the last one.
+  bool forget(runtime_core& core) noexcept {
+    std::lock_guard lock(mutex_);
+    return std::erase(cores_, &core) != 0 && cores_.empty();
+  }
+
+  void start() {
+    path_ = make_folder() + "/" + std::to_string(::getpid()) + ".sock";
+    end_ = descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (end_.get() < 0) refuse("eventfd");
+    listener_ = listen_at(path_);
+    sigset_t all, before;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+      thread_ = std::thread([this] { run(); });
+    } catch (...) {
+      ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+      ::unlink(path_.c_str());
+      throw;
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+  void run() {
+    std::vector<client> clients;
+    std::vector<::pollfd> ready;
+    for (;;) {
+      ready.assign({{end_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}});
+      for (const client& one : clients) {
+        const short wanted = one.is_answered() ? POLLIN : POLLOUT;
+        ready.push_back({one.stream.get(), wanted, 0});
+      }
+      if (clients.size() >= clients_max) ready[1].events = 0;
+      const bool all_silent = clients.empty();
+      constexpr int look_ms = 1000;
+      ::poll(ready.data(), ready.size(), all_silent ? -1 : look_ms);
+      if (ready[0].revents != 0) return;
+      for (std::size_t i = 0; i < clients.size(); ++i) serve(clients[i], ready[2 + i].revents);
+      std::erase_if(clients, [](const client& one) { return one.is_over; });
+      if (ready[1].revents != 0) accept_one(clients);
+    }
+  }
+
+  void accept_one(std::vector<client>& clients) {
+    descriptor stream(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (stream.get() < 0) return;
+    clients.emplace_back().stream = std::move(stream);
+  }
+
+  void serve(client& one, short events) noexcept try {
+    if (!one.is_answered()) {
+      if (events != 0) send(one);
+      if (base::now_ns() - one.last_sent_ns > patience_ns) one.is_over = true;
+      return;
+    }
+    if (events == 0) return;
+    char bytes[512];
+    const auto got = ::recv(one.stream.get(), bytes, sizeof bytes, 0);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    one.is_over = got <= 0;
+    if (got > 0) one.asked.append(bytes, static_cast<std::size_t>(got));
+    answer_next(one);
+    if (one.asked.size() > question_bytes_max) one.is_over = true;
+  } catch (const std::bad_alloc&) {
+    one.is_over = true;
+  }
+
+  // The client may have asked more than one question at once: they are answered one by one.
+  void answer_next(client& one) {
+    const std::size_t end = one.asked.find('\n');
+    if (end == std::string::npos) return;
+    const std::string question = one.asked.substr(0, end);
+    one.asked.erase(0, end + 1);
+    {
+      std::lock_guard lock(mutex_);
+      one.answer = answer(question, cores_);
+    }
+    one.answer += '\n';
+    one.sent = 0;
+    one.last_sent_ns = base::now_ns();
+    send(one);
+  }
+
+  void send(client& one) {
+    while (!one.is_answered()) {
+      const auto done = ::send(one.stream.get(), one.answer.data() + one.sent,
+                               one.answer.size() - one.sent, MSG_NOSIGNAL);
+      if (done < 0 && errno == EINTR) continue;
+      if (done < 0 && errno == EAGAIN) return;
+      if (done <= 0) {
+        one.is_over = true;
+        return;
+      }
+      one.sent += static_cast<std::size_t>(done);
+      one.last_sent_ns = base::now_ns();
+    }
+    answer_next(one);
+  }
+
+  std::mutex changes_;  // held by the thread that starts or ends the observer's thread
+  std::mutex mutex_;    // guards cores_; held while an answer is made
+  std::vector<runtime_core*> cores_;
+  std::string path_;
+  descriptor listener_, end_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+void begin(runtime_core& core) { observer::get().add(core); }
+void end(runtime_core& core) noexcept { observer::get().remove(core); }
+
+}  // namespace troupe::observing

@@ -1,0 +1,21 @@
+// observer: answers questions about the runtimes of this process on a Unix socket, for tools of the
+// same user (docs/guide/observing.md).
+//
+// One thread for all observed runtimes of the process answers; it takes no signals and keeps no
+// program alive. Each question is one line, each answer is one line of JSON.
+#pragma once
+
+namespace troupe {
+class runtime_core;
+}
+
+namespace troupe::observing {
+
+// From now on questions about this runtime are answered. The first one of a process starts the
+// thread and makes the socket. Throws std::system_error if that is not possible.
+void begin(runtime_core& core);
+// Waits for an answer about this runtime that is being made. The last one ends the thread and
+// removes the socket. Does nothing for a runtime that was not begun.
+void end(runtime_core& core) noexcept;
+
+}  // namespace troupe::observing

@@ -1,0 +1,200 @@
+#include "runtime/observing/summary.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actor/counting/actor_scan.hpp"
+#include "actor/counting/message_counts.hpp"
+#include "actor/turn/running_handlers.hpp"
+#include "observe/ticks.hpp"
+#include "runtime/runtime_core.hpp"
+
+namespace troupe::observing {
+namespace {
+
+using actor::message_act;
+
+// The counts of all threads together. A handler that is told and asked has two functions, but one
+// name.
+struct handler_sum {
+  std::uint64_t messages = 0, resumed = 0, failures = 0, busy_ticks = 0;
+  observe::value_counts busy, waited;
+};
+struct class_sum {
+  std::uint64_t spawned = 0, ended = 0, suspended = 0, resumed = 0;
+  std::map<std::string_view, handler_sum> handlers;
+};
+using edge_key = std::pair<std::pair<std::string_view, std::string_view>, std::string_view>;
+struct all_sums {
+  std::map<std::string_view, class_sum> classes;
+  std::map<edge_key, std::uint64_t> edges;
+};
+
+std::string_view name_of(actor::message::handler method) {
+  return method(nullptr, nullptr, message_act::describe);
+}
+
+all_sums sum_up(const actor::message_counts& counts) {
+  all_sums all;
+  counts.for_each_thread([&](const actor::thread_counts& of_thread) {
+    of_thread.for_each_class([&](const actor::class_count& one) {
+      class_sum& to = all.classes[one.type->name];
+      to.spawned += one.spawned.get();
+      to.ended += one.ended.get();
+      to.suspended += one.suspended.get();
+      to.resumed += one.resumed.get();
+    });
+    of_thread.for_each_handler([&](const actor::handler_count& one) {
+      handler_sum& to = all.classes[one.type->name].handlers[name_of(one.method)];
+      to.messages += one.messages.get();
+      to.resumed += one.resumed.get();
+      to.failures += one.failures.get();
+      to.busy_ticks += one.busy_ticks.get();
+      one.busy.add_to(to.busy);
+      one.waited.add_to(to.waited);
+    });
+    of_thread.for_each_edge([&](const actor::edge_count& one) {
+      const std::string_view from = one.from == nullptr ? "outside" : one.from->name;
+      all.edges[{{from, one.to->name}, name_of(one.method)}] += one.sampled.get();
+    });
+  });
+  return all;
+}
+
+// Other threads may lower a count before this one reads what they raised.
+std::uint64_t difference(std::uint64_t more, std::uint64_t less) {
+  return more > less ? more - less : 0;
+}
+
+void write_handler(json_text& to, std::string_view name, const handler_sum& sum,
+                   double ns_per_tick) {
+  const auto in_ns = [&](double ticks) { return static_cast<std::uint64_t>(ticks * ns_per_tick); };
+  const auto quantile = [&](const observe::value_counts& of, double part) {
+    return in_ns(static_cast<double>(of.quantile(part)));
+  };
+  const double samples = static_cast<double>(std::max<std::uint64_t>(sum.busy.count(), 1));
+  const auto parts = static_cast<double>(sum.messages + sum.resumed);
+  to.open('{').member("handler", name);
+  to.member("messages", sum.messages).member("resumed", sum.resumed);
+  to.member("failures", sum.failures);
+  to.member("busy_ns", in_ns(static_cast<double>(sum.busy_ticks) / samples * parts));
+  to.member("busy_samples", sum.busy.count());
+  to.member("busy_p50_ns", quantile(sum.busy, 0.5)).member("busy_p99_ns", quantile(sum.busy, 0.99));
+  to.member("wait_samples", sum.waited.count());
+  to.member("wait_p50_ns", quantile(sum.waited, 0.5));
+  to.member("wait_p99_ns", quantile(sum.waited, 0.99)).close('}');
+}
+
+void write_classes(json_text& to, const all_sums& all, double ns_per_tick) {
+  to.key("classes").open('[');
+  for (const auto& [name, sum] : all.classes) {
+    to.open('{').member("class", name);
+    to.member("alive", difference(sum.spawned, sum.ended));
+    to.member("spawned", sum.spawned).member("ended", sum.ended);
+    to.member("suspended", difference(sum.suspended, sum.resumed));
+    to.key("handlers").open('[');
+    for (const auto& [handler, of_handler] : sum.handlers)
+      write_handler(to, handler, of_handler, ns_per_tick);
+    to.close(']').close('}');
+  }
+  to.close(']');
+  to.key("edges").open('[');
+  for (const auto& [key, sampled] : all.edges) {
+    to.open('{').member("from", key.first.first).member("to", key.first.second);
+    to.member("handler", key.second).member("sampled", sampled).close('}');
+  }
+  to.close(']');
+}
+
+void write_worker(json_text& to, const worker_metrics& one) {
+  to.open('{').member("turns", one.turns).member("messages", one.messages);
+  to.member("spawned", one.spawned).member("ended", one.ended).member("lazies", one.lazies);
+  to.member("steals", one.steals).member("stolen", one.stolen).member("parks", one.parks);
+  to.member("woken", one.woken).member("queued", one.queued).close('}');
+}
+
+void write_metrics(json_text& to, const runtime_metrics& now) {
+  to.member("up_ns", now.up_ns).key("metrics").open('{');
+  to.member("actors", now.actors).member("suspended", now.suspended);
+  to.member("dead_letters", now.dead_letters).member("failures", now.failures);
+  to.member("failures_dropped", now.failures_dropped).member("failures_kept", now.failures_kept);
+  to.member("failure_bytes", now.failure_bytes).member("lazies_dropped", now.lazies_dropped);
+  to.member("lazies_queued", now.lazies_queued).member("resource_bytes", now.resource_bytes);
+  to.member("resource_bytes_peak", now.resource_bytes_peak).member("io_waits", now.io_waits);
+  to.member("io_in_flight", now.io_in_flight).member("io_open", now.io_open);
+  to.member("timers_armed", now.timers_armed).member("blocking_calls", now.blocking_calls);
+  to.close('}');
+  write_worker(to.key("total"), now.total);
+  to.key("workers").open('[');
+  for (const worker_metrics& one : now.workers) write_worker(to, one);
+  write_worker(to.close(']').key("others"), now.others);
+}
+
+const char* name_of(actor::seen_state state) {
+  switch (state) {
+    case actor::seen_state::inactive:
+      return "inactive";
+    case actor::seen_state::active:
+      return "active";
+    default:
+      return "suspended";
+  }
+}
+
+void write_actor(json_text& to, const actor::seen_actor& one) {
+  to.open('{').member("id", one.id).member("class", one.type->name);
+  to.member("state", name_of(one.state)).member("mail", one.mail).close('}');
+}
+
+}  // namespace
+
+void write_summary(json_text& to, runtime_core& core) {
+  const observe::tick_scale now;
+  const double ticks = static_cast<double>(now.ticks - core.observed_since.ticks);
+  const double ns_per_tick =
+      ticks <= 0 ? 1 : static_cast<double>(now.ns - core.observed_since.ns) / ticks;
+  to.open('{');
+  write_metrics(to, core.metrics());
+  to.member("running", actor::running_handlers(*core.system));
+  if (core.system->counts != nullptr) write_classes(to, sum_up(*core.system->counts), ns_per_tick);
+  to.close('}');
+}
+
+void write_actors(json_text& to, runtime_core& core, std::uint64_t from, std::size_t most,
+                  std::string_view of_class) {
+  to.open('{').key("actors").open('[');
+  std::size_t count = 0;
+  const std::uint64_t next =
+      actor::scan_actors(*core.system, from, [&](const actor::seen_actor& one) {
+        if (!of_class.empty() && one.type->name != of_class) return true;
+        if (count++ == most) return false;
+        write_actor(to, one);
+        return true;
+      });
+  to.close(']').member("next", next).close('}');
+}
+
+void write_longest(json_text& to, runtime_core& core, std::size_t most, std::string_view of_class) {
+  std::vector<actor::seen_actor> longest;
+  const auto has_more = [](const actor::seen_actor& a, const actor::seen_actor& b) {
+    return a.mail > b.mail;
+  };
+  actor::scan_actors(*core.system, 0, [&](const actor::seen_actor& one) {
+    if (one.mail == 0 || (!of_class.empty() && one.type->name != of_class)) return true;
+    longest.push_back(one);
+    std::push_heap(longest.begin(), longest.end(), has_more);
+    if (longest.size() <= most) return true;
+    std::pop_heap(longest.begin(), longest.end(), has_more);
+    longest.pop_back();
+    return true;
+  });
+  std::sort(longest.begin(), longest.end(), has_more);
+  to.open('{').key("actors").open('[');
+  for (const actor::seen_actor& one : longest) write_actor(to, one);
+  to.close(']').close('}');
+}
+
+}  // namespace troupe::observing

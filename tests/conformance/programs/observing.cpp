@@ -1,0 +1,286 @@
+// What another process sees of an observed program: exact counts by class and handler, all actors
+// page by page, and the longest mailboxes.
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "support/conformance.hpp"
+
+namespace troupe::test {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+// A connection to this process's own socket.
+class asker {
+ public:
+  asker() : fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    ::sockaddr_un at = {};
+    at.sun_family = AF_UNIX;
+    const std::string path = path_of_socket();
+    std::copy(path.begin(), path.end(), at.sun_path);
+    const ::timeval patience{20, 0};
+    ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    is_open_ = ::connect(fd_, static_cast<const ::sockaddr*>(static_cast<const void*>(&at)),
+                         sizeof at) == 0;
+  }
+  asker(const asker&) = delete;
+  ~asker() { ::close(fd_); }
+
+  static std::string path_of_socket() {
+    return std::string(std::getenv("XDG_RUNTIME_DIR")) + "/troupe/" + std::to_string(::getpid()) +
+           ".sock";
+  }
+  bool is_open() const { return is_open_; }
+  void say(const std::string& text) const {
+    EXPECT_EQ(::send(fd_, text.data(), text.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(text.size()));
+  }
+  // The next line; empty at the end.
+  std::string hear() {
+    for (;;) {
+      const std::size_t end = heard_.find('\n');
+      if (end != std::string::npos) {
+        std::string line = heard_.substr(0, end);
+        heard_.erase(0, end + 1);
+        return line;
+      }
+      char bytes[65536];
+      const auto got = ::recv(fd_, bytes, sizeof bytes, 0);
+      if (got <= 0) return "";
+      heard_.append(bytes, static_cast<std::size_t>(got));
+    }
+  }
+  json ask(const std::string& question) {
+    say(question + "\n");
+    return json::parse(hear());
+  }
+
+ private:
+  int fd_;
+  bool is_open_ = false;
+  std::string heard_;
+};
+
+class observing : public conformance {
+ protected:
+  observing() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "observingXXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
+    ::setenv("XDG_RUNTIME_DIR", folder_.c_str(), 1);
+  }
+  ~observing() override {
+    ::unsetenv("XDG_RUNTIME_DIR");
+    std::filesystem::remove_all(folder_);
+  }
+  runtime_options observed() const {
+    runtime_options chosen = options();
+    chosen.observe = true;
+    chosen.failure_lines = 0;
+    return chosen;
+  }
+
+ private:
+  std::string folder_;
+};
+
+struct observed_base {
+  int base = 0;
+  void of_base() { ++base; }
+};
+struct observed_sink : observed_base {
+  int sum = 0;
+  void put(int n) { sum += n; }
+  int get() { return sum; }
+  task<int> get_later() {
+    co_await sleep_for(1ms);
+    co_return sum;
+  }
+  void fail() { throw std::runtime_error("on purpose"); }
+};
+struct observed_source {
+  ref<observed_sink> to;
+  void feed(int left) {
+    to.tell<&observed_sink::put>(left);
+    if (left > 0) self(this).tell<&observed_source::feed>(left - 1);
+  }
+  task<> asks(int times) {
+    for (int i = 0; i < times; ++i) {
+      co_await to.ask<&observed_sink::get>();
+      co_await to.ask<&observed_sink::get_later>();
+    }
+  }
+};
+
+const json& named(const json& list, const char* key, const std::string& name) {
+  for (const json& one : list) {
+    if (one[key].get<std::string>().ends_with(name)) return one;
+  }
+  ADD_FAILURE() << name << " is not in " << list;
+  static const json none = json::object();
+  return none;
+}
+json handler_of(const json& runtime, const char* of_class, const char* handler) {
+  return named(named(runtime["classes"], "class", of_class)["handlers"], "handler", handler);
+}
+
+TEST_P(observing, counts_are_exact_and_add_up_to_the_metrics) {
+  runtime rt(observed());
+  auto sink = rt.spawn<observed_sink>();
+  std::vector<ref<observed_source>> sources;
+  for (int i = 0; i < 10; ++i) sources.push_back(rt.spawn<observed_source>(sink));
+  for (const auto& one : sources) {
+    one.tell<&observed_source::feed>(999);
+    one.tell<&observed_source::asks>(20);
+  }
+  for (int i = 0; i < 3; ++i) sink.tell<&observed_sink::fail>();
+  for (int i = 0; i < 5; ++i) ref<observed_base>(sink).tell<&observed_base::of_base>();
+  sources.pop_back();  // one actor ends
+  EXPECT_THROW(rt.run(), std::runtime_error);
+  static_cast<void>(rt.take_errors());
+
+  const json seen = asker().ask("summary");
+  ASSERT_EQ(seen["runtimes"].size(), 1u) << seen;
+  const json& own = seen["runtimes"][0];
+  EXPECT_EQ(handler_of(own, "observed_sink", "::put")["messages"], 10'000);
+  EXPECT_EQ(handler_of(own, "observed_sink", "::get")["messages"], 200);
+  EXPECT_EQ(handler_of(own, "observed_sink", "::get_later")["messages"], 200);
+  EXPECT_GE(handler_of(own, "observed_sink", "::get_later")["resumed"], 200);
+  EXPECT_EQ(handler_of(own, "observed_sink", "::fail")["messages"], 3);
+  EXPECT_EQ(handler_of(own, "observed_sink", "::fail")["failures"], 3);
+  EXPECT_EQ(handler_of(own, "observed_sink", "::of_base")["messages"], 5);
+  EXPECT_EQ(handler_of(own, "observed_source", "::feed")["messages"], 10'000);
+  EXPECT_EQ(named(own["classes"], "class", "observed_source")["alive"], 9);
+  EXPECT_EQ(named(own["classes"], "class", "observed_sink")["alive"], 1);
+  EXPECT_EQ(named(own["classes"], "class", "observed_sink")["suspended"], 0);
+
+  std::uint64_t parts = 0;
+  for (const json& one : own["classes"]) {
+    for (const json& handler : one["handlers"])
+      parts += handler["messages"].get<std::uint64_t>() + handler["resumed"].get<std::uint64_t>();
+  }
+  EXPECT_EQ(parts, rt.metrics().total.messages) << own;
+  EXPECT_EQ(own["total"]["messages"], rt.metrics().total.messages);
+
+  // about one message in 64 has a time, and an edge
+  std::uint64_t sampled = 0;
+  for (const json& edge : own["edges"]) {
+    if (edge["handler"].get<std::string>().ends_with("::put"))
+      sampled += edge["sampled"].get<std::uint64_t>();
+  }
+  EXPECT_GT(sampled, 10'000u / 64 / 3);
+  EXPECT_LT(sampled, 10'000u / 64 * 3);
+  EXPECT_GT(handler_of(own, "observed_sink", "::put")["wait_samples"], 0);
+  EXPECT_GT(handler_of(own, "observed_sink", "::put")["busy_samples"], 10'000 / 64 - 1);
+}
+
+TEST_P(observing, all_actors_are_listed_page_by_page) {
+  runtime rt(observed());
+  std::vector<ref<observed_sink>> sinks;
+  std::set<std::uint64_t> ids;
+  for (int i = 0; i < 10'000; ++i) {
+    sinks.push_back(rt.spawn<observed_sink>());
+    ids.insert(sinks.back().id());
+  }
+  rt.run();
+  asker here;
+  const std::string of_class =
+      named(here.ask("summary")["runtimes"][0]["classes"], "class", "observed_sink")["class"];
+  std::set<std::uint64_t> seen;
+  std::uint64_t from = 0;
+  do {
+    const json page = here.ask("actors 0 " + std::to_string(from) + " 999 " + of_class);
+    EXPECT_LE(page["actors"].size(), 999u);
+    for (const json& one : page["actors"]) {
+      EXPECT_TRUE(seen.insert(one["id"].get<std::uint64_t>()).second) << one;
+      EXPECT_EQ(one["state"], "inactive");
+    }
+    from = page["next"].get<std::uint64_t>();
+  } while (from != 0);
+  EXPECT_EQ(seen, ids);
+}
+
+TEST_P(observing, the_longest_mailbox_is_found) {
+  struct waiting {
+    future<> until;
+    task<> wait() { co_await std::move(until); }
+    void quick() {}
+  };
+  runtime rt(observed());
+  promise<> end;
+  std::vector<ref<waiting>> all;
+  for (int i = 0; i < 100; ++i) all.push_back(rt.spawn<waiting>(future<>()));
+  const auto busy = rt.spawn<waiting>(end.get_future());
+  std::vector<json> found;
+  rt.spawn([&]() -> task<> {
+    busy.tell<&waiting::wait>();
+    for (int i = 0; i < 100; ++i) all[static_cast<std::size_t>(i)].tell<&waiting::quick>();
+    co_await sleep_for(5ms);
+    for (int i = 0; i < 321; ++i) busy.tell<&waiting::quick>();
+    co_await sleep_for(5ms);
+    found.push_back(asker().ask("longest 0 5"));
+    end.set_value();
+  });
+  rt.run();
+  ASSERT_EQ(found.size(), 1u);
+  ASSERT_FALSE(found[0]["actors"].empty());
+  EXPECT_EQ(found[0]["actors"][0]["id"], busy.id());
+  EXPECT_EQ(found[0]["actors"][0]["mail"], 321);
+  EXPECT_EQ(found[0]["actors"][0]["state"], "suspended");
+}
+
+TEST_P(observing, bad_questions_get_an_answer_and_harm_nothing) {
+  runtime rt(observed());
+  struct ::stat is = {};
+  ASSERT_EQ(::stat(asker::path_of_socket().c_str(), &is), 0);
+  EXPECT_EQ(is.st_mode & 0777, 0600u);
+  asker good, silent, loud;
+  for (const char* const bad : {"", "summary now", "actors", "actors 0", "actors 0 0 0", "foo",
+                                "actors 0 0 1001", "actors 1 0 10", "longest 0 -1", "longest x 1",
+                                "actors 99999999999999999999999 0 1", "\xff\xfe\x01"}) {
+    EXPECT_TRUE(good.ask(bad).contains("error")) << bad;
+  }
+  // several questions at once, and in parts
+  good.say("summary\ndump\nsumm");
+  EXPECT_TRUE(json::parse(good.hear()).contains("runtimes"));
+  EXPECT_TRUE(json::parse(good.hear()).contains("dumps"));
+  good.say("ary\n");
+  EXPECT_TRUE(json::parse(good.hear()).contains("runtimes"));
+  // one that never reads, and one whose question has no end
+  for (int i = 0; i < 100; ++i) silent.say("summary\n");
+  loud.say(std::string(3000, 'x'));
+  loud.say(std::string(3000, 'x'));
+  EXPECT_EQ(loud.hear(), "");
+  EXPECT_TRUE(good.ask("summary").contains("runtimes"));
+}
+
+TEST_P(observing, the_socket_lives_as_long_as_the_last_runtime) {
+  {
+    runtime one(observed());
+    {
+      runtime other(observed());
+      EXPECT_EQ(asker().ask("summary")["runtimes"].size(), 2u);
+    }
+    EXPECT_EQ(asker().ask("summary")["runtimes"].size(), 1u);
+    runtime unseen(options());
+    EXPECT_EQ(asker().ask("summary")["runtimes"].size(), 1u);
+  }
+  EXPECT_FALSE(std::filesystem::exists(asker::path_of_socket()));
+  runtime again(observed());
+  EXPECT_TRUE(asker().is_open());
+}
+
+TROUPE_TEST_EACH(observing, all_settings);
+
+}  // namespace
+}  // namespace troupe::test
