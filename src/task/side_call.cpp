@@ -318,33 +318,27 @@ bool left_side_calls::add(side_call& one) noexcept {
   // order: acquire  the caller frees what its turn has left; relaxed: the lock publishes the rest
   if (!one.at_.compare_exchange_strong(pending, side_call::state::left, std::memory_order_acquire))
     return false;
-  one.next_left_ = first_;
-  one.left_link_ = &first_;
-  if (first_ != nullptr) first_->left_link_ = &one.next_left_;
-  first_ = &one;
+  one.listed = true;
+  all_.push_front(one);
   return true;
 }
 
 bool left_side_calls::remove(side_call& one) noexcept {
   std::lock_guard lock(mutex_);
-  if (one.left_link_ == nullptr) return false;
-  *one.left_link_ = one.next_left_;
-  if (one.next_left_ != nullptr) one.next_left_->left_link_ = one.left_link_;
-  one.left_link_ = nullptr;
+  if (!std::exchange(one.listed, false)) return false;
+  all_.remove(one);
   return true;
 }
 
+side_call* left_side_calls::take() noexcept {
+  std::lock_guard lock(mutex_);
+  async_call* const one = all_.pop_front();
+  if (one != nullptr) one->listed = false;
+  return static_cast<side_call*>(one);
+}
+
 void left_side_calls::end_all() noexcept {
-  for (;;) {
-    side_call* one = nullptr;
-    {
-      std::lock_guard lock(mutex_);
-      if (first_ == nullptr) return;
-      one = first_;
-      first_ = one->next_left_;
-      if (first_ != nullptr) first_->left_link_ = &first_;
-      one->left_link_ = nullptr;
-    }
+  while (side_call* const one = take()) {
     static_cast<void>(one->finish_now());
     one->free();
   }

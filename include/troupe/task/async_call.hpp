@@ -155,14 +155,14 @@ class async_call {
   shared_state* answers = nullptr;  // the ask that made this call, if an ask did
   // what limits the call; null for nothing. Who started the call keeps it (call_context.hpp)
   call_context* context = nullptr;
-  // links the async calls of a reentrant actor, the branches of a group, or calls that are parked
-  // (src/actor/waits/waiting.hpp)
+  // links the async calls of a reentrant actor, the branches of a group, calls that are parked
+  // (src/actor/waits/waiting.hpp), or side calls that were given up (side_call.hpp)
   base::list_link<async_call> link;
   std::atomic<std::uintptr_t>* urgent_end =
       nullptr;  // of its actor (src/actor/mailbox/activation.hpp)
   bool done = false, cancelled = false;
   bool busy = false;    // in its loop, which then resumes each coroutine that becomes ready
-  bool listed = false;  // its actor was parked because of it
+  bool listed = false;  // it is in the list of parked calls, or of side calls that were given up
 
   // How many children may run within their parents' co_await, one in the other (task.hpp). The
   // limit keeps the stack small, however many coroutines are awaited.

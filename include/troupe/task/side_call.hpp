@@ -29,6 +29,7 @@
 #include <span>
 #include <stop_token>
 
+#include "troupe/base/intrusive_list.hpp"
 #include "troupe/base/platform.hpp"
 #include "troupe/task/async_call.hpp"
 #include "troupe/task/task.hpp"
@@ -109,8 +110,10 @@ class left_side_calls {
   void end_all() noexcept;
 
  private:
+  // Takes one of them; null if there is none.
+  side_call* take() noexcept;
   std::mutex mutex_;
-  side_call* first_ = nullptr;
+  base::intrusive_list<async_call, &async_call::link> all_;
 };
 
 class side_call : public async_call {
@@ -225,8 +228,6 @@ class side_call : public async_call {
   side_wait own_wait_;
   side_wait* waiter_ = nullptr;
   side_call* next_waited_ = nullptr;  // of the same wait
-  side_call* next_left_ = nullptr;    // links those that were given up
-  side_call** left_link_ = nullptr;
   std::atomic<state> at_{state::idle};
   bool holds_ = false;  // a ref to its actor
 };
