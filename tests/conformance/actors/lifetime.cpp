@@ -9,14 +9,14 @@ namespace {
 
 class p14_lifetime : public conformance {};
 
-struct outstanding_work {
+struct instance_counts {
   std::atomic<int> alive{0}, born{0};
 };
 
 // Counts its constructions and its living objects.
 struct counted {
-  outstanding_work* in;
-  explicit counted(outstanding_work* in) : in(in) { ++in->alive, ++in->born; }
+  instance_counts* in;
+  explicit counted(instance_counts* in) : in(in) { ++in->alive, ++in->born; }
   counted(const counted&) = delete;
   counted& operator=(const counted&) = delete;
   ~counted() { --in->alive; }
@@ -29,7 +29,7 @@ struct simple : counted {
 };
 
 TEST_P(p14_lifetime, an_actor_dies_when_its_last_ref_goes) {
-  outstanding_work all;
+  instance_counts all;
   runtime rt(options());
   for (const thread_kind& where : thread_kinds("simple")) {
     auto one = spawn_on<simple>(rt, where, unchecked{&all});
@@ -45,7 +45,7 @@ TEST_P(p14_lifetime, an_actor_dies_when_its_last_ref_goes) {
 }
 
 TEST_P(p14_lifetime, the_last_ref_goes_on_another_thread) {
-  outstanding_work all;
+  instance_counts all;
   runtime rt(options());
   for (int i = 0; i < fewer(200); ++i) {
     auto one = rt.spawn<simple>(&all);
@@ -62,10 +62,10 @@ TEST_P(p14_lifetime, the_last_ref_goes_on_another_thread) {
 TEST_P(p14_lifetime, messages_sent_before_the_last_ref_went_are_handled) {
   struct told : counted {
     std::atomic<int>* seen;
-    told(outstanding_work* in, std::atomic<int>* seen) : counted(in), seen(seen) {}
+    told(instance_counts* in, std::atomic<int>* seen) : counted(in), seen(seen) {}
     void work() { ++*seen; }
   };
-  outstanding_work all;
+  instance_counts all;
   std::atomic<int> seen{0};
   runtime rt(options());
   for (int i = 0; i < fewer(500); ++i) {
@@ -80,7 +80,7 @@ TEST_P(p14_lifetime, messages_sent_before_the_last_ref_went_are_handled) {
 
 struct selfish : counted {
   ref<selfish> me;
-  explicit selfish(outstanding_work* in) : counted(in) {}
+  explicit selfish(instance_counts* in) : counted(in) {}
   void take() { me = self(this); }
   void drop() { me = {}; }
   void use_then_drop(int left) {
@@ -93,7 +93,7 @@ struct selfish : counted {
 };
 
 TEST_P(p14_lifetime, the_last_ref_goes_in_the_actors_own_handler) {
-  outstanding_work all;
+  instance_counts all;
   runtime rt(options());
   auto one = rt.spawn<selfish>(&all);
   one.tell<&selfish::take>();
@@ -104,7 +104,7 @@ TEST_P(p14_lifetime, the_last_ref_goes_in_the_actors_own_handler) {
 }
 
 TEST_P(p14_lifetime, an_actor_takes_a_ref_to_itself_after_all_others_went) {
-  outstanding_work all;
+  instance_counts all;
   runtime rt(options());
   struct keeper {
     ref<selfish> kept;
@@ -128,7 +128,7 @@ TEST_P(p14_lifetime, an_actor_takes_a_ref_to_itself_after_all_others_went) {
 struct parting : counted {
   ref<struct heir> to;
   bool* told;
-  parting(outstanding_work* in, ref<struct heir> to, bool* told)
+  parting(instance_counts* in, ref<struct heir> to, bool* told)
       : counted(in), to(std::move(to)), told(told) {}
   ~parting();
   void work() { *told = true; }
@@ -145,7 +145,7 @@ parting::~parting() {
 }
 
 TEST_P(p14_lifetime, a_destructor_may_give_its_address_away_and_send_to_itself) {
-  outstanding_work all;
+  instance_counts all;
   bool told = false;
   runtime rt(options());
   auto to = rt.spawn<heir>();
@@ -164,10 +164,10 @@ TEST_P(p14_lifetime, a_destructor_may_give_its_address_away_and_send_to_itself) 
 TEST_P(p14_lifetime, a_chain_of_refs_is_released_without_recursion) {
   struct link : counted {
     ref<link> next;
-    link(outstanding_work* in, ref<link> next) : counted(in), next(std::move(next)) {}
+    link(instance_counts* in, ref<link> next) : counted(in), next(std::move(next)) {}
   };
   const int length = fewer(1'000'000, 100);
-  outstanding_work all;
+  instance_counts all;
   {
     runtime rt(options());
     ref<link> head;
@@ -185,10 +185,10 @@ TEST_P(p14_lifetime, a_chain_of_refs_is_released_without_recursion) {
 TEST_P(p14_lifetime, cycles_are_destroyed_at_shutdown) {
   struct ring : counted {
     ref<ring> next;
-    explicit ring(outstanding_work* in) : counted(in) {}
+    explicit ring(instance_counts* in) : counted(in) {}
     void link(ref<ring> to) { next = std::move(to); }
   };
-  outstanding_work all;
+  instance_counts all;
   {
     runtime rt(options());
     std::vector<ref<ring>> members;
@@ -208,7 +208,7 @@ TEST_P(p14_lifetime, cycles_are_destroyed_at_shutdown) {
 }
 
 TEST_P(p14_lifetime, refs_outlive_the_runtime_and_are_copied_and_dropped_then) {
-  outstanding_work all;
+  instance_counts all;
   std::vector<ref<simple>> kept;
   {
     runtime rt(options());
@@ -224,7 +224,7 @@ TEST_P(p14_lifetime, refs_outlive_the_runtime_and_are_copied_and_dropped_then) {
 }
 
 TEST_P(p14_lifetime, a_runtime_ends_beside_threads_that_still_send_and_drop) {
-  outstanding_work all;
+  instance_counts all;
   for (int round = 0; round < fewer(100); ++round) {
     std::atomic<bool> end{false};
     std::latch ready(3);
@@ -255,14 +255,14 @@ TEST_P(p14_lifetime, a_runtime_ends_beside_threads_that_still_send_and_drop) {
 TEST_P(p14_lifetime, stop_ends_an_actor_behind_the_messages_sent_before) {
   struct stoppable : counted {
     std::atomic<int>* seen;
-    stoppable(outstanding_work* in, std::atomic<int>* seen) : counted(in), seen(seen) {}
+    stoppable(instance_counts* in, std::atomic<int>* seen) : counted(in), seen(seen) {}
     void work() { ++*seen; }
     void last() {
       self(this).template tell<&stoppable::work>(), self(this).stop(),
           self(this).template tell<&stoppable::work>();
     }
   };
-  outstanding_work all;
+  instance_counts all;
   std::atomic<int> seen{0};
   runtime rt(options());
   for (const thread_kind& where : thread_kinds("stoppable")) {
@@ -282,7 +282,7 @@ TEST_P(p14_lifetime, stop_ends_an_actor_behind_the_messages_sent_before) {
 }
 
 TEST_P(p14_lifetime, stop_breaks_a_cycle) {
-  outstanding_work all;
+  instance_counts all;
   runtime rt(options());
   auto one = rt.spawn<selfish>(&all);
   one.tell<&selfish::take>();
@@ -297,7 +297,7 @@ TEST_P(p14_lifetime, actors_spawn_actors_in_constructors_and_destructors) {
     runtime* rt;
     int depth;
     std::vector<ref<tree>> children;
-    tree(runtime* rt, outstanding_work* in, int depth) : counted(in), rt(rt), depth(depth) {
+    tree(runtime* rt, instance_counts* in, int depth) : counted(in), rt(rt), depth(depth) {
       for (int i = 0; i < 2 && depth > 0; ++i)
         children.push_back(rt->spawn<tree>(rt, in, depth - 1));
     }
@@ -306,7 +306,7 @@ TEST_P(p14_lifetime, actors_spawn_actors_in_constructors_and_destructors) {
       if (depth == 1) static_cast<void>(rt->spawn<tree>(rt, in, 0));
     }
   };
-  outstanding_work all;
+  instance_counts all;
   {
     runtime rt(options());
     auto root = rt.spawn<tree>(&rt, &all, 6);
@@ -327,7 +327,7 @@ TEST_P(p14_lifetime, destructors_send_spawn_and_post_while_the_runtime_ends) {
     runtime* rt;
     ref<simple> other;
     std::shared_ptr<int> token;
-    busy_end(runtime* rt, outstanding_work* in, ref<simple> other, std::shared_ptr<int> token)
+    busy_end(runtime* rt, instance_counts* in, ref<simple> other, std::shared_ptr<int> token)
         : counted(in), rt(rt), other(std::move(other)), token(std::move(token)) {}
     ~busy_end() {
       other.tell<&simple::work>();
@@ -338,7 +338,7 @@ TEST_P(p14_lifetime, destructors_send_spawn_and_post_while_the_runtime_ends) {
       rt->spawn<simple>(on_main(), unchecked{in}).tell<&simple::work>();
     }
   };
-  outstanding_work all;
+  instance_counts all;
   auto token = std::make_shared<int>(1);
   {
     runtime rt(options());
@@ -360,7 +360,7 @@ TEST_P(p14_lifetime,
        a_destructor_that_always_spawns_its_own_kind_does_not_keep_the_end_from_ending) {
   struct phoenix : counted {
     runtime* rt;
-    phoenix(runtime* rt, outstanding_work* in) : counted(in), rt(rt) {}
+    phoenix(runtime* rt, instance_counts* in) : counted(in), rt(rt) {}
     void work() {}
     ~phoenix() {
       auto heir = rt->spawn<phoenix>(rt, in);
@@ -368,7 +368,7 @@ TEST_P(p14_lifetime,
       static_cast<void>(rt->spawn<phoenix>(pinned("ashes"), unchecked{rt}, unchecked{in}));
     }
   };
-  outstanding_work all;
+  instance_counts all;
   {
     runtime rt(options());
     auto kept = rt.spawn<phoenix>(&rt, &all);
@@ -383,7 +383,7 @@ TEST_P(p14_lifetime, handlers_spawn_pinned_actors_while_the_runtime_ends) {
   struct spawner {
     runtime* rt;
     std::latch* started;
-    outstanding_work* in;
+    instance_counts* in;
     void go() {
       started->count_down();
       for (int i = 0; i < 20; ++i) {
@@ -392,7 +392,7 @@ TEST_P(p14_lifetime, handlers_spawn_pinned_actors_while_the_runtime_ends) {
       }
     }
   };
-  outstanding_work all;
+  instance_counts all;
   for (int round = 0; round < fewer(20); ++round) {
     std::latch started(1);
     runtime rt(options());
@@ -404,7 +404,7 @@ TEST_P(p14_lifetime, handlers_spawn_pinned_actors_while_the_runtime_ends) {
 }
 
 TEST_P(p14_lifetime, a_large_program_is_destroyed_in_full) {
-  outstanding_work all;
+  instance_counts all;
   {
     runtime rt(options());
     std::vector<ref<simple>> kept;
