@@ -27,7 +27,7 @@ struct ledger {
   std::atomic<int> values{0}, deadlocks{0}, others{0};
   std::atomic<int> left{0};
   event done;
-  void deactivate(std::atomic<int>& how) {
+  void count(std::atomic<int>& how) {
     ++how;
     if (--left == 0) done.set();
   }
@@ -46,14 +46,14 @@ void run_held(runtime& rt, ledger& of) {
 }
 
 template <class Ask>
-task<> deactivates(Ask ask, unchecked<ledger*> to) {
+task<> count_outcome(Ask ask, unchecked<ledger*> to) {
   try {
     co_await ask();
-    to.value->deactivate(to.value->values);
+    to.value->count(to.value->values);
   } catch (const deadlock&) {
-    to.value->deactivate(to.value->deadlocks);
+    to.value->count(to.value->deadlocks);
   } catch (...) {
-    to.value->deactivate(to.value->others);
+    to.value->count(to.value->others);
   }
 }
 
@@ -82,7 +82,7 @@ TEST_P(ask_circles, a_bank_that_is_held_open_answers_each_transfer_once) {
     const auto from = static_cast<std::size_t>(i % count);
     const auto to = (from + 1 + random() % (count - 1)) % count;
     const auto ask = [a = all[from], b = all[to]] { return a.ask<&account::transfer>(b, 1); };
-    rt.spawn(deactivates(ask, unchecked{&outcomes}));
+    rt.spawn(count_outcome(ask, unchecked{&outcomes}));
   }
   run_held(rt, outcomes);
   EXPECT_EQ(outcomes.values + outcomes.deadlocks, count * each);
@@ -617,7 +617,7 @@ TEST_P(ask_circles, searches_beside_waits_that_end_tell_nobody_wrongly) {
                           self_only = target >= whom.size()] {
           return self_only ? a.ask<&account::deposit>(1) : a.ask<&account::transfer>(b, 1);
         };
-        co_await deactivates(ask, to);
+        co_await count_outcome(ask, to);
       }
     }
   };
