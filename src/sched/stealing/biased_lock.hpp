@@ -70,28 +70,28 @@ class biased_lock {
   // Searcher only, after try_revoke returned true.
   void restore() noexcept {
     // order: release  publishes what the searcher did (B3); pairs with try_enter/acquire
-    revoked_.store(nobody, std::memory_order_release);
+    revoked_.store(unrevoked, std::memory_order_release);
   }
 
  private:
-  // Where the light fence does not suffice, `nobody` is not 0, so that the owner always takes this
-  // path.
+  // Where the light fence does not suffice, `unrevoked` is not 0, so that the owner always takes
+  // this path.
   TROUPE_NOINLINE bool enter_fenced() noexcept {
-    if (nobody == 0) return false;
+    if (unrevoked == 0) return false;
     // order: relaxed  announced by the fence, not by the store
     inside_.store(1, std::memory_order_relaxed);
     Atomics::full_fence();
     // order: acquire  as in enter_at_once
-    if (revoked_.load(std::memory_order_acquire) == nobody) return true;
+    if (revoked_.load(std::memory_order_acquire) == unrevoked) return true;
     leave();
     return false;
   }
 
   static constexpr int spins_max = Atomics::lock_spins;
   static constexpr std::uint32_t by_searcher = 1;
-  const std::uint32_t nobody = Atomics::light_fences_suffice() ? 0 : 2;
+  const std::uint32_t unrevoked = Atomics::light_fences_suffice() ? 0 : 2;
   typename Atomics::template atomic<std::uint32_t> inside_{0};
-  typename Atomics::template atomic<std::uint32_t> revoked_{nobody};
+  typename Atomics::template atomic<std::uint32_t> revoked_{unrevoked};
 };
 
 }  // namespace troupe::sched
