@@ -47,10 +47,10 @@ class basic_parker {
 
   // The owner is about to sleep elsewhere. Returns false when a notify came since its last wait;
   // this call consumes that notify.
-  bool go_elsewhere() noexcept { return !prepare(elsewhere); }
+  bool begin_wait_elsewhere() noexcept { return !prepare(elsewhere); }
 
   // The owner has returned from there. Returns true when it was notified.
-  bool come_back() noexcept {
+  bool end_wait_elsewhere() noexcept {
     // order: acquire  sees what the notifiers did (P3); pairs with notify/release
     return state_.exchange(idle, std::memory_order_acquire) == notified;
   }

@@ -94,12 +94,12 @@ enum class rested : std::uint8_t {
 // When this returns with_io, the worker is still inside; otherwise it has left the door.
 template <class Poller, class Parker>
 rested rest_inside(Poller& io, Parker& parker, const std::chrono::nanoseconds* limit) noexcept {
-  if (!parker.go_elsewhere()) {
+  if (!parker.begin_wait_elsewhere()) {
     io.door.leave();
     return rested::notified;
   }
   const bool came = io.wait(limit);
-  const bool notified = parker.come_back();
+  const bool notified = parker.end_wait_elsewhere();
   if (came) return rested::with_io;
   io.door.leave();
   return notified ? rested::notified : rested::over;

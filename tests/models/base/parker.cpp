@@ -7,7 +7,7 @@
 // mutation: wait_relaxed
 // mutation: prepare_relaxed
 // mutation: wait_for_relaxed
-// mutation: come_back_relaxed
+// mutation: end_wait_elsewhere_relaxed
 // mutation: silent_notify
 // mutation: deaf_prepare
 #include "models/relacy_atomics.hpp"
@@ -101,9 +101,9 @@ struct elsewhere_model : rl::test_suite<elsewhere_model, 2> {
       bell.wake_one();
       return;
     }
-    if (parker.go_elsewhere()) {
+    if (parker.begin_wait_elsewhere()) {
       if (rl::rand(2) == 0) bell.wait(0);  // otherwise the sleep ends for no reason
-      if (!parker.come_back()) return;
+      if (!parker.end_wait_elsewhere()) return;
     }
     RL_ASSERT(work == 1);
   }
@@ -116,7 +116,7 @@ int main() {
   models::weaken_if("wait_relaxed", access::compare_exchange, "::wait()");
   models::weaken_if("prepare_relaxed", access::exchange, "prepare");
   models::weaken_if("wait_for_relaxed", access::exchange, "wait_for");
-  models::weaken_if("come_back_relaxed", access::exchange, "::come_back");
+  models::weaken_if("end_wait_elsewhere_relaxed", access::exchange, "::end_wait_elsewhere");
   futex::spurious = true;
   const bool holds = models::check<elsewhere_model>(3) &&
                      models::check<one_notify_model<false>>(3) &&
