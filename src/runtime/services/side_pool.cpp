@@ -10,12 +10,12 @@ namespace troupe {
 bool side_pool::run(std::move_only_function<void()> call) {
   std::unique_lock lock(mutex_);
   if (ending_) return false;
-  if (free_ <= calls_.size() && threads_.size() < threads_max_) {
+  if (idle_threads_ <= calls_.size() && threads_.size() < threads_max_) {
     threads_.reserve(threads_.size() + 1);
     try {
       threads_.emplace_back([this, number = static_cast<unsigned>(threads_.size() + 1)] {
         base::name_this_thread("blocking", number);
-        live();
+        run_calls();
       });
     } catch (const std::system_error&) {
       if (threads_.empty()) throw;  // else the existing threads run it later
@@ -28,12 +28,12 @@ bool side_pool::run(std::move_only_function<void()> call) {
   return true;
 }
 
-void side_pool::live() {
+void side_pool::run_calls() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    ++free_;
+    ++idle_threads_;
     filled_.wait(lock, [this] { return ending_ || !calls_.empty(); });
-    --free_;
+    --idle_threads_;
     if (ending_) return;
     auto call = std::move(calls_.front());
     calls_.pop_front();

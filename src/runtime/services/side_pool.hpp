@@ -34,14 +34,14 @@ class side_pool {
 
  private:
   // What each thread runs: calls, one after the other, until the pool is shut down.
-  void live();
+  void run_calls();
 
   const unsigned threads_max_;
   std::mutex mutex_;
   std::condition_variable filled_;
   std::deque<std::move_only_function<void()>> calls_;  // that no thread has begun
   std::vector<std::thread> threads_;
-  unsigned free_ = 0;  // threads that wait for a call
+  unsigned idle_threads_ = 0;  // threads that wait for a call
   std::atomic<std::size_t> under_way_{0};
   bool ending_ = false;
 };
