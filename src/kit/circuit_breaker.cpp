@@ -86,7 +86,7 @@ circuit_breaker::permit circuit_state::enter() {
       return {shared_from_this(), period_};
     }
     ++refused_;
-    // While trials are under way nobody knows when they end: an open circuit's time is a fair
+    // While trials are under way it is unknown when they end: an open circuit's time is a fair
     // guess.
     retry_after = options_.open_for;
     if (state_ == circuit::open) retry_after -= std::chrono::nanoseconds(now_ns - opened_ns_);

@@ -1,8 +1,8 @@
 // Invariants, all under the mutex
 //   L1  `level` is the number of tokens, in units of a token for each ns of `per`: so a nanosecond
 //       adds exactly `tokens` units, and nothing is ever rounded.
-//   L2  `wanted` is the sum of the tokens of those who wait. While it is not zero, nobody but the
-//       holder of `turn` takes tokens: so nobody overtakes.
+//   L2  `wanted` is the sum of the tokens of those who wait. While it is not zero, only the
+//       holder of `turn` takes tokens: so no caller overtakes another.
 #include "troupe/kit/rate_limiter.hpp"
 
 #include <algorithm>

@@ -39,7 +39,7 @@ struct cache_options {
 
 // What a cache has, and what it has done since the beginning.
 struct cache_counts {
-  std::size_t entries = 0;    // with kept failures, and with expired ones that nobody asked for
+  std::size_t entries = 0;    // with kept failures, and with expired ones that were not asked for
   std::uint64_t hits = 0;     // lookups that found an entry
   std::uint64_t misses = 0;   // lookups that did not
   std::uint64_t joined = 0;   // misses that waited for a load that had begun already

@@ -40,15 +40,15 @@ class pool_closed : public error {
 
 // Options of a pool. A value that makes no sense is an option_error.
 struct pool_options {
-  // How many resources the pool keeps even if nobody wants them. They are made when the pool is
+  // How many resources the pool keeps even if no caller wants them. They are made when the pool is
   // first used, and replaced later. Default 0; at most `max`.
   std::size_t min = 0;
   // How many resources there are at most, with those that are being made. Default 10; at least 1.
   std::size_t max = 10;
-  // A resource that nobody wanted for so long is destroyed, unless there are no more than `min`.
+  // A resource that no caller wanted for so long is destroyed, unless there are no more than `min`.
   // Default 10 min.
   std::chrono::nanoseconds idle_max = std::chrono::minutes(10);
-  // A resource that is older is destroyed as soon as nobody uses it. Default: none.
+  // A resource that is older is destroyed as soon as it is not in use. Default: none.
   std::chrono::nanoseconds life_max = std::chrono::nanoseconds::max();
   // A resource that was idle for at least so long is checked before it is lent, and when the pool
   // looks at its idle resources. Default 500 ms; 0: always.

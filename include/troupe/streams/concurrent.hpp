@@ -156,7 +156,7 @@ async_generator<std::tuple<T...>> zip(async_generator<T>... of) {
 
 // Runs up to `most` awaitables of the stream at once (tasks, futures, what make_task gives), and
 // gives their results in the order of the stream; of a task<> it gives std::monostate. So at most
-// `most` results are there that nobody has taken. Cost: a task and about 300 bytes for each.
+// `most` results are there that were not taken. Cost: a task and about 300 bytes for each.
 //
 // Example:
 //     troupe::task<int> half(int n) {

@@ -109,7 +109,7 @@ struct locking : permit_waiter {
 // stay as it is while its holder awaits something. State of one actor needs none.
 //
 // Thread: any. Waiting coroutines and threads get the lock in the order in which they came. A guard
-// may be dropped on another thread than the one that took it. Cost: about 8 ns when nobody holds
+// may be dropped on another thread than the one that took it. Cost: about 8 ns when no party holds
 // it; 56 bytes. Errors: a coroutine that waits throws cancelled when its call is cancelled, and
 // deadlock when each holder in a circle waits for the lock of the next; guards that were moved are
 // not found in circles. A second lock() by the same coroutine is such a circle. Lifetime: the mutex
@@ -173,7 +173,7 @@ class mutex {
 // A lock that one writer or many readers hold. In order: a reader that comes behind a waiting
 // writer waits, so that readers never keep a writer out.
 //
-// Thread, errors, lifetime: as of mutex. Cost: about 10 ns when nobody has to wait; 56 bytes.
+// Thread, errors, lifetime: as of mutex. Cost: about 10 ns when no party has to wait; 56 bytes.
 // Reports and the search for deadlocks know who holds it for writing, not who holds it for reading.
 //
 // Example:

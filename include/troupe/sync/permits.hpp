@@ -9,7 +9,7 @@
 //   S4  while the mark `waited` is set, only the holder of the mutex changes the word; the mark is
 //       set while a party is in the list.
 //
-// Rejected: only the small mutex around a plain count (twice the atomic operations when nobody
+// Rejected: only the small mutex around a plain count (twice the atomic operations when no party
 // waits); permits that a waking party takes itself (a party that comes just then overtakes it).
 // Model: tests/models/sync/permits.cpp.
 #pragma once

@@ -104,7 +104,7 @@ class results_scope {
 
 namespace tasks {
 
-// The children that have ended, and whose values nobody has taken.
+// The children that have ended, and whose values were not taken.
 template <class T>
 class ended_children {
  public:

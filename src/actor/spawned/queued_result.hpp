@@ -2,7 +2,7 @@
 // begins the task and a taker that may leave before.
 //
 // A taker that leaves before the task has begun may free the state of the result at once; the task
-// then runs as one whose result nobody can take. The word lies in a block of memory that is never
+// then runs as one whose result no taker can get. The word lies in a block of memory that is never
 // freed, but by then may serve another purpose (memory/stable_pool.hpp): the word then holds
 // another state, or a value that is no address of a state. It cannot hold the taker's own state,
 // since that state lives for as long as the taker has it.

@@ -27,7 +27,7 @@ namespace {
 struct spawned {
   message::handler act;
   tasks::coroutine* root;
-  tasks::shared_state* result;  // null: nobody takes the result
+  tasks::shared_state* result;  // null: the result is dropped
   actor_system* system;
 
   // Of a queued task. Call it once: from then on no taker can give the result up.
@@ -366,7 +366,7 @@ bool is_unknown(activation& active) noexcept {
          !mailbox(actor.word).has_mail(active);
 }
 
-// Makes the sleeping task an actor again, suspended, to which nobody else refers. Throws
+// Makes the sleeping task an actor again, suspended, to which there is no other ref. Throws
 // std::bad_alloc; then nothing was done.
 activation& leave_sleep(actor_system& system, tasks::suspension& sleep) {
   coroutine& root = *root_above(sleep);

@@ -7,8 +7,8 @@
 //
 //   queued -> actor   begin: its first turn. Most tasks wait for nothing and end in that turn; the
 //                     next task takes over the actor's memory at once.
-//   actor -> asleep   fall_asleep: it is deactivated, waits for a sleep_for alone, and nobody else
-//                     refers to its actor. Then it costs only its frames: the actor and the
+//   actor -> asleep   fall_asleep: it is deactivated, waits for a sleep_for alone, and no other ref
+//                     to its actor is left. Then it costs only its frames: the actor and the
 //                     activation are freed, and its coroutines belong to the async call
 //                     `actor_system::asleep` (docs/protocols/suspended_turns.md).
 //   asleep -> actor   wake: its timer has expired; end_asleep: the runtime ends.

@@ -149,7 +149,7 @@ class connection_over final : public connection {
       try {
         return stream_.peer();
       } catch (const io_error&) {
-        // The peer has reset the connection, so nobody is left to answer. When the handler ends by
+        // The peer has reset the connection, so no peer is left to answer. When the handler ends by
         // this exception, that is not a failure of the program.
         broken_ = true;
         tell_gone();

@@ -77,7 +77,7 @@ class gone_watch final : public io::arrival {
   }
 
   void drop() noexcept {
-    // order: acq_rel  whoever frees it sees what the other did; pairs with the other drop
+    // order: acq_rel  the side that frees it sees what the other did; pairs with the other drop
     if (shares_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
   struct dropped {

@@ -13,8 +13,8 @@
 //   K1  a connection is in one of the server's lists, live or parked, from its acceptance to its
 //       end. So a walk over both lists that ends all connections misses none.
 //   K2  a connection in the parked list waits, or was reported and not yet taken. Only the task
-//       that takes it from there frees it. So whoever holds the mutex may end any connection in the
-//       list.
+//       that takes it from there frees it. So a thread that holds the mutex may end any connection
+//       in the list.
 #pragma once
 
 #include <cstddef>

@@ -2,8 +2,8 @@
 // and the sweep that ends connections whose time is over.
 //
 // Threads: any. The mutex guards the lists and the counts. A connection is in a list for as long as
-// it lives or is parked, so whoever holds the mutex may end one (connection::end). That call only
-// cancels the operation that the connection waits for.
+// it lives or is parked, so a thread that holds the mutex may end one (connection::end). That call
+// only cancels the operation that the connection waits for.
 #pragma once
 
 #include <atomic>

@@ -121,7 +121,7 @@ job_pool::job_pool(tasks::runtime_state& of, sched::executor& workers, unsigned 
     for_runners_.push_back(queues_.back().get());
     queues_.back()->owner = std::this_thread::get_id();  // until a runner takes it over
   }
-  enlist(*this, id_);  // last: if memory runs out before this, nobody knows the pool
+  enlist(*this, id_);  // last: if memory runs out before this, no thread knows the pool
   runtime_.jobs = this;
   runtime_.waits_for_jobs = &waits_of_threads;
 }

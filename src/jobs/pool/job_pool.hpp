@@ -137,7 +137,7 @@ class job_pool {
   // The caller, which may be a worker, is about to sleep.
   void attend() noexcept { workers_.attend(); }
   memory_account& memory() noexcept { return *memory_; }
-  // Reports what a lazy threw and nobody can get.
+  // Reports an exception of a lazy that no get() can throw.
   void report(std::exception_ptr what) noexcept;
   // Drops a submitted job; threads that wait for it, or want it later, find it cancelled.
   void drop(job& unwanted) noexcept;

@@ -73,7 +73,7 @@ class runner_count {
 
   // A called runner is discarded before it has arrived.
   void end_unarrived() noexcept {
-    // order: relaxed  nobody relies on it any longer
+    // order: relaxed  no thread relies on it any longer
     word_.fetch_sub(one_runner + one_coming, std::memory_order_relaxed);
   }
 

@@ -237,7 +237,7 @@ void scope_group::forget_child(scope_child& one) noexcept {
 void scope_group::ended(scope_child& one) noexcept {
   --left_;
   if (&one != body_) --running_;
-  // A value that nobody can take is destroyed with the frame.
+  // A value that no handle can take is destroyed with the frame.
   std::exception_ptr failure = one.its.settle(one, one.refs > 1 || collects_);
   const bool has_value = failure == nullptr;
   forget_child(one);

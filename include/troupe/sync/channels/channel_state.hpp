@@ -8,7 +8,7 @@
 //       ring's slot, under the mutex: so a wait that ends in another way has moved nothing.
 //   C3  values leave in the order in which they entered, to the receivers in the order in which
 //       these came; senders that wait enter in the order in which they came.
-//   C4  nobody waits once the channel is closed.
+//   C4  no party waits once the channel is closed.
 #pragma once
 
 #include <atomic>

@@ -40,7 +40,7 @@ struct scope_child : branch {
 
   const kind& its;
   scope_wait* waits = nullptr;  // for this child
-  scope_child* next = nullptr;  // of those that have not started, or whose values nobody has taken
+  scope_child* next = nullptr;  // of those that have not started, or whose values were not taken
   std::size_t number = 0;       // in the order of start
   std::uint32_t refs = 1;
 };
@@ -155,7 +155,7 @@ class scope_group final : public group {
   }
   // Throws usage_error if the coroutine is of another actor.
   bool wait_for(scope_wait& one, scope_child& child, coroutine& awaiting);
-  // The children whose values nobody has taken, in the order in which they ended. The caller
+  // The children whose values were not taken, in the order in which they ended. The caller
   // releases them.
   scope_child* take_ended() noexcept { return std::exchange(ended_.first, nullptr); }
 
