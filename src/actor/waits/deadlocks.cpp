@@ -344,7 +344,7 @@ class collector {
           break;
         }
       }
-      if (nodes[i].target == wait_node::none) nodes[i].how = waits::for_nobody;
+      if (nodes[i].target == wait_node::none) nodes[i].how = waits::for_none;
     }
     std::ranges::sort(ids_);
     for (const call& one : ids_) calls.push_back(one.node);

@@ -8,7 +8,7 @@ namespace {
 using waits = wait_node::waits;
 
 std::uint32_t needs(const wait_node& one) noexcept {
-  return one.how == waits::for_nobody ? 0 : one.how == waits::for_one ? 1 : one.members;
+  return one.how == waits::for_none ? 0 : one.how == waits::for_one ? 1 : one.members;
 }
 
 // For each node, which nodes need it; all lists lie in one array.

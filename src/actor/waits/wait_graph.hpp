@@ -15,9 +15,9 @@
 namespace troupe::actor {
 
 struct wait_node {
-  enum class waits : std::uint8_t { for_nobody, for_one, for_all, for_first };
+  enum class waits : std::uint8_t { for_none, for_one, for_all, for_first };
   static constexpr std::uint32_t none = UINT32_MAX;
-  waits how = waits::for_nobody;
+  waits how = waits::for_none;
   // for_one: the node that it waits for; a group: the first of its members, which lie side by side
   std::uint32_t target = none;
   std::uint32_t members = 0;  // how many members a group has
