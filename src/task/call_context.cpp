@@ -43,6 +43,10 @@ class call_context final : public suspension, public timer {
   void bind(async_call& call, async_call& root) noexcept;
   // In a turn: the call has ended.
   void leave() noexcept;
+  // Before other threads know the node. Something outside the call may end it: a time or a stop
+  // token, of this node or of one around it. The end of a scope is inside.
+  void set_limited() noexcept { is_limited_ = true; }
+  bool is_limited() const noexcept { return is_limited_; }
   bool is_bound_to(const async_call& call) const noexcept { return bound_ == &call; }
 
   void end(outcome how) noexcept;
@@ -83,6 +87,7 @@ class call_context final : public suspension, public timer {
   std::atomic<std::uint32_t> refs_{1};
   std::atomic<outcome> ended_{open};
   bool armed_ = false;
+  bool is_limited_ = false;
   call_context* const parent_;
   call_context& top_;
   base::small_mutex mutex_;  // of the top
@@ -112,6 +117,7 @@ call_context::call_context(call_context* parent, timers& clock) noexcept
   if (parent == nullptr) return;
   parent->hold();
   set_trace(parent->trace_);
+  is_limited_ = parent->is_limited_;
   due_ns_ = parent->due_ns_;
   std::lock_guard lock(top_.mutex_);
   // order: relaxed (both)  guarded by the mutex
@@ -314,13 +320,14 @@ bool limited_branch::suspend(coroutine& who) {
   own_ = &call_context::make(outer == nullptr ? in.context : outer, *in.at->clock);
   if (limits_.trace) own_->begin_trace(*limits_.trace);
   own_->limit(limits_.at_most, std::move(limits_.stop));
+  if (!limits_.is_last_resort) own_->set_limited();
   if (limits_.running != nullptr) {
     // order: release  pairs with apart_end::finish_task/acquire
     limits_.running->store(&in, std::memory_order_release);
   }
   branch_.context = own_;
   branch_.cancelled = own_->was_ended();
-  group_.limited = !limits_.is_last_resort || outer != nullptr;
+  group_.limited = own_->is_limited();
   if (!group_.start(who, {&branch_, 1})) return false;
   own_->bind(branch_, group_.root());
   return true;
