@@ -3,6 +3,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <iostream>
@@ -26,6 +27,7 @@ troupe::promise<int> promised;
 troupe::mutex gate;
 troupe::shared_mutex shared;
 troupe::semaphore permits(0);
+std::atomic<bool> is_locked{false};
 
 // The first of these becomes a sleeping task, which has no actor.
 task<> nap() { co_await troupe::sleep_for(1h); }
@@ -50,9 +52,13 @@ task<> locks() {
 }
 task<> locks_all() {
   auto held = co_await shared.lock();
+  is_locked = true;
   co_await never.wait();
 }
-task<> locks_shared() { auto held = co_await shared.lock_shared(); }
+task<> locks_shared() {
+  while (!is_locked.load()) co_await troupe::yield();
+  auto held = co_await shared.lock_shared();
+}
 task<> one_of_two() { co_await troupe::when_any(nap(), hears()); }
 task<> both() { co_await troupe::when_all(nap(), hears()); }
 task<> scoped() {
@@ -123,10 +129,10 @@ int main() {
   std::thread([&rt, open = rt.hold()] {
     std::string dump;
     // sleeps: what has to wait first are turns of other threads
-    do {
+    for (int tries = 0; tries < 1'000 && dump.find("suspended: 22") == std::string::npos; ++tries) {
       usleep(50'000);
       dump = rt.dump();
-    } while (dump.find("suspended: 22") == std::string::npos);
+    }
     std::cout << dump << "ready" << std::endl;
   }).detach();
   rt.run();
