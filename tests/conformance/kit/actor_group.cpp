@@ -173,11 +173,15 @@ TEST_P(actor_groups, a_full_mailbox_is_left_out) {
   runtime rt(options());
   const ref<Worker> small =
       rt.spawn<Worker>({.mailbox = {.messages = 1, .when_full = when_full::fail}}, 0);
-  event ends;
+  event begins, ends;
   group.add(small);
   make(rt, group, 2);
   const auto uses = [&]() -> task<> {
-    small.tell([ends](Worker&) -> task<> { co_await ends.wait(); });
+    small.tell([begins, ends](Worker&) -> task<> {
+      begins.set();
+      co_await ends.wait();
+    });
+    co_await begins.wait();  // from now on no worker takes from the full mailbox
     bool full = false;
     while (!full) {
       try {
