@@ -234,9 +234,10 @@ TEST_P(pools, a_bad_resource_is_replaced_when_it_is_borrowed) {
     }
     auto third = co_await all.borrow();
     EXPECT_EQ(third->number, 3);
-    EXPECT_EQ(checks, 2);
+    EXPECT_GE(checks, 1) << "the pool's own look may check the other one just now";
   };
   in_task(uses());
+  EXPECT_GE(checks, 2) << "both were checked; the look may have come to the third, too";
   EXPECT_EQ(all.counts().destroyed, 2u);
 }
 
