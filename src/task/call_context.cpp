@@ -319,8 +319,11 @@ bool limited_branch::suspend(coroutine& who) {
   call_context* const outer = limits_.within.get();
   own_ = &call_context::make(outer == nullptr ? in.context : outer, *in.at->clock);
   if (limits_.trace) own_->begin_trace(*limits_.trace);
+  // A trace alone ends nothing.
+  const bool may_end =
+      limits_.at_most != std::chrono::nanoseconds::max() || limits_.stop.stop_possible();
   own_->limit(limits_.at_most, std::move(limits_.stop));
-  if (!limits_.is_last_resort) own_->set_limited();
+  if (may_end && !limits_.is_last_resort) own_->set_limited();
   if (limits_.running != nullptr) {
     // order: release  pairs with apart_end::finish_task/acquire
     limits_.running->store(&in, std::memory_order_release);

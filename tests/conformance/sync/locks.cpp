@@ -389,6 +389,36 @@ TEST_P(locks, a_circle_of_mutexes_is_found_after_their_holders_have_slept) {
   EXPECT_GE(got.load(), 1);
 }
 
+// A trace goes with a call and ends nothing.
+TEST_P(locks, a_circle_of_mutexes_within_traces_is_a_deadlock) {
+  runtime rt(options());
+  pair_of_locks both;
+  event go;
+  std::string one, two;
+  const auto traced = [&](mutex& first, mutex& second, std::string& text) -> task<> {
+    const auto held = co_await first.lock();
+    const auto rest = [&]() -> task<> {
+      co_await go.wait();
+      const auto last = co_await second.lock();
+    };
+    try {
+      co_await with_trace(trace_context::begin(), rest);
+    } catch (const deadlock& error) {
+      text = error.what();
+    }
+  };
+  rt.spawn(traced(both.first, both.second, one));
+  rt.spawn(traced(both.second, both.first, two));
+  const auto start = [&]() -> task<> {
+    while (!both.first.is_locked() || !both.second.is_locked()) co_await yield();
+    go.set();
+  };
+  auto started = rt.spawn(start());
+  rt.run();
+  EXPECT_NE(one.empty(), two.empty());
+  EXPECT_TRUE(has(one + two, "waits for a lock of")) << one + two;
+}
+
 TEST_P(locks, a_second_lock_by_its_holder_is_a_deadlock) {
   runtime rt(options());
   mutex busy;
