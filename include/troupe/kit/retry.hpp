@@ -10,6 +10,7 @@
 
 #include "troupe/kit/retry_budget.hpp"
 #include "troupe/kit/try_later.hpp"
+#include "troupe/task/limits.hpp"
 #include "troupe/task/task.hpp"
 #include "troupe/task/timer.hpp"
 #include "troupe/task/when.hpp"
@@ -53,8 +54,9 @@ struct retry_policy {
   double factor = 2;
   std::chrono::nanoseconds delay_max = std::chrono::seconds(10);
   retry_jitter jitter = retry_jitter::full;
-  // The time limit of each attempt. An attempt that takes longer is cancelled and fails with
-  // timed_out, which is retried. Default: none.
+  // The time limit of each attempt, which goes with what it asks, as that of with_deadline. An
+  // attempt that takes longer is cancelled and fails with timed_out, which is retried. Default:
+  // none.
   std::chrono::nanoseconds attempt_time = std::chrono::nanoseconds::max();
   // The time limit of all attempts and delays together. No retry begins after it; a running attempt
   // is cancelled then and fails with timed_out. Default: none.
@@ -147,10 +149,14 @@ struct value_of_task<task<T>> {
 template <class Maker>
 using made_value = typename value_of_task<made_branch<Maker>>::type;
 
-template <class T>
-task<T> limited_attempt(task<T> made, std::chrono::nanoseconds at_most) {
-  return at_most == std::chrono::nanoseconds::max() ? std::move(made)
-                                                    : std::move(made).timeout(at_most);
+// Within a time limit the attempt is made once that has begun, so that it goes with what is asked.
+template <class Maker>
+task<made_value<Maker>> make_attempt(Maker& make, const retry_attempt& attempt,
+                                     std::chrono::nanoseconds at_most) {
+  if (at_most == std::chrono::nanoseconds::max())
+    return tasks::make_branch(call_maker(make, attempt));
+  return with_deadline(at_most,
+                       [&make, &attempt] { return tasks::make_branch(call_maker(make, attempt)); });
 }
 
 template <class Maker, class Predicate>
@@ -162,8 +168,7 @@ task<made_value<Maker>> run_retry(retry_policy policy, Maker make, Predicate ret
     std::exception_ptr failed;
     try {
       const std::chrono::nanoseconds at_most = course.begin();
-      task<value> made =
-          limited_attempt(tasks::make_branch(call_maker(make, course.attempt())), at_most);
+      task<value> made = make_attempt(make, course.attempt(), at_most);
       if constexpr (std::is_void_v<value>) {
         co_await std::move(made);
         course.succeed();

@@ -135,6 +135,38 @@ TEST_P(retries, an_attempt_that_takes_too_long_is_cancelled_and_retried) {
   EXPECT_EQ(cancels, 1);
 }
 
+struct slow_actor {
+  int calls = 0, cancels = 0, limited = 0;
+  task<int> call() {
+    ++calls;
+    if (this_call::remaining() <= 20ms) ++limited;
+    try {
+      if (calls == 1) co_await sleep_for(1h);
+    } catch (const cancelled&) {
+      ++cancels;
+      throw;
+    }
+    co_return calls;
+  }
+};
+
+TEST_P(retries, the_time_of_an_attempt_goes_with_its_asks) {
+  runtime rt(options());
+  auto slow = rt.spawn<slow_actor>();
+  const auto call = [slow]() -> task<int> {
+    const auto ask = [&] { return slow.ask<&slow_actor::call>(); };
+    const int answer = co_await retry({.attempts = 9, .delay = 1us, .attempt_time = 20ms}, ask);
+    co_return answer;
+  };
+  auto answer = rt.spawn(call());
+  rt.run();
+  EXPECT_GE(answer.get(), 2);
+  auto counts =
+      slow.ask([](slow_actor& of) { return std::pair(of.calls - of.limited, of.cancels); });
+  rt.run();
+  EXPECT_EQ(counts.get(), std::pair(0, 1));
+}
+
 TEST_P(retries, the_total_time_ends_a_running_attempt) {
   retry_report report;
   const auto call = [&]() -> task<> {
