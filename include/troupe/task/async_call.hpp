@@ -192,9 +192,11 @@ struct lock_holder {
   const coroutine* by = nullptr;
   sched::message::handler method = nullptr;
   source_line at = nullptr;  // where the holder took the lock
+  bool is_child = false;     // it holds no lock: the wait is for its end (scope_group.hpp)
 };
 
-// Set once a call has waited for a lock: from then on a search for circles looks for holders, too.
+// Set once a call has waited for a lock, or for a child of a scope: from then on a search for
+// circles looks for holders, too.
 inline constinit std::atomic<bool> locks_are_awaited{false};
 
 // How a wait ended.
@@ -241,9 +243,10 @@ struct suspension : sched::message {
 
   coroutine* who = nullptr;
   outcome ended = outcome::arrived;
-  bool excused = false;   // does not count as a stall when the program is out of work
-  bool limited = false;   // a time limit or a stop token may end it
-  bool for_lock = false;  // another call may have to release a lock first (message_act::holder)
+  bool excused = false;  // does not count as a stall when the program is out of work
+  bool limited = false;  // a time limit or a stop token may end it
+  // another call may have to release a lock first, or to end (message_act::holder)
+  bool for_lock = false;
   // The runtime has ended, and the party that ended the wait no longer uses it.
   std::atomic<bool> reclaimable{false};
   // the number of the last search for deadlocks that reached this suspension, by which a search

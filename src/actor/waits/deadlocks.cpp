@@ -42,7 +42,9 @@ struct source {
   const void* actor = nullptr;  // else the actor that will answer it in some later message
   // else the thread that runs the job, or the main thread's lane (src/task/main_lanes.hpp)
   const void* thread = nullptr;
-  const tasks::coroutine* holder = nullptr;  // else the coroutine that holds the lock
+  // else the coroutine that holds the lock, or the first one of the child that must end
+  const tasks::coroutine* holder = nullptr;
+  bool is_child = false;
 };
 
 // The caller holds whatever waits for the state. False when the state is resolved.
@@ -279,6 +281,7 @@ class collector {
       tasks::lock_holder holder;
       if (!is_locked_out(wait, holder)) return false;
       found.holder = holder.by;
+      found.is_child = holder.is_child;
       return found.holder != nullptr;
     }
     const tasks::shared_state* const state = tasks::awaited_by(wait);
@@ -391,7 +394,9 @@ refused_wait tell(const collector& seen, std::span<const std::uint32_t> circle,
     if (one.wait != nullptr && (chosen == nullptr || one.call.id > chosen->call.id)) chosen = &one;
     if (++count > lines_max) continue;
     names += one.call.method;
-    names += one.wait != nullptr && one.wait->for_lock ? " waits for a lock of " : " asks ";
+    names += one.wait == nullptr || !one.wait->for_lock ? " asks "
+             : one.from.is_child                        ? " waits for a child in "
+                                                        : " waits for a lock of ";
     asked = one.call.waits_for ? one.call.waits_for->of : "";
     lines += line_of(one.call, system);
   }

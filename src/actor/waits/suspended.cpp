@@ -56,8 +56,8 @@ bool is_locked_out(const tasks::suspension& one, tasks::lock_holder& holder) noe
 namespace {
 
 awaited lock_in_words(const std::source_location& at, const tasks::lock_holder& holder) {
-  awaited words{at, "a lock held by ", holder.method(nullptr, nullptr, message_act::describe),
-                nullptr};
+  awaited words{at, holder.is_child ? "a child of its scope in " : "a lock held by ",
+                holder.method(nullptr, nullptr, message_act::describe), nullptr};
   const std::source_location since = tasks::location_of(holder.at);
   if (!is_of_library(since)) words.held_since = since;
   return words;

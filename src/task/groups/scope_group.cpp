@@ -64,7 +64,19 @@ bool scope_wait::suspend(coroutine& awaiting, scope_wait*& last_in) noexcept {
   return true;
 }
 
+void scope_wait::wait_for_end_of(const scope_child& one, coroutine& awaiting) noexcept {
+  child_ = &one;
+  for_lock = true;
+  // order: relaxed (all)  as before a wait for a lock: the thread that parks the actor asks again
+  if (!locks_are_awaited.load(std::memory_order_relaxed)) [[unlikely]]
+    locks_are_awaited.store(true, std::memory_order_relaxed);
+  const call_host& at = *awaiting.in->at;
+  if (!at.searched_soon->load(std::memory_order_relaxed)) [[unlikely]]
+    at.search_soon(awaiting.in->actor);
+}
+
 void scope_wait::check() const {
+  if (ended == outcome::deadlock) throw_refused(*this);
   if (ended == outcome::cancelled) throw cancelled("troupe: scope: the wait was cancelled");
 }
 
@@ -76,9 +88,15 @@ scope_wait& scope_wait::take(scope_wait*& from) noexcept {
   return one;
 }
 
-const char* scope_wait::act_on(sched::message* base, void*, sched::message_act act) {
+const char* scope_wait::act_on(sched::message* base, void* of, sched::message_act act) {
   if (act == sched::message_act::describe) return "a child of its scope";
   auto& self = static_cast<scope_wait&>(*static_cast<suspension*>(base));
+  if (act == sched::message_act::holder) {
+    if (self.child_ == nullptr || self.link_ == nullptr) return nullptr;
+    *static_cast<lock_holder*>(of) = {&self.child_->root, self.child_->of.root().call.act, nullptr,
+                                      true};
+    return "runs";
+  }
   if (act != sched::message_act::detach) return arrive(self, act);
   if (self.link_ == nullptr) return nullptr;  // it has ended, and is on its way
   *self.link_ = self.next_;
@@ -301,6 +319,7 @@ bool scope_group::wait_for(scope_wait& one, scope_child& child, coroutine& await
     throw usage_error(
         "troupe: task_scope::child: only tasks of the scope's actor may await it before the scope "
         "has ended");
+  one.wait_for_end_of(child, awaiting);
   return one.suspend(awaiting, child.waits);
 }
 

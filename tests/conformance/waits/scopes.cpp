@@ -673,6 +673,64 @@ TEST_P(scopes, children_wait_for_each_other) {
             5);
 }
 
+// Each awaits the other's end; one of them is told.
+TEST_P(scopes, a_circle_of_children_is_a_deadlock_with_its_chain) {
+  runtime rt(options());
+  const auto in_circle = [&](bool body_waits) -> task<std::string> {
+    task_scope::child<int> one, two;
+    const auto wait_for = [](task_scope::child<int>& other) -> task<int> {
+      co_await yield();
+      const int got = co_await other;
+      co_return got;
+    };
+    std::string text;
+    const auto body = [&](task_scope& s) -> task<> {
+      one = s.spawn(wait_for(two));
+      two = s.spawn(wait_for(one));
+      if (body_waits) co_await sleep_for(1ms);
+    };
+    try {
+      co_await scope(body);
+    } catch (const deadlock& error) {
+      text = error.what();
+    }
+    co_return text;
+  };
+  for (const bool body_waits : {false, true}) {
+    const std::string text = value_of(rt, [&] { return in_circle(body_waits); });
+    EXPECT_NE(text.find("waits for a child in"), std::string::npos) << text;
+    EXPECT_NE(text.find("scopes.cpp:"), std::string::npos) << text;
+  }
+}
+
+// The body holds what the child wants, and awaits the child.
+TEST_P(scopes, a_circle_of_a_child_and_a_lock_is_a_deadlock) {
+  runtime rt(options());
+  const auto run = []() -> task<bool> {
+    mutex busy;
+    bool told = false;
+    const auto wants_it = [&]() -> task<> {
+      try {
+        const auto held = co_await busy.lock();
+      } catch (const deadlock&) {
+        told = true;
+      }
+    };
+    const auto body = [&](task_scope& s) -> task<> {
+      const auto held = co_await busy.lock();
+      auto child = s.spawn(wants_it());
+      try {
+        co_await child;
+      } catch (const deadlock&) {
+        told = true;
+      }
+    };
+    co_await scope(body);
+    co_return told;
+  };
+  EXPECT_TRUE(value_of(rt, run));
+}
+
 TROUPE_TEST_EACH(scopes, all_settings);
 
 }  // namespace

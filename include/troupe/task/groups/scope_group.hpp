@@ -109,10 +109,13 @@ struct scope_body final : scope_child {
 // A coroutine's wait for one child, or for the next child that ends.
 class scope_wait final : public suspension {
  public:
+  // For the search for deadlocks: which coroutine must end before.
+  void wait_for_end_of(const scope_child& one, coroutine& awaiting) noexcept;
   scope_wait() noexcept : suspension(&act_on) {}
   // Returns false if the coroutine is cancelled already.
   bool suspend(coroutine& awaiting, scope_wait*& last_in) noexcept;
-  void check() const;  // throws cancelled if the wait was cancelled
+  // Throws cancelled if the wait was cancelled, and deadlock if it was refused.
+  void check() const;
   // Ends the first wait of a list, which is not empty.
   static scope_wait& take(scope_wait*& from) noexcept;
 
@@ -122,6 +125,7 @@ class scope_wait final : public suspension {
  private:
   friend struct debugger_view;  // src/runtime/debugger_table.cpp
   static const char* act_on(sched::message*, void*, sched::message_act);
+  const scope_child* child_ = nullptr;  // that it waits for; null: for the next that ends
   scope_wait* next_ = nullptr;
   scope_wait** link_ = nullptr;  // null when it is in no list
 };
