@@ -1,6 +1,7 @@
 # What a user may choose. A project that embeds troupe gets the library alone by default.
 
 option(TROUPE_TESTS    "Build the tests"                               ${PROJECT_IS_TOP_LEVEL})
+option(TROUPE_TOOLS    "Build the program `troupe`, which looks into others"  ${PROJECT_IS_TOP_LEVEL})
 option(TROUPE_EXAMPLES "Build the programs in examples/"               OFF)
 option(TROUPE_BENCH    "Build the benchmarks in benches/"                OFF)
 option(TROUPE_INSTALL  "Add install rules"                             ${PROJECT_IS_TOP_LEVEL})

@@ -1,0 +1,23 @@
+# The program `troupe`: looks into programs that run with TROUPE_OBSERVE=1. It uses none of the library, only its
+# socket. Left out, not refused, where its libraries are missing: a user who builds the library need not have them.
+
+find_package(fmt QUIET)
+find_package(CLI11 QUIET)
+find_package(nlohmann_json QUIET)
+find_package(PkgConfig QUIET)
+if(PKG_CONFIG_FOUND)
+  pkg_check_modules(ncursesw QUIET IMPORTED_TARGET ncursesw)
+endif()
+if(NOT fmt_FOUND OR NOT CLI11_FOUND OR NOT nlohmann_json_FOUND OR NOT ncursesw_FOUND)
+  message(WARNING "tools/troupe is not built: it needs libfmt-dev, libcli11-dev, nlohmann-json3-dev and libncurses-dev")
+  return()
+endif()
+file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/troupe/*.cpp")
+add_executable(troupe_tool ${sources})
+set_target_properties(troupe_tool PROPERTIES OUTPUT_NAME troupe RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tools")
+target_link_libraries(troupe_tool PRIVATE fmt::fmt CLI11::CLI11 nlohmann_json::nlohmann_json PkgConfig::ncursesw)
+troupe_private_flags(troupe_tool)
+target_compile_features(troupe_tool PRIVATE cxx_std_23)
+if(TROUPE_INSTALL)
+  install(TARGETS troupe_tool RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+endif()

@@ -1,0 +1,152 @@
+"""`troupe` finds a slow handler, a mailbox that grows and a turn that waits in a running program."""
+
+import json
+import os
+import pathlib
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+
+TOOL, PROGRAM = sys.argv[1:3]
+SECONDS_MAX = 60
+FOLDER = pathlib.Path(tempfile.mkdtemp(prefix="troupe_tool"))
+ENVIRONMENT = {**os.environ, "XDG_RUNTIME_DIR": str(FOLDER)}
+
+
+def fail(text):
+    print(f"troupe: {text}")
+    sys.exit(1)
+
+
+def check(what, holds, seen):
+    if not holds:
+        fail(f"{what}:\n{seen}")
+
+
+def tool(*arguments, code=0):
+    ended = subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True, timeout=SECONDS_MAX,
+                           check=False, env=ENVIRONMENT)
+    check(f"{arguments} ended with {ended.returncode}, not {code}", ended.returncode == code, ended)
+    return ended.stdout if code == 0 else ended.stdout + ended.stderr
+
+
+def start(**environment):
+    program = subprocess.Popen([PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                               env={**ENVIRONMENT, **environment})
+    check("the program begins", program.stdout.readline() == "ready\n", program)
+    return program
+
+
+def check_tables(pid):
+    check("ps lists it", any(line.split()[0] == str(pid) for line in tool("ps").splitlines()[1:]), tool("ps"))
+    seen = tool("top", pid, "--once", "--sort", "busy", "--interval", "1")
+    lines = seen.splitlines()
+    check("no line is longer than a terminal", max(map(len, lines)) <= 80, seen)
+    first = next(i for i, line in enumerate(lines) if line.startswith("handler")) + 1
+    check("the slow handler is the busiest", lines[first].startswith("Slow::work"), seen)
+    busy = float(lines[first].split()[3])
+    check("it takes about half of the time", 20 < busy < 101, seen)
+    by_name = tool("top", pid, "--once", "--interval", "0.1", "--sort", "name").splitlines()
+    check("sorted by name", by_name[first].startswith("Grows::wait"), by_name)
+
+
+def check_actors(pid):
+    longest = json.loads(tool("actors", pid, "--longest", "--count", 3, "--json"))["actors"]
+    check("the longest mailbox", longest and longest[0]["class"] == "Grows" and longest[0]["mail"] > 0, longest)
+    time.sleep(0.5)  # sleeps: the mailbox grows meanwhile
+    later = json.loads(tool("actors", pid, "--longest", "--count", 1, "--json"))["actors"]
+    check("it grows", later[0]["mail"] > longest[0]["mail"], (longest, later))
+    check("it waits", later[0]["state"] == "suspended", later)
+    page = json.loads(tool("actors", pid, "--class", "Quick", "--count", 1000, "--json"))
+    check("a page of actors", len(page["actors"]) == 1000 and page["next"] > 0, page["next"])
+    check("as a table", "Grows" in tool("actors", pid, "--longest"), tool("actors", pid, "--longest"))
+    dump = tool("dump", pid)
+    check("a dump names who waits", "Grows::wait waits at" in dump, dump)
+
+
+def check_numbers(pid):
+    """The counts are exact, and those of the metrics are those of the summary."""
+    summary = json.loads(tool("top", pid, "--json", "--interval", "0.05"))["runtimes"][0]
+    quick = next(one for one in summary["classes"] if one["class"] == "Quick")
+    add = next(one for one in quick["handlers"] if one["handler"].endswith("::add"))
+    check("messages of Quick", (quick["alive"], add["messages"]) == (2000, 20000), quick)
+    text = tool("metrics", pid)
+    for line in ('troupe_handler_messages_total{runtime="0",class="Quick",handler="&Quick::add"} 20000',
+                 'troupe_handler_failures_total{runtime="0",class="Quick",handler="&Quick::fail"} 1',
+                 'troupe_class_actors{runtime="0",class="Quick"} 2000', 'troupe_failures_total{runtime="0"} 1'):
+        check(line, line in text.splitlines(), text)
+    if not shutil.which("promtool"):
+        print("promtool is not installed: the format of the metrics was not checked")
+        return
+    lint = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, timeout=SECONDS_MAX,
+                          check=False)
+    check("promtool", lint.returncode == 0 and not lint.stdout + lint.stderr, lint)
+
+
+def check_terminal(pid):
+    """tmux is the terminal, of 80 columns and 24 lines."""
+    if not shutil.which("tmux"):
+        print("tmux is not installed: nobody pressed the keys")
+        return
+    tmux = ["tmux", "-S", str(FOLDER / "tmux"), "-f", "/dev/null"]
+
+    def do(*arguments):
+        return subprocess.run([*tmux, *arguments], capture_output=True, text=True, timeout=SECONDS_MAX, check=False,
+                              env={**ENVIRONMENT, "TERM": "xterm-256color", "LANG": "C.UTF-8"}).stdout
+
+    def wait_for(what, holds):
+        deadline = time.monotonic() + 20
+        while True:
+            seen = do("capture-pane", "-p", "-t", "t")
+            if holds(seen.splitlines()):
+                return
+            if time.monotonic() > deadline:
+                fail(f"on the terminal {what} is not seen:\n{seen}")
+            time.sleep(0.05)  # sleeps: a terminal tells nobody when it has drawn
+
+    do("new-session", "-d", "-s", "t", "-x", "80", "-y", "24", f"{TOOL} top {pid} --interval 0.2; echo ended; sleep 60")
+    try:
+        wait_for("a table", lambda lines: any(line.startswith("handler") for line in lines))
+        do("send-keys", "-t", "t", "b")
+        row = ["Slow::work"]
+        wait_for("the busiest handler first", lambda lines: [line.split()[0] for line in lines[5:6] if line] == row)
+        do("send-keys", "-t", "t", "l")
+        wait_for("the longest mailbox", lambda lines: any("suspended" in line and "Grows" in line for line in lines))
+        do("send-keys", "-t", "t", "q")
+        wait_for("the end", lambda lines: "ended" in lines)
+    finally:
+        do("kill-server")
+
+
+def check_refusals():
+    for arguments in ([], ["what"], ["top"], ["top", "x"], ["top", "1", "--sort", "luck"], ["actors", "1", "--count", "0"]):
+        tool(*arguments, code=2)
+    said = tool("dump", 1, code=1)
+    check("it says what to do", "TROUPE_OBSERVE=1" in said, said)
+
+
+def main():
+    check_refusals()
+    observed, unseen = start(TROUPE_OBSERVE="1"), start(TROUPE_OBSERVE="0")
+    sock = FOLDER / "troupe" / f"{observed.pid}.sock"
+    check("the socket is the user's alone", stat.S_IMODE(sock.stat().st_mode) == 0o600, oct(sock.stat().st_mode))
+    check("the other program has none", not (FOLDER / "troupe" / f"{unseen.pid}.sock").exists(), os.listdir(FOLDER / "troupe"))
+    time.sleep(0.3)  # sleeps: the program does something meanwhile
+    check_tables(observed.pid)
+    check_actors(observed.pid)
+    check_numbers(observed.pid)
+    check_terminal(observed.pid)
+    for program in observed, unseen:
+        messages = program.communicate(timeout=SECONDS_MAX)[0]
+        check("the program ends", program.returncode == 0 and int(messages) > 20_000, messages)
+    check("the socket is gone", not sock.exists(), sock)
+    said = tool("dump", observed.pid, code=1)
+    check("a program that has ended", "cannot be asked" in said, said)
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    print("troupe: all is seen")
+
+
+main()

@@ -1,0 +1,58 @@
+// A program for `troupe` to look into: a handler that is slow, a mailbox that grows, an ask that
+// waits. It runs until its standard input ends.
+#include <chrono>
+#include <iostream>
+#include <stdexcept>
+#include <thread>
+#include <troupe/troupe.hpp>
+
+using namespace std::chrono_literals;
+
+struct Slow {
+  void work() { std::this_thread::sleep_for(5ms); }  // sleeps: it stands for slow work
+};
+struct Grows {
+  troupe::future<> until;
+  troupe::task<> wait() { co_await std::move(until); }
+  void put(int) {}
+};
+struct Quick {
+  long sum = 0;
+  void add(int n) { sum += n; }
+  void fail() { throw std::runtime_error("on purpose"); }
+};
+
+int main() {
+  troupe::runtime_options options;
+  options.workers = 2;
+  options.failure_lines = 0;
+  troupe::runtime rt(options);
+  troupe::promise<> end;
+  auto slow = rt.spawn<Slow>();
+  auto grows = rt.spawn<Grows>(end.get_future());
+  std::vector<troupe::ref<Quick>> quick;
+  for (int i = 0; i < 2'000; ++i) quick.push_back(rt.spawn<Quick>());
+  for (int i = 0; i < 20'000; ++i)
+    quick[static_cast<std::size_t>(i) % quick.size()].tell<&Quick::add>(i);
+  quick[0].tell<&Quick::fail>();
+  grows.tell<&Grows::wait>();
+  troupe::hold here = rt.hold();
+  auto ticks = rt.every(10ms, [&, n = 0]() mutable {
+    slow.tell<&Slow::work>();
+    for (int i = 0; i < 10; ++i) grows.tell<&Grows::put>(++n);
+  });
+  std::thread ends([&] {
+    std::cout << "ready" << std::endl;
+    while (std::cin.get() != std::char_traits<char>::eof()) {
+    }
+    ticks.cancel();
+    end.set_value();
+    here = {};
+  });
+  try {
+    rt.run();
+  } catch (const std::runtime_error&) {  // the failure on purpose
+  }
+  ends.join();
+  std::cout << rt.metrics().total.messages << std::endl;
+}

@@ -1,0 +1,142 @@
+// troupe: looks into running programs that were started with TROUPE_OBSERVE=1. See
+// docs/guide/observing.md, or `troupe --help`.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <map>
+#include <thread>
+
+#include "metrics.hpp"
+#include "program.hpp"
+#include "tables.hpp"
+#include "top.hpp"
+
+namespace {
+
+using namespace troupe_tool;
+
+void print(const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) fmt::print("{}\n", line);
+}
+
+void list_programs() {
+  fmt::print("{:>8} {:>8} {:>10} {:>12}  {}\n", "pid", "runtimes", "actors", "messages", "program");
+  for (const int pid : programs()) {
+    json summary;
+    try {
+      summary = program(pid).ask("summary");
+    } catch (const failure&) {  // it has just ended
+      continue;
+    }
+    std::uint64_t actors = 0, messages = 0;
+    for (const json& one : summary["runtimes"]) {
+      actors += one["metrics"]["actors"].get<std::uint64_t>();
+      messages += one["total"]["messages"].get<std::uint64_t>();
+    }
+    fmt::print("{:>8} {:>8} {:>10} {:>12}  {}\n", pid, summary["runtimes"].size(), actors, messages,
+               summary["program"].get<std::string>());
+  }
+}
+
+struct choices {
+  int pid = 0;
+  order by = order::messages;
+  bool once = false, as_json = false, longest = false;
+  double interval_s = 1;
+  std::string of_class;
+  std::size_t count = 20;
+};
+
+std::chrono::milliseconds interval_of(const choices& chosen) {
+  return std::chrono::milliseconds(static_cast<long>(chosen.interval_s * 1000));
+}
+
+void show_once(program& of, const choices& chosen) {
+  moment seen{of.ask("summary"), json()};
+  std::this_thread::sleep_for(interval_of(chosen));
+  seen.now = of.ask("summary");
+  if (chosen.as_json) {
+    fmt::print("{}\n", seen.now.dump());
+    return;
+  }
+  constexpr std::size_t width = 80;
+  print(head_lines(seen, width));
+  print(handler_lines(seen, chosen.by, width));
+}
+
+void show_actors(program& of, const choices& chosen) {
+  const std::string question = chosen.longest ? fmt::format("longest 0 {}", chosen.count)
+                                              : fmt::format("actors 0 0 {}", chosen.count);
+  const json page = of.ask(chosen.of_class.empty() ? question : question + " " + chosen.of_class);
+  if (chosen.as_json) {
+    fmt::print("{}\n", page.dump());
+  } else {
+    print(actor_lines(page, 120));
+  }
+}
+
+void show_dump(program& of) {
+  const json answer = of.ask("dump");
+  for (const json& one : answer["dumps"]) fmt::print("{}", one.get<std::string>());
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Looks into running programs that were started with TROUPE_OBSERVE=1.", "troupe");
+  app.require_subcommand(1);
+  choices chosen;
+  const std::map<std::string, order> orders{{"messages", order::messages}, {"busy", order::busy},
+                                            {"wait", order::wait},         {"alive", order::alive},
+                                            {"failures", order::failures}, {"name", order::name}};
+  const auto command = [&](const char* name, const char* what) {
+    CLI::App* const made = app.add_subcommand(name, what);
+    made->add_option("PID", chosen.pid, "process number of the program")->required();
+    return made;
+  };
+  app.add_subcommand("ps", "The user's programs that can be asked.")->callback(list_programs);
+  CLI::App* const top = command("top", "Handlers by rate and time, drawn again each second.");
+  top->add_option("--sort", chosen.by, "messages, busy, wait, alive, failures or name")
+      ->transform(CLI::CheckedTransformer(orders, CLI::ignore_case));
+  top->add_option("--interval", chosen.interval_s, "seconds between two looks (default 1)")
+      ->check(CLI::Range(0.05, 3600.0));
+  top->add_flag("--once", chosen.once, "print one table and end");
+  top->add_flag("--json", chosen.as_json, "with --once: print the program's answer as JSON");
+  CLI::App* const actors = command("actors", "Actors, by id or by the length of the mailbox.");
+  actors->add_option("--class", chosen.of_class, "of this class only");
+  actors->add_option("--count", chosen.count, "at most so many, up to 1000 (default 20)")
+      ->check(CLI::Range(1, 1000));
+  actors->add_flag("--longest", chosen.longest, "those with most mail");
+  actors->add_flag("--json", chosen.as_json, "as JSON");
+  CLI::App* const dump = command("dump", "What each suspended turn and blocked thread waits for.");
+  CLI::App* const metrics = command("metrics", "All numbers in the text format of Prometheus.");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& wrong) {
+    return app.exit(wrong) == 0 ? 0 : 2;
+  }
+  if (!top->parsed() && !actors->parsed() && !dump->parsed() && !metrics->parsed()) return 0;
+  program of(chosen.pid);
+  if (actors->parsed()) {
+    show_actors(of, chosen);
+  } else if (dump->parsed()) {
+    show_dump(of);
+  } else if (metrics->parsed()) {
+    fmt::print("{}", as_metrics(of.ask("summary")));
+  } else if (chosen.once || chosen.as_json) {
+    show_once(of, chosen);
+  } else {
+    show_top(of, chosen.by, interval_of(chosen));
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  return run(argc, argv);
+} catch (const std::exception& failed) {
+  fmt::print(stderr, "troupe: {}\n", failed.what());
+  return 1;
+}

@@ -1,0 +1,187 @@
+#include "metrics.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <functional>
+
+namespace troupe_tool {
+namespace {
+
+std::string escaped(const std::string& value) {
+  std::string text;
+  for (const char one : value) {
+    if (one == '\\' || one == '"') text += '\\';
+    if (one == '\n') {
+      text += "\\n";
+    } else {
+      text += one;
+    }
+  }
+  return text;
+}
+
+// `name{a="b",c="d"}`, from pairs.
+using labels = std::vector<std::pair<const char*, std::string>>;
+std::string with_labels(const std::string& name, const labels& all) {
+  std::string text = name;
+  for (const auto& [key, value] : all)
+    text += fmt::format("{}{}=\"{}\"", text.size() == name.size() ? "{" : ",", key, escaped(value));
+  return all.empty() ? text : text + "}";
+}
+
+class metrics_text {
+ public:
+  void family(const std::string& name, const char* type, const char* help) {
+    text_ += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
+  }
+  void sample(const std::string& name, const labels& all, double value) {
+    text_ += fmt::format("{} {}\n", with_labels(name, all), value);
+  }
+  std::string take() && { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+struct number {
+  const char* key;  // in the summary
+  const char* name;
+  const char* type;
+  const char* help;
+};
+
+constexpr std::array of_runtime{
+    number{"actors", "troupe_actors", "gauge", "Actors and tasks that have not ended."},
+    number{"suspended", "troupe_suspended_turns", "gauge", "Turns and tasks that wait."},
+    number{"dead_letters", "troupe_dead_letters_total", "counter",
+           "Messages that no actor handled."},
+    number{"failures", "troupe_failures_total", "counter",
+           "Exceptions that left handlers and tasks."},
+    number{"failures_dropped", "troupe_failures_dropped_total", "counter",
+           "Failures that were not kept."},
+    number{"lazies_queued", "troupe_lazies_queued", "gauge", "Lazies that wait for a thread."},
+    number{"resource_bytes", "troupe_resource_bytes", "gauge", "Bytes that resources occupy."},
+    number{"io_waits", "troupe_io_waits_total", "counter", "I/O operations that had to wait."},
+    number{"io_in_flight", "troupe_io_in_flight", "gauge", "I/O operations that are under way."},
+    number{"io_open", "troupe_io_descriptors", "gauge",
+           "Descriptors with at least one operation so far."},
+    number{"timers_armed", "troupe_timers_armed", "gauge", "Timers that are armed."},
+    number{"blocking_calls", "troupe_blocking_calls", "gauge",
+           "Blocking calls that run or wait for a thread."}};
+
+constexpr std::array of_worker{
+    number{"turns", "troupe_worker_turns_total", "counter", "Turns that the worker has run."},
+    number{"messages", "troupe_worker_messages_total", "counter",
+           "Messages that the worker has handled, and coroutines that it has resumed."},
+    number{"steals", "troupe_worker_steals_total", "counter",
+           "How often the worker took work from another one."},
+    number{"parks", "troupe_worker_parks_total", "counter", "How often the worker parked."},
+    number{"queued", "troupe_worker_queued", "gauge", "Runnables in the worker's queue."}};
+
+constexpr std::array of_class{
+    number{"alive", "troupe_class_actors", "gauge", "Actors of the class that have not ended."},
+    number{"spawned", "troupe_class_spawned_total", "counter", "Actors of the class that began."},
+    number{"suspended", "troupe_class_suspended_turns", "gauge", "Turns of the class that wait."}};
+
+constexpr std::array of_handler{
+    number{"messages", "troupe_handler_messages_total", "counter", "Messages handled."},
+    number{"resumed", "troupe_handler_resumptions_total", "counter",
+           "How often the handler's coroutine was resumed."},
+    number{"failures", "troupe_handler_failures_total", "counter",
+           "Exceptions that left the handler."}};
+
+using each_element = std::function<void(const std::function<void(const labels&, const json&)>&)>;
+
+void add(metrics_text& to, std::span<const number> numbers, const each_element& for_each) {
+  for (const number& one : numbers) {
+    to.family(one.name, one.type, one.help);
+    for_each([&](const labels& all, const json& element) {
+      to.sample(one.name, all, element[one.key].get<double>());
+    });
+  }
+}
+
+constexpr double ns_per_second = 1e9;
+
+// Times of samples, with the sum and the count that they stand for.
+void add_times(metrics_text& to, const each_element& for_each_handler) {
+  const std::string name = "troupe_handler_duration_seconds";
+  to.family(name, "summary",
+            "Time that one message or one resumption took, by samples of one in 64.");
+  for_each_handler([&](const labels& all, const json& of) {
+    for (const auto& [quantile, key] : {std::pair{"0.5", "busy_p50_ns"}, {"0.99", "busy_p99_ns"}}) {
+      labels more = all;
+      more.emplace_back("quantile", quantile);
+      to.sample(name, more, of[key].get<double>() / ns_per_second);
+    }
+    to.sample(name + "_sum", all, of["busy_ns"].get<double>() / ns_per_second);
+    to.sample(name + "_count", all, of["messages"].get<double>() + of["resumed"].get<double>());
+  });
+  const std::string wait = "troupe_handler_wait_seconds";
+  to.family(wait, "gauge", "How long messages lay in the mailbox, by samples of one in 64.");
+  for_each_handler([&](const labels& all, const json& of) {
+    for (const auto& [quantile, key] : {std::pair{"0.5", "wait_p50_ns"}, {"0.99", "wait_p99_ns"}}) {
+      labels more = all;
+      more.emplace_back("part", quantile);
+      to.sample(wait, more, of[key].get<double>() / ns_per_second);
+    }
+  });
+}
+
+}  // namespace
+
+std::string as_metrics(const json& summary) {
+  const json& runtimes = summary["runtimes"];
+  const auto for_each_runtime = [&](const auto& look) {
+    for (std::size_t i = 0; i < runtimes.size(); ++i)
+      look(labels{{"runtime", std::to_string(i)}}, runtimes[i]);
+  };
+  const auto members = [&](const char* key) -> each_element {
+    return [&, key](const auto& look) {
+      for_each_runtime([&](const labels& all, const json& of) { look(all, of[key]); });
+    };
+  };
+  const auto workers = [&](const auto& look) {
+    for_each_runtime([&](labels all, const json& of) {
+      all.emplace_back("worker", "");
+      for (std::size_t i = 0; i < of["workers"].size(); ++i) {
+        all.back().second = std::to_string(i + 1);
+        look(all, of["workers"][i]);
+      }
+      all.back().second = "others";
+      look(all, of["others"]);
+    });
+  };
+  const auto classes = [&](const auto& look) {
+    for_each_runtime([&](labels all, const json& of) {
+      all.emplace_back("class", "");
+      for (const json& one : of["classes"]) {
+        all.back().second = one["class"].get<std::string>();
+        look(all, one);
+      }
+    });
+  };
+  const auto handlers = [&](const auto& look) {
+    classes([&](labels all, const json& of) {
+      all.emplace_back("handler", "");
+      for (const json& one : of["handlers"]) {
+        all.back().second = one["handler"].get<std::string>();
+        look(all, one);
+      }
+    });
+  };
+  metrics_text text;
+  text.family("troupe_up_seconds", "gauge", "Time since the runtime was made.");
+  for_each_runtime([&](const labels& all, const json& of) {
+    text.sample("troupe_up_seconds", all, of["up_ns"].get<double>() / ns_per_second);
+  });
+  add(text, of_runtime, members("metrics"));
+  add(text, of_worker, workers);
+  add(text, of_class, classes);
+  add(text, of_handler, handlers);
+  add_times(text, handlers);
+  return std::move(text).take();
+}
+
+}  // namespace troupe_tool

@@ -1,0 +1,92 @@
+#include "program.hpp"
+
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+namespace troupe_tool {
+namespace {
+
+std::filesystem::path folder() {
+  const char* const own = std::getenv("XDG_RUNTIME_DIR");
+  if (own != nullptr && *own != '\0') return std::filesystem::path(own) / "troupe";
+  return "/tmp/troupe-" + std::to_string(::getuid());
+}
+
+// Returns a descriptor; -1 if nothing listens there.
+int connect_to(const std::filesystem::path& path) {
+  ::sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  const std::string name = path.string();
+  if (name.size() >= sizeof address.sun_path) return -1;
+  std::copy(name.begin(), name.end(), address.sun_path);
+  const int stream = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (stream < 0) return -1;
+  constexpr ::timeval patience{30, 0};
+  ::setsockopt(stream, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  const auto* const at = static_cast<const ::sockaddr*>(static_cast<const void*>(&address));
+  if (::connect(stream, at, sizeof address) == 0) return stream;
+  ::close(stream);
+  return -1;
+}
+
+std::filesystem::path socket_of(int pid) { return folder() / (std::to_string(pid) + ".sock"); }
+
+}  // namespace
+
+program::program(int pid) : pid_(pid), stream_(connect_to(socket_of(pid))) {
+  if (stream_ >= 0) return;
+  throw failure("process " + std::to_string(pid) + " cannot be asked at " +
+                socket_of(pid).string() +
+                ": start the program with TROUPE_OBSERVE=1, as the same user and with the same "
+                "XDG_RUNTIME_DIR");
+}
+
+program::~program() { ::close(stream_); }
+
+json program::ask(const std::string& question) {
+  const std::string line = question + "\n";
+  if (::send(stream_, line.data(), line.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(line.size()))
+    throw failure("process " + std::to_string(pid_) + " has ended");
+  std::size_t end = 0;
+  while ((end = heard_.find('\n')) == std::string::npos) {
+    std::array<char, 65536> bytes;
+    const auto got = ::recv(stream_, bytes.data(), bytes.size(), 0);
+    if (got <= 0)
+      throw failure("process " + std::to_string(pid_) + " has ended, or does not answer");
+    heard_.append(bytes.data(), static_cast<std::size_t>(got));
+  }
+  json answer = json::parse(heard_.begin(), heard_.begin() + static_cast<std::ptrdiff_t>(end));
+  heard_.erase(0, end + 1);
+  if (answer.contains("error")) throw failure(answer["error"].get<std::string>());
+  return answer;
+}
+
+std::vector<int> programs() {
+  std::vector<int> found;
+  std::error_code none;
+  for (const auto& file : std::filesystem::directory_iterator(folder(), none)) {
+    const std::string name = file.path().stem().string();
+    int pid = 0;
+    const auto [end, bad] = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (file.path().extension() != ".sock" || bad != std::errc{} ||
+        end != name.data() + name.size())
+      continue;
+    const int stream = connect_to(file.path());  // a program that was killed leaves its socket
+    if (stream < 0) continue;
+    ::close(stream);
+    found.push_back(pid);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace troupe_tool

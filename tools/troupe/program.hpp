@@ -1,0 +1,38 @@
+// program: a running program of troupe, asked through its socket (docs/guide/observing.md).
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace troupe_tool {
+
+using nlohmann::json;
+
+// What the user should know: the message says what to do.
+struct failure : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// A connection to the program with that process number. Throws failure if it cannot be asked.
+class program {
+ public:
+  explicit program(int pid);
+  program(const program&) = delete;
+  program& operator=(const program&) = delete;
+  ~program();
+
+  // The answer to one question. Throws failure if the program has ended, or refuses the question.
+  json ask(const std::string& question);
+
+ private:
+  const int pid_;
+  int stream_ = -1;
+  std::string heard_;
+};
+
+// The process numbers of the user's programs that can be asked, in order.
+std::vector<int> programs();
+
+}  // namespace troupe_tool

@@ -1,0 +1,184 @@
+#include "tables.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+namespace troupe_tool {
+namespace {
+
+constexpr double ns_per_second = 1e9;
+
+// Three digits and a unit: 4.5, 12, 999.
+std::string digits(double n, bool exact, const char* unit) {
+  return exact || n >= 99.95 ? fmt::format("{:.0f}{}", n, unit) : fmt::format("{:.1f}{}", n, unit);
+}
+
+// At most five characters: 999, 12.3k, 4.5M.
+std::string short_count(double n) {
+  constexpr std::array units{"", "k", "M", "G", "T"};
+  std::size_t unit = 0;
+  for (; n >= 999.5 && unit + 1 < units.size(); n /= 1000) ++unit;
+  return digits(n, unit == 0, units[unit]);
+}
+
+std::string short_time(double ns) {
+  if (ns <= 0) return "-";
+  constexpr std::array units{"ns", "us", "ms", "s"};
+  std::size_t unit = 0;
+  for (; ns >= 999.5 && unit + 1 < units.size(); ns /= 1000) ++unit;
+  return digits(ns, unit == 0, units[unit]);
+}
+
+struct row {
+  std::string name;
+  double alive = 0, messages = 0, busy = 0, wait_p99 = 0, busy_p50 = 0, busy_p99 = 0, failures = 0;
+};
+
+using previous = std::map<std::string, const json*>;
+std::string key_of(std::size_t runtime, const json& of_class, const json& handler) {
+  return fmt::format("{} {} {}", runtime, of_class["class"].get<std::string>(),
+                     handler["handler"].get<std::string>());
+}
+
+template <class Look>
+void for_each_handler(const json& summary, Look look) {
+  if (summary.is_null()) return;
+  for (std::size_t i = 0; i < summary["runtimes"].size(); ++i) {
+    const json& runtime = summary["runtimes"][i];
+    if (!runtime.contains("classes")) continue;
+    for (const json& of_class : runtime["classes"]) {
+      for (const json& handler : of_class["handlers"])
+        look(key_of(i, of_class, handler), of_class, handler);
+    }
+  }
+}
+
+double seconds_between(const moment& seen) {
+  const double now = seen.now["now_ns"].get<double>();
+  const double since = seen.before.is_null()
+                           ? now - seen.now["runtimes"].at(0)["up_ns"].get<double>()
+                           : seen.before["now_ns"].get<double>();
+  return std::max((now - since) / ns_per_second, 1e-3);
+}
+
+// The class is left out where the handler's name begins with it.
+std::string name_of(const json& of_class, const json& handler) {
+  const auto owner = of_class["class"].get<std::string>();
+  auto name = handler["handler"].get<std::string>();
+  if (name.starts_with('&')) name.erase(0, 1);
+  return name.starts_with(owner) ? name : owner + " " + name;
+}
+
+std::vector<row> rows_of(const moment& seen) {
+  previous before;
+  for_each_handler(seen.before, [&](const std::string& key, const json&, const json& handler) {
+    before.emplace(key, &handler);
+  });
+  const double seconds = seconds_between(seen);
+  std::vector<row> rows;
+  for_each_handler(seen.now, [&](const std::string& key, const json& of_class, const json& now) {
+    const auto found = before.find(key);
+    const auto since = [&](const char* member) {
+      return now[member].get<double>() -
+             (found == before.end() ? 0.0 : (*found->second)[member].get<double>());
+    };
+    rows.push_back({name_of(of_class, now), of_class["alive"].get<double>(),
+                    (since("messages") + since("resumed")) / seconds,
+                    std::max(since("busy_ns"), 0.0) / ns_per_second / seconds,
+                    now["wait_p99_ns"].get<double>(), now["busy_p50_ns"].get<double>(),
+                    now["busy_p99_ns"].get<double>(), now["failures"].get<double>()});
+  });
+  return rows;
+}
+
+void sort_by(std::vector<row>& rows, order by) {
+  const auto value = [by](const row& one) {
+    switch (by) {
+      case order::busy:
+        return one.busy;
+      case order::wait:
+        return one.wait_p99;
+      case order::alive:
+        return one.alive;
+      case order::failures:
+        return one.failures;
+      default:
+        return one.messages;
+    }
+  };
+  std::stable_sort(rows.begin(), rows.end(), [&](const row& a, const row& b) {
+    return by == order::name ? a.name < b.name : value(a) > value(b);
+  });
+}
+
+std::string cut(std::string line, std::size_t width) {
+  if (line.size() > width) line.resize(width);
+  return line;
+}
+
+}  // namespace
+
+std::vector<std::string> head_lines(const moment& seen, std::size_t width) {
+  std::vector<std::string> lines;
+  const double seconds = seconds_between(seen);
+  const json& runtimes = seen.now["runtimes"];
+  lines.push_back(fmt::format("{} ({}), {} runtime{}", seen.now["program"].get<std::string>(),
+                              seen.now["pid"].get<int>(), runtimes.size(),
+                              runtimes.size() == 1 ? "" : "s"));
+  for (std::size_t i = 0; i < runtimes.size(); ++i) {
+    const json& now = runtimes[i];
+    const bool known = !seen.before.is_null() && i < seen.before["runtimes"].size();
+    const double messages =
+        now["total"]["messages"].get<double>() -
+        (known ? seen.before["runtimes"][i]["total"]["messages"].get<double>() : 0);
+    const json& of = now["metrics"];
+    lines.push_back(fmt::format("up {}, {} workers, {} actors, {} suspended",
+                                short_time(now["up_ns"].get<double>()), now["workers"].size(),
+                                short_count(of["actors"].get<double>()),
+                                short_count(of["suspended"].get<double>())));
+    lines.push_back(
+        fmt::format("{} messages/s, {} failures, {} dead letters", short_count(messages / seconds),
+                    of["failures"].get<std::uint64_t>(), of["dead_letters"].get<std::uint64_t>()));
+    lines.push_back("running: " + now["running"].get<std::string>());
+  }
+  for (std::string& line : lines) line = cut(std::move(line), width);
+  return lines;
+}
+
+std::vector<std::string> handler_lines(const moment& seen, order by, std::size_t width) {
+  constexpr std::size_t numbers_width = 51;
+  const std::size_t name_width = width > numbers_width + 10 ? width - numbers_width : 10;
+  std::vector<row> rows = rows_of(seen);
+  sort_by(rows, by);
+  std::vector<std::string> lines{
+      cut(fmt::format("{:<{}}{:>6}{:>8}{:>7}{:>8}{:>8}{:>8}{:>6}", "handler", name_width, "alive",
+                      "msg/s", "busy%", "p50", "p99", "wait99", "fail"),
+          width)};
+  for (const row& one : rows) {
+    lines.push_back(cut(
+        fmt::format("{:<{}}{:>6}{:>8}{:>7.1f}{:>8}{:>8}{:>8}{:>6}", cut(one.name, name_width - 1),
+                    name_width, short_count(one.alive), short_count(one.messages), 100 * one.busy,
+                    short_time(one.busy_p50), short_time(one.busy_p99), short_time(one.wait_p99),
+                    short_count(one.failures)),
+        width));
+  }
+  return lines;
+}
+
+std::vector<std::string> actor_lines(const json& page, std::size_t width) {
+  std::vector<std::string> lines{
+      cut(fmt::format("{:>10} {:>8}  {:<10} {}", "id", "mail", "state", "class"), width)};
+  for (const json& one : page["actors"]) {
+    lines.push_back(
+        cut(fmt::format("{:>10} {:>8}  {:<10} {}", one["id"].get<std::uint64_t>(),
+                        one["mail"].get<std::uint64_t>(), one["state"].get<std::string>(),
+                        one["class"].get<std::string>()),
+            width));
+  }
+  return lines;
+}
+
+}  // namespace troupe_tool
