@@ -70,11 +70,14 @@ edge_count& thread_counts::of_edge(const cell_type* from, const cell_type& to,
   return one == nullptr ? lost_edge : *one;
 }
 
-TROUPE_NOINLINE bool thread_counts::next_sample() noexcept {
+constinit thread_local send_sampler send_sampler::of_thread{};
+
+TROUPE_NOINLINE bool send_sampler::take() noexcept {
+  if (!samples()) return false;
   random_ ^= random_ << 13;
   random_ ^= random_ >> 17;
   random_ ^= random_ << 5;
-  sends_left_ = 32 + random_ % 63;  // one in 64 on average
+  left_ = 32 + random_ % 63;  // one in 64 on average
   return true;
 }
 

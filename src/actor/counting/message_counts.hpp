@@ -61,6 +61,26 @@ struct edge_count {
   edge_count* next = nullptr;
 };
 
+// Which messages that a thread sends are looked at: about one in 64, at random distances, so that
+// no rhythm of the program hides a handler.
+class send_sampler {
+ public:
+  static constinit thread_local send_sampler of_thread [[gnu::tls_model("initial-exec")]];
+
+  // The answer stays until take().
+  TROUPE_INLINE bool samples() noexcept {
+    if (left_ == 0) return true;
+    --left_;
+    return false;
+  }
+  // The same; afterwards the next one is due later.
+  bool take() noexcept;
+
+ private:
+  std::uint32_t left_ = 0;
+  std::uint32_t random_ = 2463534242;  // xorshift
+};
+
 // The counts of one thread.
 class thread_counts {
  public:
@@ -78,16 +98,6 @@ class thread_counts {
   }
   class_count& of_class(const cell_type& type) noexcept;
   edge_count& of_edge(const cell_type* from, const cell_type& to, message::handler method) noexcept;
-
-  // Whether to look at the message that the thread sends now: about one in 64, at random distances,
-  // so that no rhythm of the program hides a handler. The answer stays until takes_sample().
-  TROUPE_INLINE bool samples_send() noexcept {
-    if (sends_left_ == 0) return true;
-    --sends_left_;
-    return false;
-  }
-  // The same; afterwards the next sample is due later.
-  bool takes_sample() noexcept { return samples_send() && next_sample(); }
 
   // Thread: any.
   template <class Look>
@@ -116,11 +126,8 @@ class thread_counts {
     handler_count* its = nullptr;
   };
   handler_count& find(const cell_type& type, message::handler method, recent& last) noexcept;
-  bool next_sample() noexcept;
 
   std::array<recent, 256> recent_{};
-  std::uint32_t sends_left_ = 0;
-  std::uint32_t random_ = 2463534242;  // xorshift
   class_count* recent_class_ = nullptr;
   std::atomic<handler_count*> handlers_{nullptr};
   std::atomic<class_count*> classes_{nullptr};

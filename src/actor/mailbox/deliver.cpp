@@ -195,15 +195,12 @@ namespace {
 
 TROUPE_NOINLINE void deliver_watched(cell& to, message& mail, bool told) {
   if (observe::tracing()) trace_sent(to, mail);
-  message& sent = as_watched(to, mail, told);
-  actor_system::of(to).counts == nullptr ? deliver_at_once<false>(to, sent)
-                                         : deliver_at_once<false, true>(to, sent);
+  deliver_at_once<false, true>(to, as_watched(to, mail, told));
 }
 
 // Most messages of a runtime that is observed are not sampled.
 TROUPE_NOINLINE void deliver_counted(cell& to, message& mail, bool told) {
-  thread_counts* const counts = actor_system::of(to).counts_here();
-  if (counts == nullptr || counts->samples_send()) [[unlikely]]
+  if (send_sampler::of_thread.samples()) [[unlikely]]
     return deliver_watched(to, mail, told);
   deliver_at_once<false, true>(to, mail);
 }

@@ -19,7 +19,7 @@ tasks::call_context* trace_of_sender() noexcept {
 // Whether this message is sampled; then its edge is counted.
 bool samples(const cell& to, const message& mail) noexcept {
   thread_counts* const counts = actor_system::of(to).counts_here();
-  if (counts == nullptr || !counts->takes_sample()) return false;
+  if (counts == nullptr || !send_sampler::of_thread.take()) return false;
   const cell* const sender = current_cell();
   counts->of_edge(sender == nullptr ? nullptr : sender->type, *to.type, mail.act).sampled.add(1);
   return true;

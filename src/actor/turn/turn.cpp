@@ -94,6 +94,43 @@ TROUPE_INLINE void handle(tasks::running_state& state, void* object, message& ma
   fail_thrown(*active_here().actor, tasks::running_here().method.load(std::memory_order_relaxed));
 }
 
+// Counts messages that one turn handles in a row, and says which of them to time: one in 64 of each
+// handler. The count of the present handler is here, and is written back when another one comes.
+class counted_run {
+ public:
+  counted_run(thread_counts* to, const cell_type& type) noexcept : counts_(to), type_(type) {}
+  counted_run(const counted_run&) = delete;
+  counted_run& operator=(const counted_run&) = delete;
+  TROUPE_INLINE ~counted_run() { write_back(); }
+
+  TROUPE_INLINE bool samples(const message& mail) noexcept {
+    if (mail.act != last_) change_to(mail);
+    return count_++ % 64 == 0 && its_ != nullptr;
+  }
+  void add_busy(std::uint64_t ticks) noexcept {
+    its_->busy.add(ticks);
+    its_->busy_ticks.add(ticks);
+  }
+
+ private:
+  TROUPE_INLINE void write_back() noexcept {
+    if (its_ != nullptr) its_->messages.set(count_);
+  }
+  TROUPE_INLINE void change_to(const message& mail) noexcept {
+    write_back();
+    last_ = mail.act;
+    if (counts_ == nullptr) return;
+    its_ = &counts_->of(type_, as_sent(mail).act);
+    count_ = its_->messages.get();
+  }
+
+  thread_counts* const counts_;
+  const cell_type& type_;
+  message::handler last_ = nullptr;
+  handler_count* its_ = nullptr;
+  std::uint64_t count_ = 1;
+};
+
 // The same while the runtime is observed.
 TROUPE_INLINE void handle_counted(tasks::running_state& state, thread_counts& counts, cell& actor,
                                   message& mail) noexcept {
@@ -411,6 +448,9 @@ template <bool Counted>
 TROUPE_INLINE unsigned handle_first(tasks::running_state& state, activation& active,
                                     unsigned left) noexcept {
   cell& actor = *active.actor;
+  const unsigned all = left;
+  thread_counts* const counts = Counted ? actor_system::of(actor).counts_here() : nullptr;
+  counted_run run(counts, *actor.type);
   for (std::uintptr_t link = active.first(); link != 0; link = active.first()) {
     // order: relaxed  a stop need not be seen by the very next message
     if (left == 0 || state.unusual.load(std::memory_order_relaxed) || activation::is_urgent(link))
@@ -419,14 +459,16 @@ TROUPE_INLINE unsigned handle_first(tasks::running_state& state, activation& act
     --left;
     message& mail = active.pop_ordinary(link);
     if constexpr (Counted) {
-      if (thread_counts* const counts = actor_system::of(actor).counts_here()) [[likely]] {
-        active.length.subtract(1);
-        handle_counted(state, *counts, actor, mail);
+      if (run.samples(mail)) [[unlikely]] {
+        const std::uint64_t began = observe::now_ticks();
+        handle(state, actor.object(), mail);
+        run.add_busy(observe::now_ticks() - began);
         continue;
       }
     }
     handle(state, actor.object(), mail);
   }
+  if constexpr (Counted) active.length.subtract(all - left);
   return left;
 }
 
