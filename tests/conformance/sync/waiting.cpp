@@ -32,6 +32,7 @@ class tickets {
         return false;
       }
       box->waiting_.push(*this);
+      ++box->began_;
       return true;
     }
     bool withdraw() noexcept {
@@ -61,11 +62,15 @@ class tickets {
     std::lock_guard lock(mutex_);
     return !waiting_.empty();
   }
+  int waits_begun() {
+    std::lock_guard lock(mutex_);
+    return began_;
+  }
 
  private:
   base::small_mutex mutex_;
   sync::waiter_list waiting_;
-  int left_ = 0;
+  int left_ = 0, began_ = 0;
 };
 
 task<> take_into(tickets& box, std::vector<int>& numbers) {
@@ -80,7 +85,7 @@ TEST(waiting, those_who_wait_are_served_in_order) {
     co_await when_all(take_into(box, numbers), take_into(box, numbers), take_into(box, numbers));
   };
   auto done = rt.spawn(all());
-  while (!box.is_awaited()) std::this_thread::yield();
+  while (box.waits_begun() < 3) std::this_thread::yield();
   for (const int number : {7, 8, 9}) box.give(number);
   rt.run();
   EXPECT_EQ(numbers, (std::vector{7, 8, 9}));
