@@ -298,6 +298,18 @@ bool is_over(const call_context& one) noexcept { return one.is_over(); }
 call_context* trace_of(const call_context& one) noexcept { return one.trace(); }
 std::exception_ptr context_error(const call_context& one) noexcept { return one.error(); }
 
+context_ref context_ref::make_traced(const trace_context& where) noexcept try {
+  // order: relaxed  the thread's own
+  const runtime_state* const runtime = running_here().runtime.load(std::memory_order_relaxed);
+  if (!is_running() || runtime == nullptr) return {};
+  context_ref made;
+  made.of_ = &call_context::make(nullptr, *runtime->host.clock);
+  made.of_->begin_trace(where);
+  return made;
+} catch (const std::bad_alloc&) {
+  return {};
+}
+
 // Without memory for a node, the call is not told, and its waits end as if it had no context.
 void watch_context(async_call& call) noexcept try {
   call_context& own = call_context::make(call.context, call.context->clock());

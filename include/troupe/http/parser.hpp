@@ -50,6 +50,7 @@ struct message_head {
   bool until_close = false;       // for a response: the body ends with the connection
   bool expects_continue = false;  // the peer waits for "100 Continue" before it sends the body
   bool wants_upgrade = false;  // Connection contains the word upgrade, and there is a field Upgrade
+  bool in_trace = false;       // of a request: there is a field traceparent
 };
 
 // Parses messages, with llhttp in its strict mode; input that llhttp accepts wrongly is refused

@@ -16,6 +16,10 @@
 
 #include "troupe/base/platform.hpp"
 
+namespace troupe {
+struct trace_context;
+}
+
 namespace troupe::tasks {
 
 class async_call;
@@ -80,6 +84,9 @@ class context_ref {
   }
   // A context within `outer`, which may be null. Refers to none when memory has run out.
   static context_ref make_within(call_context* outer, timers& clock) noexcept;
+  // A context with that trace and nothing else. Refers to none when memory has run out, and on
+  // threads that run no turn.
+  static context_ref make_traced(const trace_context& where) noexcept;
   context_ref(context_ref&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
   context_ref& operator=(context_ref other) noexcept {
     std::swap(of_, other.of_);

@@ -7,6 +7,8 @@
 #include "troupe/dns/connect.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/runtime/here.hpp"
+#include "troupe/task/call_context.hpp"
+#include "troupe/task/trace_context.hpp"
 
 namespace troupe::http {
 namespace {
@@ -45,11 +47,24 @@ bool may_be_repeated(std::string_view method) noexcept {
   return false;
 }
 
+// Whether one of the lines `Name: value` has that name.
+bool names_field(std::string_view lines, std::string_view name) noexcept {
+  while (!lines.empty()) {
+    if (same_word(lines.substr(0, lines.find(':')), name)) return true;
+    lines.remove_prefix(lines.find('\n') + 1);
+  }
+  return false;
+}
+
 std::string head_of(const client_core& core, client_request& asked, const url& at) {
   std::string head =
       asked.method() + " " + at.target() + " HTTP/1.1\r\nHost: " + at.authority() + "\r\n";
   if (!core.options.user_agent.empty()) head += "User-Agent: " + core.options.user_agent + "\r\n";
   head += client_access::fields(asked);
+  // The trace of the call goes on in the server, unless the caller has named another one.
+  const auto trace = this_call::trace();
+  if (trace && !names_field(client_access::fields(asked), "traceparent"))
+    head += "traceparent: " + trace->child().traceparent() + "\r\n";
   const std::string& method = asked.method();
   if (client_access::upload(asked)) {
     head += "Transfer-Encoding: chunked\r\n";

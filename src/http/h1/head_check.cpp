@@ -207,6 +207,9 @@ fault check_meaning(side reads, message_head& head) noexcept {
           upgrade_word |= lists_word(one.value, "upgrade");
         }
         break;
+      case 11:
+        if (reads == side::requests && same_word(one.name, "traceparent")) head.in_trace = true;
+        break;
       case 14:
         if (same_word(one.name, "content-length")) {
           ++lengths;

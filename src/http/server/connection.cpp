@@ -14,6 +14,8 @@
 #include "troupe/io/error.hpp"
 #include "troupe/parallel/submitted.hpp"
 #include "troupe/runtime/here.hpp"
+#include "troupe/task/limits.hpp"
+#include "troupe/task/trace_context.hpp"
 #include "troupe/tls/error.hpp"
 
 namespace troupe::http {
@@ -284,6 +286,16 @@ void connection::give_memory_back() noexcept {
   request_.memory_ = nullptr;
 }
 
+// The trace in which the client made the request, with a new span for its handler; none if there is
+// no such field, or the field breaks the rules.
+tasks::context_ref connection::trace_of_request() const {
+  const message_head& head = parser_.head();
+  if (!head.in_trace || head.fields.count("traceparent") != 1) [[likely]]
+    return {};
+  const auto caller = trace_context::parse(head.fields["traceparent"]);
+  return caller ? tasks::context_ref::make_traced(caller->child()) : tasks::context_ref();
+}
+
 // Runs a handler that is not a coroutine. Returns false when its answer has to wait for something.
 bool connection::run_handler() {
   response made;
@@ -292,6 +304,8 @@ bool connection::run_handler() {
   try {
     begin_memory();
     const context_scope here(*memory_);
+    const tasks::context_ref trace = trace_of_request();
+    const tasks::inside_context in_trace(trace.get());
     fits = route_.handler->call->run(request_, route_.values, made);
   } catch (...) {
     thrown = std::current_exception();
@@ -310,6 +324,20 @@ bool connection::run_handler() {
   }
   finish_request();
   return true;
+}
+
+// Calls a handler that is a coroutine. Returns nothing when the path does not fit it.
+std::optional<task<response>> connection::start_handler() {
+  tasks::context_ref trace = trace_of_request();
+  std::optional<task<response>> later;
+  {
+    const tasks::inside_context in_trace(trace.get());
+    if (!route_.handler->call->start(request_, route_.values, later)) return std::nullopt;
+  }
+  if (trace.get() == nullptr) return later;
+  tasks::task_limits in_trace;
+  in_trace.within = std::move(trace);
+  return tasks::run_within(std::move(*later), std::move(in_trace));
 }
 
 // The server wants to close the connection, which the peer may not know yet.
@@ -366,9 +394,9 @@ task<bool> connection::serve() {
     } else if (route_.handler->call->waits) {
       // The answers to earlier requests need not wait for this one.
       if (!out_.empty()) co_await flush();
-      std::optional<task<response>> later;
       begin_memory();
-      if (route_.handler->call->start(request_, route_.values, later)) {
+      std::optional<task<response>> later = start_handler();
+      if (later) {
         answer_ = co_await std::move(*later);
       } else {
         answer_ = response(404);

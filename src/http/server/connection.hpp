@@ -31,6 +31,7 @@
 #include "troupe/http/request.hpp"
 #include "troupe/http/response.hpp"
 #include "troupe/http/transport.hpp"
+#include "troupe/task/call_context.hpp"
 
 namespace troupe::http {
 
@@ -146,7 +147,9 @@ class connection : public transport, private request_source {
 
   bool take_head();
   void begin_memory();
+  tasks::context_ref trace_of_request() const;
   bool run_handler();
+  std::optional<task<response>> start_handler();
   bool collect_here();
   bool not_found();
   void answer(response& with);

@@ -96,6 +96,100 @@ class http_client_and_server : public client_conformance {
   }
 };
 
+// The actor behind a server, which notes the trace of what it is told.
+struct trace_log {
+  std::vector<std::string> told;
+  void note() { told.push_back(here()); }
+  static std::string here() {
+    const auto trace = this_call::trace();
+    return trace ? trace->traceparent() : "none";
+  }
+};
+
+http::router traced_routes(const ref<trace_log>& log) {
+  http::router made;
+  made.get("/plain", [log] {
+    log.tell<&trace_log::note>();
+    return http::response::owned(trace_log::here(), "text/plain");
+  });
+  // Waits, and asks this server again.
+  made.get("/later", [](const http::request& asked) -> task<http::response> {
+    const std::string at = "http://" + std::string(asked.host());
+    std::string all = trace_log::here();
+    co_await sleep_for(1ms);
+    const client web;
+    client_response inner = co_await web.get(at + "/plain");
+    all += " " + co_await inner.read_all();
+    co_return http::response::owned(std::move(all), "text/plain");
+  });
+  return made;
+}
+
+// What the server says, to a request with these fields.
+task<std::string> traced(client web, std::string url, std::vector<std::string> parents) {
+  client_request asked("GET", url);
+  for (const std::string& one : parents) asked.field("traceparent", one);
+  client_response got = co_await web.send(std::move(asked));
+  const std::string text = co_await got.read_all();
+  co_return text;
+}
+
+task<> check_traces(client web, std::string at, ref<trace_log> log) {
+  const std::string parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+  const auto root = *trace_context::parse(parent);
+  const std::vector<std::string> no_parent, malformed{parent + "x"}, one_parent{parent},
+      two_parents{parent, parent};
+  const std::string none = co_await traced(web, at + "/plain", no_parent);
+  EXPECT_EQ(none, "none");
+  const std::string broken = co_await traced(web, at + "/plain", malformed);
+  EXPECT_EQ(broken, "none");
+  const std::string two = co_await traced(web, at + "/plain", two_parents);
+  EXPECT_EQ(two, "none");
+  const std::string plain = co_await traced(web, at + "/plain", one_parent);
+  const auto seen = trace_context::parse(plain);
+  EXPECT_TRUE(seen) << plain;
+  if (!seen) co_return;
+  EXPECT_EQ(seen->trace_id, root.trace_id);
+  EXPECT_NE(seen->span_id, root.span_id) << "a server is a span of its own";
+  const std::vector<std::string> told =
+      co_await log.ask([](trace_log& self) { return std::exchange(self.told, {}); });
+  EXPECT_EQ(told.size(), 4u);
+  EXPECT_EQ(std::count(told.begin(), told.end(), "none"), 3);
+  EXPECT_EQ(told.back(), plain);
+
+  // Our client sends the trace in which it runs: through two servers, one trace.
+  std::string later;
+  co_await with_trace(root,
+                      [&]() -> task<> { later = co_await traced(web, at + "/later", no_parent); });
+  const std::size_t space = later.find(' ');
+  EXPECT_NE(space, std::string::npos) << later;
+  const auto outer = trace_context::parse(later.substr(0, space)),
+             inner = trace_context::parse(later.substr(space + 1));
+  EXPECT_TRUE(outer && inner) << later;
+  if (!outer || !inner) co_return;
+  EXPECT_EQ(outer->trace_id, root.trace_id);
+  EXPECT_EQ(inner->trace_id, root.trace_id);
+  EXPECT_NE(outer->span_id, inner->span_id);
+}
+
+TEST_P(http_client_and_server, a_trace_goes_from_one_to_the_other) {
+  runtime rt(options());
+  const auto log = rt.spawn<trace_log>();
+  rt.spawn([&]() -> task<> {
+    http::server server(traced_routes(log));
+    auto listener = tcp_listener::listen(endpoint::loopback(0));
+    const std::string at = "http://127.0.0.1:" + std::to_string(listener.local().port());
+    future<> serving = rt.spawn(server.serve(std::move(listener)));
+    const client web;
+    task<> checking = check_traces(web, at, log);
+    co_await std::move(checking);
+    web.close_idle();
+    server.stop();
+    co_await std::move(serving);
+  });
+  rt.run();
+}
+
 TEST_P(http_client_and_server, they_understand_each_other) { check({}, {}); }
 
 TEST_P(http_client_and_server, they_understand_each_other_in_secret) {
