@@ -1,5 +1,6 @@
-# The program `troupe`: looks into programs that run with TROUPE_OBSERVE=1. It uses none of the library, only its
-# socket. Left out, not refused, where its libraries are missing: a user who builds the library need not have them.
+# The program `troupe`: looks into programs that run with TROUPE_OBSERVE=1, through their socket. Its page is
+# served by the library. Left out, not refused, where its libraries are missing: a user who builds the library need
+# not have them.
 
 find_package(fmt QUIET)
 find_package(CLI11 QUIET)
@@ -8,15 +9,23 @@ find_package(PkgConfig QUIET)
 if(PKG_CONFIG_FOUND)
   pkg_check_modules(ncursesw QUIET IMPORTED_TARGET ncursesw)
 endif()
-if(NOT fmt_FOUND OR NOT CLI11_FOUND OR NOT nlohmann_json_FOUND OR NOT ncursesw_FOUND)
-  message(WARNING "tools/troupe is not built: it needs libfmt-dev, libcli11-dev, nlohmann-json3-dev and libncurses-dev")
+if(NOT TARGET troupe::http OR NOT fmt_FOUND OR NOT CLI11_FOUND OR NOT nlohmann_json_FOUND OR NOT ncursesw_FOUND)
+  message(WARNING "tools/troupe is not built: it needs the component http, libfmt-dev, libcli11-dev, nlohmann-json3-dev and libncurses-dev")
   return()
 endif()
 file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/troupe/*.cpp")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/troupe/page.html")
+file(READ "${PROJECT_SOURCE_DIR}/tools/troupe/page.html" page)
+configure_file("${PROJECT_SOURCE_DIR}/tools/troupe/page_text.hpp.in" "${PROJECT_BINARY_DIR}/tools/include/page_text.hpp" @ONLY)
 add_executable(troupe_tool ${sources})
+target_include_directories(troupe_tool PRIVATE "${PROJECT_BINARY_DIR}/tools/include")
 set_target_properties(troupe_tool PROPERTIES OUTPUT_NAME troupe RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tools")
-target_link_libraries(troupe_tool PRIVATE fmt::fmt CLI11::CLI11 nlohmann_json::nlohmann_json PkgConfig::ncursesw)
+target_link_libraries(troupe_tool PRIVATE troupe::http fmt::fmt CLI11::CLI11 nlohmann_json::nlohmann_json PkgConfig::ncursesw)
 troupe_private_flags(troupe_tool)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # These misfire in std::string and std::vector (GCC 12).
+  target_compile_options(troupe_tool PRIVATE -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
+endif()
 target_compile_features(troupe_tool PRIVATE cxx_std_23)
 if(TROUPE_INSTALL)
   install(TARGETS troupe_tool RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")

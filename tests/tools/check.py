@@ -3,12 +3,15 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import stat
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
+import urllib.request
 
 TOOL, PROGRAM = sys.argv[1:3]
 SECONDS_MAX = 60
@@ -86,6 +89,48 @@ def check_numbers(pid):
     check("promtool", lint.returncode == 0 and not lint.stdout + lint.stderr, lint)
 
 
+def check_page(pid):
+    """The page is whole in one file, live, and for this machine alone."""
+    page = subprocess.Popen([TOOL, "page", str(pid), "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    try:
+        url = page.stdout.readline().strip()
+
+        def get(path, **fields):
+            asked = urllib.request.Request(url + path, headers=fields)
+            with urllib.request.urlopen(asked, timeout=SECONDS_MAX) as answer:
+                return answer.read().decode()
+
+        text = get("")
+        check("a page", "<title>troupe</title>" in text, text[:300])
+        check("it loads nothing from elsewhere", not re.search(r"(src|href)\s*=\s*[\"']?(http|//)|url\(", text), text[:300])
+        longest = json.loads(get("longest?class=Grows&runtime=0"))["actors"]
+        check("the longest mailbox", longest and longest[0]["class"] == "Grows", longest)
+        check("who waits", "Grows::wait" in json.loads(get("dump"))["dumps"][0], get("dump"))
+        check("metrics", 'troupe_class_actors{runtime="0",class="Quick"} 2000' in get("metrics"), get("metrics")[:500])
+        with urllib.request.urlopen(url + "events", timeout=SECONDS_MAX) as events:
+            first, empty, second = (events.readline().decode() for _ in range(3))
+        check("events", first.startswith("data: {") and empty == "\n" and second.startswith("data: {"), (first[:80], empty, second[:80]))
+        seen = [json.loads(one.removeprefix("data: "))["runtimes"][0]["total"]["messages"] for one in (first, second)]
+        check("they are live", seen[0] < seen[1], seen)
+        for path in "", "events", "dump", "longest", "metrics":
+            try:
+                get(path, Host="elsewhere.example")
+                fail(f"/{path} is shown under the name of another machine")
+            except urllib.error.HTTPError as refused:
+                check("refused", refused.code == 403, refused)
+        for path, code in (("longest?class=a%0Adump", 400), ("longest?runtime=x", 503), ("nothing", 404)):
+            try:
+                get(path)
+                fail(f"/{path} is answered")
+            except urllib.error.HTTPError as refused:
+                check(path, refused.code == code, refused)
+    finally:
+        page.terminate()
+    check("the page's server ends", page.wait(timeout=SECONDS_MAX) == 0, page)
+    said = tool("page", pid, "--listen", "0.0.0.0:0", code=1)
+    check("it says what to do", "127.0.0.1:PORT" in said, said)
+
+
 def check_terminal(pid):
     """tmux is the terminal, of 80 columns and 24 lines."""
     if not shutil.which("tmux"):
@@ -138,6 +183,7 @@ def main():
     check_tables(observed.pid)
     check_actors(observed.pid)
     check_numbers(observed.pid)
+    check_page(observed.pid)
     check_terminal(observed.pid)
     for program in observed, unseen:
         messages = program.communicate(timeout=SECONDS_MAX)[0]

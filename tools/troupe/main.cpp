@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "metrics.hpp"
+#include "page.hpp"
 #include "program.hpp"
 #include "tables.hpp"
 #include "top.hpp"
@@ -110,11 +111,18 @@ int run(int argc, char** argv) {
   actors->add_flag("--longest", chosen.longest, "those with most mail");
   actors->add_flag("--json", chosen.as_json, "as JSON");
   CLI::App* const dump = command("dump", "What each suspended turn and blocked thread waits for.");
+  std::string listen = "127.0.0.1:8125";
+  CLI::App* const page = command("page", "A page for a browser on this machine.");
+  page->add_option("--listen", listen, "address and port (default 127.0.0.1:8125)");
   CLI::App* const metrics = command("metrics", "All numbers in the text format of Prometheus.");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& wrong) {
     return app.exit(wrong) == 0 ? 0 : 2;
+  }
+  if (page->parsed()) {
+    serve_page(chosen.pid, listen);
+    return 0;
   }
   if (!top->parsed() && !actors->parsed() && !dump->parsed() && !metrics->parsed()) return 0;
   program of(chosen.pid);
