@@ -28,7 +28,7 @@ def paths_of(*names, folder):
 # Of each fuzzer: its sources, what it is linked with, its corpus, and how it is run. Long inputs say nothing that short ones do not,
 # and Beast reads each as often as it has requests.
 FUZZERS = {
-    "requests": (paths_of("parser", "head_check", "message", "fault", folder="src/http") +
+    "requests": (paths_of("parser", "message", "fault", folder="src/http") +
                  paths_of("framing", "beast", "requests", folder="tests/fuzz") + glob.glob("/usr/share/llhttp/*.c"),
                  [], "corpus", ["-max_len=600", f"-dict={SOURCE}/tests/fuzz/requests.dict"]),
     "inflations": (paths_of("deflate", folder="src/http") +
