@@ -11,17 +11,18 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "runtime/observing/answers.hpp"
-#include "runtime/runtime_core.hpp"
+#include "runtime/services/served_runtimes.hpp"
 
 namespace troupe::observing {
 namespace {
@@ -103,36 +104,21 @@ class observer {
   }
 
   void add(runtime_core& core) {
-    std::lock_guard change(changes_);
-    {
-      std::lock_guard lock(mutex_);
-      cores_.push_back(&core);
-      if (cores_.size() != 1) return;
-    }
-    try {
-      start();
-    } catch (...) {
-      forget(core);
-      throw;
-    }
+    served_.add(core, [this] { start(); });
   }
 
   void remove(runtime_core& core) noexcept {
-    std::lock_guard change(changes_);
-    if (!forget(core)) return;
+    served_.remove(core, [this] { end(); });
+  }
+
+ private:
+  void end() noexcept {
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto written = ::write(end_.get(), &one, sizeof one);
     thread_.join();
     ::unlink(path_.c_str());
     listener_ = descriptor();
     end_ = descriptor();
-  }
-
- private:
-  // True when it was the last one.
-  bool forget(runtime_core& core) noexcept {
-    std::lock_guard lock(mutex_);
-    return std::erase(cores_, &core) != 0 && cores_.empty();
   }
 
   void start() {
@@ -203,10 +189,7 @@ class observer {
     if (end == std::string::npos) return;
     const std::string question = one.asked.substr(0, end);
     one.asked.erase(0, end + 1);
-    {
-      std::lock_guard lock(mutex_);
-      one.answer = answer(question, cores_);
-    }
+    one.answer = served_.with_all([&](const auto& cores) { return answer(question, cores); });
     one.answer += '\n';
     one.sent = 0;
     one.last_sent_ns = base::now_ns();
@@ -229,9 +212,7 @@ class observer {
     answer_next(one);
   }
 
-  std::mutex changes_;  // held by the thread that starts or ends the observer's thread
-  std::mutex mutex_;    // guards cores_; held while an answer is made
-  std::vector<runtime_core*> cores_;
+  served_runtimes served_;
   std::string path_;
   descriptor listener_, end_;
   std::thread thread_;

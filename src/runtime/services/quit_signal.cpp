@@ -8,13 +8,12 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <system_error>
 #include <thread>
-#include <vector>
 
 #include "runtime/runtime_core.hpp"
+#include "runtime/services/served_runtimes.hpp"
 
 namespace troupe {
 namespace {
@@ -53,23 +52,15 @@ class listener {
   }
 
   void add(runtime_core& core) {
-    std::lock_guard change(changes_);
-    {
-      std::lock_guard lock(mutex_);
-      cores_.push_back(&core);
-      if (cores_.size() != 1) return;
-    }
-    try {
-      start();
-    } catch (...) {
-      forget(core);
-      throw;
-    }
+    served_.add(core, [this] { start(); });
   }
 
   void remove(runtime_core& core) noexcept {
-    std::lock_guard change(changes_);
-    if (!forget(core)) return;
+    served_.remove(core, [this] { end(); });
+  }
+
+ private:
+  void end() noexcept {
     struct sigaction now {};
     ::sigaction(SIGQUIT, nullptr, &now);
     if (now.sa_handler == &on_quit) ::sigaction(SIGQUIT, &before_, nullptr);
@@ -79,15 +70,8 @@ class listener {
     thread_.join();
   }
 
- private:
-  // True when it was the last one.
-  bool forget(runtime_core& core) noexcept {
-    std::lock_guard lock(mutex_);
-    return std::erase(cores_, &core) != 0 && cores_.empty();
-  }
-
   void start() {
-    // order: relaxed (both)  under changes_
+    // order: relaxed (both)  one thread at a time starts or ends it
     if (bell.load(std::memory_order_relaxed) < 0) {
       const int fd = ::eventfd(0, EFD_CLOEXEC);
       if (fd < 0)
@@ -130,17 +114,18 @@ class listener {
   void dump_all() noexcept {
     std::string text;
     try {
-      std::lock_guard lock(mutex_);
-      for (runtime_core* core : cores_) text += core->dump();
+      text = served_.with_all([](const auto& cores) {
+        std::string all;
+        for (runtime_core* core : cores) all += core->dump();
+        return all;
+      });
     } catch (const std::bad_alloc&) {
       text = "troupe: dump: memory is out\n";
     }
     print(text);
   }
 
-  std::mutex changes_;  // held by the thread that starts or ends the listener thread
-  std::mutex mutex_;    // guards cores_; held while they are dumped
-  std::vector<runtime_core*> cores_;
+  served_runtimes served_;
   std::atomic<bool> ending_{false};
   struct sigaction before_ {};
   std::thread thread_;
