@@ -29,6 +29,11 @@ namespace troupe::actor {
 struct handler_count {
   constexpr handler_count(const cell_type* of, message::handler which) noexcept
       : type(of), method(which) {}
+  void add_busy(std::uint64_t ticks) noexcept {
+    busy.add(ticks);
+    busy_ticks.add(ticks);
+  }
+
   const cell_type* const type;
   const message::handler method;
   observe::counter messages;  // handled

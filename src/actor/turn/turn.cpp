@@ -69,11 +69,8 @@ class counted_part {
   counted_part(const counted_part&) = delete;
   counted_part& operator=(const counted_part&) = delete;
   ~counted_part() {
-    if (began_ == 0) [[likely]]
-      return;
-    const std::uint64_t ticks = observe::now_ticks() - began_;
-    of_.busy.add(ticks);
-    of_.busy_ticks.add(ticks);
+    if (began_ != 0) [[unlikely]]
+      of_.add_busy(observe::now_ticks() - began_);
   }
 
  private:
@@ -107,10 +104,7 @@ class counted_run {
     if (mail.act != last_) change_to(mail);
     return count_++ % 64 == 0 && its_ != nullptr;
   }
-  void add_busy(std::uint64_t ticks) noexcept {
-    its_->busy.add(ticks);
-    its_->busy_ticks.add(ticks);
-  }
+  void add_busy(std::uint64_t ticks) noexcept { its_->add_busy(ticks); }
 
  private:
   TROUPE_INLINE void write_back() noexcept {
@@ -131,7 +125,7 @@ class counted_run {
   std::uint64_t count_ = 1;
 };
 
-// The same while the runtime is observed.
+// Handles a message of a runtime that is observed.
 TROUPE_INLINE void handle_counted(tasks::running_state& state, thread_counts& counts, cell& actor,
                                   message& mail) noexcept {
   handler_count& its = counts.of(*actor.type, as_sent(mail).act);

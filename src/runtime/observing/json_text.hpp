@@ -3,10 +3,10 @@
 
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <concepts>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace troupe::observing {
 
