@@ -47,7 +47,11 @@ class call_context final : public suspension, public timer {
   // token, of this node or of one around it. The end of a scope is inside.
   void set_limited() noexcept { is_limited_ = true; }
   bool is_limited() const noexcept { return is_limited_; }
-  bool is_bound_to(const async_call& call) const noexcept { return bound_ == &call; }
+  // In a turn of the call's actor. The node may be another call's, which other threads bind.
+  bool is_bound_to(const async_call& call) const noexcept {
+    // order: relaxed  only compared: the turn itself has bound this call, if anyone has
+    return bound_.load(std::memory_order_relaxed) == &call;
+  }
 
   void end(outcome how) noexcept;
   // order: acquire (both)  pairs with end/release
@@ -102,7 +106,7 @@ class call_context final : public suspension, public timer {
       nullptr;  // a node with a trace and nothing else: counted, unless it is this
   trace_context traced_;
   std::int64_t due_ns_ = INT64_MAX;
-  async_call* bound_ = nullptr;
+  std::atomic<async_call*> bound_{nullptr};  // written under the mutex
   async_call* bound_root_ = nullptr;
   std::stop_source source_{std::nostopstate};
   std::optional<std::stop_callback<on_stop>> stop_;
@@ -187,9 +191,9 @@ void call_context::begin_trace(const trace_context& where) {
 
 void call_context::bind(async_call& call, async_call& root) noexcept {
   std::lock_guard lock(top_.mutex_);
-  bound_ = &call;
+  // order: relaxed (both)  guarded by the mutex
+  bound_.store(&call, std::memory_order_relaxed);
   bound_root_ = &root;
-  // order: relaxed  guarded by the mutex
   if (ended_.load(std::memory_order_relaxed) == open) return;
   hold();
   call.at->go_on(call.actor, *this);
@@ -199,7 +203,7 @@ void call_context::leave() noexcept {
   stop_.reset();  // waits for a callback that is running
   if (std::exchange(armed_, false)) tasks::cancel(clock_, *this);
   std::lock_guard lock(top_.mutex_);
-  bound_ = nullptr;
+  bound_.store(nullptr, std::memory_order_relaxed);  // order: relaxed  guarded by the mutex
 }
 
 // The next node of the tree under `top`: each before those within it.
@@ -213,9 +217,11 @@ call_context* call_context::next_within(const call_context& top) noexcept {
 void call_context::end_one(outcome how) noexcept {
   // order: release  pairs with was_ended/acquire
   ended_.store(how, std::memory_order_release);
-  if (bound_ == nullptr) return;
+  // order: relaxed  guarded by the mutex
+  async_call* const call = bound_.load(std::memory_order_relaxed);
+  if (call == nullptr) return;
   hold();
-  bound_->at->go_on(bound_->actor, *this);
+  call->at->go_on(call->actor, *this);
 }
 
 void call_context::end(outcome how) noexcept {
@@ -276,7 +282,8 @@ const char* call_context::act_on(sched::message* base, void*, sched::message_act
 
 // In a turn of the call's actor; the call may be gone.
 void call_context::cancel_bound() noexcept {
-  async_call* const call = bound_;
+  // order: relaxed  the turn's own
+  async_call* const call = bound_.load(std::memory_order_relaxed);
   if (call == nullptr || call->done) return;
   async_call* const before = exchange_running(bound_root_);
   call->cancel();
