@@ -122,6 +122,7 @@ class Gate {
 
 troupe::task<> close_by_signal(troupe::ref<Gate> gate) {
   auto signals = troupe::signal_listener::listen({SIGINT, SIGTERM});
+  std::cout << "the zoo is open; look into it with: troupe page " << ::getpid() << std::endl;
   co_await signals.next();
   gate.tell<&Gate::close>();
 }
@@ -153,7 +154,6 @@ void open_zoo(const Options& chosen) {
   rt.spawn(close_by_signal(gate));
   if (chosen.seconds != 0)
     rt.after(std::chrono::seconds(chosen.seconds), [=] { gate.tell<&Gate::close>(); });
-  std::cout << "the zoo is open; look into it with: troupe page " << ::getpid() << std::endl;
   rt.run();
 }
 
