@@ -29,6 +29,7 @@ actor_system::actor_system(limits turn, actor_host& of, bool observed)
       counts(observed ? std::make_unique<message_counts>() : nullptr),
       slots(static_cast<runtime_state*>(this)) {
   actors = &functions_of_actors;
+  turns = observed ? &counted_turn_type : &turn_type;
   // order: relaxed  no other thread knows it yet
   if (turn.messages < turns_are_short_below)
     slow_path_flags.store(short_turns, std::memory_order_relaxed);

@@ -75,7 +75,10 @@ using small_counter = basic_counter<std::uint32_t>;
 // Thread: one adds; any reads.
 class histogram {
  public:
-  void add(std::uint64_t value) noexcept { counts_[value_counts::bucket_of(value)].add(1); }
+  // A sample that stands for `times` values.
+  void add(std::uint64_t value, std::uint64_t times = 1) noexcept {
+    counts_[value_counts::bucket_of(value)].add(times);
+  }
   void add_to(value_counts& sum) const noexcept {
     for (std::size_t i = 0; i < counts_.size(); ++i) sum.add(i, counts_[i].get());
   }

@@ -107,8 +107,7 @@ constexpr double ns_per_second = 1e9;
 // Times of samples, with the sum and the count that they stand for.
 void add_times(metrics_text& to, const each_element& for_each_handler) {
   const std::string name = "troupe_handler_duration_seconds";
-  to.family(name, "summary",
-            "Time that one message or one resumption took, by samples of one in 64.");
+  to.family(name, "summary", "Time that one message or one resumption took, by samples.");
   for_each_handler([&](const labels& all, const json& of) {
     for (const auto& [quantile, key] : {std::pair{"0.5", "busy_p50_ns"}, {"0.99", "busy_p99_ns"}}) {
       labels more = all;
@@ -119,7 +118,7 @@ void add_times(metrics_text& to, const each_element& for_each_handler) {
     to.sample(name + "_count", all, of["messages"].get<double>() + of["resumed"].get<double>());
   });
   const std::string wait = "troupe_handler_wait_seconds";
-  to.family(wait, "gauge", "How long messages lay in the mailbox, by samples of one in 64.");
+  to.family(wait, "gauge", "How long messages lay in the mailbox, by samples.");
   for_each_handler([&](const labels& all, const json& of) {
     for (const auto& [quantile, key] : {std::pair{"0.5", "wait_p50_ns"}, {"0.99", "wait_p99_ns"}}) {
       labels more = all;

@@ -3,6 +3,8 @@
 #include <new>
 #include <utility>
 
+#include "actor/mailbox/watched_message.hpp"
+
 namespace troupe::actor {
 namespace {
 
@@ -32,21 +34,28 @@ constinit edge_count lost_edge(nullptr, nullptr, nullptr);
 
 }  // namespace
 
+// No handler is null.
+thread_counts::thread_counts() noexcept { recent_.fill(&lost_handler); }
 thread_counts::~thread_counts() {
   free_all(handlers_);
   free_all(classes_);
   free_all(edges_);
 }
 
-TROUPE_NOINLINE handler_count& thread_counts::find(const cell_type& type, message::handler method,
-                                                   recent& last) noexcept {
+TROUPE_NOINLINE handler_count& thread_counts::find(const cell_type& type,
+                                                   message::handler method) noexcept {
   // order: relaxed  the thread's own
   handler_count* one = handlers_.load(std::memory_order_relaxed);
   while (one != nullptr && (one->method != method || one->type != &type)) one = one->next;
   if (one == nullptr) one = push(handlers_, &type, method);
   if (one == nullptr) return lost_handler;
-  last = {method, &type, one};
+  recent_[place_of(method)] = one;
   return *one;
+}
+
+TROUPE_NOINLINE handler_count& thread_counts::find(const cell_type& type,
+                                                   const message& mail) noexcept {
+  return of(type, as_sent(mail).act);
 }
 
 class_count& thread_counts::of_class(const cell_type& type) noexcept {
@@ -72,13 +81,14 @@ edge_count& thread_counts::of_edge(const cell_type* from, const cell_type& to,
 
 constinit thread_local send_sampler send_sampler::of_thread{};
 
-TROUPE_NOINLINE bool send_sampler::take() noexcept {
-  if (!samples()) return false;
+TROUPE_NOINLINE std::uint64_t send_sampler::take(std::uint64_t now_ticks) noexcept {
+  const std::uint64_t stands_for = stride_.get();
+  stride_.taken(now_ticks);
   random_ ^= random_ << 13;
   random_ ^= random_ >> 17;
   random_ ^= random_ << 5;
-  left_ = 32 + random_ % 63;  // one in 64 on average
-  return true;
+  left_ = (stride_.get() - 1) / 2 + random_ % stride_.get();
+  return stands_for;
 }
 
 constinit thread_local message_counts::last_used message_counts::of_thread{};

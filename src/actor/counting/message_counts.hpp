@@ -2,7 +2,7 @@
 // observed.
 //
 // Each thread counts for itself, without a locked instruction; a reader adds the threads up. Counts
-// are exact. Times and senders are those of about one message in 64.
+// are exact. Times and senders are those of samples (observe/sample_stride.hpp).
 //
 // Invariants
 //   C1  a count is never freed before its runtime's state, so readers follow the lists freely.
@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "observe/histogram.hpp"
+#include "observe/sample_stride.hpp"
 #include "troupe/actor/cell.hpp"
 #include "troupe/actor/message.hpp"
 #include "troupe/base/platform.hpp"
@@ -29,19 +30,27 @@ namespace troupe::actor {
 struct handler_count {
   constexpr handler_count(const cell_type* of, message::handler which) noexcept
       : type(of), method(which) {}
-  void add_busy(std::uint64_t ticks) noexcept {
-    busy.add(ticks);
-    busy_ticks.add(ticks);
+  void add_busy(std::uint64_t began, std::uint64_t ended) noexcept {
+    busy_samples.add(1);
+    busy.add(ended - began, stride.get());
+    busy_ticks.add((ended - began) * stride.get());
+    stride.taken(began);
+  }
+  void add_wait(std::uint64_t ticks, std::uint64_t stands_for) noexcept {
+    wait_samples.add(1);
+    waited.add(ticks, stands_for);
   }
 
   const cell_type* const type;
   const message::handler method;
-  observe::counter messages;  // handled
-  observe::counter resumed;   // how often its coroutine was resumed
+  observe::counter messages;      // handled
+  observe::sample_stride stride;  // of messages and resumptions that are timed
+  observe::counter resumed;       // how often its coroutine was resumed
   observe::counter failures;
+  observe::counter busy_samples, wait_samples;
   observe::counter busy_ticks;  // of all in `busy`
-  observe::histogram busy;      // ticks that one message or one resumption took; one in 64
-  observe::histogram waited;    // ticks that a message lay in the mailbox; about one in 64
+  observe::histogram busy;      // ticks that one message or one resumption took
+  observe::histogram waited;    // ticks that a message lay in the mailbox
   handler_count* next = nullptr;
 };
 
@@ -62,11 +71,11 @@ struct edge_count {
   const cell_type* const from;
   const cell_type* const to;
   const message::handler method;
-  observe::counter sampled;  // each stands for about 64
+  observe::counter messages;  // an estimate: what the samples stand for
   edge_count* next = nullptr;
 };
 
-// Which messages that a thread sends are looked at: about one in 64, at random distances, so that
+// Which messages that a thread sends are looked at: one in the stride, at random distances, so that
 // no rhythm of the program hides a handler.
 class send_sampler {
  public:
@@ -78,28 +87,37 @@ class send_sampler {
     --left_;
     return false;
   }
-  // The same; afterwards the next one is due later.
-  bool take() noexcept;
+  // Takes a sample that is due: returns for how many messages it stands.
+  std::uint64_t take(std::uint64_t now_ticks) noexcept;
 
  private:
-  std::uint32_t left_ = 0;
+  std::uint64_t left_ = 0;
+  observe::sample_stride stride_;
   std::uint32_t random_ = 2463534242;  // xorshift
 };
 
 // The counts of one thread.
 class thread_counts {
  public:
-  thread_counts() = default;
+  thread_counts() noexcept;
   thread_counts(const thread_counts&) = delete;
   thread_counts& operator=(const thread_counts&) = delete;
   ~thread_counts();
 
   // When memory has run out, these return an element that nobody reads.
   TROUPE_INLINE handler_count& of(const cell_type& type, message::handler method) noexcept {
-    recent& last = recent_[(reinterpret_cast<std::uintptr_t>(method) >> 4) % recent_.size()];
-    if (last.method == method && last.type == &type) [[likely]]
-      return *last.its;
-    return find(type, method, last);
+    handler_count& recent = *recent_[place_of(method)];
+    if (recent.method == method && recent.type == &type) [[likely]]
+      return recent;
+    return find(type, method);
+  }
+  // The count of what the sender made. No count has the function of a watched_message, so that
+  // those need no look of their own.
+  TROUPE_INLINE handler_count& of(const cell_type& type, const message& mail) noexcept {
+    handler_count& recent = *recent_[place_of(mail.act)];
+    if (recent.method == mail.act && recent.type == &type) [[likely]]
+      return recent;
+    return find(type, mail);
   }
   class_count& of_class(const cell_type& type) noexcept;
   edge_count& of_edge(const cell_type* from, const cell_type& to, message::handler method) noexcept;
@@ -125,14 +143,14 @@ class thread_counts {
   }
 
  private:
-  struct recent {
-    message::handler method = nullptr;
-    const cell_type* type = nullptr;
-    handler_count* its = nullptr;
-  };
-  handler_count& find(const cell_type& type, message::handler method, recent& last) noexcept;
+  static constexpr std::size_t places = 256;
+  static std::size_t place_of(message::handler method) noexcept {
+    return (reinterpret_cast<std::uintptr_t>(method) >> 4) % places;
+  }
+  handler_count& find(const cell_type& type, message::handler method) noexcept;
+  handler_count& find(const cell_type& type, const message& mail) noexcept;
 
-  std::array<recent, 256> recent_{};
+  std::array<handler_count*, places> recent_;  // the handler of each place that was used last
   class_count* recent_class_ = nullptr;
   std::atomic<handler_count*> handlers_{nullptr};
   std::atomic<class_count*> classes_{nullptr};

@@ -16,6 +16,7 @@
 #include "memory/stable_pool.hpp"
 #include "observe/histogram.hpp"
 #include "sched/runnable.hpp"
+#include "task/running/runtime_state.hpp"
 #include "troupe/actor/cell.hpp"
 #include "troupe/actor/message.hpp"
 #include "troupe/base/platform.hpp"
@@ -203,8 +204,9 @@ struct activation : sched::runnable {
 
 using mailbox = mailbox_word<message, activation, std::atomic<std::uintptr_t>>;
 
-// The scheduler's functions for an activation (turn.cpp).
-extern const sched::runnable_vtable turn_type;
+// The scheduler's functions for an activation (turn.cpp): of a runtime that is not observed, and of
+// one that is.
+extern const sched::runnable_vtable turn_type, counted_turn_type;
 
 // Throws std::bad_alloc. A recycled block is not constructed anew, since a sender with an old
 // address may be reading its `home_worker`.
@@ -228,7 +230,7 @@ TROUPE_INLINE void begin_activation(activation& made, cell* actor) noexcept {
 }
 
 TROUPE_INLINE activation& make_activation(cell& actor) {
-  auto& made = make_runnable<activation>(turn_type);
+  auto& made = make_runnable<activation>(*tasks::runtime_state::of(&actor).turns);
   begin_activation(made, &actor);
   return made;
 }

@@ -16,13 +16,17 @@ tasks::call_context* trace_of_sender() noexcept {
   return sender == nullptr ? nullptr : tasks::trace_of(*sender);
 }
 
-// Whether this message is sampled; then its edge is counted.
-bool samples(const cell& to, const message& mail) noexcept {
+// Of a message that is a sample, the edge is counted.
+send_sample sample_of(const cell& to, const message& mail) noexcept {
+  if (!send_sampler::of_thread.samples()) return {};
   thread_counts* const counts = actor_system::of(to).counts_here();
-  if (counts == nullptr || !send_sampler::of_thread.take()) return false;
+  if (counts == nullptr) return {};
+  const std::uint64_t now = observe::now_ticks();
+  const send_sample taken{now, send_sampler::of_thread.take(now)};
   const cell* const sender = current_cell();
-  counts->of_edge(sender == nullptr ? nullptr : sender->type, *to.type, mail.act).sampled.add(1);
-  return true;
+  counts->of_edge(sender == nullptr ? nullptr : sender->type, *to.type, mail.act)
+      .messages.add(taken.stands_for);
+  return taken;
 }
 
 // Of a sampled message that is being handled by the calling thread's actor.
@@ -30,14 +34,16 @@ void note_wait(const watched_message& mail) noexcept {
   const cell& actor = *current_cell();
   thread_counts* const counts = actor_system::of(actor).counts_here();
   const std::uint64_t now = observe::now_ticks();
-  if (counts == nullptr || now < mail.sent_ticks) return;
-  counts->of(*actor.type, mail.inner.act).waited.add(now - mail.sent_ticks);
+  if (counts == nullptr || now < mail.sample.sent_ticks) return;
+  counts->of(*actor.type, mail.inner.act)
+      .add_wait(now - mail.sample.sent_ticks, mail.sample.stands_for);
 }
 
 }  // namespace
 
-watched_message::watched_message(message& mail, tasks::call_context* in, std::uint64_t at) noexcept
-    : message(&act_on), inner(mail), trace(in), sent_ticks(at) {
+watched_message::watched_message(message& mail, tasks::call_context* in,
+                                 const send_sample& seen) noexcept
+    : message(&act_on), inner(mail), trace(in), sample(seen) {
   if (trace != nullptr) tasks::hold_context(*trace);
 }
 watched_message::~watched_message() {
@@ -49,7 +55,7 @@ const char* watched_message::act_on(message* base, void* object, message_act act
   const message_guard<watched_message> guard{static_cast<watched_message*>(base)};
   message& mail = guard.self->inner;
   if (act != message_act::handle) return mail.act(&mail, object, act);
-  if (guard.self->sent_ticks != 0) note_wait(*guard.self);
+  if (guard.self->sample.stands_for != 0) note_wait(*guard.self);
   // order: relaxed  as in the turn: what a failure is reported for
   tasks::running_here().method.store(mail.act, std::memory_order_relaxed);
   const tasks::inside_context here(guard.self->trace);
@@ -60,10 +66,10 @@ TROUPE_NOINLINE message& as_watched(const cell& to, message& mail, bool told) no
   tasks::call_context* const trace =
       told && observe::is_watched(observe::watched::trace_contexts) ? trace_of_sender() : nullptr;
   if (!is_counted(mail)) return mail;
-  const bool sampled = samples(to, mail);
-  if (trace == nullptr && !sampled) return mail;
+  const send_sample sample = sample_of(to, mail);
+  if (trace == nullptr && sample.stands_for == 0) return mail;
   try {
-    return *make_message<watched_message>(mail, trace, sampled ? observe::now_ticks() : 0);
+    return *make_message<watched_message>(mail, trace, sample);
   } catch (const std::bad_alloc&) {
     return mail;
   }

@@ -11,16 +11,21 @@
 
 namespace troupe::actor {
 
+struct send_sample {
+  std::uint64_t sent_ticks = 0;
+  std::uint64_t stands_for = 0;  // messages; 0: this one is no sample
+};
+
 // Around the sender's own message, which it handles. Most messages are sent without it.
 struct watched_message final : message {
-  watched_message(message& mail, tasks::call_context* in, std::uint64_t at) noexcept;
+  watched_message(message& mail, tasks::call_context* in, const send_sample& seen) noexcept;
   watched_message(const watched_message&) = delete;
   ~watched_message();
   static const char* act_on(message* base, void* object, message_act act);
 
   message& inner;
   tasks::call_context* const trace;  // null: sent in none, or an ask, which has its context
-  const std::uint64_t sent_ticks;    // 0: not sampled
+  const send_sample sample;
 };
 
 // The message as it is to be sent: itself, or a watched_message around it. Takes ownership of it.

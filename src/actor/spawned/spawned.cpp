@@ -127,7 +127,7 @@ TROUPE_INLINE activation& become_activation(sched::runnable& item, cell* made) n
 activation* become_actor(sched::runnable& item, const spawned& what) noexcept try {
   spawned_task& object = what.make_actor();
   activation& active = become_activation(item, static_cast<cell*>(object.own_call.actor));
-  active.type = &turn_type;
+  active.type = what.system->turns;
   active.append(object);
   return &active;
 } catch (const std::bad_alloc&) {
@@ -138,14 +138,14 @@ activation* become_actor(sched::runnable& item, const spawned& what) noexcept tr
 
 sched::after_turn run_slow_path(sched::runnable& item, const spawned& what) {
   activation* const active = become_actor(item, what);
-  return active == nullptr ? sched::after_turn::gone : turn_type.run(*active);
+  return active == nullptr ? sched::after_turn::gone : active->type->run(*active);
 }
 
 // The task remains an actor: other threads know it, or it waits.
 TROUPE_NOINLINE sched::after_turn go_on_as_actor(tasks::running_state& state, activation& active,
                                                  tasks::async_call& of) noexcept {
   cell& made = *active.actor;
-  active.type = &turn_type;
+  active.type = actor_system::of(made).turns;
   if (of.done) {
     end_spawned(made);
   } else {

@@ -1,8 +1,8 @@
 // An actor's turn: handles the mail that waits, oldest first, up to the turn's limits.
 //
 // Read from `run` (the scheduler's entry, the fast path) to `run_on` (every other turn, and the
-// rest of a turn that left the fast path). `turn_type`, at the end, is what the scheduler sees of
-// an actor.
+// rest of a turn that left the fast path). `turn_type` and `counted_turn_type`, at the end, are
+// what the scheduler sees of an actor; the second one counts messages on its fast path.
 #include "actor/turn/turn.hpp"
 
 #include <algorithm>
@@ -61,16 +61,16 @@ TROUPE_NOINLINE void fail_thrown(cell& actor, message::handler act) noexcept {
   fail(actor, act, std::move(what));
 }
 
-// Counts a part of an actor's work, a message or a resumption, and times one part in 64.
+// Counts a part of an actor's work, a message or a resumption, and times it if it is a sample.
 class counted_part {
  public:
   counted_part(handler_count& of, observe::counter& which) noexcept
-      : of_(of), began_(which.add(1) % 64 == 0 ? observe::now_ticks() : 0) {}
+      : of_(of), began_(of.stride.samples(which.add(1)) ? observe::now_ticks() : 0) {}
   counted_part(const counted_part&) = delete;
   counted_part& operator=(const counted_part&) = delete;
   ~counted_part() {
     if (began_ != 0) [[unlikely]]
-      of_.add_busy(observe::now_ticks() - began_);
+      of_.add_busy(began_, observe::now_ticks());
   }
 
  private:
@@ -91,45 +91,33 @@ TROUPE_INLINE void handle(tasks::running_state& state, void* object, message& ma
   fail_thrown(*active_here().actor, tasks::running_here().method.load(std::memory_order_relaxed));
 }
 
-// Counts messages that one turn handles in a row, and says which of them to time: one in 64 of each
-// handler. The count of the present handler is here, and is written back when another one comes.
-class counted_run {
- public:
-  counted_run(thread_counts* to, const cell_type& type) noexcept : counts_(to), type_(type) {}
-  counted_run(const counted_run&) = delete;
-  counted_run& operator=(const counted_run&) = delete;
-  TROUPE_INLINE ~counted_run() { write_back(); }
+TROUPE_NOINLINE thread_counts* find_counts(tasks::running_state& state,
+                                           const actor_system& system) noexcept {
+  thread_counts* const found = system.counts_here();
+  state.counted = found;
+  return found;
+}
+// The counts of the calling thread, which is in a turn of this runtime; null when that is not
+// observed, or when memory has run out.
+TROUPE_INLINE thread_counts* counts_in_turn(tasks::running_state& state,
+                                            const actor_system& system) noexcept {
+  if (state.counted != nullptr) return static_cast<thread_counts*>(state.counted);
+  return system.counts == nullptr ? nullptr : find_counts(state, system);
+}
 
-  TROUPE_INLINE bool samples(const message& mail) noexcept {
-    if (mail.act != last_) change_to(mail);
-    return count_++ % 64 == 0 && its_ != nullptr;
-  }
-  void add_busy(std::uint64_t ticks) noexcept { its_->add_busy(ticks); }
+TROUPE_NOINLINE void handle_timed(tasks::running_state& state, handler_count& its, void* object,
+                                  message& mail) noexcept {
+  const std::uint64_t began = observe::now_ticks();
+  handle(state, object, mail);
+  its.add_busy(began, observe::now_ticks());
+}
 
- private:
-  TROUPE_INLINE void write_back() noexcept {
-    if (its_ != nullptr) its_->messages.set(count_);
-  }
-  TROUPE_INLINE void change_to(const message& mail) noexcept {
-    write_back();
-    last_ = mail.act;
-    if (counts_ == nullptr) return;
-    its_ = &counts_->of(type_, as_sent(mail).act);
-    count_ = its_->messages.get();
-  }
-
-  thread_counts* const counts_;
-  const cell_type& type_;
-  message::handler last_ = nullptr;
-  handler_count* its_ = nullptr;
-  std::uint64_t count_ = 1;
-};
-
-// Handles a message of a runtime that is observed.
+// Handles a message of a runtime that is observed: counts it, and times it if it is a sample.
 TROUPE_INLINE void handle_counted(tasks::running_state& state, thread_counts& counts, cell& actor,
                                   message& mail) noexcept {
-  handler_count& its = counts.of(*actor.type, as_sent(mail).act);
-  const counted_part part(its, its.messages);
+  handler_count& its = counts.of(*actor.type, mail);
+  if (its.stride.samples(its.messages.add(1))) [[unlikely]]
+    return handle_timed(state, its, actor.object(), mail);
   handle(state, actor.object(), mail);
 }
 
@@ -140,8 +128,8 @@ TROUPE_INLINE void handle_urgent(actor_system& system, activation& active, messa
     mail.act(&mail, nullptr, message_act::handle);
     return;
   }
-  const message::handler act = active.suspended == nullptr ? mail.act : active.suspended->call.act;
-  handler_count& its = counts->of(*active.actor->type, act);
+  const message& counted = active.suspended == nullptr ? mail : active.suspended->call;
+  handler_count& its = counts->of(*active.actor->type, counted);
   const counted_part part(its, its.resumed);
   mail.act(&mail, nullptr, message_act::handle);
 }
@@ -224,6 +212,7 @@ TROUPE_INLINE std::uintptr_t handle_batch(tasks::running_state& state, actor_sys
                                           activation& active, std::uintptr_t link,
                                           turn_limit& limit) noexcept {
   cell& actor = *active.actor;
+  thread_counts* const counts = counts_in_turn(state, system);
   while (link != 0) {
     if (limit.handled == limit.look_after && limit.over(state, actor)) [[unlikely]]
       return link;
@@ -232,7 +221,7 @@ TROUPE_INLINE std::uintptr_t handle_batch(tasks::running_state& state, actor_sys
     if (!state.unusual.load(std::memory_order_relaxed)) [[likely]] {
       ++limit.handled;
       link = activation::after(mail);
-      if (thread_counts* const counts = system.counts_here()) [[unlikely]] {
+      if (counts != nullptr) [[unlikely]] {
         active.length.subtract(1);
         handle_counted(state, *counts, actor, mail);
       } else {
@@ -244,7 +233,7 @@ TROUPE_INLINE std::uintptr_t handle_batch(tasks::running_state& state, actor_sys
     if (active.suspended != nullptr && !urgent) return link;
     ++limit.handled;
     link = activation::after(mail);
-    if (!urgent && system.counts != nullptr) [[unlikely]]
+    if (!urgent && counts != nullptr) [[unlikely]]
       active.length.subtract(1);
     if (!urgent && actor.is_bounded() && is_counted(mail)) [[unlikely]] {
       if (bound_of(actor)->too_many()) {
@@ -396,10 +385,12 @@ namespace {
 // Whether the turn may take the fast path: the actor is alive, not known to be slow, without extras
 // (so with the runtime's own limits) and without guarded messages; the runtime has no
 // slow_path_flags but that of counts; and this thread's last turn was this runtime's.
-TROUPE_INLINE bool takes_fast_path(const tasks::running_state& state, unsigned flags, unsigned slow,
+TROUPE_INLINE bool takes_fast_path(const tasks::running_state& state, unsigned flags,
                                    const actor_system& system) noexcept {
   constexpr unsigned looked_at =
       cell::constructed | cell::stopped | cell::slow | cell::has_extras | cell::guards;
+  // order: relaxed  as in discarding()
+  const unsigned slow = system.slow_path_flags.load(std::memory_order_relaxed);
   // order: relaxed  the thread's own
   return (flags & looked_at) == cell::constructed &&
          (slow & ~unsigned{tasks::runtime_state::counts_messages}) == 0 &&
@@ -443,8 +434,7 @@ TROUPE_INLINE unsigned handle_first(tasks::running_state& state, activation& act
                                     unsigned left) noexcept {
   cell& actor = *active.actor;
   const unsigned all = left;
-  thread_counts* const counts = Counted ? actor_system::of(actor).counts_here() : nullptr;
-  counted_run run(counts, *actor.type);
+  thread_counts* const counts = Counted ? counts_in_turn(state, actor_system::of(actor)) : nullptr;
   for (std::uintptr_t link = active.first(); link != 0; link = active.first()) {
     // order: relaxed  a stop need not be seen by the very next message
     if (left == 0 || state.unusual.load(std::memory_order_relaxed) || activation::is_urgent(link))
@@ -452,15 +442,11 @@ TROUPE_INLINE unsigned handle_first(tasks::running_state& state, activation& act
       break;
     --left;
     message& mail = active.pop_ordinary(link);
-    if constexpr (Counted) {
-      if (run.samples(mail)) [[unlikely]] {
-        const std::uint64_t began = observe::now_ticks();
-        handle(state, actor.object(), mail);
-        run.add_busy(observe::now_ticks() - began);
-        continue;
-      }
+    if (Counted && counts != nullptr) {
+      handle_counted(state, *counts, actor, mail);
+    } else {
+      handle(state, actor.object(), mail);
     }
-    handle(state, actor.object(), mail);
   }
   if constexpr (Counted) active.length.subtract(all - left);
   return left;
@@ -512,29 +498,19 @@ TROUPE_INLINE sched::after_turn run_fast_path(tasks::running_state& state, activ
   return run_on(state, active, handled, handled != 0 && left != 0);
 }
 
-TROUPE_NOINLINE sched::after_turn run_counted(tasks::running_state& state, activation& active,
-                                              unsigned flags) noexcept {
-  return run_fast_path<true>(state, active, flags);
-}
-
 // The scheduler's entry. Most turns are a few quick messages: this handles them, up to the first
 // look at the clock, with as few checks as possible.
+template <bool Counted>
 sched::after_turn run(sched::runnable& item) {
   auto& active = static_cast<activation&>(item);
-  cell& actor = *active.actor;
-  const unsigned flags = actor.flags;
+  const unsigned flags = active.actor->flags;
   tasks::running_state& state = tasks::running_here();
-  const actor_system& system = actor_system::of(actor);
-  // order: relaxed  as in discarding()
-  const unsigned slow = system.slow_path_flags.load(std::memory_order_relaxed);
-  const bool fast_path = takes_fast_path(state, flags, slow, system);
+  const bool fast_path = takes_fast_path(state, flags, actor_system::of(*active.actor));
   if ((active.marks & ~activation::told_unreferenced) != 0 || !fast_path) [[unlikely]] {
     const bool goes_on = fast_path && active.marks == (activation::waits | activation::has_urgent);
     return goes_on ? go_on(state, active) : run_on(state, active, 0, false);
   }
-  if (slow != 0) [[unlikely]]
-    return run_counted(state, active, flags);
-  return run_fast_path<false>(state, active, flags);
+  return run_fast_path<Counted>(state, active, flags);
 }
 
 bool deactivate(sched::runnable& item) {
@@ -617,6 +593,8 @@ void report_failure(message::handler method, std::exception_ptr what) noexcept {
   fail(actor, method, std::move(what));
 }
 
-const sched::runnable_vtable turn_type{&run, &deactivate, &pending, &dispose, &discard};
+const sched::runnable_vtable turn_type{&run<false>, &deactivate, &pending, &dispose, &discard};
+const sched::runnable_vtable counted_turn_type{&run<true>, &deactivate, &pending, &dispose,
+                                               &discard};
 
 }  // namespace troupe::actor

@@ -93,7 +93,7 @@ not_held for_each_held(actor_system& system, const std::function<void(activation
   // order: acquire  pairs with the runtime's store
   sched::executor& pool = *system.executors[0].load(std::memory_order_acquire);
   const auto not_quiet = pool.for_each_quiet([&](sched::runnable& item) {
-    if (item.type == &turn_type) look(static_cast<activation&>(item));
+    if (item.type == system.turns) look(static_cast<activation&>(item));
   });
   missed.workers = not_quiet.threads;
   missed.in_flight = not_quiet.in_flight;

@@ -20,7 +20,8 @@ using actor::message_act;
 // The counts of all threads together. A handler that is told and asked has two functions, but one
 // name.
 struct handler_sum {
-  std::uint64_t messages = 0, resumed = 0, failures = 0, busy_ticks = 0;
+  std::uint64_t messages = 0, resumed = 0, failures = 0;
+  std::uint64_t busy_ticks = 0, busy_samples = 0, wait_samples = 0;
   observe::value_counts busy, waited;
 };
 struct class_sum {
@@ -53,12 +54,14 @@ all_sums sum_up(const actor::message_counts& counts) {
       to.resumed += one.resumed.get();
       to.failures += one.failures.get();
       to.busy_ticks += one.busy_ticks.get();
+      to.busy_samples += one.busy_samples.get();
+      to.wait_samples += one.wait_samples.get();
       one.busy.add_to(to.busy);
       one.waited.add_to(to.waited);
     });
     of_thread.for_each_edge([&](const actor::edge_count& one) {
       const std::string_view from = one.from == nullptr ? "outside" : one.from->name;
-      all.edges[{{from, one.to->name}, name_of(one.method)}] += one.sampled.get();
+      all.edges[{{from, one.to->name}, name_of(one.method)}] += one.messages.get();
     });
   });
   return all;
@@ -75,15 +78,15 @@ void write_handler(json_text& to, std::string_view name, const handler_sum& sum,
   const auto quantile = [&](const observe::value_counts& of, double part) {
     return in_ns(static_cast<double>(of.quantile(part)));
   };
-  const double samples = static_cast<double>(std::max<std::uint64_t>(sum.busy.count(), 1));
+  const double timed = static_cast<double>(std::max<std::uint64_t>(sum.busy.count(), 1));
   const auto parts = static_cast<double>(sum.messages + sum.resumed);
   to.open('{').member("handler", name);
   to.member("messages", sum.messages).member("resumed", sum.resumed);
   to.member("failures", sum.failures);
-  to.member("busy_ns", in_ns(static_cast<double>(sum.busy_ticks) / samples * parts));
-  to.member("busy_samples", sum.busy.count());
+  to.member("busy_ns", in_ns(static_cast<double>(sum.busy_ticks) / timed * parts));
+  to.member("busy_samples", sum.busy_samples);
   to.member("busy_p50_ns", quantile(sum.busy, 0.5)).member("busy_p99_ns", quantile(sum.busy, 0.99));
-  to.member("wait_samples", sum.waited.count());
+  to.member("wait_samples", sum.wait_samples);
   to.member("wait_p50_ns", quantile(sum.waited, 0.5));
   to.member("wait_p99_ns", quantile(sum.waited, 0.99)).close('}');
 }
@@ -102,9 +105,9 @@ void write_classes(json_text& to, const all_sums& all, double ns_per_tick) {
   }
   to.close(']');
   to.key("edges").open('[');
-  for (const auto& [key, sampled] : all.edges) {
+  for (const auto& [key, messages] : all.edges) {
     to.open('{').member("from", key.first.first).member("to", key.first.second);
-    to.member("handler", key.second).member("sampled", sampled).close('}');
+    to.member("handler", key.second).member("messages", messages).close('}');
   }
   to.close(']');
 }

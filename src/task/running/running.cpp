@@ -50,6 +50,7 @@ void enter_runtime(running_state& of_thread, const runtime_state& runtime) noexc
   const runtime_state* before = of_thread.runtime.load(std::memory_order_relaxed);
   of_thread.own.move_to(before == nullptr ? nullptr : &before->elsewhere);
   of_thread.worker = base::worker_number;
+  of_thread.counted = nullptr;
   // order: relaxed  as above
   of_thread.runtime.store(&runtime, std::memory_order_relaxed);
 }

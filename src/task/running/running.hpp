@@ -35,8 +35,9 @@ struct running_state {
   call_context* context = nullptr;
   sched::message* yielded = nullptr;  // suspensions that end right after this turn
   counts own;                         // of `runtime`
-  unsigned worker = 0;                // the thread's number in its pool, from 1 on; 0: no worker
-  bool listed = false;                // in the list of all threads (running.cpp)
+  void* counted = nullptr;  // the thread's actor::thread_counts of `runtime`; null: not known yet
+  unsigned worker = 0;      // the thread's number in its pool, from 1 on; 0: no worker
+  bool listed = false;      // in the list of all threads (running.cpp)
   base::list_link<running_state> link;
 };
 extern constinit thread_local running_state running_of_thread [[gnu::tls_model("initial-exec")]];

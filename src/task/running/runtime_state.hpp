@@ -12,6 +12,10 @@
 #include "task/running/counts.hpp"
 #include "troupe/task/async_call.hpp"
 
+namespace troupe::sched {
+struct runnable_vtable;
+}
+
 namespace troupe::tasks {
 
 struct actor_functions;
@@ -41,8 +45,8 @@ class runtime_state {
     // the limits of turns are so short that a turn may end before its first look at the clock
     // (src/actor/turn/turn_limit.hpp)
     short_turns = 4,
-    // messages are counted by class and handler (src/actor/counting/message_counts.hpp): the fast
-    // path has a form of its own for that
+    // messages are counted by class and handler (src/actor/counting/message_counts.hpp): `turns`
+    // has a fast path of its own for that
     counts_messages = 16,
   };
   std::atomic<std::uint8_t> slow_path_flags{0};
@@ -64,7 +68,8 @@ class runtime_state {
   std::uint8_t main_lane = 0;        // main_lanes.hpp; set before the first turn
   bool is_simulated = false;         // all turns run on the main thread; set before the first turn
   std::atomic<bool> closing{false};  // no actor is woken any longer, and no job begins
-  const actor_functions* actors = nullptr;    // set before the first turn
+  const actor_functions* actors = nullptr;        // set before the first turn
+  const sched::runnable_vtable* turns = nullptr;  // of an activation; set before the first turn
   void* jobs = nullptr;                       // the runtime's job_pool (src/jobs/pool/job_pool.hpp)
   const job_waits* waits_for_jobs = nullptr;  // set before the first turn
   // counts of threads that have left this runtime or ended, or that run no turns
