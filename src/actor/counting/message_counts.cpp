@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "actor/mailbox/watched_message.hpp"
+#include "base/thread_name.hpp"
 
 namespace troupe::actor {
 namespace {
@@ -35,7 +36,9 @@ constinit edge_count lost_edge(nullptr, nullptr, nullptr);
 }  // namespace
 
 // No handler is null.
-thread_counts::thread_counts() noexcept { recent_.fill(&lost_handler); }
+thread_counts::thread_counts() noexcept : worker_(base::worker_number) {
+  recent_.fill(&lost_handler);
+}
 thread_counts::~thread_counts() {
   free_all(handlers_);
   free_all(classes_);

@@ -123,6 +123,8 @@ class thread_counts {
   edge_count& of_edge(const cell_type* from, const cell_type& to, message::handler method) noexcept;
 
   // Thread: any.
+  // The number of the worker that counts here, from 1 on; 0: another thread.
+  unsigned worker() const noexcept { return worker_; }
   template <class Look>
   void for_each_handler(Look look) const {
     // order: acquire (all)  sees the element whole; pairs with find/release
@@ -150,6 +152,7 @@ class thread_counts {
   handler_count& find(const cell_type& type, message::handler method) noexcept;
   handler_count& find(const cell_type& type, const message& mail) noexcept;
 
+  const unsigned worker_;
   std::array<handler_count*, places> recent_;  // the handler of each place that was used last
   class_count* recent_class_ = nullptr;
   std::atomic<handler_count*> handlers_{nullptr};

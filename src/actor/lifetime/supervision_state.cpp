@@ -309,6 +309,17 @@ void supervision_table::end(cell& of, cell* parent, ended how) noexcept {
   for (promise<ended>& one : waiting) one.set_value(how);
 }
 
+void supervision_table::for_each_child(std::size_t most,
+                                       const std::function<void(const cell&, const cell&)>& look) {
+  std::lock_guard lock(mutex_);
+  for (auto& [parent, all] : children_) {
+    for (const cell& child : all) {
+      if (most-- == 0) return;
+      look(*parent, child);
+    }
+  }
+}
+
 // Under the mutex.
 void supervision_table::leave(cell& parent, cell& child) noexcept {
   supervision_state& own = *cell_extras::of(child).supervision;

@@ -116,17 +116,18 @@ namespace {
 // Looks at actors one after the other, each while this thread holds it.
 class looker {
  public:
-  looker(actor_system& system, std::size_t most, bool weak_too) noexcept
-      : system_(system), most_(most), weak_too_(weak_too) {}
+  looker(actor_system& system, std::size_t most, bool weak_too, std::uint64_t of_actor = 0) noexcept
+      : system_(system), most_(most), weak_too_(weak_too), of_actor_(of_actor) {}
 
   void look_at_all() {
     missed = for_each_held(system_, [this](const activation& of) { add(of); });
-    if (weak_too_)
+    if (weak_too_ && of_actor_ == 0)
       count += look_at_asleep(system_, [this](tasks::suspension& sleep, message::handler act) {
         return add_asleep(sleep, act);
       });
-    system_.guards.for_each(
-        [this](const cell& actor, const message& one) { add(actor, one, nullptr); });
+    system_.guards.for_each([this](const cell& actor, const message& one) {
+      if (of_actor_ == 0 || id_of(actor) == of_actor_) add(actor, one, nullptr);
+    });
   }
 
   std::vector<suspended_call> found;
@@ -135,6 +136,7 @@ class looker {
 
  private:
   void add(const activation& of) {
+    if (of_actor_ != 0 && id_of(*of.actor) != of_actor_) return;
     if (of.suspended != nullptr) add(*of.actor, *of.suspended);
     look_at_reentrant(*of.actor);
   }
@@ -175,6 +177,7 @@ class looker {
   actor_system& system_;
   const std::size_t most_;
   const bool weak_too_;
+  const std::uint64_t of_actor_;
 };
 
 }  // namespace
@@ -211,6 +214,13 @@ std::string describe(const not_held& missed) {
   if (missed.actors != 0)
     text += counted(missed.actors, "suspended actor") + ", sent mail at each try";
   return text;
+}
+
+suspended_calls find_suspended(actor_system& system, std::size_t most, std::uint64_t of_actor) {
+  looker all(system, most, true, of_actor);
+  std::lock_guard lock(system.looking);
+  all.look_at_all();
+  return {std::move(all.found), all.count, all.missed};
 }
 
 suspended_text describe_suspended(actor_system& system, std::size_t most, bool weak_too) {

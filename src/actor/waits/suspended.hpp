@@ -8,6 +8,7 @@
 #include <optional>
 #include <source_location>
 #include <string>
+#include <vector>
 
 #include "actor/actor_system.hpp"
 
@@ -55,6 +56,15 @@ std::string describe(const not_held& missed);
 // Calls `look` with the activation of each actor that has suspended calls, while the actor is held:
 // no other thread runs it. The caller must hold `actor_system::looking`.
 not_held for_each_held(actor_system& system, const std::function<void(activation&)>& look);
+
+// The calls themselves, in the order in which they were found; at most `most` of them. Of one actor
+// only, if `of_actor` is its id. Otherwise as describe_suspended.
+struct suspended_calls {
+  std::vector<suspended_call> found;
+  std::size_t count = 0;  // suspended calls, found or not
+  not_held missed;
+};
+suspended_calls find_suspended(actor_system& system, std::size_t most, std::uint64_t of_actor = 0);
 
 struct suspended_text {
   std::string lines;      // each line begins with a line feed

@@ -9,6 +9,7 @@
 
 #include "base/clock.hpp"
 #include "runtime/observing/json_text.hpp"
+#include "runtime/observing/relations.hpp"
 #include "runtime/observing/summary.hpp"
 #include "runtime/runtime_core.hpp"
 
@@ -18,7 +19,8 @@ namespace {
 constexpr std::size_t page_max = 1000;
 
 constexpr std::string_view usage =
-    "ask one of: summary; dump; actors RUNTIME FROM COUNT [CLASS]; longest RUNTIME COUNT [CLASS]. "
+    "ask one of: summary; dump; actors RUNTIME FROM COUNT [CLASS]; longest RUNTIME COUNT [CLASS]; "
+    "actor RUNTIME ID; waits RUNTIME; threads RUNTIME. "
     "RUNTIME is a number from 0 on, FROM the id of an actor, COUNT at most 1000";
 
 std::string refusal(std::string_view why) {
@@ -72,12 +74,30 @@ std::string list(bool longest, std::string_view rest, std::span<runtime_core* co
   return std::move(text).take();
 }
 
+// What concerns one runtime, without further words.
+std::string of_runtime(std::string_view what, std::string_view rest,
+                       std::span<runtime_core* const> cores) {
+  std::uint64_t runtime = 0, id = 0;
+  if (!take_number(rest, runtime) || (what == "actor" && !take_number(rest, id)) || !rest.empty())
+    return refusal(usage);
+  if (runtime >= cores.size()) return refusal("there is no runtime of that number");
+  json_text text;
+  runtime_core& core = *cores[runtime];
+  if (what == "actor") {
+    write_story(text, core, id);
+  } else {
+    what == "waits" ? write_waits(text, core) : write_threads(text, core);
+  }
+  return std::move(text).take();
+}
+
 }  // namespace
 
 std::string answer(std::string_view question, std::span<runtime_core* const> cores) {
   std::string_view rest = question;
   const std::string_view what = take_word(rest);
   if (what == "actors" || what == "longest") return list(what == "longest", rest, cores);
+  if (what == "actor" || what == "waits" || what == "threads") return of_runtime(what, rest, cores);
   if (what == "summary" && rest.empty()) return summary(cores);
   if (what == "dump" && rest.empty()) return dump(cores);
   return refusal(usage);

@@ -46,6 +46,11 @@ class json_text {
     text_.append(digits.data(), end);
     return *this;
   }
+  json_text& null() {
+    separate();
+    text_ += "null";
+    return *this;
+  }
   template <class Value>
   json_text& member(std::string_view name, Value&& of) {
     return key(name).value(std::forward<Value>(of));

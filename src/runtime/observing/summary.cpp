@@ -147,22 +147,25 @@ const char* name_of(actor::seen_state state) {
   }
 }
 
+}  // namespace
+
 void write_actor(json_text& to, const actor::seen_actor& one) {
   to.open('{').member("id", one.id).member("class", one.type->name);
   to.member("state", name_of(one.state)).member("mail", one.mail).close('}');
 }
 
-}  // namespace
-
-void write_summary(json_text& to, runtime_core& core) {
+double ns_per_tick_of(const runtime_core& core) noexcept {
   const observe::tick_scale now;
   const double ticks = static_cast<double>(now.ticks - core.observed_since.ticks);
-  const double ns_per_tick =
-      ticks <= 0 ? 1 : static_cast<double>(now.ns - core.observed_since.ns) / ticks;
+  return ticks <= 0 ? 1 : static_cast<double>(now.ns - core.observed_since.ns) / ticks;
+}
+
+void write_summary(json_text& to, runtime_core& core) {
   to.open('{');
   write_metrics(to, core.metrics());
   to.member("running", actor::running_handlers(*core.system));
-  if (core.system->counts != nullptr) write_classes(to, sum_up(*core.system->counts), ns_per_tick);
+  if (core.system->counts != nullptr)
+    write_classes(to, sum_up(*core.system->counts), ns_per_tick_of(core));
   to.close('}');
 }
 

@@ -10,6 +10,9 @@
 namespace troupe {
 class runtime_core;
 }
+namespace troupe::actor {
+struct seen_actor;
+}
 
 namespace troupe::observing {
 
@@ -23,5 +26,10 @@ void write_actors(json_text& to, runtime_core& core, std::uint64_t from, std::si
 
 // Appends an object with the actors that have most mail, the longest mailbox first.
 void write_longest(json_text& to, runtime_core& core, std::size_t most, std::string_view of_class);
+
+// Appends an object with what is known of one actor.
+void write_actor(json_text& to, const actor::seen_actor& one);
+// What one tick of the counts lasts.
+double ns_per_tick_of(const runtime_core& core) noexcept;
 
 }  // namespace troupe::observing

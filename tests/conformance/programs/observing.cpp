@@ -239,15 +239,121 @@ TEST_P(observing, the_longest_mailbox_is_found) {
   EXPECT_EQ(found[0]["actors"][0]["state"], "suspended");
 }
 
+// Two reentrant actors that ask each other: the last of them waits for `until`.
+struct asking_pair {
+  static constexpr bool reentrant = true;
+  ref<asking_pair> other;
+  event until{};
+  void meet(ref<asking_pair> one) { other = std::move(one); }
+  void open() { until.set(); }
+  task<int> pass(int left) {
+    if (left == 0) co_await until.wait();
+    if (left == 0) co_return 1;
+    co_return co_await other.ask<&asking_pair::pass>(left - 1) + 1;
+  }
+};
+
+json asked_until_found(asker& here, const std::string& question, const auto& holds) {
+  const auto deadline = std::chrono::steady_clock::now() + 20s;
+  json seen;
+  do {
+    seen = here.ask(question);
+  } while (!holds(seen) && std::chrono::steady_clock::now() < deadline);
+  return seen;
+}
+
+TEST_P(observing, what_calls_wait_for_is_told_by_kind_and_by_actor) {
+  if (GetParam().policy == policy::simulated) GTEST_SKIP() << "another thread looks meanwhile";
+  runtime rt(observed());
+  const auto one = rt.spawn<asking_pair>(), other = rt.spawn<asking_pair>(one);
+  one.tell<&asking_pair::meet>(other);
+  one.tell<&asking_pair::pass>(9);
+  std::thread looks([&, held = rt.hold()] {
+    asker asks;
+    const json waits = asked_until_found(asks, "waits 0",
+                                         [](const json& seen) { return seen["suspended"] == 10; });
+    EXPECT_EQ(waits["suspended"], 10) << waits;
+    std::uint64_t asking = 0;
+    for (const json& kind : waits["waits"]) {
+      EXPECT_TRUE(kind["class"].get<std::string>().ends_with("asking_pair")) << kind;
+      if (kind["for"].get<std::string>().starts_with("the answer of ")) {
+        EXPECT_EQ(kind["of_class"], kind["class"]) << kind;
+        EXPECT_TRUE(kind["at"].get<std::string>().starts_with("observing.cpp:")) << kind;
+        asking += kind["calls"].get<std::uint64_t>();
+      }
+    }
+    EXPECT_EQ(asking, 9u) << waits;
+
+    const json story = asks.ask("actor 0 " + std::to_string(one.id()));
+    EXPECT_EQ(story["actor"]["id"], one.id()) << story;
+    EXPECT_EQ(story["suspended"], 5) << story;
+    ASSERT_EQ(story["calls"].size(), 5u) << story;
+    EXPECT_EQ(story["calls"][0]["asked"], other.id()) << story;
+    EXPECT_TRUE(asks.ask("actor 0 999999999")["actor"].is_null());
+    other.tell<&asking_pair::open>();
+  });
+  rt.run();
+  looks.join();
+}
+
+TEST_P(observing, the_time_of_each_thread_adds_up_to_the_handlers) {
+  runtime rt(observed());
+  auto sink = rt.spawn<observed_sink>();
+  for (int i = 0; i < 5'000; ++i) sink.tell<&observed_sink::put>(i);
+  rt.run();
+  std::uint64_t messages = 0;
+  const json seen = asker().ask("threads 0");
+  for (const json& thread : seen["threads"]) {
+    EXPECT_LE(thread["worker"], rt.metrics().workers.size()) << thread;
+    for (const json& of_class : thread["classes"]) {
+      for (const json& handler : of_class["handlers"])
+        messages += handler["messages"].get<std::uint64_t>();
+    }
+  }
+  EXPECT_EQ(messages, rt.metrics().total.messages) << seen;
+}
+
+TEST_P(observing, it_tells_which_classes_are_children_of_which) {
+  runtime rt(observed());
+  const auto parent = rt.spawn<observed_source>(rt.spawn<observed_sink>());
+  spawn_options child;
+  child.parent = parent;
+  std::vector<ref<observed_sink>> children;
+  for (int i = 0; i < 3; ++i) children.push_back(rt.spawn<observed_sink>(child));
+  rt.run();
+  const json seen = asker().ask("waits 0");
+  ASSERT_EQ(seen["children"].size(), 1u) << seen;
+  EXPECT_TRUE(seen["children"][0]["parent"].get<std::string>().ends_with("observed_source"));
+  EXPECT_TRUE(seen["children"][0]["child"].get<std::string>().ends_with("observed_sink"));
+  EXPECT_EQ(seen["children"][0]["count"], 3);
+}
+
 TEST_P(observing, bad_questions_get_an_answer_and_harm_nothing) {
   runtime rt(observed());
   struct ::stat is = {};
   ASSERT_EQ(::stat(asker::path_of_socket().c_str(), &is), 0);
   EXPECT_EQ(is.st_mode & 0777, 0600u);
   asker good, silent, loud;
-  for (const char* const bad : {"", "summary now", "actors", "actors 0", "actors 0 0 0", "foo",
-                                "actors 0 0 1001", "actors 1 0 10", "longest 0 -1", "longest x 1",
-                                "actors 99999999999999999999999 0 1", "\xff\xfe\x01"}) {
+  for (const char* const bad : {"",
+                                "summary now",
+                                "actors",
+                                "actors 0",
+                                "actors 0 0 0",
+                                "foo",
+                                "actors 0 0 1001",
+                                "actors 1 0 10",
+                                "longest 0 -1",
+                                "longest x 1",
+                                "actors 99999999999999999999999 0 1",
+                                "waits",
+                                "waits 1",
+                                "waits 0 0",
+                                "threads x",
+                                "threads 2",
+                                "actor 0",
+                                "actor 0 x",
+                                "actor 0 1 2",
+                                "\xff\xfe\x01"}) {
     EXPECT_TRUE(good.ask(bad).contains("error")) << bad;
   }
   // several questions at once, and in parts

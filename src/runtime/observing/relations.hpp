@@ -1,0 +1,29 @@
+// relations: where the time of an observed runtime goes, thread by thread, and how its classes and
+// actors depend on each other.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/observing/json_text.hpp"
+
+namespace troupe {
+class runtime_core;
+}
+
+namespace troupe::observing {
+
+// All append an object, and throw std::bad_alloc.
+
+// For each thread that has handled messages: its classes, and their handlers with messages and
+// time.
+void write_threads(json_text& to, runtime_core& core);
+
+// What suspended calls wait for, those of a kind together: the class and handler, the line, and
+// what for; and how many of them. Also which class's actors are whose children.
+void write_waits(json_text& to, runtime_core& core);
+
+// One actor: what the list of actors says of it, and what its suspended calls wait for. `actor` is
+// null if there is no actor with this id.
+void write_story(json_text& to, runtime_core& core, std::uint64_t id);
+
+}  // namespace troupe::observing
