@@ -42,12 +42,14 @@ std::string text_of(const ASN1_STRING* of) {
           static_cast<std::size_t>(ASN1_STRING_length(of))};
 }
 
-std::vector<std::string> names_of(const X509& one) {
+// `kind`: GEN_DNS or GEN_IPADD; 0 means both.
+std::vector<std::string> names_of(const X509& one, int kind = 0) {
   std::vector<std::string> names;
   const std::unique_ptr<GENERAL_NAMES, freed_by<&GENERAL_NAMES_free>> all(
       static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(&one, NID_subject_alt_name, nullptr, nullptr)));
   for (int i = 0; all && i < sk_GENERAL_NAME_num(all.get()); ++i) {
     const GENERAL_NAME* name = sk_GENERAL_NAME_value(all.get(), i);
+    if (kind != 0 && name->type != kind) continue;
     if (name->type == GEN_DNS) names.push_back(text_of(name->d.dNSName));
     if (name->type == GEN_IPADD) {
       const std::string bytes = text_of(name->d.iPAddress);
@@ -60,7 +62,20 @@ std::vector<std::string> names_of(const X509& one) {
   return names;
 }
 
+std::string common_name_of(const X509& one) {
+  const X509_NAME* subject = X509_get_subject_name(&one);
+  const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
+  if (at < 0) return {};
+  return text_of(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
+}
+
 }  // namespace
+
+std::vector<std::string> hosts_of(const X509& one) {
+  std::vector<std::string> names = names_of(one, GEN_DNS);
+  if (names.empty()) names.push_back(common_name_of(one));
+  return names;
+}
 
 tls_certificate describe(const X509& one) {
   tls_certificate made;

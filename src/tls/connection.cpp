@@ -112,8 +112,17 @@ step connection::shake() {
   if (failure_) return step::failed;
   ERR_clear_error();
   const step how = must_not_end(after(SSL_do_handshake(ssl_.get()), "handshake"), "handshake");
-  established_ = established_ || how == step::done;
+  if (how == step::done && !std::exchange(established_, true)) keep_renewed_session();
   return how;
+}
+
+// When a server renews the ticket of a session of TLS 1.2 that it resumes, OpenSSL makes the old
+// session unusable, but does not report the new one.
+void connection::keep_renewed_session() noexcept {
+  if (context_->server() || !context_->tickets() || SSL_session_reused(ssl_.get()) == 0 ||
+      SSL_version(ssl_.get()) >= TLS1_3_VERSION)
+    return;
+  context_->keep_session(host_, session_ptr(SSL_get1_session(ssl_.get())));
 }
 
 step connection::read(std::span<std::byte> to, std::size_t& bytes) {
@@ -220,6 +229,9 @@ void connection::fail(const char* operation) {
              (SSL_get_shutdown(ssl_.get()) & SSL_RECEIVED_SHUTDOWN) != 0) {
     failure_.emplace(tls_failure::truncated, operation, name_,
                      "the peer said goodbye during the handshake");
+  } else if (!established_ && begins_like_http_) {
+    failure_.emplace(tls_failure::plain_http, operation, name_,
+                     "the client speaks HTTP without TLS");
   } else if (input_ended_ && (reason == SSL_R_UNEXPECTED_EOF_WHILE_READING || first == 0)) {
     failure_.emplace(tls_failure::truncated, operation, name_,
                      established_ ? "the stream ended without the peer's close_notify"
@@ -248,8 +260,17 @@ std::span<std::byte> connection::room() {
     return all;
   }
   large_.release();
-  input_ = small_.data();
-  return small_;
+  if (small_ == nullptr) small_ = std::make_unique_for_overwrite<small_block>();
+  input_ = small_->data();
+  return *small_;
+}
+
+void connection::rest() noexcept {
+  std::lock_guard lock(mutex_);
+  if (reading_ || input_begin_ != input_end_) return;
+  small_.reset();
+  large_.release();
+  input_was_full_ = false;
 }
 
 void connection::arrived(std::size_t bytes) {
@@ -258,7 +279,20 @@ void connection::arrived(std::size_t bytes) {
   input_ended_ = bytes == 0;
   input_begin_ = 0;
   input_end_ = bytes;
+  if (!established_) count_handshake(bytes);
   tell_news();
+}
+
+// OpenSSL limits each message of a handshake, but not all together.
+void connection::count_handshake(std::size_t bytes) {
+  if (handshake_bytes_ == 0 && bytes != 0) {
+    const char first = static_cast<char>(*input_);
+    begins_like_http_ = context_->server() && first >= 'A' && first <= 'Z';
+  }
+  handshake_bytes_ += bytes;
+  if (handshake_bytes_ <= context_->handshake_bytes_max() || failure_) return;
+  failure_.emplace(tls_failure::protocol, "handshake", name_,
+                   "the peer's handshake is larger than handshake_bytes");
 }
 
 std::string_view connection::outgoing() {

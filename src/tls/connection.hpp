@@ -88,6 +88,8 @@ class connection {
   // True when a read would return something from the bytes that have come: bytes, the end, or a
   // failure.
   bool has_input() noexcept;
+  // No operation will be under way for a while: gives memory back.
+  void rest() noexcept;
   // Throws the failure, if there was one. Throws usage_error before the handshake is done.
   void check_usable();
   void keep_session(session_ptr one) noexcept;
@@ -116,6 +118,8 @@ class connection {
   step must_not_end(step how, const char* operation);
   std::optional<future<>> take_or_await_news();
   void fail(const char* operation);
+  void count_handshake(std::size_t bytes);
+  void keep_renewed_session() noexcept;
   void tell_news() noexcept;
 
   const std::shared_ptr<context_state> context_;
@@ -134,7 +138,10 @@ class connection {
   bool input_ended_ = false, input_was_full_ = false;
   std::size_t input_begin_ = 0, input_end_ = 0;
   const std::byte* input_ = nullptr;  // points into one of the next two
-  std::array<std::byte, small_bytes> small_;
+  std::size_t handshake_bytes_ = 0;   // that the peer has sent before the handshake was done
+  bool begins_like_http_ = false;     // the first byte from a client is a capital letter
+  using small_block = std::array<std::byte, small_bytes>;
+  std::unique_ptr<small_block> small_;  // null while the connection rests
   ciphertext large_;
   ciphertext pending_, flying_;
 };

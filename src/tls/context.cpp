@@ -1,5 +1,7 @@
 #include <openssl/pem.h>
+#include <openssl/sha.h>
 
+#include <array>
 #include <fstream>
 #include <iterator>
 #include <new>
@@ -16,6 +18,10 @@ tls_context tls_context::client(const tls_options& options) {
 tls_context tls_context::server(const tls_options& options) {
   return tls::context_access::make(options, true);
 }
+
+void tls_context::reload() const { slot_->reload(); }
+void tls_context::reload(const tls_options& options) const { slot_->reload(options); }
+void tls_context::rotate_ticket_keys() const { slot_->rotate_ticket_keys(); }
 
 namespace tls {
 namespace {
@@ -44,6 +50,10 @@ x509_ptr next_certificate(BIO& from) {
   return x509_ptr(PEM_read_bio_X509_AUX(&from, nullptr, nullptr, nullptr));
 }
 
+// Forward secrecy and authenticated encryption.
+constexpr const char* modern_ciphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
+constexpr std::size_t handshake_bytes_least = 4096;
+
 int version_of(tls_version one) noexcept {
   return one == tls_version::v1_3 ? TLS1_3_VERSION : TLS1_2_VERSION;
 }
@@ -55,64 +65,90 @@ int on_new_session(SSL* of, SSL_SESSION* one) {
 
 }  // namespace
 
-context_state::context_state(const tls_options& options, bool server)
+context_state::context_state(const tls_options& options, bool server,
+                             std::shared_ptr<ticket_keys> keys)
     : context_(SSL_CTX_new(server ? TLS_server_method() : TLS_client_method())),
+      keys_(std::move(keys)),
       server_(server),
-      verifies_(server ? options.verify_clients : options.verify),
-      tickets_(options.tickets) {
+      verifies_(server ? options.client_certificates != client_proof::none : options.verify),
+      tickets_(options.tickets),
+      handshake_bytes_(options.handshake_bytes) {
   ERR_clear_error();
   if (!context_) throw std::bad_alloc();
+  SSL_CTX_set_app_data(get(), this);
   if (options.max_version < options.min_version) refuse("max_version is below min_version");
+  if (options.handshake_bytes < handshake_bytes_least) refuse("handshake_bytes is less than 4096");
+  if (options.ticket_key_time.count() < 1) refuse("ticket_key_time is less than 1 s");
   SSL_CTX_set_min_proto_version(get(), version_of(options.min_version));
   SSL_CTX_set_max_proto_version(get(), version_of(options.max_version));
   SSL_CTX_set_mode(get(), SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_options(get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+  if (server)
+    SSL_CTX_set_options(get(), SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
+  const std::string ciphers = !options.ciphers.empty() ? options.ciphers
+                              : server                 ? modern_ciphers
+                                                       : "";
+  if (!ciphers.empty() && SSL_CTX_set_cipher_list(get(), ciphers.c_str()) != 1)
+    refuse("ciphers: " + take_reasons("none of them is known"));
   trust(options);
   identify(options);
+  set_protocols(options);
+  set_sessions(options);
+  ERR_clear_error();
+}
+
+void context_state::set_protocols(const tls_options& options) {
   for (const std::string& one : options.alpn) {
     if (one.empty() || one.size() > 255) refuse("alpn: a protocol's name has from 1 to 255 bytes");
     protocols_ += static_cast<char>(one.size());
     protocols_ += one;
   }
-  if (!protocols_.empty()) {
-    if (server) {
-      SSL_CTX_set_alpn_select_cb(get(), &choose_protocol, this);
-    } else if (SSL_CTX_set_alpn_protos(get(),
-                                       reinterpret_cast<const unsigned char*>(protocols_.data()),
-                                       static_cast<unsigned int>(protocols_.size())) != 0) {
-      throw std::bad_alloc();
-    }
+  if (protocols_.empty()) return;
+  if (server_) {
+    SSL_CTX_set_alpn_select_cb(get(), &choose_protocol, this);
+  } else if (SSL_CTX_set_alpn_protos(get(),
+                                     reinterpret_cast<const unsigned char*>(protocols_.data()),
+                                     static_cast<unsigned int>(protocols_.size())) != 0) {
+    throw std::bad_alloc();
   }
+}
+
+void context_state::set_sessions(const tls_options& options) {
   // A server sends its tickets with its first write (connection::write). So a peer that does not
   // read them cannot keep the handshake from ending.
   SSL_CTX_set_num_tickets(get(), 0);
   if (!tickets_) SSL_CTX_set_options(get(), SSL_OP_NO_TICKET);
-  if (server) {
-    static constexpr unsigned char name[] = "troupe";
-    SSL_CTX_set_session_id_context(get(), name, sizeof name - 1);
+  if (server_) {
+    // A session that was made under other rules for clients is not resumed after a reload.
+    const std::string rules =
+        "troupe " + std::to_string(static_cast<int>(options.client_certificates)) + trusted_;
+    std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
+    SHA256(reinterpret_cast<const unsigned char*>(rules.data()), rules.size(), digest.data());
+    SSL_CTX_set_session_id_context(get(), digest.data(), digest.size());
     SSL_CTX_set_session_cache_mode(get(), SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_tlsext_ticket_key_evp_cb(get(), &use_ticket_key);
   } else if (tickets_) {
     SSL_CTX_set_session_cache_mode(get(), SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
     SSL_CTX_sess_set_new_cb(get(), &on_new_session);
   } else {
     SSL_CTX_set_session_cache_mode(get(), SSL_SESS_CACHE_OFF);
   }
-  ERR_clear_error();
 }
 
 void context_state::trust(const tls_options& options) {
   if (!verifies_) return SSL_CTX_set_verify(get(), SSL_VERIFY_NONE, nullptr);
-  SSL_CTX_set_verify(get(), SSL_VERIFY_PEER | (server_ ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),
+  const bool required = server_ && options.client_certificates == client_proof::required;
+  SSL_CTX_set_verify(get(), SSL_VERIFY_PEER | (required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),
                      nullptr);
-  const std::string text = text_of(options.ca_file, options.ca_pem, "ca");
-  if (text.empty()) {
-    if (server_) refuse("verify_clients: whom to trust must be named (ca_file, ca_pem)");
+  trusted_ = text_of(options.ca_file, options.ca_pem, "ca");
+  if (trusted_.empty()) {
+    if (server_) refuse("client_certificates: whom to trust must be named (ca_file, ca_pem)");
     if (!options.ca_file.empty()) refuse("ca_file: " + options.ca_file + " is empty");
     if (SSL_CTX_set_default_verify_paths(get()) != 1)
       refuse("the system's store of certificates: " + take_reasons("it cannot be read"));
     return;
   }
-  const bio_ptr from = reader_of(text);
+  const bio_ptr from = reader_of(trusted_);
   int count = 0;
   while (const x509_ptr one = next_certificate(*from)) {
     if (X509_STORE_add_cert(SSL_CTX_get_cert_store(get()), one.get()) != 1) throw std::bad_alloc();
@@ -146,6 +182,7 @@ void context_state::identify(const tls_options& options) {
     if (its.empty() || its_key.empty()) refuse("more: a certificate and its key are needed");
     identities_.push_back(make_identity(its, its_key));
   }
+  for (std::size_t i = 0; i < identities_.size(); ++i) hosts_.add(*identities_[i].own, i);
   SSL_CTX_set_cert_cb(get(), &choose_identity, this);
 }
 
@@ -154,11 +191,26 @@ void context_state::identify(const tls_options& options) {
 int context_state::choose_identity(SSL* of, void* self) noexcept {
   const char* host = SSL_get_servername(of, TLSEXT_NAMETYPE_host_name);
   if (host == nullptr) return 1;
-  for (const identity& one : static_cast<const context_state*>(self)->identities_) {
-    if (!one.is_for(host)) continue;
+  const auto& state = *static_cast<const context_state*>(self);
+  try {
+    const std::optional<std::size_t> found = state.hosts_.find(host);
+    if (!found) return 1;
+    const identity& one = state.identities_[*found];
     return SSL_use_cert_and_key(of, one.own.get(), one.key.get(), one.between.get(), 1);
+  } catch (const std::bad_alloc&) {
+    return 0;  // the handshake fails
   }
-  return 1;
+}
+
+int context_state::use_ticket_key(SSL* of, unsigned char* name, unsigned char* iv,
+                                  EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* mac, int encrypts) noexcept {
+  const auto& state = *static_cast<const context_state*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(of)));
+  try {
+    return encrypts != 0 ? state.keys_->encrypt(name, iv, cipher, mac)
+                         : state.keys_->decrypt(name, iv, cipher, mac);
+  } catch (const std::bad_alloc&) {
+    return -1;
+  }
 }
 
 int context_state::choose_protocol(SSL*, const unsigned char** chosen, unsigned char* length,
@@ -196,6 +248,46 @@ void context_state::keep_session(const std::string& host, session_ptr one) noexc
     sessions_[host] = std::move(one);
   } catch (const std::bad_alloc&) {  // without memory, the next connection makes a full handshake
   }
+}
+
+context_slot::context_slot(const tls_options& options, bool server)
+    : server_(server),
+      keys_(server ? std::make_shared<ticket_keys>(options.ticket_key_time) : nullptr),
+      options_(options),
+      state_(std::make_shared<context_state>(options, server, keys_)) {}
+
+std::shared_ptr<context_state> context_slot::state() const {
+  std::lock_guard lock(mutex_);
+  return state_;
+}
+
+void context_slot::check_server(const char* what) const {
+  if (!server_)
+    throw usage_error(std::string("troupe: tls_context::") + what +
+                      ": that is the context of a client");
+}
+
+void context_slot::reload() {
+  std::unique_lock lock(mutex_);
+  const tls_options same = options_;
+  lock.unlock();
+  reload(same);
+}
+
+// The mutex is not held while files are read: new connections do not wait for that.
+void context_slot::reload(const tls_options& options) {
+  check_server("reload");
+  auto made = std::make_shared<context_state>(options, server_, keys_);
+  tls_options kept = options;
+  keys_->set_period(options.ticket_key_time);
+  std::lock_guard lock(mutex_);
+  std::swap(options_, kept);
+  state_.swap(made);
+}
+
+void context_slot::rotate_ticket_keys() {
+  check_server("rotate_ticket_keys");
+  keys_->rotate();
 }
 
 }  // namespace tls

@@ -16,6 +16,8 @@ const char* what_to_do(tls_failure why) noexcept {
       return "check the port, and the versions that both allow";
     case tls_failure::truncated:
       return "take what came as incomplete";
+    case tls_failure::plain_http:
+      return "the client has to ask for https://";
   }
   return "";
 }

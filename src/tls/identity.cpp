@@ -2,8 +2,10 @@
 
 #include <openssl/pem.h>
 
+#include <algorithm>
 #include <new>
 
+#include "tls/certificate.hpp"
 #include "troupe/base/error.hpp"
 
 namespace troupe::tls {
@@ -23,9 +25,35 @@ x509_ptr next_certificate(BIO& from) {
   return x509_ptr(PEM_read_bio_X509_AUX(&from, nullptr, nullptr, nullptr));
 }
 
+std::string in_lower_case(std::string_view host) {
+  std::string made(host);
+  std::ranges::transform(made, made.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+  });
+  return made;
+}
+
 int no_passphrase(char*, int, int, void*) { return -1; }
 
 }  // namespace
+
+void host_index::add(const X509& certificate, std::size_t position) {
+  for (const std::string& name : hosts_of(certificate)) {
+    const std::string host = in_lower_case(name);
+    const bool is_wildcard = host.starts_with("*.");
+    (is_wildcard ? wildcards_ : exact_).try_emplace(is_wildcard ? host.substr(1) : host, position);
+  }
+}
+
+std::optional<std::size_t> host_index::find(std::string_view host) const {
+  if (host.ends_with('.')) host.remove_suffix(1);
+  const std::string asked = in_lower_case(host);
+  if (const auto found = exact_.find(asked); found != exact_.end()) return found->second;
+  const std::size_t dot = asked.find('.');
+  if (dot == 0 || dot == std::string::npos) return std::nullopt;
+  const auto found = wildcards_.find(std::string_view(asked).substr(dot));
+  return found == wildcards_.end() ? std::nullopt : std::optional(found->second);
+}
 
 identity make_identity(const std::string& certificates, const std::string& key) {
   identity made;

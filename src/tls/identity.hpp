@@ -4,9 +4,13 @@
 
 #include <openssl/x509v3.h>
 
+#include <cstddef>
+#include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "tls/library.hpp"
 
@@ -21,11 +25,23 @@ struct identity {
   x509_ptr own;
   chain_ptr between;  // the certificates between `own` and the root
   key_ptr key;
+};
 
-  // True when one of the certificate's names fits that host; wildcards count.
-  bool is_for(const char* host) const noexcept {
-    return X509_check_host(own.get(), host, 0, 0, nullptr) == 1;
-  }
+// Finds the certificate of a host by the names in the certificates: an exact name before a
+// wildcard, and the certificate that was added first before later ones. A wildcard is a whole label
+// and the first one: "*.example.org".
+// Rejected: X509_check_host for one certificate after the other, which reads each certificate again
+// for each handshake.
+class host_index {
+ public:
+  // Throws std::bad_alloc.
+  void add(const X509& certificate, std::size_t position);
+  std::optional<std::size_t> find(std::string_view host) const;
+
+ private:
+  using positions = std::map<std::string, std::size_t, std::less<>>;
+  positions exact_;      // in lower case
+  positions wildcards_;  // the same, what follows the star: ".example.org"
 };
 
 // Reads PEM texts. Throws option_error, std::bad_alloc.

@@ -1,5 +1,5 @@
-// wire_of: gives access to the stream below a tls_stream, to check whether its peer is still there.
-// Internal to the library.
+// wire_of: gives access to the stream below a tls_stream, to check whether its peer is still there,
+// and to wait for it without a read. Internal to the library.
 #pragma once
 
 #include "tls/connection.hpp"
@@ -10,6 +10,8 @@ namespace troupe::tls {
 struct wire_of {
   // The stream that bytes are read from. `of` must be open.
   static stream& in(tls_stream& of) noexcept { return of.connection_.is->in(); }
+  // No operation will be under way for a while: gives memory back.
+  static void rest(tls_stream& of) noexcept { of.connection_.is->rest(); }
 };
 
 }  // namespace troupe::tls

@@ -247,7 +247,7 @@ TEST_P(tls_handshake, versions_must_overlap) {
 TEST_P(tls_handshake, clients_show_a_certificate_when_asked) {
   auto show = []() -> task<> {
     tls_options self = showing(good_identity()), trust = trusting();
-    self.verify_clients = true;
+    self.client_certificates = client_proof::required;
     self.ca_pem = trusted().certificate();
     const both_outcomes none = co_await shake_both(trust, self, "good.test");
     EXPECT_TRUE(none.client == "refused_by_peer" || none.client == "io_error") << none.client;
@@ -260,6 +260,103 @@ TEST_P(tls_handshake, clients_show_a_certificate_when_asked) {
     EXPECT_EQ(pair.server.peer_certificate().value().issuer, "CN=the authority");
   };
   run(show());
+}
+
+TEST_P(tls_handshake, clients_may_show_a_certificate_where_it_is_requested) {
+  auto show = []() -> task<> {
+    const authority unknown("nobody knows it");
+    tls_options self = showing(good_identity());
+    self.client_certificates = client_proof::requested;
+    self.ca_pem = trusted().certificate();
+    {
+      const tls_pair none =
+          co_await make_connected_pair(tls_context::client(trusting()), tls_context::server(self));
+      EXPECT_FALSE(none.server.peer_certificate().has_value());
+    }
+    for (const bool known : {true, false}) {
+      const identity who = known ? trusted().issue() : unknown.issue();
+      tls_options trust = trusting();
+      trust.certificate_pem = who.certificate;
+      trust.key_pem = who.key;
+      const both_outcomes both = co_await shake_both(trust, self, "good.test");
+      EXPECT_EQ(both.server, known ? "ok" : "certificate");
+    }
+  };
+  run(show());
+}
+
+TEST_P(tls_handshake, old_ciphers_are_refused_unless_they_are_named) {
+  auto agree = []() -> task<> {
+    tls_options old = trusting(), self = showing(good_identity());
+    old.max_version = tls_version::v1_2;
+    old.ciphers = "ECDHE-ECDSA-AES128-SHA";
+    const both_outcomes none = co_await shake_both(old, self, "good.test");
+    EXPECT_EQ(none.client, "refused_by_peer");
+    EXPECT_EQ(none.server, "protocol");
+    self.ciphers = old.ciphers;
+    const both_outcomes both = co_await shake_both(old, self, "good.test");
+    EXPECT_EQ(both.client, "ok");
+    EXPECT_EQ(both.server, "ok");
+  };
+  run(agree());
+}
+
+// A client's first message that has so many bytes. Its session id, suites and compressions are
+// right, and one extension, which no one knows, fills it.
+std::string hello_of(std::size_t bytes) {
+  const auto number = [](std::size_t value, int size) {
+    std::string text;
+    for (int i = size - 1; i >= 0; --i) text += static_cast<char>(value >> (8 * i));
+    return text;
+  };
+  std::string body = std::string("\x03\x03", 2) + std::string(32, 'r') + '\0';
+  body += number(2, 2) + std::string("\x13\x01", 2) + std::string("\x01\x00", 2);
+  std::string extensions;
+  for (std::size_t left = bytes - body.size() - 6; left > 0;) {
+    const std::size_t size = std::min<std::size_t>(left, 16'000) - 4;
+    extensions += number(0xf000 + extensions.size() / 16'000, 2) + number(size, 2);
+    extensions += std::string(size, 'e');
+    left -= size + 4;
+  }
+  body += number(extensions.size(), 2) + extensions;
+  const std::string message = '\1' + number(body.size(), 3) + body;
+  std::string records;
+  for (std::size_t at = 0; at < message.size(); at += 16'000) {
+    const std::string part = message.substr(at, 16'000);
+    records += std::string("\x16\x03\x01", 3) + number(part.size(), 2) + part;
+  }
+  return records;
+}
+
+TEST_P(tls_handshake, has_no_more_bytes_than_the_limit) {
+  auto meet = []() -> task<> {
+    tls_options options = showing(good_identity());
+    options.handshake_bytes = 8 * 1024;
+    const tls_context self = tls_context::server(options);
+    for (const std::size_t bytes : {7 * 1024, 9 * 1024}) {
+      stream_pair plain = co_await make_pair();
+      tls_stream ours = tls_stream::server(self, std::move(plain.client));
+      auto sends = [](tcp_stream& to, std::size_t count) -> task<> {
+        co_await to.write_all(hello_of(count));
+        to.shutdown_write();
+      };
+      auto shakes = [](tls_stream& of) -> task<std::string> {
+        std::string text;
+        try {
+          co_await of.handshake();
+        } catch (const tls_error& e) {
+          text = e.what();
+        }
+        of.close();
+        co_return text;
+      };
+      auto both = when_all(shakes(ours), outcome_of(sends(plain.server, bytes)));
+      auto [got, sent] = co_await std::move(both);
+      EXPECT_EQ(got.contains("handshake_bytes"), bytes > options.handshake_bytes) << got;
+      EXPECT_NE(got, "");
+    }
+  };
+  run(meet());
 }
 
 TEST_P(tls_handshake, a_second_connection_resumes_the_session) {
@@ -303,7 +400,7 @@ TEST_P(tls_handshake, garbage_and_silence_and_early_ends) {
          [](tcp_stream& to) -> task<> {
            co_await to.write_all("HTTP/1.1 400 Bad Request\r\n\r\n");
          },
-         "protocol", "protocol"},
+         "protocol", "plain_http"},
         {"zeros", [](tcp_stream& to) -> task<> { co_await to.write_all(std::string(5000, '\0')); },
          "protocol", "protocol"},
         {"a record that is too long",
@@ -353,6 +450,21 @@ TEST_P(tls_handshake, garbage_and_silence_and_early_ends) {
         auto [got, wrote, read] = co_await std::move(all);
         EXPECT_EQ(got, client ? one.client : one.server) << one.name;
       }
+    }
+  };
+  run(meet());
+}
+
+TEST_P(tls_handshake, http_without_tls_is_told_from_other_protocols) {
+  auto meet = []() -> task<> {
+    const tls_context self = tls_context::server(showing(good_identity()));
+    for (const char* text : {"GET / HTTP/1.1\r\n\r\n", "DELETE / HTTP/1.1\r\n\r\n",
+                             "CONNECT a:443 HTTP/1.1\r\n\r\n", "get / HTTP/1.1\r\n\r\n"}) {
+      stream_pair plain = co_await make_pair();
+      tls_stream ours = tls_stream::server(self, std::move(plain.client));
+      co_await plain.server.write_all(text);
+      const std::string got = co_await outcome_of(shake(ours));
+      EXPECT_EQ(got, std::string_view(text).starts_with("get") ? "protocol" : "plain_http") << text;
     }
   };
   run(meet());
@@ -425,9 +537,18 @@ TEST(tls_context, options_that_make_no_sense_are_refused) {
   changed.certificate_file = "/no/such/file";
   refused(changed);
   changed = showing(good);
-  changed.verify_clients = true;
+  changed.client_certificates = client_proof::required;
   refused(changed);
   changed.ca_pem = "nothing";
+  refused(changed);
+  changed = showing(good);
+  changed.handshake_bytes = 4095;
+  refused(changed);
+  changed = showing(good);
+  changed.ticket_key_time = 0s;
+  refused(changed);
+  changed = showing(good);
+  changed.ciphers = "nothing that is known";
   refused(changed);
   changed = showing(good);
   changed.alpn = {""};

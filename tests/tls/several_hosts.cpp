@@ -70,6 +70,28 @@ TEST_P(tls_several_hosts, each_sees_the_certificate_of_who_it_asks_for) {
   run(ask());
 }
 
+TEST_P(tls_several_hosts, an_exact_name_counts_before_a_wildcard) {
+  auto ask = []() -> task<> {
+    tls_options self = showing(good_identity());
+    self.more.push_back(shown(issue(trusted(), "DNS:*.wide.test")));
+    self.more.push_back(shown(issue(trusted(), "DNS:a.wide.test,DNS:UPPER.test")));
+    self.more.push_back(shown(issue(trusted(), "DNS:a.wide.test,DNS:also.test")));
+    const tls_context server = tls_context::server(self), client = tls_context::client(trusting());
+    const std::string exact = co_await shown_to(client, server, "A.wide.test");
+    EXPECT_EQ(exact, "a.wide.test UPPER.test ");
+    const std::string upper = co_await shown_to(client, server, "upper.TEST");
+    EXPECT_EQ(upper, "a.wide.test UPPER.test ");
+    const std::string wide = co_await shown_to(client, server, "b.wide.test");
+    EXPECT_EQ(wide, "*.wide.test ");
+    // A wildcard is for one label, and for at least one.
+    for (const char* host : {"b.a.wide.test", "wide.test"}) {
+      const std::string none = co_await shown_to(client, server, host);
+      EXPECT_EQ(none, "certificate") << host;
+    }
+  };
+  run(ask());
+}
+
 TEST(tls_several_hosts_options, that_make_no_sense_are_refused) {
   tls_options self = showing(good_identity());
   self.more.emplace_back();

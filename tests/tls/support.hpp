@@ -47,7 +47,8 @@ inline std::string some_bytes(std::size_t count) {
 }
 
 inline const char* text_of(tls_failure why) {
-  constexpr const char* names[] = {"certificate", "refused_by_peer", "protocol", "truncated"};
+  constexpr const char* names[] = {"certificate", "refused_by_peer", "protocol", "truncated",
+                                   "plain_http"};
   return names[static_cast<std::size_t>(why)];
 }
 

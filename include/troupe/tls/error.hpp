@@ -16,7 +16,8 @@ enum class tls_failure : std::uint8_t {
   refused_by_peer,  // the peer sent an alert: it does not accept this end, or has found an error
   // the data is not TLS, or is damaged, or there is no common version, cipher or protocol
   protocol,
-  truncated,  // the stream ended early: bytes that the peer sent may be missing
+  truncated,   // the stream ended early: bytes that the peer sent may be missing
+  plain_http,  // the client speaks HTTP without TLS
 };
 
 // A connection that cannot be trusted, or no longer; it can only be closed. The text names the

@@ -1,7 +1,6 @@
 // tls_stream: an encrypted and authenticated stream over another stream.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -9,10 +8,10 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "troupe/io/stream.hpp"
 #include "troupe/runtime/limited_task.hpp"
+#include "troupe/tls/certificate.hpp"
 #include "troupe/tls/context.hpp"
 #include "troupe/tls/error.hpp"
 
@@ -74,15 +73,6 @@ class write_call {
 };
 
 }  // namespace tls
-
-// The contents of a certificate.
-struct tls_certificate {
-  std::string subject, issuer;     // "CN=example.org,O=…"
-  std::string serial;              // in hexadecimal digits
-  std::vector<std::string> names;  // hosts and addresses for which it is valid
-  std::chrono::sys_seconds not_before, not_after;
-  std::string sha256;  // of the whole certificate, in hexadecimal digits
-};
 
 // Use: its operations are those of a stream. co_await their return values, at once, optionally with
 // .timeout(span) and .stop(token). Move-only.
