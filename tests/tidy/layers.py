@@ -6,6 +6,7 @@ import re
 # change of design: the table in docs/architecture.md follows it (ways.py).
 BELOW = {
     "base": [],
+    "reflect": [],
     "observe": ["base"],
     "memory": ["base"],
     "context": ["memory", "observe"],
@@ -27,7 +28,7 @@ BELOW = {
 }
 
 # Components with a library of their own: a program includes what it uses of them, beside troupe.hpp.
-APART = {"cron", "dns", "tls", "http"}
+APART = {"reflect", "cron", "dns", "tls", "http"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
