@@ -1,6 +1,7 @@
 // request: the argument of a handler.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <stop_token>
@@ -10,6 +11,7 @@
 #include "troupe/context/context.hpp"
 #include "troupe/http/message.hpp"
 #include "troupe/http/parser.hpp"
+#include "troupe/http/values/value_text.hpp"
 #include "troupe/io/endpoint.hpp"
 #include "troupe/task/task.hpp"
 
@@ -24,6 +26,14 @@ struct request_source {
 
  protected:
   ~request_source() = default;
+};
+
+// The decoded parts of a path for which a pattern's parameters stand.
+struct path_values {
+  static constexpr std::size_t most = 8;
+  std::array<std::string_view, most> value;
+  std::size_t count = 0;
+  const std::string* names = nullptr;  // `count` names
 };
 
 // A request. Lifetime: its views are valid until the handler has ended; for a coroutine, until it
@@ -55,15 +65,63 @@ class request {
   std::string_view target() const noexcept { return head_->target; }
   // Decoded: "/a b".
   std::string_view path() const noexcept { return path_; }
+  // What the parameter `name` of the route's pattern stands for, decoded: path<int>("id") for
+  // "/users/{id}". Errors: status_error 400 if the text does not fit the type, usage_error if the
+  // pattern has no such parameter. A T of std::string_view is a view into the request.
+  template <text_value T>
+  T path(std::string_view name) const {
+    return values::converted<T>(path_text(name), {"path parameter", name});
+  }
   // As received: "x=1".
   std::string_view query() const noexcept { return head_->query; }
-  // The first value with that name, decoded ('+' means a space); empty if there is none.
+  // The first value with that name, decoded ('+' means a space), as a number, a bool, a
+  // std::string, or what is made from a std::string_view. query<std::optional<T>>() is empty if
+  // there is none; query<std::vector<T>>() has all values with that name. Errors: status_error 400,
+  // which names the parameter, if there is none, if it does not fit the type, or if its encoding is
+  // malformed. Cost: it reads the query up to the value.
+  //
+  // Example (declarations):
+  //     #include <troupe/http/response.hpp>
+  //     troupe::http::response find(const troupe::http::request& asked) {
+  //       const int page = asked.query<int>("page", 1);
+  //       const auto tags = asked.query<std::vector<std::string>>("tag");
+  //       return troupe::http::response::text(asked.query<std::string>("text") + ", page " +
+  //                                           std::to_string(page) + ", " +
+  //                                           std::to_string(tags.size()) + " tags");
+  //     }
+  template <class T>
+  T query(std::string_view name) const {
+    const values::origin of{"query parameter", name};
+    return values::typed<T>(of, [&, left = query()](std::string& text) mutable {
+      return values::next_pair(left, of, text);
+    });
+  }
+  // The same, and `otherwise` if there is none.
+  template <class T>
+  T query(std::string_view name, T otherwise) const {
+    std::optional<T> found = query<std::optional<T>>(name);
+    return found ? std::move(*found) : std::move(otherwise);
+  }
+  // The first value with that name, decoded ('+' means a space); empty if there is none, or if it
+  // is malformed.
   std::optional<std::string> query_value(std::string_view name) const;
   std::string_view host() const noexcept { return head_->host; }
   http::fields fields() const noexcept { return head_->fields; }
   // The first field with that name; "" if there is none.
   std::string_view field(std::string_view name) const noexcept { return head_->fields[name]; }
   const message_head& head() const noexcept { return *head_; }
+  // The value of the first cookie with that name, as it was sent; empty if there is none.
+  std::optional<std::string_view> cookie(std::string_view name) const noexcept;
+  // The same, typed. Errors: status_error 400, which names the cookie, if there is none or if it
+  // does not fit; cookie<std::optional<T>>() is empty if there is none.
+  template <class T>
+  T cookie(std::string_view name) const {
+    return values::typed<T>({"cookie", name}, [&, at = std::size_t{0}](std::string& text) mutable {
+      const auto found = nth_cookie(name, at++);
+      if (found) text = *found;
+      return found.has_value();
+    });
+  }
 
   // The whole body, in a handler that is no coroutine; in a coroutine, the part that read_all() has
   // read.
@@ -121,7 +179,10 @@ class request {
 
  private:
   friend class connection;
+  std::string_view path_text(std::string_view name) const;
+  std::optional<std::string_view> nth_cookie(std::string_view name, std::size_t at) const noexcept;
   const message_head* head_ = nullptr;
+  const path_values* path_values_ = nullptr;
   std::string_view path_, body_;
   http::fields trailer_;
   std::string collected_;

@@ -16,6 +16,7 @@
 
 namespace troupe::http {
 
+class cookie;
 class websocket;
 struct websocket_options;
 
@@ -42,7 +43,7 @@ struct file_part {
 class response {
  public:
   // 200 without a body. If the status is an error (400 and above) and there is neither a body nor a
-  // type, the body is the status' phrase ("Not Found"). For an error without a body use
+  // type, the server makes an error_page (values/error_page.hpp). For an error without a body use
   // response::text("").status(404).
   response() noexcept {}
   explicit response(int status) noexcept : status_(status) {}
@@ -121,6 +122,9 @@ class response {
   response&& field(std::string_view name, std::string_view value) && {
     return std::move(field(name, value));
   }
+  // Adds a Set-Cookie. Throws usage_error as cookie::text() does (values/cookie.hpp).
+  response& cookie(const http::cookie& one) &;
+  response&& cookie(const http::cookie& one) && { return std::move(cookie(one)); }
   // `now` must live as long as the program, like a literal.
   response&& type(std::string_view now) && noexcept {
     type_ = now;

@@ -1,8 +1,6 @@
 // router: which handler answers which path.
 #pragma once
 
-#include <array>
-#include <charconv>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +11,7 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "troupe/http/message.hpp"
 #include "troupe/http/request.hpp"
@@ -23,18 +22,13 @@ namespace troupe::http {
 
 struct file_options;
 
-// The decoded parts of a path for which a pattern's parameters stand.
-struct path_values {
-  static constexpr std::size_t most = 8;
-  std::array<std::string_view, most> value;
-  std::size_t count = 0;
-};
-
 // A handler of any type.
 struct route_call {
   virtual ~route_call() = default;
   // Whether the handler is a coroutine.
   bool waits = false;
+  // Whether it takes the request, in which it finds the path's parameters, too.
+  bool takes_request = false;
   std::size_t parameters = 0;
   // Call the handler. Return false if a parameter's text does not fit its type. run() is for
   // handlers that are no coroutines; start() is for coroutines, and makes the task, which the
@@ -51,31 +45,6 @@ struct route_options {
 };
 
 namespace routes {
-
-// A type to which a parameter of a path can be converted.
-template <class T>
-concept path_value = std::same_as<T, bool> ||
-                     ((std::integral<T> || std::floating_point<T>)&&requires(const char* text,
-                                                                             T& to) {
-                       std::from_chars(text, text, to);
-                     }) ||
-                     (!std::integral<T> && !std::floating_point<T> &&
-                      std::default_initializable<T> && std::movable<T> &&
-                      std::constructible_from<T, std::string_view>);
-
-template <path_value T>
-bool from_path(std::string_view text, T& to) {
-  if constexpr (std::is_same_v<T, bool>) {
-    to = text == "true" || text == "1";
-    return to || text == "false" || text == "0";
-  } else if constexpr (std::integral<T> || std::floating_point<T>) {
-    const auto [rest, bad] = std::from_chars(text.data(), text.data() + text.size(), to);
-    return bad == std::errc{} && rest == text.data() + text.size();
-  } else {
-    to = T(text);
-    return true;
-  }
-}
 
 template <class Arg>
 inline constexpr bool is_request = std::is_same_v<std::remove_cvref_t<Arg>, request>;
@@ -106,7 +75,7 @@ struct signature {
     return ordered;
   }();
   static constexpr bool takes_path_values =
-      ((is_request<Args> || path_value<std::decay_t<Args>>)&&...);
+      ((is_request<Args> || text_value<std::decay_t<Args>>)&&...);
   static constexpr bool has_references = ((std::is_reference_v<Args> && !is_request<Args>) || ...);
 };
 struct no_signature {
@@ -247,18 +216,20 @@ template <class Handler>
 class call_of final : public route_call {
   using how = signature_of<Handler>;
   using split = without_request<typename how::all>;
-  using values = typename split::rest;
+  using typed_values = typename split::rest;
   static constexpr bool is_coroutine = std::is_same_v<typename how::result, task<response>>;
 
  public:
   explicit call_of(Handler handler) : handler_(std::move(handler)) {
     waits = is_coroutine;
-    parameters = std::tuple_size_v<values>;
+    takes_request = split::had;
+    parameters = std::tuple_size_v<typed_values>;
   }
   bool run(request& asked, const path_values& given, response& answer) const override {
     if constexpr (!is_coroutine) {
-      values typed;
-      if (!fill(given, typed, std::make_index_sequence<std::tuple_size_v<values>>())) return false;
+      typed_values typed;
+      if (!fill(given, typed, std::make_index_sequence<std::tuple_size_v<typed_values>>()))
+        return false;
       answer = call(asked, typed);
     }
     return true;
@@ -266,8 +237,9 @@ class call_of final : public route_call {
   bool start(request& asked, const path_values& given,
              std::optional<task<response>>& later) const override {
     if constexpr (is_coroutine) {
-      values typed;
-      if (!fill(given, typed, std::make_index_sequence<std::tuple_size_v<values>>())) return false;
+      typed_values typed;
+      if (!fill(given, typed, std::make_index_sequence<std::tuple_size_v<typed_values>>()))
+        return false;
       if constexpr (how::has_references) {
         later.emplace(call_keeping(asked, std::move(typed)));
       } else {
@@ -279,11 +251,11 @@ class call_of final : public route_call {
 
  private:
   template <std::size_t... I>
-  static bool fill([[maybe_unused]] const path_values& given, [[maybe_unused]] values& typed,
+  static bool fill([[maybe_unused]] const path_values& given, [[maybe_unused]] typed_values& typed,
                    std::index_sequence<I...>) {
-    return (from_path(given.value[I], std::get<I>(typed)) && ...);
+    return (values::from_text(given.value[I], std::get<I>(typed)) && ...);
   }
-  typename how::result call([[maybe_unused]] request& asked, values& typed) const {
+  typename how::result call([[maybe_unused]] request& asked, typed_values& typed) const {
     return std::apply(
         [&](auto&... each) {
           if constexpr (split::had) {
@@ -296,7 +268,7 @@ class call_of final : public route_call {
   }
   // Keeps the values in a frame around the handler, since a coroutine reads its reference
   // parameters later. Cost: one frame more than for a handler that takes values.
-  task<response> call_keeping(request& asked, values typed) const {
+  task<response> call_keeping(request& asked, typed_values typed) const {
     task<response> running = call(asked, typed);
     co_return co_await std::move(running);
   }
@@ -315,7 +287,8 @@ class call_of final : public route_call {
 // parameters make no difference.
 //
 // A handler is a function, or a const callable. It takes the request or not, then one parameter for
-// each parameter of the pattern. It returns a response, or is a coroutine that does. Thread: any,
+// each parameter of the pattern; one that takes the request alone reads them by name
+// (request::path<int>("id")). It returns a response, or is a coroutine that does. Thread: any,
 // and several at the same time. A value that does not fit its type, such as text for a number, is
 // answered 404. The handler of GET also answers HEAD, without the body. OPTIONS is answered with
 // the path's methods. A method that the path does not have is answered 405, an unknown path 404.
@@ -399,6 +372,7 @@ class router {
   struct route {
     std::unique_ptr<const route_call> call;
     route_options options;
+    std::vector<std::string> names;  // of the pattern's parameters
   };
   struct route_entry;
   struct found {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "http/routing/response_parts.hpp"
+#include "http/values/token.hpp"
 #include "http/websocket/websocket_terms.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/http/message.hpp"
@@ -62,13 +63,8 @@ response response::file(const troupe::file& from, std::uint64_t offset, std::uin
 }
 
 response& response::field(std::string_view name, std::string_view value) & {
-  const auto is_token = [](char one) {
-    const char letter = static_cast<char>(one | 0x20);
-    return (letter >= 'a' && letter <= 'z') || (one >= '0' && one <= '9') ||
-           std::string_view("!#$%&'*+-.^_`|~").find(one) != std::string_view::npos;
-  };
   const auto is_bad = [](char one) { return (one >= 0 && one < ' ' && one != '\t') || one == 127; };
-  if (name.empty() || !std::all_of(name.begin(), name.end(), is_token)) {
+  if (!is_token(name)) {
     throw usage_error("troupe: http::response: '" + std::string(name) + "' is no name of a field");
   }
   if (std::any_of(value.begin(), value.end(), is_bad)) {

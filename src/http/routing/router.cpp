@@ -66,6 +66,18 @@ std::vector<segment> read_pattern(std::string_view pattern) {
   return made;
 }
 
+// The names of the parameters of a pattern without flaws.
+std::vector<std::string> names_in(std::string_view pattern) {
+  std::vector<std::string> names;
+  each_segment(pattern, [&](std::string_view one) {
+    if (!one.starts_with('{')) return;
+    one = one.substr(1, one.size() - 2);
+    if (one.ends_with("...")) one.remove_suffix(3);
+    names.emplace_back(one);
+  });
+  return names;
+}
+
 std::size_t parameters_of(const std::vector<segment>& pattern) noexcept {
   return static_cast<std::size_t>(
       std::ranges::count_if(pattern, [](const segment& one) { return one.is_parameter; }));
@@ -167,7 +179,7 @@ void router::add_call(method on, std::string_view pattern, std::unique_ptr<route
   check_is_here();
   std::vector<segment> segments = read_pattern(pattern);
   const std::size_t parameters = parameters_of(segments);
-  if (call->parameters != parameters) {
+  if (call->parameters != parameters && (call->parameters != 0 || !call->takes_request)) {
     fail(pattern,
          "has " + std::to_string(parameters) + (parameters == 1 ? " parameter" : " parameters") +
              " in braces, but its handler takes " + std::to_string(call->parameters) +
@@ -197,6 +209,7 @@ void router::add_call(method on, std::string_view pattern, std::unique_ptr<route
   if (to.call != nullptr) fail(pattern, "has a handler for this method already");
   to.call = std::move(call);
   to.options = options;
+  to.names = names_in(pattern);
   at->methods |= bit_of(on) | (on == method::get ? bit_of(method::head) : 0);
 }
 
@@ -248,6 +261,7 @@ router::found router::find(method by, std::string_view path) const {
     path_values values;
     if (!one->matches(path, values) || !take(*one)) continue;
     result.values = values;
+    result.values.names = result.handler->names.data();
     return result;
   }
   return result;

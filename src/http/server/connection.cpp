@@ -10,7 +10,9 @@
 #include "http/h1/date.hpp"
 #include "http/routing/response_parts.hpp"
 #include "http/server/one_at_a_time.hpp"
+#include "http/values/page_of.hpp"
 #include "troupe/base/platform.hpp"
+#include "troupe/http/values/status_error.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/parallel/submitted.hpp"
 #include "troupe/runtime/here.hpp"
@@ -44,6 +46,7 @@ connection::connection(std::shared_ptr<server_state> of, const connection_past& 
     : server_(std::move(of)), past_(was), parser_(side::requests, limits_of(server_->options)) {
   request_.head_ = &parser_.head();
   request_.source_ = this;
+  request_.path_values_ = &route_.values;
   request_.stopping_ = server_->stopping.get_token();
   // order: relaxed  no other thread knows of this connection yet
   expiry_ns_.store(never_ns, std::memory_order_relaxed);
@@ -180,13 +183,13 @@ bool connection::take_head() {
   continue_due_ = head.has_body && head.expects_continue;
   if (body_ended_) parser_.next({});  // the end of the body, which needs no byte
   if (!decode_path()) {
-    refuse(fault::bad_target);
+    refuse_request(fault::bad_target);
     return true;
   }
   find_route();
   if (route_.handler == nullptr) return not_found();
   if (head.has_length && head.length > body_limit()) {
-    refuse(fault::body_too_large);
+    refuse_request(fault::body_too_large);
     return true;
   }
   parser_.limit_body(body_limit());
@@ -201,16 +204,14 @@ bool connection::take_head() {
 bool connection::not_found() {
   const message_head& head = parser_.head();
   const bool everything = request_.path_ == "*";
-  int status = 404;
-  std::string fields;
+  response made(404);
   if (route_.methods != 0 || everything) {
-    status = head.method == method::options ? 204 : head.method == method::other ? 501 : 405;
-    fields =
-        "Allow: " + router::allowed(everything ? server_->routes.all_methods() : route_.methods) +
-        "\r\n";
+    made.status(head.method == method::options ? 204 : head.method == method::other ? 501 : 405);
+    made.field("Allow",
+               router::allowed(everything ? server_->routes.all_methods() : route_.methods));
   }
   if (!body_ended_) closing_ = lingers_ = true;
-  answer_plainly(status, fields);
+  answer(made);
   if (!closing_) finish_request();
   return true;
 }
@@ -299,14 +300,15 @@ tasks::context_ref connection::trace_of_request() const {
 // Runs a handler that is not a coroutine. Returns false when its answer has to wait for something.
 bool connection::run_handler() {
   response made;
-  bool fits = false;
   std::exception_ptr thrown;
   try {
     begin_memory();
     const context_scope here(*memory_);
     const tasks::context_ref trace = trace_of_request();
     const tasks::inside_context in_trace(trace.get());
-    fits = route_.handler->call->run(request_, route_.values, made);
+    if (!route_.handler->call->run(request_, route_.values, made)) made = response(404);
+  } catch (const status_error& e) {
+    made = page_of(parser_.head().fields, e.status(), e.detail());
   } catch (...) {
     thrown = std::current_exception();
   }
@@ -314,9 +316,7 @@ bool connection::run_handler() {
     answer_exception(std::move(thrown));
     return true;
   }
-  if (!fits) {
-    answer_plainly(404);
-  } else if (made.special_ != nullptr && !made.special_->is_small_file()) {
+  if (made.special_ != nullptr && !made.special_->is_small_file()) {
     answer_ = std::move(made);
     return false;
   } else {
@@ -365,6 +365,14 @@ void connection::refuse(fault why) {
   answer_plainly(status_of(why));
 }
 
+// The same, when the head was read, so that it says which form of an error the peer prefers.
+void connection::refuse_request(fault why) {
+  closing_ = lingers_ = true;
+  if (answer_begun_) return;
+  response made(status_of(why));
+  answer(made);
+}
+
 // The server has one connection too many: it reads none of the requests of this one.
 void connection::refuse_for_now() {
   closing_ = lingers_ = true;
@@ -397,7 +405,11 @@ task<bool> connection::serve() {
       begin_memory();
       std::optional<task<response>> later = start_handler();
       if (later) {
-        answer_ = co_await std::move(*later);
+        try {
+          answer_ = co_await std::move(*later);
+        } catch (const status_error& e) {
+          answer_ = page_of(parser_.head().fields, e.status(), e.detail());
+        }
       } else {
         answer_ = response(404);
       }
@@ -646,8 +658,10 @@ void connection::answer(response& with) {
   std::string_view body = with.body();
   if (with.status_ >= 400 && body.empty() && with.type_.empty() &&
       !has_type_of_its_own(with.fields_)) [[unlikely]] {
-    with.type_ = "text/plain";
-    with.body_.append(reason_of(with.status_)).append("\n");
+    response page = page_of(parser_.head().fields, with.status_);
+    with.type_ = page.type_;
+    with.body_ = std::move(page.body_);
+    with.fields_ += page.fields_;
     body = with.body_;
   }
   add_head(with, with.status_, has_body, body.size(), false);
@@ -679,7 +693,7 @@ void connection::answer_exception(std::exception_ptr thrown) {
   try {
     std::rethrow_exception(thrown);
   } catch (const refused& why) {
-    if (!broken_) refuse(why.why());
+    if (!broken_) refuse_request(why.why());
     return;
   } catch (const io_error&) {
     by_peer = broken_;
@@ -695,7 +709,8 @@ void connection::answer_exception(std::exception_ptr thrown) {
   failure_ = std::move(thrown);
   lingers_ = !body_ended_;
   if (answer_begun_ || broken_) return;
-  answer_plainly(500);
+  response made(500);
+  answer(made);
 }
 
 task<> connection::answer_waiting(response& with) {

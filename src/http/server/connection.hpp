@@ -100,6 +100,7 @@ class connection : public transport, private request_source {
   void wait_for_head(std::int64_t now_ns) noexcept;
   void wait_for_handshake(std::int64_t now_ns) noexcept;
   void refuse(fault why);
+  void refuse_request(fault why);
   void refuse_for_now();
   void count_buffers() noexcept;
   // Call it when no request is under way.

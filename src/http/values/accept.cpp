@@ -1,0 +1,120 @@
+#include "troupe/http/values/accept.hpp"
+
+#include <tuple>
+
+#include "http/values/token.hpp"
+#include "troupe/http/message.hpp"
+
+namespace troupe::http {
+
+namespace {
+
+std::string_view trimmed(std::string_view text) noexcept {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+// Takes the text up to `end` off `left`. An `end` inside a quoted string ends nothing.
+std::string_view take_part(std::string_view& left, char end) noexcept {
+  bool quoted = false;
+  std::size_t at = 0;
+  for (; at < left.size(); ++at) {
+    if (left[at] == '"') quoted = !quoted;
+    if (quoted && left[at] == '\\') ++at;
+    if (!quoted && at < left.size() && left[at] == end) break;
+  }
+  const std::string_view part = left.substr(0, at);
+  left.remove_prefix(at < left.size() ? at + 1 : left.size());
+  return trimmed(part);
+}
+
+constexpr quality malformed = 1'001;
+
+// qvalue of RFC 9110, 12.4.2: "0", "0.5", "1.000".
+quality read_quality(std::string_view text) noexcept {
+  if (text.empty() || text.size() > 5 || (text[0] != '0' && text[0] != '1')) return malformed;
+  if (text.size() > 1 && text[1] != '.') return malformed;
+  quality made = text[0] == '1' ? 1'000 : 0;
+  quality digit = 100;
+  for (std::size_t i = 2; i < text.size(); ++i, digit /= 10) {
+    if (text[i] < '0' || text[i] > '9') return malformed;
+    made += digit * static_cast<quality>(text[i] - '0');
+  }
+  return made;  // more than 1 is malformed, too
+}
+
+struct element {
+  std::string_view name;
+  quality wanted = 1'000;
+};
+
+// Takes the first element off a list of Accept or Accept-Encoding.
+element take_element(std::string_view& list) noexcept {
+  std::string_view left = take_part(list, ',');
+  element made{take_part(left, ';')};
+  while (!left.empty()) {
+    const std::string_view parameter = take_part(left, ';');
+    if (parameter.size() > 2 && (parameter[0] | 0x20) == 'q' && parameter[1] == '=')
+      made.wanted = read_quality(parameter.substr(2));
+  }
+  return made;
+}
+
+// How exactly a range names a type: 3 the type itself, 2 its kind, 1 all, 0 not at all.
+int fits(std::string_view range, std::string_view type) noexcept {
+  if (same_word(range, type)) return 3;
+  if (range == "*/*" || range == "*") return 1;
+  if (!range.ends_with("/*")) return 0;
+  range.remove_suffix(1);
+  return same_word(range, type.substr(0, range.size())) ? 2 : 0;
+}
+
+struct match {
+  quality wanted = 0;
+  int exactness = 0;
+  int place = 0;  // the first element is 0, the second is -1
+};
+
+match match_of(std::string_view accept, std::string_view type) noexcept {
+  match best;
+  for (int place = 0; !accept.empty(); --place) {
+    const element one = take_element(accept);
+    if (one.wanted > 1'000) continue;
+    const int exactness = fits(one.name, type);
+    if (exactness > best.exactness) best = {one.wanted, exactness, place};
+  }
+  return best;
+}
+
+}  // namespace
+
+quality quality_of_type(std::string_view accept, std::string_view type) noexcept {
+  return trimmed(accept).empty() ? 1'000 : match_of(accept, type).wanted;
+}
+
+quality quality_of_coding(std::string_view accept_encoding, std::string_view coding) noexcept {
+  const match found = match_of(accept_encoding, coding);
+  if (found.exactness != 0) return found.wanted;
+  return same_word(coding, "identity") ? 1'000 : 0;
+}
+
+std::optional<std::size_t> preferred_type(std::string_view accept,
+                                          std::span<const std::string_view> types) noexcept {
+  if (types.empty()) return std::nullopt;
+  if (trimmed(accept).empty()) return 0;
+  std::optional<std::size_t> best;
+  match wins;
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    const match one = match_of(accept, types[i]);
+    if (one.wanted == 0) continue;
+    if (best && std::tie(one.wanted, one.exactness, one.place) <=
+                    std::tie(wins.wanted, wins.exactness, wins.place))
+      continue;
+    best = i;
+    wins = one;
+  }
+  return best;
+}
+
+}  // namespace troupe::http

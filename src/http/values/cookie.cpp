@@ -1,0 +1,136 @@
+#include "troupe/http/values/cookie.hpp"
+
+#include <algorithm>
+
+#include "http/h1/date.hpp"
+#include "http/values/cookie_pairs.hpp"
+#include "http/values/token.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/http/message.hpp"
+#include "troupe/http/response.hpp"
+
+namespace troupe::http {
+
+namespace {
+
+[[noreturn]] void fail(std::string_view name, std::string_view why) {
+  throw usage_error("troupe: http::cookie: '" + std::string(name) + "' " + std::string(why));
+}
+
+// cookie-octet of RFC 6265, 4.1.1.
+bool may_be_in_value(char one) noexcept {
+  return one > ' ' && one < 127 && one != '"' && one != ',' && one != ';' && one != '\\';
+}
+
+bool may_be_in_attribute(char one) noexcept { return one >= ' ' && one < 127 && one != ';'; }
+
+std::string_view trimmed(std::string_view text) noexcept {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+}  // namespace
+
+cookie_pair take_cookie_pair(std::string_view& left) noexcept {
+  const std::size_t end = left.find(';');
+  const std::string_view one = left.substr(0, end);
+  left.remove_prefix(end == std::string_view::npos ? left.size() : end + 1);
+  const std::size_t equals = one.find('=');
+  if (equals == std::string_view::npos) return {"", trimmed(one)};
+  return {trimmed(one.substr(0, equals)), trimmed(one.substr(equals + 1))};
+}
+
+cookie::cookie(std::string_view name, std::string_view value) : name_(name), value_(value) {
+  if (!is_token(name)) fail(name, "is no name of a cookie");
+  if (!std::ranges::all_of(value, may_be_in_value))
+    fail(name, "has a value with a byte that no cookie may have: encode the value first");
+  if (name.size() + value.size() > bytes_max)
+    fail(name, "is longer than " + std::to_string(bytes_max) + " bytes, which clients drop");
+}
+
+cookie cookie::removal(std::string_view name) {
+  return cookie(name, "")
+      .max_age(std::chrono::seconds(0))
+      .expires(std::chrono::system_clock::time_point());
+}
+
+cookie& cookie::max_age(std::chrono::seconds now) & noexcept {
+  max_age_ = std::max(now, std::chrono::seconds(0));
+  return *this;
+}
+
+cookie& cookie::expires(std::chrono::system_clock::time_point now) & noexcept {
+  expires_ = now;
+  return *this;
+}
+
+cookie& cookie::path(std::string_view now) & {
+  if ((!now.empty() && now.front() != '/') || !std::ranges::all_of(now, may_be_in_attribute))
+    fail(name_, "has a path that does not begin with '/', or has a ';' or a control byte");
+  path_ = now;
+  return *this;
+}
+
+cookie& cookie::domain(std::string_view now) & {
+  const bool is_bad = std::ranges::any_of(now, [](char one) {
+    return !may_be_in_attribute(one) || one == ' ' || one == ',' || one == '/' || one == ':';
+  });
+  if (is_bad) fail(name_, "has a domain that is no name of a host");
+  domain_ = now;
+  return *this;
+}
+
+cookie& cookie::secure(bool now) & noexcept {
+  secure_ = now;
+  return *this;
+}
+
+cookie& cookie::http_only(bool now) & noexcept {
+  http_only_ = now;
+  return *this;
+}
+
+cookie& cookie::site(same_site now) & noexcept {
+  site_ = now;
+  return *this;
+}
+
+void cookie::check_prefix() const {
+  const auto begins = [&](std::string_view prefix) {
+    return same_word(std::string_view(name_).substr(0, prefix.size()), prefix);
+  };
+  const bool is_host = begins("__Host-");
+  if (secure_) {
+    if (is_host && (!domain_.empty() || path_ != "/"))
+      fail(name_, "must have the path \"/\" and no domain: clients refuse __Host- otherwise");
+    return;
+  }
+  if (is_host || begins("__Secure-"))
+    fail(name_, "must be secure: clients refuse __Host- and __Secure- otherwise");
+  if (site_ == same_site::none)
+    fail(name_, "must be secure: clients refuse SameSite=None otherwise");
+}
+
+std::string cookie::text() const {
+  check_prefix();
+  std::string made;
+  made.append(name_).append("=").append(value_);
+  if (!path_.empty()) made.append("; Path=").append(path_);
+  if (!domain_.empty()) made.append("; Domain=").append(domain_);
+  if (max_age_) made.append("; Max-Age=").append(std::to_string(max_age_->count()));
+  if (expires_) {
+    const auto date = write_date(std::chrono::system_clock::to_time_t(*expires_));
+    made.append("; Expires=").append(date.data(), date.size());
+  }
+  if (secure_) made.append("; Secure");
+  if (http_only_) made.append("; HttpOnly");
+  made.append(site_ == same_site::strict ? "; SameSite=Strict"
+              : site_ == same_site::lax  ? "; SameSite=Lax"
+                                         : "; SameSite=None");
+  return made;
+}
+
+response& response::cookie(const http::cookie& one) & { return field("Set-Cookie", one.text()); }
+
+}  // namespace troupe::http

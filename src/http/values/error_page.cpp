@@ -1,0 +1,47 @@
+#include "troupe/http/values/error_page.hpp"
+
+#include <array>
+#include <string>
+
+#include "http/values/json_text.hpp"
+#include "http/values/page_of.hpp"
+#include "troupe/http/values/accept.hpp"
+
+namespace troupe::http {
+
+namespace {
+
+constexpr std::string_view problem_type = "application/problem+json";
+
+bool wants_problem(const http::fields& fields) noexcept {
+  constexpr std::array<std::string_view, 3> types{"text/plain", problem_type, "application/json"};
+  const auto best = preferred_type(fields["Accept"], types);  // text wins a tie of wildcards
+  return best && *best != 0;
+}
+
+}  // namespace
+
+response page_of(const http::fields& fields, int status, std::string_view detail) {
+  const std::string_view title = reason_of(status);
+  if (!wants_problem(fields)) {
+    response text =
+        response::owned(std::string(detail.empty() ? title : detail) + "\n", "text/plain");
+    if (fields.has("Accept")) text.field("Vary", "Accept");
+    return std::move(text).status(status);
+  }
+  std::string body = R"({"type":"about:blank","title":)";
+  add_json_string(body, title);
+  body += R"(,"status":)" + std::to_string(status);
+  if (!detail.empty()) {
+    body += R"(,"detail":)";
+    add_json_string(body, detail);
+  }
+  body += "}\n";
+  return response::owned(std::move(body), problem_type).status(status).field("Vary", "Accept");
+}
+
+response error_page(const request& asked, int status, std::string_view detail) {
+  return page_of(asked.fields(), status, detail);
+}
+
+}  // namespace troupe::http

@@ -1,0 +1,15 @@
+// page_of: what the server makes of an error that has no body.
+#pragma once
+
+#include <string_view>
+
+#include "troupe/http/message.hpp"
+#include "troupe/http/response.hpp"
+
+namespace troupe::http {
+
+// The page for a request with these fields. It has Vary if the request has Accept: one without gets
+// what every client can take.
+response page_of(const fields& asked, int status, std::string_view detail = {});
+
+}  // namespace troupe::http
