@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 
@@ -27,7 +28,8 @@ class thread_writer {
         << ",\"name\":\"thread_name\",\"args\":{\"name\":\"";
     to_.quoted(of_.name) << "\"}}";
     const std::uint64_t written = of_.events.written();
-    for (std::uint64_t at = ring::events_of_thread::oldest(written); at < written; ++at) {
+    const std::uint64_t oldest = ring::events_of_thread::oldest(written);
+    for (std::uint64_t at = std::max(oldest, of_.first); at < written; ++at) {
       event_data one;
       if (of_.events.read(at, one) && one.kind < kinds.size()) add(one);
     }
@@ -105,17 +107,27 @@ class thread_writer {
 
 }  // namespace
 
-bool write_chrome(int fd, const tick_scale& began) noexcept {
-  const tick_scale now;
-  output to(fd);
-  std::uint64_t lost = 0;
+void chrome_writer::begin(output& to) noexcept {
   to << "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":1,\"name\":\"process_"
         "name\",\"args\":{\"name\":\"troupe\"}}";
-  for (const ring* one = first_ring(); one != nullptr; one = one->next) {
-    lost += ring::events_of_thread::oldest(one->events.written());
-    thread_writer(to, *one, began, now).write();
-  }
-  to << "\n],\"otherData\":{\"events overwritten by later ones\":\"" << lost << "\"}}\n";
+}
+
+void chrome_writer::add(output& to, const ring& one) noexcept {
+  const std::uint64_t oldest = ring::events_of_thread::oldest(one.events.written());
+  if (oldest > one.first) lost_ += oldest - one.first;
+  thread_writer(to, one, began_, now_).write();
+}
+
+void chrome_writer::end(output& to) noexcept {
+  to << "\n],\"otherData\":{\"events overwritten by later ones\":\"" << lost_ << "\"}}\n";
+}
+
+bool write_chrome(int fd, const tick_scale& began) noexcept {
+  chrome_writer writer(began);
+  output to(fd);
+  writer.begin(to);
+  for (const ring* one = first_ring(); one != nullptr; one = one->next) writer.add(to, *one);
+  writer.end(to);
   to.flush();
   return !to.failed();
 }

@@ -1,4 +1,5 @@
-// output: writes text to a descriptor. Nothing allocates, so signal handlers may use it.
+// output: writes text to a descriptor or a string. Signal handlers may use it for a descriptor:
+// then nothing allocates.
 #pragma once
 
 #include <unistd.h>
@@ -7,6 +8,8 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdint>
+#include <new>
+#include <string>
 #include <string_view>
 
 namespace troupe::observe {
@@ -14,6 +17,8 @@ namespace troupe::observe {
 class output {
  public:
   explicit output(int fd) noexcept : fd_(fd) {}
+  // Adds to the end of the string.
+  explicit output(std::string& to) noexcept : text_(&to) {}
   output(const output&) = delete;
   output& operator=(const output&) = delete;
   ~output() { flush(); }
@@ -100,6 +105,10 @@ class output {
   }
 
   void flush() noexcept {
+    if (text_ != nullptr) {
+      append();
+      return;
+    }
     for (std::size_t done = 0; done < used_;) {
       const ::ssize_t written = ::write(fd_, buffer_ + done, used_ - done);
       if (written < 0 && errno != EINTR) failed_ = true;
@@ -108,10 +117,20 @@ class output {
     }
     used_ = 0;
   }
-  // True when some of the text could not be written, for example because the disk is full.
+  // True when some of the text could not be written, for example because the disk is full, or
+  // memory has run out.
   bool failed() const noexcept { return failed_; }
 
  private:
+  void append() noexcept {
+    try {
+      text_->append(buffer_, used_);
+    } catch (const std::bad_alloc&) {
+      failed_ = true;
+    }
+    used_ = 0;
+  }
+
   // Returns 0 when no valid character begins here.
   static std::size_t bytes_of_character(std::string_view text) noexcept {
     const auto at = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -134,7 +153,8 @@ class output {
     if (used_ == sizeof buffer_) flush();
     buffer_[used_++] = one;
   }
-  const int fd_;
+  const int fd_ = -1;
+  std::string* const text_ = nullptr;
   bool failed_ = false;
   std::size_t used_ = 0;
   char buffer_[8192];

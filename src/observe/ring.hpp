@@ -23,6 +23,8 @@ struct ring {
   std::atomic<bool> in_use{true};  // false when its thread has ended
   std::atomic<bool> lasts{false};  // of main or a worker: a table does not leave it out
   char name[16] = "";              // the thread's name
+  // the first event of the trace that is taken; set before a trace, by the one who begins it
+  mutable std::uint64_t first = 0;
   // a table has shown the events below this; one table at a time
   mutable std::uint64_t printed = 0;
 };

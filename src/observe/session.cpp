@@ -26,8 +26,9 @@ namespace {
 struct recording {
   std::mutex mutex;
   int runtimes = 0;
-  bool asked = false;  // the environment was read
-  int file = -1;       // -1: no file, but a table
+  bool asked = false;   // the environment was read
+  bool wanted = false;  // it asks for a trace
+  int file = -1;        // -1: no file, but a table
   tick_scale began;
 
   static recording& get() {
@@ -137,6 +138,7 @@ void begin(recording& now) {
                          ": cannot be written: " + std::strerror(errno));
     }
   }
+  now.wanted = true;
   now.began = tick_scale();
   watch(watched::events);
   catch_crashes();
@@ -156,7 +158,7 @@ session::session() {
 session::~session() {
   recording& now = recording::get();
   std::lock_guard lock(now.mutex);
-  if (--now.runtimes != 0 || !tracing()) return;
+  if (--now.runtimes != 0 || !now.wanted || !tracing()) return;
   if (!now.write()) say("troupe: the trace could not be written as a whole: is the disk full?\n");
 }
 

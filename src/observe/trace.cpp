@@ -23,6 +23,12 @@ void watch(watched what) noexcept {
   watches.fetch_or(static_cast<std::uint8_t>(what), std::memory_order_relaxed);
 }
 
+void unwatch(watched what) noexcept {
+  // order: relaxed  a thread may see it a little late
+  watches.fetch_and(static_cast<std::uint8_t>(~static_cast<unsigned>(what)),
+                    std::memory_order_relaxed);
+}
+
 namespace {
 
 constinit std::atomic<ring*> rings{nullptr};

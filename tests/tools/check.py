@@ -131,6 +131,46 @@ def check_page(pid):
     check("it says what to do", "127.0.0.1:PORT" in said, said)
 
 
+def check_trace(pid):
+    """A trace of some time, in the format of Chrome's viewer, while another one is refused."""
+    file = FOLDER / "trace.json"
+    first = subprocess.Popen([TOOL, "trace", str(pid), "30s", "-o", FOLDER / "first.json"], env=ENVIRONMENT)
+    try:
+        deadline = time.monotonic() + SECONDS_MAX
+        while not (FOLDER / "first.json").exists():
+            check("the first trace begins", time.monotonic() < deadline and first.poll() is None, first)
+            time.sleep(0.01)  # sleeps: the tool says nothing when it has asked
+        while "already taken" not in (said := subprocess.run([TOOL, "trace", str(pid), "1ms", "-o", file], capture_output=True,
+                                                             text=True, timeout=SECONDS_MAX, check=False, env=ENVIRONMENT).stderr):
+            check("one trace at a time", time.monotonic() < deadline, said)
+            file.unlink()  # it came first
+        check("a refused trace leaves no file", not file.exists(), said)
+    finally:
+        first.kill()
+    first.wait()
+    # The program sees that the first one has gone.
+    while subprocess.run([TOOL, "trace", str(pid), "0.5s", "-o", file], check=False, capture_output=True, env=ENVIRONMENT,
+                         timeout=SECONDS_MAX).returncode != 0:
+        check("a trace after one that was given up", time.monotonic() < deadline, pid)
+        time.sleep(0.01)  # sleeps: until then it is refused
+    for seen in range(2):
+        events = json.loads(file.read_text())["traceEvents"]
+        work = [one for one in events if one["ph"] == "X" and one["name"] == "&Slow::work"]
+        check(f"the slow handler is in trace {seen}", len(work) >= 5 and all(one["dur"] >= 5000 for one in work[1:-1]), work[:9])
+        check("of that time alone", max(one["ts"] for one in work) < 5e6 and min(one["ts"] for one in work) >= 0, work)
+        check("threads have names", any(one["name"] == "thread_name" for one in events), events[:9])
+        file.unlink()
+        tool("trace", pid, "500ms", "-o", file)
+    said = tool("trace", pid, "1s", "-o", file, code=1)
+    check("a file that exists", "exists" in said and file.stat().st_size > 0, said)
+    said = tool("trace", pid, "1s", "-o", FOLDER / "nowhere" / "a.json", code=1)
+    check("a folder that does not exist", "cannot be written" in said, said)
+    for bad in "0s", "5h", "x", "11m", "-1s", "1e99s", "nan":
+        said = tool("trace", "-o", FOLDER / "bad.json", "--", pid, bad, code=1)
+        check(f"{bad} is no duration", "is no duration" in said, said)
+    check("no file of theirs", not (FOLDER / "bad.json").exists(), os.listdir(FOLDER))
+
+
 def check_terminal(pid):
     """tmux is the terminal, of 80 columns and 24 lines."""
     if not shutil.which("tmux"):
@@ -169,6 +209,8 @@ def check_terminal(pid):
 def check_refusals():
     for arguments in ([], ["what"], ["top"], ["top", "x"], ["top", "1", "--sort", "luck"], ["actors", "1", "--count", "0"]):
         tool(*arguments, code=2)
+    said = tool("trace", 1, "1s", "-o", FOLDER / "none.json", code=1)
+    check("no file of a program that cannot be asked", "TROUPE_OBSERVE=1" in said and not (FOLDER / "none.json").exists(), said)
     said = tool("dump", 1, code=1)
     check("it says what to do", "TROUPE_OBSERVE=1" in said, said)
 
@@ -184,6 +226,7 @@ def main():
     check_actors(observed.pid)
     check_numbers(observed.pid)
     check_page(observed.pid)
+    check_trace(observed.pid)
     check_terminal(observed.pid)
     for program in observed, unseen:
         messages = program.communicate(timeout=SECONDS_MAX)[0]

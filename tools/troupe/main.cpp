@@ -14,6 +14,7 @@
 #include "program.hpp"
 #include "tables.hpp"
 #include "top.hpp"
+#include "trace_file.hpp"
 
 namespace {
 
@@ -114,6 +115,10 @@ int run(int argc, char** argv) {
   std::string listen = "127.0.0.1:8125";
   CLI::App* const page = command("page", "A page for a browser on this machine.");
   page->add_option("--listen", listen, "address and port (default 127.0.0.1:8125)");
+  std::string duration, file;
+  CLI::App* const trace = command("trace", "What each thread does, for ui.perfetto.dev.");
+  trace->add_option("DURATION", duration, "5s, 500ms or 2m, at most 10m")->required();
+  trace->add_option("-o,--output", file, "the new file to write")->required();
   CLI::App* const metrics = command("metrics", "All numbers in the text format of Prometheus.");
   try {
     app.parse(argc, argv);
@@ -122,6 +127,10 @@ int run(int argc, char** argv) {
   }
   if (page->parsed()) {
     serve_page(chosen.pid, listen);
+    return 0;
+  }
+  if (trace->parsed()) {
+    write_trace(chosen.pid, duration_of(duration), file);
     return 0;
   }
   if (!top->parsed() && !actors->parsed() && !dump->parsed() && !metrics->parsed()) return 0;

@@ -7,10 +7,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
+#include <utility>
 
 namespace troupe_tool {
 namespace {
@@ -19,6 +22,13 @@ std::filesystem::path folder() {
   const char* const own = std::getenv("XDG_RUNTIME_DIR");
   if (own != nullptr && *own != '\0') return std::filesystem::path(own) / "troupe";
   return "/tmp/troupe-" + std::to_string(::getuid());
+}
+
+constexpr std::chrono::seconds patience{30};  // a program that does not answer is given up
+
+void set_patience(int stream, std::chrono::seconds limit) {
+  const ::timeval time{limit.count(), 0};
+  ::setsockopt(stream, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
 }
 
 // Returns a descriptor; -1 if nothing listens there.
@@ -30,8 +40,7 @@ int connect_to(const std::filesystem::path& path) {
   std::copy(name.begin(), name.end(), address.sun_path);
   const int stream = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (stream < 0) return -1;
-  constexpr ::timeval patience{30, 0};
-  ::setsockopt(stream, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  set_patience(stream, patience);
   const auto* const at = static_cast<const ::sockaddr*>(static_cast<const void*>(&address));
   if (::connect(stream, at, sizeof address) == 0) return stream;
   ::close(stream);
@@ -52,22 +61,46 @@ program::program(int pid) : pid_(pid), stream_(connect_to(socket_of(pid))) {
 
 program::~program() { ::close(stream_); }
 
-json program::ask(const std::string& question) {
+void program::send(const std::string& question) {
   const std::string line = question + "\n";
   if (::send(stream_, line.data(), line.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(line.size()))
     throw failure("process " + std::to_string(pid_) + " has ended");
+}
+
+void program::hear() {
+  std::array<char, 65536> bytes;
+  const auto got = ::recv(stream_, bytes.data(), bytes.size(), 0);
+  if (got <= 0) throw failure("process " + std::to_string(pid_) + " has ended, or does not answer");
+  heard_.append(bytes.data(), static_cast<std::size_t>(got));
+}
+
+json program::ask(const std::string& question) {
+  send(question);
   std::size_t end = 0;
-  while ((end = heard_.find('\n')) == std::string::npos) {
-    std::array<char, 65536> bytes;
-    const auto got = ::recv(stream_, bytes.data(), bytes.size(), 0);
-    if (got <= 0)
-      throw failure("process " + std::to_string(pid_) + " has ended, or does not answer");
-    heard_.append(bytes.data(), static_cast<std::size_t>(got));
-  }
+  while ((end = heard_.find('\n')) == std::string::npos) hear();
   json answer = json::parse(heard_.begin(), heard_.begin() + static_cast<std::ptrdiff_t>(end));
   heard_.erase(0, end + 1);
   if (answer.contains("error")) throw failure(answer["error"].get<std::string>());
   return answer;
+}
+
+void program::trace(std::chrono::milliseconds duration, std::FILE* to) {
+  set_patience(stream_, std::chrono::ceil<std::chrono::seconds>(duration) + patience);
+  send("trace " + std::to_string(duration.count()));
+  constexpr std::string_view refused = "{\"error\"";
+  while (heard_.size() < refused.size()) hear();
+  bool is_first = true, is_whole = false;
+  while (!is_whole) {
+    if (std::exchange(is_first, false) && heard_.starts_with(refused)) {
+      while (!heard_.ends_with('\n')) hear();
+      throw failure(json::parse(heard_)["error"].get<std::string>());
+    }
+    is_whole = heard_.ends_with('\n');
+    if (std::fwrite(heard_.data(), 1, heard_.size(), to) != heard_.size())
+      throw failure(std::string("the trace cannot be written: ") + std::strerror(errno));
+    heard_.clear();
+    if (!is_whole) hear();
+  }
 }
 
 std::vector<int> programs() {

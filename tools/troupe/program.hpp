@@ -1,6 +1,8 @@
 // program: a running program of troupe, asked through its socket (docs/guide/observing.md).
 #pragma once
 
+#include <chrono>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
@@ -25,8 +27,15 @@ class program {
 
   // The answer to one question. Throws failure if the program has ended, or refuses the question.
   json ask(const std::string& question);
+  // Records for that time, and adds the trace to the file. Throws failure, also if it cannot be
+  // written.
+  void trace(std::chrono::milliseconds duration, std::FILE* to);
 
  private:
+  void send(const std::string& question);
+  // Waits for more bytes of the answer. Throws failure if there are none.
+  void hear();
+
   const int pid_;
   int stream_ = -1;
   std::string heard_;

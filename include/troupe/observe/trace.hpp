@@ -56,6 +56,8 @@ enum class watched : std::uint8_t {
 extern constinit std::atomic<std::uint8_t> watches;
 // From now on. Thread: any.
 void watch(watched what) noexcept;
+// No longer. A thread may see it a little late.
+void unwatch(watched what) noexcept;
 // Keeps the pointer `what`: pass a literal, or a text that lives as long.
 void record(event kind, const char* what, std::uint64_t id) noexcept;
 

@@ -20,14 +20,9 @@ constexpr std::size_t page_max = 1000;
 
 constexpr std::string_view usage =
     "ask one of: summary; dump; actors RUNTIME FROM COUNT [CLASS]; longest RUNTIME COUNT [CLASS]; "
-    "actor RUNTIME ID; waits RUNTIME; threads RUNTIME. "
-    "RUNTIME is a number from 0 on, FROM the id of an actor, COUNT at most 1000";
-
-std::string refusal(std::string_view why) {
-  json_text text;
-  text.open('{').member("error", why).close('}');
-  return std::move(text).take();
-}
+    "actor RUNTIME ID; waits RUNTIME; threads RUNTIME; trace MILLISECONDS. "
+    "RUNTIME is a number from 0 on, FROM the id of an actor, COUNT at most 1000, MILLISECONDS 1 to "
+    "600000";
 
 // Takes the next word of the line; empty at its end.
 std::string_view take_word(std::string_view& line) {
@@ -92,6 +87,21 @@ std::string of_runtime(std::string_view what, std::string_view rest,
 }
 
 }  // namespace
+
+std::string refusal(std::string_view why) {
+  json_text text;
+  text.open('{').member("error", why).close('}');
+  return std::move(text).take();
+}
+
+std::optional<std::int64_t> trace_ms_of(std::string_view question) noexcept {
+  constexpr std::uint64_t trace_ms_max = 600'000;
+  std::uint64_t ms = 0;
+  if (take_word(question) != "trace" || !take_number(question, ms) || !question.empty() ||
+      ms == 0 || ms > trace_ms_max)
+    return std::nullopt;
+  return static_cast<std::int64_t>(ms);
+}
 
 std::string answer(std::string_view question, std::span<runtime_core* const> cores) {
   std::string_view rest = question;

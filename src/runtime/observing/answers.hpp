@@ -1,6 +1,8 @@
 // answers: what the observer says to one question.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,5 +16,10 @@ namespace troupe::observing {
 // Returns one line of JSON. A question that is not understood gets an object with `error`, which
 // says what may be asked. Throws std::bad_alloc.
 std::string answer(std::string_view question, std::span<runtime_core* const> cores);
+// Returns the duration of the trace that `trace MILLISECONDS` asks for; nothing for other
+// questions.
+std::optional<std::int64_t> trace_ms_of(std::string_view question) noexcept;
+// Returns an object with `error`. Throws std::bad_alloc.
+std::string refusal(std::string_view why);
 
 }  // namespace troupe::observing

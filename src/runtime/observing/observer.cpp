@@ -10,10 +10,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -21,7 +24,9 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "observe/live_trace.hpp"
 #include "runtime/observing/answers.hpp"
+#include "runtime/runtime_core.hpp"
 #include "runtime/services/served_runtimes.hpp"
 
 namespace troupe::observing {
@@ -92,7 +97,10 @@ struct client {
   std::size_t sent = 0;           // bytes of the answer
   std::int64_t last_sent_ns = 0;  // when the answer was made, or bytes of it went out
   bool is_over = false;
+  std::unique_ptr<observe::live_trace> trace;  // the answer's next parts come from it
+  std::int64_t trace_end_ns = 0;
   bool is_answered() const noexcept { return sent == answer.size(); }
+  bool records() const noexcept { return trace != nullptr && !trace->has_ended(); }
 };
 
 // Of the process. Never destroyed.
@@ -142,21 +150,47 @@ class observer {
   void run() {
     std::vector<client> clients;
     std::vector<::pollfd> ready;
+    turns_are_traced_ = false;
     for (;;) {
       ready.assign({{end_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}});
       for (const client& one : clients) {
-        const short wanted = one.is_answered() ? POLLIN : POLLOUT;
+        const short wanted = one.records() ? 0 : one.is_answered() ? POLLIN : POLLOUT;
         ready.push_back({one.stream.get(), wanted, 0});
       }
       if (clients.size() >= clients_max) ready[1].events = 0;
-      const bool all_silent = clients.empty();
-      constexpr int look_ms = 1000;
-      ::poll(ready.data(), ready.size(), all_silent ? -1 : look_ms);
+      ::poll(ready.data(), ready.size(), wait_ms(clients));
       if (ready[0].revents != 0) return;
       for (std::size_t i = 0; i < clients.size(); ++i) serve(clients[i], ready[2 + i].revents);
       std::erase_if(clients, [](const client& one) { return one.is_over; });
+      trace_turns(std::any_of(clients.begin(), clients.end(),
+                              [](const client& one) { return one.records(); }));
       if (ready[1].revents != 0) accept_one(clients);
     }
+  }
+
+  // While a trace is taken, turns take the path that records them. A runtime that begins meanwhile
+  // does that by itself.
+  void trace_turns(bool traced) {
+    if (std::exchange(turns_are_traced_, traced) == traced) return;
+    served_.with_all([&](const auto& cores) {
+      for (runtime_core* const core : cores) {
+        std::atomic<std::uint8_t>& flags = core->system->slow_path_flags;
+        constexpr std::uint8_t flag = tasks::runtime_state::traced;
+        // order: relaxed (both)  a turn may see it a little late
+        traced ? flags.fetch_or(flag, std::memory_order_relaxed)
+               : flags.fetch_and(static_cast<std::uint8_t>(~flag), std::memory_order_relaxed);
+      }
+    });
+  }
+
+  static int wait_ms(const std::vector<client>& clients) noexcept {
+    constexpr std::int64_t look_ns = 1'000'000'000, ms = 1'000'000;
+    if (clients.empty()) return -1;
+    std::int64_t wait_ns = look_ns;
+    for (const client& one : clients) {
+      if (one.records()) wait_ns = std::min(wait_ns, one.trace_end_ns - base::now_ns());
+    }
+    return static_cast<int>(std::max<std::int64_t>(0, (wait_ns + ms - 1) / ms));
   }
 
   void accept_one(std::vector<client>& clients) {
@@ -166,6 +200,12 @@ class observer {
   }
 
   void serve(client& one, short events) noexcept try {
+    if (one.records()) {
+      one.is_over = events != 0;  // the client has gone
+      if (one.is_over || base::now_ns() < one.trace_end_ns) return;
+      one.trace->end();
+      begin_part(one);
+    }
     if (!one.is_answered()) {
       if (events != 0) send(one);
       if (base::now_ns() - one.last_sent_ns > patience_ns) one.is_over = true;
@@ -189,11 +229,34 @@ class observer {
     if (end == std::string::npos) return;
     const std::string question = one.asked.substr(0, end);
     one.asked.erase(0, end + 1);
-    one.answer = served_.with_all([&](const auto& cores) { return answer(question, cores); });
+    const std::optional<std::int64_t> trace_ms = trace_ms_of(question);
+    if (trace_ms.has_value()) {
+      begin_trace(one, *trace_ms);
+      if (one.trace != nullptr) return;
+      one.answer = refusal("a trace is already taken, by TROUPE_TRACE or for another tool");
+    } else {
+      one.answer = served_.with_all([&](const auto& cores) { return answer(question, cores); });
+    }
     one.answer += '\n';
     one.sent = 0;
     one.last_sent_ns = base::now_ns();
     send(one);
+  }
+
+  static void begin_trace(client& one, std::int64_t ms) {
+    constexpr std::int64_t ms_ns = 1'000'000;
+    one.trace = observe::live_trace::begin();
+    one.trace_end_ns = base::now_ns() + ms * ms_ns;
+  }
+
+  // Returns false if the trace has been sent as a whole.
+  static bool begin_part(client& one) {
+    one.answer.clear();
+    one.sent = 0;
+    one.last_sent_ns = base::now_ns();
+    if (one.trace->add_part(one.answer)) return true;
+    one.trace = nullptr;
+    return false;
   }
 
   void send(client& one) {
@@ -209,6 +272,7 @@ class observer {
       one.sent += static_cast<std::size_t>(done);
       one.last_sent_ns = base::now_ns();
     }
+    if (one.trace != nullptr && begin_part(one)) return;  // other clients come before that part
     answer_next(one);
   }
 
@@ -216,6 +280,7 @@ class observer {
   std::string path_;
   descriptor listener_, end_;
   std::thread thread_;
+  bool turns_are_traced_ = false;  // of that thread
 };
 
 }  // namespace
