@@ -22,6 +22,8 @@ namespace troupe::http {
 struct request_source {
   virtual task<std::string_view> next_piece() = 0;
   virtual endpoint peer() = 0;
+  virtual bool has_address() const noexcept = 0;
+  virtual bool secure() const noexcept = 0;
   virtual std::stop_token client_gone() = 0;
 
  protected:
@@ -149,6 +151,11 @@ class request {
   // Call it in the handler. Cost: a system call. Throws io_error if the client has gone,
   // usage_error for a server on a Unix socket.
   endpoint peer() const { return source_->peer(); }
+
+  // Whether the client has an address, which peer() returns. Clients of a Unix socket have none.
+  bool has_peer() const noexcept { return source_->has_address(); }
+  // Whether the request came encrypted to this server (https).
+  bool secure() const noexcept { return source_->secure(); }
 
   // A token that is requested when the client goes away while its answer is made or sent. It is for
   // a coroutine that takes long, and for a function that streams the answer (keep the token, since

@@ -144,6 +144,10 @@ class connection_over final : public connection {
     if (said.may_linger()) co_await linger();
   }
 
+  bool has_address() const noexcept override {
+    return requires { stream_.peer(); };
+  }
+  bool secure() const noexcept override { return is_secure; }
   endpoint peer() override {
     if constexpr (requires { stream_.peer(); }) {
       try {
