@@ -25,10 +25,11 @@ BELOW = {
     "dns": ["io", "runtime"],
     "tls": ["io", "runtime"],
     "http": ["dns", "tls", "protocol"],
+    "observe_page": ["http"],
 }
 
 # Components with a library of their own: a program includes what it uses of them, beside troupe.hpp.
-APART = {"reflect", "cron", "dns", "tls", "http"}
+APART = {"reflect", "cron", "dns", "tls", "http", "observe_page"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

@@ -110,15 +110,16 @@ def check_page(pid):
         with urllib.request.urlopen(url + "events", timeout=SECONDS_MAX) as events:
             first, empty, second = (events.readline().decode() for _ in range(3))
         check("events", first.startswith("data: {") and empty == "\n" and second.startswith("data: {"), (first[:80], empty, second[:80]))
-        seen = [json.loads(one.removeprefix("data: "))["runtimes"][0]["total"]["messages"] for one in (first, second)]
+        seen = [json.loads(one.removeprefix("data: "))["summary"]["runtimes"][0]["total"]["messages"] for one in (first, second)]
         check("they are live", seen[0] < seen[1], seen)
-        for path in "", "events", "dump", "longest", "metrics":
+        for path in "", "events", "dump", "longest", "actors", "actor", "metrics":
             try:
                 get(path, Host="elsewhere.example")
                 fail(f"/{path} is shown under the name of another machine")
             except urllib.error.HTTPError as refused:
                 check("refused", refused.code == 403, refused)
-        for path, code in (("longest?class=a%0Adump", 400), ("longest?runtime=x", 503), ("nothing", 404)):
+        for path, code in (("longest?class=a%0Adump", 400), ("longest?runtime=x", 503), ("actor?id=x", 503), ("actor?id=1%0Adump", 400),
+                           ("events?runtime=0%0A", 400), ("nothing", 404)):
             try:
                 get(path)
                 fail(f"/{path} is answered")

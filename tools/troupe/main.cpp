@@ -9,7 +9,7 @@
 #include <map>
 #include <thread>
 
-#include "metrics.hpp"
+#include "observe_page/metrics.hpp"
 #include "page.hpp"
 #include "program.hpp"
 #include "tables.hpp"
@@ -140,7 +140,7 @@ int run(int argc, char** argv) {
   } else if (dump->parsed()) {
     show_dump(of);
   } else if (metrics->parsed()) {
-    fmt::print("{}", as_metrics(of.ask("summary")));
+    fmt::print("{}", troupe::observe_page::as_metrics(of.ask_text("summary")));
   } else if (chosen.once || chosen.as_json) {
     show_once(of, chosen);
   } else {

@@ -74,12 +74,17 @@ void program::hear() {
   heard_.append(bytes.data(), static_cast<std::size_t>(got));
 }
 
-json program::ask(const std::string& question) {
+std::string program::ask_text(const std::string& question) {
   send(question);
   std::size_t end = 0;
   while ((end = heard_.find('\n')) == std::string::npos) hear();
-  json answer = json::parse(heard_.begin(), heard_.begin() + static_cast<std::ptrdiff_t>(end));
+  std::string answer = heard_.substr(0, end);
   heard_.erase(0, end + 1);
+  return answer;
+}
+
+json program::ask(const std::string& question) {
+  json answer = json::parse(ask_text(question));
   if (answer.contains("error")) throw failure(answer["error"].get<std::string>());
   return answer;
 }

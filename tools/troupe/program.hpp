@@ -27,6 +27,8 @@ class program {
 
   // The answer to one question. Throws failure if the program has ended, or refuses the question.
   json ask(const std::string& question);
+  // The same as it came: one line of JSON.
+  std::string ask_text(const std::string& question);
   // Records for that time, and adds the trace to the file. Throws failure, also if it cannot be
   // written.
   void trace(std::chrono::milliseconds duration, std::FILE* to);

@@ -26,7 +26,7 @@ bool is_file_of_library(std::string_view file) noexcept {
     if (!rest.ends_with(".hpp")) return false;
     for (const std::string_view layer :
          {"actor/", "task/", "sync/", "jobs/", "io/", "runtime/", "parallel/", "protocol/",
-          "streams/", "kit/", "cron/", "dns/", "tls/", "http/"}) {
+          "streams/", "kit/", "cron/", "dns/", "tls/", "http/", "observe_page/"}) {
       if (rest.starts_with(layer)) return true;
     }
   }

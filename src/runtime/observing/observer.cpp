@@ -115,6 +115,10 @@ class observer {
     served_.add(core, [this] { start(); });
   }
 
+  std::string ask(std::string_view question) {
+    return served_.with_all([&](const auto& cores) { return answer(question, cores); });
+  }
+
   void remove(runtime_core& core) noexcept {
     served_.remove(core, [this] { end(); });
   }
@@ -235,7 +239,7 @@ class observer {
       if (one.trace != nullptr) return;
       one.answer = refusal("a trace is already taken, by TROUPE_TRACE or for another tool");
     } else {
-      one.answer = served_.with_all([&](const auto& cores) { return answer(question, cores); });
+      one.answer = ask(question);
     }
     one.answer += '\n';
     one.sent = 0;
@@ -286,6 +290,7 @@ class observer {
 }  // namespace
 
 void begin(runtime_core& core) { observer::get().add(core); }
+std::string ask(std::string_view question) { return observer::get().ask(question); }
 void end(runtime_core& core) noexcept { observer::get().remove(core); }
 
 }  // namespace troupe::observing

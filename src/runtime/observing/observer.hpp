@@ -5,6 +5,9 @@
 // program alive. Each question is one line, each answer is one line of JSON.
 #pragma once
 
+#include <string>
+#include <string_view>
+
 namespace troupe {
 class runtime_core;
 }
@@ -14,6 +17,9 @@ namespace troupe::observing {
 // From now on questions about this runtime are answered. The first one of a process starts the
 // thread and makes the socket. Throws std::system_error if that is not possible.
 void begin(runtime_core& core);
+// The same answers for this process itself: of all runtimes that are observed. Thread: any, except
+// that it waits for an answer that is being made. Throws std::bad_alloc.
+std::string ask(std::string_view question);
 // Waits for an answer about this runtime that is being made. The last one ends the thread and
 // removes the socket. Does nothing for a runtime that was not begun.
 void end(runtime_core& core) noexcept;

@@ -1,12 +1,24 @@
-#include "metrics.hpp"
-
-#include <fmt/format.h>
+#include "observe_page/metrics.hpp"
 
 #include <array>
+#include <charconv>
 #include <functional>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <stdexcept>
+#include <utility>
+#include <vector>
 
-namespace troupe_tool {
+namespace troupe::observe_page {
 namespace {
+
+using nlohmann::json;
+
+// The shortest text that reads back as the same number.
+std::string text_of(double value) {
+  std::array<char, 32> digits;
+  return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr};
+}
 
 std::string escaped(const std::string& value) {
   std::string text;
@@ -26,17 +38,26 @@ using labels = std::vector<std::pair<const char*, std::string>>;
 std::string with_labels(const std::string& name, const labels& all) {
   std::string text = name;
   for (const auto& [key, value] : all)
-    text += fmt::format("{}{}=\"{}\"", text.size() == name.size() ? "{" : ",", key, escaped(value));
+    text +=
+        (text.size() == name.size() ? "{" : ",") + std::string(key) + "=\"" + escaped(value) + "\"";
   return all.empty() ? text : text + "}";
+}
+
+labels plus(const labels& all, const char* key, std::string value = {}) {
+  labels more;
+  more.reserve(all.size() + 1);
+  for (const auto& one : all) more.push_back(one);
+  more.emplace_back(key, std::move(value));
+  return more;
 }
 
 class metrics_text {
  public:
   void family(const std::string& name, const char* type, const char* help) {
-    text_ += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
+    text_ += "# HELP " + name + " " + help + "\n# TYPE " + name + " " + type + "\n";
   }
   void sample(const std::string& name, const labels& all, double value) {
-    text_ += fmt::format("{} {}\n", with_labels(name, all), value);
+    text_ += with_labels(name, all) + " " + text_of(value) + "\n";
   }
   std::string take() && { return std::move(text_); }
 
@@ -110,9 +131,7 @@ void add_times(metrics_text& to, const each_element& for_each_handler) {
   to.family(name, "summary", "Time that one message or one resumption took, by samples.");
   for_each_handler([&](const labels& all, const json& of) {
     for (const auto& [quantile, key] : {std::pair{"0.5", "busy_p50_ns"}, {"0.99", "busy_p99_ns"}}) {
-      labels more = all;
-      more.emplace_back("quantile", quantile);
-      to.sample(name, more, of[key].get<double>() / ns_per_second);
+      to.sample(name, plus(all, "quantile", quantile), of[key].get<double>() / ns_per_second);
     }
     to.sample(name + "_sum", all, of["busy_ns"].get<double>() / ns_per_second);
     to.sample(name + "_count", all, of["messages"].get<double>() + of["resumed"].get<double>());
@@ -121,16 +140,12 @@ void add_times(metrics_text& to, const each_element& for_each_handler) {
   to.family(wait, "gauge", "How long messages lay in the mailbox, by samples.");
   for_each_handler([&](const labels& all, const json& of) {
     for (const auto& [quantile, key] : {std::pair{"0.5", "wait_p50_ns"}, {"0.99", "wait_p99_ns"}}) {
-      labels more = all;
-      more.emplace_back("part", quantile);
-      to.sample(wait, more, of[key].get<double>() / ns_per_second);
+      to.sample(wait, plus(all, "part", quantile), of[key].get<double>() / ns_per_second);
     }
   });
 }
 
-}  // namespace
-
-std::string as_metrics(const json& summary) {
+std::string metrics_of(const json& summary) {
   const json& runtimes = summary["runtimes"];
   const auto for_each_runtime = [&](const auto& look) {
     for (std::size_t i = 0; i < runtimes.size(); ++i)
@@ -142,8 +157,8 @@ std::string as_metrics(const json& summary) {
     };
   };
   const auto workers = [&](const auto& look) {
-    for_each_runtime([&](labels all, const json& of) {
-      all.emplace_back("worker", "");
+    for_each_runtime([&](const labels& outer, const json& of) {
+      labels all = plus(outer, "worker");
       for (std::size_t i = 0; i < of["workers"].size(); ++i) {
         all.back().second = std::to_string(i + 1);
         look(all, of["workers"][i]);
@@ -153,8 +168,8 @@ std::string as_metrics(const json& summary) {
     });
   };
   const auto classes = [&](const auto& look) {
-    for_each_runtime([&](labels all, const json& of) {
-      all.emplace_back("class", "");
+    for_each_runtime([&](const labels& outer, const json& of) {
+      labels all = plus(outer, "class");
       for (const json& one : of["classes"]) {
         all.back().second = one["class"].get<std::string>();
         look(all, one);
@@ -162,8 +177,8 @@ std::string as_metrics(const json& summary) {
     });
   };
   const auto handlers = [&](const auto& look) {
-    classes([&](labels all, const json& of) {
-      all.emplace_back("handler", "");
+    classes([&](const labels& outer, const json& of) {
+      labels all = plus(outer, "handler");
       for (const json& one : of["handlers"]) {
         all.back().second = one["handler"].get<std::string>();
         look(all, one);
@@ -183,4 +198,13 @@ std::string as_metrics(const json& summary) {
   return std::move(text).take();
 }
 
-}  // namespace troupe_tool
+}  // namespace
+
+std::string as_metrics(std::string_view summary) {
+  const json read = json::parse(summary, nullptr, false);
+  if (!read.is_object() || !read.contains("runtimes"))
+    throw std::runtime_error("troupe: the program did not answer with its summary");
+  return metrics_of(read);
+}
+
+}  // namespace troupe::observe_page

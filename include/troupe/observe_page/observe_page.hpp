@@ -1,0 +1,59 @@
+// observe_page: the page of `troupe page`, and numbers for Prometheus, served by the program
+// itself.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "troupe/base/error.hpp"
+#include "troupe/http/router.hpp"
+
+namespace troupe {
+
+// Options of add_observe_page().
+struct observe_page_options {
+  // Not an aggregate: GCC 12 destroys the members of a temporary aggregate twice if it is part of a
+  // co_await expression.
+  observe_page_options() {}
+
+  static constexpr std::size_t token_bytes_min = 16;
+
+  // The path of the page; begins and ends with '/'.
+  std::string folder = "/troupe/";
+  // What a reader from another machine must know: it is the password of HTTP's basic access, with
+  // any user name, or a bearer token. Empty (default): only readers of this machine are served.
+  // Otherwise at least 16 bytes; take 32 random digits.
+  std::string token;
+  // Whether the program can serve its users now, for /readyz. Called by any thread, at the same
+  // time as itself; must be quick. Default: it can, until the server stops.
+  std::function<bool()> is_ready;
+};
+
+// Adds to the routes of a server of this program:
+//   GET FOLDER    the page of docs/guide/observing.md, and below it what the page asks for
+//   GET /metrics  all numbers in the text format of Prometheus
+//   GET /healthz  200 while the server answers
+//   GET /readyz   200 while the program can serve its users, else 503
+//
+// A reader of this machine (of the loopback, by a name of it; or of a Unix socket) is served
+// without a token. Another one must come by https, and with the token; it gets 403 if it does not
+// come by https or if there is no token, 401 if its token is wrong. The last two paths say nothing
+// of the program, and are for everyone. A proxy on this machine makes all its readers local ones:
+// let it refuse them.
+//
+// The runtime must be observed (runtime_options::observe, or TROUPE_OBSERVE=1); otherwise the page
+// is answered 503.
+//
+// Thread: as the router. Cost: an answer is made on a thread for calls that block, at most one at a
+// time for all readers together. Errors: option_error for options that make no sense; usage_error
+// if one of the paths is taken.
+//
+// Example (declarations):
+//     troupe::http::server observed_server() {
+//       troupe::http::router routes;
+//       troupe::add_observe_page(routes);
+//       return troupe::http::server(std::move(routes));
+//     }
+void add_observe_page(http::router& to, const observe_page_options& options = {});
+
+}  // namespace troupe

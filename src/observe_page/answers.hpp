@@ -1,0 +1,53 @@
+// answers: what a program says of itself, for all readers of its page.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "troupe/sync/mutex.hpp"
+#include "troupe/task/task.hpp"
+
+namespace troupe::observe_page {
+
+// The program cannot be asked any longer, or refuses the question. The text says why.
+struct no_answer : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Returns the answer to one question of docs/guide/observing.md. Blocks. Throws no_answer.
+using asker = std::function<std::string(const std::string& question)>;
+
+// Asks one question after the other, on a thread where it may block. An answer is kept for as long
+// as questions of many readers come soon one after the other, and for 20 times as long as it took:
+// so no number of readers keeps the program busy. Thread: any.
+class answers : public std::enable_shared_from_this<answers> {
+ public:
+  explicit answers(asker asks) : ask_(std::move(asks)) {}
+
+  // Throws no_answer.
+  static task<std::shared_ptr<const std::string>> to(std::shared_ptr<answers> of,
+                                                     std::string question);
+
+ private:
+  using clock = std::chrono::steady_clock;
+  static constexpr std::chrono::milliseconds kept_at_least{700};
+  static constexpr std::size_t kept_max = 64;
+  struct kept {
+    std::shared_ptr<const std::string> text;
+    clock::time_point until;
+  };
+
+  mutex asking_;
+  const asker ask_;
+  std::map<std::string, kept, std::less<>> kept_;  // guarded by asking_
+};
+
+// An object of JSON that says why there is no answer.
+bool is_refusal(std::string_view answer) noexcept;
+
+}  // namespace troupe::observe_page

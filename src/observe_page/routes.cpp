@@ -1,0 +1,141 @@
+#include "observe_page/routes.hpp"
+
+#include <chrono>
+#include <utility>
+
+#include "observe_page/metrics.hpp"
+#include "observe_page/page_text.hpp"
+#include "troupe/http/writer.hpp"
+#include "troupe/task/timer.hpp"
+
+namespace troupe::observe_page {
+namespace {
+
+using shared_answers = std::shared_ptr<answers>;
+
+std::string value_of(const http::request& asked, std::string_view name, std::string otherwise) {
+  return asked.query_value(name).value_or(std::move(otherwise));
+}
+
+// A question is one line: what is in the query must not end it.
+bool is_line(std::string_view question) noexcept {
+  return question.find('\n') == std::string_view::npos;
+}
+
+task<http::response> answer(shared_answers of, std::string question) {
+  std::optional<http::response> made;
+  if (!is_line(question)) {
+    made = refusal(400, "a question is one line\n");
+    co_return std::move(*made);
+  }
+  try {
+    const auto text = co_await answers::to(of, std::move(question));
+    made = http::response::json(*text).field("Cache-Control", "no-store");
+  } catch (const no_answer& failed) {
+    made = refusal(503, failed.what());
+  }
+  co_return std::move(*made);
+}
+
+task<http::response> metrics(shared_answers of) {
+  std::optional<http::response> made;
+  try {
+    const auto summary = co_await answers::to(of, "summary");
+    made = http::response::owned(as_metrics(*summary), metrics_type);
+  } catch (const std::runtime_error& failed) {
+    made = refusal(503, failed.what());
+  }
+  co_return std::move(*made);
+}
+
+// All that belongs to one moment, as one object.
+task<std::string> moment(shared_answers of, std::string runtime) {
+  std::string text;
+  const std::pair<const char*, std::string> parts[] = {{"summary", "summary"},
+                                                       {"longest", "longest " + runtime + " 10"},
+                                                       {"waits", "waits " + runtime},
+                                                       {"threads", "threads " + runtime}};
+  for (const auto& [name, question] : parts) {
+    const auto part = co_await answers::to(of, question);
+    text += (text.empty() ? "{\"" : ",\"") + std::string(name) + "\":" + *part;
+  }
+  co_return text + "}";
+}
+
+// A moment each second, until the program or the reader has gone.
+task<> send_moments(http::event_writer& to, shared_answers of, std::string runtime) {
+  for (;;) {
+    http::event_message message;
+    try {
+      message.data = co_await moment(of, runtime);
+    } catch (const no_answer& failed) {
+      message.event = "ended";
+      message.data = "{}";
+    }
+    const bool is_last = !message.event.empty();
+    co_await to.send(std::move(message));
+    if (is_last) co_return;
+    co_await sleep_for(std::chrono::seconds(1));
+  }
+}
+
+http::response page() {
+  return http::response::view(page_text, "text/html; charset=utf-8")
+      .field("Content-Security-Policy",
+             "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+             "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+      .field("X-Content-Type-Options", "nosniff")
+      .field("Referrer-Policy", "no-referrer")
+      .field("Cache-Control", "no-store");
+}
+
+}  // namespace
+
+http::response refusal(int status, std::string why) {
+  return http::response::text(std::move(why)).status(status);
+}
+
+void add_routes(http::router& to, const std::string& folder, const std::string& metrics_path,
+                const std::shared_ptr<answers>& of, const guard& refuses) {
+  to.get(folder, [refuses](const http::request& asked) {
+    auto refused = refuses(asked);
+    return refused ? std::move(*refused) : page();
+  });
+  to.get(folder + "events", [of, refuses](const http::request& asked) {
+    if (auto refused = refuses(asked)) return std::move(*refused);
+    std::string runtime = value_of(asked, "runtime", "0");
+    if (!is_line(runtime)) return refusal(400, "a question is one line\n");
+    return http::response::events([of, runtime = std::move(runtime)](http::event_writer& events) {
+      return send_moments(events, of, runtime);
+    });
+  });
+  // What a click asks for.
+  const auto add = [&](const char* path, auto question) {
+    to.get(folder + path,
+           [of, refuses, question](const http::request& asked) -> task<http::response> {
+             if (auto refused = refuses(asked)) co_return std::move(*refused);
+             co_return co_await answer(of, question(asked));
+           });
+  };
+  const auto of_class = [](const http::request& asked) {
+    const std::string name = value_of(asked, "class", "");
+    return name.empty() ? name : " " + name;
+  };
+  add("dump", [](const http::request&) { return std::string("dump"); });
+  add("longest", [of_class](const http::request& asked) {
+    return "longest " + value_of(asked, "runtime", "0") + " 100" + of_class(asked);
+  });
+  add("actors", [of_class](const http::request& asked) {
+    return "actors " + value_of(asked, "runtime", "0") + " " + value_of(asked, "from", "0") +
+           " 100" + of_class(asked);
+  });
+  add("actor", [](const http::request& asked) {
+    return "actor " + value_of(asked, "runtime", "0") + " " + value_of(asked, "id", "");
+  });
+  to.get(metrics_path, [of, refuses](const http::request& asked) -> task<http::response> {
+    if (auto refused = refuses(asked)) co_return std::move(*refused);
+    co_return co_await metrics(of);
+  });
+}
+
+}  // namespace troupe::observe_page

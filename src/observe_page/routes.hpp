@@ -1,0 +1,28 @@
+// routes: the page and what it asks for, for a server of the program itself or of the tool
+// `troupe`.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "observe_page/answers.hpp"
+#include "troupe/http/request.hpp"
+#include "troupe/http/response.hpp"
+#include "troupe/http/router.hpp"
+
+namespace troupe::observe_page {
+
+// Returns the answer to a request that may not see the page; nullopt: it may.
+using guard = std::function<std::optional<http::response>(const http::request&)>;
+
+// Adds the page at `folder`, which ends with '/', and below it what the page asks for; and metrics
+// at `metrics`.
+void add_routes(http::router& to, const std::string& folder, const std::string& metrics,
+                const std::shared_ptr<answers>& of, const guard& refuses);
+
+// A text with this status, for people.
+http::response refusal(int status, std::string why);
+
+}  // namespace troupe::observe_page
