@@ -1,0 +1,371 @@
+"""The page shows what is wrong in examples/zoo.cpp to somebody who clicks, in a wide and a narrow window, light and dark.
+
+Chromium is driven without a screen. With TROUPE_SCREENSHOTS=FOLDER the pictures of docs/guide/observing.md are made there.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+TOOL, ZOO = sys.argv[1:3]
+SKIPPED = 77
+SECONDS_MAX = 60  # a machine may have much else to do
+MOMENTS_MAX = 10  # that the page may need, one a second, to show what is wrong
+FOLDER = pathlib.Path(tempfile.mkdtemp(prefix="troupe_page"))
+ENVIRONMENT = {**os.environ, "XDG_RUNTIME_DIR": str(FOLDER)}
+
+
+def fail(text):
+    raise AssertionError(text)
+
+
+def check(what, holds, seen):
+    if not holds:
+        fail(f"{what}:\n{seen}")
+
+
+def selenium():
+    """The modules, which Debian has for its own Python."""
+    try:
+        from selenium import webdriver
+    except ImportError:
+        sys.path.append("/usr/lib/python3/dist-packages")
+        try:
+            from selenium import webdriver
+        except ImportError:
+            print("page: skipped: python3-selenium is not installed (apt install python3-selenium)")
+            sys.exit(SKIPPED)
+    for program, package in (("chromium", "chromium"), ("chromedriver", "chromium-driver")):
+        if not shutil.which(program):
+            print(f"page: skipped: {program} is not installed (apt install {package})")
+            sys.exit(SKIPPED)
+    return webdriver
+
+
+class Browser:
+    def __init__(self, url):
+        webdriver = selenium()
+        from selenium.common.exceptions import WebDriverException
+        from selenium.webdriver.chrome.service import Service
+        from selenium.webdriver.common.by import By
+        from selenium.webdriver.common.keys import Keys
+        self.failed, self.css, self.keys = WebDriverException, By.CSS_SELECTOR, Keys
+        options = webdriver.ChromeOptions()
+        for one in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1200,1300",
+                    f"--user-data-dir={FOLDER}/chromium", "--lang=en"):
+            options.add_argument(one)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        self.driver = webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
+        self.driver.set_page_load_timeout(SECONDS_MAX)
+        self.url = url
+        self.load()
+
+    def load(self):
+        self.driver.get(self.url)
+        self.driver.execute_script("window.moments = 0; source.addEventListener('message', () => { ++window.moments; });")
+        self.wait("the program's name", lambda: "zoo" in self.text("#title"))
+
+    def moments(self):
+        return self.driver.execute_script("return window.moments")
+
+    def all(self, selector):
+        return self.driver.find_elements(self.css, selector)
+
+    def text(self, selector):
+        return self.driver.find_element(self.css, selector).text
+
+    def rows(self, table):
+        """The texts of a table's cells, all of one moment."""
+        return self.driver.execute_script(
+            "return [...document.querySelectorAll(arguments[0] + ' tbody tr')].map((line) => [...line.cells].map((c) => c.textContent))", table)
+
+    def wait(self, what, holds, moments=None):
+        """Until it holds; with `moments`, the page may draw that often before it does."""
+        began, deadline, seen = self.moments() if moments else 0, time.monotonic() + SECONDS_MAX, None
+        while True:
+            try:
+                seen = holds()
+                if seen:
+                    return seen
+            except self.failed as moved:  # the page was drawn anew meanwhile
+                seen = moved
+            if moments and self.moments() - began > moments:
+                fail(f"{what} is not seen after {moments} moments: {seen}\n{self.text('main')}")
+            if time.monotonic() > deadline:
+                fail(f"{what} is not seen: {seen}\n{self.text('main')}")
+            time.sleep(0.05)  # sleeps: the page tells nobody when it has drawn
+
+    def click(self, what, selector, text=None, moments=None):
+        """As a person would: on the first that is seen and has this text."""
+        def clicked():
+            for one in self.all(selector):
+                if one.is_displayed() and (text is None or one.text == text):
+                    one.click()
+                    return True
+            return False
+        self.wait(what, clicked, moments)
+
+    def press(self, *keys):
+        from selenium.webdriver.common.action_chains import ActionChains
+        ActionChains(self.driver).send_keys(*keys).perform()
+
+    def focused(self):
+        return self.driver.execute_script(
+            "const e = document.activeElement, s = getComputedStyle(e);"
+            "return {tag: e.tagName, id: e.id, text: e.textContent, table: (e.closest('table') || {}).id || '', head: Boolean(e.closest('thead')),"
+            "        outline: s.outlineStyle + ' ' + s.outlineWidth}")
+
+    def emulate(self, command, **arguments):
+        self.driver.execute_cdp_cmd("Emulation." + command, arguments)
+
+    def scheme(self, name):
+        self.emulate("setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}])
+
+    def width(self, pixels, height):
+        self.emulate("setDeviceMetricsOverride", width=pixels, height=height, deviceScaleFactor=1, mobile=pixels < 600)
+
+    def picture(self, name):
+        if folder := os.environ.get("TROUPE_SCREENSHOTS"):
+            self.driver.save_screenshot(str(pathlib.Path(folder) / f"{name}.png"))
+
+
+def ask(pid, question):
+    with socket.socket(socket.AF_UNIX) as stream:
+        stream.settimeout(SECONDS_MAX)
+        stream.connect(str(FOLDER / "troupe" / f"{pid}.sock"))
+        stream.sendall(question.encode() + b"\n")
+        return json.loads(stream.makefile().readline())
+
+
+def number(text):
+    return int(re.sub(r"\D", "", text))
+
+
+def ms(text):
+    amount, unit = text.split()
+    return float(amount) * {"ns": 1e-6, "µs": 1e-3, "ms": 1, "s": 1e3}[unit]
+
+
+# ---- the three that make trouble ----
+
+def check_blocking(browser):
+    """Sorted by the time that handlers take, the sloth is the first class; its handler takes 20 ms."""
+    browser.click("the column p99", "#classes thead button", "p99")
+    browser.wait("the sloth first", lambda: browser.rows("#classes")[0][0] == "Sloth", MOMENTS_MAX)
+    row = browser.rows("#classes")[0]
+    check("it takes 20 ms", ms(row[4]) > 15, row)
+    check("it is marked", "bad" in browser.all("#classes tbody tr:first-child td:nth-child(5)")[0].get_attribute("class"), row)
+    browser.click("the sloth", "#classes tbody button", "Sloth", MOMENTS_MAX)
+    handlers = browser.wait("its handlers", lambda: browser.rows("#detail table"), MOMENTS_MAX)
+    check("the handler that blocks", handlers[0][0] == "climb" and ms(handlers[0][1]) > 15, handlers)
+    browser.click("close", "#close")
+
+
+def check_growing(browser):
+    """The snake's mailbox is the longest, grows, and its turn is suspended."""
+    browser.wait("a mailbox that grows", lambda: [row for row in browser.rows("#mail") if row[1] == "Snake" and row[3].startswith("+")], MOMENTS_MAX)
+    actor = next(row[0] for row in browser.rows("#mail") if row[1] == "Snake")
+    browser.click("the actor", "#mail tbody button", actor, MOMENTS_MAX)
+    story = browser.wait("its story", lambda: re.search(r"Snake #\d+ is suspended\. .* messages wait in its mailbox, \+", browser.text("#detail-body")), MOMENTS_MAX)
+    check("what its turn waits for", [row for row in browser.rows("#detail") if row[0] == "&Snake::swallow" and row[2] == "sleep_for"], story)
+    browser.click("close", "#close")
+
+
+def check_circle(browser):
+    """Parrot and mynah are a red circle; from the one a click leads to the call of the other."""
+    browser.wait("the circle of waits", lambda: "Parrot" in browser.text("#circles") and "Mynah" in browser.text("#circles"), MOMENTS_MAX)
+    browser.wait("two red lines", lambda: len(browser.all("#graph path.circle")) == 2, MOMENTS_MAX)
+    nodes = [one.get_attribute("aria-label") for one in browser.all("#graph .node")]
+    check("nodes say it", {"Parrot, in a circle of waits", "Mynah, in a circle of waits", "Keeper<Ant>"} <= set(nodes), nodes)
+    browser.click("the parrot", "#circles button", "Parrot", MOMENTS_MAX)
+    browser.wait("its actors", lambda: len(browser.all("#detail table")) == 2, MOMENTS_MAX)
+    browser.click("the actor", "#detail table tbody button", None, MOMENTS_MAX)
+    for bird, other in (("Parrot", "Mynah"), ("Mynah", "Parrot")):
+        browser.wait(f"the story of the {bird}", lambda: f"{bird} #" in browser.text("#detail-body"), MOMENTS_MAX)
+        waits = browser.wait("its calls", lambda: [row for row in browser.rows("#detail") if row[2] == f"the answer of &{other}::repeat"], MOMENTS_MAX)
+        check("many wait", number(waits[0][4]) > 1 and re.fullmatch(r"zoo\.cpp:\d+", waits[0][1]), waits)
+        browser.click("the one that is asked", "#detail table tbody button", waits[0][3], MOMENTS_MAX)
+    browser.click("close", "#close")
+
+
+# ---- what else the page does ----
+
+GAUGES = {"actors": ("metrics", "actors"), "suspended": ("metrics", "suspended"), "failures": ("metrics", "failures"), "messages": ("total", "messages"),
+          "dead letters": ("metrics", "dead_letters"), "timers": ("metrics", "timers_armed"), "I/O under way": ("metrics", "io_in_flight"),
+          "blocking calls": ("metrics", "blocking_calls"), "lazies queued": ("metrics", "lazies_queued")}
+
+
+def check_sums(browser, pid):
+    """Frozen, the gauges are what the program said; and that lies between what it says before and after."""
+    before = ask(pid, "summary")["runtimes"][0]
+    began = browser.moments()
+    browser.wait("a later moment", lambda: browser.moments() > began + 1)
+    browser.click("freeze", "#freeze")
+    said = browser.driver.execute_script("return state.now")["runtimes"][0]
+    shown = dict(browser.driver.execute_script("return [...document.querySelectorAll('#gauges .gauge')].map((g) => [g.children[0].textContent, g.children[1].textContent])"))
+    for name, (part, key) in GAUGES.items():
+        check(f"the gauge {name}", number(shown[name]) == said[part][key], (shown, said[part]))
+    after = ask(pid, "summary")["runtimes"][0]
+    for part, key in (("total", "messages"), ("total", "spawned"), ("total", "turns")):
+        check(f"{key} only grow", before[part][key] <= said[part][key] <= after[part][key], (before[part], said[part], after[part]))
+    check("all animals are there", number(shown["actors"]) > 100_000, shown)
+    # A row's messages are those of its handlers, and the rows together are all messages: those that were counted between
+    # two looks of the program at itself are the difference.
+    rows = {row[0]: number(row[-1]) for row in browser.rows("#classes")}
+    parts = {one["class"]: sum(h["messages"] + h["resumed"] for h in one["handlers"]) for one in said["classes"]}
+    check("the classes' messages", rows == parts, (rows, parts))
+    check("they add up", before["total"]["messages"] <= sum(rows.values()) <= after["total"]["messages"], (rows, before["total"], after["total"]))
+    text = browser.text("#classes")
+    time.sleep(1.5)  # sleeps: a page that is not frozen would draw a moment meanwhile
+    check("it is frozen", browser.text("#classes") == text and "frozen" in browser.text("#basis"), browser.text("#basis"))
+    browser.click("go on", "#freeze")
+    browser.wait("live again", lambda: browser.text("#basis") == "live" and browser.text("#classes") != text, MOMENTS_MAX)
+
+
+def check_comparing(browser):
+    browser.click("compare", "#compare")
+    suspended = lambda: next(row[6] for row in browser.rows("#classes") if row[0] == "Parrot")
+    browser.wait("more calls wait than at that moment", lambda: re.search(r"\(\+[1-9]", suspended()), MOMENTS_MAX)
+    check("it says so", "changes and rates from" in browser.text("#basis"), browser.text("#basis"))
+    browser.click("no longer", "#compare")
+    browser.wait("live", lambda: browser.text("#basis") == "live", MOMENTS_MAX)
+
+
+def check_filter(browser):
+    field = browser.driver.find_element(browser.css, "#filter")
+    field.send_keys("swallow")  # a handler
+    browser.wait("one class", lambda: [row[0] for row in browser.rows("#classes")] == ["Snake"])
+    field.send_keys(browser.keys.BACKSPACE * 7)
+    browser.wait("all classes", lambda: len(browser.rows("#classes")) > 5)
+
+
+def check_flame(browser):
+    says = lambda: [one.get_attribute("aria-label") for one in browser.all("#flame button")]
+    browser.wait("the handler that takes most time", lambda: [one for one in says() if re.match(r"worker \d+ → Sloth → climb: ", one)], MOMENTS_MAX)
+
+
+def check_keyboard(browser):
+    """Tab leads to the table, Enter sorts and opens, Escape comes back; the focus is seen, and stays while the page is drawn."""
+    browser.load()
+    browser.press(browser.keys.TAB)
+    check("the first stop skips to the classes", browser.focused()["text"] == "Skip to the classes", browser.focused())
+    browser.press(browser.keys.ENTER)
+
+    def tab_until(what, holds):
+        for _ in range(40):
+            if holds(browser.focused()):
+                return
+            browser.press(browser.keys.TAB)
+        fail(f"the keyboard does not reach {what}: {browser.focused()}")
+
+    tab_until("a column", lambda at: at["table"] == "classes" and at["head"] and at["text"] == "class")
+    browser.press(browser.keys.ENTER)
+    browser.wait("sorted by name", lambda: [row[0] for row in browser.rows("#classes")][:3] == ["a spawned task", "Ant", "Fish"])
+    at = browser.focused()
+    check("the focus stayed and is seen", at["text"] == "class" and not at["outline"].startswith("none") and not at["outline"].endswith(" 0px"), at)
+    tab_until("a row", lambda at: at["table"] == "classes" and at["text"] == "Fish")
+    began = browser.moments()
+    browser.wait("two moments more", lambda: browser.moments() > began + 2)
+    check("the focus stays", browser.focused()["text"] == "Fish", browser.focused())
+    browser.press(browser.keys.ENTER)
+    browser.wait("the class opens, and has the focus", lambda: browser.focused()["id"] == "detail-title" and len(browser.rows("#detail")) > 100, MOMENTS_MAX)
+    check("100 actors of it", len([row for row in browser.rows("#detail") if row[1] == "Fish"]) == 100, len(browser.rows("#detail")))
+    browser.press(browser.keys.ESCAPE)
+    browser.wait("back where it was", lambda: browser.focused()["text"] == "Fish" and not browser.all("#detail:not([hidden])"))
+    browser.click("sorted by time again", "#classes thead button", "busy %")
+
+
+def luminance(colour):
+    parts = [int(one) / 255 for one in re.findall(r"\d+", colour)[:3]]
+    linear = [one / 12.92 if one <= 0.03928 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def check_looks(browser):
+    """As the browser is set, dark or light; each kind of text can be read (WCAG 2, AA); nothing is cut off at 400 px."""
+    for scheme in ("light", "dark"):
+        browser.scheme(scheme)
+        colours = browser.driver.execute_script(
+            "const of = (s, key) => getComputedStyle(document.querySelector(s))[key];"
+            "return [of('body', 'backgroundColor'), of('body', 'color'), of('.soft', 'color'), of('.bad', 'color'), of('#classes tbody button', 'color')]")
+        back = luminance(colours[0])
+        check(scheme, back < 0.1 if scheme == "dark" else back > 0.9, colours)
+        for one in colours[1:]:
+            high, low = sorted((luminance(one), back), reverse=True)
+            check(f"contrast, {scheme}", (high + 0.05) / (low + 0.05) >= 4.5, colours)
+        browser.width(1200, 1720)
+        browser.wait("drawn", lambda: browser.moments(), MOMENTS_MAX)
+        browser.picture(f"page_{scheme}")
+    check_narrow(browser)
+
+
+def check_narrow(browser):
+    browser.width(400, 1640)
+    browser.driver.execute_script("window.moments = 0")
+    browser.wait("drawn again", lambda: browser.moments() > 1)
+    browser.picture("page_narrow")
+    widths = "return [document.documentElement.scrollWidth, window.innerWidth]"
+    for what in ("Parrot", "Ant"):
+        browser.click(what, "#classes tbody button", what, MOMENTS_MAX)
+        browser.wait("its actors", lambda: len(browser.all("#detail table")) == 2)
+        check(f"nothing is wider than the window, with {what}", browser.driver.execute_script(widths) == [400, 400], browser.driver.execute_script(widths))
+        browser.click("close", "#close")
+    small = browser.driver.execute_script("return [...document.querySelectorAll('main > .tools button')].filter((b) => b.getBoundingClientRect().right > 400).map((b) => b.textContent)")
+    check("all buttons are within the window", not small, small)
+    browser.emulate("clearDeviceMetricsOverride")
+
+
+def check_alone(browser):
+    loaded = browser.driver.execute_script("return performance.getEntriesByType('resource').map((one) => one.name)")
+    check("nothing is loaded from elsewhere", all(one.startswith(browser.url) for one in loaded), loaded)
+    wrong = [one for one in browser.driver.get_log("browser") if one["level"] == "SEVERE" and "favicon" not in one["message"]]
+    check("no error in the page", not wrong, wrong)
+
+
+def check_end(browser, zoo):
+    zoo.terminate()
+    check("the zoo ends", zoo.wait(timeout=SECONDS_MAX) == 0, zoo)
+    browser.wait("that it has ended", lambda: "has ended" in browser.text("#notice"))
+
+
+def main():
+    selenium()
+    zoo = page = browser = None
+    try:
+        zoo = subprocess.Popen([ZOO], stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
+        check("the zoo opens", "open" in zoo.stdout.readline(), zoo)
+        page = subprocess.Popen([TOOL, "page", str(zoo.pid), "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
+        browser = Browser(page.stdout.readline().strip())
+        check_blocking(browser)
+        check_growing(browser)
+        check_circle(browser)
+        check_sums(browser, zoo.pid)
+        check_comparing(browser)
+        check_filter(browser)
+        check_flame(browser)
+        check_keyboard(browser)
+        check_looks(browser)
+        check_alone(browser)
+        check_end(browser, zoo)
+    except AssertionError as wrong:
+        print(f"page: {wrong}")
+        sys.exit(1)
+    finally:
+        if browser:
+            browser.driver.quit()
+        for one in (page, zoo):
+            if one:
+                one.kill()
+                one.wait(timeout=SECONDS_MAX)
+        shutil.rmtree(FOLDER, ignore_errors=True)
+    print("page: all three are found")
+
+
+main()
