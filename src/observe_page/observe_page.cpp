@@ -18,13 +18,20 @@ namespace {
 
 using observe_page::refusal;
 
+constexpr const char* unobserved =
+    "this program is not observed: set runtime_options::observe, or start it with "
+    "TROUPE_OBSERVE=1\n";
+
+std::string socket_here() {
+  std::string path = observing::socket_path();
+  if (path.empty()) throw observe_page::no_answer(unobserved);
+  return path;
+}
+
 std::string ask_here(const std::string& question) {
   std::string text = observing::ask(question);
   constexpr std::string_view nothing = "\"runtimes\":[]";
-  if (text.find(nothing) != std::string::npos)
-    throw observe_page::no_answer(
-        "this program is not observed: set runtime_options::observe, or start it with "
-        "TROUPE_OBSERVE=1\n");
+  if (text.find(nothing) != std::string::npos) throw observe_page::no_answer(unobserved);
   return text;
 }
 
@@ -47,8 +54,9 @@ void add_observe_page(http::router& to, const observe_page_options& options) {
   const auto refuses = [token = options.token](const http::request& asked) {
     return observe_page::refuse(asked, token);
   };
-  const auto of = std::make_shared<observe_page::answers>(&ask_here);
-  observe_page::add_routes(to, options.folder, "/metrics", of, refuses);
+  const observe_page::shown_program here{std::make_shared<observe_page::answers>(&ask_here),
+                                         &socket_here};
+  observe_page::add_routes(to, options.folder, "/metrics", here, refuses);
   to.get("/healthz", [] { return http::response::text("ok\n"); });
   to.get("/readyz", [is_ready = options.is_ready](const http::request& asked) {
     const bool stops = asked.stopping().stop_requested();

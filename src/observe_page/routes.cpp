@@ -5,6 +5,7 @@
 
 #include "observe_page/metrics.hpp"
 #include "observe_page/page_text.hpp"
+#include "observe_page/trace.hpp"
 #include "troupe/http/writer.hpp"
 #include "troupe/task/timer.hpp"
 
@@ -96,7 +97,8 @@ http::response refusal(int status, std::string why) {
 }
 
 void add_routes(http::router& to, const std::string& folder, const std::string& metrics_path,
-                const std::shared_ptr<answers>& of, const guard& refuses) {
+                const shown_program& program, const guard& refuses) {
+  const auto& of = program.of;
   to.get(folder, [refuses](const http::request& asked) {
     auto refused = refuses(asked);
     return refused ? std::move(*refused) : page();
@@ -132,6 +134,11 @@ void add_routes(http::router& to, const std::string& folder, const std::string& 
   add("actor", [](const http::request& asked) {
     return "actor " + value_of(asked, "runtime", "0") + " " + value_of(asked, "id", "");
   });
+  to.get(folder + "trace",
+         [socket = program.socket, refuses](const http::request& asked) -> task<http::response> {
+           if (auto refused = refuses(asked)) co_return std::move(*refused);
+           co_return co_await trace(socket, value_of(asked, "seconds", ""), asked.client_gone());
+         });
   to.get(metrics_path, [of, refuses](const http::request& asked) -> task<http::response> {
     if (auto refused = refuses(asked)) co_return std::move(*refused);
     co_return co_await metrics(of);

@@ -17,10 +17,17 @@ namespace troupe::observe_page {
 // Returns the answer to a request that may not see the page; nullopt: it may.
 using guard = std::function<std::optional<http::response>(const http::request&)>;
 
+// The program whose page it is.
+struct shown_program {
+  std::shared_ptr<answers> of;
+  // The path of its socket, for what takes long. Throws no_answer if there is none.
+  std::function<std::string()> socket;
+};
+
 // Adds the page at `folder`, which ends with '/', and below it what the page asks for; and metrics
 // at `metrics`.
 void add_routes(http::router& to, const std::string& folder, const std::string& metrics,
-                const std::shared_ptr<answers>& of, const guard& refuses);
+                const shown_program& program, const guard& refuses);
 
 // A text with this status, for people.
 http::response refusal(int status, std::string why);

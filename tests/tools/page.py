@@ -125,6 +125,9 @@ class Browser:
     def emulate(self, command, **arguments):
         self.driver.execute_cdp_cmd("Emulation." + command, arguments)
 
+    def emulate_downloads(self):
+        self.driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(FOLDER)})
+
     def scheme(self, name):
         self.emulate("setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}])
 
@@ -251,6 +254,20 @@ def check_flame(browser):
     browser.wait("the handler that takes most time", lambda: [one for one in says() if re.match(r"worker \d+ → Sloth → climb: ", one)], MOMENTS_MAX)
 
 
+def check_trace(browser):
+    """The button downloads what the program does in the next second."""
+    browser.emulate_downloads()
+    field = browser.driver.find_element(browser.css, "#seconds")
+    field.send_keys(browser.keys.BACKSPACE * 2 + "1")
+    browser.click("download", "#trace")
+    file = FOLDER / "zoo-trace.json"
+    browser.wait("the file", lambda: file.exists() and file.stat().st_size)
+    events = json.loads(file.read_text())["traceEvents"]
+    climbs = [one for one in events if one["ph"] == "X" and one["name"] == "&Sloth::climb"]
+    check("the sloth climbs in the trace", climbs and max(one["dur"] for one in climbs) >= 20_000, climbs[:5])
+    check("the page says what to do", "ui.perfetto.dev" in browser.text("#notice"), browser.text("#notice"))
+
+
 def check_keyboard(browser):
     """Tab leads to the table, Enter sorts and opens, Escape comes back; the focus is seen, and stays while the page is drawn."""
     browser.load()
@@ -350,6 +367,7 @@ def main():
         check_comparing(browser)
         check_filter(browser)
         check_flame(browser)
+        check_trace(browser)
         check_keyboard(browser)
         check_looks(browser)
         check_alone(browser)

@@ -61,8 +61,9 @@ troupe::endpoint loopback_of(const std::string& text) {
 void serve_page(int pid, const std::string& listen) {
   const troupe::endpoint at = loopback_of(listen);
   http::router routes;
-  observe_page::add_routes(routes, "/", "/metrics",
-                           std::make_shared<observe_page::answers>(asker_of(pid)), &refuse);
+  const observe_page::shown_program shown{std::make_shared<observe_page::answers>(asker_of(pid)),
+                                          [pid] { return socket_of(pid); }};
+  observe_page::add_routes(routes, "/", "/metrics", shown, &refuse);
   troupe::runtime_options options;
   options.workers = 1;
   options.observe = false;

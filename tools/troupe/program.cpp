@@ -47,14 +47,13 @@ int connect_to(const std::filesystem::path& path) {
   return -1;
 }
 
-std::filesystem::path socket_of(int pid) { return folder() / (std::to_string(pid) + ".sock"); }
-
 }  // namespace
+
+std::string socket_of(int pid) { return folder() / (std::to_string(pid) + ".sock"); }
 
 program::program(int pid) : pid_(pid), stream_(connect_to(socket_of(pid))) {
   if (stream_ >= 0) return;
-  throw failure("process " + std::to_string(pid) + " cannot be asked at " +
-                socket_of(pid).string() +
+  throw failure("process " + std::to_string(pid) + " cannot be asked at " + socket_of(pid) +
                 ": start the program with TROUPE_OBSERVE=1, as the same user and with the same "
                 "XDG_RUNTIME_DIR");
 }

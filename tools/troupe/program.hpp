@@ -43,6 +43,8 @@ class program {
   std::string heard_;
 };
 
+// The path of that process's socket, whether there is one or not.
+std::string socket_of(int pid);
 // The process numbers of the user's programs that can be asked, in order.
 std::vector<int> programs();
 

@@ -119,6 +119,12 @@ class observer {
     return served_.with_all([&](const auto& cores) { return answer(question, cores); });
   }
 
+  // `path_` changes only when there is no runtime.
+  std::string socket_path() {
+    return served_.with_all(
+        [&](const auto& cores) { return cores.empty() ? std::string() : path_; });
+  }
+
   void remove(runtime_core& core) noexcept {
     served_.remove(core, [this] { end(); });
   }
@@ -290,6 +296,7 @@ class observer {
 }  // namespace
 
 void begin(runtime_core& core) { observer::get().add(core); }
+std::string socket_path() { return observer::get().socket_path(); }
 std::string ask(std::string_view question) { return observer::get().ask(question); }
 void end(runtime_core& core) noexcept { observer::get().remove(core); }
 

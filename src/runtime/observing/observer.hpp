@@ -20,6 +20,8 @@ void begin(runtime_core& core);
 // The same answers for this process itself: of all runtimes that are observed. Thread: any, except
 // that it waits for an answer that is being made. Throws std::bad_alloc.
 std::string ask(std::string_view question);
+// The path of the socket; empty if no runtime is observed. Thread: any. Throws std::bad_alloc.
+std::string socket_path();
 // Waits for an answer about this runtime that is being made. The last one ends the thread and
 // removes the socket. Does nothing for a runtime that was not begun.
 void end(runtime_core& core) noexcept;
