@@ -3,7 +3,7 @@
 #include <array>
 #include <string>
 
-#include "http/values/json_text.hpp"
+#include "base/json_string.hpp"
 #include "http/values/page_of.hpp"
 #include "troupe/http/values/accept.hpp"
 
@@ -30,11 +30,11 @@ response page_of(const http::fields& fields, int status, std::string_view detail
     return std::move(text).status(status);
   }
   std::string body = R"({"type":"about:blank","title":)";
-  add_json_string(body, title);
+  base::add_json_string(body, title);
   body += R"(,"status":)" + std::to_string(status);
   if (!detail.empty()) {
     body += R"(,"detail":)";
-    add_json_string(body, detail);
+    base::add_json_string(body, detail);
   }
   body += "}\n";
   return response::owned(std::move(body), problem_type).status(status).field("Vary", "Accept");

@@ -1,8 +1,8 @@
-#include "http/values/json_text.hpp"
+#include "base/json_string.hpp"
 
 #include <gtest/gtest.h>
 
-namespace troupe::http {
+namespace troupe::base {
 namespace {
 
 std::string quoted(std::string_view text) {
@@ -11,13 +11,13 @@ std::string quoted(std::string_view text) {
   return made;
 }
 
-TEST(http_json_text, special_bytes_are_escaped) {
+TEST(json_string, special_bytes_are_escaped) {
   EXPECT_EQ(quoted(""), "\"\"");
   EXPECT_EQ(quoted("a\"b\\c\n\r\t/"), R"("a\"b\\c\n\r\t/")");
   EXPECT_EQ(quoted(std::string_view("\0\x1f\x7f", 3)), "\"\\u0000\\u001f\x7f\"");
 }
 
-TEST(http_json_text, what_is_no_utf8_is_replaced) {
+TEST(json_string, what_is_no_utf8_is_replaced) {
   EXPECT_EQ(quoted("\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"),
             "\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\"");
   const std::string bad = "\xEF\xBF\xBD";
@@ -31,4 +31,4 @@ TEST(http_json_text, what_is_no_utf8_is_replaced) {
 }
 
 }  // namespace
-}  // namespace troupe::http
+}  // namespace troupe::base

@@ -1,8 +1,8 @@
-#include "http/values/json_text.hpp"
+#include "base/json_string.hpp"
 
 #include <cstddef>
 
-namespace troupe::http {
+namespace troupe::base {
 
 namespace {
 
@@ -77,4 +77,4 @@ void add_json_string(std::string& to, std::string_view text) {
   to += '"';
 }
 
-}  // namespace troupe::http
+}  // namespace troupe::base
