@@ -21,15 +21,16 @@ BELOW = {
     "parallel": ["context", "runtime"],
     "protocol": ["io", "parallel"],
     "kit": ["runtime"],
+    "json": ["reflect", "base"],
     "cron": ["kit"],
     "dns": ["io", "runtime"],
     "tls": ["io", "runtime"],
-    "http": ["dns", "tls", "protocol"],
+    "http": ["dns", "tls", "protocol", "json"],
     "observe_page": ["http"],
 }
 
 # Components with a library of their own: a program includes what it uses of them, beside troupe.hpp.
-APART = {"reflect", "cron", "dns", "tls", "http", "observe_page"}
+APART = {"reflect", "json", "cron", "dns", "tls", "http", "observe_page"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

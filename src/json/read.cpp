@@ -1,0 +1,123 @@
+#include "troupe/json/read.hpp"
+
+#include <algorithm>
+
+namespace troupe::json::parts {
+
+namespace {
+
+// Takes `digits` digits off the text; -1 if they are not there.
+int take_number(std::string_view& text, std::size_t digits) noexcept {
+  if (text.size() < digits) return -1;
+  int made = 0;
+  for (std::size_t i = 0; i < digits; ++i) {
+    if (text[i] < '0' || text[i] > '9') return -1;
+    made = made * 10 + (text[i] - '0');
+  }
+  text.remove_prefix(digits);
+  return made;
+}
+
+bool take(std::string_view& text, char letter) noexcept {
+  if (text.empty() || text.front() != letter) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+std::optional<std::chrono::year_month_day> take_date(std::string_view& text) noexcept {
+  const int year = take_number(text, 4);
+  if (year < 0 || !take(text, '-')) return std::nullopt;
+  const int month = take_number(text, 2);
+  if (month < 0 || !take(text, '-')) return std::nullopt;
+  const int day = take_number(text, 2);
+  if (day < 0) return std::nullopt;
+  const std::chrono::year_month_day made{std::chrono::year(year),
+                                         std::chrono::month(static_cast<unsigned>(month)),
+                                         std::chrono::day(static_cast<unsigned>(day))};
+  return made.ok() ? std::optional(made) : std::nullopt;
+}
+
+// "Z", "+01:00"; nothing if it is none of them.
+std::optional<std::chrono::minutes> take_zone(std::string_view& text) noexcept {
+  using std::chrono::minutes;
+  if (take(text, 'Z') || take(text, 'z')) return minutes(0);
+  const bool is_west = take(text, '-');
+  if (!is_west && !take(text, '+')) return std::nullopt;
+  const int hour = take_number(text, 2);
+  if (hour < 0 || hour > 23 || !take(text, ':')) return std::nullopt;
+  const int minute = take_number(text, 2);
+  if (minute < 0 || minute > 59) return std::nullopt;
+  return minutes((is_west ? -1 : 1) * (hour * 60 + minute));
+}
+
+// ".123": digits behind the ninth are dropped.
+std::optional<std::chrono::nanoseconds> take_fraction(std::string_view& text) noexcept {
+  if (!take(text, '.')) return std::chrono::nanoseconds(0);
+  std::int64_t made = 0, scale = 1'000'000'000;
+  std::size_t digits = 0;
+  for (; digits < text.size() && text[digits] >= '0' && text[digits] <= '9'; ++digits) {
+    scale /= 10;
+    made += scale * (text[digits] - '0');
+  }
+  text.remove_prefix(digits);
+  if (digits == 0) return std::nullopt;
+  return std::chrono::nanoseconds(made);
+}
+
+}  // namespace
+
+std::optional<std::chrono::year_month_day> read_date(std::string_view text) noexcept {
+  const auto made = take_date(text);
+  return text.empty() ? made : std::nullopt;
+}
+
+std::optional<instant> read_instant(std::string_view text) noexcept {
+  const auto day = take_date(text);
+  if (!day || (!take(text, 'T') && !take(text, 't'))) return std::nullopt;
+  const int hour = take_number(text, 2);
+  if (hour < 0 || hour > 23 || !take(text, ':')) return std::nullopt;
+  const int minute = take_number(text, 2);
+  if (minute < 0 || minute > 59 || !take(text, ':')) return std::nullopt;
+  const int second = take_number(text, 2);
+  if (second < 0 || second > 60) return std::nullopt;  // 60: a leap second
+  const auto rest = take_fraction(text);
+  const auto zone = rest ? take_zone(text) : std::nullopt;
+  if (!zone || !text.empty()) return std::nullopt;
+  return instant{std::chrono::sys_days(*day) + std::chrono::hours(hour) +
+                     std::chrono::minutes(minute) + std::chrono::seconds(second) - *zone,
+                 *rest};
+}
+
+void fail_range(const place& at, std::int64_t least, std::uint64_t most) {
+  fail(at, "a whole number from " + std::to_string(least) + " to " + std::to_string(most) +
+               " is needed");
+}
+
+void fail_name(const place& at, const std::string_view* names, std::size_t count) {
+  constexpr std::size_t named_max = 10;
+  std::string list;
+  std::size_t named = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (names[i].empty() || ++named > named_max) continue;
+    list.append(list.empty() ? "\"" : ", \"").append(names[i]).append("\"");
+  }
+  fail(at, "one of " + list + (named > named_max ? ", …" : "") + " is needed");
+}
+
+// A text of a few bytes cannot ask for much memory at once: what is more grows as it is read.
+std::size_t reserved(std::size_t elements, std::size_t bytes_each) noexcept {
+  constexpr std::size_t bytes_max = 64 * 1024;
+  return std::min(elements, bytes_max / bytes_each);
+}
+
+std::string_view tag_in(const value& from, const place& at) {
+  members all(from);
+  while (const auto one = all.next()) {
+    if (one->name != "type") continue;
+    if (one->is.kind() != kind::string) fail({&at, "type"}, "a string is needed");
+    return one->is.text();
+  }
+  fail({&at, "type"}, "it is missing");
+}
+
+}  // namespace troupe::json::parts
