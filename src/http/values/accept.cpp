@@ -2,32 +2,12 @@
 
 #include <tuple>
 
-#include "http/values/token.hpp"
+#include "http/values/parts.hpp"
 #include "troupe/http/message.hpp"
 
 namespace troupe::http {
 
 namespace {
-
-std::string_view trimmed(std::string_view text) noexcept {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
-// Takes the text up to `end` off `left`. An `end` inside a quoted string ends nothing.
-std::string_view take_part(std::string_view& left, char end) noexcept {
-  bool quoted = false;
-  std::size_t at = 0;
-  for (; at < left.size(); ++at) {
-    if (left[at] == '"') quoted = !quoted;
-    if (quoted && left[at] == '\\') ++at;
-    if (!quoted && at < left.size() && left[at] == end) break;
-  }
-  const std::string_view part = left.substr(0, at);
-  left.remove_prefix(at < left.size() ? at + 1 : left.size());
-  return trimmed(part);
-}
 
 constexpr quality malformed = 1'001;
 

@@ -4,6 +4,7 @@
 
 #include "http/h1/date.hpp"
 #include "http/values/cookie_pairs.hpp"
+#include "http/values/parts.hpp"
 #include "http/values/token.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/http/message.hpp"
@@ -23,12 +24,6 @@ bool may_be_in_value(char one) noexcept {
 }
 
 bool may_be_in_attribute(char one) noexcept { return one >= ' ' && one < 127 && one != ';'; }
-
-std::string_view trimmed(std::string_view text) noexcept {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
 
 }  // namespace
 
