@@ -23,6 +23,10 @@ using namespace troupe_tool;
 void print(const std::vector<std::string>& lines) {
   for (const std::string& line : lines) fmt::print("{}\n", line);
 }
+void print(const table& shown) {
+  fmt::print("{}\n", shown.head);
+  for (const table_line& line : shown.lines) fmt::print("{}\n", line.text);
+}
 
 void list_programs() {
   fmt::print("{:>8} {:>8} {:>10} {:>12}  {}\n", "pid", "runtimes", "actors", "messages", "program");
@@ -66,7 +70,7 @@ void show_once(program& of, const choices& chosen) {
   }
   constexpr std::size_t width = 80;
   print(head_lines(seen, width));
-  print(handler_lines(seen, chosen.by, width));
+  print(handler_table(seen, chosen.by, width));
 }
 
 void show_actors(program& of, const choices& chosen) {
@@ -76,7 +80,7 @@ void show_actors(program& of, const choices& chosen) {
   if (chosen.as_json) {
     fmt::print("{}\n", page.dump());
   } else {
-    print(actor_lines(page, 120));
+    print(actor_table(page, 0, 120));
   }
 }
 

@@ -34,6 +34,8 @@ std::string short_time(double ns) {
 
 struct row {
   std::string name;
+  std::size_t runtime = 0;
+  std::string of_class;
   double alive = 0, messages = 0, busy = 0, wait_p99 = 0, busy_p50 = 0, busy_p99 = 0, failures = 0;
 };
 
@@ -51,7 +53,7 @@ void for_each_handler(const json& summary, Look look) {
     if (!runtime.contains("classes")) continue;
     for (const json& of_class : runtime["classes"]) {
       for (const json& handler : of_class["handlers"])
-        look(key_of(i, of_class, handler), of_class, handler);
+        look(key_of(i, of_class, handler), i, of_class, handler);
     }
   }
 }
@@ -74,18 +76,19 @@ std::string name_of(const json& of_class, const json& handler) {
 
 std::vector<row> rows_of(const moment& seen) {
   previous before;
-  for_each_handler(seen.before, [&](const std::string& key, const json&, const json& handler) {
-    before.emplace(key, &handler);
-  });
+  for_each_handler(seen.before, [&](const std::string& key, std::size_t, const json&,
+                                    const json& handler) { before.emplace(key, &handler); });
   const double seconds = seconds_between(seen);
   std::vector<row> rows;
-  for_each_handler(seen.now, [&](const std::string& key, const json& of_class, const json& now) {
+  for_each_handler(seen.now, [&](const std::string& key, std::size_t runtime, const json& of_class,
+                                 const json& now) {
     const auto found = before.find(key);
     const auto since = [&](const char* member) {
       return now[member].get<double>() -
              (found == before.end() ? 0.0 : (*found->second)[member].get<double>());
     };
-    rows.push_back({name_of(of_class, now), of_class["alive"].get<double>(),
+    rows.push_back({name_of(of_class, now), runtime, of_class["class"].get<std::string>(),
+                    of_class["alive"].get<double>(),
                     (since("messages") + since("resumed")) / seconds,
                     std::max(since("busy_ns"), 0.0) / ns_per_second / seconds,
                     now["wait_p99_ns"].get<double>(), now["busy_p50_ns"].get<double>(),
@@ -148,37 +151,72 @@ std::vector<std::string> head_lines(const moment& seen, std::size_t width) {
   return lines;
 }
 
-std::vector<std::string> handler_lines(const moment& seen, order by, std::size_t width) {
+table handler_table(const moment& seen, order by, std::size_t width) {
   constexpr std::size_t numbers_width = 51;
   const std::size_t name_width = width > numbers_width + 10 ? width - numbers_width : 10;
   std::vector<row> rows = rows_of(seen);
   sort_by(rows, by);
-  std::vector<std::string> lines{
-      cut(fmt::format("{:<{}}{:>6}{:>8}{:>7}{:>8}{:>8}{:>8}{:>6}", "handler", name_width, "alive",
-                      "msg/s", "busy%", "p50", "p99", "wait99", "fail"),
-          width)};
+  table made{cut(fmt::format("{:<{}}{:>6}{:>8}{:>7}{:>8}{:>8}{:>8}{:>6}", "handler", name_width,
+                             "alive", "msg/s", "busy%", "p50", "p99", "wait99", "fail"),
+                 width),
+             {}};
   for (const row& one : rows) {
-    lines.push_back(cut(
-        fmt::format("{:<{}}{:>6}{:>8}{:>7.1f}{:>8}{:>8}{:>8}{:>6}", cut(one.name, name_width - 1),
-                    name_width, short_count(one.alive), short_count(one.messages), 100 * one.busy,
-                    short_time(one.busy_p50), short_time(one.busy_p99), short_time(one.wait_p99),
-                    short_count(one.failures)),
-        width));
+    std::string text = fmt::format(
+        "{:<{}}{:>6}{:>8}{:>7.1f}{:>8}{:>8}{:>8}{:>6}", cut(one.name, name_width - 1), name_width,
+        short_count(one.alive), short_count(one.messages), 100 * one.busy, short_time(one.busy_p50),
+        short_time(one.busy_p99), short_time(one.wait_p99), short_count(one.failures));
+    made.lines.push_back({cut(std::move(text), width), one.runtime, one.of_class});
   }
-  return lines;
+  return made;
 }
 
-std::vector<std::string> actor_lines(const json& page, std::size_t width) {
-  std::vector<std::string> lines{
-      cut(fmt::format("{:>10} {:>8}  {:<10} {}", "id", "mail", "state", "class"), width)};
+table actor_table(const json& page, std::size_t runtime, std::size_t width) {
+  table made{cut(fmt::format("{:>10} {:>8}  {:<10} {}", "id", "mail", "state", "class"), width),
+             {}};
   for (const json& one : page["actors"]) {
-    lines.push_back(
-        cut(fmt::format("{:>10} {:>8}  {:<10} {}", one["id"].get<std::uint64_t>(),
-                        one["mail"].get<std::uint64_t>(), one["state"].get<std::string>(),
-                        one["class"].get<std::string>()),
-            width));
+    const auto id = one["id"].get<std::uint64_t>();
+    const auto of_class = one["class"].get<std::string>();
+    std::string text = fmt::format("{:>10} {:>8}  {:<10} {}", id, one["mail"].get<std::uint64_t>(),
+                                   one["state"].get<std::string>(), of_class);
+    made.lines.push_back({cut(std::move(text), width), runtime, of_class, id});
   }
-  return lines;
+  return made;
+}
+
+table call_table(const json& story, std::size_t runtime, std::size_t width) {
+  table made{
+      cut(fmt::format("{:>6} {:>10}  {:<20} {}", "calls", "of", "waits at", "handler, for"), width),
+      {}};
+  struct kind {
+    std::uint64_t asked;
+    std::string at, text;
+    std::size_t calls;
+  };
+  std::vector<kind> kinds;
+  for (const json& one : story["calls"]) {
+    const kind found{one.value("asked", std::uint64_t{0}), one["at"].get<std::string>(),
+                     one["handler"].get<std::string>() + ", " + one["for"].get<std::string>(), 1};
+    const auto same = std::find_if(kinds.begin(), kinds.end(), [&](const kind& other) {
+      return other.asked == found.asked && other.at == found.at && other.text == found.text;
+    });
+    same == kinds.end() ? kinds.push_back(found) : void(++same->calls);
+  }
+  for (const kind& one : kinds) {
+    const std::string asked = one.asked == 0 ? "-" : fmt::format("#{}", one.asked);
+    std::string text = fmt::format("{:>6} {:>10}  {:<20} {}", one.calls, asked,
+                                   one.at.empty() ? "-" : one.at, one.text);
+    made.lines.push_back({cut(std::move(text), width), runtime, {}, one.asked});
+  }
+  return made;
+}
+
+std::string story_line(const json& story, std::uint64_t id, std::size_t width) {
+  const json& of = story["actor"];
+  if (of.is_null()) return cut(fmt::format("#{} has ended", id), width);
+  return cut(fmt::format("{} #{}: {}, {} messages in its mailbox, {} suspended calls",
+                         of["class"].get<std::string>(), id, of["state"].get<std::string>(),
+                         of["mail"].get<std::uint64_t>(), story["suspended"].get<std::uint64_t>()),
+             width);
 }
 
 }  // namespace troupe_tool

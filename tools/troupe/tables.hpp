@@ -1,6 +1,7 @@
 // tables: what `troupe top` shows, as lines of text.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 
 namespace troupe_tool {
 
+// Actors are sorted by mail, or by id (`name`).
 enum class order { messages, busy, wait, alive, failures, name };
 
 // Two answers to `summary`, some time apart; rates are those between them. `before` may be null:
@@ -16,11 +18,29 @@ struct moment {
   json before, now;
 };
 
-// The head: the program, its runtimes and workers. No line here is longer than `width`.
+// A line, and what it is about: a class of a runtime, and one of its actors (0: none).
+struct table_line {
+  std::string text;
+  std::size_t runtime = 0;
+  std::string of_class{};
+  std::uint64_t actor = 0;
+};
+struct table {
+  std::string head;  // names the columns
+  std::vector<table_line> lines;
+};
+
+// No line of these is longer than `width`.
+// The head: the program, its runtimes and workers.
 std::vector<std::string> head_lines(const moment& seen, std::size_t width);
-// A line for each handler; the first line names the columns.
-std::vector<std::string> handler_lines(const moment& seen, order by, std::size_t width);
-// The same for the actors of an answer to `longest` or `actors`.
-std::vector<std::string> actor_lines(const json& page, std::size_t width);
+// A line for each handler.
+table handler_table(const moment& seen, order by, std::size_t width);
+// A line for each actor of an answer to `longest` or `actors`.
+table actor_table(const json& page, std::size_t runtime, std::size_t width);
+// A line for each kind of call of an answer to `actor`; a call that asks another actor is about
+// that one.
+table call_table(const json& story, std::size_t runtime, std::size_t width);
+// What an answer to `actor` says of the actor itself.
+std::string story_line(const json& story, std::uint64_t id, std::size_t width);
 
 }  // namespace troupe_tool
