@@ -22,6 +22,8 @@ BELOW = {
     "protocol": ["io", "parallel"],
     "kit": ["runtime"],
     "json": ["reflect", "base"],
+    "database": ["base", "reflect"],
+    "sqlite": ["database", "kit"],
     "cron": ["kit"],
     "dns": ["io", "runtime"],
     "tls": ["io", "runtime"],
@@ -30,7 +32,7 @@ BELOW = {
 }
 
 # Components with a library of their own: a program includes what it uses of them, beside troupe.hpp.
-APART = {"reflect", "json", "cron", "dns", "tls", "http", "observe_page"}
+APART = {"reflect", "json", "database", "sqlite", "cron", "dns", "tls", "http", "observe_page"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

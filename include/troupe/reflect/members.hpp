@@ -110,6 +110,10 @@ constexpr auto tie_members(T& object) noexcept {
 template <aggregate T>
 inline constexpr auto member_names = parts::names_of<T>();
 
+template <aggregate T, std::size_t I>
+using member_type = std::remove_reference_t<
+    std::tuple_element_t<I, decltype(parts::tie_members(std::declval<T&>()))>>;
+
 // Calls what(name, member) for each member, in their order.
 template <class T, class What>
 requires aggregate<std::remove_const_t<T>>

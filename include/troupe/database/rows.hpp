@@ -1,0 +1,217 @@
+// rows: how a row of an answer becomes a value of the program, and a value a parameter.
+//
+// A row is read into an aggregate, by the names of its members: each needs a column of that name,
+// in any order, and each column a member. Or into a std::tuple, by position. Or into a single value
+// when there is one column.
+//
+// Values: bool, integers, enumerations, floating-point numbers, std::string,
+// std::vector<std::byte>, std::chrono times of the system's clock (an integer, microseconds since
+// 1970 UTC), and a std::optional of one of these, where NULL may be. A value that does not fit is
+// an error that names
+// the column; nothing is rounded or cut. As parameters also texts of any kind, std::nullopt and
+// nullptr.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "troupe/reflect/members.hpp"
+
+namespace troupe::database {
+
+namespace parts {
+
+template <class T>
+inline constexpr bool is_optional = false;
+template <class T>
+inline constexpr bool is_optional<std::optional<T>> = true;
+template <class T>
+inline constexpr bool is_tuple = false;
+template <class... T>
+inline constexpr bool is_tuple<std::tuple<T...>> = true;
+template <class T>
+inline constexpr bool is_time = false;
+template <class D>
+inline constexpr bool is_time<std::chrono::sys_time<D>> = true;
+template <class T>
+inline constexpr bool is_bytes = std::is_same_v<T, std::vector<std::byte>>;
+
+// These throw error (failure::conversion).
+[[noreturn]] void refuse_null(std::string_view column);
+[[noreturn]] void refuse_range(std::string_view column, std::int64_t value);
+[[noreturn]] void refuse_parameter(int number);
+// These throw error (failure::statement).
+[[noreturn]] void refuse_columns(int has, std::size_t needs);
+[[noreturn]] void refuse_member(std::string_view name);
+[[noreturn]] void refuse_column(std::string_view name);
+
+using micro_time = std::chrono::sys_time<std::chrono::microseconds>;
+
+}  // namespace parts
+
+// What one column is read into.
+template <class T>
+concept column_value =
+    std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, std::string> ||
+    parts::is_bytes<T> || parts::is_time<T> || parts::is_optional<T>;
+
+// Row: columns(), name(i), is_null(i), integer(i), real(i), text(i), bytes(i), which throw error
+// for a value of another kind.
+template <class T, class Row>
+T read_value(const Row& row, int column) {
+  static_assert(
+      column_value<T>,
+      "troupe: this type cannot be read from a column of a database; the kinds are listed "
+      "in troupe/database/rows.hpp");
+  if constexpr (parts::is_optional<T>) {
+    if (row.is_null(column)) return std::nullopt;
+    return read_value<typename T::value_type>(row, column);
+  } else if constexpr (column_value<T>) {
+    if (row.is_null(column)) parts::refuse_null(row.name(column));
+    if constexpr (std::is_same_v<T, bool>) {
+      const std::int64_t value = row.integer(column);
+      if (value != 0 && value != 1) parts::refuse_range(row.name(column), value);
+      return value == 1;
+    } else if constexpr (std::is_enum_v<T>) {
+      return static_cast<T>(read_value<std::underlying_type_t<T>>(row, column));
+    } else if constexpr (std::is_integral_v<T>) {
+      const std::int64_t value = row.integer(column);
+      if (!std::in_range<T>(value)) parts::refuse_range(row.name(column), value);
+      return static_cast<T>(value);
+    } else if constexpr (std::is_floating_point_v<T>) {
+      return static_cast<T>(row.real(column));
+    } else if constexpr (parts::is_time<T>) {
+      const parts::micro_time at{std::chrono::microseconds(row.integer(column))};
+      return std::chrono::floor<typename T::duration>(at);
+    } else if constexpr (parts::is_bytes<T>) {
+      const std::span<const std::byte> bytes = row.bytes(column);
+      return T(bytes.begin(), bytes.end());
+    } else {
+      return T(row.text(column));
+    }
+  } else {
+    std::unreachable();
+  }
+}
+
+// Where the members of T lie in the columns of one answer. It is made once for all its rows.
+template <class T>
+class mapping {
+ public:
+  // Throws error if the columns do not fit T.
+  template <class Row>
+  explicit mapping(const Row& row) {
+    if constexpr (parts::is_tuple<T>) {
+      check_count(row.columns(), std::tuple_size_v<T>);
+    } else if constexpr (reflect::aggregate<T>) {
+      find_members(row);
+    } else {
+      check_count(row.columns(), 1);
+    }
+  }
+
+  template <class Row>
+  T read(const Row& row) const {
+    if constexpr (parts::is_tuple<T>) {
+      return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        return T{read_value<std::tuple_element_t<I, T>>(row, static_cast<int>(I))...};
+      }
+      (std::make_index_sequence<std::tuple_size_v<T>>());
+    } else if constexpr (reflect::aggregate<T>) {
+      return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        return T{read_value<reflect::member_type<T, I>>(row, columns_[I])...};
+      }
+      (std::make_index_sequence<members>());
+    } else {
+      return read_value<T>(row, 0);
+    }
+  }
+
+ private:
+  static consteval std::size_t count_members() {
+    if constexpr (reflect::aggregate<T>) {
+      return reflect::member_count<T>;
+    } else {
+      return 0;
+    }
+  }
+  static constexpr std::size_t members = count_members();
+
+  static void check_count(int has, std::size_t needs) {
+    if (std::cmp_not_equal(has, needs)) parts::refuse_columns(has, needs);
+  }
+  template <class Row>
+  void find_members(const Row& row) {
+    columns_.fill(-1);
+    for (int i = 0; i < row.columns(); ++i) {
+      const std::string_view name = row.name(i);
+      std::size_t at = 0;
+      while (at < members && reflect::member_names<T>[at] != name) ++at;
+      if (at == members || columns_[at] >= 0) parts::refuse_column(name);
+      columns_[at] = i;
+    }
+    for (std::size_t at = 0; at < members; ++at) {
+      if (columns_[at] < 0) parts::refuse_member(reflect::member_names<T>[at]);
+    }
+  }
+
+  std::array<int, members> columns_{};
+};
+
+// How a parameter travels to the database: texts and bytes as values of their own.
+template <class T>
+auto keep_parameter(T&& value) {
+  using plain = std::decay_t<T>;
+  if constexpr (std::is_convertible_v<plain, std::string_view> &&
+                !std::is_same_v<plain, std::nullptr_t>) {
+    return std::string(std::string_view(value));
+  } else if constexpr (std::is_convertible_v<plain, std::span<const std::byte>>) {
+    const std::span<const std::byte> bytes = value;
+    return std::vector<std::byte>(bytes.begin(), bytes.end());
+  } else {
+    return plain(std::forward<T>(value));
+  }
+}
+
+// Statement: bind_null(i), bind_integer(i, n), bind_real(i, x), bind_text(i, text), bind_bytes(i,
+// bytes); parameters are numbered from 1 on.
+template <class Statement, class T>
+void bind_value(Statement& to, int number, const T& value) {
+  if constexpr (std::is_same_v<T, std::nullopt_t> || std::is_same_v<T, std::nullptr_t>) {
+    to.bind_null(number);
+  } else if constexpr (parts::is_optional<T>) {
+    value ? bind_value(to, number, *value) : to.bind_null(number);
+  } else if constexpr (std::is_enum_v<T>) {
+    bind_value(to, number, static_cast<std::underlying_type_t<T>>(value));
+  } else if constexpr (std::is_integral_v<T>) {
+    if (!std::in_range<std::int64_t>(+value)) parts::refuse_parameter(number);
+    to.bind_integer(number, static_cast<std::int64_t>(value));
+  } else if constexpr (std::is_floating_point_v<T>) {
+    to.bind_real(number, static_cast<double>(value));
+  } else if constexpr (parts::is_time<T>) {
+    const auto at = std::chrono::floor<std::chrono::microseconds>(value);
+    to.bind_integer(number, at.time_since_epoch().count());
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    to.bind_text(number, value);
+  } else if constexpr (parts::is_bytes<T>) {
+    to.bind_bytes(number, value);
+  } else {
+    static_assert(column_value<T>,
+                  "troupe: this type cannot be a parameter of a statement; the kinds are listed in "
+                  "troupe/database/rows.hpp");
+  }
+}
+
+}  // namespace troupe::database

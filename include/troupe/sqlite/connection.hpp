@@ -1,0 +1,223 @@
+// connection: a SQLite database for actors and tasks, on a thread of its own.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "troupe/actor/ref.hpp"
+#include "troupe/database/error.hpp"
+#include "troupe/runtime/runtime.hpp"
+#include "troupe/sqlite/session.hpp"
+#include "troupe/sync/mutex.hpp"
+#include "troupe/task/task.hpp"
+
+namespace troupe::sqlite {
+
+class transaction;
+
+namespace parts {
+
+// What the copies of a connection share.
+struct shared {
+  explicit shared(ref<session> on) : to(std::move(on)) {}
+  const ref<session> to;
+  // A transaction holds it for writing, other calls for reading.
+  shared_mutex calls;
+};
+
+[[noreturn]] void refuse_second_row();
+
+// Rolls the transaction back unless it was ended.
+class open_transaction {
+ public:
+  explicit open_transaction(const ref<session>& on) : to_(on) {}
+  open_transaction(const open_transaction&) = delete;
+  open_transaction& operator=(const open_transaction&) = delete;
+  ~open_transaction();
+  void end() noexcept { to_ = {}; }
+
+ private:
+  ref<session> to_;
+};
+
+// The calls, within a transaction or outside of one.
+class calls {
+ public:
+  explicit calls(std::shared_ptr<shared> of, bool inside) noexcept
+      : shared_(std::move(of)), inside_(inside) {}
+
+  // Runs `what` on the session's thread.
+  template <class What>
+  static auto run(std::shared_ptr<shared> on, bool inside, What what)
+      -> task<std::invoke_result_t<What&, session&>> {
+    using result = std::invoke_result_t<What&, session&>;
+    std::optional<shared_mutex::shared_guard> held;
+    if (!inside) {
+      held = on->calls.try_lock_shared();
+      if (!held) {
+        auto waits = on->calls.lock_shared();
+        held.emplace(co_await std::move(waits));
+      }
+    }
+    auto call = [what = std::move(what), inside](session& of) mutable -> result {
+      if constexpr (std::is_void_v<result>) {
+        what(of);
+        if (!inside) of.check_no_transaction();
+      } else {
+        result given = what(of);
+        if (!inside) of.check_no_transaction();
+        return given;
+      }
+    };
+    auto answer = on->to.ask(std::move(call));
+    co_return co_await std::move(answer);
+  }
+
+  template <class T, class... P>
+  task<std::vector<T>> query(std::string_view text, P&&... parameters) const {
+    return run(shared_, inside_,
+               [text = std::string(text),
+                given = std::tuple(database::keep_parameter(std::forward<P>(parameters))...)](
+                   session& of) { return of.query<T>(text, given, of.chosen().rows_max); });
+  }
+  template <class T, class... P>
+  task<std::optional<T>> query_one(std::string_view text, P&&... parameters) const {
+    return run(shared_, inside_,
+               [text = std::string(text),
+                given = std::tuple(database::keep_parameter(std::forward<P>(parameters))...)](
+                   session& of) -> std::optional<T> {
+                 std::vector<T> rows = of.query<T>(text, given, 2);
+                 if (rows.size() > 1) refuse_second_row();
+                 if (rows.empty()) return std::nullopt;
+                 return std::move(rows.front());
+               });
+  }
+  template <class... P>
+  task<changes> execute(std::string_view text, P&&... parameters) const {
+    return run(shared_, inside_,
+               [text = std::string(text),
+                given = std::tuple(database::keep_parameter(std::forward<P>(parameters))...)](
+                   session& of) { return of.execute(text, given); });
+  }
+  task<> run_script(std::string_view text) const {
+    return run(shared_, inside_, [text = std::string(text)](session& of) { of.run_script(text); });
+  }
+
+ protected:
+  const std::shared_ptr<shared>& state() const noexcept { return shared_; }
+
+ private:
+  std::shared_ptr<shared> shared_;
+  bool inside_;
+};
+
+}  // namespace parts
+
+// A SQLite database. The file is opened by the first call, on a thread that this connection alone
+// has; handlers and tasks await the calls, and no worker is blocked. A call that fails changes
+// nothing. When the file could not be opened, the next call tries again.
+//
+//     query<T>(text, parameters...)      all rows, each as a T (troupe/database/rows.hpp)
+//     query_one<T>(text, parameters...)  the only row, or none
+//     execute(text, parameters...)       what was changed
+//     run_script(text)                   several statements without parameters, for a schema
+//
+// Parameters stand as `?` in the text; they are values, and never become part of it. Statements are
+// kept prepared by their text.
+//
+// Thread: make it on any; await the calls in handlers and tasks. Copies are the same connection.
+// Cost: about 5 us a call that finds its page in memory; a change waits for the disk. Errors:
+// database::error with its kind; timed_out and cancelled from with_deadline and with_stop, which
+// interrupt a statement that runs. A change whose caller gave up may have been made. Lifetime: the
+// file is closed once the last copy and the last call have gone. Limits: 1,000 connections of a
+// runtime at the same time.
+//
+// Example:
+//     struct Item {
+//       std::string name;
+//       int pieces;
+//     };
+//     troupe::task<> shop(troupe::sqlite::connection db) {
+//       co_await db.run_script("CREATE TABLE items (name TEXT PRIMARY KEY, pieces INTEGER)");
+//       co_await db.execute("INSERT INTO items VALUES (?, ?)", "pen", 12);
+//       for (const Item& item : co_await db.query<Item>("SELECT name, pieces FROM items"))
+//         std::cout << item.name << ": " << item.pieces << '\n';
+//     }
+//     int main() {
+//       troupe::runtime rt;
+//       rt.spawn(shop(troupe::sqlite::connection(rt, ":memory:")));
+//       rt.run();
+//     }
+class connection : public parts::calls {
+ public:
+  // `path`: a file, or ":memory:" for a database that goes with the connection. Throws option_error
+  // for options that make no sense.
+  connection(runtime& on, std::string path, options chosen = {});
+
+  // Awaits body(transaction&), a task, with the database to itself: when it ends, all that it did
+  // is stored as one; when it throws, is cancelled or goes, nothing is. Gives what the body gives.
+  // Other calls of this connection wait meanwhile: do not await them in the body, but those of the
+  // transaction. It begins as a writer (BEGIN IMMEDIATE), so that it never fails in the middle
+  // because another writer was first.
+  //
+  // Example:
+  //     troupe::task<> move_pieces(troupe::sqlite::connection db) {
+  //       const auto body = [](troupe::sqlite::transaction& all) -> troupe::task<> {
+  //         co_await all.execute("UPDATE items SET pieces = pieces - 1 WHERE name = ?", "pen");
+  //         co_await all.execute("UPDATE items SET pieces = pieces + 1 WHERE name = ?", "ink");
+  //       };
+  //       co_await db.in_transaction(body);
+  //     }
+  template <class Body>
+  auto in_transaction(Body body) const {
+    return run_transaction(state(), std::move(body));
+  }
+
+ private:
+  template <class Body>
+  static auto run_transaction(std::shared_ptr<parts::shared> on, Body body)
+      -> std::invoke_result_t<Body&, transaction&>;
+};
+
+// The calls of a transaction. Lifetime: within the body of in_transaction.
+class transaction : public parts::calls {
+ public:
+  explicit transaction(std::shared_ptr<parts::shared> of) noexcept
+      : parts::calls(std::move(of), true) {}
+  transaction(const transaction&) = delete;
+};
+
+template <class Body>
+auto connection::run_transaction(std::shared_ptr<parts::shared> on, Body body)
+    -> std::invoke_result_t<Body&, transaction&> {
+  using awaited = std::invoke_result_t<Body&, transaction&>;
+  using result = decltype(std::declval<awaited>().operator co_await().await_resume());
+  auto waits = on->calls.lock();
+  const auto held = co_await std::move(waits);
+  auto begins = parts::calls::run(on, true, [](session& of) { of.begin(); });
+  parts::open_transaction open(on->to);
+  co_await std::move(begins);
+  transaction inside(on);
+  awaited runs = body(inside);
+  if constexpr (std::is_void_v<result>) {
+    co_await std::move(runs);
+    auto commits = parts::calls::run(on, true, [](session& of) { of.commit(); });
+    co_await std::move(commits);
+    open.end();
+  } else {
+    auto given = co_await std::move(runs);
+    auto commits = parts::calls::run(on, true, [](session& of) { of.commit(); });
+    co_await std::move(commits);
+    open.end();
+    co_return given;
+  }
+}
+
+}  // namespace troupe::sqlite

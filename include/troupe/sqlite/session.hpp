@@ -1,0 +1,163 @@
+// session: one connection to a SQLite file, on the thread that owns it. Programs use
+// connection.hpp.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "troupe/database/rows.hpp"
+
+namespace troupe::sqlite {
+
+// When a change counts as stored.
+enum class durability : std::uint8_t {
+  full,    // when it is on the disk: it survives a loss of power
+  normal,  // it survives a crash of the program; after a loss of power the last ones may be missing
+  off,     // the system stores it when it likes; after a loss of power the file may be damaged
+};
+
+struct options {
+  // Opens the file for reading alone, and does not create it.
+  bool read_only = false;
+  // Creates the file if there is none.
+  bool create = true;
+  // How long a statement waits for other connections that have the file locked; 0 or more.
+  std::chrono::milliseconds busy_timeout{5'000};
+  // Changes go to a log beside the file, so that readers and one writer do not wait for each other.
+  bool write_ahead_log = true;
+  durability stored = durability::full;
+  // Statements that are kept prepared, by their text; 1 or more.
+  std::size_t statements_max = 128;
+  // Rows of one answer; more are an error. An answer lies in memory as a whole. 1 or more.
+  std::size_t rows_max = 1'000'000;
+};
+
+// What a statement has changed.
+struct changes {
+  std::int64_t rows = 0;         // inserted, updated or deleted by it, without triggers
+  std::int64_t last_row_id = 0;  // of the last insert of this connection
+};
+
+class session;
+
+// A prepared statement of a session while it runs; at most one at a time.
+class statement {
+ public:
+  // Opens the file if it is not open. Throws error, also if the text holds no statement or several.
+  statement(session& of, const std::string& text);
+  statement(const statement&) = delete;
+  statement& operator=(const statement&) = delete;
+  ~statement();
+
+  // Parameters are numbered from 1 on. What they refer to lives as long as the statement runs.
+  void bind_null(int number);
+  void bind_integer(int number, std::int64_t value);
+  void bind_real(int number, double value);
+  void bind_text(int number, std::string_view text);
+  void bind_bytes(int number, std::span<const std::byte> bytes);
+  // Throws error if the statement has another number of parameters.
+  void check_parameters(std::size_t given) const;
+
+  // True: the next row is there. Throws error; timed_out or cancelled when the call's limits are
+  // over.
+  bool step();
+
+  // Of the row. Views live until the next step.
+  int columns() const noexcept;
+  std::string_view name(int column) const;
+  bool is_null(int column) const noexcept;
+  std::int64_t integer(int column) const;
+  double real(int column) const;
+  std::string_view text(int column) const;
+  std::span<const std::byte> bytes(int column) const;
+
+ private:
+  friend class session;
+  [[noreturn]] void fail(int code) const;
+  void check(int code) const;
+  void refuse_kind(int column, const char* needed) const;
+
+  session& session_;
+  void* handle_;
+};
+
+// Thread: the one on which its actor lives.
+class session {
+ public:
+  session(std::string path, options chosen, std::string thread);
+  session(const session&) = delete;
+  session& operator=(const session&) = delete;
+  ~session();
+
+  template <class T, class... P>
+  std::vector<T> query(const std::string& text, const std::tuple<P...>& parameters,
+                       std::size_t rows_max) {
+    statement runs(*this, text);
+    bind(runs, parameters);
+    std::vector<T> rows;
+    std::optional<database::mapping<T>> columns;
+    while (runs.step()) {
+      if (!columns) columns.emplace(runs);
+      if (rows.size() == rows_max) refuse_rows(rows_max);
+      rows.push_back(columns->read(runs));
+    }
+    return rows;
+  }
+  template <class... P>
+  changes execute(const std::string& text, const std::tuple<P...>& parameters) {
+    statement runs(*this, text);
+    bind(runs, parameters);
+    while (runs.step()) {
+    }
+    return changes_of(runs);
+  }
+  // All statements of a text, one after the other, for a schema.
+  void run_script(const std::string& text);
+
+  void begin();
+  void commit();  // when it fails, all is rolled back
+  void roll_back() noexcept;
+  // After a call outside of a transaction: one that a statement has left open is rolled back, and
+  // is an error.
+  void check_no_transaction();
+  const options& chosen() const noexcept { return options_; }
+
+ private:
+  friend class statement;
+  struct state;
+
+  template <class... P>
+  static void bind(statement& to, const std::tuple<P...>& parameters) {
+    to.check_parameters(sizeof...(P));
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (database::bind_value(to, static_cast<int>(I + 1), std::get<I>(parameters)), ...);
+    }
+    (std::make_index_sequence<sizeof...(P)>());
+  }
+  [[noreturn]] static void refuse_rows(std::size_t most);
+  changes changes_of(const statement& done) const noexcept;
+  void open();
+  void set_up();
+  void close() noexcept;
+  void* prepared(const std::string& text);
+  [[noreturn]] void fail(int code, const char* doing) const;
+
+  const std::string path_;
+  const options options_;
+  const std::string thread_;
+  std::unique_ptr<state> state_;
+};
+
+// The name of a thread that no session has: names come back when their sessions end.
+std::string take_thread_name();
+
+}  // namespace troupe::sqlite

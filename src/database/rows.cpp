@@ -1,0 +1,70 @@
+#include "troupe/database/rows.hpp"
+
+#include "troupe/database/error.hpp"
+
+namespace troupe::database {
+
+const char* name_of(failure kind) noexcept {
+  switch (kind) {
+    case failure::unreachable:
+      return "unreachable";
+    case failure::busy:
+      return "busy";
+    case failure::full:
+      return "full";
+    case failure::read_only:
+      return "read-only";
+    case failure::corrupted:
+      return "corrupted";
+    case failure::constraint:
+      return "constraint";
+    case failure::statement:
+      return "statement";
+    case failure::conversion:
+      return "conversion";
+    case failure::too_many_rows:
+      return "too many rows";
+    default:
+      return "broken";
+  }
+}
+
+namespace parts {
+namespace {
+
+std::string in_quotes(std::string_view name) { return "`" + std::string(name) + "`"; }
+
+}  // namespace
+
+void refuse_null(std::string_view column) {
+  throw error(failure::conversion, 0,
+              "troupe: the column " + in_quotes(column) + " is NULL; read it into a std::optional");
+}
+void refuse_range(std::string_view column, std::int64_t value) {
+  throw error(failure::conversion, 0,
+              "troupe: the column " + in_quotes(column) + " is " + std::to_string(value) +
+                  ", which does not fit into the type that it is read into");
+}
+void refuse_parameter(int number) {
+  throw error(failure::conversion, 0,
+              "troupe: parameter " + std::to_string(number) +
+                  " is larger than what a database stores, a signed number of 64 bits");
+}
+void refuse_columns(int has, std::size_t needs) {
+  throw error(failure::statement, 0,
+              "troupe: the statement gives " + std::to_string(has) + " columns, and is read into " +
+                  std::to_string(needs));
+}
+void refuse_member(std::string_view name) {
+  throw error(failure::statement, 0,
+              "troupe: the statement gives no column " + in_quotes(name) +
+                  " for the member of that name; name a column so with AS");
+}
+void refuse_column(std::string_view name) {
+  throw error(failure::statement, 0,
+              "troupe: the statement gives a column " + in_quotes(name) +
+                  " for which there is no member, or gives it twice");
+}
+
+}  // namespace parts
+}  // namespace troupe::database

@@ -1,0 +1,345 @@
+#include "troupe/sqlite/session.hpp"
+
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <climits>
+#include <exception>
+#include <mutex>
+#include <new>
+#include <set>
+
+#include "troupe/database/error.hpp"
+#include "troupe/kit/lru_map.hpp"
+#include "troupe/task/call_context.hpp"
+
+namespace troupe::sqlite {
+namespace {
+
+using database::error;
+using database::failure;
+
+// Which numbers the names of threads have.
+struct thread_numbers {
+  std::mutex mutex;
+  std::set<unsigned> taken;
+  static thread_numbers& all() {
+    static thread_numbers instance;
+    return instance;
+  }
+};
+constexpr std::string_view thread_prefix = "sqlite ";
+
+void give_thread_name_back(const std::string& name) {
+  thread_numbers& all = thread_numbers::all();
+  std::lock_guard lock(all.mutex);
+  all.taken.erase(static_cast<unsigned>(std::stoul(name.substr(thread_prefix.size()))));
+}
+
+failure kind_of(int code) noexcept {
+  switch (code & 0xff) {
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+      return failure::unreachable;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return failure::busy;
+    case SQLITE_FULL:
+    case SQLITE_TOOBIG:
+      return failure::full;
+    case SQLITE_READONLY:
+      return failure::read_only;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return failure::corrupted;
+    case SQLITE_CONSTRAINT:
+    case SQLITE_MISMATCH:
+      return failure::constraint;
+    case SQLITE_ERROR:
+    case SQLITE_RANGE:
+    case SQLITE_SCHEMA:
+      return failure::statement;
+    default:
+      return failure::broken;
+  }
+}
+
+const char* advice_of(failure kind) noexcept {
+  switch (kind) {
+    case failure::unreachable:
+      return "; look whether the folder exists and may be written";
+    case failure::busy:
+      return "; another connection holds the file: try again, or raise busy_timeout";
+    case failure::full:
+      return "; make room on the disk, and try again";
+    case failure::corrupted:
+      return "; restore the file from a backup";
+    default:
+      return "";
+  }
+}
+
+// Whether the limits of the call that runs are over: then the statement is interrupted.
+int is_call_over(void*) noexcept {
+  const tasks::call_context* const within = tasks::current_context();
+  return within != nullptr && tasks::is_over(*within) ? 1 : 0;
+}
+
+[[noreturn]] void throw_end_of_call() {
+  const tasks::call_context* const within = tasks::current_context();
+  if (within != nullptr) std::rethrow_exception(tasks::context_error(*within));
+  throw error(failure::broken, SQLITE_INTERRUPT, "troupe: sqlite: the statement was interrupted");
+}
+
+sqlite3_stmt* as_statement(void* handle) noexcept { return static_cast<sqlite3_stmt*>(handle); }
+
+struct finalize {
+  void operator()(sqlite3_stmt* of) const noexcept { sqlite3_finalize(of); }
+};
+using kept_statement = std::unique_ptr<sqlite3_stmt, finalize>;
+
+const char* name_of(durability stored) noexcept {
+  switch (stored) {
+    case durability::full:
+      return "FULL";
+    case durability::normal:
+      return "NORMAL";
+    default:
+      return "OFF";
+  }
+}
+
+}  // namespace
+
+struct session::state {
+  state() = default;
+  state(const state&) = delete;
+  state& operator=(const state&) = delete;
+  ~state() {
+    statements.clear();
+    sqlite3_close_v2(db);
+  }
+  sqlite3* db = nullptr;
+  kit::lru_map<std::string, kept_statement> statements;
+};
+
+std::string take_thread_name() {
+  thread_numbers& all = thread_numbers::all();
+  std::lock_guard lock(all.mutex);
+  unsigned number = 1;
+  while (all.taken.contains(number)) ++number;
+  all.taken.insert(number);
+  return std::string(thread_prefix) + std::to_string(number);
+}
+
+session::session(std::string path, options chosen, std::string thread)
+    : path_(std::move(path)), options_(chosen), thread_(std::move(thread)) {}
+session::~session() {
+  close();
+  give_thread_name_back(thread_);
+}
+
+void session::close() noexcept { state_.reset(); }
+
+void session::fail(int code, const char* doing) const {
+  const failure kind = kind_of(code);
+  const bool tells =
+      state_ != nullptr && state_->db != nullptr && sqlite3_extended_errcode(state_->db) == code;
+  const std::string reason = tells ? sqlite3_errmsg(state_->db) : sqlite3_errstr(code);
+  throw error(
+      kind, code,
+      "troupe: sqlite: " + std::string(doing) + " (" + path_ + "): " + reason + advice_of(kind));
+}
+
+void session::open() {
+  if (state_ != nullptr) return;
+  state_ = std::make_unique<state>();
+  int flags = options_.read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
+  if (options_.create && !options_.read_only) flags |= SQLITE_OPEN_CREATE;
+  flags |= SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+  try {
+    const int code = sqlite3_open_v2(path_.c_str(), &state_->db, flags, nullptr);
+    if (code != SQLITE_OK) fail(code, "the file cannot be opened");
+    set_up();
+  } catch (...) {
+    close();
+    throw;
+  }
+}
+
+void session::set_up() {
+  constexpr int steps_between_looks = 4096;
+  sqlite3_progress_handler(state_->db, steps_between_looks, &is_call_over, nullptr);
+  sqlite3_busy_timeout(
+      state_->db, static_cast<int>(std::min<std::int64_t>(options_.busy_timeout.count(), INT_MAX)));
+  std::string text = "PRAGMA foreign_keys=ON;PRAGMA synchronous=";
+  text += name_of(options_.stored);
+  if (options_.write_ahead_log && !options_.read_only) text += ";PRAGMA journal_mode=WAL";
+  const int code = sqlite3_exec(state_->db, text.c_str(), nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) fail(code, "the file cannot be set up");
+}
+
+void* session::prepared(const std::string& text) {
+  open();
+  if (kept_statement* const kept = state_->statements.use(text)) return kept->get();
+  sqlite3_stmt* made = nullptr;
+  const char* rest = nullptr;
+  const int code = sqlite3_prepare_v3(state_->db, text.c_str(), static_cast<int>(text.size() + 1),
+                                      SQLITE_PREPARE_PERSISTENT, &made, &rest);
+  kept_statement statement(made);
+  if (code != SQLITE_OK) fail(code, "the statement is refused");
+  if (made == nullptr || std::string_view(rest).find_first_not_of(" \t\r\n;") != std::string::npos)
+    throw error(failure::statement, 0,
+                "troupe: sqlite: a call takes one statement; run_script takes several");
+  if (state_->statements.size() == options_.statements_max) {
+    const std::string oldest = *state_->statements.oldest();
+    state_->statements.erase(oldest);
+  }
+  state_->statements.emplace(text, std::move(statement));
+  return made;
+}
+
+void session::run_script(const std::string& text) {
+  open();
+  const int code = sqlite3_exec(state_->db, text.c_str(), nullptr, nullptr, nullptr);
+  if (code == SQLITE_OK) return;
+  if (code == SQLITE_INTERRUPT) throw_end_of_call();
+  fail(code, "the script is refused");
+}
+
+void session::begin() {
+  open();
+  if (sqlite3_get_autocommit(state_->db) == 0) roll_back();
+  const int code = sqlite3_exec(state_->db, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) fail(code, "the transaction cannot begin");
+}
+
+void session::commit() {
+  open();
+  const int code = sqlite3_exec(state_->db, "COMMIT", nullptr, nullptr, nullptr);
+  if (code == SQLITE_OK) return;
+  try {
+    fail(code, "the transaction cannot be stored");
+  } catch (...) {
+    roll_back();
+    throw;
+  }
+}
+
+void session::roll_back() noexcept {
+  if (state_ == nullptr || sqlite3_get_autocommit(state_->db) != 0) return;
+  // A handle on which not even this works is opened anew.
+  if (sqlite3_exec(state_->db, "ROLLBACK", nullptr, nullptr, nullptr) != SQLITE_OK) close();
+}
+
+void session::check_no_transaction() {
+  if (state_ == nullptr || sqlite3_get_autocommit(state_->db) != 0) return;
+  roll_back();
+  throw error(failure::statement, 0,
+              "troupe: sqlite: a statement began a transaction, which was rolled back; use "
+              "in_transaction");
+}
+
+changes session::changes_of(const statement& done) const noexcept {
+  // Of a statement that changes nothing SQLite gives the number of the one before.
+  if (sqlite3_stmt_readonly(as_statement(done.handle_)) != 0)
+    return {0, sqlite3_last_insert_rowid(state_->db)};
+  return {sqlite3_changes64(state_->db), sqlite3_last_insert_rowid(state_->db)};
+}
+
+void session::refuse_rows(std::size_t most) {
+  throw error(failure::too_many_rows, 0,
+              "troupe: sqlite: the answer has more than " + std::to_string(most) +
+                  " rows; limit the statement, or raise rows_max");
+}
+
+statement::statement(session& of, const std::string& text)
+    : session_(of), handle_(of.prepared(text)) {}
+statement::~statement() {
+  sqlite3_reset(as_statement(handle_));
+  sqlite3_clear_bindings(as_statement(handle_));
+}
+
+void statement::fail(int code) const { session_.fail(code, "the statement failed"); }
+void statement::check(int code) const {
+  if (code != SQLITE_OK) fail(code);
+}
+
+void statement::check_parameters(std::size_t given) const {
+  const int needed = sqlite3_bind_parameter_count(as_statement(handle_));
+  if (std::cmp_equal(needed, given)) return;
+  throw error(failure::statement, 0,
+              "troupe: sqlite: the statement has " + std::to_string(needed) +
+                  " parameters, and was given " + std::to_string(given));
+}
+
+void statement::bind_null(int number) { check(sqlite3_bind_null(as_statement(handle_), number)); }
+void statement::bind_integer(int number, std::int64_t value) {
+  check(sqlite3_bind_int64(as_statement(handle_), number, value));
+}
+void statement::bind_real(int number, double value) {
+  check(sqlite3_bind_double(as_statement(handle_), number, value));
+}
+void statement::bind_text(int number, std::string_view text) {
+  check(sqlite3_bind_text64(as_statement(handle_), number, text.data(), text.size(), SQLITE_STATIC,
+                            SQLITE_UTF8));
+}
+void statement::bind_bytes(int number, std::span<const std::byte> bytes) {
+  // A null pointer would be NULL.
+  const void* const data = bytes.empty() ? static_cast<const void*>("") : bytes.data();
+  check(sqlite3_bind_blob64(as_statement(handle_), number, data, bytes.size(), SQLITE_STATIC));
+}
+
+bool statement::step() {
+  const int code = sqlite3_step(as_statement(handle_));
+  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_DONE) return false;
+  if ((code & 0xff) == SQLITE_INTERRUPT) throw_end_of_call();
+  fail(code);
+}
+
+int statement::columns() const noexcept { return sqlite3_column_count(as_statement(handle_)); }
+std::string_view statement::name(int column) const {
+  const char* const name = sqlite3_column_name(as_statement(handle_), column);
+  if (name == nullptr) throw std::bad_alloc();
+  return name;
+}
+bool statement::is_null(int column) const noexcept {
+  return sqlite3_column_type(as_statement(handle_), column) == SQLITE_NULL;
+}
+
+void statement::refuse_kind(int column, const char* needed) const {
+  constexpr const char* kinds[] = {"", "an integer", "a number", "a text", "bytes", "NULL"};
+  const int kind = sqlite3_column_type(as_statement(handle_), column);
+  throw error(failure::conversion, 0,
+              "troupe: the column `" + std::string(name(column)) + "` is " + kinds[kind] + "; " +
+                  needed + " is needed");
+}
+std::int64_t statement::integer(int column) const {
+  if (sqlite3_column_type(as_statement(handle_), column) != SQLITE_INTEGER)
+    refuse_kind(column, "an integer");
+  return sqlite3_column_int64(as_statement(handle_), column);
+}
+double statement::real(int column) const {
+  const int kind = sqlite3_column_type(as_statement(handle_), column);
+  if (kind != SQLITE_FLOAT && kind != SQLITE_INTEGER) refuse_kind(column, "a number");
+  return sqlite3_column_double(as_statement(handle_), column);
+}
+std::string_view statement::text(int column) const {
+  if (sqlite3_column_type(as_statement(handle_), column) != SQLITE_TEXT)
+    refuse_kind(column, "a text");
+  const unsigned char* const text = sqlite3_column_text(as_statement(handle_), column);
+  if (text == nullptr) throw std::bad_alloc();
+  const auto size = static_cast<std::size_t>(sqlite3_column_bytes(as_statement(handle_), column));
+  return {reinterpret_cast<const char*>(text), size};
+}
+std::span<const std::byte> statement::bytes(int column) const {
+  if (sqlite3_column_type(as_statement(handle_), column) != SQLITE_BLOB)
+    refuse_kind(column, "bytes");
+  const void* const data = sqlite3_column_blob(as_statement(handle_), column);
+  const auto size = static_cast<std::size_t>(sqlite3_column_bytes(as_statement(handle_), column));
+  return {static_cast<const std::byte*>(data), size};
+}
+
+}  // namespace troupe::sqlite
