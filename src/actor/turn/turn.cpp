@@ -65,7 +65,9 @@ TROUPE_NOINLINE void fail_thrown(cell& actor, message::handler act) noexcept {
 class counted_part {
  public:
   counted_part(handler_count& of, observe::counter& which) noexcept
-      : of_(of), began_(of.stride.samples(which.add(1)) ? observe::now_ticks() : 0) {}
+      : of_(of), began_(of.stride.samples(which.add(1)) ? observe::now_ticks() : 0) {
+    tasks::running_here().begin_part();
+  }
   counted_part(const counted_part&) = delete;
   counted_part& operator=(const counted_part&) = delete;
   ~counted_part() {
@@ -158,6 +160,8 @@ void handle_unusual(tasks::running_state& state, actor_system& system, cell& act
     part.emplace(its, its.messages);
   }
   const bool constructs = (actor.flags & cell::constructed) == 0;
+  // order: relaxed  for running_handlers, a snapshot
+  state.method.store(act, std::memory_order_relaxed);
   try {
     mail.act(&mail, object_of(actor), message_act::handle);
     if (constructs) {  // that was the constructor

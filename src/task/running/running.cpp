@@ -1,5 +1,7 @@
 #include "task/running/running.hpp"
 
+#include <unistd.h>
+
 #include <mutex>
 
 #include "base/thread_name.hpp"
@@ -45,6 +47,8 @@ void enter_runtime(running_state& of_thread, const runtime_state& runtime) noexc
     list.states.push_front(of_thread);
     listing_of_thread.state = &of_thread;
     of_thread.listed = true;
+    // order: relaxed  a snapshot for readers
+    of_thread.system_thread.store(::gettid(), std::memory_order_relaxed);
   }
   // order: relaxed  guarded by the mutex, or the thread's own
   const runtime_state* before = of_thread.runtime.load(std::memory_order_relaxed);
@@ -104,6 +108,10 @@ inside_procedure::inside_procedure(const runtime_state& runtime,
   state.method.store(describes == nullptr ? &describe_procedure : describes,
                      std::memory_order_relaxed);
   state.in_procedure.store(true, std::memory_order_relaxed);
+  // order: relaxed  does not change while the runtime lives
+  if ((runtime.slow_path_flags.load(std::memory_order_relaxed) & runtime_state::counts_messages) !=
+      0) [[unlikely]]
+    state.begin_part();
 }
 
 inside_procedure::~inside_procedure() {
@@ -143,10 +151,15 @@ void for_each_running(const runtime_state& runtime,
   thread_list& list = thread_list::get();
   std::lock_guard lock(list.mutex);
   for (const running_state& state : list.states) {
+    running_work its{};
     // order: relaxed (all)  a snapshot
-    const running_work its{state.method.load(std::memory_order_relaxed),
-                           state.what.load(std::memory_order_relaxed),
-                           state.actor.load(std::memory_order_relaxed)};
+    its.method = state.method.load(std::memory_order_relaxed);
+    its.what = state.what.load(std::memory_order_relaxed);
+    its.actor = state.actor.load(std::memory_order_relaxed);
+    its.begun = state.begun.load(std::memory_order_relaxed);
+    its.system_thread = state.system_thread.load(std::memory_order_relaxed);
+    its.is_posted = its.method == &describe_procedure;
+    its.worker = state.worker;
     // order: relaxed (both)  a snapshot
     const bool inside = its.actor != nullptr || state.in_procedure.load(std::memory_order_relaxed);
     if (state.runtime.load(std::memory_order_relaxed) == &runtime && inside &&

@@ -28,6 +28,11 @@ struct running_state {
   // the actor's mail is handled off the fast path (src/actor/turn/turn_limit.hpp); a stop sets it,
   // too
   std::atomic<bool> unusual{false};
+  // parts of work begun off the fast path: resumptions, posted procedures, and the like. Counted
+  // only in a runtime that is observed; so a reader can tell whether a part that it saw twice is
+  // the same.
+  std::atomic<std::uint64_t> begun{0};
+  std::atomic<int> system_thread{0};   // the thread's number in the system (gettid)
   sched::runnable* active = nullptr;   // of the turn: the actor's activation
   async_call* running_call = nullptr;  // the call whose coroutine runs
   // the context of the branch, the ordinary handler or the function that runs; null: that of the
@@ -39,6 +44,11 @@ struct running_state {
   unsigned worker = 0;      // the thread's number in its pool, from 1 on; 0: no worker
   bool listed = false;      // in the list of all threads (running.cpp)
   base::list_link<running_state> link;
+
+  TROUPE_INLINE void begin_part() noexcept {
+    // order: relaxed (both)  a snapshot for readers; no other thread writes
+    begun.store(begun.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
 };
 extern constinit thread_local running_state running_of_thread [[gnu::tls_model("initial-exec")]];
 // Not for the body of a coroutine: it may resume on another thread.
@@ -101,6 +111,10 @@ struct running_work {
   sched::message::handler method;
   const char* what;   // may be null
   const void* actor;  // null: no actor's; else it may have gone by now
+  bool is_posted;     // a posted procedure
+  unsigned worker;    // as running_state's, like the next two
+  std::uint64_t begun;
+  int system_thread;
 };
 void for_each_running(const runtime_state& runtime,
                       const std::function<void(const running_work& its)>& look);
