@@ -82,6 +82,13 @@ class histogram {
   void add_to(value_counts& sum) const noexcept {
     for (std::size_t i = 0; i < counts_.size(); ++i) sum.add(i, counts_[i].get());
   }
+  // How many values lie in buckets above that of `value`.
+  std::uint64_t count_above(std::uint64_t value) const noexcept {
+    std::uint64_t count = 0;
+    for (std::size_t i = value_counts::bucket_of(value) + 1; i < counts_.size(); ++i)
+      count += counts_[i].get();
+    return count;
+  }
 
  private:
   std::array<counter, value_counts::buckets> counts_{};

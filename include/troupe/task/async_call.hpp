@@ -252,6 +252,8 @@ struct suspension : sched::message {
   // the number of the last search for deadlocks that reached this suspension, by which a search
   // recognizes it (src/actor/waits/deadlocks.cpp)
   std::uint32_t seen_in = 0;
+  // when a look at all waits saw this one first (src/actor/waits/long_waits.hpp); 0: none has
+  std::uint32_t first_seen = 0;
 };
 
 }  // namespace troupe::tasks

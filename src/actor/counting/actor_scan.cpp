@@ -34,11 +34,12 @@ const T& as(const std::byte* copied) noexcept {
   return *static_cast<const T*>(static_cast<const void*>(copied));
 }
 
+constexpr std::uint32_t count_max = 10'000;  // about 2 ms
+
 // Follows the mail that its owner has not collected yet, newest first, to the activation behind it.
 // A turn may free these messages meanwhile: then the walk ends at what is there instead. Returns
 // the mailbox word of the activation, or another one if it was not reached.
 std::uintptr_t skip_new_mail(std::uintptr_t word, std::uint32_t& count) noexcept {
-  constexpr std::uint32_t count_max = 10'000;  // about 2 ms
   while (!mailbox::is_activation(word) && word > mailbox::tags && count < count_max) {
     count += (word & mailbox::urgent_tag) == 0 ? 1 : 0;
     std::array<std::byte, sizeof word> next;  // a message begins with its link
@@ -56,6 +57,7 @@ seen_actor look_at(const cell& copied, const void* actor, std::uint64_t id) noex
   if (word == mailbox::inactive) return seen;
   seen.state = mailbox::is_parked(word) ? seen_state::suspended : seen_state::active;
   word = skip_new_mail(word, seen.mail);
+  seen.has_more = seen.mail == count_max;
   if (!mailbox::is_activation(word)) return seen;
   alignas(activation) std::array<std::byte, sizeof(activation)> bytes;
   if (!copy(&mailbox::as_activation(word), bytes)) return seen;
@@ -106,6 +108,11 @@ std::uint64_t scan_actors(const actor_system& system, std::uint64_t from,
     if (at != SIZE_MAX) return number * slot_space::slots_max + at + 1;
   }
   return 0;
+}
+
+const cell_type* find_type(const void* actor) noexcept {
+  alignas(cell) std::array<std::byte, sizeof(cell)> bytes;
+  return copy(actor, bytes) ? as<cell>(bytes.data()).type : nullptr;
 }
 
 }  // namespace troupe::actor

@@ -1,0 +1,77 @@
+#include "actor/waits/long_waits.hpp"
+
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include "actor/mailbox/activation.hpp"
+#include "troupe/task/future.hpp"
+#include "troupe/task/side_call.hpp"
+#include "troupe/task/when.hpp"
+
+namespace troupe::actor {
+namespace {
+
+// Looks at what the tasks of each suspended call wait for, also at those that run side by side.
+class marker {
+ public:
+  marker(std::uint32_t now, std::uint32_t before) noexcept : now_(now), before_(before) {}
+
+  // The caller holds the actor.
+  void look_at(const activation& of) noexcept {
+    const cell& actor = *of.actor;
+    if (of.suspended != nullptr) add(actor, *of.suspended);
+    if (!actor.type->reentrant) return;
+    for (const tasks::async_call& one : cell_extras::of(*of.actor).async_calls) add(actor, one);
+  }
+
+  std::vector<awaited_ask> found;
+  bool failed = false;
+
+ private:
+  void add(const cell& actor, const tasks::async_call& call) noexcept try {
+    pending_.assign(1, &call);
+    while (!pending_.empty()) {
+      tasks::suspension* const wait = pending_.back()->awaited;
+      pending_.pop_back();
+      if (wait != nullptr) mark(actor, call.call, *wait);
+    }
+  } catch (const std::bad_alloc&) {
+    failed = true;
+  }
+
+  void mark(const cell& actor, const message& call, tasks::suspension& wait) {
+    if (wait.first_seen == 0) wait.first_seen = now_;
+    if (const tasks::group* const all = tasks::group::of(wait)) {
+      all->for_each_unfinished([this](const tasks::branch& one) { pending_.push_back(&one); });
+    } else if (const tasks::side_wait* const aside = tasks::side_wait::of(wait)) {
+      for (auto* one = aside->first(); one != nullptr; one = one->next_waited())
+        pending_.push_back(one);
+    } else if (wait.first_seen <= before_) {
+      const tasks::ask_link* const asked = tasks::asked_by(wait);
+      if (asked == nullptr || asked->kind != tasks::ask_link::of::answer) return;
+      if (found.size() == asks_max || tasks::awaited_by(wait)->resolved()) return;
+      found.push_back({actor::look_at(actor, call, &wait), wait.first_seen});
+    }
+  }
+
+  const std::uint32_t now_, before_;
+  std::vector<const tasks::async_call*> pending_;
+};
+
+}  // namespace
+
+void look_at_waits(actor_system& system, std::uint32_t now, std::uint32_t before,
+                   const std::function<void(const awaited_ask&)>& look) {
+  marker all(now, before);
+  {
+    const actor_system::gate_guard here(system);
+    if (!here.let_in()) return;
+    std::lock_guard lock(system.looking);
+    static_cast<void>(for_each_held(system, [&](const activation& of) { all.look_at(of); }));
+  }
+  if (all.failed) throw std::bad_alloc();
+  for (const awaited_ask& one : all.found) look(one);
+}
+
+}  // namespace troupe::actor

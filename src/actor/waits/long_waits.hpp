@@ -1,0 +1,31 @@
+// long_waits: for how long suspended turns have waited, as the looks of one thread show.
+//
+// A wait does not record when it began, so that it costs nothing. Instead each look marks the waits
+// that it sees first; so a time is short by up to the time between two looks. A later wait in the
+// same memory has no mark.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "actor/waits/suspended.hpp"
+
+namespace troupe::actor {
+
+// An ask whose answer a suspended turn awaits.
+struct awaited_ask {
+  suspended_call call;
+  std::uint32_t first_seen;
+};
+
+inline constexpr std::size_t asks_max = 10'000;
+
+// Marks each wait that no look has seen before with `now`, which is not 0, in a unit of the
+// caller's. Calls `look` for the asks that were seen first at `before` or earlier, once no turn is
+// held any longer; for at most asks_max of them. Calls of one runtime must come from one thread.
+// Cost: as describe_suspended. Throws std::bad_alloc.
+void look_at_waits(actor_system& system, std::uint32_t now, std::uint32_t before,
+                   const std::function<void(const awaited_ask&)>& look);
+
+}  // namespace troupe::actor
