@@ -69,6 +69,7 @@
 #include "troupe/runtime/parallel_scope.hpp"
 #include "troupe/runtime/runtime.hpp"
 #include "troupe/runtime/timer.hpp"
+#include "troupe/runtime/warning.hpp"
 #include "troupe/streams/adaptors.hpp"
 #include "troupe/streams/async_generator.hpp"
 #include "troupe/streams/concurrent.hpp"

@@ -68,6 +68,19 @@ void resolve_failures(runtime_options& options) {
   if (read_number("TROUPE_STOP_ON_FAILURE", 0, 1, number)) options.stop_on_failure = number != 0;
 }
 
+void resolve_warnings(runtime_options& options) {
+  const warning_limits& of = options.warnings;
+  if (of.handler.count() < 0 || of.mailbox.count() < 0 || of.ask.count() < 0 ||
+      of.again.count() < 0 || of.descriptors_percent > 100) {
+    throw option_error(
+        "troupe: runtime_options::warnings: times must not be negative, and descriptors_percent at "
+        "most 100; 0 means no warnings of that kind");
+  }
+  std::uint64_t number = 0;
+  if (read_number("TROUPE_WARNING_LINES", 0, UINT_MAX, number))
+    options.warning_lines = static_cast<unsigned>(number);
+}
+
 }  // namespace
 
 runtime_options resolve(runtime_options options) {
@@ -106,6 +119,7 @@ runtime_options resolve(runtime_options options) {
     }
   }
   resolve_failures(options);
+  resolve_warnings(options);
   options.io = resolve_io(options.io, options.policy);
   return options;
 }

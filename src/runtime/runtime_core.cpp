@@ -16,6 +16,7 @@
 #include "base/invariant.hpp"
 #include "runtime/debugger_table.hpp"
 #include "runtime/environment.hpp"
+#include "runtime/observing/observer.hpp"
 #include "runtime/services/posted.hpp"
 #include "sched/policies/shared_queue.hpp"
 #include "sched/poller.hpp"
@@ -647,8 +648,12 @@ void runtime_core::forget_stop() {
 void runtime_core::throw_stalled() {
   if (tasks::suspended_turns(*system) == 0 && system->guards.empty()) return;
   const actor::suspended_text which = actor::describe_suspended(*system, stalled_lines_max, false);
-  if (which.count != 0)
-    throw stalled("troupe: run: out of work, while turns are still suspended:" + which.lines);
+  if (which.count == 0) return;
+  if (watch != nullptr) {
+    watch->note_stall(which.count, which.lines);
+    observing::look_now();
+  }
+  throw stalled("troupe: run: out of work, while turns are still suspended:" + which.lines);
 }
 
 // One round, for a loop of the user's own. False when that was the last one.

@@ -22,6 +22,7 @@
 #include "observe/ticks.hpp"
 #include "runtime/failures/failure_lines.hpp"
 #include "runtime/failures/failure_log.hpp"
+#include "runtime/observing/warning_watch.hpp"
 #include "runtime/services/side_pool.hpp"
 #include "sched/executor.hpp"
 #include "sched/io_driver_slot.hpp"
@@ -73,6 +74,7 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   sched::io_driver_slot io{*this};
   side_pool aside;
   std::unique_ptr<jobs::job_pool> jobs;
+  std::unique_ptr<observing::warning_watch> watch;  // null unless the runtime is observed
 
  private:
   // A pinned thread ends in two steps: first all pinned threads stop running turns, then each

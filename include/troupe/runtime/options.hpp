@@ -16,6 +16,7 @@
 #include "troupe/base/error.hpp"
 #include "troupe/context/context.hpp"
 #include "troupe/io/backend.hpp"
+#include "troupe/runtime/warning.hpp"
 
 namespace troupe {
 
@@ -161,6 +162,17 @@ struct runtime_options {
   // wait for (docs/guide/observing.md). Costs a few ns a message, and a thread that keeps no
   // program alive. Default false. TROUPE_OBSERVE (1 or 0) overrides it.
   bool observe = false;
+  // Called for each warning of a runtime that is observed: when it is found first, and again when
+  // it is found again, though not sooner than `warnings.again`. The observer's thread calls it; the
+  // last ones may come from the destructor of the runtime. It must not throw, should return soon,
+  // since nobody else is answered meanwhile, and must not make or destroy a runtime. Default: none;
+  // each warning then writes a line to standard error (`warning_lines`).
+  std::function<void(const warning&)> on_warning{};
+  // When the runtime warns.
+  warning_limits warnings{};
+  // Maximum number of lines in one minute that warnings write to standard error if there is no
+  // on_warning. Default 10; 0 writes no lines. TROUPE_WARNING_LINES overrides it.
+  unsigned warning_lines = 10;
 };
 
 // The maximum number of messages that wait in an actor's mailbox. Not counted: the message that is

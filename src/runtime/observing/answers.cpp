@@ -19,7 +19,8 @@ namespace {
 constexpr std::size_t page_max = 1000;
 
 constexpr std::string_view usage =
-    "ask one of: summary; dump; actors RUNTIME FROM COUNT [CLASS]; longest RUNTIME COUNT [CLASS]; "
+    "ask one of: summary; dump; warnings; actors RUNTIME FROM COUNT [CLASS]; longest RUNTIME COUNT "
+    "[CLASS]; "
     "actor RUNTIME ID; waits RUNTIME; threads RUNTIME; trace MILLISECONDS. "
     "RUNTIME is a number from 0 on, FROM the id of an actor, COUNT at most 1000, MILLISECONDS 1 to "
     "600000";
@@ -52,6 +53,18 @@ std::string dump(std::span<runtime_core* const> cores) {
   json_text text;
   text.open('{').key("dumps").open('[');
   for (runtime_core* const core : cores) text.value(core->dump());
+  text.close(']').close('}');
+  return std::move(text).take();
+}
+
+std::string warnings(std::span<runtime_core* const> cores) {
+  json_text text;
+  text.open('{').member("now_ns", base::now_ns()).key("runtimes").open('[');
+  for (runtime_core* const core : cores) {
+    core->watch->list().write_all(text.open('{').key("warnings"));
+    core->watch->list().write_counts(text.key("warning_counts"));
+    text.close('}');
+  }
   text.close(']').close('}');
   return std::move(text).take();
 }
@@ -110,6 +123,7 @@ std::string answer(std::string_view question, std::span<runtime_core* const> cor
   if (what == "actor" || what == "waits" || what == "threads") return of_runtime(what, rest, cores);
   if (what == "summary" && rest.empty()) return summary(cores);
   if (what == "dump" && rest.empty()) return dump(cores);
+  if (what == "warnings" && rest.empty()) return warnings(cores);
   return refusal(usage);
 }
 

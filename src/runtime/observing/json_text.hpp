@@ -38,6 +38,11 @@ class json_text {
     return *this;
   }
   json_text& value(const char* text) { return value(std::string_view(text)); }
+  json_text& value(bool yes) {
+    separate();
+    text_ += yes ? "true" : "false";
+    return *this;
+  }
   template <std::integral Number>
   json_text& value(Number number) {
     separate();

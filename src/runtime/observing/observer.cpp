@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -112,7 +113,9 @@ class observer {
   }
 
   void add(runtime_core& core) {
+    core.watch = std::make_unique<warning_watch>(core);
     served_.add(core, [this] { start(); });
+    look_now();
   }
 
   std::string ask(std::string_view question) {
@@ -127,22 +130,39 @@ class observer {
 
   void remove(runtime_core& core) noexcept {
     served_.remove(core, [this] { end(); });
+    if (core.watch != nullptr) core.watch->tell_stalls();
+  }
+
+  void look_now() noexcept {
+    std::lock_guard lock(waking_);
+    wake();
   }
 
  private:
-  void end() noexcept {
+  void wake() noexcept {
     const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = ::write(end_.get(), &one, sizeof one);
+    [[maybe_unused]] const auto written = ::write(wake_.get(), &one, sizeof one);
+  }
+
+  void end() noexcept {
+    // order: relaxed  the thread reads it after it was woken
+    ends_.store(true, std::memory_order_relaxed);
+    wake();
     thread_.join();
     ::unlink(path_.c_str());
     listener_ = descriptor();
-    end_ = descriptor();
+    std::lock_guard lock(waking_);
+    wake_ = descriptor();
   }
 
   void start() {
     path_ = make_folder() + "/" + std::to_string(::getpid()) + ".sock";
-    end_ = descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (end_.get() < 0) refuse("eventfd");
+    {
+      std::lock_guard lock(waking_);
+      wake_ = descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    }
+    if (wake_.get() < 0) refuse("eventfd");
+    ends_.store(false, std::memory_order_relaxed);  // order: relaxed  the thread starts later
     listener_ = listen_at(path_);
     sigset_t all, before;
     sigfillset(&all);
@@ -162,14 +182,14 @@ class observer {
     std::vector<::pollfd> ready;
     turns_are_traced_ = false;
     for (;;) {
-      ready.assign({{end_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}});
+      ready.assign({{wake_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}});
       for (const client& one : clients) {
         const short wanted = one.records() ? 0 : one.is_answered() ? POLLIN : POLLOUT;
         ready.push_back({one.stream.get(), wanted, 0});
       }
       if (clients.size() >= clients_max) ready[1].events = 0;
-      ::poll(ready.data(), ready.size(), wait_ms(clients));
-      if (ready[0].revents != 0) return;
+      wait(ready, clients);
+      if (ready[0].revents != 0 && was_ended()) return;
       for (std::size_t i = 0; i < clients.size(); ++i) serve(clients[i], ready[2 + i].revents);
       std::erase_if(clients, [](const client& one) { return one.is_over; });
       trace_turns(std::any_of(clients.begin(), clients.end(),
@@ -193,14 +213,36 @@ class observer {
     });
   }
 
-  static int wait_ms(const std::vector<client>& clients) noexcept {
-    constexpr std::int64_t look_ns = 1'000'000'000, ms = 1'000'000;
-    if (clients.empty()) return -1;
-    std::int64_t wait_ns = look_ns;
+  // Until when to wait at most for readers, and for ends of traces.
+  static std::int64_t next_of(const std::vector<client>& clients) noexcept {
+    constexpr std::int64_t look_ns = 1'000'000'000;
+    if (clients.empty()) return INT64_MAX;
+    std::int64_t next_ns = base::now_ns() + look_ns;
     for (const client& one : clients) {
-      if (one.records()) wait_ns = std::min(wait_ns, one.trace_end_ns - base::now_ns());
+      if (one.records()) next_ns = std::min(next_ns, one.trace_end_ns);
     }
-    return static_cast<int>(std::max<std::int64_t>(0, (wait_ns + ms - 1) / ms));
+    return next_ns;
+  }
+
+  // Waits until there is something to read or write, or to look at.
+  void wait(std::vector<::pollfd>& ready, const std::vector<client>& clients) {
+    const std::int64_t next_ns = served_.with_all([&](const auto& cores) {
+      std::int64_t soonest = next_of(clients);
+      for (runtime_core* const core : cores)
+        soonest = std::min(soonest, core->watch->look(base::now_ns()));
+      return soonest;
+    });
+    const std::int64_t now = base::now_ns();
+    constexpr std::int64_t second_ns = 1'000'000'000;
+    const std::int64_t pause = std::max<std::int64_t>(next_ns - now, 0);
+    const ::timespec until{pause / second_ns, pause % second_ns};
+    ::ppoll(ready.data(), ready.size(), &until, nullptr);
+  }
+
+  bool was_ended() noexcept {
+    std::uint64_t count = 0;
+    [[maybe_unused]] const auto read = ::read(wake_.get(), &count, sizeof count);
+    return ends_.load(std::memory_order_relaxed);  // order: relaxed  the eventfd orders it
   }
 
   void accept_one(std::vector<client>& clients) {
@@ -288,7 +330,10 @@ class observer {
 
   served_runtimes served_;
   std::string path_;
-  descriptor listener_, end_;
+  descriptor listener_;
+  std::mutex waking_;  // guards the replacement of wake_
+  descriptor wake_;    // an eventfd
+  std::atomic<bool> ends_{false};
   std::thread thread_;
   bool turns_are_traced_ = false;  // of that thread
 };
@@ -299,5 +344,6 @@ void begin(runtime_core& core) { observer::get().add(core); }
 std::string socket_path() { return observer::get().socket_path(); }
 std::string ask(std::string_view question) { return observer::get().ask(question); }
 void end(runtime_core& core) noexcept { observer::get().remove(core); }
+void look_now() noexcept { observer::get().look_now(); }
 
 }  // namespace troupe::observing

@@ -1,8 +1,9 @@
 // observer: answers questions about the runtimes of this process on a Unix socket, for tools of the
 // same user (docs/guide/observing.md).
 //
-// One thread for all observed runtimes of the process answers; it takes no signals and keeps no
-// program alive. Each question is one line, each answer is one line of JSON.
+// One thread for all observed runtimes of the process answers, and looks for what is worth a
+// warning (warning_watch.hpp); it takes no signals and keeps no program alive. Each question is one
+// line, each answer is one line of JSON.
 #pragma once
 
 #include <string>
@@ -25,5 +26,7 @@ std::string socket_path();
 // Waits for an answer about this runtime that is being made. The last one ends the thread and
 // removes the socket. Does nothing for a runtime that was not begun.
 void end(runtime_core& core) noexcept;
+// Makes the thread look at once for what its runtimes have noted as warnings. Thread: any.
+void look_now() noexcept;
 
 }  // namespace troupe::observing

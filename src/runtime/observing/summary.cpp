@@ -164,6 +164,8 @@ void write_summary(json_text& to, runtime_core& core) {
   to.open('{');
   write_metrics(to, core.metrics());
   to.member("running", actor::running_handlers(*core.system));
+  core.watch->list().write_all(to.key("warnings"));
+  core.watch->list().write_counts(to.key("warning_counts"));
   if (core.system->counts != nullptr)
     write_classes(to, sum_up(*core.system->counts), ns_per_tick_of(core));
   to.close('}');

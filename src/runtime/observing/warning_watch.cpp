@@ -1,0 +1,376 @@
+#include "runtime/observing/warning_watch.hpp"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <new>
+
+#include "base/clock.hpp"
+#include "observe/ticks.hpp"
+#include "runtime/runtime_core.hpp"
+#include "troupe/task/future.hpp"
+
+namespace troupe::observing {
+namespace {
+
+constexpr std::int64_t ns_per_ms = 1'000'000, ns_per_s = 1'000'000'000;
+// How often it looks at what runs: twice in a row, as far apart as a handler may take.
+constexpr std::int64_t running_pause_ns = 20 * ns_per_ms, idle_pause_ns_max = 100 * ns_per_ms;
+constexpr std::int64_t share_of_long_looks = 50;
+constexpr std::int64_t ns_per_wait_unit = 10 * ns_per_ms;  // of look_at_waits
+constexpr std::size_t growing_max = 10'000;
+
+std::int64_t ns_of(std::chrono::nanoseconds span) { return span.count(); }
+
+// "5.2 ms", "12 s".
+std::string time_text(std::int64_t ns) {
+  constexpr std::pair<const char*, double> units[] = {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}};
+  for (const auto& [name, size] : units) {
+    const double value = static_cast<double>(ns) / size;
+    if (value < 1) continue;
+    char text[32];
+    std::snprintf(text, sizeof text,
+                  value < 9.95 && value - std::floor(value) >= 0.05 ? "%.1f %s" : "%.0f %s", value,
+                  name);
+    return text;
+  }
+  return "less than 1 us";
+}
+
+// Whether the system says that this thread of the process runs: else it is blocked.
+bool is_blocked(int thread) {
+  const std::string path = "/proc/self/task/" + std::to_string(thread) + "/stat";
+  std::FILE* const file = std::fopen(path.c_str(), "re");
+  if (file == nullptr) return false;
+  char text[256];
+  const std::size_t size = std::fread(text, 1, sizeof text - 1, file);
+  std::fclose(file);
+  const std::string_view line(text, size);
+  const std::size_t name_end = line.rfind(')');  // the state follows on the thread's name
+  return name_end != std::string_view::npos && name_end + 2 < size && line[name_end + 2] != 'R';
+}
+
+std::int64_t period_of(const warning_limits& limits) {
+  std::int64_t period = ns_per_s;
+  for (const std::int64_t one : {ns_of(limits.mailbox), ns_of(limits.ask)}) {
+    if (one != 0) period = std::min(period, one / 4);
+  }
+  return std::max(period, 5 * ns_per_ms);
+}
+
+const char* name_of_handler(sched::message::handler method) {
+  return method(nullptr, nullptr, sched::message_act::describe);
+}
+
+// The number of messages of a handler that this thread has begun; of all threads that are no
+// workers, if it is none.
+std::uint64_t messages_of(const actor::message_counts& counts, const tasks::running_work& its,
+                          const actor::cell_type* type) {
+  std::uint64_t sum = 0;
+  counts.for_each_thread([&](const actor::thread_counts& of) {
+    if (of.worker() != its.worker) return;
+    of.for_each_handler([&](const actor::handler_count& one) {
+      if (one.method == its.method && one.type == type) sum += one.messages.get();
+    });
+  });
+  return sum;
+}
+
+constexpr const char* remedy_for_handler =
+    " That holds up whatever else its thread has to do: let it co_await what it waits for, give "
+    "calls that block to blocking(), or split the work.";
+
+}  // namespace
+
+warning_watch::warning_watch(runtime_core& core)
+    : core_(core),
+      limits_(core.options.warnings),
+      began_ns_(base::now_ns()),
+      period_ns_(period_of(limits_)),
+      next_running_ns_(limits_.handler.count() == 0 ? INT64_MAX : began_ns_),
+      next_all_ns_(began_ns_ + period_ns_),
+      list_(core.options) {}
+
+std::int64_t warning_watch::look(std::int64_t now) noexcept {
+  tell_stalls();
+  try {
+    if (now >= next_running_ns_) look_at_running(now);
+    if (now >= next_all_ns_) look_at_all(now);
+  } catch (const std::bad_alloc&) {  // the next look may find memory
+    next_all_ns_ = now + ns_per_s;
+    if (next_running_ns_ <= now) next_running_ns_ = now + ns_per_s;
+  }
+  return std::min(next_running_ns_, next_all_ns_);
+}
+
+// ---- handlers that take long ----
+
+std::vector<warning_watch::running_part> warning_watch::what_runs(std::int64_t now) const {
+  std::vector<running_part> seen;
+  tasks::for_each_running(*core_.system, [&](const tasks::running_work& its) {
+    // jobs compute: they may take long
+    if (its.actor != nullptr || its.is_posted) seen.push_back({its, nullptr, its.begun, now});
+  });
+  for (running_part& one : seen) {
+    if (one.its.actor == nullptr || core_.system->counts == nullptr) continue;
+    one.type = actor::find_type(one.its.actor);
+    one.number += messages_of(*core_.system->counts, one.its, one.type);
+  }
+  return seen;
+}
+
+// A part that is seen at two looks has run for the whole time between them.
+void warning_watch::look_at_running(std::int64_t now) {
+  std::vector<running_part> seen = what_runs(now);
+  for (running_part& one : seen) {
+    const auto before = std::ranges::find_if(
+        running_, [&](const running_part& other) { return one.is_same_as(other); });
+    if (before != running_.end()) one = *before;
+  }
+  running_ = std::move(seen);
+  looks_twice_ = !looks_twice_ && !running_.empty();
+  idle_ns_ = running_.empty() ? std::min(idle_ns_ + running_pause_ns, idle_pause_ns_max) : 0;
+  next_running_ns_ = now + (looks_twice_ ? std::max(ns_of(limits_.handler), ns_per_ms / 10)
+                                         : running_pause_ns + idle_ns_);
+  for (running_part& one : running_) {
+    if (now - one.first_ns >= ns_of(limits_.handler))
+      add_running(one, now, !std::exchange(one.counted, true));
+  }
+}
+
+void warning_watch::add_running(const running_part& one, std::int64_t now, bool is_new) {
+  const tasks::running_work& its = one.its;
+  finding found{warning_kind::long_handler};
+  found.method = its.is_posted ? "a posted procedure" : name_of_handler(its.method);
+  found.text = found.method;
+  if (its.actor != nullptr) {
+    found.actor_id = core_.system->slots.find_number(its.actor);
+    if (one.type == nullptr || found.actor_id == 0) return;  // it has ended meanwhile
+    found.actor = one.type->name;
+    found.text += " of " + std::string(one.type->name) + " #" + std::to_string(found.actor_id);
+  }
+  found.times = is_new ? 1 : 0;
+  found.text += " has run for " + time_text(now - one.first_ns) + " so far on " +
+                (its.worker == 0 ? "a thread that is no worker, and "
+                                 : "worker " + std::to_string(its.worker) + ", and ") +
+                (is_blocked(its.system_thread) ? "is blocked there in a call of the system or by a "
+                                                 "lock."
+                                               : "computes, or waits for a processor.");
+  found.text += remedy_for_handler;
+  list_.add(std::move(found));
+}
+
+void warning_watch::look_at_samples() {
+  if (limits_.handler.count() == 0 || core_.system->counts == nullptr) return;
+  const observe::tick_scale now;
+  const double ns = static_cast<double>(now.ns - core_.observed_since.ns);
+  if (ns <= 0) return;
+  const auto least =
+      static_cast<std::uint64_t>(static_cast<double>(ns_of(limits_.handler)) *
+                                 static_cast<double>(now.ticks - core_.observed_since.ticks) / ns);
+  decltype(sampled_) sums;
+  core_.system->counts->for_each_thread([&](const actor::thread_counts& counts) {
+    counts.for_each_handler([&](const actor::handler_count& one) {
+      if (const std::uint64_t count = one.busy.count_above(least); count != 0)
+        sums[{one.type->name, name_of_handler(one.method)}] += count;
+    });
+  });
+  for (const auto& [of, count] : sums) {
+    const std::uint64_t more = count - std::exchange(sampled_[of], count);
+    if (more == 0) continue;
+    finding found{warning_kind::long_handler, of.first, of.second, 0, more, {}};
+    found.text = std::string(of.second) + " of " + std::string(of.first) + " took more than " +
+                 time_text(ns_of(limits_.handler)) + " in about " + std::to_string(count) +
+                 " calls so far, as samples show." + remedy_for_handler;
+    list_.add(std::move(found));
+  }
+}
+
+// ---- what takes a look at all actors ----
+
+void warning_watch::look_at_all(std::int64_t now) {
+  look_at_samples();
+  look_at_mailboxes(now);
+  look_at_asks(now);
+  look_at_blocking_pool();
+  look_at_descriptors();
+  const std::int64_t took = base::now_ns() - now;
+  next_all_ns_ = now + std::max(period_ns_, share_of_long_looks * took);
+}
+
+bool warning_watch::has_grown(const actor::seen_actor& one, std::int64_t now, grown& of_class) {
+  const auto found = growing_.find(one.id);
+  if (found == growing_.end()) {
+    if (growing_.size() < growing_max)
+      growing_.insert({one.id, {now, one.mail, one.mail, looks_, false}});
+    return false;
+  }
+  growth& its = found->second;
+  if (one.mail < its.last) its = {now, one.mail, one.mail, looks_, false};
+  its.last = one.mail;
+  its.look = looks_;
+  const bool grew = its.last > its.first || one.has_more;
+  if (now - its.since_ns < ns_of(limits_.mailbox) || !grew) return false;
+  of_class.more += std::exchange(its.counted, true) ? 0 : 1;
+  if (one.mail < of_class.longest.mail) return true;
+  of_class.longest = one;
+  of_class.since_ns = its.since_ns;
+  return true;
+}
+
+void warning_watch::look_at_mailboxes(std::int64_t now) {
+  if (limits_.mailbox.count() == 0) return;
+  ++looks_;
+  std::map<std::string_view, grown> classes;
+  actor::scan_actors(*core_.system, 0, [&](const actor::seen_actor& one) {
+    if (one.mail < std::max<std::size_t>(limits_.mailbox_messages, 1)) return true;
+    grown none;
+    const auto known = classes.find(one.type->name);
+    grown& its = known == classes.end() ? none : known->second;
+    if (has_grown(one, now, its) && known == classes.end()) classes.emplace(one.type->name, none);
+    return true;
+  });
+  std::erase_if(growing_, [this](const auto& one) { return one.second.look != looks_; });
+  for (const auto& [name, its] : classes) {
+    finding found{warning_kind::growing_mailbox, name, {}, its.longest.id, its.more, {}};
+    found.text = "the mailbox of " + std::string(name) + " #" + std::to_string(its.longest.id) +
+                 " has grown for " + time_text(now - its.since_ns) + ", to " +
+                 (its.longest.has_more ? "more than " : "") + std::to_string(its.longest.mail) +
+                 " messages: the actor " +
+                 (its.longest.state == actor::seen_state::suspended
+                      ? "is suspended, and a dump says what it waits for."
+                      : "handles fewer than it gets.") +
+                 " Let its senders wait (spawn_options::mailbox), send it less, or share its work "
+                 "among several actors.";
+    list_.add(std::move(found));
+  }
+}
+
+// Virtual time knows no late answers, and a look would change what a seed replays.
+void warning_watch::look_at_asks(std::int64_t now) {
+  if (limits_.ask.count() == 0 || core_.options.policy == policy::simulated) return;
+  const auto unit_now = static_cast<std::uint32_t>((now - began_ns_) / ns_per_wait_unit + 1);
+  const auto units = static_cast<std::uint32_t>(ns_of(limits_.ask) / ns_per_wait_unit);
+  const std::uint32_t before = unit_now > units ? unit_now - units : 0;
+  actor::look_at_waits(*core_.system, unit_now, before, [&](const actor::awaited_ask& one) {
+    finding found{warning_kind::unanswered_ask,
+                  one.call.actor,
+                  one.call.method,
+                  one.call.id,
+                  one.first_seen > asks_before_ ? 1u : 0u,
+                  {}};
+    found.text = actor::line_of(one.call, *core_.system).substr(3) + ", for " +
+                 time_text((unit_now - one.first_seen) * ns_per_wait_unit) +
+                 " so far: see what the actor that is asked does or waits for, or give the ask a "
+                 "limit with timeout().";
+    list_.add(std::move(found));
+  });
+  asks_before_ = before;
+  look_at_blocked_threads(now);
+}
+
+void warning_watch::look_at_blocked_threads(std::int64_t now) {
+  struct look {
+    warning_watch& self;
+    std::int64_t now;
+    decltype(blocked_) blocked;
+    std::vector<finding> found;
+    bool failed = false;
+    void add(const tasks::blocked_thread& one) noexcept try {
+      const tasks::ask_link* const asked = one.waits_for.asked;
+      if (asked == nullptr || asked->kind != tasks::ask_link::of::answer ||
+          one.waits_for.resolved() || self.core_.system->slots.find_number(asked->asked) == 0)
+        return;
+      const auto known = self.blocked_.find(one.number);
+      const std::int64_t since = known == self.blocked_.end() ? now : std::abs(known->second);
+      const bool is_late = now - since >= ns_of(self.limits_.ask);
+      blocked.insert({one.number, is_late ? -since : since});
+      if (!is_late) return;
+      finding& made = found.emplace_back(finding{warning_kind::unanswered_ask});
+      made.method = "a blocked thread";
+      made.times = known->second < 0 ? 0 : 1;  // a negative time: it has been counted
+      made.text = "a thread waits in get() for the answer of " +
+                  std::string(name_of_handler(asked->method)) + ", for " + time_text(now - since) +
+                  " so far: see what the actor that is asked does or waits for.";
+    } catch (const std::bad_alloc&) {
+      failed = true;
+    }
+  };
+  look all{*this, now, {}, {}};
+  static_cast<void>(tasks::for_each_blocked(
+      &all, [](void* to, const tasks::blocked_thread& one) { static_cast<look*>(to)->add(one); }));
+  if (all.failed) throw std::bad_alloc();
+  blocked_ = std::move(all.blocked);
+  for (finding& one : all.found) list_.add(std::move(one));
+}
+
+// ---- what the process lacks ----
+
+// Only when the pool is full at two looks: short bursts do not matter.
+void warning_watch::look_at_blocking_pool() {
+  const std::size_t calls = core_.aside.count(), threads = core_.options.blocking_threads;
+  const bool is_full = limits_.blocking_pool && calls > threads;
+  if (std::exchange(pool_was_full_, is_full) && is_full) {
+    finding found{warning_kind::blocking_pool_full};
+    found.text = "all " + std::to_string(threads) + " threads for blocking calls are in use, and " +
+                 std::to_string(calls - threads) +
+                 " calls wait: raise runtime_options::blocking_threads, or call what does not "
+                 "block.";
+    list_.add(std::move(found));
+  }
+}
+
+void warning_watch::look_at_descriptors() {
+  ::rlimit limit{};
+  if (limits_.descriptors_percent == 0 || ::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  struct ::stat all {};
+  if (::stat("/proc/self/fd", &all) != 0) return;
+  auto open = static_cast<std::uint64_t>(all.st_size);
+  if (open == 0) {  // before Linux 6.2
+    std::error_code none;
+    for (std::filesystem::directory_iterator at("/proc/self/fd", none), end; at != end;
+         at.increment(none))
+      ++open;
+  }
+  if (limit.rlim_cur == RLIM_INFINITY || open < limit.rlim_cur / 100 * limits_.descriptors_percent)
+    return;
+  finding found{warning_kind::descriptors_run_out};
+  found.text = "the process has opened " + std::to_string(open) + " of " +
+               std::to_string(limit.rlim_cur) +
+               " descriptors: raise the limit (ulimit -n), limit the connections, or look for "
+               "streams that are never closed.";
+  list_.add(std::move(found));
+}
+
+// ---- stalls ----
+
+void warning_watch::note_stall(std::size_t count, std::string_view lines) noexcept try {
+  std::lock_guard lock(stalls_mutex_);
+  ++stalls_;
+  stall_ = "run() was out of work while " + std::to_string(count) +
+           (count == 1 ? " turn was" : " turns were") +
+           " suspended: nothing in the program will end these waits.";
+  constexpr std::size_t bytes_max = 1'000;
+  stall_ += lines.substr(0, bytes_max);
+} catch (const std::bad_alloc&) {
+  // run() throws the same
+}
+
+void warning_watch::tell_stalls() noexcept try {
+  finding found{warning_kind::stall};
+  {
+    std::lock_guard lock(stalls_mutex_);
+    found.times = std::exchange(stalls_, 0);
+    found.text = stall_;
+  }
+  if (found.times != 0) list_.add(std::move(found));
+} catch (const std::bad_alloc&) {
+  // as above
+}
+
+}  // namespace troupe::observing

@@ -1,0 +1,103 @@
+// warning_watch: looks at one runtime at intervals, and keeps what is wrong with it as warnings.
+//
+// It only looks: no worker does anything for it but count (actor/counting/message_counts.hpp,
+// tasks::running_state::begun). Its long looks, at all actors and all waits, take at most one 50th
+// of its thread's time.
+// Thread: the observer's, unless a function says otherwise; at the end the one that destroys the
+// runtime.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "actor/counting/actor_scan.hpp"
+#include "actor/waits/long_waits.hpp"
+#include "runtime/observing/warning_list.hpp"
+#include "task/running/running.hpp"
+
+namespace troupe {
+class runtime_core;
+}
+
+namespace troupe::observing {
+
+class warning_watch {
+ public:
+  explicit warning_watch(runtime_core& core);
+  warning_watch(const warning_watch&) = delete;
+  warning_watch& operator=(const warning_watch&) = delete;
+
+  // Looks at what is due at this time. Returns when it wants to look again.
+  std::int64_t look(std::int64_t now_ns) noexcept;
+  // The turns that were suspended when run() found no work, in the words of `stalled`. Thread: any.
+  void note_stall(std::size_t count, std::string_view lines) noexcept;
+  void tell_stalls() noexcept;
+  const warning_list& list() const noexcept { return list_; }
+
+ private:
+  // A part of work that a thread ran when it was looked at.
+  struct running_part {
+    tasks::running_work its;
+    const actor::cell_type* type;  // null: no actor's
+    std::uint64_t number;          // differs from those of other parts of the same handler
+    std::int64_t first_ns;         // when it was seen first
+    bool counted = false;          // as a warning
+    bool is_same_as(const running_part& other) const noexcept {
+      return its.system_thread == other.its.system_thread && its.actor == other.its.actor &&
+             its.method == other.its.method && number == other.number;
+    }
+  };
+  struct growth {
+    std::int64_t since_ns;
+    std::uint32_t first, last;  // lengths
+    std::uint64_t look;         // that saw it last
+    bool counted = false;
+  };
+  // Of the mailboxes of one class that have grown for too long.
+  struct grown {
+    actor::seen_actor longest{};
+    std::int64_t since_ns = 0;
+    std::uint64_t more = 0;  // that have not been counted before
+  };
+
+  void look_at_running(std::int64_t now);
+  std::vector<running_part> what_runs(std::int64_t now) const;
+  void add_running(const running_part& one, std::int64_t now, bool is_new);
+  void look_at_all(std::int64_t now);
+  void look_at_samples();
+  void look_at_mailboxes(std::int64_t now);
+  bool has_grown(const actor::seen_actor& one, std::int64_t now, grown& of_class);
+  void look_at_asks(std::int64_t now);
+  void look_at_blocked_threads(std::int64_t now);
+  void look_at_blocking_pool();
+  void look_at_descriptors();
+
+  runtime_core& core_;
+  const warning_limits& limits_;
+  const std::int64_t began_ns_, period_ns_;
+  std::int64_t next_running_ns_, next_all_ns_;
+  warning_list list_;
+
+  std::vector<running_part> running_;
+  bool looks_twice_ = false;  // the next look at what runs follows soon on the last one
+  std::int64_t idle_ns_ = 0;  // pause while no handler runs
+  // calls of a handler that a sample showed to be too long, so far
+  std::map<std::pair<std::string_view, std::string_view>, std::uint64_t> sampled_;
+  std::unordered_map<std::uint64_t, growth> growing_;  // by the actor's id
+  std::uint64_t looks_ = 0;
+  std::uint32_t asks_before_ = 0;                            // as look_at_waits, at the last look
+  std::unordered_map<std::uint64_t, std::int64_t> blocked_;  // since when, by its number
+  bool pool_was_full_ = false;
+
+  std::mutex stalls_mutex_;  // guards the next two
+  std::uint64_t stalls_ = 0;
+  std::string stall_;
+};
+
+}  // namespace troupe::observing
