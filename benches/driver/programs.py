@@ -142,15 +142,24 @@ def nginx(name: str) -> Program:
     return Program(script.parent, (("cp", str(script), str(product)),), product, executable(product))
 
 
+def observed(program: Program) -> Program:
+    """The same, while it counts its messages for whoever looks into it."""
+    return replace(program, start=lambda workers: ("env", "TROUPE_OBSERVE=1", *program.start(workers)))
+
+
 def kind_of(program: str) -> str:
     """Of whom the rows of a program ask."""
+    if program.startswith("observed_"):
+        return "unobserved"
     return {"context": "allocator", "tasks": "tasks", "ramp": "tasks", "json": "allocator", "http": "web", "tls": "web"}.get(program, "runtime")
 
 
 TROUPE = Contestant("troupe", "this library",
                     {**all_by(troupe("actors")), "coro": troupe("coro"), "kit": troupe("kit"), "context": troupe("contexts"), "tasks": troupe("tasks"), "ramp": troupe("tasks"),
                      "echo": served(troupe("echo")), "http": asked_http(with_argument(troupe("http"), "context")),
-                     "json": asked_http(with_argument(troupe("http"), "context")), "tls": asked_tls(troupe("tls"))})
+                     "json": asked_http(with_argument(troupe("http"), "context")), "tls": asked_tls(troupe("tls")),
+                     "observed_actors": observed(troupe("actors")), "observed_coro": observed(troupe("coro")),
+                     "observed_http": observed(asked_http(with_argument(troupe("http"), "context")))})
 
 # Of those whose actors can ask, but that have nothing like a task beside them.
 NO_TASKS = {bench: "it has no tasks beside its actors" for bench in ("spawn", "await_ready", "switch", "memory", "timers")}
@@ -226,6 +235,9 @@ PEERS = (
                ("/usr/bin/cargo", "/usr/bin/rustc", "/usr/share/cargo/registry/hyper-0.14*"),
                ("cargo", "librust-hyper-dev", "librust-tokio-dev"),
                lacks={"http_static": "it serves no files", "tls_handshakes": "it has no TLS", "tls_bulk": "it has no TLS"}, kind="web"),
+    Contestant("unobserved", "this library, without observation",
+               {"observed_actors": troupe("actors"), "observed_coro": troupe("coro"),
+                "observed_http": asked_http(with_argument(troupe("http"), "context"))}, kind="unobserved"),
     Contestant("malloc", "glibc's malloc",
                {**allocator("malloc", "malloc_arena"), "json": asked_http(with_argument(troupe("http"), "malloc"))},
                ("g++",), ("g++",), kind="allocator"),

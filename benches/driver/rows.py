@@ -238,6 +238,13 @@ ROWS = (
         "a file of 1 MiB over TLS, again and again, over each of 4 connections", workers=(1,)),
     Row("io/tls_bulk_cpu", "us/MiB", "less", "tls", "tls_bulk", 4_000, same,
         "the same: what that costs the server", workers=(1,), value="cpu_us"),
+    Row("observe/big", "ns/ping+pong", "less", "observed_actors", "big", 20_000, times(120),
+        "actor/big while the program is observed, beside the same without it"),
+    Row("observe/ask", "ns/ask", "less", "observed_coro", "ask", 2_000_000, same, "the same for coro/ask"),
+    Row("observe/http_plaintext", "requests/s", "more", "observed_http", "http_plaintext", 300_000, same,
+        "the same for io/http_plaintext", workers=(1,)),
+    Row("observe/http_plaintext_cpu", "us/request", "less", "observed_http", "http_plaintext", 300_000, same,
+        "the same: what a request costs the server", workers=(1,), value="cpu_us"),
 )
 
 
