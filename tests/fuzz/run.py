@@ -1,8 +1,8 @@
 """Builds a fuzzer and runs it: run.py NAME [SECONDS] [FOLDER].
 
-NAME is `requests`, our framing of requests against Boost.Beast's, or `inflations`, the compressed messages of WebSockets against
-zlib alone. What it finds is written to FOLDER (default: a temporary one) and printed; put it into tests/fuzz/corpus, or
-tests/fuzz/messages, when it is mended. Status 77: clang or Boost is not here.
+NAME is `requests`, our framing of requests against Boost.Beast's, `inflations`, the compressed messages of WebSockets against
+zlib alone, or `values`, bodies of multipart/form-data, cookies and queries in pieces against the same at once. What it finds is written to FOLDER (default: a temporary one) and printed; put it into tests/fuzz/corpus, or
+tests/fuzz/messages or tests/fuzz/values, when it is mended. Status 77: clang or Boost is not here.
 """
 import glob
 import os
@@ -28,11 +28,14 @@ def paths_of(*names, folder):
 # Of each fuzzer: its sources, what it is linked with, its corpus, and how it is run. Long inputs say nothing that short ones do not,
 # and Beast reads each as often as it has requests.
 FUZZERS = {
-    "requests": (paths_of("parser", "message", "fault", folder="src/http") +
+    "requests": (paths_of("h1/parser", "message", "fault", folder="src/http") +
                  paths_of("framing", "beast", "requests", folder="tests/fuzz") + glob.glob("/usr/share/llhttp/*.c"),
                  [], "corpus", ["-max_len=600", f"-dict={SOURCE}/tests/fuzz/requests.dict"]),
-    "inflations": (paths_of("deflate", folder="src/http") +
+    "inflations": (paths_of("websocket/deflate", folder="src/http") +
                    paths_of("inflation", "inflations", folder="tests/fuzz"), ["-lz"], "messages", ["-max_len=2000"]),
+    "values": (paths_of("accept", "cookie", "media_type", "multipart_parser", "percent", "value_text", folder="src/http/values") +
+               paths_of("h1/date", "message", folder="src/http") + paths_of("values", "values_entry", folder="tests/fuzz"),
+               [], "values", ["-max_len=500", f"-dict={SOURCE}/tests/fuzz/values.dict"]),
 }
 
 
