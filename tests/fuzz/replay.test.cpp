@@ -11,6 +11,7 @@
 
 #include "fuzz/framing.hpp"
 #include "fuzz/inflation.hpp"
+#include "fuzz/values.hpp"
 #include "http/h1/vectors.hpp"
 #include "http/websocket/deflate.hpp"
 
@@ -54,6 +55,30 @@ TEST(fuzz_inflation, of_what_was_found_is_that_of_zlib) {
                                     EXPECT_EQ(inflation_difference(bytes), "") << path;
                                   });
   EXPECT_GT(count, 0);
+}
+
+TEST(fuzz_values, of_what_was_found_are_the_same_in_pieces) {
+  const int count = for_each_file("tests/fuzz/values",
+                                  [](const std::string& bytes, const std::filesystem::path& path) {
+                                    EXPECT_EQ(values_difference(bytes), "") << path;
+                                  });
+  EXPECT_GT(count, 0);
+}
+
+// Bodies of some parts, with some bytes changed.
+TEST(fuzz_values, of_bodies_with_some_bytes_changed_are_the_same_in_pieces) {
+  std::minstd_rand random(26);
+  for (int i = 0; i < 20'000; ++i) {
+    std::string input(1, static_cast<char>(random()));
+    for (std::size_t parts = random() % 4; parts > 0; --parts) {
+      input += "--b\r\nContent-Disposition: form-data; name=\"a\"; filename=x\r\n\r\n";
+      input += std::string(random() % 20, "\r\n-b"[random() % 4]) + "\r\n";
+    }
+    input += "--b--\r\n";
+    for (std::size_t changes = random() % 4; changes > 0; --changes)
+      input[random() % input.size()] = "\r\n-b;=\" :%&"[random() % 11];
+    EXPECT_EQ(values_difference(input), "") << i;
+  }
 }
 
 // Two messages that share a context, with some bytes changed, in pieces of all lengths.

@@ -7,6 +7,7 @@
 #include "http/websocket/websocket_terms.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/http/message.hpp"
+#include "troupe/http/values/cookie.hpp"
 
 namespace troupe::http {
 
@@ -84,5 +85,7 @@ response& response::field(std::string_view name, std::string_view value) & {
   fields_.append(name).append(": ").append(value).append("\r\n");
   return *this;
 }
+
+response& response::cookie(const http::cookie& one) & { return field("Set-Cookie", one.text()); }
 
 }  // namespace troupe::http

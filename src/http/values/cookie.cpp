@@ -8,7 +8,6 @@
 #include "http/values/token.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/http/message.hpp"
-#include "troupe/http/response.hpp"
 
 namespace troupe::http {
 
@@ -125,7 +124,5 @@ std::string cookie::text() const {
                                          : "; SameSite=None");
   return made;
 }
-
-response& response::cookie(const http::cookie& one) & { return field("Set-Cookie", one.text()); }
 
 }  // namespace troupe::http
