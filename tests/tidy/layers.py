@@ -27,7 +27,7 @@ BELOW = {
     "cron": ["kit"],
     "dns": ["io", "runtime"],
     "tls": ["io", "runtime"],
-    "http": ["dns", "tls", "protocol", "json"],
+    "http": ["dns", "tls", "protocol", "json", "kit"],
     "observe_page": ["http"],
 }
 

@@ -125,6 +125,9 @@ class response {
   // Adds a Set-Cookie. Throws usage_error as cookie::text() does (values/cookie.hpp).
   response& cookie(const http::cookie& one) &;
   response&& cookie(const http::cookie& one) && { return std::move(cookie(one)); }
+  // The value of the first field of that name that was added; "" if there is none.
+  std::string_view field(std::string_view name) const noexcept;
+  bool has_field(std::string_view name) const noexcept { return field(name).data() != nullptr; }
   // `now` must live as long as the program, like a literal.
   response&& type(std::string_view now) && noexcept {
     type_ = now;

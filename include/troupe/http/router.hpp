@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/http/around/around.hpp"
 #include "troupe/http/message.hpp"
 #include "troupe/http/request.hpp"
 #include "troupe/http/response.hpp"
@@ -365,6 +366,32 @@ class router {
   router& files(std::string_view prefix, const std::string& folder);
   router& files(std::string_view prefix, const std::string& folder, const file_options& options);
 
+  // Puts a function in front of the handlers of all routes that were added so far, or of those of
+  // one pattern: the last one that is put is the first to be called. It is one of
+  //     std::optional<response>(const request&)      an answer in place of the handler's
+  //     void(const request&, response&)              changes the answer, also that of an error
+  //     task<response>(request&, next_handler)       calls the handler, or does not
+  // and const, since it is called on any thread, and several at the same time. The third form makes
+  // a coroutine of each handler. Requests without a route (404, 405) do not come to it. Errors:
+  // usage_error for a pattern that has no routes.
+  //
+  // Example (declarations):
+  //     #include <troupe/http/around/limits.hpp>
+  //     void protect(troupe::http::router& routes) {
+  //       routes.around(troupe::http::rate_per({.tokens = 100}));
+  //       routes.around([](const troupe::http::request&, troupe::http::response& answer) {
+  //         answer.field("Cache-Control", "no-store");
+  //       });
+  //     }
+  template <class F>
+  router& around(F&& what) {
+    return add_around({}, make_around(std::forward<F>(what)), answers_options<F>);
+  }
+  template <class F>
+  router& around(std::string_view pattern, F&& what) {
+    return add_around(pattern, make_around(std::forward<F>(what)), answers_options<F>);
+  }
+
   // The rest is for the library's own use.
   // Throws usage_error if the routes were moved away, for instance into a server.
   void check_is_here() const;
@@ -389,6 +416,17 @@ class router {
   static std::string allowed(unsigned methods);
 
  private:
+  template <class F>
+  static std::shared_ptr<const around_call> make_around(F&& what) {
+    using kept = std::decay_t<F>;
+    return std::make_shared<around_call_of<kept>>(kept(std::forward<F>(what)));
+  }
+  template <class F>
+  static constexpr bool answers_options = requires {
+    requires std::decay_t<F>::answers_options;
+  };
+  router& add_around(std::optional<std::string_view> pattern,
+                     const std::shared_ptr<const around_call>& what, bool options);
   std::size_t take_away(std::string_view pattern, unsigned methods);
   void add_call(method on, std::string_view pattern, std::unique_ptr<route_call> call,
                 const route_options& options);

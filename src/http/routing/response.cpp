@@ -86,6 +86,14 @@ response& response::field(std::string_view name, std::string_view value) & {
   return *this;
 }
 
+std::string_view response::field(std::string_view name) const noexcept {
+  for (std::string_view left = fields_; !left.empty();) {
+    const std::string_view line = left.substr(0, left.find("\r\n"));
+    if (same_word(take_field_name(left), name)) return line.substr(name.size() + 2);
+  }
+  return {};
+}
+
 response& response::cookie(const http::cookie& one) & { return field("Set-Cookie", one.text()); }
 
 }  // namespace troupe::http

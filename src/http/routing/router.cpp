@@ -213,6 +213,56 @@ void router::add_call(method on, std::string_view pattern, std::unique_ptr<route
   at->methods |= bit_of(on) | (on == method::get ? bit_of(method::head) : 0);
 }
 
+namespace {
+
+// Answers OPTIONS where something stands in front of the answer.
+class options_call final : public route_call {
+ public:
+  explicit options_call(unsigned methods) : methods_(methods) {}
+  bool run(request&, const path_values&, response& answer) const override {
+    answer = response(204).field("Allow", router::allowed(methods_));
+    return true;
+  }
+  bool start(request&, const path_values&, std::optional<task<response>>&) const override {
+    return false;
+  }
+
+ private:
+  const unsigned methods_;
+};
+
+}  // namespace
+
+router& router::add_around(std::optional<std::string_view> pattern,
+                           const std::shared_ptr<const around_call>& what, bool options) {
+  check_is_here();
+  const std::vector<segment> segments = pattern ? read_pattern(*pattern) : std::vector<segment>();
+  std::size_t count = 0;
+  const auto wrap = [&](route_entry& entry) {
+    route& own = entry.by_method[static_cast<std::size_t>(method::options)];
+    if (options && own.call == nullptr) {
+      for (const route& one : entry.by_method) {
+        if (one.call != nullptr) own.names = one.names;
+      }
+      own.call = std::make_unique<options_call>(entry.methods);
+      entry.methods |= bit_of(method::options);
+    }
+    for (route& one : entry.by_method) {
+      if (one.call == nullptr) continue;
+      one.call = put_around(std::move(one.call), what);
+      ++count;
+    }
+  };
+  for (auto& [path, entry] : table_->exact) {
+    if (!pattern || path == *pattern) wrap(*entry);
+  }
+  for (auto& entry : table_->patterns) {
+    if (!pattern || entry->segments == segments) wrap(*entry);
+  }
+  if (pattern && count == 0) fail(*pattern, "has no routes to put a function in front of");
+  return *this;
+}
+
 std::size_t router::remove(std::string_view pattern) { return take_away(pattern, ~0u); }
 std::size_t router::remove(method of, std::string_view pattern) {
   return take_away(pattern, bit_of(of));

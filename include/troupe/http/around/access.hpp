@@ -1,0 +1,83 @@
+// access: functions in front of handlers for who may ask: basic and bearer credentials, fields that
+// tell browsers what a page may do, and requests from pages of other origins.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "troupe/http/around/around.hpp"
+
+namespace troupe::http {
+
+// Lets only requests with Basic credentials pass that `check` accepts; others are answered 401.
+// Compare secrets with same_secret().
+//
+// Example:
+//     #include <troupe/http/router.hpp>
+//     troupe::http::router routes;
+//     routes.get("/", [] { return troupe::http::response::text("secret"); });
+//     routes.around(troupe::http::basic_auth("stock", [](auto user, auto password) {
+//       return user == "ada" && troupe::http::same_secret(password, "12345");
+//     }));
+class basic_auth {
+ public:
+  using function = std::function<bool(std::string_view user, std::string_view password)>;
+  // Throws usage_error for a realm with a quote, a backslash or a control byte.
+  basic_auth(std::string_view realm, function check);
+  std::optional<response> operator()(const request& asked) const;
+
+ private:
+  std::string challenge_;
+  function check_;
+};
+
+// The same with a token ("Authorization: Bearer …").
+class bearer_auth {
+ public:
+  using function = std::function<bool(std::string_view token)>;
+  bearer_auth(std::string_view realm, function check);
+  std::optional<response> operator()(const request& asked) const;
+
+ private:
+  std::string challenge_;
+  function check_;
+};
+
+// Compares in a time that depends on the length of `given` alone.
+bool same_secret(std::string_view given, std::string_view secret) noexcept;
+
+// Adds fields that narrow what browsers do with an answer: X-Content-Type-Options: nosniff,
+// X-Frame-Options: DENY, Referrer-Policy: strict-origin-when-cross-origin, and the ones below. A
+// field that the handler has set stays.
+struct security_fields {
+  // Default "default-src 'self'"; "": no such field.
+  std::string content_security_policy = "default-src 'self'";
+  // Strict-Transport-Security in seconds. Default 0: no such field.
+  std::chrono::seconds hsts{0};
+  void operator()(const request& asked, response& answer) const;
+};
+
+// Requests that scripts of other origins make (CORS). A request of an origin that is not listed is
+// answered without the fields, so that its script does not see the answer. routes.around(cors) also
+// answers OPTIONS of its routes.
+struct cors {
+  static constexpr bool answers_options = true;
+  // "https://example.org"; "*" for all, which allow_credentials excludes.
+  std::vector<std::string> origins;
+  // Default: the methods that are safe or have forms.
+  std::string methods = "GET, HEAD, POST";
+  // The fields that a script may send, beyond those of each request: "Content-Type, X-Token".
+  std::string fields = {};
+  // The fields of the answer that a script may see.
+  std::string exposed = {};
+  bool allow_credentials = false;
+  // For how long a browser may keep the answer to OPTIONS.
+  std::chrono::seconds max_age{600};
+  void operator()(const request& asked, response& answer) const;
+};
+
+}  // namespace troupe::http

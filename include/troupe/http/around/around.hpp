@@ -1,0 +1,91 @@
+// around: functions in front of handlers: of all routes of a router, or of one.
+#pragma once
+
+#include <concepts>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "troupe/http/request.hpp"
+#include "troupe/http/response.hpp"
+#include "troupe/task/task.hpp"
+
+namespace troupe::http {
+
+struct route_call;
+
+// The handler behind a function that stands in front of it. Call it once, in a co_await: it gives
+// the handler's answer; what the handler throws as a status_error has become one. Lifetime: that of
+// the request.
+class next_handler {
+ public:
+  next_handler(const route_call& is, const path_values& values) noexcept
+      : is_(&is), values_(&values) {}
+  task<response> operator()(request& asked) const;
+
+ private:
+  const route_call* is_;
+  const path_values* values_;
+};
+
+// A function in front of a handler, of one of three forms. For the library's own use.
+struct around_call {
+  virtual ~around_call() = default;
+  enum class form { before, after, around };
+  virtual form which() const noexcept = 0;
+  virtual std::optional<response> before(const request& asked) const = 0;
+  virtual void after(const request& asked, response& answer) const = 0;
+  virtual task<response> around(request& asked, next_handler next) const = 0;
+};
+
+// std::optional<response>(const request&): an answer in place of the handler's.
+template <class F>
+concept before_function = std::is_invocable_r_v < std::optional<response>,
+const F&, const request& > ;
+// void(const request&, response&): changes the answer, also that of an error.
+template <class F>
+concept after_function = std::is_invocable_v<const F&, const request&, response&>;
+// task<response>(request&, next_handler).
+template <class F>
+concept around_function = std::is_invocable_r_v < task<response>,
+const F&, request&, next_handler > ;
+
+template <class F>
+class around_call_of final : public around_call {
+  static_assert(before_function<F> || after_function<F> || around_function<F>,
+                "troupe: a function in front of a handler is std::optional<response>(const "
+                "request&), void(const request&, response&), or task<response>(request&, "
+                "next_handler), and const, for several threads call it at a time");
+
+ public:
+  explicit around_call_of(F is) : is_(std::move(is)) {}
+  form which() const noexcept override {
+    if constexpr (before_function<F>) return form::before;
+    return around_function<F> ? form::around : form::after;
+  }
+  std::optional<response> before([[maybe_unused]] const request& asked) const override {
+    if constexpr (before_function<F>) return is_(asked);
+    return std::nullopt;
+  }
+  void after([[maybe_unused]] const request& asked,
+             [[maybe_unused]] response& answer) const override {
+    if constexpr (!before_function<F> && after_function<F>) is_(asked, answer);
+  }
+  task<response> around(request& asked, next_handler next) const override {
+    if constexpr (around_function<F>) {
+      return is_(asked, next);
+    } else {
+      return next(asked);
+    }
+  }
+
+ private:
+  const F is_;
+};
+
+// The handler with the function in front of it. For the library's own use.
+std::unique_ptr<const route_call> put_around(std::unique_ptr<const route_call> handler,
+                                             std::shared_ptr<const around_call> what);
+
+}  // namespace troupe::http

@@ -1,0 +1,89 @@
+// limits: functions in front of handlers that refuse what is too much: by rate, by number, by time.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "troupe/http/around/around.hpp"
+#include "troupe/kit/keyed_rate_limiter.hpp"
+#include "troupe/sync/semaphore.hpp"
+
+namespace troupe::http {
+
+// By what requests are counted; nothing: this request is not counted.
+using request_key = std::function<std::optional<std::string>(const request&)>;
+
+// The address of the client, without its port; of a proxy, if the request came through one. All
+// clients of a Unix socket are one.
+std::optional<std::string> peer_key(const request& asked);
+
+// So many requests of each key in a time; more are answered 429 with Retry-After. It remembers the
+// 10,000 keys used last.
+//
+// Example:
+//     #include <troupe/http/router.hpp>
+//     troupe::http::router routes;
+//     routes.get("/", [] { return troupe::http::response::text("hello"); });
+//     routes.around(troupe::http::rate_per({.tokens = 100, .per = std::chrono::minutes(1)}));
+//     routes.around(troupe::http::rate_per({.tokens = 10}, [](const troupe::http::request& asked) {
+//       return asked.cookie<std::optional<std::string>>("session");
+//     }));
+class rate_per {
+ public:
+  explicit rate_per(rate_limit limit, request_key key = peer_key)
+      : limiter_(limit), key_(std::move(key)) {}
+  std::optional<response> operator()(const request& asked) const;
+
+ private:
+  keyed_rate_limiter<std::string> limiter_;
+  request_key key_;
+};
+
+// So many requests at a time; one more is answered 503 with Retry-After: 1, and does not wait. The
+// routes in front of which it is put share it.
+class at_a_time {
+ public:
+  explicit at_a_time(std::uint64_t requests) : free_(std::make_shared<semaphore>(requests)) {}
+  task<response> operator()(request& asked, next_handler next) const;
+
+ private:
+  std::shared_ptr<semaphore> free_;
+};
+
+// The handler has so much time to give its answer, then it is cancelled, and the request is
+// answered 503. What a handler awaits ends; one that awaits nothing is not interrupted. The
+// streaming of an answer is not limited.
+class time_limit {
+ public:
+  explicit time_limit(std::chrono::nanoseconds at_most) noexcept : at_most_(at_most) {}
+  task<response> operator()(request& asked, next_handler next) const;
+
+ private:
+  std::chrono::nanoseconds at_most_;
+};
+
+// What a handler needs is full or away: it throws try_later (circuit_open is one), or mailbox_full.
+// The answer is 503 with the time as Retry-After, and no failure.
+class overload_as_503 {
+ public:
+  task<response> operator()(request& asked, next_handler next) const;
+};
+
+// An exception of the handler is told to `tell`, and answered 500; the connection stays open, and
+// the program has no failure. Not for refused, io_error and cancelled, which are the connection's.
+class recover {
+ public:
+  using function = std::function<void(const request&, std::exception_ptr)>;
+  explicit recover(function tell) : tell_(std::move(tell)) {}
+  task<response> operator()(request& asked, next_handler next) const;
+
+ private:
+  function tell_;
+};
+
+}  // namespace troupe::http

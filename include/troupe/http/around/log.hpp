@@ -1,0 +1,48 @@
+// log: a line for each request.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include "troupe/http/around/around.hpp"
+
+namespace troupe::http {
+
+// `combined`: the format of Apache and nginx. `json`: an object with time, peer, method, target,
+// status, bytes, ms, referer, agent, and id, if there is one (request_id).
+enum class access_format : std::uint8_t { combined, json };
+
+// Gives `sink` a line, without its end, when the handler of a request has answered. Bytes of the
+// request that are not printable are escaped, so that no request can write a line of its own. The
+// bytes are those of the body, "-" (0 in JSON) for one that is streamed. Thread: `sink` is called
+// on any, and several at the same time.
+//
+// Example:
+//     #include <troupe/http/router.hpp>
+//     troupe::http::router routes;
+//     routes.get("/", [] { return troupe::http::response::text("hello"); });
+//     routes.around(troupe::http::access_log([](std::string_view line) {
+//       std::clog << std::string(line) + "\n";
+//     }));
+class access_log {
+ public:
+  using function = std::function<void(std::string_view line)>;
+  explicit access_log(function sink, access_format format = access_format::combined)
+      : sink_(std::move(sink)), format_(format) {}
+  task<response> operator()(request& asked, next_handler next) const;
+
+ private:
+  function sink_;
+  access_format format_;
+};
+
+// Gives each answer the field X-Request-Id: that of the request, if it has one of at most 128
+// letters, digits, '-', '_', '.' and '=', else a new one. Put it behind access_log (routes.around
+// before that of access_log), which writes it.
+class request_id {
+ public:
+  void operator()(const request& asked, response& answer) const;
+};
+
+}  // namespace troupe::http

@@ -1,0 +1,98 @@
+#include "troupe/http/around/limits.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "troupe/base/error.hpp"
+#include "troupe/http/fault.hpp"
+#include "troupe/http/values/error_page.hpp"
+#include "troupe/io/error.hpp"
+#include "troupe/kit/try_later.hpp"
+#include "troupe/task/limits.hpp"
+
+namespace troupe::http {
+
+namespace {
+
+response refuse(const request& asked, int status, std::chrono::nanoseconds wait) {
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(wait).count();
+  return error_page(asked, status)
+      .field("Retry-After", std::to_string(std::max<std::int64_t>(1, seconds)));
+}
+
+}  // namespace
+
+std::optional<std::string> peer_key(const request& asked) {
+  try {
+    const std::string peer = asked.peer().to_string();
+    return peer.substr(0, peer.rfind(':'));
+  } catch (const usage_error&) {
+    return std::string();
+  }
+}
+
+std::optional<response> rate_per::operator()(const request& asked) const {
+  const std::optional<std::string> key = key_(asked);
+  if (!key) return std::nullopt;
+  const rate_limiter of = limiter_.of(*key);
+  if (of.try_acquire()) return std::nullopt;
+  return refuse(asked, 429, of.wait_time());
+}
+
+task<response> at_a_time::operator()(request& asked, next_handler next) const {
+  const std::optional<semaphore::permit> permit = free_->try_acquire();
+  if (!permit) co_return refuse(asked, 503, std::chrono::seconds(1));
+  co_return co_await next(asked);
+}
+
+task<response> time_limit::operator()(request& asked, next_handler next) const {
+  tasks::task_limits limits;
+  limits.at_most = at_most_;
+  response made;
+  bool is_late = false;
+  try {
+    made = co_await tasks::run_within(next(asked), std::move(limits));
+  } catch (const timed_out&) {
+    is_late = true;
+  }
+  if (is_late) made = refuse(asked, 503, at_most_);
+  co_return made;
+}
+
+task<response> overload_as_503::operator()(request& asked, next_handler next) const {
+  std::optional<std::chrono::nanoseconds> wait;
+  response made;
+  try {
+    made = co_await next(asked);
+  } catch (const try_later& e) {
+    wait = e.retry_after();
+  } catch (const mailbox_full&) {
+    wait = std::chrono::seconds(1);
+  }
+  if (wait) made = refuse(asked, 503, *wait);
+  co_return made;
+}
+
+task<response> recover::operator()(request& asked, next_handler next) const {
+  std::exception_ptr thrown;
+  response made;
+  try {
+    made = co_await next(asked);
+  } catch (const refused&) {
+    throw;
+  } catch (const io_error&) {
+    throw;
+  } catch (const cancelled&) {
+    throw;
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  if (thrown != nullptr) {
+    tell_(asked, std::move(thrown));
+    made = error_page(asked, 500);
+  }
+  co_return made;
+}
+
+}  // namespace troupe::http

@@ -1,0 +1,135 @@
+#include "troupe/http/around/log.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <ctime>
+#include <string>
+
+#include "base/json_string.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/http/around/limits.hpp"
+#include "troupe/io/error.hpp"
+#include "troupe/runtime/here.hpp"
+#include "troupe/task/trace_context.hpp"
+
+namespace troupe::http {
+
+namespace {
+
+// The address, without the brackets of IPv6.
+std::string peer_of(const request& asked) {
+  std::string peer;
+  try {
+    peer = peer_key(asked).value_or("");
+  } catch (const io_error&) {  // it has gone
+  }
+  std::erase_if(peer, [](char one) { return one == '[' || one == ']'; });
+  return peer.empty() ? "-" : peer;
+}
+
+void add_escaped(std::string& to, std::string_view text) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  if (text.empty()) to += '-';
+  for (const char one : text) {
+    if (one < ' ' || one == 127 || one == '"' || one == '\\') {
+      to += "\\x";
+      to += digits[static_cast<unsigned char>(one) >> 4];
+      to += digits[static_cast<unsigned char>(one) & 15];
+    } else {
+      to += one;
+    }
+  }
+}
+
+std::string time_text(const char* form) {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  std::array<char, 40> text;
+  return {text.data(), std::strftime(text.data(), text.size(), form, &parts)};
+}
+
+// Rejected: strftime's %b, which follows the locale that the program has chosen.
+std::string time_of_combined() {
+  constexpr std::array<const char*, 12> months{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                               "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  std::string text = time_text("%d/%m/%Y:%H:%M:%S +0000");
+  const int month = (text[3] - '0') * 10 + (text[4] - '0');
+  return text.replace(3, 2, months[static_cast<std::size_t>(month - 1)]);
+}
+
+struct entry {
+  const request& asked;
+  const response& answer;
+  std::string peer;
+  std::chrono::nanoseconds took;
+};
+
+std::string combined(const entry& of) {
+  const request& asked = of.asked;
+  std::string line = of.peer + " - - [" + time_of_combined() + "] \"";
+  line.append(asked.method_name()).append(" ");
+  add_escaped(line, asked.target());
+  line += " HTTP/1." + std::to_string(asked.head().minor_version) + "\" " +
+          std::to_string(of.answer.status()) + " ";
+  const std::size_t bytes = of.answer.body().size();
+  line += bytes == 0 ? "-" : std::to_string(bytes);
+  for (const char* name : {"Referer", "User-Agent"}) {
+    line += " \"";
+    add_escaped(line, asked.field(name));
+    line += '"';
+  }
+  return line;
+}
+
+std::string as_json(const entry& of) {
+  std::string line = "{\"time\":\"" + time_text("%Y-%m-%dT%H:%M:%SZ") + "\"";
+  const auto add = [&](std::string_view name, std::string_view value) {
+    if (value.empty()) return;
+    line.append(",\"").append(name).append("\":");
+    base::add_json_string(line, value);
+  };
+  add("peer", of.peer);
+  add("method", of.asked.method_name());
+  add("target", of.asked.target());
+  line += ",\"status\":" + std::to_string(of.answer.status()) +
+          ",\"bytes\":" + std::to_string(of.answer.body().size()) + ",\"ms\":" +
+          std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(of.took).count());
+  add("referer", of.asked.field("Referer"));
+  add("agent", of.asked.field("User-Agent"));
+  add("id", of.answer.field("X-Request-Id"));
+  line += '}';
+  return line;
+}
+
+bool is_id(std::string_view text) noexcept {
+  const auto is_letter = [](char one) {
+    const char letter = static_cast<char>(one | 0x20);
+    return (letter >= 'a' && letter <= 'z') || (one >= '0' && one <= '9') || one == '-' ||
+           one == '_' || one == '.' || one == '=';
+  };
+  return !text.empty() && text.size() <= 128 && std::ranges::all_of(text, is_letter);
+}
+
+}  // namespace
+
+task<response> access_log::operator()(request& asked, next_handler next) const {
+  const std::chrono::nanoseconds begun = now();
+  std::string peer = peer_of(asked);
+  response made = co_await next(asked);
+  const entry all{asked, made, std::move(peer), now() - begun};
+  sink_(format_ == access_format::json ? as_json(all) : combined(all));
+  co_return made;
+}
+
+void request_id::operator()(const request& asked, response& answer) const {
+  const std::string_view given = asked.field("X-Request-Id");
+  if (is_id(given)) {
+    answer.field("X-Request-Id", given);
+  } else {
+    answer.field("X-Request-Id", trace_context::begin().traceparent().substr(3, 32));
+  }
+}
+
+}  // namespace troupe::http

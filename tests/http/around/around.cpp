@@ -1,0 +1,348 @@
+// Functions in front of handlers, and those that the library has.
+#include <atomic>
+#include <mutex>
+
+#include "support/http.hpp"
+#include "troupe/http/around/access.hpp"
+#include "troupe/http/around/limits.hpp"
+#include "troupe/http/around/log.hpp"
+#include "troupe/http/values/status_error.hpp"
+#include "troupe/kit/try_later.hpp"
+
+namespace troupe::test {
+namespace {
+
+using http::next_handler;
+using http::request;
+using http::response;
+using http::router;
+using namespace std::chrono_literals;
+
+class http_around : public http_conformance {};
+
+std::string get(std::string_view target, std::string_view fields = "",
+                std::string_view method = "GET") {
+  return std::string(method) + " " + std::string(target) + " HTTP/1.1\r\nHost: a\r\n" +
+         std::string(fields) + "Connection: close\r\n\r\n";
+}
+std::string status_and_body(const std::string& answer) {
+  return answer.substr(9, 3) + " " + answer.substr(answer.find("\r\n\r\n") + 4);
+}
+bool has(const std::string& answer, std::string_view line) {
+  return answer.find("\r\n" + std::string(line) + "\r\n") != std::string::npos;
+}
+
+// A plain handler, one that waits, one with a body, one that is refused, one of a number.
+router some_routes() {
+  router routes;
+  routes.get("/plain", [] { return response::text("plain"); });
+  routes.get("/waits", []() -> task<response> {
+    co_await sleep_for(1ms);
+    co_return response::text("waits");
+  });
+  routes.post("/body", [](const request& asked) {
+    return response::text("body " + std::string(asked.body()));
+  });
+  routes.get("/conflict", []() -> response { throw http::status_error(409, "it was sent"); });
+  routes.get("/number/{n}", [](int n) { return response::text(std::to_string(n)); });
+  return routes;
+}
+
+TEST_P(http_around, the_three_forms_are_called_from_the_last_to_the_first) {
+  const auto routes = [] {
+    router made = some_routes();
+    made.around([](request& asked, next_handler next) -> task<response> {
+      response answer = co_await next(asked);
+      answer.field("X-Order", "around");
+      co_return answer;
+    });
+    made.around([](const request& asked) -> std::optional<response> {
+      if (asked.query_value("stop")) return response::text("stopped");
+      return std::nullopt;
+    });
+    made.around([](const request&, response& answer) { answer.field("X-Order", "after"); });
+    return made;
+  };
+  for (const char* target : {"/plain", "/waits", "/conflict", "/number/7", "/number/x"}) {
+    const std::string got = answer_to(routes(), get(target));
+    EXPECT_NE(got.find("X-Order: around\r\nX-Order: after\r\n"), std::string::npos) << got;
+    const std::string stopped = answer_to(routes(), get(std::string(target) + "?stop"));
+    EXPECT_EQ(status_and_body(stopped), "200 stopped");
+    EXPECT_TRUE(has(stopped, "X-Order: after"));
+    EXPECT_FALSE(has(stopped, "X-Order: around"));
+  }
+  const auto ask = [&](const std::string& bytes) {
+    return status_and_body(answer_to(routes(), bytes));
+  };
+  EXPECT_EQ(ask(get("/plain")), "200 plain");
+  EXPECT_EQ(ask(get("/waits")), "200 waits");
+  EXPECT_EQ(ask(get("/conflict")), "409 it was sent\n");
+  EXPECT_EQ(ask(get("/number/7")), "200 7");
+  EXPECT_EQ(ask(get("/number/x")), "404 Not Found\n");
+  EXPECT_EQ(
+      ask("POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc"),
+      "200 body abc");
+}
+
+TEST_P(http_around, one_pattern_alone) {
+  const auto routes = [] {
+    router made = some_routes();
+    made.around("/number/{any}", [](const request&) -> std::optional<response> {
+      return response::text("instead");
+    });
+    return made;
+  };
+  EXPECT_EQ(status_and_body(answer_to(routes(), get("/number/7"))), "200 instead");
+  EXPECT_EQ(status_and_body(answer_to(routes(), get("/plain"))), "200 plain");
+  EXPECT_THROW(some_routes().around("/nowhere", http::request_id()), usage_error);
+}
+
+TEST_P(http_around, a_plain_handler_stays_plain_behind_functions_that_do_not_wait) {
+  router made = some_routes();
+  made.around([](const request&, response&) {});
+  made.around([](const request&) { return std::optional<response>(); });
+  EXPECT_FALSE(made.find(http::method::get, "/plain").handler->call->waits);
+  made.around(http::overload_as_503());
+  EXPECT_TRUE(made.find(http::method::get, "/plain").handler->call->waits);
+}
+
+TEST_P(http_around, rate_per_key) {
+  const auto routes = [] {
+    router made = some_routes();
+    made.around(http::rate_per({.tokens = 2, .per = 1h}, [](const request& asked) {
+      return asked.cookie<std::optional<std::string>>("user");
+    }));
+    return made;
+  };
+  std::string all;
+  for (const char* user : {"a", "a", "b", "a"})
+    all += "GET /plain HTTP/1.1\r\nHost: a\r\nCookie: user=" + std::string(user) + "\r\n\r\n";
+  const std::string got = answer_to(routes(), all + get("/plain"));
+  std::string statuses;
+  for (std::size_t at = got.find("HTTP/1.1 "); at != std::string::npos;
+       at = got.find("HTTP/1.1 ", at + 1))
+    statuses += got.substr(at + 9, 4);
+  EXPECT_EQ(statuses, "200 200 200 429 200 ") << got;
+  EXPECT_TRUE(has(got, "Retry-After: 1800")) << got;
+}
+
+TEST_P(http_around, rate_per_peer) {
+  router made = some_routes();
+  made.around(http::rate_per({.tokens = 1, .per = 1h}));
+  const std::string one = "GET /plain HTTP/1.1\r\nHost: a\r\n\r\n";
+  const std::string got = answer_to(std::move(made), one + get("/plain"));
+  EXPECT_NE(got.find("HTTP/1.1 200"), std::string::npos) << got;
+  EXPECT_NE(got.find("HTTP/1.1 429"), std::string::npos) << got;
+}
+
+TEST_P(http_around, at_a_time) {
+  event inside, leave;
+  router made;
+  made.get("/held", [inside, leave]() -> task<response> {
+    inside.set();
+    co_await leave.wait();
+    co_return response::text("held");
+  });
+  made.around(http::at_a_time(1));
+  std::string first, second, third;
+  run(std::move(made), [&](runtime& rt, http::server, endpoint at) -> task<> {
+    auto early = rt.spawn(exchange(at, get("/held")));
+    co_await inside.wait();
+    second = co_await exchange(at, get("/held"));
+    leave.set();
+    first = co_await std::move(early);
+    third = co_await exchange(at, get("/held"));
+  });
+  EXPECT_EQ(status_and_body(first), "200 held");
+  EXPECT_EQ(status_and_body(second), "503 Service Unavailable\n");
+  EXPECT_TRUE(has(second, "Retry-After: 1")) << second;
+  EXPECT_EQ(status_and_body(third), "200 held");
+}
+
+TEST_P(http_around, time_limit) {
+  const auto routes = [](std::chrono::nanoseconds at_most) {
+    router made = some_routes();
+    made.get("/never", []() -> task<response> {
+      co_await event().wait();
+      co_return response::text("never");
+    });
+    made.around(http::time_limit(at_most));
+    return made;
+  };
+  EXPECT_EQ(status_and_body(answer_to(routes(5ms), get("/never"))), "503 Service Unavailable\n");
+  EXPECT_EQ(status_and_body(answer_to(routes(1h), get("/waits"))), "200 waits");
+}
+
+TEST_P(http_around, what_is_full_is_503) {
+  const auto routes = [] {
+    router made;
+    made.get("/later", []() -> response { throw try_later("full", 2'500ms); });
+    made.get("/waits_later", []() -> task<response> {
+      co_await sleep_for(1ms);
+      throw try_later("full", 0ms);
+    });
+    made.get("/full", []() -> response { throw mailbox_full("full"); });
+    made.around(http::overload_as_503());
+    return made;
+  };
+  const auto ask = [&](std::string_view target, std::string_view seconds) {
+    const std::string got = answer_to(routes(), get(target));
+    EXPECT_EQ(status_and_body(got), "503 Service Unavailable\n");
+    EXPECT_TRUE(has(got, "Retry-After: " + std::string(seconds))) << got;
+  };
+  ask("/later", "3");
+  ask("/waits_later", "1");
+  ask("/full", "1");
+}
+
+TEST_P(http_around, recover_answers_500_and_goes_on) {
+  std::atomic<int> told{0};
+  router made = some_routes();
+  made.get("/throws", []() -> response { throw std::runtime_error("a bug"); });
+  made.around(http::recover([&](const request&, std::exception_ptr thrown) {
+    EXPECT_THROW(std::rethrow_exception(thrown), std::runtime_error);
+    ++told;
+  }));
+  const std::string one = "GET /throws HTTP/1.1\r\nHost: a\r\n\r\n";
+  const std::string got = answer_to(std::move(made), one + get("/conflict"));
+  EXPECT_EQ(got.substr(9, 3), "500") << got;
+  EXPECT_NE(got.find("HTTP/1.1 409"), std::string::npos) << got;
+  EXPECT_EQ(told, 1);
+}
+
+TEST_P(http_around, basic_credentials) {
+  const auto ask = [&](std::string_view fields) {
+    router made = some_routes();
+    made.around(http::basic_auth("the stock", [](std::string_view user, std::string_view password) {
+      return user == "ada" && http::same_secret(password, "a:b");
+    }));
+    return answer_to(std::move(made), get("/plain", fields));
+  };
+  const auto status = [&](std::string_view value) {
+    return ask("Authorization: " + std::string(value) + "\r\n").substr(9, 3);
+  };
+  EXPECT_EQ(status("Basic YWRhOmE6Yg=="), "200");
+  EXPECT_EQ(status("bASIC  YWRhOmE6Yg=="), "200");
+  for (const char* bad : {"Basic YWRhOmE6Yw==", "Basic YWRhOmE6Yg", "Basic YWRhOmE6Yg=", "Basic",
+                          "Basic ", "Bearer YWRhOmE6Yg==", "Basic YWRh",
+                          "Basic YWRhOmE6Yg==\r\n"
+                          "Authorization: Basic YWRhOmE6Yg==",
+                          "Basic ====", "Basic Y*RhOmE6Yg=="})
+    EXPECT_EQ(status(bad), "401") << bad;
+  EXPECT_TRUE(has(ask(""), "WWW-Authenticate: Basic realm=\"the stock\", charset=\"UTF-8\""));
+  EXPECT_THROW(http::basic_auth("a\"b", nullptr), usage_error);
+}
+
+TEST_P(http_around, bearer_tokens) {
+  const auto ask = [&](std::string_view fields) {
+    router made = some_routes();
+    made.around(http::bearer_auth("stock", [](std::string_view token) { return token == "t"; }));
+    return answer_to(std::move(made), get("/plain", fields));
+  };
+  EXPECT_EQ(ask("Authorization: Bearer t\r\n").substr(9, 3), "200");
+  EXPECT_TRUE(has(ask(""), "WWW-Authenticate: Bearer realm=\"stock\""));
+  EXPECT_TRUE(has(ask("Authorization: Bearer x\r\n"),
+                  "WWW-Authenticate: Bearer realm=\"stock\", error=\"invalid_token\""));
+}
+
+TEST_P(http_around, fields_for_security) {
+  router made = some_routes();
+  made.get("/framed", [] { return response::text("").field("x-frame-options", "SAMEORIGIN"); });
+  made.around(http::security_fields{.content_security_policy = "", .hsts = 60s});
+  const std::string got = answer_to(std::move(made), get("/framed"));
+  EXPECT_TRUE(has(got, "X-Content-Type-Options: nosniff")) << got;
+  EXPECT_TRUE(has(got, "Strict-Transport-Security: max-age=60")) << got;
+  EXPECT_TRUE(has(got, "x-frame-options: SAMEORIGIN")) << got;
+  EXPECT_EQ(got.find("X-Frame-Options"), std::string::npos) << got;
+  EXPECT_EQ(got.find("Content-Security-Policy"), std::string::npos) << got;
+}
+
+TEST_P(http_around, other_origins) {
+  const auto ask = [&](std::string_view method, std::string_view fields, bool all = false) {
+    router made = some_routes();
+    http::cors options;
+    options.origins = {all ? "*" : "https://a.example"};
+    options.fields = "X-Token";
+    options.exposed = "X-Seen";
+    options.allow_credentials = !all;
+    made.around(std::move(options));
+    return answer_to(std::move(made), get("/number/7", fields, method));
+  };
+  const std::string seen = ask("GET", "Origin: https://a.example\r\n");
+  EXPECT_EQ(status_and_body(seen), "200 7");
+  EXPECT_TRUE(has(seen, "Access-Control-Allow-Origin: https://a.example")) << seen;
+  EXPECT_TRUE(has(seen, "Access-Control-Allow-Credentials: true")) << seen;
+  EXPECT_TRUE(has(seen, "Access-Control-Expose-Headers: X-Seen")) << seen;
+  EXPECT_TRUE(has(seen, "Vary: Origin")) << seen;
+  for (const char* other : {"", "Origin: https://a.example.evil\r\n", "Origin: null\r\n"}) {
+    const std::string hidden = ask("GET", other);
+    EXPECT_EQ(status_and_body(hidden), "200 7");
+    EXPECT_EQ(hidden.find("Access-Control"), std::string::npos) << hidden;
+    EXPECT_TRUE(has(hidden, "Vary: Origin")) << hidden;
+  }
+  const std::string preflight =
+      ask("OPTIONS", "Origin: https://a.example\r\nAccess-Control-Request-Method: GET\r\n");
+  EXPECT_EQ(preflight.substr(9, 3), "204") << preflight;
+  EXPECT_TRUE(has(preflight, "Access-Control-Allow-Methods: GET, HEAD, POST")) << preflight;
+  EXPECT_TRUE(has(preflight, "Access-Control-Allow-Headers: X-Token")) << preflight;
+  EXPECT_TRUE(has(preflight, "Access-Control-Max-Age: 600")) << preflight;
+  EXPECT_TRUE(has(preflight, "Allow: GET, HEAD, OPTIONS")) << preflight;
+  EXPECT_TRUE(has(ask("GET", "Origin: https://b\r\n", true), "Access-Control-Allow-Origin: *"));
+}
+
+TEST_P(http_around, access_log_in_both_formats) {
+  std::mutex mutex;
+  std::vector<std::string> lines;
+  const auto keep = [&](std::string_view line) {
+    const std::lock_guard lock(mutex);
+    lines.emplace_back(line);
+  };
+  const auto ask = [&](http::access_format format) {
+    router made = some_routes();
+    made.around(http::request_id());
+    made.around(http::access_log(keep, format));
+    const auto got = answer_to(std::move(made), get("/plain?a=\"\\",
+                                                    "User-Agent: x\ty\"\r\n"
+                                                    "X-Request-Id: i-1\r\n"));
+    EXPECT_TRUE(has(got, "X-Request-Id: i-1")) << got;
+  };
+  ask(http::access_format::combined);
+  ask(http::access_format::json);
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_TRUE(
+      lines[0].ends_with("\"GET /plain?a=\\x22\\x5c HTTP/1.1\" 200 5 \"-\" \"x\\x09y\\x22\""))
+      << lines[0];
+  EXPECT_TRUE(lines[0].starts_with("127.0.0.1 - - [")) << lines[0];
+  EXPECT_NE(
+      lines[1].find(R"("method":"GET","target":"/plain?a=\"\\","status":200,"bytes":5,"ms":)"),
+      std::string::npos)
+      << lines[1];
+  EXPECT_TRUE(lines[1].ends_with(R"("agent":"x\ty\"","id":"i-1"})")) << lines[1];
+}
+
+TEST_P(http_around, ids_of_requests_are_new_or_harmless) {
+  const auto id_for = [&](std::string_view fields) {
+    router made = some_routes();
+    made.around(http::request_id());
+    const std::string got = answer_to(std::move(made), get("/plain", fields));
+    const std::size_t at = got.find("X-Request-Id: ") + 14;
+    return got.substr(at, got.find("\r\n", at) - at);
+  };
+  EXPECT_EQ(id_for("").size(), 32u);
+  EXPECT_EQ(id_for("X-Request-Id: " + std::string(128, 'a') + "\r\n"), std::string(128, 'a'));
+  EXPECT_EQ(id_for("X-Request-Id: " + std::string(129, 'a') + "\r\n").size(), 32u);
+  EXPECT_EQ(id_for("X-Request-Id: <script>\r\n").size(), 32u);
+}
+
+TEST(http_same_secret, compares) {
+  EXPECT_TRUE(http::same_secret("abc", "abc"));
+  EXPECT_FALSE(http::same_secret("abd", "abc"));
+  EXPECT_FALSE(http::same_secret("abcabc", "abc"));
+  EXPECT_FALSE(http::same_secret("", "abc"));
+  EXPECT_FALSE(http::same_secret("", ""));
+}
+
+TROUPE_HTTP_TEST_EACH(http_around);
+
+}  // namespace
+}  // namespace troupe::test
