@@ -191,6 +191,14 @@ std::string metrics_of(const json& summary) {
     text.sample("troupe_up_seconds", all, of["up_ns"].get<double>() / ns_per_second);
   });
   add(text, of_runtime, members("metrics"));
+  text.family("troupe_warnings_total", "counter", "Findings that are worth a warning, by kind.");
+  for_each_runtime([&](labels all, const json& of) {
+    all.emplace_back("kind", "");
+    for (const auto& [kind, count] : of["warning_counts"].items()) {
+      all.back().second = kind;
+      text.sample("troupe_warnings_total", all, count.get<double>());
+    }
+  });
   add(text, of_worker, workers);
   add(text, of_class, classes);
   add(text, of_handler, handlers);

@@ -70,6 +70,21 @@ def check_actors(pid):
     check("a dump names who waits", "Grows::wait waits at" in dump, dump)
 
 
+def check_warnings(pid):
+    """Of the slow handler, and of the mailbox that grows; with what to do."""
+    deadline = time.monotonic() + SECONDS_MAX
+    while True:
+        dump = tool("dump", pid)
+        if "&Slow::work of Slow" in dump and "the mailbox of Grows" in dump:
+            break
+        check("the slow handler and the mailbox are worth warnings", time.monotonic() < deadline, dump)
+        time.sleep(0.2)  # sleeps: the program warns once the mailbox has grown for a while
+    check("with what to do", "give calls that block to blocking()" in dump and "spawn_options::mailbox" in dump, dump)
+    check("top says so, too", re.search(r", [1-9]\d* warnings$", tool("top", pid, "--once", "--interval", "0.1"), re.M), dump)
+    metrics = re.search(r'troupe_warnings_total{runtime="0",kind="growing_mailbox"} (\d+)', tool("metrics", pid))
+    check("the metrics count them", metrics and int(metrics[1]) >= 1, metrics)
+
+
 def check_numbers(pid):
     """The counts are exact, and those of the metrics are those of the summary."""
     summary = json.loads(tool("top", pid, "--json", "--interval", "0.05"))["runtimes"][0]
@@ -219,6 +234,8 @@ def check_terminal(pid):
         wait_for("100 of the class with most actors", lambda lines: len(lines) == 24 and all(line.split()[3:] == ["Quick"] for line in lines[5:22]))
         do("send-keys", "-t", "t", "NPage", "NPage", "NPage", "NPage", "NPage", "NPage", "NPage", "NPage")
         wait_for("the end of the list", lambda lines: len(lines) > 21 and lines[21].split()[3:] == ["Quick"])
+        do("send-keys", "-t", "t", "Escape", "v")
+        wait_for("the warnings", lambda lines: any("&Slow::work of Slow" in line for line in lines))
         do("send-keys", "-t", "t", "q")
         wait_for("the end", lambda lines: "ended" in lines)
     finally:
@@ -243,6 +260,7 @@ def main():
     time.sleep(0.3)  # sleeps: the program does something meanwhile
     check_tables(observed.pid)
     check_actors(observed.pid)
+    check_warnings(observed.pid)
     check_numbers(observed.pid)
     check_page(observed.pid)
     check_trace(observed.pid)

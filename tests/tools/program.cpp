@@ -26,6 +26,7 @@ int main() {
   troupe::runtime_options options;
   options.workers = 2;
   options.failure_lines = 0;
+  options.warnings.mailbox = 1s;
   troupe::runtime rt(options);
   troupe::promise<> end;
   auto slow = rt.spawn<Slow>();

@@ -87,6 +87,8 @@ void show_actors(program& of, const choices& chosen) {
 void show_dump(program& of) {
   const json answer = of.ask("dump");
   for (const json& one : answer["dumps"]) fmt::print("{}", one.get<std::string>());
+  const table warnings = warning_table(of.ask("warnings"), SIZE_MAX);
+  if (!warnings.lines.empty()) print(warnings);
 }
 
 int run(int argc, char** argv) {
@@ -115,7 +117,8 @@ int run(int argc, char** argv) {
       ->check(CLI::Range(1, 1000));
   actors->add_flag("--longest", chosen.longest, "those with most mail");
   actors->add_flag("--json", chosen.as_json, "as JSON");
-  CLI::App* const dump = command("dump", "What each suspended turn and blocked thread waits for.");
+  CLI::App* const dump =
+      command("dump", "What each suspended turn and blocked thread waits for; warnings.");
   std::string listen = "127.0.0.1:8125";
   CLI::App* const page = command("page", "A page for a browser on this machine.");
   page->add_option("--listen", listen, "address and port (default 127.0.0.1:8125)");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 
 namespace troupe_tool {
@@ -122,6 +123,12 @@ std::string cut(std::string line, std::size_t width) {
   return line;
 }
 
+std::uint64_t warnings_of(const json& runtime) {
+  std::uint64_t sum = 0;
+  for (const json& count : runtime["warning_counts"]) sum += count.get<std::uint64_t>();
+  return sum;
+}
+
 }  // namespace
 
 std::vector<std::string> head_lines(const moment& seen, std::size_t width) {
@@ -142,9 +149,10 @@ std::vector<std::string> head_lines(const moment& seen, std::size_t width) {
                                 short_time(now["up_ns"].get<double>()), now["workers"].size(),
                                 short_count(of["actors"].get<double>()),
                                 short_count(of["suspended"].get<double>())));
-    lines.push_back(
-        fmt::format("{} messages/s, {} failures, {} dead letters", short_count(messages / seconds),
-                    of["failures"].get<std::uint64_t>(), of["dead_letters"].get<std::uint64_t>()));
+    lines.push_back(fmt::format("{} messages/s, {} failures, {} dead letters, {} warnings",
+                                short_count(messages / seconds),
+                                of["failures"].get<std::uint64_t>(),
+                                of["dead_letters"].get<std::uint64_t>(), warnings_of(now)));
     lines.push_back("running: " + now["running"].get<std::string>());
   }
   for (std::string& line : lines) line = cut(std::move(line), width);
@@ -166,6 +174,31 @@ table handler_table(const moment& seen, order by, std::size_t width) {
         short_count(one.alive), short_count(one.messages), 100 * one.busy, short_time(one.busy_p50),
         short_time(one.busy_p99), short_time(one.wait_p99), short_count(one.failures));
     made.lines.push_back({cut(std::move(text), width), one.runtime, one.of_class});
+  }
+  return made;
+}
+
+table warning_table(const json& summary, std::size_t width) {
+  struct found {
+    const json* warning;
+    std::size_t runtime;
+    double last_ns;
+  };
+  std::vector<found> all;
+  for (std::size_t i = 0; i < summary["runtimes"].size(); ++i) {
+    for (const json& one : summary["runtimes"][i]["warnings"])
+      all.push_back({&one, i, one["last_ns"].get<double>()});
+  }
+  std::ranges::stable_sort(all, std::greater<>(), &found::last_ns);
+  table made{cut(fmt::format("{:>8} {:>7}  {}", "ago", "times", "warning"), width), {}};
+  for (const auto& [warning, runtime, last_ns] : all) {
+    const double ago = std::max(summary["now_ns"].get<double>() - last_ns, 0.0);
+    std::string text = fmt::format("{:>8} {:>7}  {}", short_time(ago),
+                                   short_count((*warning)["times"].get<double>()),
+                                   (*warning)["text"].get<std::string>());
+    made.lines.push_back({cut(std::move(text), width), runtime,
+                          (*warning)["class"].get<std::string>(),
+                          (*warning)["actor"].get<std::uint64_t>()});
   }
   return made;
 }

@@ -37,6 +37,8 @@ std::vector<std::string> head_lines(const moment& seen, std::size_t width);
 table handler_table(const moment& seen, order by, std::size_t width);
 // A line for each actor of an answer to `longest` or `actors`.
 table actor_table(const json& page, std::size_t runtime, std::size_t width);
+// A line for each warning of a summary, the newest first.
+table warning_table(const json& summary, std::size_t width);
 // A line for each kind of call of an answer to `actor`; a call that asks another actor is about
 // that one.
 table call_table(const json& story, std::size_t runtime, std::size_t width);
