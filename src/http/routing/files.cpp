@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <charconv>
 #include <ctime>
+#include <functional>
 #include <memory>
 #include <memory_resource>
 #include <optional>
@@ -19,6 +20,7 @@
 #include "http/h1/date.hpp"
 #include "http/routing/folder.hpp"
 #include "http/routing/response_parts.hpp"
+#include "troupe/http/values/accept.hpp"
 #include "troupe/io/error.hpp"
 
 namespace troupe::http {
@@ -147,7 +149,7 @@ struct short_text {
   operator std::string_view() const noexcept { return {letters.data(), bytes}; }
 };
 
-short_text etag_of(const struct stat& file) {
+short_text etag_of(const struct stat& file, std::string_view coding) {
   const std::uint64_t modified = static_cast<std::uint64_t>(file.st_mtim.tv_sec) * 1'000'000'000u +
                                  static_cast<std::uint64_t>(file.st_mtim.tv_nsec);
   short_text made;
@@ -155,6 +157,8 @@ short_text etag_of(const struct stat& file) {
   made.add(modified, 16);
   made.add("-");
   made.add(static_cast<std::uint64_t>(file.st_size), 16);
+  if (!coding.empty()) made.add("-");
+  made.add(coding);
   made.add("\"");
   return made;
 }
@@ -276,14 +280,46 @@ response what_is_asked_of(const request& asked, const troupe::file& from, std::u
       .field("Accept-Ranges", "bytes");
 }
 
+// A file beside another one, with the same content in fewer bytes.
+struct compressed_file {
+  std::string_view coding;  // empty: there is none
+  troupe::file from;
+  struct stat file {};
+};
+
+compressed_file find_compressed(const folder& root, const request& asked,
+                                const std::pmr::string& path) {
+  struct candidate {
+    std::string_view coding, ending;
+    quality wanted;
+  };
+  const std::string_view accepted = asked.field("Accept-Encoding");
+  std::array<candidate, 3> all{{{"br", ".br", quality_of_coding(accepted, "br")},
+                                {"zstd", ".zst", quality_of_coding(accepted, "zstd")},
+                                {"gzip", ".gz", quality_of_coding(accepted, "gzip")}}};
+  std::ranges::stable_sort(all, std::greater(), &candidate::wanted);
+  for (const candidate& one : all) {
+    if (one.wanted == 0) break;
+    std::pmr::string beside(path, &asked.memory());
+    beside += one.ending;
+    const int fd = open_within(root.fd, beside);
+    if (fd < 0) continue;
+    compressed_file found{one.coding, troupe::file::adopt(fd, std::string()), {}};
+    if (::fstat(fd, &found.file) == 0 && S_ISREG(found.file.st_mode)) return found;
+  }
+  return {};
+}
+
 response give(const request& asked, const troupe::file& from, const struct stat& file,
-              std::string_view name, const file_options& options) {
-  const short_text tag = etag_of(file);
+              std::string_view name, const file_options& options, std::string_view coding = {}) {
+  const short_text tag = etag_of(file, coding);
   const auto bytes = static_cast<std::uint64_t>(file.st_size);
   const auto dress = [&](response&& made) {
     const std::array<char, date_bytes> modified = write_date(file.st_mtim.tv_sec);
     made.field("ETag", tag).field("Last-Modified", {modified.data(), modified.size()});
     if (!options.cache_control.empty()) made.field("Cache-Control", options.cache_control);
+    if (options.precompressed) made.field("Vary", "Accept-Encoding");
+    if (!coding.empty()) made.field("Content-Encoding", coding);
     return std::move(made);
   };
   if (!is_expected(asked, tag, file.st_mtim.tv_sec)) return dress(response(412));
@@ -319,6 +355,11 @@ response find_file(const folder& root, const request& asked, std::string_view re
         301);
   }
   if (!S_ISREG(file.st_mode)) return response(404);
+  if (root.options.precompressed) {
+    const compressed_file smaller = find_compressed(root, asked, path);
+    if (!smaller.coding.empty())
+      return give(asked, smaller.from, smaller.file, path, root.options, smaller.coding);
+  }
   return give(asked, from, file, path, root.options);
 }
 
