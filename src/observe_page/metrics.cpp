@@ -91,6 +91,11 @@ constexpr std::array of_runtime{
     number{"blocking_calls", "troupe_blocking_calls", "gauge",
            "Blocking calls that run or wait for a thread."}};
 
+constexpr std::array of_log{
+    number{"lines", "troupe_log_lines_total", "counter", "Lines that were logged."},
+    number{"dropped", "troupe_log_dropped_total", "counter",
+           "Lines of the log that were dropped, because they came faster than they were written."}};
+
 constexpr std::array of_worker{
     number{"turns", "troupe_worker_turns_total", "counter", "Turns that the worker has run."},
     number{"messages", "troupe_worker_messages_total", "counter",
@@ -186,6 +191,10 @@ std::string metrics_of(const json& summary) {
     });
   };
   metrics_text text;
+  const auto log = [&](const auto& look) {
+    if (summary.contains("log")) look(labels{}, summary["log"]);
+  };
+  add(text, of_log, log);
   text.family("troupe_up_seconds", "gauge", "Time since the runtime was made.");
   for_each_runtime([&](const labels& all, const json& of) {
     text.sample("troupe_up_seconds", all, of["up_ns"].get<double>() / ns_per_second);

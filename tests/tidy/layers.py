@@ -14,10 +14,11 @@ BELOW = {
     "task": ["sched"],
     "sync": ["task"],
     "actor": ["task", "context"],
+    "log": ["actor"],
     "io": ["task"],
     "streams": ["io", "actor", "sync"],
     "jobs": ["task"],
-    "runtime": ["actor", "io", "jobs", "sync"],
+    "runtime": ["log", "io", "jobs", "sync"],
     "parallel": ["context", "runtime"],
     "protocol": ["io", "parallel"],
     "kit": ["runtime"],
@@ -32,7 +33,7 @@ BELOW = {
 }
 
 # Components with a library of their own: a program includes what it uses of them, beside troupe.hpp.
-APART = {"reflect", "json", "database", "sqlite", "cron", "dns", "tls", "http", "observe_page"}
+APART = {"reflect", "log", "json", "database", "sqlite", "cron", "dns", "tls", "http", "observe_page"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

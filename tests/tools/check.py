@@ -147,6 +147,19 @@ def check_page(pid):
     check("it says what to do", "127.0.0.1:PORT" in said, said)
 
 
+def check_log(pid):
+    """The levels of the log are seen, and changed while the program runs."""
+    def levels(*arguments):
+        return [line.split() for line in tool("log", pid, *arguments).splitlines()]
+
+    check("the level at the start", levels() == [["info"]], levels())
+    check("a level of a logger", levels("debug", "orders") == [["info"], ["debug", "orders"]], levels())
+    check("a level of all", levels("error") == [["error"], ["debug", "orders"]], levels())
+    said = tool("log", pid, "loud", code=1)
+    check("it says what a level is", "trace, debug" in said, said)
+    check("counts in the metrics", "troupe_log_dropped_total 0" in tool("metrics", pid).splitlines(), tool("metrics", pid)[:500])
+
+
 def check_trace(pid):
     """A trace of some time, in the format of Chrome's viewer, while another one is refused."""
     file = FOLDER / "trace.json"
@@ -264,6 +277,7 @@ def main():
     check_numbers(observed.pid)
     check_page(observed.pid)
     check_trace(observed.pid)
+    check_log(observed.pid)
     check_terminal(observed.pid)
     for program in observed, unseen:
         messages = program.communicate(timeout=SECONDS_MAX)[0]

@@ -91,6 +91,18 @@ void show_dump(program& of) {
   if (!warnings.lines.empty()) print(warnings);
 }
 
+// The name of a logger must not become another question.
+void show_log(program& of, const std::string& level, const std::string& of_logger) {
+  if ((level + of_logger).find('\n') != std::string::npos)
+    throw failure("a level and a logger are one line");
+  std::string question = "log";
+  if (!level.empty()) question += " " + level;
+  if (!of_logger.empty()) question += " " + of_logger;
+  const json answer = of.ask(question);
+  for (const auto& [name, its] : answer["levels"].items())
+    fmt::print("{:8} {}\n", its.get<std::string>(), name);
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Looks into running programs that were started with TROUPE_OBSERVE=1.", "troupe");
   app.require_subcommand(1);
@@ -126,6 +138,10 @@ int run(int argc, char** argv) {
   CLI::App* const trace = command("trace", "What each thread does, for ui.perfetto.dev.");
   trace->add_option("DURATION", duration, "5s, 500ms or 2m, at most 10m")->required();
   trace->add_option("-o,--output", file, "the new file to write")->required();
+  std::string level, of_logger;
+  CLI::App* const log = command("log", "The levels of the program's log.");
+  log->add_option("LEVEL", level, "set it: trace, debug, info, warning, error or off");
+  log->add_option("LOGGER", of_logger, "of that logger alone");
   CLI::App* const metrics = command("metrics", "All numbers in the text format of Prometheus.");
   try {
     app.parse(argc, argv);
@@ -140,12 +156,14 @@ int run(int argc, char** argv) {
     write_trace(chosen.pid, duration_of(duration), file);
     return 0;
   }
-  if (!top->parsed() && !actors->parsed() && !dump->parsed() && !metrics->parsed()) return 0;
+  if (app.got_subcommand("ps")) return 0;
   program of(chosen.pid);
   if (actors->parsed()) {
     show_actors(of, chosen);
   } else if (dump->parsed()) {
     show_dump(of);
+  } else if (log->parsed()) {
+    show_log(of, level, of_logger);
   } else if (metrics->parsed()) {
     fmt::print("{}", troupe::observe_page::as_metrics(of.ask_text("summary")));
   } else if (chosen.once || chosen.as_json) {

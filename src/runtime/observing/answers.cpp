@@ -12,6 +12,7 @@
 #include "runtime/observing/relations.hpp"
 #include "runtime/observing/summary.hpp"
 #include "runtime/runtime_core.hpp"
+#include "troupe/log/log.hpp"
 
 namespace troupe::observing {
 namespace {
@@ -20,8 +21,8 @@ constexpr std::size_t page_max = 1000;
 
 constexpr std::string_view usage =
     "ask one of: summary; dump; warnings; actors RUNTIME FROM COUNT [CLASS]; longest RUNTIME COUNT "
-    "[CLASS]; "
-    "actor RUNTIME ID; waits RUNTIME; threads RUNTIME; trace MILLISECONDS. "
+    "[CLASS]; actor RUNTIME ID; waits RUNTIME; threads RUNTIME; trace MILLISECONDS; log [LEVEL "
+    "[LOGGER]]. "
     "RUNTIME is a number from 0 on, FROM the id of an actor, COUNT at most 1000, MILLISECONDS 1 to "
     "600000";
 
@@ -43,9 +44,27 @@ std::string summary(std::span<runtime_core* const> cores) {
   text.open('{').member("version", 1).member("pid", ::getpid());
   text.member("program", ::program_invocation_short_name);
   text.member("now_ns", base::now_ns()).member("one_sample_in", 64);
+  const log::counts logged = log::count();
+  text.key("log").open('{').member("lines", logged.lines);
+  text.member("dropped", logged.dropped).close('}');
   text.key("runtimes").open('[');
   for (runtime_core* const core : cores) write_summary(text, *core);
   text.close(']').close('}');
+  return std::move(text).take();
+}
+
+// Sets a level, if the question has one, and returns all levels.
+std::string log_levels(std::string_view rest) {
+  if (!rest.empty()) {
+    log::level least{};
+    if (!log::level_of(take_word(rest), least))
+      return refusal("a level is one of trace, debug, info, warning, error, off");
+    log::set_level(rest, least);
+  }
+  json_text text;
+  text.open('{').key("levels").open('{');
+  for (const auto& [name, least] : log::levels()) text.member(name, log::name_of(least));
+  text.close('}').close('}');
   return std::move(text).take();
 }
 
@@ -121,6 +140,7 @@ std::string answer(std::string_view question, std::span<runtime_core* const> cor
   const std::string_view what = take_word(rest);
   if (what == "actors" || what == "longest") return list(what == "longest", rest, cores);
   if (what == "actor" || what == "waits" || what == "threads") return of_runtime(what, rest, cores);
+  if (what == "log") return log_levels(rest);
   if (what == "summary" && rest.empty()) return summary(cores);
   if (what == "dump" && rest.empty()) return dump(cores);
   if (what == "warnings" && rest.empty()) return warnings(cores);

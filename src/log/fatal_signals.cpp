@@ -1,0 +1,62 @@
+#include "log/fatal_signals.hpp"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+
+#include "log/writer.hpp"
+
+namespace troupe::log {
+namespace {
+
+struct fatal {
+  int signal;
+  struct ::sigaction before;
+};
+fatal fatals[] = {{SIGSEGV, {}}, {SIGBUS, {}}, {SIGILL, {}}, {SIGFPE, {}}, {SIGABRT, {}}};
+
+constinit std::atomic<::pid_t> first{0};        // the thread that writes the log
+constinit std::atomic<bool> is_written{false};  // that thread has written it
+
+// The signal of a second thread would end the process while the first one writes. The wait is
+// bounded, because the first thread may hang.
+void await_first() noexcept {
+  constexpr int naps_max = 2'000, nap_ms = 1;
+  // order: acquire  pairs with on_fatal
+  for (int i = 0; i < naps_max && !is_written.load(std::memory_order_acquire); ++i)
+    ::poll(nullptr, 0, nap_ms);
+}
+
+// Writes the buffer, restores the previous actions, and raises the signal again, with what the
+// kernel said about it.
+void on_fatal(int signal, ::siginfo_t* why, void*) {
+  const int error_before = errno;
+  ::pid_t seen = 0;
+  const ::pid_t self = ::gettid();
+  // order: relaxed (both)  decides which thread writes
+  if (first.compare_exchange_strong(seen, self, std::memory_order_relaxed)) {
+    writer::get().write_in_signal();
+    is_written.store(true, std::memory_order_release);  // order: release  pairs with await_first
+  } else if (seen != self) {                            // otherwise writing the log has crashed
+    await_first();
+  }
+  for (const fatal& one : fatals) ::sigaction(one.signal, &one.before, nullptr);
+  if (::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), ::gettid(), signal, why) != 0) ::raise(signal);
+  errno = error_before;
+}
+
+}  // namespace
+
+void catch_fatal_signals() noexcept {
+  struct ::sigaction action = {};
+  action.sa_sigaction = &on_fatal;
+  action.sa_flags = SA_ONSTACK | SA_SIGINFO;
+  for (fatal& one : fatals) ::sigaction(one.signal, &action, &one.before);
+}
+
+}  // namespace troupe::log

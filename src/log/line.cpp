@@ -1,0 +1,232 @@
+#include "log/line.hpp"
+
+#include <time.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+#include "base/json_string.hpp"
+#include "troupe/actor/cell.hpp"
+#include "troupe/task/trace_context.hpp"
+
+namespace troupe::log {
+namespace {
+
+// 2026-01-02T03:04:05.678901Z. The part in front of the dot changes once a second: each thread
+// keeps its last one.
+void add_time(std::string& to) {
+  constexpr std::size_t length = 19;
+  struct second {
+    ::time_t since_epoch = -1;
+    char text[length + 1]{};
+  };
+  static thread_local second last;
+  ::timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  if (now.tv_sec != last.since_epoch) {
+    ::tm parts{};
+    ::gmtime_r(&now.tv_sec, &parts);
+    if (std::strftime(last.text, sizeof last.text, "%Y-%m-%dT%H:%M:%S", &parts) != length) return;
+    last.since_epoch = now.tv_sec;
+  }
+  std::array<char, 8> rest{'.', '0', '0', '0', '0', '0', '0', 'Z'};
+  long micros = now.tv_nsec / 1000;
+  for (std::size_t at = 6; at != 0; --at, micros /= 10)
+    rest[at] = static_cast<char>('0' + micros % 10);
+  to.append(last.text, length).append(rest.data(), rest.size());
+}
+
+bool is_plain(std::string_view text) noexcept {
+  return std::all_of(text.begin(), text.end(), [](char one) { return one >= ' ' && one < 127; });
+}
+
+// Whether a value needs quotes in the form for people.
+bool is_word(std::string_view text) noexcept {
+  return !text.empty() && is_plain(text) && text.find_first_of(" \"=\\") == std::string_view::npos;
+}
+
+template <class Number>
+void add_digits(std::string& to, Number number) {
+  std::array<char, 32> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  to.append(digits.data(), end);
+}
+
+template <std::size_t Bytes>
+std::array<char, 2 * Bytes> hex_of(const std::array<std::uint8_t, Bytes>& bytes) noexcept {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::array<char, 2 * Bytes> text;
+  for (std::size_t i = 0; i < Bytes; ++i) {
+    text[2 * i] = digits[bytes[i] / 16];
+    text[2 * i + 1] = digits[bytes[i] % 16];
+  }
+  return text;
+}
+
+}  // namespace
+
+void add_field(line& to, const field& one) { to.add(one); }
+
+// A cut inside a character leaves bytes that are no UTF-8, which JSON's writer replaces.
+void line::add_text(std::string_view text) {
+  text = text.substr(0, value_bytes_max);
+  if (as_ == form::text && is_word(text)) {
+    text_ += text;
+  } else {
+    base::add_json_string(text_, text);
+  }
+}
+
+// Text for people, in which a line break or a terminal's control sequence does no harm.
+void line::add_plain(std::string_view text) {
+  text = text.substr(0, value_bytes_max);
+  if (is_plain(text)) {
+    text_ += text;
+    return;
+  }
+  std::string quoted;
+  base::add_json_string(quoted, text);
+  text_ += std::string_view(quoted).substr(1, quoted.size() - 2);
+}
+
+void line::add_name(std::string_view name) {
+  if (as_ == form::text) {
+    text_ += ' ';
+    add_plain(name);
+    text_ += '=';
+    return;
+  }
+  if (text_.back() != '{') text_ += ',';
+  add_text(name);
+  text_ += ':';
+}
+
+void line::add_member(std::string_view name, std::string_view value) {
+  add_name(name);
+  add_text(value);
+}
+
+void line::begin(level of, std::string_view logger, std::string_view text) {
+  text_.reserve(256 + text.size());
+  if (as_ == form::json) {
+    text_ += "{\"time\":\"";
+    add_time(text_);
+    ((text_ += "\",\"level\":\"") += name_of(of)) += '"';
+    if (!logger.empty()) add_member("logger", logger);
+    add_member("text", text);
+    return;
+  }
+  add_time(text_);
+  (text_ += ' ') += name_of(of);
+  text_.append(8 - name_of(of).size(), ' ');
+  if (!logger.empty()) {
+    add_plain(logger);
+    text_ += ": ";
+  }
+  add_plain(text);
+}
+
+void line::add_number(double number) {
+  if (std::isfinite(number)) {
+    add_digits(text_, number);
+  } else {  // JSON has no such numbers
+    add_text(std::isnan(number) ? "nan" : number > 0 ? "inf" : "-inf");
+  }
+}
+
+void line::add_duration(double seconds) {
+  if (as_ == form::json) return add_number(seconds);
+  const double size = std::abs(seconds);
+  const auto [factor, unit] = size >= 1 || size == 0 ? std::pair(1.0, "s")
+                              : size >= 1e-3         ? std::pair(1e3, "ms")
+                              : size >= 1e-6         ? std::pair(1e6, "us")
+                                                     : std::pair(1e9, "ns");
+  std::array<char, 32> digits;
+  std::snprintf(digits.data(), digits.size(), "%.6g", seconds * factor);
+  (text_ += digits.data()) += unit;
+}
+
+void line::add_error(const std::exception_ptr& what) {
+  if (what == nullptr) return add_text("none");
+  try {
+    std::rethrow_exception(what);
+  } catch (const std::exception& e) {
+    add_text(e.what());
+  } catch (...) {
+    add_text("an exception that is no std::exception");
+  }
+}
+
+void line::add_value(const field& one) {
+  switch (one.kind_) {
+    case field::kind::integer:
+      return add_digits(text_, one.value_.integer);
+    case field::kind::natural:
+      return add_digits(text_, one.value_.natural);
+    case field::kind::truth:
+      text_ += one.value_.truth ? "true" : "false";
+      return;
+    case field::kind::real:
+      return add_number(one.value_.real);
+    case field::kind::text:
+      return add_text({one.value_.text.data, one.value_.text.size});
+    case field::kind::duration:
+      return add_duration(one.value_.real);
+    case field::kind::exception:
+      return add_text(static_cast<const std::exception*>(one.value_.object)->what());
+    case field::kind::exception_ptr:
+      return add_error(*static_cast<const std::exception_ptr*>(one.value_.object));
+    case field::kind::error_code:
+      return add_text(static_cast<const std::error_code*>(one.value_.object)->message());
+    case field::kind::made:
+      return;
+  }
+}
+
+// A callable that throws gives the text of its exception.
+void line::add(const field& one) {
+  if (one.kind_ == field::kind::made) {
+    const std::size_t before = text_.size();
+    const bool had_fields = has_fields_;
+    try {
+      return one.value_.made.add(one.value_.made.make, one.name_, *this);
+    } catch (...) {
+      text_.resize(before);
+      has_fields_ = had_fields;
+      return add(field(one.name_, std::current_exception()));
+    }
+  }
+  if (as_ == form::json && !has_fields_) text_ += ",\"fields\":{";
+  has_fields_ = true;
+  add_name(one.name_);
+  add_value(one);
+}
+
+void line::end() {
+  const bool json = as_ == form::json;
+  if (json && has_fields_) text_ += '}';
+  if (const actor::cell* const here = actor::current_cell()) {
+    add_name("actor");
+    if (json) {
+      add_text(here->type->name);
+      add_name("actor_id");
+    } else {
+      add_plain(here->type->name);
+      text_ += '#';
+    }
+    add_digits(text_, actor::id_of(*here));
+  }
+  if (const auto trace = this_call::trace()) {
+    const auto id = hex_of(trace->trace_id);
+    const auto span = hex_of(trace->span_id);
+    add_member(json ? "trace_id" : "trace", {id.data(), id.size()});
+    add_member(json ? "span_id" : "span", {span.data(), span.size()});
+  }
+  text_ += json ? "}\n" : "\n";
+}
+
+}  // namespace troupe::log

@@ -1,0 +1,104 @@
+#include <array>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "log/line.hpp"
+#include "log/writer.hpp"
+#include "troupe/log/log.hpp"
+
+namespace troupe::log {
+namespace {
+
+constexpr std::array<std::string_view, 6> names{"trace",   "debug", "info",
+                                                "warning", "error", "off"};
+
+// Guards the list, and `has_own` of its members. Never destroyed: threads may log at exit().
+std::mutex& registry_mutex() {
+  static std::mutex& instance = *new std::mutex;
+  return instance;
+}
+
+// Under the mutex. A state is made for a name without one.
+logger_state& find(std::string_view name) {
+  if (name.empty()) return root_state;
+  for (logger_state* one = root_state.next; one != nullptr; one = one->next) {
+    if (one->name == name) return *one;
+  }
+  // order: relaxed  guarded by the mutex
+  auto& made =
+      *new logger_state(static_cast<level>(root_state.least.load(std::memory_order_relaxed)));
+  made.name = *new std::string(name);
+  made.next = root_state.next;
+  root_state.next = &made;
+  return made;
+}
+
+}  // namespace
+
+constinit logger_state root_state{level::info};
+
+logger::logger(std::string_view name) {
+  std::lock_guard lock(registry_mutex());
+  state_ = &find(name);
+}
+
+std::string_view name_of(level of) noexcept { return names[static_cast<std::size_t>(of)]; }
+
+bool level_of(std::string_view text, level& to) noexcept {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] != text) continue;
+    to = static_cast<level>(i);
+    return true;
+  }
+  return false;
+}
+
+void set_level(level least) { set_level({}, least); }
+
+void set_level(std::string_view name, level least) {
+  const auto number = static_cast<std::uint8_t>(least);
+  std::lock_guard lock(registry_mutex());
+  logger_state& of = find(name);
+  // order: relaxed (both)  a thread may see it a little late
+  of.least.store(number, std::memory_order_relaxed);
+  of.has_own = true;
+  if (&of != &root_state) return;
+  for (logger_state* one = root_state.next; one != nullptr; one = one->next) {
+    if (!one->has_own) one->least.store(number, std::memory_order_relaxed);
+  }
+}
+
+std::vector<named_level> levels() {
+  std::lock_guard lock(registry_mutex());
+  std::vector<named_level> all;
+  for (const logger_state* one = &root_state; one != nullptr; one = one->next) {
+    // order: relaxed  guarded by the mutex
+    all.push_back(
+        {std::string(one->name), static_cast<level>(one->least.load(std::memory_order_relaxed))});
+  }
+  return all;
+}
+
+// Out of memory, the line is dropped.
+TROUPE_NOINLINE void write(const logger_state& by, level of, std::string_view text,
+                           fields with) noexcept {
+  writer& to = writer::get();
+  try {
+    line made(to.form_now());
+    made.begin(of, by.name, text);
+    for (const field& one : with) made.add(one);
+    made.end();
+    to.add(made.text());
+  } catch (...) {
+    to.drop();
+  }
+}
+
+void configure(options chosen) { writer::get().configure(std::move(chosen)); }
+void reopen() noexcept { writer::get().reopen(); }
+void flush() noexcept { writer::get().flush(); }
+counts count() noexcept { return writer::get().count(); }
+
+}  // namespace troupe::log

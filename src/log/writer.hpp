@@ -1,0 +1,90 @@
+// writer: keeps the lines of the log until its thread has written them.
+//
+// Threads: add(), drop(), form_now(), reopen() and count() from any. Two buffers of a fixed size:
+// callers fill one of them while the writing thread empties the other.
+// Invariants
+//   L1  `buffer_mutex_` guards which buffer is filled. The bytes below `used` are whole lines.
+//   L2  `output_mutex_` is held while lines are written and while the two buffers change places, so
+//       lines come out in the order in which they were added. Who needs both takes it first.
+//   L3  a fatal signal's handler takes no lock: it reads `used`, and the bytes below it.
+// Rejected: a buffer for each thread (lines of several threads would come out of order, and the
+// handler would have to walk a list of them); waiting for room (a slow disk would stop the
+// program).
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "base/parker.hpp"
+#include "troupe/base/small_mutex.hpp"
+#include "troupe/log/log.hpp"
+
+namespace troupe::log {
+
+class writer {
+ public:
+  static constexpr std::size_t buffer_bytes = std::size_t{1} << 20;
+
+  // Of the process. Never destroyed.
+  static writer& get() noexcept;
+
+  // order: relaxed  a line may have the form of before
+  form form_now() const noexcept { return form_.load(std::memory_order_relaxed); }
+  // A whole line. The first one starts the thread.
+  void add(std::string_view line) noexcept;
+  void drop(std::uint64_t lines = 1) noexcept;
+  void configure(options chosen);
+  // order: relaxed  seen before the next lines are written
+  void reopen() noexcept { reopens_.store(true, std::memory_order_relaxed); }
+  void flush() noexcept;
+  counts count() const noexcept;
+
+  // In the handler of a fatal signal: writes what is buffered.
+  void write_in_signal() noexcept;
+
+ private:
+  struct buffer {
+    std::unique_ptr<char[]> bytes;
+    std::atomic<std::size_t> used{0};
+    std::atomic<std::size_t> written{0};
+  };
+
+  writer();
+  void start();
+  void run() noexcept;
+  void end() noexcept;
+  void after_fork() noexcept;
+  void drain() noexcept;
+  void write_lines(const char* bytes, std::size_t size, std::atomic<std::size_t>& written) noexcept;
+  void call_with_lines(std::string_view lines) noexcept;
+  bool write_some(const char* bytes, std::size_t size, std::size_t& done) noexcept;
+  bool await_room() noexcept;
+  void tell_dropped() noexcept;
+  void reopen_file() noexcept;
+
+  base::small_mutex buffer_mutex_;
+  std::mutex output_mutex_;
+  std::array<buffer, 2> buffers_;
+  std::atomic<unsigned> filled_{0};  // which buffer callers fill
+  std::atomic<form> form_{form::text};
+  std::atomic<std::uint64_t> lines_{0}, dropped_{0};
+  std::uint64_t dropped_told_ = 0;  // guarded by output_mutex_
+  std::atomic<bool> reopens_{false}, ends_{false}, crashed_{false}, writes_{false};
+  std::atomic<int> file_{2};
+  bool is_regular_ = false;  // the four below: by output_mutex_
+  std::int64_t end_ns_ = 0;  // when the last write is given up
+  std::string path_;
+  std::function<void(std::string_view)> callback_;
+  bool started_ = false, ended_ = false;  // by buffer_mutex_
+  base::parker wakes_;
+  std::thread thread_;
+};
+
+}  // namespace troupe::log
