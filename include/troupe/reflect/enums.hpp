@@ -24,7 +24,10 @@ namespace troupe::reflect {
 
 namespace parts {
 
-inline constexpr std::size_t enumerators_max = 128;
+// No value may be outside of the underlying type, which may be bool.
+template <class T>
+inline constexpr std::size_t values_of =
+    std::is_same_v<std::underlying_type_t<T>, bool> ? std::size_t{2} : std::size_t{128};
 
 // Compilers write "[with auto Value = ...::Colour::red]", or "...(...::Colour)7]" for a value
 // without a name.
@@ -56,21 +59,21 @@ concept enumeration = std::is_enum_v<T> && requires {
 // The names of the values from 0 to 127, in their order; "" for a value without one.
 template <enumeration T>
 inline constexpr auto enumerator_names =
-    parts::enumerators_of<T>(std::make_index_sequence<parts::enumerators_max>());
+    parts::enumerators_of<T>(std::make_index_sequence<parts::values_of<T>>());
 
 // "" for a value without a name. Lifetime: that of the program.
 template <enumeration T>
 constexpr std::string_view name_of(T value) noexcept {
   // what is negative becomes a large number
   const auto number = static_cast<std::size_t>(static_cast<std::underlying_type_t<T>>(value));
-  return number < parts::enumerators_max ? enumerator_names<T>[number] : std::string_view();
+  return number < parts::values_of<T> ? enumerator_names<T>[number] : std::string_view();
 }
 
 // The enumerator with that name; nothing if there is none.
 template <enumeration T>
 constexpr std::optional<T> enumerator(std::string_view name) noexcept {
   if (name.empty()) return std::nullopt;
-  for (std::size_t i = 0; i < parts::enumerators_max; ++i) {
+  for (std::size_t i = 0; i < parts::values_of<T>; ++i) {
     if (enumerator_names<T>[i] == name) return static_cast<T>(i);
   }
   return std::nullopt;
