@@ -117,6 +117,12 @@ constexpr std::array of_handler{
     number{"failures", "troupe_handler_failures_total", "counter",
            "Exceptions that left the handler."}};
 
+constexpr std::array of_timers{
+    number{"armed", "troupe_timers_armed_total", "counter", "Timers that were armed, by source."},
+    number{"expired", "troupe_timers_expired_total", "counter", "Timers that expired."},
+    number{"cancelled", "troupe_timers_cancelled_total", "counter",
+           "Timers that were cancelled before they expired."}};
+
 using each_element = std::function<void(const std::function<void(const labels&, const json&)>&)>;
 
 void add(metrics_text& to, std::span<const number> numbers, const each_element& for_each) {
@@ -148,6 +154,16 @@ void add_times(metrics_text& to, const each_element& for_each_handler) {
       to.sample(wait, plus(all, "part", quantile), of[key].get<double>() / ns_per_second);
     }
   });
+}
+
+// The elements of a list that each runtime has, each named by one of its members.
+each_element elements_of(const json& runtimes, const char* list, const char* label) {
+  return [&runtimes, list, label](const auto& look) {
+    for (std::size_t i = 0; i < runtimes.size(); ++i) {
+      for (const json& one : runtimes[i][list])
+        look(labels{{"runtime", std::to_string(i)}, {label, one[label].get<std::string>()}}, one);
+    }
+  };
 }
 
 std::string metrics_of(const json& summary) {
@@ -208,6 +224,7 @@ std::string metrics_of(const json& summary) {
       text.sample("troupe_warnings_total", all, count.get<double>());
     }
   });
+  add(text, of_timers, elements_of(runtimes, "timers", "source"));
   add(text, of_worker, workers);
   add(text, of_class, classes);
   add(text, of_handler, handlers);

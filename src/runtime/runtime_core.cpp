@@ -66,6 +66,7 @@ runtime_core::runtime_core(runtime_options chosen)
     system->began_ns = system->is_simulated ? 0 : now_ns();
     sched::runtime_host& self = *this;
     clock = std::make_unique<tasks::timers>(self, !system->is_simulated);
+    if (options.observe) clock->count_sources();
     actor::make_call_hosts(*system, clock.get(), &io);
     make_executors();
   } catch (...) {

@@ -137,7 +137,8 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
                  std::chrono::nanoseconds period, const timer_options& chosen);
 
   struct lines_timer final : tasks::timer {
-    explicit lines_timer(failure_lines& lines) noexcept : timer(&on_time, true), of(lines) {}
+    explicit lines_timer(failure_lines& lines) noexcept
+        : timer(&on_time, tasks::timer_source::runtime, true), of(lines) {}
     static void on_time(timer& self) noexcept { static_cast<lines_timer&>(self).of.on_time(); }
     failure_lines& of;
   };

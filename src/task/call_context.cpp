@@ -114,7 +114,7 @@ class call_context final : public suspension, public timer {
 
 call_context::call_context(call_context* parent, timers& clock) noexcept
     : suspension(&act_on),
-      timer(&on_time),
+      timer(&on_time, timer_source::deadline),
       parent_(parent),
       top_(parent == nullptr ? *this : parent->top_),
       clock_(clock) {

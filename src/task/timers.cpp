@@ -28,6 +28,7 @@ void timers::arm(timer& one, std::int64_t due_ns) {
   // A wheel that has been empty for long has not been advanced: catch up first.
   if (wheel_.empty()) wheel_.advance(now_ns() / wheel::tick_ns);
   wheel_.insert(one);
+  count(one, &source_count::armed);
   if (!one.weak && armed_++ == 0) runtime_.hold();
   if (one.due_tick >= sleeps_until_) return;  // or the thread is awake, and will look
   sleeps_until_ = 0;                          // one notification is enough
@@ -38,6 +39,7 @@ void timers::arm(timer& one, std::int64_t due_ns) {
 bool timers::remove(timer& one) noexcept {
   if (one.is != timer::state::armed && one.is != timer::state::due) return false;
   wheel_.remove(one);
+  count(one, &source_count::cancelled);
   if (!one.weak && --armed_ == 0) runtime_.release();
   return true;
 }
@@ -58,6 +60,7 @@ bool timers::cancel(timer& one) noexcept {
 void timers::expire_one(timer& one, std::unique_lock<std::mutex>& lock) {
   expiring_ = &one;
   const bool weak = one.weak;
+  count(one, &source_count::expired);
   lock.unlock();
   observe::trace(observe::event::timer, nullptr);
   one.expired(one);

@@ -5,6 +5,7 @@
 // is left to do.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -73,6 +74,17 @@ class timers {
   // Does not count `but`, if that is armed.
   counts count(const timer* but = nullptr);
 
+  // By source, since count_sources(), which comes before the first timer.
+  struct source_count {
+    std::uint64_t armed = 0, expired = 0, cancelled = 0;
+  };
+  using source_counts = std::array<source_count, timer_sources>;
+  void count_sources() noexcept { counts_sources_ = true; }
+  source_counts count_by_source() {
+    std::lock_guard lock(mutex_);
+    return by_source_;
+  }
+
   // For a runtime without the thread: when the next timer may be due, if there is one; and expiring
   // what is due now.
   std::optional<std::int64_t> next_ns();
@@ -93,6 +105,12 @@ class timers {
   std::condition_variable changed_;
   wheel wheel_;
   std::int64_t armed_ = 0;
+  bool counts_sources_ = false;
+  source_counts by_source_{};
+  void count(const timer& one, std::uint64_t source_count::*what) noexcept {
+    if (counts_sources_) [[unlikely]]
+      ++(by_source_[static_cast<std::size_t>(one.source)].*what);
+  }
   // a tick; until then the thread sleeps unless it is notified. 0: the thread is awake
   std::int64_t sleeps_until_ = 0;
   const timer* expiring_ = nullptr;  // its function is running

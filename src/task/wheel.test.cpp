@@ -20,7 +20,7 @@ constexpr std::int64_t last_tick = INT64_MAX / tick;  // the last tick of any cl
 constexpr unsigned levels = 8, slot_bits = 6;
 
 struct alarm final : timer {
-  alarm() noexcept : timer([](timer&) noexcept {}) {}
+  alarm() noexcept : timer([](timer&) noexcept {}, timer_source::sleep) {}
   std::int64_t due_ns = 0;
 };
 

@@ -45,7 +45,8 @@ class sleeping : public sync::waiter {
  private:
   // No base of the operation: an awaitable with a time limit is a timer itself.
   struct alarm final : tasks::timer {
-    alarm(sleeping& belongs_to, bool is_weak) noexcept : timer(&on_time, is_weak), of(belongs_to) {}
+    alarm(sleeping& belongs_to, bool is_weak) noexcept
+        : timer(&on_time, tasks::timer_source::sleep, is_weak), of(belongs_to) {}
     static void on_time(timer& self) noexcept {
       sleeping& over = static_cast<alarm&>(self).of;
       over.wake(over);

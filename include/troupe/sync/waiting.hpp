@@ -274,10 +274,10 @@ class [[nodiscard]] limited_awaiting : protected awaiting<Operation>, private ta
   using value = typename base::value;
 
   explicit limited_awaiting(base&& unlimited) noexcept
-      : base(std::move(unlimited)), timer(&on_time) {}
+      : base(std::move(unlimited)), timer(&on_time, tasks::timer_source::timeout) {}
   limited_awaiting(limited_awaiting&& other) noexcept
       : base(static_cast<base&&>(other)),
-        timer(&on_time),
+        timer(&on_time, tasks::timer_source::timeout),
         at_most_(other.at_most_),
         stop_(std::move(other.stop_)) {}
 

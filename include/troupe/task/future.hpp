@@ -61,7 +61,8 @@ bool refuse(suspension& one) noexcept;
 // A future_wait with a time limit or a stop token, or both.
 class limited_suspension final : public future_wait, public timer {
  public:
-  explicit limited_suspension(shared_state& of) noexcept : future_wait(of), timer(&on_time) {}
+  explicit limited_suspension(shared_state& of) noexcept
+      : future_wait(of), timer(&on_time, timer_source::timeout) {}
   bool suspend(coroutine& who, std::chrono::nanoseconds at_most, const std::stop_token& stop);
   void finish();
 

@@ -77,7 +77,7 @@ class side_wait : public suspension {
 // remain as they are.
 class limited_side_wait final : public side_wait, public timer {
  public:
-  limited_side_wait() noexcept : timer(&on_time) {}
+  limited_side_wait() noexcept : timer(&on_time, timer_source::timeout) {}
   // Suspends `user` until the side call is ready or the limit is over. False if it need not wait.
   bool suspend_for(side_call& one, coroutine& user, std::chrono::nanoseconds at_most,
                    const std::stop_token& stop);

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <concepts>
 #include <coroutine>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <stop_token>
@@ -19,13 +20,25 @@ namespace troupe::tasks {
 
 class timers;
 
+// What a timer is for, by which timers are counted while a runtime is observed.
+enum class timer_source : std::uint8_t {
+  sleep,       // sleep_for
+  after,       // runtime::after
+  every,       // runtime::every
+  timeout,     // a limit of a future, a lock, a channel, or a stream
+  io_timeout,  // a limit of an operation of I/O
+  deadline,    // of a call
+  runtime,     // the runtime's own
+};
+inline constexpr std::size_t timer_sources = 7;
+
 // An armed timer must not move before it has expired or cancel() has returned.
 struct timer {
   enum class state : std::uint8_t { idle, armed, due, fired };
 
   // `on_time` runs on the thread that keeps the time; it may free the timer.
-  explicit timer(void (*on_time)(timer&) noexcept, bool is_weak = false) noexcept
-      : expired(on_time), weak(is_weak) {}
+  timer(void (*on_time)(timer&) noexcept, timer_source what_for, bool is_weak = false) noexcept
+      : expired(on_time), weak(is_weak), source(what_for) {}
   timer(const timer&) = delete;
   timer& operator=(const timer&) = delete;
 
@@ -35,6 +48,7 @@ struct timer {
   std::uint16_t slot = 0;
   state is = state::idle;
   bool weak;  // a weak timer does not keep the program alive
+  timer_source source;
 };
 
 // Arms the timer. `due_ns` is in the clock's own time; a time in the past is due at once. Throws
@@ -51,7 +65,7 @@ std::int64_t due_in(const timers& clock, std::chrono::nanoseconds span) noexcept
 class sleep_suspension final : public suspension, public timer {
  public:
   sleep_suspension(std::int64_t span_ns, bool is_weak) noexcept
-      : suspension(&act_on), timer(&on_time, is_weak) {
+      : suspension(&act_on), timer(&on_time, timer_source::sleep, is_weak) {
     due_tick = span_ns;
     excused = is_weak;
   }

@@ -410,7 +410,7 @@ refused_wait tell(const collector& seen, std::span<const std::uint32_t> circle,
 }  // namespace
 
 deadlock_search::deadlock_search(actor_system& system) noexcept
-    : timer(&on_time, true), system_(system) {}
+    : timer(&on_time, tasks::timer_source::runtime, true), system_(system) {}
 deadlock_search::~deadlock_search() = default;
 
 // The timer has expired: searches, and arms the timer again if a circle was found or if the search

@@ -163,7 +163,8 @@ class job_pool {
   // Makes an offer that came too soon after a call, after a delay: the thread that made it may take
   // long to come to its next one.
   struct late_offer final : tasks::timer {
-    explicit late_offer(job_pool& pool) noexcept : timer(&make, true), of(pool) {}
+    explicit late_offer(job_pool& pool) noexcept
+        : timer(&make, tasks::timer_source::runtime, true), of(pool) {}
     // remaining parts make offers, too
     ~late_offer() { tasks::cancel(*of.runtime_.host.clock, *this); }
     static void make(timer& self) noexcept;

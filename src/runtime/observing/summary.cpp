@@ -136,6 +136,18 @@ void write_metrics(json_text& to, const runtime_metrics& now) {
   write_worker(to.close(']').key("others"), now.others);
 }
 
+void write_timers(json_text& to, tasks::timers& clock) {
+  constexpr std::string_view names[tasks::timer_sources] = {
+      "sleep", "after", "every", "timeout", "io_timeout", "deadline", "runtime"};
+  const tasks::timers::source_counts all = clock.count_by_source();
+  to.key("timers").open('[');
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    to.open('{').member("source", names[i]).member("armed", all[i].armed);
+    to.member("expired", all[i].expired).member("cancelled", all[i].cancelled).close('}');
+  }
+  to.close(']');
+}
+
 const char* name_of(actor::seen_state state) {
   switch (state) {
     case actor::seen_state::inactive:
@@ -164,6 +176,7 @@ void write_summary(json_text& to, runtime_core& core) {
   to.open('{');
   write_metrics(to, core.metrics());
   to.member("running", actor::running_handlers(*core.system));
+  write_timers(to, *core.clock);
   core.watch->list().write_all(to.key("warnings"));
   core.watch->list().write_counts(to.key("warning_counts"));
   if (core.system->counts != nullptr)

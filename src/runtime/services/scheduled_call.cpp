@@ -12,7 +12,10 @@ namespace troupe {
 scheduled_call::scheduled_call(std::shared_ptr<runtime_core> in,
                                std::move_only_function<void()> calls,
                                std::chrono::nanoseconds again, const timer_options& options)
-    : timer(&on_time, options.weak),
+    : timer(&on_time,
+            again == std::chrono::nanoseconds::zero() ? tasks::timer_source::after
+                                                      : tasks::timer_source::every,
+            options.weak),
       core_(std::move(in)),
       procedure_(std::move(calls)),
       rare_(again == std::chrono::nanoseconds::zero() && !options.stop.stop_possible()

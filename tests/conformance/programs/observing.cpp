@@ -92,6 +92,38 @@ TEST_P(observing, counts_are_exact_and_add_up_to_the_metrics) {
   EXPECT_GT(handler_of(own, "observed_sink", "::put")["busy_samples"], 10'000 / 1024);
 }
 
+TEST_P(observing, timers_are_counted_by_source) {
+  runtime rt(observed());
+  rt.spawn([]() -> task<> {
+    for (int i = 0; i < 7; ++i) co_await sleep_for(1us);
+  });
+  rt.after(1us, [] {});
+  timer never = rt.after(1h, [] {});
+  never.cancel();
+  int left = 3;
+  timer repeated = rt.every(1us, [&] {
+    if (--left == 0) repeated.cancel();
+  });
+  promise<> end;
+  rt.spawn([&]() -> task<> { co_await end.get_future().timeout(1h); });
+  rt.spawn([&]() -> task<> {
+    co_await sleep_for(1us);
+    end.set_value();
+  });
+  rt.run();
+  const json own = asker().ask("summary")["runtimes"][0];
+  const auto counts = [&](const char* source) {
+    json one = named(own["timers"], "source", source);
+    one.erase("source");
+    return one;
+  };
+  EXPECT_EQ(counts("sleep"), (json{{"armed", 8}, {"expired", 8}, {"cancelled", 0}})) << own;
+  EXPECT_EQ(counts("after"), (json{{"armed", 2}, {"expired", 1}, {"cancelled", 1}})) << own;
+  EXPECT_GE(counts("every")["expired"], 3) << own;
+  EXPECT_EQ(counts("timeout"), (json{{"armed", 1}, {"expired", 0}, {"cancelled", 1}})) << own;
+  EXPECT_EQ(counts("deadline")["armed"], 0) << own;
+}
+
 TEST_P(observing, all_actors_are_listed_page_by_page) {
   runtime rt(observed());
   std::vector<ref<observed_sink>> sinks;

@@ -76,7 +76,8 @@ class operation_suspension : public tasks::suspension, public operation {
 // The same with a time limit or a stop token, or both.
 class limited_suspension final : public operation_suspension, public tasks::timer {
  public:
-  explicit limited_suspension(action does) noexcept : operation_suspension(does), timer(&on_time) {}
+  explicit limited_suspension(action does) noexcept
+      : operation_suspension(does), timer(&on_time, tasks::timer_source::io_timeout) {}
   bool suspend(tasks::coroutine& who, descriptor& on, std::chrono::nanoseconds at_most,
                const std::stop_token& stop);
   // Removes the limits; no other thread touches the suspension afterwards.
