@@ -136,6 +136,7 @@ class Browser:
 
     def picture(self, name):
         if folder := os.environ.get("TROUPE_SCREENSHOTS"):
+            self.driver.execute_script("window.scrollTo(0, 0)")
             self.driver.save_screenshot(str(pathlib.Path(folder) / f"{name}.png"))
 
 
@@ -195,6 +196,16 @@ def check_circle(browser):
         waits = browser.wait("its calls", lambda: [row for row in browser.rows("#detail") if row[2] == f"the answer of &{other}::repeat"], MOMENTS_MAX)
         check("many wait", number(waits[0][4]) > 1 and re.fullmatch(r"zoo\.cpp:\d+", waits[0][1]), waits)
         browser.click("the one that is asked", "#detail table tbody button", waits[0][3], MOMENTS_MAX)
+    browser.click("close", "#close")
+
+
+def check_warnings(browser):
+    """The handler that blocks is warned of, with what to do; a click leads to its actor."""
+    browser.wait("the warning", lambda: [one for one in browser.all("#warning-list li") if "Sloth::climb" in one.text])
+    line = next(one for one in browser.all("#warning-list li") if "Sloth::climb" in one.text)
+    actor = line.find_element(browser.css, "button").text
+    browser.click("the actor", "#warning-list button", actor)
+    browser.wait("its story", lambda: f"Sloth {actor} is" in browser.text("#detail-body"))
     browser.click("close", "#close")
 
 
@@ -363,6 +374,7 @@ def main():
         check_blocking(browser)
         check_growing(browser)
         check_circle(browser)
+        check_warnings(browser)
         check_sums(browser, zoo.pid)
         check_comparing(browser)
         check_filter(browser)
