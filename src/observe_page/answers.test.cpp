@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/troupe.hpp"
+#include "troupe/runtime/runtime.hpp"
 
 namespace troupe::observe_page {
 namespace {

@@ -218,9 +218,10 @@ GAUGES = {"actors": ("metrics", "actors"), "suspended": ("metrics", "suspended")
 
 def check_sums(browser, pid):
     """Frozen, the gauges are what the program said; and that lies between what it says before and after."""
-    before = ask(pid, "summary")["runtimes"][0]
-    began = browser.moments()
-    browser.wait("a later moment", lambda: browser.moments() > began + 1)
+    first = ask(pid, "summary")
+    before = first["runtimes"][0]
+    # The server keeps an answer for a while, so the next moment may show an earlier one.
+    browser.wait("a later moment", lambda: browser.driver.execute_script("return state.now.now_ns") > first["now_ns"])
     browser.click("freeze", "#freeze")
     said = browser.driver.execute_script("return state.now")["runtimes"][0]
     shown = dict(browser.driver.execute_script("return [...document.querySelectorAll('#gauges .gauge')].map((g) => [g.children[0].textContent, g.children[1].textContent])"))

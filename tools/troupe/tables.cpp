@@ -113,8 +113,9 @@ void sort_by(std::vector<row>& rows, order by) {
         return one.messages;
     }
   };
-  std::stable_sort(rows.begin(), rows.end(), [&](const row& a, const row& b) {
-    return by == order::name ? a.name < b.name : value(a) > value(b);
+  std::sort(rows.begin(), rows.end(), [&](const row& a, const row& b) {
+    if (by != order::name && value(a) != value(b)) return value(a) > value(b);
+    return a.name < b.name;
   });
 }
 
