@@ -103,11 +103,11 @@ class Browser:
             time.sleep(0.05)  # sleeps: the page tells nobody when it has drawn
 
     def click(self, what, selector, text=None, moments=None):
-        """As a person would: on the first that is seen and has this text."""
+        """On the first that is seen and has this text: on the element and not on its place, which a new warning moves."""
         def clicked():
             for one in self.all(selector):
                 if one.is_displayed() and (text is None or one.text == text):
-                    one.click()
+                    self.driver.execute_script("arguments[0].click()", one)
                     return True
             return False
         self.wait(what, clicked, moments)
@@ -160,9 +160,11 @@ def ms(text):
 # ---- the three that make trouble ----
 
 def check_blocking(browser):
-    """Sorted by the time that handlers take, the sloth is the first class; its handler takes 20 ms."""
-    browser.click("the column p99", "#classes thead button", "p99")
-    browser.wait("the sloth first", lambda: browser.rows("#classes")[0][0] == "Sloth", MOMENTS_MAX)
+    """Sorted by the time that classes take, the sloth is the first; its handler takes 20 ms."""
+    browser.click("the column p99", "#classes thead button", "p99")  # where a handler may be first that the system interrupted
+    browser.wait("the sloth, marked", lambda: [row for row in browser.rows("#classes") if row[0] == "Sloth" and row[4] != "–" and ms(row[4]) > 15], MOMENTS_MAX)
+    browser.click("the column busy %", "#classes thead button", "busy %")
+    browser.wait("the sloth first", lambda: browser.rows("#classes")[0][0] == "Sloth")
     row = browser.rows("#classes")[0]
     check("it takes 20 ms", ms(row[4]) > 15, row)
     check("it is marked", "bad" in browser.all("#classes tbody tr:first-child td:nth-child(5)")[0].get_attribute("class"), row)
