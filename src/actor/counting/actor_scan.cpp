@@ -11,6 +11,8 @@
 #include <span>
 
 #include "actor/actor_system.hpp"
+#include "actor/lifetime/extras.hpp"
+#include "actor/lifetime/supervision_state.hpp"
 #include "actor/mailbox/activation.hpp"
 #include "memory/slot_space.hpp"
 
@@ -53,7 +55,7 @@ std::uintptr_t skip_new_mail(std::uintptr_t word, std::uint32_t& count) noexcept
 seen_actor look_at(const cell& copied, const void* actor, std::uint64_t id) noexcept {
   // order: relaxed  of a copy
   std::uintptr_t word = copied.word.load(std::memory_order_relaxed);
-  seen_actor seen{id, copied.type, seen_state::inactive, 0};
+  seen_actor seen{id, copied.type, seen_state::inactive, 0, actor};
   if (word == mailbox::inactive) return seen;
   seen.state = mailbox::is_parked(word) ? seen_state::suspended : seen_state::active;
   word = skip_new_mail(word, seen.mail);
@@ -113,6 +115,16 @@ std::uint64_t scan_actors(const actor_system& system, std::uint64_t from,
 const cell_type* find_type(const void* actor) noexcept {
   alignas(cell) std::array<std::byte, sizeof(cell)> bytes;
   return copy(actor, bytes) ? as<cell>(bytes.data()).type : nullptr;
+}
+
+const void* find_parent(const void* actor) noexcept {
+  alignas(cell) std::array<std::byte, sizeof(cell)> bytes;
+  if (!copy(actor, bytes) || !has_extras(as<cell>(bytes.data()))) return nullptr;
+  alignas(cell_extras) std::array<std::byte, sizeof(cell_extras)> extras;
+  if (!copy(static_cast<const cell*>(actor) + 1, extras)) return nullptr;
+  const supervision_state* const own = as<cell_extras>(extras.data()).supervision.get();
+  alignas(supervision_state) std::array<std::byte, sizeof(supervision_state)> state;
+  return own != nullptr && copy(own, state) ? as<supervision_state>(state.data()).parent : nullptr;
 }
 
 }  // namespace troupe::actor

@@ -23,8 +23,9 @@ struct seen_actor {
   seen_state state;
   // messages in its mailbox; of those that it has not looked at yet, at most 10,000 are counted
   std::uint32_t mail;
-  bool has_more =
-      false;  // mail that was not counted; then an actor that is suspended may be `active`
+  const void* at = nullptr;  // its cell, which may go
+  // there is mail that was not counted; then `state` of an actor that is suspended may be `active`
+  bool has_more = false;
 };
 
 // Calls `look` for each actor whose id is `from` or higher, in the order of ids, until it returns
@@ -38,5 +39,7 @@ std::uint64_t scan_actors(const actor_system& system, std::uint64_t from,
 // The class of an actor that may have gone by now: then another one's, or null. Thread: any. Cost:
 // about 1 us.
 const cell_type* find_type(const void* actor) noexcept;
+// The same for its parent, which is null for an actor without one.
+const void* find_parent(const void* actor) noexcept;
 
 }  // namespace troupe::actor

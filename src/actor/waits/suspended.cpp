@@ -84,7 +84,9 @@ awaited look_at(const tasks::suspension& one) {
 suspended_call look_at(const cell& actor, const message& call, const tasks::suspension* wait) {
   suspended_call seen{
       id_of(actor), actor.type->name, call.act(nullptr, nullptr, message_act::describe), false, {}};
-  if (wait != nullptr) seen.waits_for = look_at(*wait);
+  if (wait == nullptr) return seen;
+  seen.waits_for = look_at(*wait);
+  seen.waits_for->first_seen = wait->first_seen;
   return seen;
 }
 

@@ -21,6 +21,7 @@ struct awaited {
   const char* of;
   const void* asked;                  // an actor, which may have gone since
   std::source_location held_since{};  // of a lock: where its holder took it
+  std::uint32_t first_seen = 0;       // long_waits.hpp; 0: no look has seen it
 };
 struct suspended_call {
   std::uint64_t id;

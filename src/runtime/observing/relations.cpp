@@ -72,14 +72,16 @@ std::string_view class_of(const actor::actor_system& system, std::uint64_t id) {
   return name;
 }
 
-void write_call(json_text& to, const actor::suspended_call& one,
-                const actor::actor_system& system) {
+void write_call(json_text& to, const actor::suspended_call& one, const runtime_core& core) {
+  const actor::actor_system& system = *core.system;
   to.open('{').member("handler", one.method).member("at", place(one));
   to.member("for", wait_text(one));
   if (one.waits_for && one.waits_for->asked != nullptr)
     to.member("asked", system.slots.find_number(one.waits_for->asked));
   if (one.waits_for && one.waits_for->held_since.line() != 0)
     to.member("held_since", actor::place_of(one.waits_for->held_since));
+  if (one.waits_for && one.waits_for->first_seen != 0)
+    to.member("waits_ns", core.watch->ns_since(one.waits_for->first_seen));
   to.close('}');
 }
 
@@ -163,7 +165,7 @@ void write_story(json_text& to, runtime_core& core, std::uint64_t id) {
   to.open('{').key("actor");
   actor::scan_actors(system, id, [&](const actor::seen_actor& one) {
     exists = one.id == id;
-    if (exists) write_actor(to, one);
+    if (exists) write_actor(to, core, one);
     return false;
   });
   if (!exists) to.null();
@@ -172,7 +174,7 @@ void write_story(json_text& to, runtime_core& core, std::uint64_t id) {
   const actor::actor_system::gate_guard here(system);
   if (exists && here.let_in()) {
     const actor::suspended_calls own = actor::find_suspended(system, calls_of_actor_max, id);
-    for (const actor::suspended_call& one : own.found) write_call(to, one, system);
+    for (const actor::suspended_call& one : own.found) write_call(to, one, core);
     count = own.count;
   }
   to.close(']').member("suspended", count).close('}');

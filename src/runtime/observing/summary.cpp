@@ -161,9 +161,13 @@ const char* name_of(actor::seen_state state) {
 
 }  // namespace
 
-void write_actor(json_text& to, const actor::seen_actor& one) {
+void write_actor(json_text& to, const runtime_core& core, const actor::seen_actor& one) {
   to.open('{').member("id", one.id).member("class", one.type->name);
-  to.member("state", name_of(one.state)).member("mail", one.mail).close('}');
+  to.member("state", name_of(one.state)).member("mail", one.mail);
+  const void* const parent = actor::find_parent(one.at);
+  const std::uint64_t its_id = parent == nullptr ? 0 : core.system->slots.find_number(parent);
+  if (its_id != 0) to.member("parent", its_id);
+  to.close('}');
 }
 
 double ns_per_tick_of(const runtime_core& core) noexcept {
@@ -192,7 +196,7 @@ void write_actors(json_text& to, runtime_core& core, std::uint64_t from, std::si
       actor::scan_actors(*core.system, from, [&](const actor::seen_actor& one) {
         if (!of_class.empty() && one.type->name != of_class) return true;
         if (count++ == most) return false;
-        write_actor(to, one);
+        write_actor(to, core, one);
         return true;
       });
   to.close(']').member("next", next).close('}');
@@ -214,7 +218,7 @@ void write_longest(json_text& to, runtime_core& core, std::size_t most, std::str
   });
   std::sort(longest.begin(), longest.end(), has_more);
   to.open('{').key("actors").open('[');
-  for (const actor::seen_actor& one : longest) write_actor(to, one);
+  for (const actor::seen_actor& one : longest) write_actor(to, core, one);
   to.close(']').close('}');
 }
 

@@ -28,7 +28,7 @@ void write_actors(json_text& to, runtime_core& core, std::uint64_t from, std::si
 void write_longest(json_text& to, runtime_core& core, std::size_t most, std::string_view of_class);
 
 // Appends an object with what is known of one actor.
-void write_actor(json_text& to, const actor::seen_actor& one);
+void write_actor(json_text& to, const runtime_core& core, const actor::seen_actor& one);
 // What one tick of the counts lasts.
 double ns_per_tick_of(const runtime_core& core) noexcept;
 

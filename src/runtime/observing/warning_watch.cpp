@@ -251,12 +251,16 @@ void warning_watch::look_at_mailboxes(std::int64_t now) {
   }
 }
 
+std::int64_t warning_watch::ns_since(std::uint32_t first_seen) const noexcept {
+  return base::now_ns() - began_ns_ - (std::int64_t{first_seen} - 1) * ns_per_wait_unit;
+}
+
 // Virtual time knows no late answers, and a look would change what a seed replays.
 void warning_watch::look_at_asks(std::int64_t now) {
-  if (limits_.ask.count() == 0 || core_.options.policy == policy::simulated) return;
+  if (core_.options.policy == policy::simulated) return;
   const auto unit_now = static_cast<std::uint32_t>((now - began_ns_) / ns_per_wait_unit + 1);
   const auto units = static_cast<std::uint32_t>(ns_of(limits_.ask) / ns_per_wait_unit);
-  const std::uint32_t before = unit_now > units ? unit_now - units : 0;
+  const std::uint32_t before = units != 0 && unit_now > units ? unit_now - units : 0;
   actor::look_at_waits(*core_.system, unit_now, before, [&](const actor::awaited_ask& one) {
     finding found{warning_kind::unanswered_ask,
                   one.call.actor,
@@ -271,7 +275,7 @@ void warning_watch::look_at_asks(std::int64_t now) {
     list_.add(std::move(found));
   });
   asks_before_ = before;
-  look_at_blocked_threads(now);
+  if (limits_.ask.count() != 0) look_at_blocked_threads(now);
 }
 
 void warning_watch::look_at_blocked_threads(std::int64_t now) {

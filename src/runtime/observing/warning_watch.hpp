@@ -38,6 +38,8 @@ class warning_watch {
   // The turns that were suspended when run() found no work, in the words of `stalled`. Thread: any.
   void note_stall(std::size_t count, std::string_view lines) noexcept;
   void tell_stalls() noexcept;
+  // For how long a wait has lasted at least, by awaited::first_seen.
+  std::int64_t ns_since(std::uint32_t first_seen) const noexcept;
   const warning_list& list() const noexcept { return list_; }
 
  private:

@@ -204,7 +204,10 @@ json asked_until_found(asker& here, const std::string& question, const auto& hol
 
 TEST_P(observing, what_calls_wait_for_is_told_by_kind_and_by_actor) {
   if (GetParam().policy == policy::simulated) GTEST_SKIP() << "another thread looks meanwhile";
-  runtime rt(observed());
+  runtime_options chosen = observed();
+  chosen.warnings.ask = 100ms;  // so that it looks often
+  chosen.warning_lines = 0;
+  runtime rt(chosen);
   const auto one = rt.spawn<asking_pair>(), other = rt.spawn<asking_pair>(one);
   one.tell<&asking_pair::meet>(other);
   one.tell<&asking_pair::pass>(9);
@@ -230,6 +233,11 @@ TEST_P(observing, what_calls_wait_for_is_told_by_kind_and_by_actor) {
     ASSERT_EQ(story["calls"].size(), 5u) << story;
     EXPECT_EQ(story["calls"][0]["asked"], other.id()) << story;
     EXPECT_TRUE(asks.ask("actor 0 999999999")["actor"].is_null());
+    // the looks at all waits say since when
+    const json waited = asked_until_found(
+        asks, "actor 0 " + std::to_string(one.id()),
+        [](const json& seen) { return seen["calls"][0].value("waits_ns", std::int64_t{0}) > 0; });
+    EXPECT_GT(waited["calls"][0].value("waits_ns", std::int64_t{0}), 0) << waited;
     other.tell<&asking_pair::open>();
   });
   rt.run();
@@ -266,6 +274,10 @@ TEST_P(observing, it_tells_which_classes_are_children_of_which) {
   EXPECT_TRUE(seen["children"][0]["parent"].get<std::string>().ends_with("observed_source"));
   EXPECT_TRUE(seen["children"][0]["child"].get<std::string>().ends_with("observed_sink"));
   EXPECT_EQ(seen["children"][0]["count"], 3);
+  const json alone = asker().ask("actor 0 " + std::to_string(parent.id()));
+  EXPECT_FALSE(alone["actor"].contains("parent")) << alone;
+  const json page = asker().ask("actors 0 " + std::to_string(children[0].id()) + " 1");
+  EXPECT_EQ(page["actors"][0]["parent"], parent.id()) << page;
 }
 
 TEST_P(observing, bad_questions_get_an_answer_and_harm_nothing) {
