@@ -129,9 +129,16 @@ step connection::read(std::span<std::byte> to, std::size_t& bytes) {
   std::lock_guard lock(mutex_);
   if (failure_) return step::failed;
   ERR_clear_error();
+  const std::size_t unsent = pending_.rest().size();
   const step how = after(SSL_read_ex(ssl_.get(), to.data(), to.size(), &bytes), "read");
+  if (how == step::failed || pending_.rest().size() == unsent) return how;
+  if (context_->server() && SSL_version(ssl_.get()) < TLS1_3_VERSION) {
+    // OpenSSL has refused to renegotiate, and the client waits for more than that.
+    failure_.emplace(tls_failure::protocol, "read", name_, "the client wants to renegotiate");
+    return step::failed;
+  }
   // Answers that reading produces are sent with the next write, if there is one.
-  if (how == step::failed || pending_.rest().size() <= unsent_bytes_max) return how;
+  if (pending_.rest().size() <= unsent_bytes_max) return how;
   failure_.emplace(tls_failure::protocol, "read", name_,
                    "the peer wants more answers than it gets");
   return step::failed;
