@@ -49,6 +49,20 @@ struct server_options {
   // whose connection was reset, or to which a send has failed, counts as gone.
   bool half_close_is_gone = true;
 
+  // For TLS: maximum time of a handshake. Default 10 s; longer ends the connection.
+  std::chrono::nanoseconds handshake_time = std::chrono::seconds(10);
+  // For TLS: maximum number of handshakes at a time. Default 1,024. At the limit, handshakes that
+  // have taken a second or more are ended, the longest ones first, and listeners with TLS accept no
+  // connection until a handshake ends; new ones wait in the listener's backlog. Listeners without
+  // TLS are not affected.
+  std::size_t handshakes = 1'024;
+  // For TLS: how long a browser is to ask this host by https only, whatever a link says (the field
+  // Strict-Transport-Security, in every answer over TLS). Default 0: no such field. Begin with a
+  // short time: a browser that was told cannot be told otherwise without TLS.
+  std::chrono::seconds strict_transport{0};
+  // Whether that holds for the names below the host's, too. Default false.
+  bool strict_transport_of_subdomains = false;
+
   // Maximum number of connections at a time. Default 16,000. At the limit, idle connections are
   // closed, the longest idle one first. If none is idle, no connection is accepted until one ends;
   // new ones wait in the listener's backlog.

@@ -14,6 +14,7 @@
 #include "troupe/http/values/value_text.hpp"
 #include "troupe/io/endpoint.hpp"
 #include "troupe/task/task.hpp"
+#include "troupe/tls/certificate.hpp"
 
 namespace troupe::http {
 
@@ -25,6 +26,7 @@ struct request_source {
   virtual bool has_address() const noexcept = 0;
   virtual bool secure() const noexcept = 0;
   virtual std::stop_token client_gone() = 0;
+  virtual std::optional<tls_certificate> client_certificate() = 0;
 
  protected:
   ~request_source() = default;
@@ -156,6 +158,20 @@ class request {
   bool has_peer() const noexcept { return source_->has_address(); }
   // Whether the request came encrypted to this server (https).
   bool secure() const noexcept { return source_->secure(); }
+  // The client's certificate, which the server has verified; empty if the client has none, if the
+  // server does not ask for it (tls_options::client_certificates), or without TLS. Call it in the
+  // handler. Cost: its text is made for each call.
+  //
+  // Example (declarations):
+  //     #include <troupe/http/response.hpp>
+  //     troupe::http::response who_am_i(const troupe::http::request& asked) {
+  //       const auto shown = asked.client_certificate();
+  //       if (!shown) return troupe::http::response(403);
+  //       return troupe::http::response::text(shown->subject);
+  //     }
+  std::optional<tls_certificate> client_certificate() const {
+    return source_->client_certificate();
+  }
 
   // A token that is requested when the client goes away while its answer is made or sent. It is for
   // a coroutine that takes long, and for a function that streams the answer (keep the token, since

@@ -1,8 +1,8 @@
-// server: serves HTTP/1.1 on any number of listeners.
+// server: serves HTTP/1.1 on any number of listeners, with TLS and without.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -16,6 +16,27 @@
 namespace troupe::http {
 
 struct server_state;
+
+// What became of the TLS connections of a server so far. None of these ends is a failure of the
+// program.
+struct handshake_counts {
+  std::uint64_t under_way = 0;        // now
+  std::uint64_t done = 0;             // handshakes that have succeeded
+  std::uint64_t resumed = 0;          // those of them that continued an earlier session
+  std::uint64_t plain_http = 0;       // the client spoke HTTP without TLS, and was answered 400
+  std::uint64_t bad_certificate = 0;  // the client's is missing, or is not trusted
+  std::uint64_t refused_by_peer = 0;  // the client sent an alert: it may not trust the server
+  std::uint64_t bad_protocol = 0;     // no TLS, nothing in common, or too many bytes
+  std::uint64_t truncated = 0;        // the client has ended the connection
+  std::uint64_t timed_out = 0;        // it took longer than server_options::handshake_time
+  std::uint64_t ended_by_server = 0;  // to make room, or because the server stops
+  std::uint64_t lost = 0;             // the connection was reset
+
+  // After the handshake: the client has ended the connection without the announcement of TLS, which
+  // many do when they keep no connection; or it has sent damaged bytes or an alert.
+  std::uint64_t unannounced_ends = 0;
+  std::uint64_t damaged = 0;
+};
 
 // An HTTP server. Copies refer to the same server. Thread: each connection is a task of its own;
 // the handlers of one connection run one after the other, those of different connections
@@ -49,8 +70,9 @@ class server {
   // that waits for something else than its peer, and waits for it no longer. Throws io_error if the
   // listener fails.
   task<> serve(tcp_listener listener);
-  // The same with https. The handshake may take head_time. A peer whose handshake fails is closed;
-  // this is no failure.
+  // The same with https; `self` is mostly tls_context::server(tls_options::https(…)). Several
+  // listeners may share one. A handshake that fails is no failure: the client is told by an alert,
+  // or by an answer 400 if it speaks HTTP without TLS, and handshakes() counts it.
   task<> serve(tcp_listener listener, tls_context self);
   task<> serve(unix_listener listener);
 
@@ -62,9 +84,24 @@ class server {
   // The number of connections that are open now: busy ones, idle ones, and those that are being
   // turned away. Thread: any.
   std::size_t connections() const noexcept;
+  // Thread: any. Cost: some loads.
+  handshake_counts handshakes() const noexcept;
 
  private:
   std::shared_ptr<server_state> state_;
 };
+
+// Routes for a server on the port without TLS: each request is answered 308, with the same target
+// at https://; 400 when it does not say for which host it is. `port`: of the server with TLS.
+//
+// Example (declarations):
+//     // Both listeners are served until both servers stop.
+//     troupe::task<> serve_both(troupe::http::server web, troupe::tls_context self) {
+//       troupe::http::server plain(troupe::http::redirect_to_https());
+//       co_await troupe::when_all(
+//           plain.serve(troupe::tcp_listener::listen(troupe::endpoint::any_v6(80))),
+//           web.serve(troupe::tcp_listener::listen(troupe::endpoint::any_v6(443)), self));
+//     }
+router redirect_to_https(std::uint16_t port = 443);
 
 }  // namespace troupe::http

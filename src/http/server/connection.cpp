@@ -87,13 +87,14 @@ std::int64_t connection::idle_since_ns() const noexcept {
 }
 std::int64_t connection::parking_ns() const noexcept {
   const phase now_in = phase_now();
-  if (!parks_ || (now_in != phase::idle && now_in != phase::fresh)) return never_ns;
+  if (now_in != phase::idle && now_in != phase::fresh) return never_ns;
   // order: relaxed  the mutex orders it
   return ending_.load(std::memory_order_relaxed) == ending::none ? idle_since_ns() + soon_ns
                                                                  : never_ns;
 }
 bool connection::is_idle(phase at, std::int64_t since_ns, std::int64_t now_ns) noexcept {
-  return at == phase::idle || (at == phase::fresh && now_ns - since_ns >= fresh_ns);
+  return at == phase::idle ||
+         ((at == phase::fresh || at == phase::handshake) && now_ns - since_ns >= fresh_ns);
 }
 
 bool connection::may_park() const noexcept {
@@ -138,7 +139,8 @@ void connection::wait_for_head(std::int64_t now_ns) noexcept {
 // end it when the server stops, or to make room for another connection.
 void connection::wait_for_handshake(std::int64_t now_ns) noexcept {
   idle_since_ns_.store(now_ns, std::memory_order_relaxed);  // order: relaxed  a hint for who sheds
-  begin_wait(phase::fresh, server_->options.head_time, now_ns);
+  // The handshake has a timeout of its own, which counts as such; the sweep would only end it.
+  begin_wait(phase::handshake, std::chrono::nanoseconds::max(), now_ns);
 }
 
 void connection::count_buffers() noexcept {
@@ -620,6 +622,7 @@ void connection::add_head(const response& with, int status, bool has_length, std
     out_.add(length);
     out_.add("\r\n");
   }
+  if (secure()) out_.add(server_->strict_transport);
   out_.add(with.fields_);
   if (closing_) {
     out_.add("Connection: close\r\n");
@@ -678,6 +681,7 @@ void connection::answer_plainly(int status, std::string_view fields) {
     out_.add(words.size() + 1);
     out_.add("\r\n");
   }
+  if (secure()) out_.add(server_->strict_transport);
   out_.add(fields);
   if (closing_) out_.add("Connection: close\r\n");
   out_.add("\r\n");

@@ -40,8 +40,8 @@ class connection : public transport, private request_source {
   explicit connection(std::shared_ptr<server_state> of, const connection_past& was = {});
   connection(const connection&) = delete;
 
-  // `fresh`: idle, and no request has come yet.
-  enum class phase : std::uint8_t { fresh, idle, head, busy, upgraded };
+  // `handshake`: that of TLS. `fresh`: idle, and no request has come yet.
+  enum class phase : std::uint8_t { handshake, fresh, idle, head, busy, upgraded };
   using ending = connection_ending;
 
   // Caller: any thread that holds the server's mutex. The operation that the connection awaits ends
@@ -60,7 +60,7 @@ class connection : public transport, private request_source {
   // order: relaxed  a hint: the connection may be asked to end at the moment when a request comes
   phase phase_now() const noexcept { return phase_.load(std::memory_order_relaxed); }
   // Whether the server may end this connection to make room for another one: it is idle, and if it
-  // is fresh, it has been so for at least a second.
+  // is fresh or in its handshake, it has been so for at least a second.
   static bool is_idle(phase at, std::int64_t since_ns, std::int64_t now_ns) noexcept;
   // The exception that a handler has thrown, or null. The caller owns it from then on.
   std::exception_ptr take_failure() noexcept { return std::exchange(failure_, nullptr); }
@@ -121,7 +121,6 @@ class connection : public transport, private request_source {
 
   const std::shared_ptr<server_state> server_;
   connection_past past_;
-  bool parks_ = false;  // this kind of stream can be parked
   std::stop_source idle_stop_, busy_stop_;
   input in_;
   output out_;

@@ -12,12 +12,12 @@
 #include <utility>
 
 #include "http/h1/send_order.hpp"
+#include "http/secure/secret_stream.hpp"
 #include "http/server/admission_ticket.hpp"
 #include "http/server/connection.hpp"
 #include "http/server/parked.hpp"
 #include "io/operations/at_once.hpp"
 #include "io/operations/of_file.hpp"
-#include "tls/wire_of.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/runtime/here.hpp"
 
@@ -46,9 +46,7 @@ template <class Stream>
 class connection_over final : public connection {
  public:
   connection_over(admission_ticket&& who, Stream&& over, const connection_past& was) noexcept
-      : connection(who.of(), was), who_(std::move(who)), stream_(std::move(over)) {
-    parks_ = !is_secure;
-  }
+      : connection(who.of(), was), who_(std::move(who)), stream_(std::move(over)) {}
   ~connection_over() override = default;
 
   // Runs until the connection ends or parks. Throws what the stream throws. Everything that happens
@@ -57,9 +55,12 @@ class connection_over final : public connection {
   // that twice.
   task<> run() {
     if constexpr (is_secure) {
-      wait_for_handshake(now().count());
-      co_await stream_.handshake().timeout(server_->options.head_time).stop(idle_stop_.get_token());
-      end_wait();
+      if (!past_.was_parked) {
+        wait_for_handshake(now().count());
+        const bool is_done = co_await stream_.begin(*server_, idle_stop_.get_token());
+        end_wait();
+        if (!is_done) co_return;
+      }
     }
     for (;;) {
       const next then = advance();
@@ -166,6 +167,14 @@ class connection_over final : public connection {
     }
   }
 
+  std::optional<tls_certificate> client_certificate() override {
+    if constexpr (is_secure) {
+      return stream_.peer_certificate();
+    } else {
+      return std::nullopt;
+    }
+  }
+
   task<std::size_t> receive(std::span<char> to, std::chrono::nanoseconds at_most) override {
     // order: relaxed  our own thread writes it
     const bool upgraded = phase_.load(std::memory_order_relaxed) == phase::upgraded;
@@ -258,32 +267,32 @@ class connection_over final : public connection {
   }
 
  private:
-  stream& wire() noexcept override {
+  stream& wire() noexcept override { return wire_of(stream_); }
+  static stream& wire_of(Stream& over) noexcept {
     if constexpr (is_secure) {
-      return tls::wire_of::in(stream_);
+      return over.wire();
     } else {
-      return stream_;
+      return over;
     }
   }
 
   // True: the connection is parked. `this` no longer has its stream, and another thread may already
   // serve that.
   bool park(std::int64_t since_ns) {
-    if constexpr (!is_secure) {
-      if (!is_between() || leaves_) return false;
-      auto at_rest = std::make_unique<parked_over<Stream>>(std::move(who_), std::move(stream_),
-                                                           past_, since_ns);
-      if (server_->park(*this, *at_rest, at_rest->stream)) {
-        static_cast<void>(at_rest.release());
-        return true;
-      }
-      who_ = std::move(at_rest->who);
-      stream_ = std::move(at_rest->stream);
+    if (!is_between() || leaves_) return false;
+    if constexpr (is_secure) {
+      if (!stream_.rest()) return false;
     }
+    auto at_rest =
+        std::make_unique<parked_over<Stream>>(std::move(who_), std::move(stream_), past_, since_ns);
+    if (server_->park(*this, *at_rest, wire_of(at_rest->stream))) {
+      static_cast<void>(at_rest.release());
+      return true;
+    }
+    who_ = std::move(at_rest->who);
+    stream_ = std::move(at_rest->stream);
     return false;
   }
-
-  static constexpr bool is_secure = requires(Stream & over) { over.handshake(); };
 
   // Called in a catch block, with what an operation of the stream has thrown. When a handler
   // cancels one of its own branches, that breaks nothing, unless a part was already sent: the peer
@@ -371,6 +380,7 @@ class connection_over final : public connection {
   static constexpr std::chrono::milliseconds last_look{1}, first_look{100};
   static constexpr std::chrono::seconds linger_time{1};
   static constexpr std::size_t linger_bytes = 1024 * 1024;
+  static constexpr bool is_secure = std::same_as<Stream, secret_stream>;
   admission_ticket who_;
   Stream stream_;
   send_order order_;

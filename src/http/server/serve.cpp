@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "http/secure/secret_stream.hpp"
 #include "http/server/connection_over.hpp"
 #include "http/server/server_state.hpp"
 #include "troupe/http/server.hpp"
@@ -48,21 +49,6 @@ class entry {
   connection& of_;
 };
 
-// A TLS stream that knows the address of its peer. The address is read before the TLS stream is
-// made, because afterwards the TCP stream below it cannot be reached. Empty when the peer had
-// already gone.
-struct secret_stream : tls_stream {
-  secret_stream(tls_stream&& is, std::optional<endpoint> at) noexcept
-      : tls_stream(std::move(is)), at_(at) {}
-  endpoint peer() const {
-    if (!at_) throw io_error("getpeername", "a connection whose client has gone", ENOTCONN);
-    return *at_;
-  }
-
- private:
-  std::optional<endpoint> at_;
-};
-
 std::optional<endpoint> endpoint_of(const tcp_stream& over) {
   try {
     return over.peer();
@@ -71,11 +57,12 @@ std::optional<endpoint> endpoint_of(const tcp_stream& over) {
   }
 }
 
-task<> converse_secretly(admission_ticket who, tcp_stream over, tls_context self) {
+void begin_secretly(admission_ticket who, tcp_stream over, const tls_context& self) {
+  const std::shared_ptr<server_state>& state = who.of();
+  handshakes::ticket begun(std::shared_ptr<handshakes>(state, &state->secure));
   const std::optional<endpoint> at = endpoint_of(over);
-  secret_stream secret(tls_stream::server(self, std::move(over)), at);
-  task<> talking = converse(std::move(who), std::move(secret), connection_past());
-  co_await std::move(talking);
+  secret_stream secret(tls_stream::server(self, std::move(over)), at, std::move(begun));
+  static_cast<void>(spawn(converse(std::move(who), std::move(secret), connection_past())));
 }
 
 template <class Stream>
@@ -83,10 +70,7 @@ void begin(const std::shared_ptr<server_state>& state, Stream over,
            const std::optional<tls_context>& secret) {
   admission_ticket who(state, peer_of(over));
   if constexpr (std::is_same_v<Stream, tcp_stream>) {
-    if (secret) {
-      static_cast<void>(spawn(converse_secretly(std::move(who), std::move(over), *secret)));
-      return;
-    }
+    if (secret) return begin_secretly(std::move(who), std::move(over), *secret);
   }
   static_cast<void>(spawn(converse(std::move(who), std::move(over), connection_past())));
 }
@@ -108,7 +92,9 @@ template <class Listener>
 task<> serve_on(std::shared_ptr<server_state> state, Listener listener,
                 std::optional<tls_context> secret = {}) {
   auto begin_one = [&](auto&& peer) { begin(state, std::move(peer), secret); };
-  co_await protocols::accept_within(*state, listener, state->accepting.get_token(), begin_one);
+  protocols::admission& limits =
+      secret ? static_cast<protocols::admission&>(state->secure) : *state;
+  co_await protocols::accept_within(limits, listener, state->accepting.get_token(), begin_one);
   co_await accept_backlog(state, listener, secret);
   listener.close();
   bool is_late = false;
@@ -149,7 +135,8 @@ task<> converse(admission_ticket who, Stream over, connection_past was) {
     } else {
       co_await talk.turn_away();
     }
-  } catch (const tls_error&) {  // the peer's certificate or its bytes are invalid,
+  } catch (const tls_error& e) {  // the peer's bytes are damaged, or it has ended without a word,
+    in.secure.count(later_event_of(e.reason()));
   } catch (const io_error&) {   // or the peer has gone,
   } catch (const timed_out&) {  // or is too slow,
   } catch (const cancelled&) {  // or the operation was cancelled
@@ -172,5 +159,7 @@ task<> server::serve(unix_listener listener) { return serve_on(state_, std::move
 void server::stop() const { state_->stop(); }
 
 std::size_t server::connections() const noexcept { return state_->count(); }
+
+handshake_counts server::handshakes() const noexcept { return state_->secure.counts(); }
 
 }  // namespace troupe::http

@@ -29,18 +29,31 @@ void check(bool holds, const char* what) {
   if (!holds) throw option_error(std::string("troupe: http::server_options: ") + what);
 }
 
+std::string strict_transport_of(const server_options& chosen) {
+  if (chosen.strict_transport.count() <= 0) return {};
+  return "Strict-Transport-Security: max-age=" + std::to_string(chosen.strict_transport.count()) +
+         (chosen.strict_transport_of_subdomains ? "; includeSubDomains\r\n" : "\r\n");
+}
+
 }  // namespace
 
 server_state::server_state(router table, const server_options& chosen)
-    : admission(true), routes(std::move(table)), options(chosen) {
+    : admission(true),
+      routes(std::move(table)),
+      options(chosen),
+      strict_transport(strict_transport_of(chosen)),
+      secure(*this, chosen.handshakes) {
   check(options.head_bytes >= 128, "head_bytes is less than 128");
   check(options.head_bytes <= 1 << 30, "head_bytes is more than 1 GiB");
   check(options.fields >= 1, "fields is 0");
   check(options.target_bytes >= 1, "target_bytes is 0");
   check(options.connections >= 1, "connections is 0");
   check(options.connections_per_peer >= 1, "connections_per_peer is 0");
+  check(options.handshakes >= 1, "handshakes is 0");
+  check(options.strict_transport.count() >= 0, "strict_transport is negative");
   for (const std::chrono::nanoseconds span :
-       {options.head_time, options.idle_time, options.write_time, options.drain_time}) {
+       {options.handshake_time, options.head_time, options.idle_time, options.write_time,
+        options.drain_time}) {
     check(span.count() > 0, "a time is not positive");
   }
   check(options.body_grace.count() >= 0, "body_grace is negative");
@@ -65,6 +78,7 @@ void server_state::dismiss(peer_count* of) noexcept {
   // order: relaxed  as in admit
   if (count_.fetch_sub(1, std::memory_order_relaxed) == 1) drained.set();
   left();
+  secure.left();
 }
 
 void server_state::enter(connection& one) {
@@ -130,14 +144,9 @@ bool server_state::is_full() noexcept {
 }
 
 void server_state::shed() {
-  struct candidate {
-    std::int64_t since_ns;
-    connection* live;
-    parked* at_rest;
-  };
   const std::int64_t now_ns = now().count();
+  std::vector<shed_candidate> idle;
   std::lock_guard lock(mutex_);
-  std::vector<candidate> idle;
   for (connection& one : live_) {
     if (connection::is_idle(one.phase_now(), one.idle_since_ns(), now_ns))
       idle.push_back({one.idle_since_ns(), &one, nullptr});
@@ -147,11 +156,27 @@ void server_state::shed() {
     if (one.past.why == connection_ending::none && connection::is_idle(at, one.since_ns, now_ns))
       idle.push_back({one.since_ns, nullptr, &one});
   }
-  if (idle.empty()) return;
-  const auto last = idle.begin() + static_cast<std::ptrdiff_t>((idle.size() - 1) / shed_share);
-  std::nth_element(idle.begin(), last, idle.end(),
-                   [](const candidate& a, const candidate& b) { return a.since_ns < b.since_ns; });
-  std::for_each(idle.begin(), last + 1, [](const candidate& one) {
+  shed_oldest(idle);
+}
+
+void server_state::shed_handshakes() {
+  const std::int64_t now_ns = now().count();
+  std::vector<shed_candidate> slow;
+  std::lock_guard lock(mutex_);
+  for (connection& one : live_) {
+    if (one.phase_now() == connection::phase::handshake &&
+        connection::is_idle(connection::phase::handshake, one.idle_since_ns(), now_ns))
+      slow.push_back({one.idle_since_ns(), &one, nullptr});
+  }
+  shed_oldest(slow);
+}
+
+void server_state::shed_oldest(std::vector<shed_candidate>& of) {
+  if (of.empty()) return;
+  const auto last = of.begin() + static_cast<std::ptrdiff_t>((of.size() - 1) / shed_share);
+  std::nth_element(of.begin(), last, of.end(),
+                   [](const auto& a, const auto& b) { return a.since_ns < b.since_ns; });
+  std::for_each(of.begin(), last + 1, [](const shed_candidate& one) {
     if (one.live != nullptr) {
       one.live->end(connection_ending::shed);
     } else {

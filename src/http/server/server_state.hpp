@@ -16,8 +16,10 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "base/intrusive_queue.hpp"
+#include "http/secure/handshakes.hpp"
 #include "http/server/parked.hpp"
 #include "troupe/base/intrusive_list.hpp"
 #include "troupe/http/options.hpp"
@@ -48,6 +50,8 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
 
   const router routes;
   const server_options options;
+  const std::string strict_transport;  // a line for every answer over TLS; "" for none
+  handshakes secure;
 
   // An address, and how many connections it has.
   using peer_count = std::pair<const std::string, std::size_t>;
@@ -65,6 +69,8 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
   // Ends one sixteenth of the idle connections, at least one, beginning with those that have been
   // idle longest.
   void shed() override;
+  // The same for handshakes that have taken at least a second.
+  void shed_handshakes();
   void end_all() noexcept;
   // Lets a connection that was ended as late send its answer.
   void revive(connection& one);
@@ -109,7 +115,15 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
   using parked_queue = base::intrusive_queue<parked, &parked::next_reported>;
   parked_queue take_reported() noexcept;
 
+  // A connection that the server may end to make room: one of the two.
+  struct shed_candidate {
+    std::int64_t since_ns;
+    connection* live;
+    parked* at_rest;
+  };
+
   // The caller holds the mutex:
+  static void shed_oldest(std::vector<shed_candidate>& of);
   std::int64_t end_late(std::int64_t now_ns) noexcept;
   std::int64_t end_late_parked(std::int64_t now_ns) noexcept;
   void end_parked(connection_ending why) noexcept;

@@ -206,7 +206,7 @@ TEST_P(http_client_and_server, peers_that_speak_no_tls_are_no_failure) {
   runtime rt(options());
   auto both = [](runtime& runs, tls_context secret) -> task<> {
     http::server_options limits;
-    limits.head_time = 50ms;
+    limits.handshake_time = 50ms;
     http::server server(routes(), limits);
     auto listener = tcp_listener::listen(endpoint::loopback(0));
     const endpoint at = listener.local();

@@ -1,0 +1,46 @@
+// secret_stream: the stream of a connection over TLS, and its handshake.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+#include "http/secure/handshakes.hpp"
+#include "tls/wire_of.hpp"
+#include "troupe/io/endpoint.hpp"
+#include "troupe/io/tcp.hpp"
+#include "troupe/task/task.hpp"
+#include "troupe/tls/stream.hpp"
+
+namespace troupe::http {
+
+// A TLS stream that knows the address of its peer. The address is read before the TLS stream is
+// made, because afterwards the TCP stream below it cannot be reached. Empty when the peer had
+// already gone.
+class secret_stream : public tls_stream {
+ public:
+  secret_stream(tls_stream&& is, std::optional<endpoint> at, handshakes::ticket begun) noexcept
+      : tls_stream(std::move(is)), at_(at), begun_(std::move(begun)) {}
+
+  // Throws io_error when the peer had already gone.
+  endpoint peer() const;
+  stream& wire() noexcept { return tls::wire_of::in(*this); }
+  // Nothing is read or written for a while: gives memory back. Returns false when something is
+  // there to be read.
+  bool rest() noexcept;
+
+  // Makes the handshake, and counts how it ends. Returns false if it has failed: then the peer was
+  // told, as far as possible, and the connection is to be closed.
+  task<bool> begin(server_state& in, std::stop_token stop);
+
+ private:
+  task<secure_event> shake(std::chrono::nanoseconds at_most, std::stop_token stop);
+  task<> answer_in_clear();
+  task<> linger();
+
+  std::optional<endpoint> at_;
+  handshakes::ticket begun_;
+};
+
+}  // namespace troupe::http
