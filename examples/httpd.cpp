@@ -1,8 +1,10 @@
 // httpd: a web server: the files of a folder, the pages of the TechEmpower benchmarks, and a chat.
 // needs: sqlite3
 //
-// httpd DIR [--port N] [--database FILE] [--connections N]: listens on 127.0.0.1 and prints where.
-// SIGTERM or SIGINT ends it: requests that have begun are finished.
+// httpd DIR [--port N] [--database FILE] [--connections N] [--certificate FILE --key FILE
+// [--plain-port N]]: listens on 127.0.0.1 and prints where. SIGTERM or SIGINT ends it: requests
+// that have begun are finished. With a certificate it serves HTTPS; SIGHUP then reads the files
+// again, and --plain-port redirects from a port without TLS.
 //
 //   /plaintext /json /db /fortunes          as TechEmpower asks for them
 //   /queries?queries=N /updates?queries=N   the same
@@ -503,24 +505,45 @@ http::router make_routes(const std::string& folder, troupe::ref<Database> databa
   return routes;
 }
 
-// Waits for a signal, and then stops the server.
-troupe::task<> stop_by_signal(http::server web) {
+// Waits for a signal, and then stops the servers.
+troupe::task<> stop_by_signal(http::server web, http::server plain) {
   auto signals = troupe::signal_listener::listen({SIGINT, SIGTERM});
   co_await signals.next();
   web.stop();
+  plain.stop();
+}
+
+// Reads the files of the certificate again at each SIGHUP. If they are of no use, the server
+// continues with those that it has.
+troupe::task<> reload_by_signal(troupe::tls_context self) {
+  auto signals = troupe::signal_listener::listen({SIGHUP});
+  for (;;) {
+    co_await signals.next();
+    try {
+      self.reload();
+      std::cout << "read the certificate again" << std::endl;
+    } catch (const troupe::option_error& failure) {
+      std::cerr << "httpd: " << failure.what() << std::endl;
+    }
+  }
 }
 
 struct Options {
-  std::string folder, database = ":memory:";
+  std::string folder, database = ":memory:", certificate, key;
   int port = 0, connections = 0;
+  std::optional<int> plain_port;
 };
 
 constexpr const char* usage =
     "usage: httpd DIR [--port N] [--database FILE] [--connections N]\n"
+    "             [--certificate FILE --key FILE [--plain-port N]]\n"
     "  DIR              whose files are served\n"
     "  --port N         0 to 65535; 0 (default): one that is free\n"
     "  --database FILE  of SQLite (default: in memory)\n"
-    "  --connections N  at a time, and of one peer (default: what the library says)\n";
+    "  --connections N  at a time, and of one peer (default: what the library says)\n"
+    "  --certificate FILE, --key FILE\n"
+    "                   in PEM: serves HTTPS; SIGHUP reads them again\n"
+    "  --plain-port N   with these two: redirects to HTTPS from this port; 0: one that is free\n";
 
 // The arguments are wrong.
 struct WrongUse : std::runtime_error {
@@ -549,6 +572,12 @@ Options parse(int argc, char** argv) {
       chosen.port = read_number(argv[i], 65'535);
     } else if (word == "--database") {
       chosen.database = argv[i];
+    } else if (word == "--certificate") {
+      chosen.certificate = argv[i];
+    } else if (word == "--key") {
+      chosen.key = argv[i];
+    } else if (word == "--plain-port") {
+      chosen.plain_port = read_number(argv[i], 65'535);
     } else if (word == "--connections") {
       chosen.connections = read_number(argv[i], 1'000'000);
     } else {
@@ -556,7 +585,14 @@ Options parse(int argc, char** argv) {
     }
   }
   if (chosen.folder.empty()) throw WrongUse("which folder?");
+  if (chosen.certificate.empty() != chosen.key.empty())
+    throw WrongUse("a certificate and its key belong together");
+  if (chosen.plain_port && chosen.key.empty()) throw WrongUse("--plain-port wants a certificate");
   return chosen;
+}
+
+troupe::tcp_listener listen_on(int port) {
+  return troupe::tcp_listener::listen(troupe::endpoint::loopback(static_cast<std::uint16_t>(port)));
 }
 
 void serve(const Options& chosen) {
@@ -571,11 +607,24 @@ void serve(const Options& chosen) {
       make_routes(chosen.folder, rt.spawn<Database>(troupe::pinned("database"), chosen.database),
                   rt.spawn<Room>()),
       limits);
-  auto listener = troupe::tcp_listener::listen(
-      troupe::endpoint::loopback(static_cast<std::uint16_t>(chosen.port)));
-  rt.spawn(stop_by_signal(web));
-  std::cout << "listening on " << listener.local().to_string() << std::endl;
-  rt.spawn(web.serve(std::move(listener)));
+  auto listener = listen_on(chosen.port);
+  const troupe::endpoint at = listener.local();
+  http::server plain(http::redirect_to_https(at.port()));
+  rt.spawn(stop_by_signal(web, plain));
+  if (chosen.certificate.empty()) {
+    rt.spawn(web.serve(std::move(listener)));
+  } else {
+    const auto self =
+        troupe::tls_context::server(troupe::tls_options::https(chosen.certificate, chosen.key));
+    rt.spawn(reload_by_signal(self));
+    rt.spawn(web.serve(std::move(listener), self));
+  }
+  std::cout << "listening on " << at.to_string() << std::endl;
+  if (chosen.plain_port) {
+    auto also = listen_on(*chosen.plain_port);
+    std::cout << "redirecting from " << also.local().to_string() << std::endl;
+    rt.spawn(plain.serve(std::move(also)));
+  }
   rt.run();
 }
 
