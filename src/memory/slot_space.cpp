@@ -129,9 +129,11 @@ void* slot_space::allocate_alone(std::size_t bytes) {
 }
 
 std::uint64_t slot_space::number_of(const void* slot) noexcept {
-  const slab& home = slab::of(slot);
-  const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(slot) -
-                                               reinterpret_cast<const std::byte*>(&home));
+  return number_in(slab::of(slot), slot);
+}
+
+std::uint64_t slot_space::number_in(const slab& home, const void* slot) noexcept {
+  const std::size_t offset = reinterpret_cast<std::uintptr_t>(slot) % slab_bytes;
   return home.number * slots_max +
          (home.size_class == alone ? 0 : (offset - first_slot) / home.slot_bytes) + 1;
 }

@@ -91,6 +91,8 @@ class slot_space {
   // Returns a number that no other slot in use of the space has. Numbers begin with 1, and are
   // dense for slots of one size.
   static std::uint64_t number_of(const void* slot) noexcept;
+  // The same for a slot of a slab of which `home` may be a copy.
+  static std::uint64_t number_in(const slab& home, const void* slot) noexcept;
   // The same for an address that may be freed already, or was never a slot. Returns 0 when it lies
   // in none of the space's slabs.
   std::uint64_t find_number(const void* slot) const noexcept;

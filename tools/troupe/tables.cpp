@@ -190,7 +190,7 @@ table warning_table(const json& summary, std::size_t width) {
     for (const json& one : summary["runtimes"][i]["warnings"])
       all.push_back({&one, i, one["last_ns"].get<double>()});
   }
-  std::ranges::stable_sort(all, std::greater<>(), &found::last_ns);
+  std::ranges::sort(all, std::greater<>(), &found::last_ns);
   table made{cut(fmt::format("{:>8} {:>7}  {}", "ago", "times", "warning"), width), {}};
   for (const auto& [warning, runtime, last_ns] : all) {
     const double ago = std::max(summary["now_ns"].get<double>() - last_ns, 0.0);

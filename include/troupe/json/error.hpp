@@ -12,6 +12,7 @@ namespace troupe::json {
 // the sender of the text, and has nothing of its values.
 //
 // Example:
+//     #include <troupe/json/read.hpp>
 //     try {
 //       static_cast<void>(troupe::json::read<std::vector<int>>("[1, 2, true]"));
 //     } catch (const troupe::json::json_error& e) {

@@ -49,6 +49,7 @@ struct observe_page_options {
 // if one of the paths is taken.
 //
 // Example (declarations):
+//     #include <troupe/http/server.hpp>
 //     troupe::http::server observed_server() {
 //       troupe::http::router routes;
 //       troupe::add_observe_page(routes);

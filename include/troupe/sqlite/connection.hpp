@@ -167,7 +167,7 @@ class connection : public parts::calls {
   // transaction. It begins as a writer (BEGIN IMMEDIATE), so that it never fails in the middle
   // because another writer was first.
   //
-  // Example:
+  // Example (declarations):
   //     troupe::task<> move_pieces(troupe::sqlite::connection db) {
   //       const auto body = [](troupe::sqlite::transaction& all) -> troupe::task<> {
   //         co_await all.execute("UPDATE items SET pieces = pieces - 1 WHERE name = ?", "pen");

@@ -117,6 +117,8 @@ const cell_type* find_type(const void* actor) noexcept {
   return copy(actor, bytes) ? as<cell>(bytes.data()).type : nullptr;
 }
 
+namespace {
+
 const void* find_parent(const void* actor) noexcept {
   alignas(cell) std::array<std::byte, sizeof(cell)> bytes;
   if (!copy(actor, bytes) || !has_extras(as<cell>(bytes.data()))) return nullptr;
@@ -125,6 +127,20 @@ const void* find_parent(const void* actor) noexcept {
   const supervision_state* const own = as<cell_extras>(extras.data()).supervision.get();
   alignas(supervision_state) std::array<std::byte, sizeof(supervision_state)> state;
   return own != nullptr && copy(own, state) ? as<supervision_state>(state.data()).parent : nullptr;
+}
+
+}  // namespace
+
+std::uint64_t find_parent_id(const actor_system& system, const void* actor) noexcept {
+  const void* const parent = find_parent(actor);
+  if (parent == nullptr) return 0;
+  const slab& home = slab::of(parent);
+  alignas(slab) std::array<std::byte, sizeof(slab)> bytes;
+  if (!copy(&home, bytes)) return 0;
+  const slab& copied = as<slab>(bytes.data());
+  const tasks::runtime_state& runtime = system;
+  if (copied.owner != &runtime || copied.slot_bytes < sizeof(cell)) return 0;
+  return slot_space::number_in(copied, parent);
 }
 
 }  // namespace troupe::actor

@@ -39,7 +39,8 @@ std::uint64_t scan_actors(const actor_system& system, std::uint64_t from,
 // The class of an actor that may have gone by now: then another one's, or null. Thread: any. Cost:
 // about 1 us.
 const cell_type* find_type(const void* actor) noexcept;
-// The same for its parent, which is null for an actor without one.
-const void* find_parent(const void* actor) noexcept;
+// The id of its parent, which may have gone as well; 0 if it has none. Thread: any. Cost: about 2
+// us.
+std::uint64_t find_parent_id(const actor_system& system, const void* actor) noexcept;
 
 }  // namespace troupe::actor

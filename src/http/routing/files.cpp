@@ -292,12 +292,14 @@ compressed_file find_compressed(const folder& root, const request& asked,
   struct candidate {
     std::string_view coding, ending;
     quality wanted;
+    int rank;  // of two that are wanted as much the higher one is served
   };
   const std::string_view accepted = asked.field("Accept-Encoding");
-  std::array<candidate, 3> all{{{"br", ".br", quality_of_coding(accepted, "br")},
-                                {"zstd", ".zst", quality_of_coding(accepted, "zstd")},
-                                {"gzip", ".gz", quality_of_coding(accepted, "gzip")}}};
-  std::ranges::stable_sort(all, std::greater(), &candidate::wanted);
+  std::array<candidate, 3> all{{{"br", ".br", quality_of_coding(accepted, "br"), 2},
+                                {"zstd", ".zst", quality_of_coding(accepted, "zstd"), 1},
+                                {"gzip", ".gz", quality_of_coding(accepted, "gzip"), 0}}};
+  std::ranges::sort(all, std::greater(),
+                    [](const candidate& one) { return std::pair(one.wanted, one.rank); });
   for (const candidate& one : all) {
     if (one.wanted == 0) break;
     std::pmr::string beside(path, &asked.memory());

@@ -164,9 +164,8 @@ const char* name_of(actor::seen_state state) {
 void write_actor(json_text& to, const runtime_core& core, const actor::seen_actor& one) {
   to.open('{').member("id", one.id).member("class", one.type->name);
   to.member("state", name_of(one.state)).member("mail", one.mail);
-  const void* const parent = actor::find_parent(one.at);
-  const std::uint64_t its_id = parent == nullptr ? 0 : core.system->slots.find_number(parent);
-  if (its_id != 0) to.member("parent", its_id);
+  const std::uint64_t parent = actor::find_parent_id(*core.system, one.at);
+  if (parent != 0) to.member("parent", parent);
   to.close('}');
 }
 
