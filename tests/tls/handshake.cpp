@@ -333,7 +333,7 @@ TEST_P(tls_handshake, has_no_more_bytes_than_the_limit) {
     tls_options options = showing(good_identity());
     options.handshake_bytes = 8 * 1024;
     const tls_context self = tls_context::server(options);
-    for (const std::size_t bytes : {7 * 1024, 9 * 1024}) {
+    for (const std::size_t bytes : {std::size_t{7} * 1024, std::size_t{9} * 1024}) {
       stream_pair plain = co_await make_pair();
       tls_stream ours = tls_stream::server(self, std::move(plain.client));
       auto sends = [](tcp_stream& to, std::size_t count) -> task<> {
