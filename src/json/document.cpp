@@ -57,6 +57,7 @@ document::document(std::string_view text, const read_options& how)
     : parser_(std::exchange(kept_parser<parser>(), nullptr)) {
   if (text.size() > how.bytes)
     throw json_error("", "the text has more than " + std::to_string(how.bytes) + " bytes");
+  if (text.empty()) text = std::string_view("");  // simdjson copies it, and wants no null pointer
   if (parser_ == nullptr) parser_ = std::make_unique<parser>();
   simdjson::dom::parser& by = parser_->is;
   const std::size_t depth = std::clamp(how.depth, std::size_t{1}, depth_most);
