@@ -8,6 +8,8 @@ option(TROUPE_INSTALL  "Add install rules"                             ${PROJECT
 option(TROUPE_WERROR   "Treat a warning in troupe's code as an error"  ${PROJECT_IS_TOP_LEVEL})
 option(TROUPE_NATIVE   "Build the library for this machine's CPU only" OFF)
 option(TROUPE_PRECOMPILE "Read the standard headers once for the whole library: a third less to compile; hides that a source lacks one" OFF)
+option(TROUPE_BARE_TESTS "Under a sanitizer, leave line numbers and some checks of pointers out of the tests' own code: a quarter less to compile" OFF)
+option(TROUPE_TESTS_TOGETHER "Compile several files of tests together: a third less to compile, and more after a change of one" ON)
 
 set(TROUPE_WITHOUT "" CACHE STRING "What is not built, a list: components (troupe::http), test suites by their prefix (stress)")
 set(TROUPE_SANITIZE "" CACHE STRING "Build with a sanitizer: address (with undefined), thread, or none")

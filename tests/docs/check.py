@@ -1,6 +1,6 @@
-"""Compiles the C++ of one document, and runs what can be run.
+"""Compiles the C++ of documents, and runs what can be run.
 
-Usage: check.py FILE.md       a document, by its path from the root of the sources
+Usage: check.py FILE.md...    documents, by their paths from the root of the sources
        check.py headers       the examples in all public headers
 
 snippets.py says how a block is marked.
@@ -19,7 +19,7 @@ import toolchain  # noqa: E402
 
 RUN_SECONDS_MAX = 20
 COMPILERS_AT_ONCE = 2
-BATCH = 24  # examples of headers in one file
+BATCH = 12  # examples of headers in one file
 BATCH_RUN = 8  # those that run
 # A snippet is written to be read: it may name a thing that it does not use.
 LENIENT = ["-Wno-unused-variable", "-Wno-unused-but-set-variable", "-Wno-unused-parameter",
@@ -40,14 +40,17 @@ def collect(what):
     return found
 
 
-def compile_text(text):
-    """Returns (it compiled, what the compiler said, the object)."""
+def compile_text(text, runs):
+    """Returns (it compiled, what the compiler said, the object if it is to run)."""
     # A file is named for its text, so that the compiler cache knows it again when its place changes.
     folder = toolchain.BINARY_DIR / "docs"
     source = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.cpp"
     folder.mkdir(parents=True, exist_ok=True)
     source.write_text(text)
-    compiled, said = toolchain.compile_object(source, source.with_suffix(".o"), *toolchain.STRICT, *LENIENT)
+    options = [*toolchain.STRICT, *LENIENT]
+    if not runs:
+        return *toolchain.compile_for_errors(source, *options), None
+    compiled, said = toolchain.compile_object(source, source.with_suffix(".o"), *options)
     return compiled, said, source.with_suffix(".o")
 
 
@@ -60,7 +63,7 @@ def check_some(examples):
 
 def check_batch(examples):
     """Several together; then those one by one that are not good, for they may be in each other's way, or print what namespace they lie in."""
-    compiled, _, made = compile_text(snippets.batch(examples))
+    compiled, _, made = compile_text(snippets.batch(examples), any(one.run for one in examples))
     if not compiled:
         return [problem for problem in map(check, examples) if problem]
     if not any(one.run for one in examples):
@@ -73,7 +76,7 @@ def check_batch(examples):
 
 def check(snippet):
     """Returns what is wrong with the snippet, or None."""
-    compiled, said, made = compile_text(snippets.program(snippet))
+    compiled, said, made = compile_text(snippets.program(snippet), snippet.run)
     if not compiled:
         return f"{snippet.where}: does not compile:\n{said}"
     if not snippet.run:
@@ -107,11 +110,11 @@ def batches_of(found):
 
 
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) < 2:
         print(__doc__, file=sys.stderr)
         return 2
     try:
-        found = collect(sys.argv[1])
+        found = [one for what in sys.argv[1:] for one in collect(what)]
     except snippets.Malformed as wrong:
         print(wrong)
         return 1

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # Installs this build to a prefix and builds a separate project against it.
-# Usage: check.sh cmake|pkg_config|sanitized|warnings|subproject
+# Usage: check.sh cmake|pkg_config|sanitized|warnings|first_program|subproject
 #   cmake       find_package(troupe), from a prefix that was moved after the installation
 #   pkg_config  the compiler called by hand with what pkg-config says
 #   sanitized   the same, but a part of the program is compiled with AddressSanitizer
 #   warnings    every public header, and what it makes of a program, under the strictest flags that people use
+#   first_program  what the compiler needs for hello.cpp
 #   subproject  add_subdirectory of the sources, with nothing of ours but the library built
 set -euo pipefail
 
-how=${1:?usage: check.sh cmake|pkg_config|sanitized|warnings|subproject}
+how=${1:?usage: check.sh cmake|pkg_config|sanitized|warnings|first_program|subproject}
 consumer=$TROUPE_SOURCE_DIR/tests/package/consumer
 work=$TROUPE_BINARY_DIR/package_test/$how
 compiler=${TROUPE_CXX##* }
@@ -95,6 +96,20 @@ expect_no_warnings() {
     2> "$work/$cxx.log" || fail "$cxx warns of a public header: $(head -n 20 "$work/$cxx.log")"
 }
 
+# The first program that a user compiles. The memory of the compiler tells what it has read and made,
+# on every machine alike; it needs 192 MB.
+expect_small_first_program() {
+  local kib most=225000
+  kib=$(python3 - "$compiler" -std=c++23 -O2 -I"$TROUPE_SOURCE_DIR/include" -c \
+    "$TROUPE_SOURCE_DIR/examples/hello.cpp" -o "$work/hello.o" << 'PY'
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+PY
+  )
+  [ "$kib" -le "$most" ] || fail "the compiler takes $kib KiB for hello.cpp, which is more than $most"
+}
+
 case $how in
   cmake)
     install_and_move
@@ -140,6 +155,10 @@ case $how in
     for cxx in g++ clang++-22; do
       if command -v "$cxx" > /dev/null; then expect_no_warnings "$cxx"; fi
     done
+    ;;
+  first_program)
+    if [[ $("$compiler" --version) != *"Free Software Foundation"* ]]; then exit 77; fi
+    expect_small_first_program
     ;;
   subproject)
     # Warnings as errors, as in our own build: the compiler cache knows the objects then.

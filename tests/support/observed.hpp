@@ -69,14 +69,14 @@ class asker {
   std::string heard_;
 };
 
-class observing : public conformance {
+class observed_runtimes : public conformance {
  protected:
-  observing() {
+  observed_runtimes() {
     std::string pattern = (std::filesystem::temp_directory_path() / "observingXXXXXX").string();
     folder_ = ::mkdtemp(pattern.data());
     ::setenv("XDG_RUNTIME_DIR", folder_.c_str(), 1);
   }
-  ~observing() override {
+  ~observed_runtimes() override {
     ::unsetenv("XDG_RUNTIME_DIR");
     std::filesystem::remove_all(folder_);
   }

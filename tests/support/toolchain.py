@@ -24,11 +24,20 @@ SECONDS_MAX = 110
 def compile_object(source, output, *options):
     """Compiles `source` without optimisation; returns (it compiled, what the compiler said)."""
     output.parent.mkdir(parents=True, exist_ok=True)
+    return _compile(source, *options, "-c", "-o", str(output))
+
+
+def compile_for_errors(source, *options):
+    """The same where nobody wants the object, which takes half of the time."""
+    return _compile(source, *options, "-fsyntax-only")
+
+
+def _compile(source, *options):
     command = os.environ.get("TROUPE_CXX", "g++").split()
     if PRECOMPILED.with_suffix(".hpp.gch").exists():
         # Not behind the cache, for which that header is more work than the rest.
         command = [command[-1], "-include", str(PRECOMPILED)]
-    command += [f"@{BINARY_DIR}/use/compile.rsp", "-O0", *options, "-c", str(source), "-o", str(output)]
+    command += [f"@{BINARY_DIR}/use/compile.rsp", "-O0", *options, str(source)]
     return _run(command)
 
 

@@ -234,6 +234,12 @@ class Checks(unittest.TestCase):
         self.passes(links.check_built, commands)
         self.write("src/base/b.cpp", "")
         self.complains(links.check_built, "src/base/b.cpp: no target builds it", commands)
+        self.write("build/together/c.cpp", f'#include "{self.root}/src/base/b.cpp"\n')
+        together = self.root / "build/together/c.cpp"
+        commands.write_text(json.dumps([{"file": str(self.root / "src/base/a.cpp")}, {"file": str(together)}]))
+        self.passes(links.check_built, commands)
+        together.unlink()
+        commands.write_text(json.dumps([{"file": str(self.root / "src/base/a.cpp")}]))
         (self.root / "src/base/b.cpp").unlink()
         self.write("src/base/b.hpp", "")
         self.complains(links.check_built, "src/base/b.hpp: nothing includes it", commands)
