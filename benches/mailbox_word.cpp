@@ -58,7 +58,7 @@ class lock_free_box {
   activation* push(message& mail) {
     for (;;) {
       box word(word_);
-      const std::uintptr_t seen = word.look();
+      const std::uintptr_t seen = word.read();
       if (seen != box::inactive) {
         if (word.append(seen, mail, false, false)) return nullptr;
         continue;

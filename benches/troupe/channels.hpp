@@ -18,13 +18,13 @@ using measure::result;
 using measure::stopwatch;
 
 constexpr std::size_t channel_capacity = 100;
-using numbers = troupe::channel<std::uint64_t>;
+using number_channel = troupe::channel<std::uint64_t>;
 
-inline troupe::task<> send_often(numbers to, std::uint64_t times) {
+inline troupe::task<> send_often(number_channel to, std::uint64_t times) {
   for (std::uint64_t i = 0; i < times; ++i) co_await to.send(i);
 }
 
-inline troupe::task<std::uint64_t> receive_often(numbers from, std::uint64_t times) {
+inline troupe::task<std::uint64_t> receive_often(number_channel from, std::uint64_t times) {
   std::uint64_t count = 0;
   for (; count < times; ++count) {
     if (!co_await from.receive()) break;
@@ -34,7 +34,7 @@ inline troupe::task<std::uint64_t> receive_often(numbers from, std::uint64_t tim
 
 // ---- tasks that send through one channel, and tasks that receive from it ----
 
-inline result pass(numbers through, std::uint64_t senders, std::uint64_t receivers,
+inline result pass(number_channel through, std::uint64_t senders, std::uint64_t receivers,
                    unsigned workers, std::uint64_t size) {
   troupe::runtime rt({.workers = workers});
   std::vector<troupe::future<std::uint64_t>> counts;
@@ -49,16 +49,16 @@ inline result pass(numbers through, std::uint64_t senders, std::uint64_t receive
 }
 
 inline result channel_1_1(unsigned workers, std::uint64_t size) {
-  return pass(numbers::bounded(channel_capacity), 1, 1, workers, size);
+  return pass(number_channel::bounded(channel_capacity), 1, 1, workers, size);
 }
 inline result channel_4_1(unsigned workers, std::uint64_t size) {
-  return pass(numbers::bounded(channel_capacity), 4, 1, workers, size);
+  return pass(number_channel::bounded(channel_capacity), 4, 1, workers, size);
 }
 inline result channel_4_4(unsigned workers, std::uint64_t size) {
-  return pass(numbers::bounded(channel_capacity), 4, 4, workers, size);
+  return pass(number_channel::bounded(channel_capacity), 4, 4, workers, size);
 }
 inline result rendezvous(unsigned workers, std::uint64_t size) {
-  return pass(numbers::rendezvous(), 1, 1, workers, size);
+  return pass(number_channel::rendezvous(), 1, 1, workers, size);
 }
 
 // ---- one task sends to 8 receivers, as many as they may miss none of, and waits for them ----
@@ -103,7 +103,8 @@ inline result broadcast_1_8(unsigned workers, std::uint64_t size) {
 
 // ---- 8 tasks send, each through a channel of its own; one task selects among the 8 ----
 
-inline troupe::task<std::uint64_t> select_often(std::array<numbers, 8> from, std::uint64_t times) {
+inline troupe::task<std::uint64_t> select_often(std::array<number_channel, 8> from,
+                                                std::uint64_t times) {
   std::uint64_t count = 0;
   for (; count < times; ++count) {
     static_cast<void>(co_await troupe::select(
@@ -114,8 +115,8 @@ inline troupe::task<std::uint64_t> select_often(std::array<numbers, 8> from, std
 }
 
 template <std::size_t... Index>
-std::array<numbers, sizeof...(Index)> make_channels(std::index_sequence<Index...>) {
-  return {((void)Index, numbers::bounded(channel_capacity))...};
+std::array<number_channel, sizeof...(Index)> make_channels(std::index_sequence<Index...>) {
+  return {((void)Index, number_channel::bounded(channel_capacity))...};
 }
 
 inline result select_8(unsigned workers, std::uint64_t size) {
@@ -123,7 +124,7 @@ inline result select_8(unsigned workers, std::uint64_t size) {
   troupe::runtime rt({.workers = workers});
   const stopwatch watch;
   auto count = rt.spawn(select_often(channels, size));
-  for (const numbers& to : channels) rt.spawn(send_often(to, size / channels.size()));
+  for (const number_channel& to : channels) rt.spawn(send_often(to, size / channels.size()));
   rt.run();
   return {.value = watch.ns_per(size), .check = count.get()};
 }

@@ -3,7 +3,12 @@
 #include <linux/membarrier.h>
 #include <sched.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
+
+#include <algorithm>
+
+#include "troupe/base/brief_lock.hpp"
 
 namespace troupe::base::asymmetric {
 namespace {
@@ -42,6 +47,24 @@ void std_atomics::wait_a_little(int spin) noexcept {
   } else {
     ::sched_yield();
   }
+}
+
+namespace {
+
+// brief_lock: the holder needs some nanoseconds, unless the kernel has preempted it. The pauses are
+// for the first case. A yield lets a holder run that waits for this processor, and a sleep one that
+// the yield does not reach, since its priority is lower.
+constexpr unsigned spins = 120;
+constexpr long first_sleep_ns = 10'000, sleep_max_ns = 160'000;
+
+}  // namespace
+
+void brief_lock_parts::wait(unsigned attempt) noexcept {
+  if (attempt < spins) return std_atomics::wait_a_little(static_cast<int>(attempt));
+  const unsigned doubled = std::min(attempt - spins, 4u);
+  static_assert(first_sleep_ns << 4 == sleep_max_ns);
+  const timespec span{0, first_sleep_ns << doubled};
+  ::nanosleep(&span, nullptr);  // sleeps: nobody wakes a thread that waits for a brief_lock
 }
 
 }  // namespace troupe::base

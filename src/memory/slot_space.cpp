@@ -60,6 +60,7 @@ void slot_space::free_slowly(void* slot) noexcept {
     {
       std::lock_guard lock(slabs_mutex_);
       alone_.remove(home);
+      numbered_.erase(std::ranges::lower_bound(numbered_, home.number, {}, &numbered_slab::first));
     }
     return std::free(&home);
   }
@@ -108,7 +109,9 @@ slab* slot_space::new_slab(std::size_t size_class) {
     chunk_ = static_cast<std::byte*>(map_chunk(chunks_++));
     chunk_left_ = chunk_bytes;
   }
-  auto* made = ::new (chunk_) slab{owner_, bytes_of(size_class), size_class, 0, {}, slabs_made_++};
+  auto* made = ::new (chunk_) slab{owner_, bytes_of(size_class), size_class, 0, {}, slabs_made_};
+  numbered_.emplace_back(slabs_made_, made);
+  ++slabs_made_;
   chunk_ += slab_bytes;
   chunk_left_ -= slab_bytes;
   slabs_.push_back(*made);
@@ -123,6 +126,12 @@ void* slot_space::allocate_alone(std::size_t bytes) {
   void* slot = static_cast<std::byte*>(memory) + first_slot;
   static_cast<slot_head*>(slot)->in_use = nullptr;
   std::lock_guard lock(slabs_mutex_);
+  try {
+    numbered_.emplace_back(slabs_made_, made);
+  } catch (const std::bad_alloc&) {
+    std::free(made);
+    throw;
+  }
   made->number = slabs_made_++;
   alone_.push_back(*made);
   return slot;
@@ -139,27 +148,20 @@ std::uint64_t slot_space::number_in(const slab& home, const void* slot) noexcept
 }
 
 std::uint64_t slot_space::find_number(const void* slot) const noexcept {
+  const slab* const home = &slab::of(slot);
   std::lock_guard lock(slabs_mutex_);
-  for (const slab_list* all : {&slabs_, &alone_}) {
-    for (const slab& one : *all) {
-      if (&one == &slab::of(slot)) return number_of(slot);
-    }
-  }
-  return 0;
+  const auto found = std::ranges::find(numbered_, home, &numbered_slab::second);
+  return found == numbered_.end() ? 0 : number_of(slot);
 }
 
-std::vector<std::pair<std::uint64_t, const slab*>> slot_space::slabs_from(
-    std::uint64_t number) const {
-  std::vector<std::pair<std::uint64_t, const slab*>> found;
-  {
-    std::lock_guard lock(slabs_mutex_);
-    for (const slab_list* all : {&slabs_, &alone_}) {
-      for (const slab& one : *all) {
-        if (one.number >= number) found.emplace_back(one.number, &one);
-      }
-    }
-  }
-  std::sort(found.begin(), found.end());
+std::vector<slot_space::numbered_slab> slot_space::slabs_from(std::uint64_t number,
+                                                              std::size_t most) const {
+  std::vector<numbered_slab> found;
+  found.reserve(most);
+  std::lock_guard lock(slabs_mutex_);
+  for (auto at = std::ranges::lower_bound(numbered_, number, {}, &numbered_slab::first);
+       at != numbered_.end() && found.size() < most; ++at)
+    found.push_back(*at);
   return found;
 }
 

@@ -96,9 +96,10 @@ class slot_space {
   // The same for an address that may be freed already, or was never a slot. Returns 0 when it lies
   // in none of the space's slabs.
   std::uint64_t find_number(const void* slot) const noexcept;
-  // The slabs whose number is at least that, by number. Slabs of one slot may be freed at any time,
-  // others stay as long as the space. Throws std::bad_alloc.
-  std::vector<std::pair<std::uint64_t, const slab*>> slabs_from(std::uint64_t number) const;
+  // The slabs whose number is at least that, by number, at most `most` of them. Slabs of one slot
+  // may be freed at any time, others stay as long as the space. Throws std::bad_alloc.
+  using numbered_slab = std::pair<std::uint64_t, const slab*>;
+  std::vector<numbered_slab> slabs_from(std::uint64_t number, std::size_t most) const;
 
   // Calls `visit` for every slot in use. Other threads must not allocate or free during the call.
   // `visit` itself may allocate; such slots may be visited or not. It may free only slots that it
@@ -139,6 +140,9 @@ class slot_space {
   std::array<size_class, classes> classes_;
   mutable std::mutex slabs_mutex_;
   std::uint64_t slabs_made_ = 0;
+  // All of both lists, by number: a search touches no slab, so that it holds the mutex for a few
+  // us.
+  std::vector<numbered_slab> numbered_;
   slab_list slabs_;  // the slabs of one chunk are neighbours
   slab_list alone_;
   std::byte* chunk_ = nullptr;  // the unused rest of the newest chunk

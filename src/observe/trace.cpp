@@ -31,6 +31,36 @@ void unwatch(watched what) noexcept {
 
 namespace {
 
+constinit std::atomic<span_counter> counts_spans{nullptr};
+// Of the calling thread: how many spans whose time is counted are open.
+constinit thread_local unsigned open_spans [[gnu::tls_model("initial-exec")]] = 0;
+// In the place of its begin: a span within another one, whose time is not counted.
+constexpr std::uint64_t within_another = 1;
+
+}  // namespace
+
+void count_spans_by(span_counter counter) noexcept {
+  // order: relaxed  a function of the program's own; nothing else is published
+  counts_spans.store(counter, std::memory_order_relaxed);
+}
+
+std::uint64_t begin_span(const char* name) noexcept {
+  trace(event::span_begin, name);
+  if (!is_watched(watched::counts)) return 0;
+  return open_spans++ == 0 ? now_ticks() : within_another;
+}
+
+void end_span(const char* name, std::uint64_t began) noexcept {
+  trace(event::span_end, name);
+  if (began == 0) return;
+  --open_spans;
+  // order: relaxed  as in count_spans_by
+  const span_counter counter = counts_spans.load(std::memory_order_relaxed);
+  if (began != within_another && counter != nullptr) counter(name, now_ticks() - began);
+}
+
+namespace {
+
 constinit std::atomic<ring*> rings{nullptr};
 // after that, a new thread takes the ring of one that has ended
 constexpr unsigned rings_max = 1024;

@@ -15,12 +15,14 @@
 
 #include "task/running/running.hpp"
 #include "task/timers.hpp"
+#include "task/traces/spans.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/base/small_mutex.hpp"
 #include "troupe/memory/block_pool.hpp"
 #include "troupe/observe/trace.hpp"
 #include "troupe/task/limits.hpp"
 #include "troupe/task/trace_context.hpp"
+#include "troupe/task/traces/span.hpp"
 
 namespace troupe::tasks {
 
@@ -59,8 +61,15 @@ class call_context final : public suspension, public timer {
   bool is_over() const noexcept { return was_ended() || due_ns_ <= clock_.now_ns(); }
   std::exception_ptr error() const noexcept;
   // Before other threads know the node. Throws std::bad_alloc.
-  void begin_trace(const trace_context& where);
+  void begin_trace(const trace_context& where, span_ptr span = nullptr);
+  // Before other threads know the node: a span of the trace of the node around it, or the first one
+  // of a new trace. Throws std::bad_alloc.
+  void begin_span(span_kind of, const char* name);
   call_context* trace() const noexcept { return trace_; }
+  // Calls `change` with the node's span, if it has not ended. Thread: any.
+  template <class Change>
+  void change_span(Change change) noexcept;
+  void end_span(const std::exception_ptr& failure) noexcept;
   const trace_context& traced() const noexcept {
     return traced_;
   }  // of a node that trace() returns
@@ -77,7 +86,10 @@ class call_context final : public suspension, public timer {
   };
 
   call_context(call_context* parent, timers& clock) noexcept;
-  ~call_context() { set_trace(nullptr); }
+  ~call_context() {
+    if (span_ != nullptr) end_span(nullptr);
+    set_trace(nullptr);
+  }
   void set_trace(call_context* to) noexcept;
   static const char* act_on(sched::message*, void*, sched::message_act);
   static void on_time(timer& self) noexcept {
@@ -105,6 +117,7 @@ class call_context final : public suspension, public timer {
   call_context* trace_ =
       nullptr;  // a node with a trace and nothing else: counted, unless it is this
   trace_context traced_;
+  span_ptr span_;  // of a node with a trace and nothing else, until it ends. Guarded by the mutex
   std::int64_t due_ns_ = INT64_MAX;
   std::atomic<async_call*> bound_{nullptr};  // written under the mutex
   async_call* bound_root_ = nullptr;
@@ -180,13 +193,48 @@ void call_context::set_trace(call_context* to) noexcept {
   if (before != nullptr && before != this) before->drop();
 }
 
-void call_context::begin_trace(const trace_context& where) {
+void call_context::begin_trace(const trace_context& where, span_ptr span) {
   call_context& alone = make(nullptr, clock_);
   alone.traced_ = where;
+  alone.span_ = std::move(span);
   alone.set_trace(&alone);
   set_trace(&alone);
   alone.drop();
   observe::watch(observe::watched::trace_contexts);
+}
+
+void call_context::begin_span(span_kind of, const char* name) {
+  const trace_context* const outer = trace_ == nullptr ? nullptr : &trace_->traced_;
+  if (outer != nullptr && !outer->sampled) return;
+  const trace_context own = outer == nullptr ? ended_spans.begin_trace() : outer->child();
+  span_ptr span;
+  if (own.sampled)
+    span = std::make_unique<span_record>(
+        own, outer == nullptr ? std::array<std::uint8_t, 8>() : outer->span_id, of, name);
+  begin_trace(own, std::move(span));
+}
+
+template <class Change>
+void call_context::change_span(Change change) noexcept {
+  if (trace_ == nullptr) return;
+  std::lock_guard lock(trace_->mutex_);
+  if (trace_->span_ == nullptr) return;
+  try {
+    change(*trace_->span_);
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+// Of a node with a trace and nothing else.
+void call_context::end_span(const std::exception_ptr& failure) noexcept {
+  span_ptr ended;
+  {
+    std::lock_guard lock(mutex_);
+    ended = std::move(span_);
+  }
+  if (ended == nullptr) return;
+  ended->end(failure);
+  ended_spans.put(std::move(ended));
 }
 
 void call_context::bind(async_call& call, async_call& root) noexcept {
@@ -301,6 +349,15 @@ context_ref context_ref::make_within(call_context* outer, timers& clock) noexcep
 } catch (const std::bad_alloc&) {
   return {};
 }
+context_ref context_ref::current_trace() noexcept {
+  const call_context* const here = current_context();
+  context_ref found;
+  if (here != nullptr && here->trace() != nullptr) {
+    found.of_ = here->trace();
+    found.of_->hold();
+  }
+  return found;
+}
 bool is_over(const call_context& one) noexcept { return one.is_over(); }
 call_context* trace_of(const call_context& one) noexcept { return one.trace(); }
 std::exception_ptr context_error(const call_context& one) noexcept { return one.error(); }
@@ -315,6 +372,71 @@ context_ref context_ref::make_traced(const trace_context& where) noexcept try {
   return made;
 } catch (const std::bad_alloc&) {
   return {};
+}
+
+context_ref context_ref::make_spanned(call_context& outer, span_kind of, const char* name) noexcept
+    try {
+  if (!observe::is_watched(observe::watched::spans)) return {};
+  if (outer.trace() == nullptr || !outer.trace()->traced().sampled) return {};
+  context_ref made;
+  made.of_ = &call_context::make(&outer, outer.clock());
+  made.of_->begin_span(of, name);
+  return made;
+} catch (const std::bad_alloc&) {
+  return {};
+}
+
+context_ref context_ref::make_span_from(const trace_context* caller, span_kind of,
+                                        const char* name) noexcept try {
+  // order: relaxed  the thread's own
+  const runtime_state* const runtime = running_here().runtime.load(std::memory_order_relaxed);
+  if (!is_running() || runtime == nullptr) return {};
+  const trace_context own = caller == nullptr ? ended_spans.begin_trace() : caller->child();
+  span_ptr span;
+  if (own.sampled)
+    span = std::make_unique<span_record>(
+        own, caller == nullptr ? std::array<std::uint8_t, 8>() : caller->span_id, of, name);
+  context_ref made;
+  made.of_ = &call_context::make(nullptr, *runtime->host.clock);
+  made.of_->begin_trace(own, std::move(span));
+  return made;
+} catch (const std::bad_alloc&) {
+  return {};
+}
+
+context_ref inside_span::begin(call_context& within, const char* name,
+                               const char* function) noexcept {
+  context_ref made = context_ref::make_spanned(within, span_kind::internal, name);
+  if (made.get() != nullptr) add_to_span(*made.get(), "code.function.name", function);
+  return made;
+}
+void inside_span::end() noexcept { end_span(*span_.get(), nullptr); }
+
+bool is_in_span(const call_context& one, span_kind of) noexcept {
+  bool found = false;
+  const_cast<call_context&>(one).change_span([&](span_record& its) { found = its.kind == of; });
+  return found;
+}
+void name_span(call_context& one, std::string_view name) noexcept {
+  one.change_span([&](span_record& its) { its.own_name = name; });
+}
+void add_to_span(call_context& one, const char* key, std::int64_t value) noexcept {
+  one.change_span([&](span_record& its) { its.attributes.push_back({key, value}); });
+}
+void add_to_span(call_context& one, const char* key, const char* value) noexcept {
+  one.change_span([&](span_record& its) { its.attributes.push_back({key, value}); });
+}
+void add_to_span(call_context& one, const char* key, std::string_view value) noexcept {
+  one.change_span([&](span_record& its) { its.attributes.push_back({key, std::string(value)}); });
+}
+void fail_span(call_context& one, const std::exception_ptr& what) noexcept {
+  one.change_span([&](span_record& its) {
+    if (what != nullptr) return its.fail(what);
+    its.failed = true;
+  });
+}
+void end_span(call_context& one, const std::exception_ptr& failure) noexcept {
+  if (one.trace() != nullptr) one.trace()->end_span(failure);
 }
 
 // Without memory for a node, the call is not told, and its waits end as if it had no context.
@@ -338,6 +460,11 @@ bool limited_branch::suspend(coroutine& who) {
   call_context* const outer = limits_.within.get();
   own_ = &call_context::make(outer == nullptr ? in.context : outer, *in.at->clock);
   if (limits_.trace) own_->begin_trace(*limits_.trace);
+  if (limits_.span != nullptr) {
+    own_->begin_span(limits_.kind, limits_.span);
+    span_ = own_->trace();
+    if (span_ != nullptr) span_->hold();
+  }
   // A trace alone ends nothing.
   const bool may_end =
       limits_.at_most != std::chrono::nanoseconds::max() || limits_.stop.stop_possible();
@@ -362,7 +489,16 @@ void limited_branch::leave() noexcept {
   std::exchange(own_, nullptr)->drop();
 }
 
-void limited_branch::check(const std::exception_ptr& failure) const {
+void limited_branch::end_span(const std::exception_ptr& failure) noexcept {
+  call_context* const span = std::exchange(span_, nullptr);
+  if (span == nullptr) return;
+  span->end_span(failure);
+  span->drop();
+}
+
+void limited_branch::check(const std::exception_ptr& failure) {
+  if (span_ != nullptr) [[unlikely]]
+    end_span(failure);
   if (over_ == nullptr || failure == nullptr) return;
   try {
     std::rethrow_exception(failure);
@@ -393,6 +529,16 @@ std::optional<trace_context> trace() noexcept {
   const tasks::call_context* const within = tasks::current_context();
   if (within == nullptr || within->trace() == nullptr) return std::nullopt;
   return within->trace()->traced();
+}
+
+void span_attribute(const char* key, std::int64_t value) noexcept {
+  if (tasks::call_context* const within = tasks::current_context())
+    tasks::add_to_span(*within, key, value);
+}
+
+void span_attribute(const char* key, std::string_view value) noexcept {
+  if (tasks::call_context* const within = tasks::current_context())
+    tasks::add_to_span(*within, key, value);
 }
 
 std::stop_token stop_token() {

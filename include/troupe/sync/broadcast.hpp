@@ -87,7 +87,7 @@ class broadcast_state final : public source_base {
 
   // Puts the waiter into the list, after prepare(). False: there is a value, or never will be.
   template <class Prepare>
-  bool wait(const position& at, waiter& one, Prepare prepare) noexcept {
+  bool wait(const position& at, waiter& one, const Prepare& prepare) noexcept {
     if (at.next != sent()) return false;
     std::lock_guard guard(mutex_);
     if (at.next != sent() || is_closed()) return false;
@@ -144,7 +144,7 @@ struct broadcast_receiving : waiter {
   broadcast_receiving(broadcast_receiving&& other) noexcept : source(other.source), at(other.at) {}
 
   template <class Prepare>
-  bool start(Prepare prepare) noexcept {
+  bool start(const Prepare& prepare) noexcept {
     return source->wait(*at, *this, prepare);
   }
   bool withdraw() noexcept { return source->withdraw(*this); }

@@ -32,7 +32,7 @@ struct sending : sending_waiter<T> {
   sending(sending&& other) noexcept : into(other.into), held(std::move(other.held)) {}
 
   template <class Prepare>
-  bool start(Prepare prepared) noexcept {
+  bool start(const Prepare& prepared) noexcept {
     prepare();
     return into->send_or_wait(*this, prepared);
   }
@@ -70,7 +70,7 @@ struct receiving : receiving_waiter<T> {
   receiving(receiving&& other) noexcept : from(other.from) {}
 
   template <class Prepare>
-  bool start(Prepare prepared) noexcept {
+  bool start(const Prepare& prepared) noexcept {
     return from->receive_or_wait(*this, prepared);
   }
   bool withdraw() noexcept { return from->withdraw(side, *this); }

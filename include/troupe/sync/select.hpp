@@ -46,7 +46,7 @@ class selecting : public select_base<> {
   selecting(selecting&&) noexcept = default;
 
   template <class Prepare>
-  bool start(Prepare prepare) noexcept {
+  bool start(const Prepare& prepare) noexcept {
     fill();
     return select_base<>::start(cases_, prepare);
   }
@@ -91,7 +91,7 @@ class selecting_each : public select_base<> {
   selecting_each(selecting_each&&) noexcept = default;
 
   template <class Prepare>
-  bool start(Prepare prepare) noexcept {
+  bool start(const Prepare& prepare) noexcept {
     fill();
     return select_base<>::start(cases_, prepare);
   }

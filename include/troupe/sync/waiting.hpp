@@ -196,7 +196,7 @@ class [[nodiscard]] awaiting : protected Operation {
   static constexpr std::uint8_t at_once_max = 128;
 
   template <class Prepare>
-  TROUPE_INLINE bool begin(Prepare prepared) noexcept {
+  TROUPE_INLINE bool begin(const Prepare& prepared) noexcept {
     if constexpr (requires { Operation::start(prepared); }) {
       return Operation::start(prepared);
     } else {

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <exception>
 #include <stop_token>
+#include <string_view>
 #include <utility>
 
 #include "troupe/base/platform.hpp"
@@ -25,6 +26,9 @@ namespace troupe::tasks {
 class async_call;
 class call_context;
 class timers;
+
+// The numbers are those of OTLP.
+enum class span_kind : std::uint8_t { internal = 1, server = 2, client = 3 };
 
 // Counted references. Thread: any.
 void hold_context(call_context& one) noexcept;
@@ -43,6 +47,20 @@ void stop_context(call_context& one) noexcept;
 call_context* trace_of(const call_context& one) noexcept;
 // timed_out or cancelled.
 std::exception_ptr context_error(const call_context& one) noexcept;
+
+// Of the span that was begun with this context, while it has not ended; otherwise they do nothing.
+// They never fail: without memory something is missing in the span. `key` and a `const char*` are
+// literals. Thread: any.
+bool is_in_span(const call_context& one, span_kind of) noexcept;
+void name_span(call_context& one, std::string_view name) noexcept;
+void add_to_span(call_context& one, const char* key, std::int64_t value) noexcept;
+void add_to_span(call_context& one, const char* key, const char* value) noexcept;
+void add_to_span(call_context& one, const char* key, std::string_view value) noexcept;
+// `what`: null, for a failure that is no exception.
+void fail_span(call_context& one, const std::exception_ptr& what) noexcept;
+// It ends now, with that failure or with none (null). A span that nothing ends ends with its
+// context.
+void end_span(call_context& one, const std::exception_ptr& failure) noexcept;
 
 // In a turn: the call, which has suspended, is cancelled when its context is over.
 void watch_context(async_call& call) noexcept;
@@ -82,11 +100,27 @@ class context_ref {
     if (here.of_ != nullptr) hold_context(*here.of_);
     return here;
   }
+  // The trace alone of that context. Refers to none if the calling thread runs in no trace.
+  static context_ref current_trace() noexcept;
+  // A second reference to the same.
+  context_ref share() const noexcept {
+    context_ref other;
+    other.of_ = of_;
+    if (of_ != nullptr) hold_context(*of_);
+    return other;
+  }
   // A context within `outer`, which may be null. Refers to none when memory has run out.
   static context_ref make_within(call_context* outer, timers& clock) noexcept;
   // A context with that trace and nothing else. Refers to none when memory has run out, and on
   // threads that run no turn.
   static context_ref make_traced(const trace_context& where) noexcept;
+  // A context within `outer`, with a span of its own. Refers to none if `outer` is in no trace
+  // that is recorded, and when memory has run out.
+  static context_ref make_spanned(call_context& outer, span_kind of, const char* name) noexcept;
+  // A context with a span of its own, whose caller is in another program, if it is not null.
+  // Refers to none as make_traced() does.
+  static context_ref make_span_from(const trace_context* caller, span_kind of,
+                                    const char* name) noexcept;
   context_ref(context_ref&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
   context_ref& operator=(context_ref other) noexcept {
     std::swap(of_, other.of_);
@@ -96,9 +130,39 @@ class context_ref {
     if (of_ != nullptr) drop_context(*of_);
   }
   call_context* get() const noexcept { return of_; }
+  // The caller has the reference from now on.
+  call_context* release() noexcept { return std::exchange(of_, nullptr); }
 
  private:
   call_context* of_ = nullptr;
+};
+
+// While it exists the calling thread, which runs a function for a call, runs in the call's context,
+// and in a span of its own, if spans are recorded. `within` may be null.
+class inside_span {
+ public:
+  inside_span(call_context* within, const char* name, const char* function) noexcept
+      : span_(within == nullptr ? context_ref() : begin(*within, name, function)),
+        here_(span_.get() == nullptr ? within : span_.get()) {}
+  inside_span(const inside_span&) = delete;
+  inside_span& operator=(const inside_span&) = delete;
+  ~inside_span() {
+    if (span_.get() != nullptr) [[unlikely]]
+      end();
+  }
+  void check() const { here_.check(); }
+  // The function has thrown this.
+  void fail(const std::exception_ptr& what) noexcept {
+    if (span_.get() != nullptr) [[unlikely]]
+      fail_span(*span_.get(), what);
+  }
+
+ private:
+  static context_ref begin(call_context& within, const char* name, const char* function) noexcept;
+  void end() noexcept;
+
+  const context_ref span_;
+  const inside_context here_;
 };
 
 }  // namespace troupe::tasks

@@ -63,6 +63,8 @@ struct ask_link {
   std::uint8_t passed = 0;
   static constexpr std::uint8_t passed_max = 250;
   bool callee_active = false;  // whether the callee was active when it was asked
+  // its handler has a span of its own, in the context (actor/call.hpp)
+  bool has_span = false;
   // as shared_state's, until the handler has returned a future, which other threads may resolve
   std::atomic<std::uint8_t> main_lane{0};
   std::atomic<bool> waited{false};  // whether an async call is suspended for it without a limit

@@ -233,12 +233,14 @@ std::size_t scope_group::unfinished() const noexcept {
 // A child that ends inside of `act` may be freed by that.
 template <class Act>
 void scope_group::for_each_started(Act act) noexcept {
-  cursor_ = branches_.first();
-  while (cursor_ != nullptr) {
-    auto& one = static_cast<scope_child&>(*cursor_);
-    cursor_ = one.link.next;
+  cursor here{branches_.first(), cursors_};
+  cursors_ = &here;
+  while (here.next != nullptr) {
+    auto& one = static_cast<scope_child&>(*here.next);
+    here.next = one.link.next;
     if (!one.done && one.root.in != nullptr) act(one);
   }
+  cursors_ = here.outer;
 }
 
 // The body is destroyed before its scope; if it has not ended, it still is in the list.
@@ -248,7 +250,9 @@ void scope_group::forget_body() noexcept {
 }
 
 void scope_group::forget_child(scope_child& one) noexcept {
-  if (cursor_ == &one) cursor_ = one.link.next;
+  for (cursor* at = cursors_; at != nullptr; at = at->outer) {
+    if (at->next == &one) at->next = one.link.next;
+  }
   remove(one);
 }
 

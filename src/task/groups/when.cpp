@@ -34,7 +34,8 @@ bool group::start(coroutine& awaiting) noexcept {
   nest(&group::starts_, [](group& self) noexcept { self.kind_.start(self); });
   waiting_scopes::start_if_outermost();
   if (left_ == 0) return false;
-  begin(awaiting);
+  // `who` was set before the branches began: other threads that end their waits may read it by now.
+  enlist(awaiting);
   suspended_ = true;
   return true;
 }

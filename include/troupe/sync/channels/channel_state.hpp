@@ -20,8 +20,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "troupe/base/brief_lock.hpp"
 #include "troupe/base/platform.hpp"
-#include "troupe/base/small_mutex.hpp"
 #include "troupe/sync/channels/ring.hpp"
 #include "troupe/sync/waiter.hpp"
 
@@ -31,7 +31,7 @@ namespace troupe::sync {
 struct channel_parts {
   template <class T>
   using atomic = std::atomic<T>;
-  using mutex = base::small_mutex;
+  using mutex = base::brief_lock;
 };
 
 // Which case of a select happens. Decided once, by whoever takes one of its waiters, or by the
@@ -194,7 +194,7 @@ class channel_state final : public channel_base<Parts> {
 
   // Returns true if the waiter is in the list now; calls prepare() before.
   template <class Prepare>
-  TROUPE_INLINE bool send_or_wait(sending& one, Prepare prepare) noexcept {
+  TROUPE_INLINE bool send_or_wait(sending& one, const Prepare& prepare) noexcept {
     one_waiter* served = nullptr;
     {
       std::lock_guard guard(mutex_);
@@ -209,7 +209,7 @@ class channel_state final : public channel_base<Parts> {
     return false;
   }
   template <class Prepare>
-  TROUPE_INLINE bool receive_or_wait(receiving& one, Prepare prepare) noexcept {
+  TROUPE_INLINE bool receive_or_wait(receiving& one, const Prepare& prepare) noexcept {
     one_waiter* served = nullptr;
     {
       std::lock_guard guard(mutex_);

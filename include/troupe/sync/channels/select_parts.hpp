@@ -36,7 +36,7 @@ class select_base : public select_decision<Parts> {
 
   // As `start` of an operation. The cases must stay where they are until leave().
   template <class Prepare>
-  bool start(case_span all, Prepare prepare) noexcept {
+  bool start(case_span all, const Prepare& prepare) noexcept {
     cases_ = all;
     const choice first = choose();
     return !(first.ready && do_one(first.index)) && do_or_wait(first.index, prepare);
@@ -113,7 +113,7 @@ class select_base : public select_decision<Parts> {
   // While all channels are locked, no case can become ready and no party can take a waiter: so the
   // select is in all lists at once, or in none.
   template <class Prepare>
-  bool do_or_wait(std::uint32_t first, Prepare prepare) noexcept {
+  bool do_or_wait(std::uint32_t first, const Prepare& prepare) noexcept {
     sort();
     for_each_channel([](channel_base<Parts>& one) { one.lock(); });
     channel_waiter<Parts>* served = nullptr;

@@ -194,7 +194,13 @@ class scope_group final : public group {
   bool starting_ = false;
   std::size_t limit_ = SIZE_MAX, running_ = 0, spawned_ = 0;
   scope_body* body_ = nullptr;
-  async_call* cursor_ = nullptr;  // what for_each_started comes to next
+  // What a for_each_started comes to next. They nest: a child that fails, or that cancels its
+  // scope, inside of one begins another.
+  struct cursor {
+    async_call* next;
+    cursor* outer;
+  };
+  cursor* cursors_ = nullptr;
   queue waiting_, ended_;
   std::size_t untold_ = 0;  // children that have ended, and of which next() has not told
   scope_wait* next_waits_ = nullptr;

@@ -1,0 +1,81 @@
+// by_thread: an object of T for each thread that asks for one. Its thread changes the object
+// without a locked instruction; a reader looks at those of all threads.
+//
+// Invariants
+//   T1  an object is never freed before the by_thread is, so a reader needs no count of it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <thread>
+#include <vector>
+
+#include "troupe/base/platform.hpp"
+
+namespace troupe::observe {
+
+template <class T>
+class by_thread {
+ public:
+  // order: relaxed  only unequal
+  by_thread() noexcept : number_(made.fetch_add(1, std::memory_order_relaxed) + 1) {}
+  by_thread(const by_thread&) = delete;
+  by_thread& operator=(const by_thread&) = delete;
+
+  // That of the calling thread; null when memory has run out. The first call of a thread makes it.
+  TROUPE_INLINE T* here() noexcept {
+    if (of_thread.number == number_) [[likely]]
+      return of_thread.own;
+    return find_here();
+  }
+  template <class Look>
+  void for_each_thread(Look look) const {
+    std::lock_guard lock(mutex_);
+    for (const auto& one : threads_) look(*one.own);
+  }
+
+ private:
+  // What the calling thread used last, and whose it is.
+  struct last_used {
+    std::uint64_t number = 0;
+    T* own = nullptr;
+  };
+  static constinit thread_local last_used of_thread [[gnu::tls_model("initial-exec")]];
+  static constinit inline std::atomic<std::uint64_t> made{0};
+  struct one_thread {
+    std::thread::id thread;
+    std::unique_ptr<T> own;
+  };
+
+  // A thread that has ended may leave its id, and with it its object, to another one.
+  TROUPE_NOINLINE T* find_here() noexcept {
+    const std::thread::id self = std::this_thread::get_id();
+    std::lock_guard lock(mutex_);
+    T* own = nullptr;
+    for (const one_thread& one : threads_) {
+      if (one.thread == self) own = one.own.get();
+    }
+    try {
+      if (own == nullptr) {
+        threads_.push_back({self, std::make_unique<T>()});
+        own = threads_.back().own.get();
+      }
+    } catch (const std::bad_alloc&) {
+      return nullptr;
+    }
+    of_thread = {number_, own};
+    return own;
+  }
+
+  const std::uint64_t number_;  // no two objects of a process have the same
+  mutable std::mutex mutex_;
+  std::vector<one_thread> threads_;
+};
+
+template <class T>
+constinit thread_local typename by_thread<T>::last_used by_thread<T>::of_thread{};
+
+}  // namespace troupe::observe

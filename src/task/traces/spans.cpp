@@ -1,0 +1,149 @@
+#include "task/traces/spans.hpp"
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <typeinfo>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "troupe/observe/trace.hpp"
+
+namespace troupe::tasks {
+
+constinit span_list ended_spans;
+
+namespace {
+
+std::int64_t unix_now_ns() noexcept {
+  return std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+// The name of its class; what it says may hold secrets.
+std::string type_of(const std::exception_ptr& what) {
+  const std::type_info* const type = what.__cxa_exception_type();
+  if (type == nullptr) return "unknown";
+  char* const name = abi::__cxa_demangle(type->name(), nullptr, nullptr, nullptr);
+  std::string made = name == nullptr ? type->name() : name;
+  std::free(name);
+  return made;
+}
+
+}  // namespace
+
+span_record::span_record(const trace_context& where, const std::array<std::uint8_t, 8>& above,
+                         span_kind of, const char* named)
+    : at(where), parent(above), kind(of), name(named) {
+  attributes.reserve(4);
+  began_unix_ns = unix_now_ns();
+  began_ns_ = base::now_ns();
+}
+
+void span_record::fail(const std::exception_ptr& what) noexcept try {
+  failed = true;
+  attributes.push_back({"error.type", type_of(what)});
+} catch (const std::bad_alloc&) {
+}
+
+void span_record::end(const std::exception_ptr& failure) noexcept {
+  ended_unix_ns = began_unix_ns + (base::now_ns() - began_ns_);
+  if (failure != nullptr) fail(failure);
+}
+
+bool span_list::open(std::size_t most, std::size_t batch, double rate) noexcept {
+  // order: acquire  the exporter before has left; pairs with close/release
+  if (is_open_.exchange(true, std::memory_order_acquire)) return false;
+  forget_all();
+  // order: relaxed (all)  read as limits; a thread may see them a little late
+  most_.store(most, std::memory_order_relaxed);
+  batch_.store(std::max<std::size_t>(batch, 1), std::memory_order_relaxed);
+  dropped_.store(0, std::memory_order_relaxed);
+  const double below = std::ldexp(std::clamp(rate, 0.0, 1.0), 64);
+  const std::uint64_t limit =
+      below >= std::ldexp(1.0, 64) ? UINT64_MAX : static_cast<std::uint64_t>(below);
+  sampled_below_.store(limit, std::memory_order_relaxed);  // order: relaxed  as above
+  observe::watch(observe::watched::spans);
+  return true;
+}
+
+void span_list::close() noexcept {
+  observe::unwatch(observe::watched::spans);
+  forget_all();
+  // order: release  pairs with open/acquire
+  is_open_.store(false, std::memory_order_release);
+}
+
+void span_list::forget_all() noexcept {
+  std::size_t count = 0;
+  for (span_record* one = take_all(); one != nullptr; ++count) {
+    const span_ptr gone(one);
+    one = one->next;
+  }
+  forget(count);
+}
+
+span_record* span_list::take_all() noexcept {
+  // order: acquire  sees the spans whole (S2); pairs with put/release
+  span_record* newest = newest_.exchange(nullptr, std::memory_order_acquire);
+  span_record* oldest = nullptr;
+  while (newest != nullptr) {
+    span_record* const one = newest;
+    newest = one->next;
+    one->next = std::exchange(oldest, one);
+  }
+  return oldest;
+}
+
+void span_list::forget(std::size_t count) noexcept {
+  // order: relaxed  a count
+  count_.fetch_sub(count, std::memory_order_relaxed);
+}
+
+std::uint32_t span_list::wakes() const noexcept {
+  // order: relaxed  only compared
+  return wakes_.load(std::memory_order_relaxed);
+}
+
+void span_list::wait(std::uint32_t seen, std::chrono::nanoseconds at_most) noexcept {
+  if (waiting() >= batch_.load(std::memory_order_relaxed)) return;  // order: relaxed  a hint
+  base::kernel_futex::wait(wakes_, seen, &at_most);
+}
+
+void span_list::wake() noexcept {
+  // order: relaxed  the sleeper looks again; what it looks at is published by other means
+  wakes_.fetch_add(1, std::memory_order_relaxed);
+  base::kernel_futex::wake_one(wakes_);
+}
+
+void span_list::put(span_ptr ended) noexcept {
+  if (!observe::is_watched(observe::watched::spans)) return;
+  // order: relaxed (all)  a count; the spans travel by the list
+  const std::size_t before = count_.fetch_add(1, std::memory_order_relaxed);
+  if (before >= most_.load(std::memory_order_relaxed)) {
+    count_.fetch_sub(1, std::memory_order_relaxed);
+    dropped_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  span_record* const one = ended.release();
+  one->next = newest_.load(std::memory_order_relaxed);  // order: relaxed  only compared
+  // order: release  pairs with take_all/acquire; relaxed  only compared
+  while (!newest_.compare_exchange_weak(one->next, one, std::memory_order_release,
+                                        std::memory_order_relaxed)) {
+  }
+  // order: relaxed  a limit
+  if ((before + 1) % batch_.load(std::memory_order_relaxed) == 0) wake();
+}
+
+trace_context span_list::begin_trace() const {
+  trace_context made = trace_context::begin();
+  std::uint64_t number = 0;
+  std::memcpy(&number, made.trace_id.data() + 8, sizeof number);
+  // order: relaxed  a limit
+  made.sampled = number <= sampled_below_.load(std::memory_order_relaxed);
+  return made;
+}
+
+}  // namespace troupe::tasks

@@ -1,0 +1,98 @@
+// spans: the named parts of traces, from their begin until the exporter takes them (src/otlp).
+//
+// A call's context has the span in which the call runs (call_context.hpp). A span that has ended
+// waits in a list of the process, which one exporter empties. Spans are recorded, and the list is
+// open, while there is an exporter (observe::watched::spans).
+//
+// Threads: any; take_all, forget and wait: the exporter's.
+// Invariants
+//   S1  at most `most_` spans are in the list or with the exporter. One more is dropped, and
+//       counted.
+//   S2  a span in the list is no longer changed, and belongs to who takes the list.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "troupe/base/futex.hpp"
+#include "troupe/task/call_context.hpp"
+#include "troupe/task/trace_context.hpp"
+
+namespace troupe::tasks {
+
+struct span_attribute {
+  const char* key;                                             // a literal
+  std::variant<std::int64_t, const char*, std::string> value;  // the second one is a literal, too
+};
+
+struct span_record {
+  // Begins now. Throws std::bad_alloc.
+  span_record(const trace_context& where, const std::array<std::uint8_t, 8>& above, span_kind of,
+              const char* named);
+  span_record(const span_record&) = delete;
+  span_record& operator=(const span_record&) = delete;
+  // It ends now; `failure` may be null.
+  void end(const std::exception_ptr& failure) noexcept;
+  void fail(const std::exception_ptr& what) noexcept;
+
+  span_record* next = nullptr;
+  const trace_context at;
+  const std::array<std::uint8_t, 8> parent;  // zeros: none
+  const span_kind kind;
+  bool failed = false;
+  const char* const name;  // a literal
+  std::string own_name;    // if not empty, in the place of `name`
+  std::vector<span_attribute> attributes;
+  std::int64_t began_unix_ns = 0, ended_unix_ns = 0;
+
+ private:
+  std::int64_t began_ns_ = 0;  // by the clock that is never set
+};
+using span_ptr = std::unique_ptr<span_record>;
+
+class span_list {
+ public:
+  // An exporter begins: at most `most` spans wait for it, and it is woken at each `batch` of them;
+  // `rate`: the part of the traces that begin in this process that are recorded. Returns false if
+  // there is another exporter.
+  bool open(std::size_t most, std::size_t batch, double rate) noexcept;
+  // It ends: spans are recorded no longer, and those that wait are freed.
+  void close() noexcept;
+  // All that wait, the oldest first; null if there are none.
+  span_record* take_all() noexcept;
+  // As many of those that were taken are gone.
+  void forget(std::size_t count) noexcept;
+  // Sleeps until a batch has come, or wake() was called, after wakes() gave that number, or until
+  // the time is over.
+  std::uint32_t wakes() const noexcept;
+  void wait(std::uint32_t seen, std::chrono::nanoseconds at_most) noexcept;
+  void wake() noexcept;
+  // order: relaxed (both)  statistics
+  std::uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
+  std::size_t waiting() const noexcept { return count_.load(std::memory_order_relaxed); }
+
+  void put(span_ptr ended) noexcept;
+  // A new trace, which is sampled by the rate.
+  trace_context begin_trace() const;
+
+ private:
+  void forget_all() noexcept;
+
+  std::atomic<span_record*> newest_{nullptr};
+  std::atomic<std::size_t> count_{0}, most_{0};
+  std::atomic<std::size_t> batch_{1};
+  std::atomic<std::uint64_t> dropped_{0}, sampled_below_{0};
+  std::atomic<bool> is_open_{false};
+  base::kernel_futex::word wakes_{0};
+};
+extern constinit span_list ended_spans;
+
+}  // namespace troupe::tasks
