@@ -36,6 +36,7 @@ actor_system::actor_system(limits turn, actor_host& of, bool observed)
   // order: relaxed  as above
   if (observe::tracing()) slow_path_flags.fetch_or(traced, std::memory_order_relaxed);
   if (!observed) return;
+  observe::count_spans_by(&count_span);
   observe::watch(observe::watched::counts);
   // order: relaxed  as above
   slow_path_flags.fetch_or(runtime_state::counts_messages, std::memory_order_relaxed);

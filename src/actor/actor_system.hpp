@@ -13,6 +13,7 @@
 
 #include "actor/actor_host.hpp"
 #include "actor/counting/message_counts.hpp"
+#include "actor/lifetime/actor_names.hpp"
 #include "actor/lifetime/consumers.hpp"
 #include "actor/lifetime/extras.hpp"
 #include "actor/lifetime/kept_failure.hpp"
@@ -111,6 +112,7 @@ class actor_system : public tasks::runtime_state {
   std::atomic<std::size_t> sleepers{0};
   const std::unique_ptr<message_counts> counts;  // null unless the runtime is observed
   memory::slot_space slots;
+  actor_names names;
   supervision_table supervised;
   guard_table guards;
   consumer_table consumers;

@@ -6,6 +6,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "troupe/base/type_name.hpp"
+#include "troupe/task/call_context.hpp"
 #include "troupe/task/future.hpp"
 
 namespace troupe {
@@ -26,26 +28,27 @@ auto call_aside(actor_system& system, Function&& function) {
   promise<result> promised;
   future<result> later = promised.get_future();
   mark_simulated(system, tasks::future_access::state(later));
-  run_aside(system,
-            [promised = std::move(promised), within = tasks::context_ref::current(),
-             function = std::decay_t<Function>(std::forward<Function>(function))]() mutable {
-              std::exception_ptr failure;
-              const tasks::inside_context here(within.get());
-              try {
-                here.check();
-                if constexpr (std::is_void_v<result>) {
-                  function();
-                  promised.set_value();
-                } else {
-                  promised.set_value(function());
-                }
-              } catch (...) {
-                failure = std::current_exception();
-              }
-              // Set after the catch block, so that this thread no longer refers to the exception
-              // when the receiver has it.
-              if (failure != nullptr) promised.set_exception(std::move(failure));
-            });
+  run_aside(system, [promised = std::move(promised), within = tasks::context_ref::current(),
+                     function =
+                         std::decay_t<Function>(std::forward<Function>(function))]() mutable {
+    std::exception_ptr failure;
+    tasks::inside_span here(within.get(), "blocking", base::type_name<std::decay_t<Function>>());
+    try {
+      here.check();
+      if constexpr (std::is_void_v<result>) {
+        function();
+        promised.set_value();
+      } else {
+        promised.set_value(function());
+      }
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    if (failure != nullptr) here.fail(failure);
+    // Set after the catch block, so that this thread no longer refers to the exception
+    // when the receiver has it.
+    if (failure != nullptr) promised.set_exception(std::move(failure));
+  });
   return later;
 }
 

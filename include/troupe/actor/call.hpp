@@ -29,6 +29,21 @@ void link_ask(tasks::ask_link& link, const cell& callee, message::handler method
 // Records in the link whether the callee lives on the main thread, so that only run() can complete
 // the ask.
 void link_main_lane(tasks::ask_link& link, const cell& callee) noexcept;
+// The handler of an ask begins: gives the ask a context with a span of its own, if it is in a trace
+// that is recorded. Returns the ask's context, which is not null before either.
+tasks::call_context* begin_span(tasks::ask_link& of, message::handler method) noexcept;
+TROUPE_INLINE tasks::call_context* context_of_handler(tasks::ask_link& of,
+                                                      message::handler method) noexcept {
+  if (of.context() == nullptr) [[likely]]
+    return nullptr;
+  return begin_span(of, method);
+}
+// It has ended, with that failure or with none (null).
+void end_span_of(const tasks::ask_link& of, const std::exception_ptr& failure) noexcept;
+TROUPE_INLINE void end_span(const tasks::ask_link& of, const std::exception_ptr& failure) noexcept {
+  if (of.has_span) [[unlikely]]
+    end_span_of(of, failure);
+}
 // Exists while the handler of an ask runs that returns a future: an ask that the handler makes may
 // become the answer.
 class answering {
@@ -202,7 +217,8 @@ struct asked_message final
     if (act == message_act::describe) return Call::name();
     auto& self = *static_cast<asked_message*>(base);
     std::exception_ptr failure;
-    const tasks::inside_context within(self.link.context());
+    const tasks::inside_context within(
+        act == message_act::handle ? context_of_handler(self.link, &act_on) : self.link.context());
     if (act == message_act::discard) {
       failure = stopped_error(&act_on);
     } else if (within.is_over()) [[unlikely]] {
@@ -215,6 +231,7 @@ struct asked_message final
             return self.call(*static_cast<T*>(object));
           }();
           std::destroy_at(&self.call);
+          end_span(self.link, nullptr);
           return pass_on(std::move(from), self), nullptr;
         } else if constexpr (std::is_void_v<typename answer::type>) {
           self.call(*static_cast<T*>(object));
@@ -229,6 +246,7 @@ struct asked_message final
     std::destroy_at(&self.call);
     // Set after the catch block, so that this thread no longer refers to the exception when the
     // receiver has it.
+    end_span(self.link, failure);
     if (failure != nullptr) self.result.fail(std::move(failure));
     self.resolve();
     return nullptr;
@@ -281,18 +299,19 @@ struct coroutine_message final : message {
     return nullptr;
   }
 
-  // The context of the ask that this message is; null for none.
-  tasks::call_context* context() const noexcept {
+  // The link of the ask that this message is; null for none.
+  tasks::ask_link* link() const noexcept {
     if constexpr (std::is_same_v<Answer, no_answer>) {
       return nullptr;
     } else {
-      const tasks::ask_link* const link = tasks::future_access::state(answer.promised)->asked;
-      return link == nullptr ? nullptr : link->context();
+      return tasks::future_access::state(answer.promised)->asked;
     }
   }
 
   TROUPE_INLINE const char* handle(void* object, bool actor_is_reentrant) {
-    tasks::call_context* const within = context();
+    tasks::ask_link* const asked = link();
+    tasks::call_context* const within =
+        asked == nullptr ? nullptr : context_of_handler(*asked, &act_on);
     if (within != nullptr && tasks::is_over(*within)) [[unlikely]] {
       Answer to = std::move(answer);
       free();
@@ -334,6 +353,7 @@ struct coroutine_message final : message {
     if constexpr (!std::is_void_v<value_type>) {
       if (failure == nullptr) failure = tasks::failure_of([&] { result.set(from.take()); });
     }
+    if (const tasks::ask_link* const asked = link()) end_span(*asked, failure);
     Answer to = std::move(answer);
     free();
     if (stopped) return to.stopped(&act_on);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -32,6 +33,7 @@ struct placement {
   std::uint8_t when_full = 0;                // a troupe::when_full
   const context_options* context = nullptr;  // null: no context of its own
   bool rolls_back = false;
+  std::string_view name{};  // empty: none
 };
 
 // A cell stores the distance to its object in one byte.

@@ -12,6 +12,8 @@
 #include "troupe/actor/method.hpp"
 #include "troupe/actor/spawn.hpp"
 #include "troupe/base/platform.hpp"
+#include "troupe/observe/trace.hpp"
+#include "troupe/task/limits.hpp"
 
 namespace troupe::actor {
 
@@ -165,6 +167,8 @@ struct spawned_state final : tasks::state_of<T> {
 
 template <class T>
 future<T> spawn_task(const placement& where, task<T> given) {
+  if (observe::is_watched(observe::watched::trace_contexts)) [[unlikely]]
+    given = tasks::in_current_trace(std::move(given));
   auto& state = spawned_state<T>::make(std::move(given));
   future<T> later = tasks::future_access::future_of<T>(state);
   try {

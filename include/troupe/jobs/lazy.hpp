@@ -105,9 +105,14 @@ job_of<T>& make_lazy(Function&& function, memory_use use) {
   return make_lazy_here<T>(
       [within = tasks::context_ref::current(), call = std::decay_t<Function>(std::forward<Function>(
                                                    function))]() mutable -> decltype(auto) {
-        const tasks::inside_context here(within.get());
-        here.check();
-        return std::invoke(std::move(call));
+        tasks::inside_span here(within.get(), "lazy", base::type_name<std::decay_t<Function>>());
+        try {
+          here.check();
+          return std::invoke(std::move(call));
+        } catch (...) {
+          here.fail(std::current_exception());
+          throw;
+        }
       },
       use);
 }

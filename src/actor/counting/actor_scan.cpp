@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <memory>
 #include <span>
 
 #include "actor/actor_system.hpp"
+#include "actor/counting/last_handler.hpp"
 #include "actor/lifetime/extras.hpp"
 #include "actor/lifetime/supervision_state.hpp"
 #include "actor/mailbox/activation.hpp"
@@ -22,8 +24,11 @@ namespace {
 using memory::slab;
 using memory::slot_space;
 
+constinit std::atomic<std::uint64_t> copies{0};
+
 // Copies memory of this process, which other threads may be changing or freeing. False: it is gone.
 bool copy(const void* from, std::span<std::byte> to) noexcept {
+  copies.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  a statistic
   const iovec target{to.data(), to.size()};
   const iovec source{const_cast<void*>(from), to.size()};
   return ::process_vm_readv(::getpid(), &target, 1, &source, 1, 0) ==
@@ -37,6 +42,8 @@ const T& as(const std::byte* copied) noexcept {
 }
 
 constexpr std::uint32_t count_max = 10'000;  // about 2 ms
+// Of a slot in a block of its own: a cell, and what lies between it and the object.
+constexpr std::size_t alone_bytes = 2048;
 
 // Follows the mail that its owner has not collected yet, newest first, to the activation behind it.
 // A turn may free these messages meanwhile: then the walk ends at what is there instead. Returns
@@ -72,7 +79,7 @@ seen_actor look_at(const cell& copied, const void* actor, std::uint64_t id) noex
 
 // Looks at the slots of one slab from `first` on. Returns the index at which `look` ended it;
 // SIZE_MAX: at none.
-std::size_t scan_slab(std::uint64_t number, const slab& home, std::size_t first,
+std::size_t scan_slab(std::uint64_t number, const slab& home, std::size_t first, bool counted,
                       std::span<std::byte> bytes,
                       const std::function<bool(const seen_actor&)>& look) {
   constexpr std::size_t head = slot_space::first_slot;
@@ -80,15 +87,21 @@ std::size_t scan_slab(std::uint64_t number, const slab& home, std::size_t first,
   const slab copied = as<slab>(bytes.data());
   if (copied.number != number || copied.slot_bytes < sizeof(cell)) return SIZE_MAX;
   const std::size_t used = copied.size_class == slot_space::alone
-                               ? head + sizeof(cell)
+                               ? head + std::min(copied.slot_bytes, alone_bytes)
                                : std::min(bytes.size(), head + copied.carved * copied.slot_bytes);
   if (!copy(&home, bytes.first(used))) return SIZE_MAX;
   for (std::size_t i = first, at = head + first * copied.slot_bytes; at + sizeof(cell) <= used;
        ++i, at += copied.slot_bytes) {
     const auto& actor = as<cell>(bytes.data() + at);
-    if (actor.type == nullptr) continue;
+    if (actor.type == nullptr || (actor.flags & cell::stopped) != 0) continue;
     const void* const where = reinterpret_cast<const std::byte*>(&home) + at;
-    if (!look(look_at(actor, where, number * slot_space::slots_max + i + 1))) return i;
+    seen_actor seen = look_at(actor, where, number * slot_space::slots_max + i + 1);
+    if (has_extras(actor) && at + sizeof(cell) + sizeof(cell_extras) <= used)
+      seen.supervision = as<cell_extras>(bytes.data() + at + sizeof(cell)).supervision.get();
+    const std::size_t last = at + last_offset(actor);
+    if (counted && actor.offset != 0 && last + last_bytes <= used)
+      seen.last = as<message::handler>(bytes.data() + last);
+    if (!look(seen)) return i;
   }
   return SIZE_MAX;
 }
@@ -102,14 +115,20 @@ std::uint64_t scan_actors(const actor_system& system, std::uint64_t from,
   };
   const auto copied = std::make_unique<room>();
   const std::uint64_t begin = from == 0 ? 0 : from - 1;
-  for (const auto& [number, home] : system.slots.slabs_from(begin / slot_space::slots_max)) {
-    const bool is_first = number == begin / slot_space::slots_max;
-    const std::size_t first =
-        is_first ? static_cast<std::size_t>(begin % slot_space::slots_max) : 0;
-    const std::size_t at = scan_slab(number, *home, first, copied->bytes, look);
-    if (at != SIZE_MAX) return number * slot_space::slots_max + at + 1;
+  const bool counted = system.counts != nullptr;
+  constexpr std::size_t slabs_a_look = 64;
+  for (std::uint64_t next = begin / slot_space::slots_max;;) {
+    const auto slabs = system.slots.slabs_from(next, slabs_a_look);
+    if (slabs.empty()) return 0;
+    for (const auto& [number, home] : slabs) {
+      const bool is_first = number == begin / slot_space::slots_max;
+      const std::size_t first =
+          is_first ? static_cast<std::size_t>(begin % slot_space::slots_max) : 0;
+      const std::size_t at = scan_slab(number, *home, first, counted, copied->bytes, look);
+      if (at != SIZE_MAX) return number * slot_space::slots_max + at + 1;
+    }
+    next = slabs.back().first + 1;
   }
-  return 0;
 }
 
 const cell_type* find_type(const void* actor) noexcept {
@@ -119,21 +138,7 @@ const cell_type* find_type(const void* actor) noexcept {
 
 namespace {
 
-const void* find_parent(const void* actor) noexcept {
-  alignas(cell) std::array<std::byte, sizeof(cell)> bytes;
-  if (!copy(actor, bytes) || !has_extras(as<cell>(bytes.data()))) return nullptr;
-  alignas(cell_extras) std::array<std::byte, sizeof(cell_extras)> extras;
-  if (!copy(static_cast<const cell*>(actor) + 1, extras)) return nullptr;
-  const supervision_state* const own = as<cell_extras>(extras.data()).supervision.get();
-  alignas(supervision_state) std::array<std::byte, sizeof(supervision_state)> state;
-  return own != nullptr && copy(own, state) ? as<supervision_state>(state.data()).parent : nullptr;
-}
-
-}  // namespace
-
-std::uint64_t find_parent_id(const actor_system& system, const void* actor) noexcept {
-  const void* const parent = find_parent(actor);
-  if (parent == nullptr) return 0;
+std::uint64_t id_of_parent(const actor_system& system, const void* parent) noexcept {
   const slab& home = slab::of(parent);
   alignas(slab) std::array<std::byte, sizeof(slab)> bytes;
   if (!copy(&home, bytes)) return 0;
@@ -142,5 +147,21 @@ std::uint64_t find_parent_id(const actor_system& system, const void* actor) noex
   if (copied.owner != &runtime || copied.slot_bytes < sizeof(cell)) return 0;
   return slot_space::number_in(copied, parent);
 }
+
+}  // namespace
+
+std::uint64_t parent_ids::find(const seen_actor& child) {
+  if (child.supervision == nullptr) return 0;
+  alignas(supervision_state) std::array<std::byte, sizeof(supervision_state)> state;
+  if (!copy(child.supervision, state)) return 0;
+  const void* const parent = as<supervision_state>(state.data()).parent;
+  if (parent == nullptr) return 0;
+  const auto [found, is_new] = known_.try_emplace(parent);
+  if (is_new) found->second = id_of_parent(system_, parent);
+  return found->second;
+}
+
+// order: relaxed  a statistic
+std::uint64_t count_copies() noexcept { return copies.load(std::memory_order_relaxed); }
 
 }  // namespace troupe::actor

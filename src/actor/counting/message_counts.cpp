@@ -3,13 +3,14 @@
 #include <new>
 #include <utility>
 
+#include "actor/actor_system.hpp"
 #include "actor/mailbox/watched_message.hpp"
+#include "actor/turn/turn.hpp"
 #include "base/thread_name.hpp"
+#include "task/running/running.hpp"
 
 namespace troupe::actor {
 namespace {
-
-constinit std::atomic<std::uint64_t> made{0};
 
 // Puts a new element in front of the list; returns null when memory has run out.
 template <class Element, class... Key>
@@ -40,9 +41,34 @@ thread_counts::thread_counts() noexcept : worker_(base::worker_number) {
   recent_.fill(&lost_handler);
 }
 thread_counts::~thread_counts() {
+  // order: relaxed  no other thread uses it any longer
+  for (handler_count* one = handlers_.load(std::memory_order_relaxed); one; one = one->next)
+    free_all(one->spans);
   free_all(handlers_);
   free_all(classes_);
   free_all(edges_);
+}
+
+span_count* handler_count::of_span(const char* name) noexcept {
+  std::size_t count = 0;
+  // order: relaxed  the thread's own
+  for (span_count* one = spans.load(std::memory_order_relaxed); one; one = one->next, ++count) {
+    if (one->name == name) return one;
+  }
+  return count < names_max ? push(spans, name) : nullptr;
+}
+
+void count_span(const char* name, std::uint64_t ticks) noexcept {
+  const cell* const actor = current_cell();
+  thread_counts* const counts = actor == nullptr ? nullptr : actor_system::of(*actor).counts_here();
+  if (counts == nullptr) return;
+  // order: relaxed  the thread's own
+  const message::handler method = tasks::running_here().method.load(std::memory_order_relaxed);
+  if (method == nullptr) return;
+  if (span_count* const of = counts->of(*actor->type, method).of_span(name)) {
+    of->spans.add(1);
+    of->ticks.add(ticks);
+  }
 }
 
 TROUPE_NOINLINE handler_count& thread_counts::find(const cell_type& type,
@@ -92,32 +118,6 @@ TROUPE_NOINLINE std::uint64_t send_sampler::take(std::uint64_t now_ticks) noexce
   random_ ^= random_ << 5;
   left_ = (stride_.get() - 1) / 2 + random_ % stride_.get();
   return stands_for;
-}
-
-constinit thread_local message_counts::last_used message_counts::of_thread{};
-
-// order: relaxed  only unequal
-message_counts::message_counts() noexcept
-    : number_(made.fetch_add(1, std::memory_order_relaxed) + 1) {}
-
-// A thread that has ended may leave its id, and with it its counts, to another one.
-TROUPE_NOINLINE thread_counts* message_counts::find_here() noexcept {
-  const std::thread::id self = std::this_thread::get_id();
-  std::lock_guard lock(mutex_);
-  thread_counts* own = nullptr;
-  for (const one_thread& one : threads_) {
-    if (one.thread == self) own = one.counts.get();
-  }
-  try {
-    if (own == nullptr) {
-      threads_.push_back({self, std::make_unique<thread_counts>()});
-      own = threads_.back().counts.get();
-    }
-  } catch (const std::bad_alloc&) {
-    return nullptr;
-  }
-  of_thread = {number_, own};
-  return own;
 }
 
 }  // namespace troupe::actor

@@ -13,11 +13,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <mutex>
-#include <thread>
-#include <vector>
 
+#include "observe/counting/by_thread.hpp"
 #include "observe/histogram.hpp"
 #include "observe/sample_stride.hpp"
 #include "troupe/actor/cell.hpp"
@@ -25,6 +22,15 @@
 #include "troupe/base/platform.hpp"
 
 namespace troupe::actor {
+
+// Of the time of trace_spans with this name in one handler.
+struct span_count {
+  explicit constexpr span_count(const char* of) noexcept : name(of) {}
+  const char* const name;
+  observe::counter spans;
+  observe::counter ticks;
+  span_count* next = nullptr;
+};
 
 // Of one handler of one class.
 struct handler_count {
@@ -40,6 +46,16 @@ struct handler_count {
     wait_samples.add(1);
     waited.add(ticks, stands_for);
   }
+  // Null when memory has run out, or there are names_max others.
+  span_count* of_span(const char* name) noexcept;
+  // Thread: any.
+  template <class Look>
+  void for_each_span(Look look) const {
+    // order: acquire  sees the element whole; pairs with push/release
+    for (const span_count* one = spans.load(std::memory_order_acquire); one; one = one->next)
+      look(*one);
+  }
+  static constexpr std::size_t names_max = 64;
 
   const cell_type* const type;
   const message::handler method;
@@ -51,6 +67,7 @@ struct handler_count {
   observe::counter busy_ticks;  // of all in `busy`
   observe::histogram busy;      // ticks that one message or one resumption took
   observe::histogram waited;    // ticks that a message lay in the mailbox
+  std::atomic<span_count*> spans{nullptr};
   handler_count* next = nullptr;
 };
 
@@ -62,6 +79,10 @@ struct class_count {
   observe::counter suspended, resumed;  // turns whose suspension began, and ended
   class_count* next = nullptr;
 };
+
+// Counts the time of a trace_span in the handler that the calling thread runs, if its runtime is
+// observed.
+void count_span(const char* name, std::uint64_t ticks) noexcept;
 
 // Messages from one class, or from outside of all actors (null), to a handler of another.
 struct edge_count {
@@ -161,38 +182,6 @@ class thread_counts {
 };
 
 // Of one runtime.
-class message_counts {
- public:
-  message_counts() noexcept;
-
-  // Those of the calling thread; null when memory has run out.
-  TROUPE_INLINE thread_counts* here() noexcept {
-    if (of_thread.number == number_) [[likely]]
-      return of_thread.counts;
-    return find_here();
-  }
-  template <class Look>
-  void for_each_thread(Look look) const {
-    std::lock_guard lock(mutex_);
-    for (const auto& one : threads_) look(*one.counts);
-  }
-
- private:
-  // The counts that the calling thread used last, and whose they are.
-  struct last_used {
-    std::uint64_t number = 0;
-    thread_counts* counts = nullptr;
-  };
-  static constinit thread_local last_used of_thread [[gnu::tls_model("initial-exec")]];
-  struct one_thread {
-    std::thread::id thread;
-    std::unique_ptr<thread_counts> counts;
-  };
-  thread_counts* find_here() noexcept;
-
-  const std::uint64_t number_;  // no two objects of a process have the same
-  mutable std::mutex mutex_;
-  std::vector<one_thread> threads_;
-};
+class message_counts : public observe::by_thread<thread_counts> {};
 
 }  // namespace troupe::actor

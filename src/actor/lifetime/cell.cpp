@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "actor/actor_system.hpp"
+#include "actor/counting/last_handler.hpp"
 #include "actor/lifetime/extras.hpp"
 #include "actor/mailbox/activation.hpp"
 #include "actor/turn/turn.hpp"
@@ -141,6 +142,11 @@ namespace {
 
 static_assert(cell_type::slots_begin == memory::slot_space::first_slot);
 
+// While the runtime is observed, a word in front of the object keeps the last handler.
+constexpr std::size_t extra_of(const actor_system& system, bool has_extras) noexcept {
+  return (has_extras ? sizeof(cell_extras) : 0) + (system.counts != nullptr ? last_bytes : 0);
+}
+
 TROUPE_INLINE cell& make_cell_at(const placement& where, const cell_type& type, std::size_t offset,
                                  std::size_t slot_bytes, bool bounded) {
   void* slot = where.system.slots.allocate(slot_bytes, own_magazines(where.system));
@@ -164,7 +170,7 @@ TROUPE_NOINLINE cell& make_cell_with_extras(const placement& where, const cell_t
   std::unique_ptr<actor_heap> heap;
   if (where.context != nullptr)
     heap = std::make_unique<actor_heap>(*where.context, where.rolls_back);
-  constexpr std::size_t extra = sizeof(cell_extras);
+  const std::size_t extra = extra_of(where.system, true);
   cell& made = make_cell_at(where, type, type.offset_behind(extra), type.slot_bytes_behind(extra),
                             bound != nullptr);
   made.flags |= cell::has_extras;
@@ -177,6 +183,17 @@ TROUPE_NOINLINE cell& make_cell_with_extras(const placement& where, const cell_t
     add_ref(*where.parent);
     extras.supervision->parent = where.parent;
   }
+  if (!where.name.empty()) extras.named = where.system.names.add(id_of(made), where.name);
+  return made;
+}
+
+TROUPE_NOINLINE cell& make_unusual_cell(const placement& where, const cell_type& type,
+                                        bool extras) {
+  const std::size_t extra = extra_of(where.system, false);
+  cell& made = extras ? make_cell_with_extras(where, type)
+                      : make_cell_at(where, type, type.offset_behind(extra),
+                                     type.slot_bytes_behind(extra), false);
+  if (where.system.counts != nullptr) begin_last(made);
   return made;
 }
 
@@ -206,9 +223,10 @@ cell& make_cell(const placement& where, const cell_type& type) {
       type.reentrant || type.adopted ||
       (where.has_options && (where.turn_messages != 0 || where.mailbox_messages != 0 ||
                              where.on_error != error_policy::resume || where.parent != nullptr ||
-                             where.context != nullptr));
-  cell& made = extras ? make_cell_with_extras(where, type)
-                      : make_cell_at(where, type, type.offset, type.slot_bytes, false);
+                             where.context != nullptr || !where.name.empty()));
+  cell& made = extras || where.system.counts != nullptr
+                   ? make_unusual_cell(where, type, extras)
+                   : make_cell_at(where, type, type.offset, type.slot_bytes, false);
   tasks::count(where.system, tasks::counted::spawned);
   if (thread_counts* const counts = where.system.counts_here()) [[unlikely]]
     counts->of_class(type).spawned.add(1);

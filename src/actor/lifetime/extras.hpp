@@ -37,6 +37,7 @@ struct cell_extras {
   activation* parked_as = nullptr;
   // whether the actor is in the system's waiting_lists, by this link
   bool listed = false;
+  bool named = false;  // whether it has a name (actor_names.hpp)
   base::list_link<cell> listed_link{};
   // which of `async_calls` cancel_turns handles next
   tasks::async_call* next_cancelled = nullptr;
@@ -71,9 +72,14 @@ inline mail_bound* bound_of(cell& actor) noexcept {
   return actor.is_bounded() ? cell_extras::of(actor).bound.get() : nullptr;
 }
 
+// Of an actor that has a name, when nobody can reach it any longer.
+void forget_name(cell& named) noexcept;
+
 // The cell's slot will be freed now.
 inline void end_extras(cell& actor) noexcept {
-  if (has_extras(actor)) std::destroy_at(&cell_extras::of(actor));
+  if (!has_extras(actor)) return;
+  if (cell_extras::of(actor).named) forget_name(actor);
+  std::destroy_at(&cell_extras::of(actor));
 }
 
 }  // namespace troupe::actor

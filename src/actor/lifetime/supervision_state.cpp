@@ -44,18 +44,18 @@ struct join_message final : message {
     if (act == message_act::describe) return "spawn";
     message_guard<join_message> guard{static_cast<join_message*>(base)};
     if (act != message_act::handle) return nullptr;
-    cell& parent = *current_cell();
-    if ((parent.flags & cell::stopped) != 0) {
-      send_stop(guard.self->child);
-      return nullptr;
-    }
+    join(*current_cell(), guard.self->child);
+    return nullptr;
+  }
+  // In the parent's turn.
+  static void join(cell& parent, cell& joined) noexcept {
+    if ((parent.flags & cell::stopped) != 0) return send_stop(joined);
     try {
-      actor_system::of(parent).supervised.add_child(parent, guard.self->child);
+      actor_system::of(parent).supervised.add_child(parent, joined);
     } catch (const std::bad_alloc&) {
       // The child continues, but is not stopped with its parent.
       actor_system::of(parent).report(&parent, &act_on, std::current_exception());
     }
-    return nullptr;
   }
   cell& child;
 };
@@ -234,7 +234,12 @@ void set_factory(cell& of, std::move_only_function<void(void*)> make) {
   cell_extras::of(of).supervision->make = std::move(make);
 }
 
+// A handler may make very many children of its own actor: each such message would walk along those
+// before it.
 void join_parent(cell& parent, cell& child) {
+  const auto* const active = static_cast<activation*>(tasks::running_here().active);
+  if (current_cell() == &parent && active != nullptr && active->actor == &parent)
+    return join_message::join(parent, child);
   deliver_urgent(parent, *make_message<join_message>(child));
 }
 

@@ -63,11 +63,15 @@ struct activation : sched::runnable {
     mail_link** known = urgent_end();
     if (urgent_first() && known != nullptr && *known != nullptr) at = *known;
     while (is_urgent(get(*at))) at = &as_message(get(*at))->next;
-    const std::uintptr_t behind = get(*at);
+    insert_urgent(*at, mail);
+  }
+  // The same, where the list's urgent mail is known to end.
+  TROUPE_NOINLINE void insert_urgent(mail_link& at, message& mail) noexcept {
+    const std::uintptr_t behind = get(at);
     set(mail.next, behind);
-    set(*at, as_link(&mail) | urgent_tag);
+    set(at, as_link(&mail) | urgent_tag);
     if (behind == 0) end = &mail.next;
-    if (known != nullptr) *known = &mail.next;
+    if (mail_link** const known = urgent_end()) *known = &mail.next;
     marks |= has_urgent;
   }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "actor/actor_system.hpp"
+#include "actor/counting/last_handler.hpp"
 #include "actor/lifetime/extras.hpp"
 #include "actor/spawned/queued_result.hpp"
 #include "actor/turn/turn.hpp"
@@ -41,11 +42,23 @@ struct spawned {
     made.flags |= cell::constructed;
     return *::new (made.object()) spawned_task(&made, act, *root, result);
   }
-  // The task's actor, which no other thread knows. Does not count it. Throws std::bad_alloc.
+  // The task's actor, which no other thread knows. Does not count it. Throws std::bad_alloc. For a
+  // runtime that is not observed.
   TROUPE_INLINE spawned_task& make_actor() const {
     void* const slot = system->slots.allocate(spawned_type.slot_bytes, own_magazines(*system));
     const auto offset = static_cast<std::uint8_t>(spawned_type.offset / 8);
     return make_object(*::new (slot) cell(spawned_type, 0, offset));
+  }
+  // The same for any runtime.
+  spawned_task& make_actor_again() const {
+    if (system->counts == nullptr) return make_actor();
+    const std::size_t offset = spawned_type.offset_behind(last_bytes);
+    void* const slot =
+        system->slots.allocate(spawned_type.slot_bytes_behind(last_bytes), own_magazines(*system));
+    cell& made = *::new (slot) cell(spawned_type, 0, static_cast<std::uint8_t>(offset / 8));
+    begin_last(made);
+    set_last(made, act);
+    return make_object(made);
   }
   // Ends it without an actor: its frames are destroyed unfinished. `refused_by` is null when memory
   // is out, which then is its result.
@@ -370,7 +383,7 @@ bool is_unknown(activation& active) noexcept {
 // std::bad_alloc; then nothing was done.
 activation& leave_sleep(actor_system& system, tasks::suspension& sleep) {
   coroutine& root = *root_above(sleep);
-  spawned_task& object = spawned::kept_in(sleep, root, system).make_actor();
+  spawned_task& object = spawned::kept_in(sleep, root, system).make_actor_again();
   cell& made = *static_cast<cell*>(object.own_call.actor);
   activation* active = nullptr;
   try {

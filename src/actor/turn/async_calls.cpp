@@ -337,6 +337,24 @@ void link_ask(tasks::ask_link& link, const cell& callee, message::handler method
   if (asking->answers != nullptr) link_to(link, *asking->answers);
 }
 
+tasks::call_context* begin_span(tasks::ask_link& of, message::handler method) noexcept {
+  tasks::call_context& outer = *of.context();
+  if (!observe::is_watched(observe::watched::spans)) return &outer;
+  const char* const name = method(nullptr, nullptr, message_act::describe);
+  tasks::context_ref made =
+      tasks::context_ref::make_spanned(outer, tasks::span_kind::internal, name);
+  if (made.get() == nullptr) return &outer;
+  tasks::add_to_span(*made.get(), "troupe.actor.class", current_cell()->type->name);
+  of.name_or_context = made.release();
+  of.has_span = true;
+  tasks::drop_context(outer);
+  return of.context();
+}
+
+void end_span_of(const tasks::ask_link& of, const std::exception_ptr& failure) noexcept {
+  tasks::end_span(*of.context(), failure);
+}
+
 answering::answering(tasks::shared_state& to) noexcept
     : before_(std::exchange(turn_here().answers, &to)) {}
 answering::~answering() { turn_here().answers = before_; }

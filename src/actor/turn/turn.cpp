@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "actor/actor_system.hpp"
+#include "actor/counting/last_handler.hpp"
 #include "actor/mailbox/out_of_mail.hpp"
 #include "actor/mailbox/watched_message.hpp"
 #include "actor/spawned/spawned.hpp"
@@ -118,6 +119,7 @@ TROUPE_NOINLINE void handle_timed(tasks::running_state& state, handler_count& it
 TROUPE_INLINE void handle_counted(tasks::running_state& state, thread_counts& counts, cell& actor,
                                   message& mail) noexcept {
   handler_count& its = counts.of(*actor.type, mail);
+  set_last(actor, its.method);
   if (its.stride.samples(its.messages.add(1))) [[unlikely]]
     return handle_timed(state, its, actor.object(), mail);
   handle(state, actor.object(), mail);
@@ -158,6 +160,7 @@ void handle_unusual(tasks::running_state& state, actor_system& system, cell& act
   if (thread_counts* const counts = system.counts_here()) [[unlikely]] {
     handler_count& its = counts->of(*actor.type, act);
     part.emplace(its, its.messages);
+    set_last(actor, act);
   }
   const bool constructs = (actor.flags & cell::constructed) == 0;
   // order: relaxed  for running_handlers, a snapshot
@@ -197,10 +200,17 @@ TROUPE_NOINLINE void collect(activation& active) noexcept {
   if (oldest != nullptr) active.append_list(*oldest, *newest);
   if (actor_system::of(*active.actor).counts != nullptr) [[unlikely]]
     active.length.add(count);
+  // Linear, also for a million of them: a parent may get that many from its children at once.
+  mail_link* behind = nullptr;
   while (urgent != nullptr) {
     message& mail = *urgent;
     urgent = activation::as_message(activation::after(mail));
-    active.append_urgent(mail);
+    if (behind == nullptr) {
+      active.append_urgent(mail);
+    } else {
+      active.insert_urgent(*behind, mail);
+    }
+    behind = &mail.next;
   }
 }
 
@@ -339,7 +349,9 @@ TROUPE_NOINLINE sched::after_turn run_on(tasks::running_state& state, activation
   turn_limit limit(message_limit(system, actor), first_look(actor.flags));
   limit.handled = handled;
   // Urgent mail must overtake the list however long that is: hence collect before the first batch.
-  if (mailbox(actor.word).has_mail(active)) collect(active);
+  // But it does not overtake urgent mail of the list: then collect later, and do not walk along
+  // that in each turn.
+  if (!active.urgent_first() && mailbox(actor.word).has_mail(active)) collect(active);
   context* const context_before = enter_heap(heap_of(actor));
   if ((actor.flags & cell::guards) != 0) [[unlikely]] {
     look_at_guards(state, system, active, limit);

@@ -26,7 +26,7 @@ bool is_file_of_library(std::string_view file) noexcept {
     if (!rest.ends_with(".hpp")) return false;
     for (const std::string_view layer :
          {"actor/", "task/", "sync/", "jobs/", "io/", "runtime/", "parallel/", "protocol/",
-          "streams/", "kit/", "cron/", "dns/", "tls/", "http/", "observe_page/"}) {
+          "streams/", "kit/", "cron/", "dns/", "tls/", "http/", "otlp/", "observe_page/"}) {
       if (rest.starts_with(layer)) return true;
     }
   }
@@ -189,10 +189,20 @@ std::string place_of(const std::source_location& where) {
   return path.substr(path.rfind('/') + 1) + ":" + std::to_string(where.line());
 }
 
+namespace {
+
+std::string quoted_name_of(const suspended_call& one, const actor_system& system) {
+  const std::string name = system.names.find(one.id);
+  return name.empty() ? name : " \"" + name + "\"";
+}
+
+}  // namespace
+
 std::string line_of(const suspended_call& one, const actor_system& system) {
-  std::string text = "\n  " + std::string(one.actor) +
-                     (one.id == 0 ? "" : " #" + std::to_string(one.id)) +
-                     (one.guarded ? ": " : " in ") + one.method;
+  std::string text =
+      "\n  " + std::string(one.actor) +
+      (one.id == 0 ? "" : " #" + std::to_string(one.id) + quoted_name_of(one, system)) +
+      (one.guarded ? ": " : " in ") + one.method;
   if (one.guarded) return text + " waits for its predicate";
   if (!one.waits_for) return text + " waits for something of its own";
   const awaited& wait = *one.waits_for;

@@ -275,13 +275,24 @@ bool claim(job& one) noexcept {
   return !one.claimed.exchange(true, std::memory_order_relaxed);
 }
 
+namespace {
+
+TROUPE_NOINLINE void perform_counted(job& one) noexcept {
+  const job_pool* const pool = job_pool::current();
+  const counted_run counted(pool == nullptr ? nullptr : pool->counts(), one);
+  one.perform(one, job::act::run);
+}
+
+}  // namespace
+
 void run(job& one) noexcept {
   observe::trace(observe::event::lazy_begin, one.name);
   // order: relaxed  before any wait's mutex
   one.run_by.store(&this_thread(), std::memory_order_relaxed);
   {
     const frame here(one);
-    one.perform(one, job::act::run);
+    observe::is_watched(observe::watched::counts) ? perform_counted(one)
+                                                  : one.perform(one, job::act::run);
   }
   observe::trace(observe::event::lazy_end, one.name);
   // If no handle is left, and none can come, no thread can get the job's exception: it must be

@@ -108,6 +108,7 @@ struct job_pool::runner final : sched::runnable {
 job_pool::job_pool(tasks::runtime_state& of, sched::executor& workers, unsigned runners_max,
                    job_pool_options options)
     : runtime_(of),
+      counts_(of.runtime.is_observed() ? std::make_unique<lazy_counts>() : nullptr),
       workers_(workers),
       options_(options),
       waits_(std::make_shared<wait_count>(of.runtime)),
@@ -294,6 +295,12 @@ bool job_pool::may_take_from(const job_queue& one) const noexcept {
   return shares() || !one.busy.load(std::memory_order_relaxed);
 }
 
+void job_pool::note_stolen(const job& one) noexcept {
+  observe::trace(observe::event::lazy_stolen, one.name);
+  if (counts_ != nullptr) [[unlikely]]
+    counts_->set_stolen(true);
+}
+
 job* job_pool::steal_job(const job_queue& mine) noexcept {
   std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < queues_.size(); ++i) {
@@ -301,7 +308,7 @@ job* job_pool::steal_job(const job_queue& mine) noexcept {
     job_queue& victim = *queues_[next_victim_];
     if (&victim == &mine || !may_take_from(victim)) continue;
     if (job* one = victim.steal()) {
-      observe::trace(observe::event::lazy_stolen, one->name);
+      note_stolen(*one);
       return one;
     }
   }
@@ -325,7 +332,7 @@ bool job_pool::help(const job& with, waiting_thread* wants_work) noexcept {
     one = in->steal_from(in->runs_from.load(std::memory_order_relaxed));
   }
   if (one == nullptr) return false;
-  observe::trace(observe::event::lazy_stolen, one->name);
+  note_stolen(*one);
   run_job(*one);
   return true;
 }
@@ -351,6 +358,12 @@ fork_frame* job_pool::steal_part(const fork_deques& mine, const fork_tree* only)
 }
 
 void job_pool::run_job(job& one) noexcept {
+  run_taken(one);
+  if (counts_ != nullptr) [[unlikely]]
+    counts_->set_stolen(false);  // the thread that wants the job was faster
+}
+
+void job_pool::run_taken(job& one) noexcept {
   if (runtime_.discarding()) return drop(one);
   // order: relaxed  set before the job was queued
   if (one.needs_memory.load(std::memory_order_relaxed) && memory_->is_short())

@@ -17,6 +17,7 @@
 
 #include "jobs/lazies/memory_account.hpp"
 #include "jobs/pool/job_queue.hpp"
+#include "jobs/pool/lazy_counts.hpp"
 #include "jobs/pool/runner_count.hpp"
 #include "sched/executor.hpp"
 #include "sched/runtime_host.hpp"
@@ -155,6 +156,8 @@ class job_pool {
   // order: relaxed  a statistic
   void count_dropped() noexcept { dropped_.fetch_add(1, std::memory_order_relaxed); }
   std::size_t queued() const;  // now queued
+  // Null unless the runtime is observed.
+  lazy_counts* counts() const noexcept { return counts_.get(); }
   // order: relaxed  the same
   std::uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
 
@@ -185,13 +188,16 @@ class job_pool {
   bool some_left() const noexcept;
   bool may_take_from(const job_queue& one) const noexcept;
   job* steal_job(const job_queue& mine) noexcept;
+  void note_stolen(const job& one) noexcept;
   bool run_one(job_queue& mine, fork_worker_state& parts, bool jobs_first, bool hands_on) noexcept;
   void run_job(job& one) noexcept;
+  void run_taken(job& one) noexcept;
   void set_aside(job& one) noexcept;
   sched::after_turn run_some(runner& self) noexcept;
   bool may_linger(runner& self) noexcept;
 
   tasks::runtime_state& runtime_;
+  const std::unique_ptr<lazy_counts> counts_;
   sched::executor& workers_;
   const job_pool_options options_;
   const std::shared_ptr<wait_count> waits_;

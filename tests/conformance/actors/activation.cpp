@@ -176,10 +176,15 @@ TEST_P(activation, who_gives_up_leaves_the_actor_as_it_is) {
   event open;
   static_cast<void>(one.ask<&ledger::wait>(open));
   std::stop_source stop;
-  auto late = rt.spawn(take_within(one, 1ms, {}));
-  auto stopped = rt.spawn(take_within(one, 1h, stop.get_token()));
+  std::atomic<int> gave_up{0};
+  const auto gives_up = [&](std::chrono::nanoseconds span, std::stop_token token) -> task<outcome> {
+    const outcome how = co_await take_within(one, span, std::move(token));
+    if (++gave_up == 2) open.set();
+    co_return how;
+  };
+  auto late = rt.spawn(gives_up(1ms, {}));
+  auto stopped = rt.spawn(gives_up(1h, stop.get_token()));
   rt.after(2ms, [stop]() mutable { stop.request_stop(); });
-  rt.after(250ms, [open] { open.set(); });  // fires long after the others, on a slow machine, too
   rt.run();
   EXPECT_EQ(late.get(), outcome::late);
   EXPECT_EQ(stopped.get(), outcome::cancelled);

@@ -138,7 +138,7 @@ TEST_P(answers, chains_of_returned_futures_may_have_any_length) {
   const auto chain = [&rt] {
     auto one = rt.spawn<asks_itself>();
     one.tell<&asks_itself::meet>(one);
-    auto last = one.ask<&asks_itself::count>(fewer(length, 10));
+    auto last = one.ask<&asks_itself::count>(fewer(length, 25));
     rt.run();
     EXPECT_FALSE(last.ready());
     return std::pair(one, std::move(last));
@@ -175,7 +175,7 @@ TEST_P(answers, a_runtime_ends_with_a_long_chain_of_returned_futures) {
 // Outside of actors a callback runs in the call that resolves its future, and resolves the next
 // one.
 TEST_P(answers, chains_of_callbacks_may_have_any_length) {
-  const auto length = static_cast<std::size_t>(fewer(1'000'000, 10));
+  const auto length = static_cast<std::size_t>(fewer(1'000'000, 25));
   std::vector<promise<>> all(length);
   std::vector<std::size_t> called;
   for (std::size_t i = 0; i < length; ++i) {

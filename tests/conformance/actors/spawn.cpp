@@ -349,10 +349,14 @@ TEST_P(spawn, a_turn_ends_when_its_time_is_over) {
   });
   rt.run();
   ASSERT_EQ(order.size(), 200u);
+  // Once one of them has no mail left, all turns are the other's.
+  const int first_done = 3 - order.back();
+  order.erase(std::find(order.rbegin(), order.rend(), first_done).base(), order.end());
+  ASSERT_GE(order.size(), 100u);
   // Three would be exact. But a thread whose messages were quick so far does not check the clock
   // after each one.
   EXPECT_LE(longest_run(order), 16);
-  EXPECT_LE(longest_run({order.begin() + 50, order.begin() + 150}), 5);
+  EXPECT_LE(longest_run({order.begin() + 50, order.end()}), 5);
 }
 
 TEST_P(spawn, ten_thousand_actors_each_get_their_message) {

@@ -202,22 +202,24 @@ TEST_P(shared_loops, a_thread_that_waits_for_what_it_gave_helps_with_it) {
   }
 }
 
-void fail_somewhere(int depth, int at, std::atomic<int>& calls) {
+// Of its leaves, 4 to the power of `depth`, the one with this number fails.
+void fail_somewhere(int depth, int number, int fails, std::atomic<int>& calls) {
   const counted here;
   ++calls;
   if (depth == 0) {
-    if (at == 0) throw std::runtime_error("a leaf");
+    if (number == fails) throw std::runtime_error("a leaf");
     return busy_for(std::chrono::microseconds(2));
   }
-  shared_for(0, 4, [&](int i) { fail_somewhere(depth - 1, at * 4 + i - 7, calls); });
+  shared_for(0, 4, [&](int i) { fail_somewhere(depth - 1, number * 4 + i, fails, calls); });
 }
 
 TEST_P(shared_loops, throw_what_a_call_has_thrown) {
   runtime rt(options());
-  for (int round = 0; round < fewer(60, 6); ++round) {
+  for (int round = 0; round < fewer(30); ++round) {
     std::atomic<int> calls{0};
-    const auto run = [&] { fail_somewhere(6, round, calls); };
-    const int leaves = 4 * 4 * 4 * 4 * 4 * 4;
+    const int leaves = 4 * 4 * 4 * 4 * 4;
+    const int fails = round == 0 ? leaves : (round - 1) * 35;  // the first round fails nowhere
+    const auto run = [&] { fail_somewhere(5, 0, fails, calls); };
     bool failed = false;
     try {
       run();
@@ -225,6 +227,7 @@ TEST_P(shared_loops, throw_what_a_call_has_thrown) {
       failed = std::string(error.what()) == "a leaf";
     }
     EXPECT_EQ(live.load(), 0) << "nothing runs on";
+    EXPECT_EQ(failed, round != 0);
     EXPECT_TRUE(failed || calls.load() >= leaves);
     bool failed_there = false;
     try {

@@ -148,6 +148,12 @@ TEST_P(actor_groups, a_key_keeps_its_member) {
   for (int key = 0; key < 1000; ++key)
     EXPECT_TRUE(group.of(key) == before[key] || group.of(key) == late);
   EXPECT_EQ(group.of(std::string("Ada")), group.of(std::string("Ada")));
+  const ref<Worker> adas = group.of("Ada");
+  group.remove(adas);
+  group.add(adas);
+  EXPECT_EQ(group.of("Ada"), adas) << "who comes back has its keys again";
+  EXPECT_EQ(group.of("Ada"), group.of(std::string("Ada")));
+  EXPECT_EQ(group.of(std::string_view("Ada")), group.of(std::string("Ada")));
   rt.run();
 }
 

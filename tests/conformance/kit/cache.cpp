@@ -143,8 +143,9 @@ TEST_P(caches, the_next_one_loads_when_the_loaders_time_is_over) {
 
 TEST_P(caches, a_wait_for_anothers_load_ends_with_its_time_or_its_token) {
   std::stop_source stop;
+  event both_have_ended;
   const cache<int, int> all({}, [&](const int& key) -> task<int> {
-    co_await sleep_for(30ms);
+    co_await both_have_ended.wait();
     co_return key;
   });
   const auto uses = [&]() -> task<> {
@@ -155,6 +156,7 @@ TEST_P(caches, a_wait_for_anothers_load_ends_with_its_time_or_its_token) {
     };
     const auto stopped = [&]() -> task<> {
       EXPECT_THROW(static_cast<void>(co_await all.get(7).stop(stop.get_token())), cancelled);
+      both_have_ended.set();
     };
     co_await when_all(leads(), limited(), stopped());
   };

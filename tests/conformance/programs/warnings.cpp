@@ -46,7 +46,7 @@ class told_warnings {
   std::vector<warning> all_;
 };
 
-class warnings : public observing {
+class warnings : public observed_runtimes {
  protected:
   runtime_options warned() {
     runtime_options chosen = observed();

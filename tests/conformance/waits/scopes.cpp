@@ -447,9 +447,11 @@ TEST_P(scopes, a_child_may_cancel_its_scope) {
 // Sleeps in its handler, and says whether that was cancelled.
 struct slow_server {
   std::atomic<int>* cancelled_ones;
+  std::atomic<bool>* begun = nullptr;
   task<> serve() { return ask_on({}); }
   task<> pass_on(ref<slow_server> to) { return ask_on(to); }
   task<> ask_on(ref<slow_server> to) {
+    if (begun != nullptr) *begun = true;
     try {
       if (to) {
         co_await to.ask<&slow_server::serve>();
@@ -484,21 +486,23 @@ TEST_P(scopes, a_failure_cancels_what_children_and_body_ask_of_other_actors) {
 TEST_P(scopes, cancel_leaves_what_the_body_asks_and_ends_what_the_children_ask) {
   runtime rt(options());
   std::atomic<int> cancelled_ones{0}, at_the_end{0};
+  std::atomic<bool> begun{false};
   struct quick {
+    std::atomic<int>* cancelled_ones;
     task<int> wait() {
-      co_await sleep_for(20ms);
+      while (*cancelled_ones == 0) co_await sleep_for(1ms);
       co_return 7;
     }
   };
-  const auto server = rt.spawn<slow_server>(slow_server{&cancelled_ones});
-  const auto other = rt.spawn<quick>();
+  const auto server = rt.spawn<slow_server>(slow_server{&cancelled_ones, &begun});
+  const auto other = rt.spawn<quick>(quick{&cancelled_ones});
   EXPECT_EQ(value_of(rt,
                      [&]() -> task<int> {
                        int got = 0;
                        co_await scope([&](task_scope& s) -> task<> {
                          s.spawn([&]() -> task<> { co_await server.ask<&slow_server::serve>(); });
                          future<int> asked = other.ask<&quick::wait>();
-                         co_await sleep_for(2ms);
+                         while (!begun) co_await sleep_for(1ms);
                          s.cancel();
                          got = co_await std::move(asked);
                          at_the_end = cancelled_ones.load();
@@ -614,6 +618,44 @@ TEST_P(scopes, the_end_of_the_runtime_ends_them) {
     });
     rt.run();
   }
+  EXPECT_EQ(live.load(), 0);
+}
+
+// The promises break when their actor is destroyed, and the children then meet that as failures of
+// the scope, of which the first cancels the others.
+TEST_P(scopes, the_end_of_the_runtime_ends_each_child_when_one_fails) {
+  struct promises {
+    std::array<promise<>, 4> all;
+  };
+  int ended = 0;
+  {
+    runtime rt(options());
+    promises made;
+    std::array<future<>, 4> later;
+    for (std::size_t i = 0; i < later.size(); ++i) later[i] = made.all[i].get_future();
+    const auto owner = rt.spawn<promises>(std::move(made));
+    rt.spawn([&later, &ended]() -> task<> {
+      co_await scope([&](task_scope& s) {
+        for (future<>& one : later) {
+          s.spawn([&one, &ended]() -> task<> {
+            counted here;
+            try {
+              co_await std::move(one);
+            } catch (...) {
+              ++ended;
+              throw;
+            }
+          });
+        }
+      });
+    });
+    rt.spawn([&rt]() -> task<> {
+      co_await sleep_for(1ms);
+      rt.stop();
+    });
+    rt.run();
+  }
+  EXPECT_EQ(ended, 4);
   EXPECT_EQ(live.load(), 0);
 }
 

@@ -172,6 +172,99 @@ TEST_P(traces, a_tell_takes_along_no_deadline) {
   rt.run();
 }
 
+// Spawns a task, which outlives the handler.
+struct spawning {
+  std::optional<trace_context> in_task;
+  void spawns(ref<spawning> to) {
+    spawn(
+        [](ref<spawning> it) -> task<> {
+          co_await sleep_for(2ms);
+          it.tell([seen = this_call::trace()](spawning& self) { self.in_task = seen; });
+        },
+        std::move(to));
+  }
+};
+
+TEST_P(traces, spawned_tasks_take_it_along) {
+  runtime rt(options());
+  const auto to = rt.spawn<spawning>();
+  std::mutex guards_seen;
+  seen_traces seen;
+  const auto notes = [&]() -> task<> {
+    for (int i = 0; i < 2; ++i) {
+      {
+        std::lock_guard lock(guards_seen);
+        seen.push_back(this_call::trace());
+      }
+      co_await sleep_for(1ms);
+    }
+    EXPECT_EQ(this_call::remaining(), std::chrono::nanoseconds::max());
+  };
+  const auto all = [&]() -> task<> {
+    rt.spawn(notes());
+    future<> last = rt.spawn(notes());
+    co_await std::move(last);
+    co_await to.ask<&spawning::spawns>(to);
+  };
+  rt.spawn([&]() -> task<> {
+    co_await with_trace(root, [&]() -> task<> { co_await with_deadline(1h, all); });
+    future<> outside = rt.spawn([]() -> task<> {
+      EXPECT_FALSE(this_call::trace());
+      co_return;
+    });
+    co_await std::move(outside);
+  });
+  rt.run();
+  EXPECT_EQ(seen, seen_traces(4, root));
+  auto in_task = to.ask([](spawning& self) { return self.in_task; });
+  rt.run();
+  EXPECT_EQ(in_task.get(), root);
+}
+
+TEST_P(traces, calls_of_timers_take_it_along) {
+  runtime rt(options());
+  std::mutex guards_seen;
+  seen_traces seen;
+  std::stop_source enough;
+  const auto note = [&] {
+    std::lock_guard lock(guards_seen);
+    seen.push_back(this_call::trace());
+    EXPECT_EQ(this_call::remaining(), std::chrono::nanoseconds::max());
+    if (seen.size() == 4) enough.request_stop();
+  };
+  rt.spawn([&]() -> task<> {
+    co_await with_trace(root, [&]() -> task<> {
+      const auto all = [&]() -> task<> {
+        rt.after(1ms, note);
+        rt.after(1ms, note, {.context = context_options{}});
+        rt.every(1ms, note, {.stop = enough.get_token()});
+        co_return;
+      };
+      co_await with_deadline(1h, all);
+    });
+  });
+  rt.run();
+  ASSERT_GE(seen.size(), 4u);
+  for (const auto& each : seen) EXPECT_EQ(each, root);
+  rt.after(1ms, [] { EXPECT_FALSE(this_call::trace()); });
+  rt.run();
+}
+
+// Nobody takes their results, and some have not begun when the runtime ends.
+TEST_P(traces, spawned_tasks_that_never_begin_are_freed) {
+  const auto waits = [](counted) -> task<> { co_await sleep_for(1h); };
+  runtime rt(options());
+  rt.spawn([&]() -> task<> {
+    co_await with_trace(root, [&]() -> task<> {
+      for (int i = 0; i < 10; ++i) rt.spawn(waits(counted()));
+      rt.stop(stop_mode::discard);
+      for (int i = 0; i < 10; ++i) rt.spawn(waits(counted()));
+      co_return;
+    });
+  });
+  rt.run();
+}
+
 TEST_P(traces, reports_name_the_handler) {
   runtime_options chosen = options();
   std::vector<std::string> dead;
