@@ -123,6 +123,41 @@ constexpr std::array of_timers{
     number{"cancelled", "troupe_timers_cancelled_total", "counter",
            "Timers that were cancelled before they expired."}};
 
+constexpr std::array of_operations{
+    number{"done", "troupe_io_operations_total", "counter", "I/O operations that ended, by kind."},
+    number{"bytes", "troupe_io_bytes_total", "counter", "Bytes that they transferred."},
+    number{"errors", "troupe_io_errors_total", "counter", "Those that the system refused."},
+    number{"cancelled", "troupe_io_cancelled_total", "counter", "Those that were cancelled."}};
+
+constexpr std::array of_lazies{number{"computed", "troupe_lazies_computed_total", "counter",
+                                      "Lazies that were computed, by the type of their function."},
+                               number{"stolen", "troupe_lazies_stolen_total", "counter",
+                                      "Lazies that a thread took from another one."}};
+
+constexpr std::array of_durable{
+    number{"turns", "troupe_durable_turns_total", "counter",
+           "Handlers of durable actors whose effects are stored."},
+    number{"messages", "troupe_durable_messages_total", "counter",
+           "Messages that came to durable actors."},
+    number{"failed_turns", "troupe_durable_failed_turns_total", "counter",
+           "Handlers of durable actors that threw."},
+    number{"retries", "troupe_durable_retries_total", "counter",
+           "How often a message waits to be handled once more."},
+    number{"dead_letters", "troupe_durable_dead_letters_total", "counter",
+           "Messages that failed too often."},
+    number{"reminders", "troupe_durable_reminders_total", "counter",
+           "Reminders whose message was sent."},
+    number{"failed_commits", "troupe_durable_failed_commits_total", "counter",
+           "Transactions that were not stored."},
+    number{"loads", "troupe_durable_loads_total", "counter", "Actors read from the store."},
+    number{"put_away", "troupe_durable_put_away_total", "counter",
+           "Objects that were put away, since others needed the memory or they were idle."},
+    number{"actors", "troupe_durable_actors", "gauge", "Durable actors in memory."},
+    number{"waiting", "troupe_durable_waiting_messages", "gauge",
+           "Messages in memory that wait or are being handled."},
+    number{"away", "troupe_durable_away", "gauge",
+           "1 if the last transaction failed and none was stored since."}};
+
 using each_element = std::function<void(const std::function<void(const labels&, const json&)>&)>;
 
 void add(metrics_text& to, std::span<const number> numbers, const each_element& for_each) {
@@ -156,12 +191,66 @@ void add_times(metrics_text& to, const each_element& for_each_handler) {
   });
 }
 
+void add_quantiles(metrics_text& to, const std::string& name, const char* help,
+                   const each_element& for_each) {
+  to.family(name, "gauge", help);
+  for_each([&](const labels& all, const json& of) {
+    for (const auto& [part, key] : {std::pair{"0.5", "p50_ns"}, {"0.99", "p99_ns"}})
+      to.sample(name, plus(all, "part", part), of[key].get<double>() / ns_per_second);
+  });
+}
+
+void add_operations_and_lazies(metrics_text& to, const each_element& operations,
+                               const each_element& lazies) {
+  add(to, of_operations, operations);
+  add_quantiles(to, "troupe_io_seconds",
+                "Time from the start of an operation to its end, by samples.", operations);
+  add(to, of_lazies, lazies);
+  add_quantiles(to, "troupe_lazy_seconds", "Time that one lazy took, by samples.", lazies);
+}
+
+struct distribution {
+  const char* name;
+  const char* help;
+  const char* sum;  // in the summary, as those below
+  std::array<std::pair<const char*, const char*>, 2> quantiles;
+  double unit;
+};
+constexpr std::array of_commits{
+    distribution{"troupe_durable_commit_seconds",
+                 "Time from the begin of a transaction until it was stored.",
+                 "commit_ns",
+                 {{{"0.5", "commit_p50_ns"}, {"0.99", "commit_p99_ns"}}},
+                 ns_per_second},
+    distribution{"troupe_durable_commit_turns",
+                 "Turns that shared a transaction.",
+                 "turns",
+                 {{{"0.5", "commit_p50_turns"}, {"0.99", "commit_p99_turns"}}},
+                 1}};
+
+void add_durable(metrics_text& to, const each_element& for_each_store) {
+  add(to, of_durable, for_each_store);
+  for (const distribution& one : of_commits) {
+    const std::string name = one.name;
+    to.family(name, "summary", one.help);
+    for_each_store([&](const labels& all, const json& of) {
+      for (const auto& [quantile, key] : one.quantiles)
+        to.sample(name, plus(all, "quantile", quantile), of[key].get<double>() / one.unit);
+      to.sample(name + "_sum", all, of[one.sum].get<double>() / one.unit);
+      to.sample(name + "_count", all, of["commits"].get<double>());
+    });
+  }
+}
+
 // The elements of a list that each runtime has, each named by one of its members.
 each_element elements_of(const json& runtimes, const char* list, const char* label) {
   return [&runtimes, list, label](const auto& look) {
     for (std::size_t i = 0; i < runtimes.size(); ++i) {
-      for (const json& one : runtimes[i][list])
+      if (!runtimes[i].contains(list)) continue;  // of an earlier version
+      for (const json& one : runtimes[i][list]) {
+        if (one.size() == 1) continue;  // a component that has just gone
         look(labels{{"runtime", std::to_string(i)}, {label, one[label].get<std::string>()}}, one);
+      }
     }
   };
 }
@@ -225,6 +314,9 @@ std::string metrics_of(const json& summary) {
     }
   });
   add(text, of_timers, elements_of(runtimes, "timers", "source"));
+  add_operations_and_lazies(text, elements_of(runtimes, "io", "operation"),
+                            elements_of(runtimes, "lazies", "lazy"));
+  add_durable(text, elements_of(runtimes, "durable", "store"));
   add(text, of_worker, workers);
   add(text, of_class, classes);
   add(text, of_handler, handlers);

@@ -81,11 +81,25 @@ void resolve_warnings(runtime_options& options) {
     options.warning_lines = static_cast<unsigned>(number);
 }
 
+constinit thread_local bool makes_own_service = false;
+
+policy policy_named(const std::string& wanted) {
+  if (wanted == "work_stealing") return policy::work_stealing;
+  if (wanted == "shared_queue") return policy::shared_queue;
+  if (wanted == "simulated") return policy::simulated;
+  throw option_error("troupe: environment variable TROUPE_POLICY=" + wanted +
+                     ": must be work_stealing, shared_queue or simulated");
+}
+
 }  // namespace
+
+own_service::own_service() noexcept { makes_own_service = true; }
+own_service::~own_service() { makes_own_service = false; }
 
 runtime_options resolve(runtime_options options) {
   std::uint64_t number = 0;
-  if (read_number("TROUPE_OBSERVE", 0, 1, number)) options.observe = number != 0;
+  if (!makes_own_service && read_number("TROUPE_OBSERVE", 0, 1, number))
+    options.observe = number != 0;
   if (options.workers > workers_max) {
     throw option_error("troupe: runtime_options::workers = " + std::to_string(options.workers) +
                        ": must be at most " + std::to_string(workers_max) +
@@ -105,19 +119,9 @@ runtime_options resolve(runtime_options options) {
   }
   if (options.workers == 0) options.workers = usable_cpus();
   if (read_number("TROUPE_SEED", 0, UINT64_MAX, number)) options.seed = number;
-  if (const char* name = std::getenv("TROUPE_POLICY"); name != nullptr && *name != '\0') {
-    const std::string wanted = name;
-    if (wanted == "work_stealing") {
-      options.policy = policy::work_stealing;
-    } else if (wanted == "shared_queue") {
-      options.policy = policy::shared_queue;
-    } else if (wanted == "simulated") {
-      options.policy = policy::simulated;
-    } else {
-      throw option_error("troupe: environment variable TROUPE_POLICY=" + wanted +
-                         ": must be work_stealing, shared_queue or simulated");
-    }
-  }
+  if (const char* name = std::getenv("TROUPE_POLICY");
+      !makes_own_service && name != nullptr && *name != '\0')
+    options.policy = policy_named(name);
   resolve_failures(options);
   resolve_warnings(options);
   options.io = resolve_io(options.io, options.policy);

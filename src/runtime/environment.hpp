@@ -9,4 +9,14 @@ namespace troupe {
 // resolved. Throws option_error naming the option or variable, its value and what it may be.
 runtime_options resolve(runtime_options options);
 
+// While it exists, a runtime that the calling thread makes is one of the library's own, for a
+// service beside the program: the variables for the policy and for observers are not for it.
+class own_service {
+ public:
+  own_service() noexcept;
+  own_service(const own_service&) = delete;
+  own_service& operator=(const own_service&) = delete;
+  ~own_service();
+};
+
 }  // namespace troupe

@@ -41,6 +41,10 @@ runtime::~runtime() {
   core_->shut_down();
 }
 
+std::shared_ptr<observing::component_list> observing::components_of(const runtime& of) {
+  return of.core_->components;
+}
+
 void main_thread::check_may_wait() const {
   if (tasks::is_running() || base::worker_number != 0) {
     throw usage_error(

@@ -394,6 +394,7 @@ actor::placement detail::place_in(actor::actor_system& system, const spawn_optio
   }
   where.context = chosen.context ? &*chosen.context : nullptr;
   where.rolls_back = chosen.rolls_back;
+  where.name = chosen.name.text();
   where.has_options = true;
   return where;
 }

@@ -22,6 +22,7 @@
 #include "observe/ticks.hpp"
 #include "runtime/failures/failure_lines.hpp"
 #include "runtime/failures/failure_log.hpp"
+#include "runtime/observing/component_list.hpp"
 #include "runtime/observing/warning_watch.hpp"
 #include "runtime/services/side_pool.hpp"
 #include "sched/executor.hpp"
@@ -75,6 +76,8 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   side_pool aside;
   std::unique_ptr<jobs::job_pool> jobs;
   std::unique_ptr<observing::warning_watch> watch;  // null unless the runtime is observed
+  const std::shared_ptr<observing::component_list> components =
+      std::make_shared<observing::component_list>();
 
  private:
   // A pinned thread ends in two steps: first all pinned threads stop running turns, then each
@@ -104,6 +107,7 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   void before_turn() noexcept override;
   unsigned choose_limit(unsigned most) noexcept override;
   std::uint64_t choose_number() noexcept override;
+  bool is_observed() const noexcept override { return options.observe; }
   void failed(const actor::failed_call& where, std::exception_ptr what) noexcept override;
   void dead_letter(const actor::failed_call& where) noexcept override;
   void escalated() noexcept override;

@@ -25,6 +25,9 @@ class runtime_host {
   // Nanoseconds that never go back; virtual time under the simulated policy. Any thread.
   virtual std::int64_t now_ns() const noexcept = 0;
 
+  // Whether the runtime counts what it does, for those who look into it. Asked once by each part.
+  virtual bool is_observed() const noexcept { return false; }
+
   // A piece of work that is no actor's has failed; `describes` names its kind. Any thread.
   virtual void report(message::handler describes, std::exception_ptr what) noexcept = 0;
 

@@ -9,6 +9,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "troupe/actor/supervision.hpp"
@@ -183,6 +185,29 @@ struct mailbox_limit {
   troupe::when_full when_full = troupe::when_full::suspend;
 };
 
+// A name for an actor: a copy of at most 63 bytes of a text. A longer text is cut, and control
+// characters become spaces.
+//
+// Example:
+//     troupe::actor_name desk = "cash desk " + std::to_string(4);
+//     std::cout << desk.text() << '\n';
+class actor_name {
+ public:
+  static constexpr std::size_t bytes_max = 63;
+  constexpr actor_name() noexcept = default;  // none
+  actor_name(std::string_view text) noexcept;
+  template <class Text>
+  requires std::is_convertible_v<const Text&, std::string_view> actor_name(const Text& text)
+  noexcept : actor_name(std::string_view(text)) {}
+  std::string_view text() const noexcept { return {text_, bytes_}; }
+
+ private:
+  // No std::string: in a co_await GCC 12 copies the bits of a temporary spawn_options and destroys
+  // the copies, too.
+  char text_[bytes_max]{};
+  std::uint8_t bytes_ = 0;
+};
+
 // Options of one actor. Pass them to spawn() before the constructor's arguments, or to pinned() and
 // on_main().
 //
@@ -214,6 +239,11 @@ struct spawn_options {
   // run() has thrown another failure; an exception that answers an ask may not. Default false;
   // option_error without a context.
   bool rolls_back = false;
+  // For those who look into the program: dumps, reports of stalls and lists of actors show it
+  // beside
+  // the actor's class and id (docs/guide/observing.md). Several actors may have the same. Default:
+  // none. Costs about 100 ns, and the memory of the other options.
+  actor_name name{};
 };
 
 // The one thread on which an actor lives, from pinned() or on_main(). Passed to spawn() before the

@@ -23,6 +23,12 @@
 
 namespace troupe {
 
+class runtime;
+namespace observing {
+class component_list;
+std::shared_ptr<component_list> components_of(const runtime& of);
+}  // namespace observing
+
 // Keeps run() from returning while it exists. For an outside source of messages (a thread of yours,
 // a device) that has not finished. Movable. Thread: any. Lifetime: it may outlive the runtime.
 //
@@ -385,6 +391,7 @@ class runtime {
   std::uint64_t seed() const noexcept;
 
  private:
+  friend std::shared_ptr<observing::component_list> observing::components_of(const runtime& of);
   actor::actor_system& system() const noexcept;
   // The placement of a task with a context of its own.
   template <class T>

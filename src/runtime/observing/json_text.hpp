@@ -8,10 +8,12 @@
 #include <string_view>
 #include <utility>
 
+#include "base/json_string.hpp"
+
 namespace troupe::observing {
 
-// Keys and values in the order of the calls; open() and close() must match. Strings that are not
-// UTF-8 come out as they are.
+// Keys and values in the order of the calls; open() and close() must match. In strings
+// bytes that are not UTF-8 become U+FFFD.
 class json_text {
  public:
   json_text& open(char bracket) {  // `{` or `[`, as a value
@@ -67,21 +69,7 @@ class json_text {
     if (!is_first_) text_ += ',';
     is_first_ = false;
   }
-  void quote(std::string_view text) {
-    constexpr std::string_view digits = "0123456789abcdef";
-    text_ += '"';
-    for (const char one : text) {
-      const auto code = static_cast<unsigned char>(one);
-      if (one == '"' || one == '\\') {
-        (text_ += '\\') += one;
-      } else if (code < 0x20) {
-        ((text_ += "\\u00") += digits[code / 16]) += digits[code % 16];
-      } else {
-        text_ += one;
-      }
-    }
-    text_ += '"';
-  }
+  void quote(std::string_view text) { base::add_json_string(text_, text); }
 
   std::string text_;
   bool is_first_ = true;

@@ -36,6 +36,9 @@ namespace {
 constexpr std::size_t clients_max = 16, question_bytes_max = 4096;
 // A client that takes no bytes of an answer for this time is cut off.
 constexpr std::int64_t patience_ns = 10'000'000'000;
+// When all places are taken, a client that was answered, or came, longer ago than this makes room
+// for a new one. So clients that ask nothing, or send a question byte by byte, lock nobody out.
+constexpr std::int64_t idle_ns_max = 2'000'000'000;
 
 [[noreturn]] void refuse(const std::string& what) {
   throw std::system_error(errno, std::generic_category(), "troupe: TROUPE_OBSERVE: " + what);
@@ -95,13 +98,17 @@ descriptor listen_at(const std::string& path) {
 struct client {
   descriptor stream;
   std::string asked, answer;
-  std::size_t sent = 0;           // bytes of the answer
-  std::int64_t last_sent_ns = 0;  // when the answer was made, or bytes of it went out
+  std::size_t sent = 0;  // bytes of the answer
+  // when it came, when the answer was made, or when bytes of it went out
+  std::int64_t last_sent_ns = base::now_ns();
   bool is_over = false;
   std::unique_ptr<observe::live_trace> trace;  // the answer's next parts come from it
   std::int64_t trace_end_ns = 0;
   bool is_answered() const noexcept { return sent == answer.size(); }
   bool records() const noexcept { return trace != nullptr && !trace->has_ended(); }
+  bool may_go(std::int64_t now_ns) const noexcept {
+    return trace == nullptr && is_answered() && now_ns - last_sent_ns > idle_ns_max;
+  }
 };
 
 // Of the process. Never destroyed.
@@ -187,7 +194,8 @@ class observer {
         const short wanted = one.records() ? 0 : one.is_answered() ? POLLIN : POLLOUT;
         ready.push_back({one.stream.get(), wanted, 0});
       }
-      if (clients.size() >= clients_max) ready[1].events = 0;
+      if (clients.size() >= clients_max && longest_idle(clients) == clients.end())
+        ready[1].events = 0;
       wait(ready, clients);
       if (ready[0].revents != 0 && was_ended()) return;
       for (std::size_t i = 0; i < clients.size(); ++i) serve(clients[i], ready[2 + i].revents);
@@ -245,7 +253,23 @@ class observer {
     return ends_.load(std::memory_order_relaxed);  // order: relaxed  the eventfd orders it
   }
 
+  // The client that has been idle longest; the end if none may go.
+  static std::vector<client>::iterator longest_idle(std::vector<client>& clients) noexcept {
+    const std::int64_t now_ns = base::now_ns();
+    auto found = clients.end();
+    for (auto at = clients.begin(); at != clients.end(); ++at) {
+      const bool is_longer = found == clients.end() || at->last_sent_ns < found->last_sent_ns;
+      if (at->may_go(now_ns) && is_longer) found = at;
+    }
+    return found;
+  }
+
   void accept_one(std::vector<client>& clients) {
+    if (clients.size() >= clients_max) {
+      const auto idle = longest_idle(clients);
+      if (idle == clients.end()) return;
+      clients.erase(idle);
+    }
     descriptor stream(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (stream.get() < 0) return;
     clients.emplace_back().stream = std::move(stream);

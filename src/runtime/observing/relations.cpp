@@ -22,11 +22,12 @@ constexpr std::size_t calls_max = 100'000, calls_of_actor_max = 100;
 // Of so many actors that are asked the class is looked up.
 constexpr std::size_t asked_max = 1'000;
 // As many children are looked at while a lock is held.
-constexpr std::size_t children_max = 1'000;
+constexpr std::size_t children_max = 250;
 
 struct handler_time {
   std::uint64_t parts = 0;
   double ticks = 0;
+  std::map<std::string_view, std::uint64_t> ticks_of_spans;
 };
 using times_of_class = std::map<std::string_view, handler_time>;
 using times_of_thread = std::map<std::string_view, times_of_class>;
@@ -45,6 +46,8 @@ std::map<unsigned, times_of_thread> sum_up(const actor::message_counts& counts) 
       if (timed.count() != 0)
         to.ticks += static_cast<double>(one.busy_ticks.get()) / static_cast<double>(timed.count()) *
                     static_cast<double>(parts);
+      one.for_each_span(
+          [&](const actor::span_count& span) { to.ticks_of_spans[span.name] += span.ticks.get(); });
     });
   });
   return all;
@@ -85,6 +88,16 @@ void write_call(json_text& to, const actor::suspended_call& one, const runtime_c
   to.close('}');
 }
 
+void write_spans(json_text& to, const handler_time& of, double ns_per_tick) {
+  if (of.ticks_of_spans.empty()) return;
+  to.key("spans").open('[');
+  for (const auto& [name, ticks] : of.ticks_of_spans) {
+    const auto ns = static_cast<std::uint64_t>(static_cast<double>(ticks) * ns_per_tick);
+    to.open('{').member("span", name).member("busy_ns", ns).close('}');
+  }
+  to.close(']');
+}
+
 void write_children(json_text& to, actor::actor_system& system) {
   std::map<std::pair<std::string_view, std::string_view>, std::size_t> pairs;
   system.supervised.for_each_child(children_max,
@@ -113,7 +126,9 @@ void write_threads(json_text& to, runtime_core& core) {
         to.open('{').member("class", of_class).key("handlers").open('[');
         for (const auto& [handler, time] : handlers) {
           to.open('{').member("handler", handler).member("messages", time.parts);
-          to.member("busy_ns", static_cast<std::uint64_t>(time.ticks * ns_per_tick)).close('}');
+          to.member("busy_ns", static_cast<std::uint64_t>(time.ticks * ns_per_tick));
+          write_spans(to, time, ns_per_tick);
+          to.close('}');
         }
         to.close(']').close('}');
       }
@@ -165,7 +180,7 @@ void write_story(json_text& to, runtime_core& core, std::uint64_t id) {
   to.open('{').key("actor");
   actor::scan_actors(system, id, [&](const actor::seen_actor& one) {
     exists = one.id == id;
-    if (exists) write_actor(to, core, one);
+    if (exists) actor_writer(core).write(to, one);
     return false;
   });
   if (!exists) to.null();

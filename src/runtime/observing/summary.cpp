@@ -9,6 +9,8 @@
 #include "actor/counting/actor_scan.hpp"
 #include "actor/counting/message_counts.hpp"
 #include "actor/turn/running_handlers.hpp"
+#include "io/reactor/reactor.hpp"
+#include "jobs/pool/job_pool.hpp"
 #include "observe/ticks.hpp"
 #include "runtime/runtime_core.hpp"
 
@@ -148,6 +150,81 @@ void write_timers(json_text& to, tasks::timers& clock) {
   to.close(']');
 }
 
+// What was timed of one kind of work.
+struct timed_sum {
+  std::uint64_t samples = 0;
+  observe::value_counts took;
+  void write(json_text& to, double ns_per_tick) const {
+    const auto in_ns = [&](double part) {
+      return static_cast<std::uint64_t>(static_cast<double>(took.quantile(part)) * ns_per_tick);
+    };
+    to.member("samples", samples);
+    to.member("p50_ns", in_ns(0.5)).member("p99_ns", in_ns(0.99));
+  }
+};
+
+void write_operations(json_text& to, const runtime_core& core, double ns_per_tick) {
+  struct sum {
+    std::uint64_t operations = 0, bytes = 0, errors = 0, cancelled = 0;
+    timed_sum timed;
+  };
+  std::map<std::string_view, sum> kinds;
+  const auto* const reactor = static_cast<const io::reactor*>(core.io.taken());
+  if (reactor != nullptr && reactor->counted != nullptr) {
+    reactor->counted->for_each_thread([&](const io::thread_operations& of_thread) {
+      of_thread.for_each_kind([&](io::action what, const io::operation_count& one) {
+        sum& all = kinds[io::name_of(what)];
+        all.operations += one.done.get();
+        all.bytes += one.bytes.get();
+        all.errors += one.errors.get();
+        all.cancelled += one.cancelled.get();
+        all.timed.samples += one.samples.get();
+        one.took.add_to(all.timed.took);
+      });
+    });
+  }
+  to.key("io").open('[');
+  for (const auto& [name, all] : kinds) {
+    to.open('{').member("operation", name).member("done", all.operations);
+    to.member("bytes", all.bytes).member("errors", all.errors).member("cancelled", all.cancelled);
+    all.timed.write(to, ns_per_tick);
+    to.close('}');
+  }
+  to.close(']');
+}
+
+void write_lazies(json_text& to, const runtime_core& core, double ns_per_tick) {
+  struct sum {
+    std::uint64_t computed = 0, stolen = 0, ticks = 0;
+    timed_sum timed;
+  };
+  std::map<std::string_view, sum> classes;
+  if (const jobs::lazy_counts* const counts = core.jobs->counts()) {
+    counts->for_each_thread([&](const jobs::thread_lazies& of_thread) {
+      of_thread.for_each_class([&](const jobs::lazy_count& one) {
+        sum& all = classes[one.name];
+        all.computed += one.computed.get();
+        all.stolen += one.stolen.get();
+        all.ticks += one.busy_ticks.get();
+        all.timed.samples += one.samples.get();
+        one.took.add_to(all.timed.took);
+      });
+    });
+  }
+  to.key("lazies").open('[');
+  for (const auto& [name, all] : classes) {
+    // The samples stand for all.
+    const double timed = static_cast<double>(std::max<std::uint64_t>(all.timed.took.count(), 1));
+    const double ticks = static_cast<double>(all.ticks) / timed * static_cast<double>(all.computed);
+    to.open('{').member("lazy", name).member("computed", all.computed);
+    to.member("stolen", all.stolen);
+    to.member("busy_ns", static_cast<std::uint64_t>(ticks * ns_per_tick));
+    all.timed.write(to, ns_per_tick);
+    to.close('}');
+  }
+  to.close(']');
+}
+
 const char* name_of(actor::seen_state state) {
   switch (state) {
     case actor::seen_state::inactive:
@@ -161,10 +238,31 @@ const char* name_of(actor::seen_state state) {
 
 }  // namespace
 
-void write_actor(json_text& to, const runtime_core& core, const actor::seen_actor& one) {
+known_handlers::known_handlers(const runtime_core& of) {
+  if (of.system->counts == nullptr) return;
+  of.system->counts->for_each_thread([this](const actor::thread_counts& of_thread) {
+    of_thread.for_each_handler([this](const actor::handler_count& one) {
+      names_.try_emplace(one.method, observing::name_of(one.method));
+    });
+  });
+}
+
+std::string_view known_handlers::name_of(actor::message::handler method) const noexcept {
+  const auto found = names_.find(method);
+  return found == names_.end() ? std::string_view() : found->second;
+}
+
+actor_writer::actor_writer(const runtime_core& of)
+    : core_(of), handlers_(of), parents_(*of.system) {}
+
+void actor_writer::write(json_text& to, const actor::seen_actor& one) {
   to.open('{').member("id", one.id).member("class", one.type->name);
+  const std::string name = core_.system->names.find(one.id);
+  if (!name.empty()) to.member("name", name);
   to.member("state", name_of(one.state)).member("mail", one.mail);
-  const std::uint64_t parent = actor::find_parent_id(*core.system, one.at);
+  const std::string_view last = handlers_.name_of(one.last);
+  if (!last.empty()) to.member("last_handler", last);
+  const std::uint64_t parent = parents_.find(one);
   if (parent != 0) to.member("parent", parent);
   to.close('}');
 }
@@ -180,22 +278,26 @@ void write_summary(json_text& to, runtime_core& core) {
   write_metrics(to, core.metrics());
   to.member("running", actor::running_handlers(*core.system));
   write_timers(to, *core.clock);
+  write_operations(to, core, ns_per_tick_of(core));
+  write_lazies(to, core, ns_per_tick_of(core));
   core.watch->list().write_all(to.key("warnings"));
   core.watch->list().write_counts(to.key("warning_counts"));
   if (core.system->counts != nullptr)
     write_classes(to, sum_up(*core.system->counts), ns_per_tick_of(core));
+  core.components->write(to);
   to.close('}');
 }
 
 void write_actors(json_text& to, runtime_core& core, std::uint64_t from, std::size_t most,
                   std::string_view of_class) {
+  actor_writer actors(core);
   to.open('{').key("actors").open('[');
   std::size_t count = 0;
   const std::uint64_t next =
       actor::scan_actors(*core.system, from, [&](const actor::seen_actor& one) {
         if (!of_class.empty() && one.type->name != of_class) return true;
         if (count++ == most) return false;
-        write_actor(to, core, one);
+        actors.write(to, one);
         return true;
       });
   to.close(']').member("next", next).close('}');
@@ -216,8 +318,9 @@ void write_longest(json_text& to, runtime_core& core, std::size_t most, std::str
     return true;
   });
   std::sort(longest.begin(), longest.end(), has_more);
+  actor_writer actors(core);
   to.open('{').key("actors").open('[');
-  for (const actor::seen_actor& one : longest) write_actor(to, core, one);
+  for (const actor::seen_actor& one : longest) actors.write(to, one);
   to.close(']').close('}');
 }
 

@@ -2,16 +2,17 @@
 // and handler. docs/guide/observing.md says what each member means.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <unordered_map>
 
+#include "actor/counting/actor_scan.hpp"
 #include "runtime/observing/json_text.hpp"
+#include "troupe/actor/message.hpp"
 
 namespace troupe {
 class runtime_core;
-}
-namespace troupe::actor {
-struct seen_actor;
 }
 
 namespace troupe::observing {
@@ -27,8 +28,28 @@ void write_actors(json_text& to, runtime_core& core, std::uint64_t from, std::si
 // Appends an object with the actors that have most mail, the longest mailbox first.
 void write_longest(json_text& to, runtime_core& core, std::size_t most, std::string_view of_class);
 
-// Appends an object with what is known of one actor.
-void write_actor(json_text& to, const runtime_core& core, const actor::seen_actor& one);
+// The handlers that the runtime has counted so far, and their names. Throws std::bad_alloc.
+class known_handlers {
+ public:
+  explicit known_handlers(const runtime_core& of);
+  // Empty for what is none of them.
+  std::string_view name_of(actor::message::handler method) const noexcept;
+
+ private:
+  std::unordered_map<actor::message::handler, std::string_view> names_;
+};
+
+// What is known of actors, as objects.
+class actor_writer {
+ public:
+  explicit actor_writer(const runtime_core& of);
+  void write(json_text& to, const actor::seen_actor& one);
+
+ private:
+  const runtime_core& core_;
+  const known_handlers handlers_;
+  actor::parent_ids parents_;
+};
 // What one tick of the counts lasts.
 double ns_per_tick_of(const runtime_core& core) noexcept;
 

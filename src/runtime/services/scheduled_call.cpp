@@ -6,6 +6,7 @@
 #include "troupe/context/context.hpp"
 #include "troupe/runtime/here.hpp"
 #include "troupe/runtime/timer.hpp"
+#include "troupe/task/call_context.hpp"
 
 namespace troupe {
 
@@ -131,6 +132,16 @@ std::move_only_function<void()> in_contexts(actor::actor_system& system,
   };
 }
 
+// The procedure, each call of which runs in the trace of the caller, if that is in one.
+std::move_only_function<void()> in_current_trace(std::move_only_function<void()> procedure) {
+  tasks::context_ref trace = tasks::context_ref::current_trace();
+  if (trace.get() == nullptr) return procedure;
+  return [trace = std::move(trace), procedure = std::move(procedure)]() mutable {
+    const tasks::inside_context inside(trace.get());
+    procedure();
+  };
+}
+
 }  // namespace
 
 timer runtime_core::schedule(std::chrono::nanoseconds span,
@@ -139,6 +150,7 @@ timer runtime_core::schedule(std::chrono::nanoseconds span,
   // order: relaxed  set before the pool ends, by the thread that ends it
   if (chosen.stop.stop_requested() || system->closing.load(std::memory_order_relaxed)) return {};
   if (chosen.context) procedure = in_contexts(*system, *chosen.context, std::move(procedure));
+  procedure = in_current_trace(std::move(procedure));
   auto& made = *new scheduled_call(shared_from_this(), std::move(procedure), period, chosen);
   timer handle(made);
   try {

@@ -1,0 +1,60 @@
+#include "runtime/observing/component_list.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace troupe::observing {
+
+component_list::entry& component_list::entry::operator=(entry&& other) noexcept {
+  leave();
+  of_ = std::move(other.of_);
+  at_ = other.at_;
+  return *this;
+}
+
+void component_list::entry::leave() noexcept {
+  if (of_ == nullptr) return;
+  std::list<component> gone;
+  {
+    std::lock_guard held(of_->mutex_);
+    gone.splice(gone.end(), of_->all_, at_);
+  }
+  of_ = nullptr;
+}
+
+component_list::entry component_list::add(component one) {
+  std::lock_guard held(mutex_);
+  const std::string name = one.name;
+  const auto is_taken = [&](const component& other) {
+    return std::string_view(other.list) == one.list && other.name == one.name;
+  };
+  for (int number = 2; std::ranges::any_of(all_, is_taken); ++number)
+    one.name = name + " (" + std::to_string(number) + ")";
+  all_.push_back(std::move(one));
+  return entry(shared_from_this(), std::prev(all_.end()));
+}
+
+void component_list::write(json_text& to) {
+  std::vector<component> all;
+  {
+    std::lock_guard held(mutex_);
+    all.assign(all_.begin(), all_.end());
+  }
+  std::set<std::string_view> lists;
+  for (const component& one : all) lists.insert(one.list);
+  for (const std::string_view list : lists) {
+    to.key(list).open('[');
+    for (const component& one : all) {
+      if (one.list != list) continue;
+      to.open('{').member(one.label, one.name);
+      one.write(to);
+      to.close('}');
+    }
+    to.close(']');
+  }
+}
+
+}  // namespace troupe::observing

@@ -1,0 +1,61 @@
+// component_list: parts of a program that lie above its runtime and show numbers of their own in
+// its summary, such as stores of durable actors.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "runtime/observing/json_text.hpp"
+
+namespace troupe {
+class runtime;
+}
+
+namespace troupe::observing {
+
+// Thread: any.
+class component_list : public std::enable_shared_from_this<component_list> {
+ public:
+  struct component {
+    const char* list;   // the member of the summary, which lists components of this kind
+    const char* label;  // the member that has the name
+    std::string name;   // a second one of that name in its list gets " (2)", and so on
+    // Adds its other members to the object. Called by the thread that makes the summary, under no
+    // lock: also when the entry has just gone.
+    std::function<void(json_text&)> write;
+  };
+  // Takes the component out of the list when it goes.
+  class entry {
+   public:
+    entry() = default;
+    entry(entry&& other) noexcept = default;
+    entry& operator=(entry&& other) noexcept;
+    ~entry() { leave(); }
+
+   private:
+    friend class component_list;
+    entry(std::shared_ptr<component_list> of, std::list<component>::iterator at) noexcept
+        : of_(std::move(of)), at_(at) {}
+    void leave() noexcept;
+
+    std::shared_ptr<component_list> of_;
+    std::list<component>::iterator at_;
+  };
+
+  // Throws std::bad_alloc.
+  [[nodiscard]] entry add(component one);
+  // Adds a member for each list. Throws std::bad_alloc.
+  void write(json_text& to);
+
+ private:
+  std::mutex mutex_;
+  std::list<component> all_;
+};
+
+// Those of that runtime. They may outlive it.
+std::shared_ptr<component_list> components_of(const runtime& of);
+
+}  // namespace troupe::observing
