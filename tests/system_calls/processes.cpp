@@ -69,7 +69,9 @@ task<> ends_a_child() {
 task<> leaves_a_child() {
   process_options piped;
   piped.in = child_stream::pipe();
-  process cat = process::start("cat", {}, piped);  // the child ends when its pipe is closed
+  pipe_stream held;  // the child ends when this pipe is closed, which is after it was left
+  process cat = process::start("cat", {}, piped);
+  held = std::move(cat.in());
   co_return;
 }
 

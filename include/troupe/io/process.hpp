@@ -77,6 +77,9 @@ struct process_options {
   // True: the child gets a session of its own, whose process group has the child's number, so
   // signals of the terminal do not reach it. Default false.
   bool new_session = false;
+  // Further descriptors that the child gets, as 3, 4, … in this order. The caller keeps them, and
+  // must keep them open until start() has returned. Default: none.
+  std::vector<int> descriptors{};
 };
 
 namespace io {
@@ -99,8 +102,9 @@ class exit_job {
 }  // namespace io
 
 // A child process. Move-only. The child starts with the default effects of all signals and with
-// only its three standard descriptors. If another thread starts a program at the same time, that
-// program may inherit descriptors that were opened without O_CLOEXEC.
+// only its three standard descriptors and those that the options name. If another thread starts a
+// program at the same time, that program may inherit descriptors that were opened without
+// O_CLOEXEC.
 //
 // Lifetime: when the object is destroyed, its pipes are closed and the child keeps running; the
 // library reaps the child in the background when it ends, so no zombie is left. To end the child

@@ -92,6 +92,12 @@ class tcp_listener {
   // simulated policy in a handler or a task. Throws io_error: address_in_use, permission_denied, …
   static tcp_listener listen(const endpoint& at, const listen_options& options = {});
 
+  // Takes over a listening socket of the system, which a parent process has opened, for example. It
+  // becomes non-blocking, for all processes that have it, and is closed with this object. Only the
+  // option `weak` applies. Thread: as listen(). Throws option_error if it is no listening TCP
+  // socket; then it stays open, and belongs to the caller.
+  static tcp_listener adopt(int fd, const listen_options& options = {});
+
   // Waits for the next connection. Several calls may wait at a time. If the process has no
   // descriptor left, it throws io_error, too_many_files_open, and the connection stays in the
   // queue: accept it after other descriptors were closed.

@@ -10,6 +10,11 @@
 
 namespace troupe {
 
+namespace service {
+class inherited_sockets;
+class successor;
+}  // namespace service
+
 namespace io {
 
 // The file of a bound socket. The destructor removes the file, unless another file has replaced it.
@@ -21,6 +26,9 @@ class socket_file {
   socket_file& operator=(socket_file&& other) noexcept;
   ~socket_file() { remove(); }
   void remove() noexcept;
+  // The file has another owner from now on.
+  void release() noexcept { path_.clear(); }
+  bool is_kept() const noexcept { return !path_.empty(); }
 
  private:
   std::string path_;
@@ -65,10 +73,13 @@ class unix_listener {
 
   // Opens a listener. A file that a dead process left there is replaced; a file of a living
   // listener is not: io_error, address_in_use. (To find this out the function connects to it; a
-  // living listener sees a connection that ends at once.) Only the options `backlog` and `weak`
-  // apply. Throws io_error, and option_error as connect() does. Thread: any; under the simulated
-  // policy in a handler or a task, where all paths are simulated.
+  // living listener sees a connection that ends at once.) The options `backlog`, `weak`
+  // and `permissions` apply. Throws io_error, and option_error as connect() does. Thread: any;
+  // under the simulated policy in a handler or a task, where all paths are simulated.
   static unix_listener listen(const std::string& path, const listen_options& options = {});
+
+  // As tcp_listener::adopt(), for a Unix socket. Its file is not removed by this object.
+  static unix_listener adopt(int fd, const listen_options& options = {});
 
   // As tcp_listener::accept().
   io::awaitable<io::accept_job<unix_stream>> accept() noexcept {
@@ -86,6 +97,8 @@ class unix_listener {
   int fd() const noexcept { return descriptor_.fd(); }
 
  private:
+  friend service::inherited_sockets;
+  friend service::successor;
   io::descriptor descriptor_;
   io::socket_file file_;
   bool weak_ = false;

@@ -4,7 +4,7 @@ namespace troupe::io {
 
 bool arrival::begin(stream& of) noexcept {
   at = of.descriptor_.bound();
-  return at != nullptr && !owner().start(*this);
+  return at != nullptr && !owner().begin(*this);
 }
 
 }  // namespace troupe::io

@@ -21,6 +21,8 @@ struct at_once {
   static std::size_t write(stream& to, std::string_view bytes) noexcept {
     slot* const at = to.kind_ == stream_kind::socket ? to.descriptor_.bound() : nullptr;
     const std::ptrdiff_t sent = at == nullptr ? 0 : at->owner->write_at_once(*at, bytes, false);
+    if (sent > 0 && at->owner->counted != nullptr) [[unlikely]]
+      at->owner->counted->add_write(sent);
     return sent > 0 ? static_cast<std::size_t>(sent) : 0;
   }
 

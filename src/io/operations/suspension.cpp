@@ -23,44 +23,6 @@
 namespace troupe::io {
 namespace {
 
-const char* name_of(action what) noexcept {
-  switch (what) {
-    case action::read:
-      return "read";
-    case action::write:
-      return "write";
-    case action::accept:
-      return "accept";
-    case action::connect:
-      return "connect";
-    case action::readable:
-      return "readable";
-    case action::writable:
-      return "writable";
-    case action::receive:
-      return "receive";
-    case action::send:
-      return "send";
-    case action::send_file:
-      return "send_file";
-    case action::ended:
-      return "ended";
-    case action::open:
-      return "open";
-    case action::read_at:
-      return "read_at";
-    case action::write_at:
-      return "write_at";
-    case action::sync:
-      return "sync";
-    case action::close:
-      return "close";
-    case action::status:
-      return "status";
-  }
-  return "operation";
-}
-
 void trace_end(const operation& of) noexcept {
   if (!observe::tracing()) [[likely]]
     return;
@@ -98,7 +60,14 @@ std::int32_t write_at_once(tasks::coroutine& who, const descriptor& to, std::str
   // A write that is refused counts, too. Otherwise a coroutine that keeps writing to a peer that
   // has gone would let no other turn run.
   in.at_once = static_cast<std::uint8_t>(in.at_once + operation_suspension::share);
-  return at->owner->write_at_once(*at, bytes, whole);
+  const std::int32_t sent = at->owner->write_at_once(*at, bytes, whole);
+  // A part of a whole write is counted with the rest.
+  const bool is_over =
+      sent < 0 || (sent > 0 && (!whole || static_cast<std::size_t>(sent) == bytes.size()));
+  if (operation_counts* const counts = at->owner->counted.get(); counts != nullptr && is_over)
+      [[unlikely]]
+    counts->add_write(sent);
+  return sent;
 }
 
 void give_up_rest(const descriptor& of) noexcept {
@@ -125,7 +94,7 @@ bool operation_suspension::suspend(tasks::coroutine& awaiting, descriptor& on) {
     observe::record(observe::event::io_begin, name_of(what), static_cast<std::uint64_t>(on.fd()));
   // A read into an empty buffer completes at once: it must not wait for a byte that may never come.
   const bool is_empty = what == action::read && bytes == 0 && !leased;
-  if (!is_empty && !owner().start(*this)) {
+  if (!is_empty && !owner().begin(*this)) {
     in.at_once = 0;
     // Even if the operation has ended already, this turn ends before the coroutine resumes.
     enlist(awaiting);
@@ -176,6 +145,8 @@ const char* operation_suspension::act_on(sched::message* base, void*, sched::mes
 // there.
 bool operation_suspension::carry_out() noexcept {
   if (owner().carry_out(*this)) {
+    if (operation_counts* const counts = owner().counted.get()) [[unlikely]]
+      counts->end(*this);
     trace_end(*this);
     return true;
   }

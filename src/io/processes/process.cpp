@@ -135,8 +135,9 @@ class spawning {
   void go_to(const std::string& directory) {
     number(::posix_spawn_file_actions_addchdir_np(&actions_, directory.c_str()));
   }
-  void begin_afresh(bool new_session) {
-    number(::posix_spawn_file_actions_addclosefrom_np(&actions_, first_free));
+  // `kept`: descriptors behind the standard streams.
+  void begin_afresh(bool new_session, int kept) {
+    number(::posix_spawn_file_actions_addclosefrom_np(&actions_, first_free + kept));
     sigset_t none, all;
     sigemptyset(&none);
     sigfillset(&all);
@@ -161,6 +162,21 @@ class spawning {
   posix_spawn_file_actions_t actions_;
   posix_spawnattr_t attributes_;
 };
+
+// The child's descriptors behind its standard streams. The copies have numbers behind those of the
+// child, so that none overwrites another.
+std::vector<owned_fd> give_descriptors(spawning& how, const std::vector<int>& all,
+                                       const std::string& program) {
+  std::vector<owned_fd> copies(all.size());
+  const int count = static_cast<int>(all.size());
+  for (int i = 0; i < count; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    copies[at].reset(checked(::fcntl(all[at], F_DUPFD_CLOEXEC, first_free + count),
+                             "process::start: a descriptor for", program));
+    how.put(copies[at].get(), first_free + i);
+  }
+  return copies;
+}
 
 // The program would see only the part before the zero byte.
 void check_no_zero(const std::string& text, const char* what) {
@@ -228,7 +244,8 @@ process process::start(const std::string& program, const std::vector<std::string
     how.put(one.theirs.get(), i);
   }
   if (!options.directory.empty()) how.go_to(options.directory);
-  how.begin_afresh(options.new_session);
+  const std::vector<owned_fd> copies = give_descriptors(how, options.descriptors, program);
+  how.begin_afresh(options.new_session, static_cast<int>(copies.size()));
 
   const std::vector<char*> words = pointers(arguments, &program);
   const std::vector<char*> own =

@@ -106,7 +106,11 @@ void reactor::enter(const operation& one) noexcept {
   if (!one.weak && in_flight_.fetch_add(1, std::memory_order_relaxed) == 0) runtime_.hold();
 }
 
+// An operation that is due has not been carried out yet: operation_suspension counts it.
 void operation::completed() noexcept {
+  if (operation_counts* const counts = at->owner->counted.get(); counts != nullptr && !due)
+      [[unlikely]]
+    counts->end(*this);
   if (awaited) return static_cast<operation_suspension*>(this)->on_completed();
   auto& self = *static_cast<arrival*>(this);
   self.came(self);

@@ -14,6 +14,7 @@
 
 #include "io/buffers/buffer_pool.hpp"
 #include "io/reactor/kernel.hpp"
+#include "io/reactor/operation_counts.hpp"
 #include "io/reactor/slot.hpp"
 #include "sched/io_driver_slot.hpp"
 #include "sched/poller.hpp"
@@ -25,7 +26,10 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
  public:
   reactor(kernel& calls, sched::runtime_host& of,
           buffer_pool_ptr leases = buffer_pool_ptr(new buffer_pool))
-      : calls(calls), buffers(std::move(leases)), runtime_(of) {}
+      : calls(calls),
+        buffers(std::move(leases)),
+        counted(of.is_observed() ? std::make_unique<operation_counts>() : nullptr),
+        runtime_(of) {}
 
   // The runtime's reactor, which is made when it is first asked for. Throws io_error when the
   // system refuses, and std::bad_alloc.
@@ -35,6 +39,15 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
 
   counts count() const noexcept override;
 
+  // start(), for callers: counts the operation while the runtime is observed.
+  bool begin(operation& one) noexcept {
+    if (counted == nullptr) [[likely]]
+      return start(one);
+    counted->begin(one);
+    const bool done = start(one);
+    if (done) counted->end(one);
+    return done;
+  }
   // Starts the operation. Returns true when the operation is done; then `completed` is not called.
   // Returns false when the operation completes later, perhaps before start() returns.
   virtual bool start(operation& one) noexcept = 0;
@@ -70,6 +83,7 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
 
   kernel& calls;
   const buffer_pool_ptr buffers;
+  const std::unique_ptr<operation_counts> counted;  // null unless the runtime is observed
 
  protected:
   // enter: an operation becomes pending. complete: an operation has completed.

@@ -2,6 +2,7 @@
 
 #include <netinet/tcp.h>
 
+#include "io/sockets/adopted.hpp"
 #include "io/sockets/peer.hpp"
 #include "io/sockets/sockets.hpp"
 
@@ -59,6 +60,21 @@ tcp_listener tcp_listener::listen(const endpoint& at, const listen_options& opti
   set(IPPROTO_TCP, TCP_NODELAY);  // accepted connections inherit it
   io::checked(calls.bind(fd, at.data(), at.size()), "bind", name);
   io::checked(calls.listen(fd, options.backlog), "listen", name);
+  return made;
+}
+
+tcp_listener tcp_listener::adopt(int fd, const listen_options& options) {
+  const int family = io::listening_family_of(fd);
+  if (family != AF_INET && family != AF_INET6) {
+    throw option_error("troupe: tcp_listener::adopt: descriptor " + std::to_string(fd) +
+                       " is no listening TCP socket");
+  }
+  tcp_listener made;
+  made.weak_ = options.weak;
+  made.descriptor_ = io::adopt_listening(fd);
+  // accepted connections inherit it
+  io::checked(io::system_kernel().set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1), "setsockopt",
+              "descriptor " + std::to_string(fd));
   return made;
 }
 

@@ -3,9 +3,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
 
+#include "io/sockets/adopted.hpp"
 #include "io/sockets/unix_address.hpp"
 
 namespace troupe {
@@ -94,7 +96,23 @@ unix_listener unix_listener::listen(const std::string& path, const listen_option
   made.weak_ = options.weak;
   made.descriptor_ = io::make_socket(AF_UNIX, SOCK_STREAM, path);
   made.file_ = io::bind_unix(made.descriptor_, path, SOCK_STREAM);
+  // Nobody can connect before listen().
+  if (options.permissions && made.file_.is_kept()) {
+    const int changed = ::chmod(path.c_str(), *options.permissions & 07777);
+    io::checked(changed == 0 ? 0 : -errno, "chmod", path);
+  }
   io::checked(io::kernel_of(made.descriptor_).listen(made.fd(), options.backlog), "listen", path);
+  return made;
+}
+
+unix_listener unix_listener::adopt(int fd, const listen_options& options) {
+  if (io::listening_family_of(fd) != AF_UNIX) {
+    throw option_error("troupe: unix_listener::adopt: descriptor " + std::to_string(fd) +
+                       " is no listening Unix socket");
+  }
+  unix_listener made;
+  made.weak_ = options.weak;
+  made.descriptor_ = io::adopt_listening(fd);
   return made;
 }
 

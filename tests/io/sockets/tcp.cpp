@@ -236,8 +236,8 @@ TEST_P(io_tcp, who_waits_to_write_is_told_that_the_peer_has_gone) {
     peer.close();
   };
   int told = 0;
+  const std::string much(20'000'000, 'x');
   auto writes = [&](tcp_stream to) -> task<> {
-    const std::string much(20'000'000, 'x');
     try {
       co_await to.write_all(std::string_view(much)).timeout(20s);
     } catch (const io_error&) {

@@ -144,6 +144,27 @@ TEST_P(io_unix, what_a_dead_listener_left_is_replaced_and_nothing_else) {
   EXPECT_FALSE(exists(path()));
 }
 
+// Whatever the umask is.
+TEST_P(io_unix, the_file_has_the_permissions_of_the_options) {
+  if (!threaded()) GTEST_SKIP() << "files are the machine's";
+  const auto permissions = [&](const listen_options& options) {
+    const auto listener = unix_listener::listen(path(), options);
+    struct stat found {};
+    EXPECT_EQ(::stat(path().c_str(), &found), 0);
+    return found.st_mode & 07777;
+  };
+  const mode_t before = ::umask(022);
+  listen_options options;
+  EXPECT_EQ(permissions(options), 0755u);
+  for (const unsigned wanted : {0600u, 0660u, 0666u, 0777u}) {
+    options.permissions = wanted;
+    EXPECT_EQ(permissions(options), wanted);
+  }
+  ::umask(before);
+  options.permissions = 0600;
+  EXPECT_NO_THROW(unix_listener::listen(std::string("\0troupe", 7) + path(), options));
+}
+
 // The end of the stream has come before its last bytes are taken.
 TEST_P(io_unix, the_end_comes_behind_what_is_leased) {
   if (!threaded()) GTEST_SKIP() << "the simulated network may hold no more than 100 bytes";

@@ -37,6 +37,7 @@ enum class action : std::uint8_t {
   status,  // into the struct statx at `data`
 };
 
+inline constexpr std::size_t actions = static_cast<std::size_t>(action::status) + 1;
 constexpr bool is_of_file(action does) noexcept { return does >= action::open; }
 // the position at which the file's last read or write ended
 inline constexpr std::int64_t own_position = -1;
@@ -65,6 +66,7 @@ struct operation {
   int result = 0;  // >= 0 (for transfers: the result of the last call), or -errno
   slot* at = nullptr;
   operation* next = nullptr;  // belongs to the slot
+  std::uint64_t began = 0;    // while the runtime is observed (src/io/reactor/operation_counts.hpp)
   const action what;
   const bool awaited : 1;  // an operation_suspension; otherwise an arrival
   // These members are set before the operation starts.

@@ -1,0 +1,63 @@
+// operation_counts: how many operations of each kind a runtime has carried out, while it is
+// observed. Counts are exact. Times, from the start of an operation to its end, are those of
+// samples.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "observe/counting/by_thread.hpp"
+#include "observe/histogram.hpp"
+#include "observe/sample_stride.hpp"
+#include "troupe/io/operations/operation.hpp"
+
+namespace troupe::io {
+
+const char* name_of(action what) noexcept;
+
+// Of one kind, by one thread.
+struct operation_count {
+  observe::counter begun, done;        // `done` has all that have ended
+  observe::counter bytes;              // transferred
+  observe::counter errors, cancelled;  // of those that are done
+  observe::sample_stride stride;       // of operations that are timed
+  observe::counter samples;
+  observe::histogram took;  // ticks
+};
+
+class thread_operations {
+ public:
+  thread_operations() = default;
+  thread_operations(const thread_operations&) = delete;
+  thread_operations& operator=(const thread_operations&) = delete;
+  ~thread_operations();
+
+  // The thread's own. Null when memory has run out.
+  operation_count* of(action what) noexcept;
+  // Thread: any.
+  template <class Look>
+  void for_each_kind(Look look) const {
+    for (std::size_t i = 0; i < kinds_.size(); ++i) {
+      // order: acquire  sees the count whole; pairs with of/release
+      const operation_count* const one = kinds_[i].load(std::memory_order_acquire);
+      if (one != nullptr) look(static_cast<action>(i), *one);
+    }
+  }
+
+ private:
+  std::array<std::atomic<operation_count*>, actions> kinds_{};
+};
+
+// Thread: any.
+class operation_counts : public observe::by_thread<thread_operations> {
+ public:
+  // Just before an operation starts, and when it has ended.
+  void begin(operation& one) noexcept;
+  void end(const operation& one) noexcept;
+  // A write that was tried without an operation has returned this.
+  void add_write(std::ptrdiff_t result) noexcept;
+};
+
+}  // namespace troupe::io

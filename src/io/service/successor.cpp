@@ -1,0 +1,119 @@
+#include "troupe/io/service/successor.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "io/service/variables.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/io/error.hpp"
+#include "troupe/io/pipe.hpp"
+#include "troupe/io/service/notify.hpp"
+#include "troupe/task/limits.hpp"
+
+namespace troupe::service {
+namespace {
+
+// This process's environment without what was passed to it.
+std::vector<std::string> own_environment() {
+  std::vector<std::string> made;
+  for (char** one = environ; *one != nullptr; ++one) {
+    const std::string_view text(*one);
+    const std::string_view name = text.substr(0, text.find('='));
+    if (name == "LISTEN_FDS" || name == "LISTEN_PID" || name == "LISTEN_FDNAMES" ||
+        name == "TROUPE_PREDECESSOR")
+      continue;
+    made.emplace_back(text);
+  }
+  return made;
+}
+
+// Waits until the program says that it is ready, or ends.
+task<> await_ready(process& next, pipe_stream& from, const std::string& program,
+                   std::chrono::nanoseconds at_most) {
+  std::array<char, 1> said{};
+  const std::size_t bytes = co_await from.read(std::span<char>(said)).timeout(at_most);
+  if (bytes != 0) co_return;
+  // It has closed its end, most likely because it has ended.
+  const exit_status ended = co_await next.wait().timeout(at_most);
+  throw io_error("service::successor", program + " was not ready when it " + ended.to_string(),
+                 ECHILD);
+}
+
+}  // namespace
+
+successor& successor::operator=(successor&& other) noexcept {
+  all_.swap(other.all_);
+  return *this;
+}
+
+successor::~successor() {
+  for (handed& one : all_) {
+    one.file.remove();  // first, so that a client that finds the file finds a listener
+    ::close(one.fd);
+  }
+}
+
+void successor::add(int fd, std::string name, io::socket_file file) {
+  if (name.find_first_of(":=\n") != std::string::npos || name.find('\0') != std::string::npos)
+    throw option_error("troupe: service::successor: the name \"" + name +
+                       "\" of a socket has a character that is not allowed");
+  all_.reserve(all_.size() + 1);
+  const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, first_socket);
+  if (copy < 0) throw io_error("fcntl", "descriptor " + std::to_string(fd), errno);
+  all_.push_back({copy, std::move(name), std::move(file)});
+}
+
+void successor::hand(const tcp_listener& one, std::string name) {
+  add(one.fd(), std::move(name), io::socket_file());
+}
+
+void successor::hand(unix_listener& one, std::string name) {
+  add(one.fd(), std::move(name), std::move(one.file_));
+}
+
+task<process> successor::start(std::string program, std::vector<std::string> arguments,
+                               std::chrono::nanoseconds at_most) {
+  auto [here, there] = pipe_stream::make();
+  process_options options;
+  options.environment = own_environment();
+  predecessor said{::getpid(), first_socket + static_cast<int>(all_.size()), {}};
+  std::string names;
+  for (handed& one : all_) {
+    options.descriptors.push_back(one.fd);
+    names += (&one == all_.data() ? "" : ":") + one.name;
+    said.files += one.file.is_kept() ? '1' : '0';
+  }
+  options.descriptors.push_back(there.fd());
+  options.environment->push_back("LISTEN_FDS=" + std::to_string(all_.size()));
+  options.environment->push_back("LISTEN_FDNAMES=" + names);
+  options.environment->push_back("TROUPE_PREDECESSOR=" + said.to_string());
+  reloading();
+  process next;
+  std::exception_ptr failed;
+  try {
+    next = process::start(program, arguments, options);
+    there.close();
+    task<> waiting = await_ready(next, here, program, at_most);
+    co_await std::move(waiting);
+  } catch (...) {
+    failed = std::current_exception();
+  }
+  if (failed != nullptr) {
+    if (next.id() != 0) static_cast<void>(next.kill(SIGTERM));
+    notify("READY=1\n");  // this process serves on
+    std::rethrow_exception(failed);
+  }
+  notify("READY=1\nMAINPID=" + std::to_string(next.id()) + "\n");
+  for (handed& one : all_) one.file.release();
+  co_return next;
+}
+
+}  // namespace troupe::service
