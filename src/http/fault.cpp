@@ -14,6 +14,8 @@ int status_of(fault one) noexcept {
     case fault::head_too_large:
     case fault::too_many_fields:
       return 431;
+    case fault::unknown_content_coding:
+      return 415;
     case fault::bad_expectation:
       return 417;
     case fault::body_too_large:
@@ -79,6 +81,12 @@ const char* text_of(fault one) noexcept {
       return "it did not come in time";
     case fault::truncated:
       return "it ended in the middle";
+    case fault::bad_frames:
+      return "it breaks the rules of HTTP/2";
+    case fault::unknown_content_coding:
+      return "the body has a Content-Encoding that is not known here, or several";
+    case fault::bad_content:
+      return "the body is not what its Content-Encoding says";
   }
   return "";
 }

@@ -25,6 +25,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "tls/ciphertext.hpp"
 #include "tls/context_state.hpp"
@@ -93,6 +94,14 @@ class connection {
   // Throws the failure, if there was one. Throws usage_error before the handshake is done.
   void check_usable();
   void keep_session(session_ptr one) noexcept;
+  // For a server: it also speaks this protocol, and prefers it to those of the options, if these
+  // name `beside`. Call it before the handshake.
+  void also_speaks(std::string protocol, std::string beside) {
+    also_ = std::move(protocol);
+    beside_ = std::move(beside);
+  }
+  const std::string& also() const noexcept { return also_; }
+  const std::string& beside() const noexcept { return beside_; }
   const std::string& name() const noexcept { return name_; }
 
   // Calls `at` with OpenSSL's object, under the mutex.
@@ -124,6 +133,7 @@ class connection {
 
   const std::shared_ptr<context_state> context_;
   stream in_, out_;
+  std::string also_, beside_;
   const std::string host_, name_;  // the server's host name; the peer's name in errors
   const bool two_ways_;
   std::mutex mutex_;

@@ -1,6 +1,7 @@
 #include <openssl/pem.h>
 #include <openssl/sha.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <iterator>
@@ -56,6 +57,16 @@ constexpr std::size_t handshake_bytes_least = 4096;
 
 int version_of(tls_version one) noexcept {
   return one == tls_version::v1_3 ? TLS1_3_VERSION : TLS1_2_VERSION;
+}
+
+// Whether the list, each name of which follows its length, has this name.
+bool has_protocol(std::string_view list, std::string_view name) noexcept {
+  while (!list.empty()) {
+    const auto bytes = static_cast<unsigned char>(list.front());
+    if (list.substr(1, bytes) == name) return true;
+    list.remove_prefix(std::min<std::size_t>(bytes + std::size_t{1}, list.size()));
+  }
+  return false;
 }
 
 int on_new_session(SSL* of, SSL_SESSION* one) {
@@ -213,16 +224,31 @@ int context_state::use_ticket_key(SSL* of, unsigned char* name, unsigned char* i
   }
 }
 
-int context_state::choose_protocol(SSL*, const unsigned char** chosen, unsigned char* length,
+int context_state::choose_protocol(SSL* of, const unsigned char** chosen, unsigned char* length,
                                    const unsigned char* offered, unsigned int offered_length,
                                    void* self) noexcept {
+  const auto pick = [&](std::string_view ours) {
+    unsigned char* found = nullptr;
+    const int how =
+        SSL_select_next_proto(&found, length, reinterpret_cast<const unsigned char*>(ours.data()),
+                              static_cast<unsigned int>(ours.size()), offered, offered_length);
+    *chosen = found;
+    return how == OPENSSL_NPN_NEGOTIATED;
+  };
   const std::string& ours = static_cast<const context_state*>(self)->protocols_;
-  unsigned char* found = nullptr;
-  const int how =
-      SSL_select_next_proto(&found, length, reinterpret_cast<const unsigned char*>(ours.data()),
-                            static_cast<unsigned int>(ours.size()), offered, offered_length);
-  *chosen = found;
-  return how == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
+  const auto& on = *static_cast<const connection*>(SSL_get_app_data(of));
+  if (!on.also().empty() && has_protocol(ours, on.beside())) {
+    // The peer's offer refers to the same bytes as `chosen` does, unlike this copy.
+    std::array<char, 256> also;
+    const std::size_t bytes = std::min(on.also().size(), also.size() - 1);
+    also[0] = static_cast<char>(bytes);
+    std::copy_n(on.also().begin(), bytes, also.begin() + 1);
+    if (pick({also.data(), bytes + 1})) {
+      *chosen = reinterpret_cast<const unsigned char*>(on.also().data());
+      return SSL_TLSEXT_ERR_OK;
+    }
+  }
+  return pick(ours) ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
 session_ptr context_state::take_session(const std::string& host) {

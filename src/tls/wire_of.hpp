@@ -2,6 +2,9 @@
 // and to wait for it without a read. Internal to the library.
 #pragma once
 
+#include <string>
+#include <utility>
+
 #include "tls/connection.hpp"
 #include "troupe/tls/stream.hpp"
 
@@ -10,6 +13,10 @@ namespace troupe::tls {
 struct wire_of {
   // The stream that bytes are read from. `of` must be open.
   static stream& in(tls_stream& of) noexcept { return of.connection_.is->in(); }
+  // As connection::also_speaks.
+  static void also_speaks(tls_stream& of, std::string protocol, std::string beside) {
+    of.connection_.is->also_speaks(std::move(protocol), std::move(beside));
+  }
   // No operation will be under way for a while: gives memory back.
   static void rest(tls_stream& of) noexcept { of.connection_.is->rest(); }
 };

@@ -9,9 +9,13 @@
 #include <iterator>
 #include <random>
 
+#include "fuzz/behind_proxy/proxies.hpp"
+#include "fuzz/coding/decodings.hpp"
+#include "fuzz/frames.hpp"
 #include "fuzz/framing.hpp"
 #include "fuzz/inflation.hpp"
 #include "fuzz/values.hpp"
+#include "http/coding/decoder.hpp"
 #include "http/h1/vectors.hpp"
 #include "http/websocket/deflate.hpp"
 
@@ -55,6 +59,48 @@ TEST(fuzz_inflation, of_what_was_found_is_that_of_zlib) {
                                     EXPECT_EQ(inflation_difference(bytes), "") << path;
                                   });
   EXPECT_GT(count, 0);
+}
+
+TEST(fuzz_frames, of_what_was_found_are_the_same_in_pieces) {
+  const int count = for_each_file("tests/fuzz/frames",
+                                  [](const std::string& bytes, const std::filesystem::path& path) {
+                                    EXPECT_EQ(frames_difference(bytes), "") << path;
+                                  });
+  EXPECT_GT(count, 0);
+}
+
+TEST(fuzz_proxies, say_the_same_in_steps_and_at_once) {
+  const int count = for_each_file("tests/fuzz/behind_proxy/corpus",
+                                  [](const std::string& bytes, const std::filesystem::path& path) {
+                                    EXPECT_EQ(proxies_difference(bytes), "") << path;
+                                  });
+  EXPECT_GT(count, 0);
+}
+
+TEST(fuzz_decodings, of_what_was_found_are_the_same_in_pieces) {
+  const int count = for_each_file("tests/fuzz/coding/corpus",
+                                  [](const std::string& bytes, const std::filesystem::path& path) {
+                                    EXPECT_EQ(decodings_difference(bytes), "") << path;
+                                  });
+  EXPECT_GT(count, 0);
+}
+
+// Bodies of each coding, with some bytes changed.
+TEST(fuzz_decodings, of_bodies_with_some_bytes_changed_are_the_same_in_pieces) {
+  std::minstd_rand random(26);
+  for (int i = 0; i < 3'000; ++i) {
+    const auto by = static_cast<http::coding>(i % 3);
+    if (!http::has_coding(by) || !http::can_decode(by)) continue;
+    std::string text(random() % 3000, 'a');
+    for (char& one : text)
+      one = static_cast<char>('a' + random() % (1 + static_cast<unsigned>(i) % 20));
+    std::string input{static_cast<char>(i % 3 + 3 * static_cast<int>(random() % 12)),
+                      static_cast<char>(random())};
+    http::make_encoder(by)->add(text, input, http::encoder::until::end);
+    for (std::size_t changes = random() % 3; changes > 0; --changes)
+      input[2 + random() % (input.size() - 2)] = static_cast<char>(random());
+    EXPECT_EQ(decodings_difference(input), "") << i;
+  }
 }
 
 TEST(fuzz_values, of_what_was_found_are_the_same_in_pieces) {

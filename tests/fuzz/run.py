@@ -1,8 +1,11 @@
 """Builds a fuzzer and runs it: run.py NAME [SECONDS] [FOLDER].
 
 NAME is `requests`, our framing of requests against Boost.Beast's, `inflations`, the compressed messages of WebSockets against
-zlib alone, or `values`, bodies of multipart/form-data, cookies and queries in pieces against the same at once. What it finds is written to FOLDER (default: a temporary one) and printed; put it into tests/fuzz/corpus, or
-tests/fuzz/messages or tests/fuzz/values, when it is mended. Status 77: clang or Boost is not here.
+zlib alone, `values`, bodies of multipart/form-data, cookies and queries in pieces against the same at once,
+`frames`, those of a client of HTTP/2, `proxies`, what a proxy says about its client, `decodings`, compressed bodies, or `nats`, the bytes of a NATS server,
+in pieces against the same at once. What it finds is written to FOLDER (default: a temporary one) and printed; put it into
+tests/fuzz/corpus, tests/fuzz/messages, tests/fuzz/values, tests/fuzz/frames, tests/fuzz/behind_proxy/corpus, tests/fuzz/coding/corpus or
+tests/fuzz/nats/corpus when it is mended. Status 77: clang or Boost is not here.
 """
 import glob
 import os
@@ -25,6 +28,14 @@ def paths_of(*names, folder):
     return [f"{SOURCE}/{folder}/{name}.cpp" for name in names]
 
 
+def library_of(header, *names):
+    """How a library is linked that the build uses when it is there."""
+    return [f"-l{name}" for name in names] if os.path.exists(f"/usr/include/{header}") else []
+
+
+BROTLI = library_of("brotli/decode.h", "brotlidec", "brotlienc")
+ZSTD = library_of("zstd.h", "zstd")
+
 # Of each fuzzer: its sources, what it is linked with, its corpus, and how it is run. Long inputs say nothing that short ones do not,
 # and Beast reads each as often as it has requests.
 FUZZERS = {
@@ -36,6 +47,20 @@ FUZZERS = {
     "values": (paths_of("accept", "cookie", "media_type", "multipart_parser", "percent", "value_text", folder="src/http/values") +
                paths_of("h1/date", "message", folder="src/http") + paths_of("values", "values_entry", folder="tests/fuzz"),
                [], "values", ["-max_len=500", f"-dict={SOURCE}/tests/fuzz/values.dict"]),
+    "frames": (paths_of("h2/frame_watch", "h2/head_block", "h2/session", "h1/output", "message", folder="src/http") +
+               paths_of("frames", "frames_entry", folder="tests/fuzz"), ["-lnghttp2"], "frames", ["-max_len=1000"]),
+    "proxies": (paths_of("behind_proxy/address", "behind_proxy/forwarded", "behind_proxy/network", "behind_proxy/proxy_header",
+                         "message", folder="src/http") +
+                paths_of("io/sockets/endpoint", folder="src") +
+                paths_of("proxies", "proxies_entry", folder="tests/fuzz/behind_proxy"), [], "behind_proxy/corpus",
+                ["-max_len=700", f"-dict={SOURCE}/tests/fuzz/behind_proxy/proxies.dict"]),
+    "decodings": (paths_of("coding/decoder", "coding/encoder", "message", folder="src/http") +
+                  paths_of("decodings", "decodings_entry", folder="tests/fuzz/coding"),
+                  ["-lz", *BROTLI, *ZSTD], "coding/corpus", ["-max_len=600", "-rss_limit_mb=4096"]),
+    "nats": (paths_of("protocol/parser", "protocol/session", "protocol/info", "protocol/subject", "message", "error", folder="src/nats") +
+             paths_of("document", "read", "write", folder="src/json") + paths_of("base/json_string", folder="src") +
+             paths_of("nats", "nats_entry", folder="tests/fuzz/nats"), ["-lsimdjson"], "nats/corpus",
+             ["-max_len=500", f"-dict={SOURCE}/tests/fuzz/nats/nats.dict"]),
 }
 
 
@@ -50,13 +75,17 @@ def main():
     if name == "requests" and not os.path.exists("/usr/include/boost/beast/http.hpp"):
         print("skipped: libboost-dev is not here")
         return SKIPPED
+    if name == "frames" and not os.path.exists("/usr/include/nghttp2/nghttp2.h"):
+        print("skipped: libnghttp2-dev is not here")
+        return SKIPPED
     sources, libraries, corpus, how = FUZZERS[name]
     with tempfile.TemporaryDirectory(prefix="troupe-fuzz-") as here:
         found = os.path.abspath(sys.argv[3]) if len(sys.argv) > 3 else here + "/found"
         seeds, grown, objects = here + "/seeds", here + "/grown", []
         for folder in (found, seeds, grown):
             os.makedirs(folder, exist_ok=True)
-        flags = ["-O1", "-g1", "-DTROUPE_CHECKED=1", "-DLLHTTP_STRICT_MODE=1", f"-I{SOURCE}/src", f"-I{SOURCE}/tests",
+        flags = ["-O1", "-g1", "-DTROUPE_CHECKED=1", "-DLLHTTP_STRICT_MODE=1", "-DTROUPE_HAS_LIBNGHTTP2=1", f"-DTROUPE_HAS_LIBBROTLIENC={len(BROTLI) // 2}",
+                 f"-DTROUPE_HAS_LIBBROTLIDEC={len(BROTLI) // 2}", f"-DTROUPE_HAS_LIBZSTD={len(ZSTD)}", f"-I{SOURCE}/src", f"-I{SOURCE}/tests",
                  f"-I{SOURCE}/include", "-isystem", "/usr/share/include/llhttp", "-fsanitize=fuzzer-no-link,address,undefined"]
         for source in sources:
             objects.append(f"{here}/{os.path.basename(source)}.o")

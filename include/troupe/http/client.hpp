@@ -1,16 +1,21 @@
-// client: sends requests to HTTP/1.1 servers, over TCP or TLS.
+// client: sends requests to servers of HTTP/1.1 and HTTP/2, over TCP or TLS.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "troupe/dns/resolver.hpp"
+#include "troupe/http/client/cookie_jar.hpp"
+#include "troupe/http/client/proxies.hpp"
 #include "troupe/http/client_error.hpp"
 #include "troupe/http/client_message.hpp"
+#include "troupe/http/options.hpp"
 #include "troupe/http/url.hpp"
 #include "troupe/http/websocket.hpp"
 #include "troupe/runtime/limited_task.hpp"
@@ -54,16 +59,57 @@ struct client_options {
   // Maximum bytes that read_all() keeps. Default 16 MiB; more is a client_error, body_too_large.
   // read() has no limit.
   std::size_t body_bytes = 16 * 1024 * 1024;
+  // Maximum bytes that become of an answer's body when it is decoded. Default 0: the client asks
+  // for no compression, and a body is read as it comes. With a limit the client asks for gzip, br
+  // and zstd, unless the request has a range or a field Accept-Encoding of its own, and decodes
+  // what comes in one of them while it is read; the answer then has neither a length nor the fields
+  // Content-Encoding and Content-Length. More is a client_error, decoded_too_large; a malformed
+  // body is a bad_response. Memory until the end of such a body: 56 KiB for gzip; for the others
+  // the window that the server has chosen, at most 16 MiB for br and 8 MiB for zstd.
+  std::uint64_t decoded_body_bytes = 0;
 
   // Maximum number of redirects that are followed. Default 10; one more is a client_error. 0: a
   // redirect is an answer like others.
   int redirects = 10;
+  // Whether a redirect from https to http is followed. Default false: it is a client_error,
+  // insecure_redirect.
+  bool insecure_redirects = false;
+
+  // Default: no proxy. proxy_settings::from_environment() reads those of the environment.
+  proxy_settings proxies;
+
+  // Where the cookies of answers are kept, and from where they are sent. Default: cookies are
+  // ignored. A request that has a field Cookie of its own gets no others.
+  std::optional<cookie_jar> cookies;
+
+  // Maximum number of connections to one origin that are used at a time, from the request until the
+  // end of the answer's body; for a WebSocket until its end. Default 256, at least 1. Further
+  // requests wait, in their order: at most requests_waiting of them (default 1,024; 0: none), each
+  // for at most waiting_time (default 10 s). Beyond these limits a request ends with origin_full.
+  // A task that holds an unread answer and asks for another one needs two connections.
+  std::size_t connections_per_origin = 256, requests_waiting = 1'024;
+  std::chrono::nanoseconds waiting_time = std::chrono::seconds(10);
 
   // Maximum number of connections that are kept for later requests, for one origin and in total.
   // Default 8 and 128; the oldest are closed first. Each is kept for idle_time, default 30 s. Kept
   // connections do not keep the program alive.
   std::size_t idle_per_origin = 8, idle = 128;
   std::chrono::nanoseconds idle_time = std::chrono::seconds(30);
+
+  // HTTP/2 (http2_limits::is_on, default true). It is spoken over TLS when the server chooses it
+  // (ALPN). Requests to one origin then share a connection, each on a stream of its own, up to
+  // http2.streams and what the server allows; a further connection is opened when all are full, up
+  // to connections_per_origin. A server that goes beyond one of the other limits is left, and its
+  // requests end with a bad_response. http2.stream_window: bytes of one answer that are kept for a
+  // caller who does not read. Default 256 KiB; a smaller one limits the speed over long distances.
+  http2_limits http2 = [] {
+    http2_limits made;
+    made.stream_window = 256 * 1024;
+    return made;
+  }();
+  // Whether http URLs are asked by HTTP/2 without a question before (h2c): such a server must speak
+  // it. Default false. Not through a proxy that reads the requests.
+  bool http2_prior_knowledge = false;
 
   // Value of the field User-Agent. Default "troupe"; empty: no such field.
   std::string user_agent = "troupe";
@@ -98,14 +144,16 @@ class websocket_call {
 using opening = tasks::limited_task<websocket_call>;
 
 // An HTTP client for one runtime. Thread: any. Copies refer to the same client. Any number of
-// requests may be under way, each on its own connection. Connections are kept and serve later
-// requests to the same origin.
+// requests may be under way: by HTTP/1.1 each on its own connection, by HTTP/2 on streams of one.
+// Connections are kept and serve later requests to the same origin.
 //
-// Certificates are verified by default. Redirects are followed, but never from https to http. A
-// redirect to another origin loses the fields Authorization, Cookie and Proxy-Authorization. A 303,
-// and a 301 or 302 of a POST, is followed with GET. A request is sent a second time only if a kept
-// connection ended before the first byte of the answer, and the method allows repetition (GET,
-// HEAD, PUT, DELETE, OPTIONS, TRACE). Not supported: cookies, proxies, compression of bodies.
+// Certificates are verified by default. Redirects are followed, but from https to http only if that
+// is allowed. A redirect to another origin loses the fields Authorization, Cookie and
+// Proxy-Authorization. A 303, and a 301 or 302 of a POST, is followed with GET. A request is sent a
+// second time only if a kept connection ended before the first byte of the answer, and the method
+// allows repetition (GET, HEAD, PUT, DELETE, OPTIONS, TRACE); or if a server of HTTP/2
+// refuses it, at most eight times, or ends a connection without having handled it, at most ten
+// times.
 //
 // Example (declarations):
 //     troupe::task<> show(troupe::http::client web) {
@@ -121,8 +169,8 @@ class client {
 
   // Sends a request; co_await gives the answer as soon as its head has arrived, whatever its
   // status. Await it in a handler or a task, optionally with .timeout(span) and .stop(token), which
-  // also apply to the answer's body. Errors: client_error, resolve_error, io_error, tls_error,
-  // timed_out, cancelled.
+  // also apply to the answer's body. Errors: client_error, origin_full, resolve_error, io_error,
+  // tls_error, timed_out, cancelled.
   sending send(client_request asked) const {
     return sending(std::in_place, core_, std::move(asked));
   }

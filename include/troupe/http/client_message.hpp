@@ -17,12 +17,13 @@ namespace troupe::http {
 
 class exchange;
 
-// Sends a request's body in pieces, as chunks.
+// Sends a request's body in pieces: as chunks, or by HTTP/2.
 class upload {
  public:
   explicit upload(exchange& over) noexcept : over_(over) {}
   upload(const upload&) = delete;
-  // Sends one piece; completes when the system has accepted it, so a slow peer slows the writer. A
+  // Sends one piece; completes when the system has accepted it, by HTTP/2 when the server has
+  // given a window for it, so a slow peer slows the writer. A
   // write that is given up (when_any) is the last one: the request then ends with an io_error.
   task<> write(std::string_view bytes);
 
@@ -82,7 +83,8 @@ struct content_range {
 // An answer. Move-only. Its head has arrived; read the body in pieces as they arrive, or all at
 // once. The limits of the request apply until the end of the body. Lifetime: after the end of the
 // body, the connection serves other requests; if the answer is destroyed before, its connection is
-// closed.
+// closed, or its stream of HTTP/2 is reset. An answer by HTTP/2 that was not read to its end keeps
+// the program alive.
 //
 // Example (declarations):
 //     troupe::task<std::size_t> count_bytes(troupe::http::client_response answer) {
@@ -100,13 +102,14 @@ class client_response {
 
   int status() const noexcept;
   bool ok() const noexcept { return status() >= 200 && status() < 300; }
+  // "" by HTTP/2.
   std::string_view reason() const noexcept;
   http::fields fields() const noexcept;
   // The first field with that name; "" if there is none.
   std::string_view field(std::string_view name) const noexcept { return fields()[name]; }
   // The URL of the answer, after redirects.
   const std::string& url() const noexcept;
-  // The length of the body, if the server has sent it.
+  // The length of the body, if the server has sent it, and if the body is not decoded.
   std::optional<std::uint64_t> length() const noexcept;
   // The range of a 206; empty if it is malformed.
   std::optional<content_range> range() const noexcept;
@@ -120,7 +123,7 @@ class client_response {
   // Reads all remaining bytes. More than client_options::body_bytes is a client_error,
   // body_too_large.
   task<std::string> read_all();
-  // The fields behind a chunked body that was read to its end.
+  // The fields behind a body that was read to its end: behind a chunked one, or by HTTP/2.
   http::fields trailer() const noexcept;
 
  private:

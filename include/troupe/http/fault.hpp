@@ -35,11 +35,14 @@ enum class fault : std::uint8_t {
   bad_trailer,                // a trailer field that says how long the message is, or where it goes
   bad_expectation,            // an expectation other than 100-continue
   body_too_large,
-  too_slow,   // the head or the body did not arrive in time
-  truncated,  // the peer ended in the middle of the message
+  too_slow,                // the head or the body did not arrive in time
+  truncated,               // the peer ended in the middle of the message
+  bad_frames,              // by HTTP/2: it breaks the rules, or a limit
+  unknown_content_coding,  // of a body that is to be decoded
+  bad_content,             // the body is not what its Content-Encoding says
 };
 
-// 400, 408, 413, 414, 417, 431, 501, 505.
+// 400, 408, 413, 414, 415, 417, 431, 501, 505.
 int status_of(fault one) noexcept;
 // "two Host fields", …
 const char* text_of(fault one) noexcept;

@@ -3,9 +3,90 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <vector>
+
+#include "troupe/http/behind_proxy/network.hpp"
 
 namespace troupe::http {
+
+// The limits of a connection that speaks HTTP/2. The limits of server_options hold for it, too, for
+// each stream: those of heads, bodies and times. Beyond a limit of this struct the server sends
+// GOAWAY with ENHANCE_YOUR_CALM, ends the connection, and counts it (server::http2()), where no
+// other answer is named. A client has the same limits for its servers (client_options::http2), and
+// does the same; its requests then end with a client_error, bad_response.
+//
+// Example:
+//     troupe::http::server_options options;
+//     options.http2.streams = 16;
+//     options.http2.is_on = false;  // HTTP/1.1 only
+struct http2_limits {
+  // Whether the server speaks HTTP/2: over TLS when the client prefers it (ALPN) and the options of
+  // TLS name "http/1.1"; without TLS to a client that begins with the preface of HTTP/2. Default
+  // true. It does not if the library was built without nghttp2.
+  bool is_on = true;
+
+  // Maximum number of streams at a time, which are requests whose handler has not ended or whose
+  // answer is not sent. Default 100. One more is refused (REFUSED_STREAM), and its client may ask
+  // again.
+  std::size_t streams = 100;
+  // Bytes of a body that a client may send on one stream before a handler reads them. Default 64
+  // KiB, at least 1 KiB, at most 2^31-1. The client waits when they are sent.
+  std::size_t stream_window = 64 * 1024;
+  // Maximum bytes of the bodies that a connection collects for handlers that are no coroutines.
+  // Default 4 MiB. Beyond that only the oldest of these requests may send on; the others wait.
+  std::size_t collected_bytes = 4 * 1024 * 1024;
+
+  // The span in which the frames below are counted. Default 10 s.
+  std::chrono::nanoseconds span = std::chrono::seconds(10);
+  // Maximum number of streams that end by a reset in a span: by one of the client (rapid reset,
+  // CVE-2023-44487), or by one of the server for an error of the client. Default 200.
+  std::size_t resets = 200;
+  // Maximum number of CONTINUATION frames of one head (CVE-2024-28182). Default 8.
+  std::size_t continuations = 8;
+  // Maximum number of SETTINGS frames in a span. Default 100.
+  std::size_t settings = 100;
+  // Maximum number of PING frames in a span, beside one for each DATA frame that the server sends.
+  // Default 200.
+  std::size_t pings = 200;
+  // Maximum number of WINDOW_UPDATE frames in a span, beside 10 for each DATA frame that the server
+  // sends, and 2 for each stream. Default 1,000.
+  std::size_t window_updates = 1'000;
+  // Maximum number of PRIORITY and PRIORITY_UPDATE frames in a span, beside 2 for each stream.
+  // Default 200.
+  std::size_t priorities = 200;
+  // Maximum number of DATA frames in a span that neither have content nor end a body. Default 100.
+  std::size_t empty_data = 100;
+  // Maximum number of frames of unknown types and of GOAWAY frames in a span. Default 200.
+  std::size_t other_frames = 200;
+};
+
+// The PROXY protocol, versions 1 and 2, with which a proxy that does not speak HTTP says for which
+// client it makes a connection. With it, all listeners of the server expect the header, before TLS,
+// too; request::peer() is then the client.
+//
+// Example:
+//     troupe::http::server_options options;
+//     options.proxy_protocol.from = {"10.0.0.0/8", "unix"};
+struct proxy_protocol_options {
+  // Where the proxies are. Default empty: the server expects no header. Otherwise each connection
+  // begins with one, and a connection from elsewhere is closed at once, and counted
+  // (server::proxy_headers()).
+  std::vector<network> from;
+  // Maximum bytes of a header. Default 1 KiB; at least 107. A longer one ends the connection
+  // without an answer, as a malformed one does, and is counted.
+  std::size_t header_bytes = 1024;
+  // Maximum time from the acceptance of the connection to the end of its header. Default 5 s;
+  // longer ends the connection without an answer, and is counted.
+  std::chrono::nanoseconds header_time = std::chrono::seconds(5);
+};
+
+// In which field the trusted proxies say from whom they got a request.
+enum class forwarded_field : std::uint8_t {
+  x_forwarded_for,  // X-Forwarded-For
+  forwarded,        // Forwarded (RFC 7239)
+};
 
 // The limits and times of a server.
 //
@@ -28,6 +109,14 @@ struct server_options {
   // Maximum bytes of a request's body. Default 1 MiB; more is answered 413. A route may have a
   // limit of its own.
   std::size_t body_bytes = 1024 * 1024;
+  // Maximum bytes that become of a body with a Content-Encoding (gzip, br, zstd) when it is
+  // decoded; `body_bytes` limits what comes. A handler then reads the decoded body, whose
+  // Content-Encoding and Content-Length still say how it came. Default 0: bodies are given to
+  // handlers as they come. More is answered 413, another coding 415, and what is malformed 400. A
+  // route may have a limit of its own. Memory of a request with such a body, until its end: 56 KiB
+  // for gzip; for the others the window that the client has chosen, at most 16 MiB for br and 8 MiB
+  // for zstd.
+  std::size_t decoded_body_bytes = 0;
   // Maximum bytes of the extensions of all chunks of a body together. Default 16 KiB; more is
   // answered 400. The extensions of one chunk have at most 1 KiB.
   std::size_t chunk_extension_bytes = 16 * 1024;
@@ -73,6 +162,18 @@ struct server_options {
   // Maximum bytes of the buffers of all connections together. Default 256 MiB. At the limit, the
   // effect is that of `connections`.
   std::size_t buffer_bytes = 256 * 1024 * 1024;
+
+  // HTTP/2.
+  http2_limits http2;
+
+  // Where the header of the PROXY protocol is expected from. Default: nowhere.
+  proxy_protocol_options proxy_protocol;
+  // The proxies whose word about their clients counts: request::client() believes the field
+  // `forwarded_by` as far as these have written it. Default empty: the field is ignored.
+  std::vector<network> trusted_proxies;
+  // That field. Default X-Forwarded-For. Choose the one that your proxies write: they pass the
+  // other one on as the client has sent it, so it is ignored.
+  forwarded_field forwarded_by = forwarded_field::x_forwarded_for;
 
   // Time after stop() for requests that have begun. Default 10 s; then their connections are
   // closed.

@@ -40,7 +40,8 @@ struct message_head {
   std::string_view host;         // from the target if it has one; otherwise from the field
   int status = 0;                // of a response
   std::string_view reason;
-  int minor_version = 1;  // HTTP/1.`minor_version`
+  int major_version = 1;  // 2 for a request that came by HTTP/2; then minor_version is 0
+  int minor_version = 1;
   http::fields fields;
   bool keep_alive = true;  // the connection can be used after this message
   bool chunked = false;

@@ -18,12 +18,17 @@
 
 namespace troupe::http {
 
+namespace h2 {
+class exchange;
+}
+
 // The connection of a request: the source of the rest of its body, and the peer's address. For the
 // library's own use.
 struct request_source {
   virtual task<std::string_view> next_piece() = 0;
   virtual endpoint peer() = 0;
   virtual bool has_address() const noexcept = 0;
+  virtual std::optional<endpoint> client() = 0;
   virtual bool secure() const noexcept = 0;
   virtual std::stop_token client_gone() = 0;
   virtual std::optional<tls_certificate> client_certificate() = 0;
@@ -38,6 +43,8 @@ struct path_values {
   std::array<std::string_view, most> value;
   std::size_t count = 0;
   const std::string* names = nullptr;  // `count` names
+  // For a request that no route answers: the methods that its path has, as router::found has them.
+  unsigned methods = 0;
 };
 
 // A request. Lifetime: its views are valid until the handler has ended; for a coroutine, until it
@@ -149,13 +156,29 @@ class request {
   // Becomes requested when the server stops; for handlers that take long.
   std::stop_token stopping() const noexcept { return stopping_; }
 
-  // The address and port from which the request came: those of a proxy, if it came through one.
-  // Call it in the handler. Cost: a system call. Throws io_error if the client has gone,
-  // usage_error for a server on a Unix socket.
+  // The address and port of the other end of the connection: those of a proxy, if the request came
+  // through one, unless the proxy has said for which client it connects by the PROXY protocol
+  // (server_options::proxy_protocol). Call it in the handler. Cost: a system call. Throws io_error
+  // if the client has gone, usage_error for a client of a Unix socket.
   endpoint peer() const { return source_->peer(); }
 
-  // Whether the client has an address, which peer() returns. Clients of a Unix socket have none.
+  // Whether the other end has an address, which peer() returns. Clients of a Unix socket have none.
   bool has_peer() const noexcept { return source_->has_address(); }
+
+  // The address of the client, behind the proxies that the server trusts
+  // (server_options::trusted_proxies): what the last of them has written in X-Forwarded-For, or in
+  // Forwarded. Fields that come from others are ignored. It is peer() if peer() is no such proxy;
+  // the address of a proxy, if that does not say from whom it has the request; with port 0 if the
+  // port is not said; empty for a client of a Unix socket. Call it in the handler. Cost: a system
+  // call. Throws io_error if the client has gone.
+  //
+  // Example (declarations):
+  //     #include <troupe/http/response.hpp>
+  //     troupe::http::response who_am_i(const troupe::http::request& asked) {
+  //       const auto client = asked.client();
+  //       return troupe::http::response::text(client ? client->to_string() : "a local client");
+  //     }
+  std::optional<endpoint> client() const { return source_->client(); }
   // Whether the request came encrypted to this server (https).
   bool secure() const noexcept { return source_->secure(); }
   // The client's certificate, which the server has verified; empty if the client has none, if the
@@ -202,6 +225,8 @@ class request {
 
  private:
   friend class connection;
+  friend class handling;
+  friend class h2::exchange;
   std::string_view path_text(std::string_view name) const;
   std::optional<std::string_view> nth_cookie(std::string_view name, std::size_t at) const noexcept;
   const message_head* head_ = nullptr;

@@ -16,7 +16,12 @@
 
 namespace troupe::http {
 
+namespace h2 {
+class exchange;
+}
+
 class cookie;
+struct compress;
 class websocket;
 struct websocket_options;
 
@@ -144,7 +149,11 @@ class response {
 
  private:
   friend class connection;
+  friend class handling;
+  friend class h2::exchange;
+  friend struct compress;
   struct special;
+  struct compression;
   struct end_special {
     void operator()(special* one) const noexcept;
   };

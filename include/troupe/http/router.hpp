@@ -30,6 +30,8 @@ struct route_call {
   bool waits = false;
   // Whether it takes the request, in which it finds the path's parameters, too.
   bool takes_request = false;
+  // False: it answers without the body, which is then not waited for.
+  bool reads_body = true;
   std::size_t parameters = 0;
   // Call the handler. Return false if a parameter's text does not fit its type. run() is for
   // handlers that are no coroutines; start() is for coroutines, and makes the task, which the
@@ -43,6 +45,8 @@ struct route_call {
 struct route_options {
   // Maximum bytes of a request's body; 0 (default): the server's limit.
   std::size_t body_bytes = 0;
+  // As server_options::decoded_body_bytes; 0 (default): the server's limit.
+  std::size_t decoded_body_bytes = 0;
 };
 
 namespace routes {
@@ -372,7 +376,8 @@ class router {
   //     void(const request&, response&)              changes the answer, also that of an error
   //     task<response>(request&, next_handler)       calls the handler, or does not
   // and const, since it is called on any thread, and several at the same time. The third form makes
-  // a coroutine of each handler. Requests without a route (404, 405) do not come to it. Errors:
+  // a coroutine of each handler. What is put in front of all routes is also in front of the answers
+  // to requests without a route (404, 405, OPTIONS), which are made without their bodies. Errors:
   // usage_error for a pattern that has no routes.
   //
   // Example (declarations):
@@ -400,6 +405,7 @@ class router {
     std::unique_ptr<const route_call> call;
     route_options options;
     std::vector<std::string> names;  // of the pattern's parameters
+    std::string pattern;
   };
   struct route_entry;
   struct found {
@@ -410,6 +416,10 @@ class router {
   };
   // Which route answers this request.
   found find(method by, std::string_view path) const;
+  // The handler of requests without a route: null if nothing stands in front of all routes.
+  const route* otherwise() const noexcept;
+  // The answer to such a request. `methods`: those of its path, as found::methods.
+  static response no_route(method asked, unsigned methods);
   // As found::methods, of all paths together: for "OPTIONS *".
   unsigned all_methods() const noexcept;
   // The value of the header Allow for found::methods, for instance "GET, HEAD, OPTIONS".

@@ -1,6 +1,7 @@
-// server: serves HTTP/1.1 on any number of listeners, with TLS and without.
+// server: serves HTTP/1.1 and HTTP/2 on any number of listeners, with TLS and without.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -38,9 +39,42 @@ struct handshake_counts {
   std::uint64_t damaged = 0;
 };
 
+// What became of the HTTP/2 connections of a server so far. The last eleven count connections that
+// the server has ended because their client went beyond a limit (http2_limits), or broke the
+// protocol.
+struct http2_counts {
+  std::uint64_t connections = 0;
+  std::uint64_t streams = 0;          // requests
+  std::uint64_t refused_streams = 0;  // there were too many at a time
+  std::uint64_t reset_streams = 0;    // by the client
+
+  std::uint64_t header_lists = 0;
+  std::uint64_t resets = 0;
+  std::uint64_t continuations = 0;
+  std::uint64_t settings = 0;
+  std::uint64_t pings = 0;
+  std::uint64_t window_updates = 0;
+  std::uint64_t priorities = 0;
+  std::uint64_t empty_data = 0;
+  std::uint64_t other_frames = 0;
+  std::uint64_t unread_answers = 0;   // the client does not read what the protocol makes us send
+  std::uint64_t protocol_errors = 0;  // any other error of the whole connection
+};
+
+// What became of the headers of the PROXY protocol that a server expected
+// (server_options::proxy_protocol). All but the first one have ended their connection.
+struct proxy_header_counts {
+  std::uint64_t accepted = 0;
+  std::uint64_t untrusted = 0;  // the connection is not from one of the networks
+  std::uint64_t malformed = 0;  // no header, a malformed one, or one that is too long
+  std::uint64_t timed_out = 0;  // it took longer than header_time
+  std::uint64_t lost = 0;       // the proxy has ended the connection, or the server has stopped
+};
+
 // An HTTP server. Copies refer to the same server. Thread: each connection is a task of its own;
 // the handlers of one connection run one after the other, those of different connections
-// concurrently.
+// concurrently. With HTTP/2 handlers of one connection that wait run in turns, one at a time,
+// between each other's waits.
 //
 // Errors: an exception from a handler is answered 500, is a failure of the runtime (run() throws
 // it), and ends the connection. http::refused is answered with its status and is no failure.
@@ -80,12 +114,22 @@ class server {
   // idle one first answers a request that is already there. The server waits for up to a second
   // until the peer has closed its side, too, so that no peer loses its last answer. Thread: any.
   void stop() const;
+  // As stop(), but a connection that is idle may send one more request within `idle_time`, which is
+  // answered with `Connection: close`; with HTTP/2 its client is told at once to send new requests
+  // elsewhere (GOAWAY). So no client loses a request that it sends at the moment when the server
+  // ends the connection: use it when other processes accept the new connections. WebSockets end
+  // after that time, too. stop() ends it sooner. Thread: any.
+  void drain(std::chrono::nanoseconds idle_time) const;
 
   // The number of connections that are open now: busy ones, idle ones, and those that are being
   // turned away. Thread: any.
   std::size_t connections() const noexcept;
   // Thread: any. Cost: some loads.
   handshake_counts handshakes() const noexcept;
+  // Thread: any. Cost: some loads.
+  http2_counts http2() const noexcept;
+  // Thread: any. Cost: some loads.
+  proxy_header_counts proxy_headers() const noexcept;
 
  private:
   std::shared_ptr<server_state> state_;

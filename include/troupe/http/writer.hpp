@@ -15,6 +15,7 @@ namespace troupe::http {
 //     #include <troupe/http/response.hpp>
 //     troupe::task<> count(troupe::http::body_writer& to) {
 //       for (int i = 0; i < 3; ++i) co_await to.write(std::to_string(i) + "\n");
+//       to.trailer("Lines", "3");
 //     }
 //     troupe::http::response numbers() {
 //       return troupe::http::response::stream("text/plain", count);
@@ -29,11 +30,22 @@ class body_writer {
   // writer. Branches of when_all may write concurrently; no piece is mixed with another. Errors:
   // io_error if the peer has gone, timed_out if it accepts nothing, cancelled.
   task<> write(std::string_view bytes);
-  // Sends the end. For the library's own use.
+  // Adds a field that is sent behind the body (a trailer), by HTTP/1.1 and by HTTP/2; a peer of
+  // HTTP/1.0 does not get it, and others may ignore it. Call it before the function returns.
+  // Thread: the function's. Errors: usage_error for an invalid value, and for a name that
+  // may_be_trailer() refuses.
+  void trailer(std::string_view name, std::string_view value);
+  // Whether that is the name of a field which may be behind a body: not one that says how long the
+  // body is, how it is encoded, where the message goes, or what may be done with it (RFC 9110,
+  // 6.5.1).
+  static bool may_be_trailer(std::string_view name) noexcept;
+  // Sends the end. For the library's own use, as is the next one.
   task<> finish();
+  std::string& trailer_lines() noexcept { return trailer_; }
 
  private:
   transport& over_;
+  std::string trailer_;  // lines "Name: value\r\n"
   bool chunked_, silent_;
 };
 

@@ -65,6 +65,25 @@ response refuse(const request& asked, std::string_view challenge) {
   return error_page(asked, 401).field("WWW-Authenticate", challenge);
 }
 
+constexpr std::string_view invalid_token = ", error=\"invalid_token\"";
+
+std::string basic_challenge(std::string_view realm) {
+  return challenge("Basic", realm) + ", charset=\"UTF-8\"";
+}
+
+struct basic_pair {
+  std::string user, password;
+};
+
+// Nothing if there are none, or malformed ones.
+std::optional<basic_pair> user_and_password(const request& asked) {
+  const auto given = credentials(asked, "Basic");
+  const std::optional<std::string> pair = given ? decode_base64(*given) : std::nullopt;
+  const std::size_t colon = pair ? pair->find(':') : std::string::npos;
+  if (colon == std::string::npos) return std::nullopt;
+  return basic_pair{pair->substr(0, colon), pair->substr(colon + 1)};
+}
+
 }  // namespace
 
 bool same_secret(std::string_view given, std::string_view secret) noexcept {
@@ -77,16 +96,26 @@ bool same_secret(std::string_view given, std::string_view secret) noexcept {
 }
 
 basic_auth::basic_auth(std::string_view realm, function check)
-    : challenge_(challenge("Basic", realm) + ", charset=\"UTF-8\""), check_(std::move(check)) {}
+    : challenge_(basic_challenge(realm)), check_(std::move(check)) {}
 
 std::optional<response> basic_auth::operator()(const request& asked) const {
-  const auto given = credentials(asked, "Basic");
-  const std::optional<std::string> pair = given ? decode_base64(*given) : std::nullopt;
-  const std::size_t colon = pair ? pair->find(':') : std::string::npos;
-  if (colon == std::string::npos) return refuse(asked, challenge_);
-  const std::string_view text(*pair);
-  if (check_(text.substr(0, colon), text.substr(colon + 1))) return std::nullopt;
+  const auto given = user_and_password(asked);
+  if (given && check_(given->user, given->password)) return std::nullopt;
   return refuse(asked, challenge_);
+}
+
+waiting_basic_auth::waiting_basic_auth(std::string_view realm, function check)
+    : challenge_(basic_challenge(realm)), check_(std::move(check)) {}
+
+task<response> waiting_basic_auth::operator()(request& asked, next_handler next) const {
+  auto given = user_and_password(asked);
+  bool passes = false;
+  if (given) {
+    task<bool> checking = check_(std::move(given->user), std::move(given->password));
+    passes = co_await std::move(checking);
+  }
+  if (!passes) co_return refuse(asked, challenge_);
+  co_return co_await next(asked);
 }
 
 bearer_auth::bearer_auth(std::string_view realm, function check)
@@ -96,7 +125,19 @@ std::optional<response> bearer_auth::operator()(const request& asked) const {
   const auto given = credentials(asked, "Bearer");
   if (!given || given->empty()) return refuse(asked, challenge_);
   if (check_(*given)) return std::nullopt;
-  return refuse(asked, challenge_ + ", error=\"invalid_token\"");
+  return refuse(asked, challenge_ + std::string(invalid_token));
+}
+
+waiting_bearer_auth::waiting_bearer_auth(std::string_view realm, function check)
+    : challenge_(challenge("Bearer", realm)), check_(std::move(check)) {}
+
+task<response> waiting_bearer_auth::operator()(request& asked, next_handler next) const {
+  const auto given = credentials(asked, "Bearer");
+  if (!given || given->empty()) co_return refuse(asked, challenge_);
+  task<bool> checking = check_(std::string(*given));
+  const bool passes = co_await std::move(checking);
+  if (!passes) co_return refuse(asked, challenge_ + std::string(invalid_token));
+  co_return co_await next(asked);
 }
 
 void security_fields::operator()(const request&, response& answer) const {

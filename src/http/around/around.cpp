@@ -17,7 +17,7 @@ task<response> ready(response answer) { co_return answer; }
 
 // A handler that is no coroutine, behind something that waits.
 task<response> run_plain(const route_call& handler, request& asked, const path_values& values) {
-  co_await asked.read_all();
+  if (handler.reads_body) co_await asked.read_all();
   response made;
   try {
     const context_scope here(asked.memory());
@@ -49,6 +49,7 @@ class layered final : public route_call {
       : handler_(std::move(handler)), what_(std::move(what)), form_(what_->which()) {
     waits = handler_->waits || form_ == around_call::form::around;
     takes_request = true;
+    reads_body = handler_->reads_body;
     parameters = handler_->parameters;
   }
 

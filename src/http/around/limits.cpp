@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <exception>
+#include <mutex>
+#include <unordered_map>
 #include <utility>
 
 #include "troupe/base/error.hpp"
@@ -24,12 +26,10 @@ response refuse(const request& asked, int status, std::chrono::nanoseconds wait)
 }  // namespace
 
 std::optional<std::string> peer_key(const request& asked) {
-  try {
-    const std::string peer = asked.peer().to_string();
-    return peer.substr(0, peer.rfind(':'));
-  } catch (const usage_error&) {
-    return std::string();
-  }
+  const std::optional<endpoint> client = asked.client();
+  if (!client) return std::string();
+  const std::string text = client->to_string();
+  return text.substr(0, text.rfind(':'));
 }
 
 std::optional<response> rate_per::operator()(const request& asked) const {
@@ -43,6 +43,54 @@ std::optional<response> rate_per::operator()(const request& asked) const {
 task<response> at_a_time::operator()(request& asked, next_handler next) const {
   const std::optional<semaphore::permit> permit = free_->try_acquire();
   if (!permit) co_return refuse(asked, 503, std::chrono::seconds(1));
+  co_return co_await next(asked);
+}
+
+// How many requests of each key are under way. Thread: any.
+struct at_a_time_per::counts {
+  explicit counts(std::uint64_t requests) : most(requests) {}
+
+  // One request of a key, as long as it exists.
+  class lease {
+   public:
+    lease(counts& of, std::string key) : of_(of), key_(std::move(key)) {
+      const std::lock_guard lock(of_.mutex);
+      std::uint64_t& count = of_.under_way[key_];
+      is_taken_ = count < of_.most;
+      if (is_taken_) ++count;
+    }
+    lease(const lease&) = delete;
+    lease& operator=(const lease&) = delete;
+    ~lease() {
+      if (!is_taken_) return;
+      const std::lock_guard lock(of_.mutex);
+      const auto at = of_.under_way.find(key_);
+      if (--at->second == 0) of_.under_way.erase(at);
+    }
+    bool is_taken() const noexcept { return is_taken_; }
+
+   private:
+    counts& of_;
+    const std::string key_;
+    bool is_taken_ = false;
+  };
+
+  const std::uint64_t most;
+  std::mutex mutex;
+  std::unordered_map<std::string, std::uint64_t> under_way;
+};
+
+at_a_time_per::at_a_time_per(std::uint64_t requests, request_key key)
+    : counts_(std::make_shared<counts>(requests)), key_(std::move(key)) {
+  if (requests == 0)
+    throw usage_error("troupe: http::at_a_time_per: 0 requests at a time: allow 1 at least");
+}
+
+task<response> at_a_time_per::operator()(request& asked, next_handler next) const {
+  std::optional<std::string> key = key_(asked);
+  if (!key) co_return co_await next(asked);
+  const counts::lease mine(*counts_, std::move(*key));
+  if (!mine.is_taken()) co_return refuse(asked, 429, std::chrono::seconds(1));
   co_return co_await next(asked);
 }
 

@@ -10,6 +10,7 @@
 #include "troupe/base/error.hpp"
 #include "troupe/http/around/limits.hpp"
 #include "troupe/io/error.hpp"
+#include "troupe/log/log.hpp"
 #include "troupe/runtime/here.hpp"
 #include "troupe/task/trace_context.hpp"
 
@@ -71,8 +72,9 @@ std::string combined(const entry& of) {
   std::string line = of.peer + " - - [" + time_of_combined() + "] \"";
   line.append(asked.method_name()).append(" ");
   add_escaped(line, asked.target());
-  line += " HTTP/1." + std::to_string(asked.head().minor_version) + "\" " +
-          std::to_string(of.answer.status()) + " ";
+  line += asked.head().major_version == 2 ? " HTTP/2.0"
+                                          : " HTTP/1." + std::to_string(asked.head().minor_version);
+  line += "\" " + std::to_string(of.answer.status()) + " ";
   const std::size_t bytes = of.answer.body().size();
   line += bytes == 0 ? "-" : std::to_string(bytes);
   for (const char* name : {"Referer", "User-Agent"}) {
@@ -103,6 +105,30 @@ std::string as_json(const entry& of) {
   return line;
 }
 
+const log::logger& access_logger() {
+  static const log::logger made("http.access");
+  return made;
+}
+
+// Fields of the request that are not there are left out: most have no Referer.
+void log_line(const entry& of) {
+  const request& asked = of.asked;
+  const std::string_view referer = asked.field("Referer"), agent = asked.field("User-Agent"),
+                         id = of.answer.field("X-Request-Id");
+  const log::field peer("peer", of.peer), method("method", asked.method_name()),
+      target("target", asked.target()), status("status", of.answer.status()),
+      bytes("bytes", of.answer.body().size()), took("took", of.took), by("agent", agent);
+  const log::logger& to = access_logger();
+  const auto write = [&](auto... more) {
+    to.info("request", {peer, method, target, status, bytes, took, by, more...});
+  };
+  const log::field from("referer", referer), named("id", id);
+  if (referer.empty() && id.empty()) return write();
+  if (referer.empty()) return write(named);
+  if (id.empty()) return write(from);
+  write(from, named);
+}
+
 bool is_id(std::string_view text) noexcept {
   const auto is_letter = [](char one) {
     const char letter = static_cast<char>(one | 0x20);
@@ -119,7 +145,11 @@ task<response> access_log::operator()(request& asked, next_handler next) const {
   std::string peer = peer_of(asked);
   response made = co_await next(asked);
   const entry all{asked, made, std::move(peer), now() - begun};
-  sink_(format_ == access_format::json ? as_json(all) : combined(all));
+  if (!sink_) {
+    log_line(all);
+  } else {
+    sink_(format_ == access_format::json ? as_json(all) : combined(all));
+  }
   co_return made;
 }
 

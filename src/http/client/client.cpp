@@ -3,20 +3,30 @@
 #include <algorithm>
 #include <exception>
 
+#include "http/client/connect.hpp"
 #include "http/client/exchange.hpp"
-#include "troupe/dns/connect.hpp"
+#include "http/client/streams/stream_exchange.hpp"
+#include "http/client/streams/stream_pool.hpp"
+#include "http/client/wire_exchange.hpp"
+#include "http/coding/decoder.hpp"
 #include "troupe/io/error.hpp"
+#include "troupe/observe/trace.hpp"
 #include "troupe/runtime/here.hpp"
 #include "troupe/task/call_context.hpp"
+#include "troupe/task/limits.hpp"
 #include "troupe/task/trace_context.hpp"
 
 namespace troupe::http {
 namespace {
 
-// a body up to this size is sent together with the head
-constexpr std::size_t small_body_bytes = 16 * 1024;
 // a body up to this size is read, so that the connection can be used again
 constexpr std::size_t redirect_body_bytes = 64 * 1024;
+// A request that a server refuses so often is not sent again; nor one that has to leave a
+// connection so often.
+constexpr int refusals_max = 8, moves_max = 10;
+// Before it is sent again: so long at first, then twice as long each time. A server may count a
+// stream for a moment longer than its answer takes.
+constexpr std::chrono::milliseconds first_pause{1};
 constexpr std::size_t head_bytes_max = std::size_t{1} << 30;
 
 client_options checked(client_options options) {
@@ -29,6 +39,14 @@ client_options checked(client_options options) {
     if (one < ' ' || one == 0x7f)
       throw option_error("troupe: http::client_options::user_agent has a control byte");
   }
+  if (options.connections_per_origin == 0 ||
+      options.connections_per_origin > semaphore::max_permits)
+    throw option_error("troupe: http::client_options::connections_per_origin must be at least 1");
+  if (options.http2.streams == 0 || options.http2.stream_window < 1024 ||
+      options.http2.stream_window > 0x7fffffff)
+    throw option_error(
+        "troupe: http::client_options::http2: streams must be at least 1, and stream_window from "
+        "1 KiB to 2^31-1");
   options.tls.alpn = {"http/1.1"};
   return options;
 }
@@ -47,49 +65,28 @@ bool may_be_repeated(std::string_view method) noexcept {
   return false;
 }
 
-// Whether one of the lines `Name: value` has that name.
-bool names_field(std::string_view lines, std::string_view name) noexcept {
-  while (!lines.empty()) {
-    if (same_word(lines.substr(0, lines.find(':')), name)) return true;
-    lines.remove_prefix(lines.find('\n') + 1);
-  }
-  return false;
+// Whether the answer is decoded: a caller with an Accept-Encoding of its own does that itself.
+bool wants_decoding(const client_core& core, client_request& asked) noexcept {
+  return core.options.decoded_body_bytes != 0 && !client_access::ranged(asked) &&
+         !names_field(client_access::fields(asked), "Accept-Encoding");
 }
 
-std::string head_of(const client_core& core, client_request& asked, const url& at) {
-  std::string head =
-      asked.method() + " " + at.target() + " HTTP/1.1\r\nHost: " + at.authority() + "\r\n";
+// The fields of a request, but for those that say how long its body is.
+std::string lines_of(const client_core& core, client_request& asked, const url& at,
+                     request_site site, const route& by) {
+  std::string head;
   if (!core.options.user_agent.empty()) head += "User-Agent: " + core.options.user_agent + "\r\n";
-  head += client_access::fields(asked);
+  head += fields_for(asked, by) + cookie_line(core, asked, at, site);
+  if (wants_decoding(core, asked))
+    head += "Accept-Encoding: " + std::string(decodable_codings()) + "\r\n";
   // The trace of the call goes on in the server, unless the caller has named another one.
   const auto trace = this_call::trace();
-  if (trace && !names_field(client_access::fields(asked), "traceparent"))
-    head += "traceparent: " + trace->child().traceparent() + "\r\n";
-  const std::string& method = asked.method();
-  if (client_access::upload(asked)) {
-    head += "Transfer-Encoding: chunked\r\n";
-  } else if (client_access::has_body(asked) || method == "POST" || method == "PUT" ||
-             method == "PATCH") {
-    head += "Content-Length: " + std::to_string(client_access::body(asked).size()) + "\r\n";
+  if (trace && !names_field(client_access::fields(asked), "traceparent")) {
+    // A call that is recorded has a span of its own.
+    const bool recorded = trace->sampled && observe::is_watched(observe::watched::spans);
+    head += "traceparent: " + (recorded ? *trace : trace->child()).traceparent() + "\r\n";
   }
-  return head + "\r\n";
-}
-
-task<> send_request(exchange& by, client_request& asked, const std::string& head) {
-  const std::string& body = client_access::body(asked);
-  if (!client_access::upload(asked) && body.size() <= small_body_bytes) {
-    const std::string both = head + body;
-    co_await by.send(both);
-    co_return;
-  }
-  co_await by.send(head);
-  if (!client_access::upload(asked)) {
-    co_await by.send(body);
-    co_return;
-  }
-  upload to(by);
-  co_await client_access::upload(asked)(to);
-  co_await by.send("0\r\n\r\n");
+  return head;
 }
 
 // How one attempt ended: with the head of an answer, or with an exception.
@@ -101,14 +98,18 @@ struct attempt {
 
 // A server may answer, and close or stop reading, before it has all of the request. So a failure to
 // send does not count when there is an answer.
-task<attempt> try_once(exchange& by, client_request& asked, const std::string& head) {
+task<attempt> try_once(exchange& by, client_request& asked, const route& way,
+                       const std::string& lines) {
   attempt made;
   try {
-    co_await send_request(by, asked, head);
+    co_await by.send_request(asked, way, lines);
   } catch (const io_error&) {
     if (!by.refused_bytes()) throw;  // thrown by the caller's function, not by the connection
     made.failure = std::current_exception();
   } catch (const timed_out&) {
+    if (!by.refused_bytes()) throw;
+    made.failure = std::current_exception();
+  } catch (const client_error&) {  // of a stream
     if (!by.refused_bytes()) throw;
     made.failure = std::current_exception();
   }
@@ -130,19 +131,103 @@ task<attempt> try_once(exchange& by, client_request& asked, const std::string& h
   co_return made;
 }
 
+// A connection, or a place on one, for an exchange.
+struct reached {
+  reached(std::shared_ptr<exchange> made, bool kept) noexcept
+      : by(std::move(made)), is_kept(kept) {}
+  std::shared_ptr<exchange> by;
+  bool is_kept;  // the connection existed before
+};
+
+// `fresh`: kept connections are not used.
+task<wire_ptr> reach_wire(client_core& core, const url& at, const route& by,
+                          const tasks::limits& life, std::optional<connection_slot> slot,
+                          bool fresh, bool& is_kept) {
+  if (!slot) slot.emplace(co_await core.slots.take(by.name, life));
+  wire_ptr wire = fresh ? nullptr : core.pool.take(by.name);
+  is_kept = wire != nullptr;
+  if (!is_kept) wire = co_await connect(core, at, by, life);
+  wire->origin = by.name;
+  wire->slot.emplace(std::move(*slot));
+  co_return wire;
+}
+
+// Makes a connection of HTTP/2 of the wire; returns null if the wire is of no use any more.
+task<std::shared_ptr<exchange>> share(std::shared_ptr<client_core> core, const url& at,
+                                      const tasks::limits& life, wire_ptr wire, bool is_kept,
+                                      stream_turn& turn) {
+  const auto made = std::make_shared<stream_connection>(*core, std::move(wire));
+  if (is_kept) {
+    const bool is_good = co_await made->catch_up(life);
+    if (!is_good) co_return nullptr;
+  }
+  auto asks = std::make_shared<stream_exchange>(core, at, life, made);
+  turn.connected(made);
+  made->start(core);
+  co_return asks;
+}
+
+task<reached> reach_new(std::shared_ptr<client_core> core, const url& at, const route& by,
+                        const tasks::limits& life, stream_turn& turn, bool fresh) {
+  for (;;) {
+    bool is_kept = false;
+    wire_ptr wire = co_await reach_wire(*core, at, by, life,
+                                        std::exchange(turn.slot(), std::nullopt), fresh, is_kept);
+    if (wire->streams == nullptr) {
+      if (by.streams) turn.connected_plain();
+      auto asks = std::make_shared<wire_exchange>(core, at, life);
+      asks->on(std::move(wire));
+      co_return reached(std::move(asks), is_kept);
+    }
+    std::shared_ptr<exchange> asks = co_await share(core, at, life, std::move(wire), is_kept, turn);
+    if (asks != nullptr) co_return reached(std::move(asks), is_kept);
+  }
+}
+
+task<reached> reach(std::shared_ptr<client_core> core, const url& at, const route& by,
+                    const tasks::limits& life, bool fresh) {
+  stream_turn turn;
+  if (by.streams) turn = co_await core->streams.take(by.name, life);
+  if (turn.has_place())
+    co_return reached(std::make_shared<stream_exchange>(core, at, life, turn.take()), true);
+  try {
+    co_return co_await reach_new(core, at, by, life, turn, fresh);
+  } catch (const cancelled&) {
+    throw;
+  } catch (const origin_full&) {
+    throw;
+  } catch (const error&) {
+    // Those that wait for this connection would find the same.
+    if (!life.over()) turn.failed(std::current_exception());
+    throw;
+  }
+}
+
 task<std::shared_ptr<exchange>> ask(std::shared_ptr<client_core> core, client_request& asked,
-                                    url at, tasks::limits life) {
-  const std::string head = head_of(*core, asked, at), origin = at.origin();
+                                    url at, request_site site, tasks::limits life) {
+  const route by = route_to(*core, at, false);
+  const std::string lines = lines_of(*core, asked, at, site, by);
   const bool repeats = may_be_repeated(asked.method()) && !client_access::upload(asked);
-  for (bool again = false;; again = true) {
-    auto made = std::make_shared<exchange>(core, at, life);
-    wire_ptr wire = again ? nullptr : core->pool.take(origin);
-    const bool kept = wire != nullptr;
-    if (!kept) wire = co_await connect(*core, at, life);
-    made->on(std::move(wire));
-    const attempt ended = co_await try_once(*made, asked, head);
-    if (ended.failure == nullptr) co_return made;
-    if (!(kept && repeats && ended.stale)) std::rethrow_exception(ended.failure);
+  bool again = false;
+  for (int refusals = 0, moves = 0;;) {
+    const reached made = co_await reach(core, at, by, life, again);
+    const attempt ended = co_await try_once(*made.by, asked, by, lines);
+    if (ended.failure == nullptr) {
+      if (by.is_absolute() && made.by->status() == 407)
+        throw client_error(client_failure::proxy_refused, made.by->where(),
+                           "the proxy wants other credentials: it answered 407", fault::none, 407);
+      co_return made.by;
+    }
+    const exchange::refusal how =
+        client_access::upload(asked) ? exchange::refusal::none : made.by->refused();
+    if (how == exchange::refusal::refused && refusals < refusals_max) {
+      co_await sleep_for(
+          std::min<std::chrono::nanoseconds>(first_pause * (1 << refusals++), life.left()));
+      continue;
+    }
+    if (how == exchange::refusal::moved && ++moves <= moves_max) continue;
+    if (!(made.is_kept && repeats && ended.stale) || again) std::rethrow_exception(ended.failure);
+    again = true;
   }
 }
 
@@ -156,7 +241,7 @@ task<> pass_over_body(exchange& of) {
   try {
     std::size_t bytes = 0;
     for (;;) {
-      const std::string_view piece = co_await of.next_piece();
+      const std::string_view piece = co_await of.next_encoded();
       bytes += piece.size();
       if (piece.empty() || bytes > redirect_body_bytes) co_return;
     }
@@ -193,18 +278,48 @@ bool turn_to(client_request& asked, int status, const url& from, const url& to) 
   return !client_access::upload(asked);
 }
 
+// The span of the client's call, if it is recorded. Neither path nor query is a part of it.
+tasks::call_context* span_here() noexcept {
+  tasks::call_context* const here = tasks::current_context();
+  return here != nullptr && tasks::is_in_span(*here, tasks::span_kind::client) ? here : nullptr;
+}
+
+void note_call(const client_request& asked, const url& at) {
+  tasks::call_context* const span = span_here();
+  if (span == nullptr) [[likely]]
+    return;
+  tasks::name_span(*span, asked.method());
+  tasks::add_to_span(*span, "http.request.method", std::string_view(asked.method()));
+  tasks::add_to_span(*span, "url.scheme", at.secure() ? "https" : "http");
+  tasks::add_to_span(*span, "server.address", std::string_view(at.host()));
+  tasks::add_to_span(*span, "server.port", std::int64_t{at.port()});
+}
+
+void note_answer(int status) {
+  tasks::call_context* const span = span_here();
+  if (span == nullptr) [[likely]]
+    return;
+  tasks::add_to_span(*span, "http.response.status_code", std::int64_t{status});
+  if (status >= 400) tasks::fail_span(*span, nullptr);
+}
+
 task<client_response> perform(std::shared_ptr<client_core> core, client_request asked,
                               tasks::limits within) {
   const tasks::limits life = within.within(core->options.total_time);
   url at = url::parse(asked.url());
+  request_site site = request_site::same;
+  note_call(asked, at);
   for (int followed = 0;; ++followed) {
-    std::shared_ptr<exchange> answer = co_await ask(core, asked, at, life);
+    std::shared_ptr<exchange> answer = co_await ask(core, asked, at, site, life);
+    keep_cookies(*core, *answer);
     const int status = answer->status();
     if (status == 206 && !client_access::ranged(asked)) {
       throw client_error(client_failure::bad_response, answer->where(),
                          "a part came that was not asked for");
     }
     if (!is_redirect(status) || core->options.redirects == 0 || !answer->fields().has("Location")) {
+      note_answer(status);
+      if (wants_decoding(*core, asked)) answer->begin_decoding(method_named(asked.method()));
       co_return client_access::make(std::move(answer));
     }
     if (followed == core->options.redirects) {
@@ -212,7 +327,7 @@ task<client_response> perform(std::shared_ptr<client_core> core, client_request 
                          std::to_string(followed + 1) + " redirects");
     }
     url next = target_of(*answer);
-    if (at.secure() && !next.secure()) {
+    if (at.secure() && !next.secure() && !core->options.insecure_redirects) {
       throw client_error(client_failure::insecure_redirect, answer->where(),
                          "it leads to " + next.to_string());
     }
@@ -221,30 +336,67 @@ task<client_response> perform(std::shared_ptr<client_core> core, client_request 
                          "the body that was sent is wanted again");
     }
     co_await pass_over_body(*answer);
+    if (!same_site_as(at, next)) site = request_site::cross;
     at = std::move(next);
   }
 }
 
 }  // namespace
 
-client_core::client_core(client_options chosen)
-    : options(checked(std::move(chosen))), limits(limits_of(options)), pool(options) {}
-
-std::optional<tls_context> client_core::known_trust() {
-  std::lock_guard lock(mutex_);
-  return trust_;
+bool names_field(std::string_view lines, std::string_view name) noexcept {
+  while (!lines.empty()) {
+    if (same_word(lines.substr(0, lines.find(':')), name)) return true;
+    lines.remove_prefix(lines.find('\n') + 1);
+  }
+  return false;
 }
 
-task<tls_context> client_core::trust(tasks::limits within) {
-  std::optional<tls_context> known = known_trust();
+bool has_length_line(client_request& asked) noexcept {
+  const std::string& method = asked.method();
+  return client_access::has_body(asked) || method == "POST" || method == "PUT" || method == "PATCH";
+}
+
+std::string cookie_line(const client_core& core, client_request& asked, const url& to,
+                        request_site site) {
+  if (!core.options.cookies || names_field(client_access::fields(asked), "Cookie")) return "";
+  const std::string field = core.options.cookies->field_for(to, site, asked.method());
+  return field.empty() ? "" : "Cookie: " + field + "\r\n";
+}
+
+void keep_cookies(const client_core& core, const exchange& answer) {
+  if (!core.options.cookies) return;
+  for (const field one : answer.fields())
+    if (same_word(one.name, "Set-Cookie")) core.options.cookies->store(answer.at(), one.value);
+}
+
+client_core::client_core(client_options chosen)
+    : options(checked(std::move(chosen))),
+      limits(limits_of(options)),
+      proxies(options.proxies),
+      slots(options),
+      pool(options),
+      streams(*this) {}
+
+std::optional<tls_context> client_core::known_trust(bool for_streams) {
+  std::lock_guard lock(mutex_);
+  return for_streams ? streams_trust_ : trust_;
+}
+
+task<tls_context> client_core::trust(bool for_streams, tasks::limits within) {
+  std::optional<tls_context> known = known_trust(for_streams);
   if (known) co_return std::move(*known);
-  auto make = [self = shared_from_this()] { return tls_context::client(self->options.tls); };
+  auto make = [self = shared_from_this(), for_streams] {
+    tls_options chosen = self->options.tls;
+    if (for_streams) chosen.alpn.insert(chosen.alpn.begin(), "h2");
+    return tls_context::client(chosen);
+  };
   auto making = blocking(std::move(make));
   tls_context made = co_await std::move(making).timeout(within.left()).stop(within.stop());
   std::lock_guard lock(mutex_);
   // otherwise another task was first: its context stays, with its TLS sessions
-  if (!trust_) trust_ = std::move(made);
-  co_return *trust_;
+  std::optional<tls_context>& kept = for_streams ? streams_trust_ : trust_;
+  if (!kept) kept = std::move(made);
+  co_return *kept;
 }
 
 client::client(client_options options) : core_(std::make_shared<client_core>(std::move(options))) {}
@@ -252,34 +404,8 @@ std::size_t client::idle() const { return core_->pool.size(); }
 void client::close_idle() const { core_->pool.clear(); }
 
 task<client_response> send_call::start(tasks::limits within) && {
-  return perform(std::move(by_), std::move(asked_), std::move(within));
-}
-
-// ---- how a client gets a connection ----
-
-namespace {
-
-task<wire_ptr> connect_within(client_core& core, const url& to, const tasks::limits& within) {
-  tcp_stream plain = co_await troupe::connect(to.host(), to.port(), core.options.resolver)
-                         .timeout(within.left())
-                         .stop(within.stop());
-  if (!to.secure()) co_return core.make_wire(std::move(plain));
-  const tls_context trust = co_await core.trust(within);
-  tls_stream secure = tls_stream::client(trust, std::move(plain), to.host());
-  co_await secure.handshake().timeout(within.left()).stop(within.stop());
-  co_return core.make_wire(std::move(secure));
-}
-
-}  // namespace
-
-task<wire_ptr> connect(client_core& core, const url& to, const tasks::limits& within) {
-  const tasks::limits soon = within.within(core.options.connect_time);
-  try {
-    co_return co_await connect_within(core, to, soon);
-  } catch (const timed_out&) {
-    throw timed_out("troupe: http: no connection to " + to.origin() +
-                    " in time: try again, or allow more (client_options::connect_time)");
-  }
+  return tasks::in_span(perform(std::move(by_), std::move(asked_), std::move(within)),
+                        tasks::span_kind::client, "HTTP");
 }
 
 }  // namespace troupe::http

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "http/client/exchange.hpp"
+#include "http/values/token.hpp"
 #include "troupe/base/error.hpp"
 
 namespace troupe::http {
@@ -20,9 +21,12 @@ const char* what_to_do(client_failure why) noexcept {
     case client_failure::insecure_redirect:
       return "ask for the other URL yourself if you mean to";
     case client_failure::bad_response:
-      return "the server has an error, or it does not speak HTTP/1.1";
+      return "the server has an error, or it speaks neither HTTP/1.1 nor HTTP/2";
     case client_failure::body_too_large:
       return "take it in pieces with read(), or allow more (client_options::body_bytes)";
+    case client_failure::decoded_too_large:
+      return "it may be an attack; allow more if you trust the server "
+             "(client_options::decoded_body_bytes)";
     case client_failure::too_slow:
       return "try again later, or allow less (client_options::body_rate)";
     case client_failure::truncated:
@@ -33,21 +37,21 @@ const char* what_to_do(client_failure why) noexcept {
       return "ask for a URL at which there is a WebSocket, with the fields that the server wants";
     case client_failure::bad_handshake:
       return "offer what the server speaks (websocket_options), or the server is at fault";
+    case client_failure::proxy_unreachable:
+      return "correct client_options::proxies, or try again later";
+    case client_failure::proxy_refused:
+      return "give the user and the password that it wants (client_options::proxies), or ask "
+             "directly";
+    case client_failure::not_downloaded:
+      return "ask for a URL at which there is a file, with the fields that the server wants";
+    case client_failure::part_in_use:
+      return "wait for the other download, or choose another path";
+    case client_failure::refused:
+      return "try again later";
+    case client_failure::reset:
+      return "try again if asking twice does no harm";
   }
   return "";
-}
-
-bool is_token(std::string_view text) noexcept {
-  const auto good = [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
-  };
-  return !text.empty() && std::all_of(text.begin(), text.end(), good);
-}
-
-bool has_control(std::string_view text) noexcept {
-  return std::any_of(text.begin(), text.end(),
-                     [](char c) { return (c >= 0 && c < ' ' && c != '\t') || c == 0x7f; });
 }
 
 void check_value(std::string_view value) {
@@ -69,7 +73,8 @@ client_request::client_request(std::string method, std::string url)
   if (!is_token(method_))
     throw usage_error("troupe: http::client_request: that is no name of a method");
   if (method_ == "CONNECT")
-    throw usage_error("troupe: http::client_request: CONNECT is for proxies, which there are not");
+    throw usage_error(
+        "troupe: http::client_request: CONNECT is the client's own: set client_options::proxies");
 }
 
 client_request& client_request::field(std::string_view name, std::string_view value) {
@@ -131,7 +136,7 @@ client_request& client_request::range(std::uint64_t first, std::optional<std::ui
 
 task<> upload::write(std::string_view bytes) {
   if (bytes.empty()) co_return;  // an empty chunk would end the body
-  co_await over_.send_chunk(bytes);
+  co_await over_.send_piece(bytes);
 }
 
 int client_response::status() const noexcept { return of_->status(); }

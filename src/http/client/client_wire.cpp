@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "io/sockets/sockets.hpp"
 
@@ -90,12 +91,30 @@ wire_ptr wire_pool::take(const std::string& origin) {
     idle_list ended;
     wire_ptr one = take_latest(origin, at, ended);
     // A kept connection that has bytes for which no request asked, or has ended, must not be used.
-    if (one == nullptr || !one->has_news()) return one;
+    // What has come by HTTP/2 may be a PING, or its end: its next user looks.
+    if (one == nullptr || one->streams != nullptr || !one->has_news()) return one;
   }
 }
 
-void wire_pool::put(const std::string& origin, wire_ptr one) {
+void wire_pool::trim(const std::string& origin, std::size_t most) {
+  idle_list ended;
+  std::lock_guard lock(mutex_);
+  const auto found = all_.find(origin);
+  if (found == all_.end()) return;
+  idle_list& list = found->second;
+  while (list.size() > most) {
+    ended.push_back(std::move(list.front()));
+    list.erase(list.begin());
+    --count_;
+  }
+  if (list.empty()) all_.erase(found);
+}
+
+void wire_pool::put(wire_ptr one) {
   one->idle_since = now();
+  const std::string origin = std::move(one->origin);
+  std::optional<connection_slot> slot;
+  if (one->slot) slot.emplace(*std::exchange(one->slot, std::nullopt));
   idle_list ended;
   std::lock_guard lock(mutex_);
   // First close connections that are too old, of all origins; then the oldest one, if there are too

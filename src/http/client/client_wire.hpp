@@ -7,11 +7,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "http/client/connection_slots.hpp"
+#include "http/h2/client_session.hpp"
 #include "troupe/http/client.hpp"
 #include "troupe/http/parser.hpp"
 #include "troupe/io/tcp.hpp"
@@ -45,12 +48,21 @@ class client_wire {
   // The connection changes to another protocol: `input` and `reads` are no longer used.
   void release_buffer() noexcept { buffer_ = {}; }
 
+  // The protocol on which both ends have agreed by TLS; "" if there is none.
+  std::string alpn() const { return secure_.is_open() ? secure_.alpn() : std::string(); }
+  // Takes the stream of a wire that is not secure.
+  tcp_stream take_plain() noexcept { return std::move(plain_); }
+
   // True when bytes have come that were not received, or the stream has ended.
   bool has_news() const;
   int fd() const noexcept { return secure_.is_open() ? secure_.fd() : plain_.fd(); }
 
   parser reads;
+  // The connection speaks HTTP/2, and this is its session; null otherwise.
+  std::unique_ptr<h2::client_session> streams;
   std::chrono::nanoseconds idle_since{0};
+  std::string origin;                   // under which wire_pool keeps it
+  std::optional<connection_slot> slot;  // while it is in use
 
  private:
   static constexpr std::size_t buffer_bytes = 16 * 1024, piece_bytes = 64 * 1024;
@@ -73,7 +85,10 @@ class wire_pool {
   // Returns a connection that is still good as far as can be seen, or null. Call it in a handler or
   // a task.
   wire_ptr take(const std::string& origin);
-  void put(const std::string& origin, wire_ptr one);
+  // Keeps it, and then gives its slot back, so that who waits for the slot finds the connection.
+  void put(wire_ptr one);
+  // Closes the oldest connections of the origin but for that many.
+  void trim(const std::string& origin, std::size_t most);
   std::size_t size();
   void clear();
 

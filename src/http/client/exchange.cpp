@@ -1,88 +1,9 @@
 #include "http/client/exchange.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cerrno>
-#include <charconv>
-
-#include "http/server/one_at_a_time.hpp"
-#include "troupe/io/error.hpp"
 #include "troupe/parallel/submitted.hpp"
 #include "troupe/runtime/here.hpp"
-#include "troupe/tls/error.hpp"
 
 namespace troupe::http {
-
-task<> exchange::send(std::string_view bytes) {
-  if (cut_off_) throw io_error("send", where_ + ", of which a piece was given up", EPIPE);
-  cut_off_ = true;  // it stays set when this task is cancelled in the middle
-  try {
-    co_await wire_->send(bytes, life_, core_->options.write_time);
-  } catch (const io_error&) {
-    refused_bytes_ = true;
-    keep_ = false;
-    throw;
-  } catch (const timed_out&) {
-    // The server takes no more of the request, and may have said why.
-    refused_bytes_ = !life_.over() && wire_->has_news();
-    keep_ = false;
-    throw;
-  }
-  cut_off_ = false;
-}
-
-task<> exchange::send_chunk(std::string_view bytes) {
-  std::array<char, 18> size;
-  char* const end = std::to_chars(size.data(), size.data() + 16, bytes.size(), 16).ptr;
-  std::string chunk(size.data(), end);
-  chunk.append("\r\n").append(bytes).append("\r\n");
-  co_await send(chunk);
-}
-
-void exchange::refuse(fault why) {
-  wire_.reset();
-  throw client_error(client_failure::bad_response, where_, text_of(why), why);
-}
-
-void exchange::end_early() {
-  wire_.reset();
-  if (heard_)
-    throw client_error(client_failure::truncated, where_,
-                       "the connection ended in the middle of the answer");
-  throw client_error(client_failure::closed, where_, "the connection ended before the answer");
-}
-
-// Returns false at the end of the stream. A TLS stream that ended without an announced end counts
-// as truncated, whatever HTTP says: an attacker may have cut it.
-task<bool> exchange::receive(const tasks::limits& within) {
-  bool cut = false;
-  std::size_t bytes = 0;
-  try {
-    bytes = co_await wire_->receive(within);
-  } catch (const tls_error& e) {
-    if (e.reason() != tls_failure::truncated) throw;
-    cut = true;
-  }
-  if (cut) end_early();
-  heard_ = heard_ || bytes > 0;
-  co_return bytes > 0;
-}
-
-task<parser::step> exchange::next_step(const tasks::limits& within) {
-  for (;;) {
-    parser::step step = wire_->reads.next(wire_->input());
-    if (step.what == parser::event::refused) refuse(wire_->reads.why());
-    if (step.what != parser::event::need_more) co_return step;
-    wire_->consume(step.consumed);
-    const bool more = co_await receive(within);
-    if (more) continue;
-    step = wire_->reads.finish();
-    keep_ = false;
-    if (step.what == parser::event::refused || !heard_) end_early();
-    step.consumed = 0;
-    co_return step;
-  }
-}
 
 task<> exchange::read_head(http::method asked) {
   try {
@@ -92,28 +13,6 @@ task<> exchange::read_head(http::method asked) {
         "troupe: http: " + where_ +
         ": no answer in time: try again, or allow more (client_options::head_time, or the " +
         "request's own)");
-  }
-}
-
-task<> exchange::read_head_within(http::method asked, tasks::limits soon) {
-  wire_->reads.answers(asked);
-  for (int interim = 0;; ++interim) {
-    if (interim > interim_max) refuse(fault::bad_start_line);
-    parser::step step = co_await next_step(soon);
-    if (step.what != parser::event::head) end_early();
-    const message_head& head = wire_->reads.head();
-    if (head.status >= 200 || (head.status == 101 && may_upgrade_)) {
-      keep_head(head);
-      wire_->consume(step.consumed);
-      co_return;
-    }
-    // This client has asked for no other protocol.
-    if (head.status == 101) refuse(fault::bad_start_line);
-    wire_->consume(step.consumed);
-    step = co_await next_step(soon);
-    if (step.what != parser::event::end) refuse(fault::bad_start_line);
-    wire_->consume(step.consumed);
-    wire_->reads.answers(asked);
   }
 }
 
@@ -134,83 +33,63 @@ void copy_fields(const http::fields& from, std::string& text,
 
 }  // namespace
 
-void exchange::keep_head(const message_head& head) {
-  head_.status = head.status;
-  head_.has_length = head.has_length;
-  head_.length = head.length;
-  keep_ = keep_ && head.keep_alive;
-  head_text_ = head.reason;
-  copy_fields(head.fields, head_text_, head_positions_);
-  head_.reason = std::string_view(head_text_).substr(0, head.reason.size());
+void exchange::keep_head(int status, std::string_view reason, const http::fields& fields) {
+  status_ = status;
+  reason_ = reason;
+  copy_fields(fields, head_text_, head_positions_);
 }
 
 void exchange::keep_trailer(const http::fields& trailer) {
   copy_fields(trailer, trailer_text_, trailer_positions_);
 }
 
-// The answer has been read. A connection that has more input than that is closed: no request asked
-// for that.
-void exchange::finish() {
-  done_ = true;
-  if (keep_ && wire_->input().empty()) core_->pool.put(at_.origin(), std::move(wire_));
-  wire_.reset();
-}
-
 void exchange::throw_slow() const {
   throw client_error(client_failure::too_slow, where_, "the body comes too slowly");
 }
 
-task<std::string_view> exchange::next_piece() {
-  if (done_) co_return std::string_view();
-  const one_at_a_time alone(
-      is_read_, "troupe: http::client_response: a read is under way already: await it first");
-  // thrown again, because the read that got it first may have been cancelled
-  if (wire_ == nullptr && is_slow_) throw_slow();
-  if (wire_ == nullptr)
-    throw client_error(client_failure::truncated, where_, "an earlier read of it has failed");
-  wire_->consume(std::exchange(consumed_, 0));
-  const client_options& options = core_->options;
-  while (!piece_) {
-    // Only the time that the server makes us wait counts, not the time that the caller takes.
-    const tasks::limits soon =
-        life_.within(body_.patience({options.body_rate, options.body_grace}));
-    const std::chrono::nanoseconds begins = now();
-    parser::step step{};
-    bool slow = false;
-    try {
-      step = co_await next_step(soon);
-    } catch (const timed_out&) {
-      slow = !life_.over();
-      if (!slow) throw;
-    } catch (const cancelled&) {
-      body_.waited(now() - begins);
-      throw;
-    }
-    if (slow) {
-      wire_.reset();
-      is_slow_ = true;
-      throw_slow();
-    }
-    body_.waited(now() - begins);
-    if (step.what == parser::event::end) {
-      keep_trailer(wire_->reads.trailer());
-      wire_->consume(step.consumed);
-      finish();
-      co_return std::string_view();
-    }
-    if (step.what != parser::event::body) refuse(fault::bad_start_line);
-    if (step.body.empty()) {
-      wire_->consume(step.consumed);
-      continue;
-    }
-    piece_ = step;
-    body_.came(step.body.size());
-  }
+task<> exchange::check_given_up() {
   const bool given_up = co_await submissions::being_cancelled();
   if (given_up) throw cancelled("troupe: http: " + where_ + ": the read was given up");
-  const parser::step given = *std::exchange(piece_, std::nullopt);
-  consumed_ = given.consumed;
-  co_return given.body;
+}
+
+void exchange::begin_decoding(http::method asked) {
+  // A part of a body cannot be decoded on its own.
+  if (asked == method::head || status_ == 204 || status_ == 206 || status_ == 304) return;
+  const http::fields all = fields();
+  const std::optional<coding> by =
+      all.count("Content-Encoding") == 1 ? coding_named(all["Content-Encoding"]) : std::nullopt;
+  if (!by) return;
+  decoded_ = std::make_unique<decoded_body>(*by, core_->options.decoded_body_bytes);
+  length_.reset();
+  std::erase_if(head_positions_, [&](const http::fields::position& one) {
+    const std::string_view name = std::string_view(head_text_).substr(one.name, one.name_bytes);
+    return same_word(name, "Content-Encoding") || same_word(name, "Content-Length");
+  });
+}
+
+task<std::string_view> exchange::next_decoded() {
+  for (;;) {
+    const std::string_view piece = decoded_->next();
+    check_decoded();
+    if (!piece.empty()) co_return piece;
+    const std::string_view came = co_await next_encoded();
+    decoded_->came(came);
+    if (!came.empty()) continue;
+    decoded_->ended();
+    check_decoded();
+    co_return std::string_view();
+  }
+}
+
+void exchange::check_decoded() {
+  const fault wrong = decoded_->wrong();
+  if (wrong == fault::none) return;
+  if (!done_) give_up();
+  if (wrong == fault::body_too_large)
+    throw client_error(client_failure::decoded_too_large, where_,
+                       "the body becomes more than " +
+                           std::to_string(core_->options.decoded_body_bytes) + " bytes");
+  throw client_error(client_failure::bad_response, where_, text_of(wrong), wrong);
 }
 
 task<std::string> exchange::read_all() {
@@ -219,7 +98,7 @@ task<std::string> exchange::read_all() {
     const std::string_view piece = co_await next_piece();
     if (piece.empty()) co_return all;
     if (piece.size() > core_->options.body_bytes - all.size()) {
-      wire_.reset();
+      give_up();
       throw client_error(
           client_failure::body_too_large, where_,
           "the body has more than " + std::to_string(core_->options.body_bytes) + " bytes");

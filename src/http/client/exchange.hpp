@@ -1,4 +1,4 @@
-// exchange: one request on one connection, and its answer.
+// exchange: one request and its answer, whatever protocol they go by.
 #pragma once
 
 #include <chrono>
@@ -12,6 +12,9 @@
 #include <vector>
 
 #include "http/client/client_wire.hpp"
+#include "http/client/proxy_table.hpp"
+#include "http/client/streams/stream_pool.hpp"
+#include "http/coding/decoded_body.hpp"
 #include "troupe/http/client.hpp"
 #include "troupe/http/client_message.hpp"
 #include "troupe/http/transport.hpp"
@@ -19,12 +22,14 @@
 
 namespace troupe::http {
 
+struct route;
+
 class client_core : public std::enable_shared_from_this<client_core> {
  public:
   explicit client_core(client_options chosen);
   // Makes the context when it is first needed, on a thread that may block: the system's store of
-  // certificates is large.
-  task<tls_context> trust(tasks::limits within);
+  // certificates is large. `for_streams`: for connections that may speak HTTP/2.
+  task<tls_context> trust(bool for_streams, tasks::limits within);
   wire_ptr make_wire(tcp_stream plain) const {
     return std::make_unique<client_wire>(std::move(plain), limits);
   }
@@ -34,18 +39,17 @@ class client_core : public std::enable_shared_from_this<client_core> {
 
   const client_options options;
   const parser_limits limits;
+  const proxy_table proxies;
+  connection_slots slots;
   wire_pool pool;
+  stream_pool streams;
 
  private:
-  std::optional<tls_context> known_trust();
+  std::optional<tls_context> known_trust(bool for_streams);
 
   std::mutex mutex_;
-  std::optional<tls_context> trust_;
+  std::optional<tls_context> trust_, streams_trust_;
 };
-
-// Returns a new connection to the origin of `to`. Throws resolve_error, io_error, tls_error,
-// timed_out, cancelled.
-task<wire_ptr> connect(client_core& core, const url& to, const tasks::limits& within);
 
 class exchange {
  public:
@@ -56,65 +60,84 @@ class exchange {
         life_(std::move(within)) {}
   exchange(const exchange&) = delete;
   exchange& operator=(const exchange&) = delete;
+  virtual ~exchange() = default;
 
-  // Sends the head, with the part of the body that is sent together with it.
-  task<> send(std::string_view bytes);
-  task<> send_chunk(std::string_view bytes);
+  // Sends the request. `lines`: its fields, but for those that say how long the body is.
+  virtual task<> send_request(client_request& asked, const route& by, const std::string& lines) = 0;
+  virtual task<> send_piece(std::string_view bytes) = 0;
   // Reads the head of the answer, and skips interim answers (1xx).
   task<> read_head(http::method asked);
-  task<std::string_view> next_piece();
+  // The next piece of the body, decoded if begin_decoding() has found a coding.
+  task<std::string_view> next_piece() {
+    return decoded_ == nullptr ? next_encoded() : next_decoded();
+  }
+  // The same, as the server has sent it.
+  virtual task<std::string_view> next_encoded() = 0;
+  // The body is decoded from now on if it has a coding that is known; the head then says nothing of
+  // the coding. Call it when the head was read.
+  void begin_decoding(http::method asked);
   task<std::string> read_all();
 
-  void on(wire_ptr wire) noexcept { wire_ = std::move(wire); }
-  // Allows an answer 101. The caller then takes the connection with take_wire().
-  void may_upgrade() noexcept { may_upgrade_ = true; }
-  wire_ptr take_wire() noexcept { return std::move(wire_); }
   // True when a byte of the answer has come.
   bool heard() const noexcept { return heard_; }
+  // Whether the server has done nothing of the request, and will not: it has refused it, or its
+  // connection takes no more requests.
+  enum class refusal : std::uint8_t { none, refused, moved };
+  virtual refusal refused() const { return refusal::none; }
   // True when the connection did not take all of the request.
   bool refused_bytes() const noexcept { return refused_bytes_; }
   const url& at() const noexcept { return at_; }
   const std::string& where() const noexcept { return where_; }
   const tasks::limits& life() const noexcept { return life_; }
 
-  int status() const noexcept { return head_.status; }
-  std::string_view reason() const noexcept { return head_.reason; }
+  int status() const noexcept { return status_; }
+  std::string_view reason() const noexcept { return reason_; }
   http::fields fields() const noexcept { return {head_text_.data(), head_positions_}; }
   http::fields trailer() const noexcept { return {trailer_text_.data(), trailer_positions_}; }
-  std::optional<std::uint64_t> length() const noexcept {
-    return head_.has_length ? std::optional(head_.length) : std::nullopt;
-  }
+  std::optional<std::uint64_t> length() const noexcept { return length_; }
 
- private:
+ protected:
   static constexpr int interim_max = 16;  // interim answers (1xx) before the final one
 
-  task<> read_head_within(http::method asked, tasks::limits soon);
-  task<parser::step> next_step(const tasks::limits& within);
-  task<bool> receive(const tasks::limits& within);
-  void keep_head(const message_head& head);
+  virtual task<> read_head_within(http::method asked, tasks::limits soon) = 0;
+  // Nothing more of the answer is read.
+  virtual void give_up() noexcept = 0;
+  void keep_head(int status, std::string_view reason, const http::fields& fields);
   void keep_trailer(const http::fields& trailer);
-  void finish();
-  [[noreturn]] void refuse(fault why);
-  [[noreturn]] void end_early();
+  // Throws when the last read was given up.
+  task<> check_given_up();
   [[noreturn]] void throw_slow() const;
 
   const std::shared_ptr<client_core> core_;
   const url at_;
   const std::string where_;
   const tasks::limits life_;
-  wire_ptr wire_;
-  message_head head_;  // its views point into head_text_, or are empty
-  std::string head_text_, trailer_text_;
-  std::vector<http::fields::position> head_positions_, trailer_positions_;
-  std::size_t consumed_ = 0;  // by the piece that the caller still reads
-  // for the next read, because the read that fetched it was cancelled
-  std::optional<parser::step> piece_;
+  std::optional<std::uint64_t> length_;
   paced_arrival body_;
-  bool keep_ = true, heard_ = false, done_ = false, refused_bytes_ = false, is_read_ = false;
+  bool heard_ = false, done_ = false, refused_bytes_ = false, is_read_ = false;
   bool is_slow_ = false;  // its body was too slow
-  bool may_upgrade_ = false;
   bool cut_off_ = false;  // a part of the request was sent, and the rest will never be
+
+ private:
+  task<std::string_view> next_decoded();
+  void check_decoded();
+
+  std::unique_ptr<decoded_body> decoded_;
+  int status_ = 0;
+  std::string reason_, head_text_, trailer_text_;
+  std::vector<http::fields::position> head_positions_, trailer_positions_;
 };
+
+// Whether one of the lines `Name: value` has that name.
+bool names_field(std::string_view lines, std::string_view name) noexcept;
+// Whether a request says how many bytes its body has: it has one, or its method is one of those
+// that have.
+bool has_length_line(client_request& asked) noexcept;
+// The line of the field Cookie, if there are cookies for the request.
+std::string cookie_line(const client_core& core, client_request& asked, const url& to,
+                        request_site site);
+// Stores the cookies of an answer, if the client keeps any.
+void keep_cookies(const client_core& core, const exchange& answer);
 
 // Removes the fields with these names.
 void strip(std::string& fields, std::initializer_list<std::string_view> names);

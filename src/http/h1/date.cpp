@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "troupe/base/platform.hpp"
+
 namespace troupe::http {
 
 namespace {
@@ -148,6 +150,23 @@ std::optional<std::time_t> read_date(std::string_view text, std::time_t now) noe
     if (made.year > this_year + 50) made.year -= 100;
   }
   return made.time();
+}
+
+TROUPE_NOINLINE std::string_view date_line() {
+  struct cache {
+    std::time_t second = -1;
+    std::array<char, 6 + date_bytes + 2> line{'D', 'a', 't', 'e', ':', ' '};
+  };
+  thread_local cache kept;
+  timespec time{};
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &time);
+  if (time.tv_sec != kept.second) {
+    kept.second = time.tv_sec;
+    const std::array<char, date_bytes> date = write_date(kept.second);
+    *std::copy(date.begin(), date.end(), kept.line.begin() + 6) = '\r';
+    kept.line.back() = '\n';
+  }
+  return {kept.line.data(), kept.line.size()};
 }
 
 }  // namespace troupe::http

@@ -21,4 +21,8 @@ std::array<char, date_bytes> write_date(std::time_t time) noexcept;
 // it is taken as a year of the century before.
 std::optional<std::time_t> read_date(std::string_view text, std::time_t now) noexcept;
 
+// Returns "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n", for now. Each thread makes the line once a
+// second. Call it in turns only, and do not keep the view over a suspension.
+std::string_view date_line();
+
 }  // namespace troupe::http

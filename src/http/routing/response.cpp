@@ -64,11 +64,10 @@ response response::file(const troupe::file& from, std::uint64_t offset, std::uin
 }
 
 response& response::field(std::string_view name, std::string_view value) & {
-  const auto is_bad = [](char one) { return (one >= 0 && one < ' ' && one != '\t') || one == 127; };
   if (!is_token(name)) {
     throw usage_error("troupe: http::response: '" + std::string(name) + "' is no name of a field");
   }
-  if (std::any_of(value.begin(), value.end(), is_bad)) {
+  if (has_control(value)) {
     throw usage_error("troupe: http::response: the value of '" + std::string(name) +
                       "' has a line end or another control byte");
   }

@@ -145,6 +145,7 @@ struct router::table {
   std::unordered_map<std::string, std::unique_ptr<route_entry>, text_hash, std::equal_to<>> exact;
   // ordered: a pattern that wins over another one is before it
   std::vector<std::unique_ptr<route_entry>> patterns;
+  route otherwise;
 };
 
 router::router() : table_(std::make_unique<table>()) {}
@@ -210,10 +211,24 @@ void router::add_call(method on, std::string_view pattern, std::unique_ptr<route
   to.call = std::move(call);
   to.options = options;
   to.names = names_in(pattern);
+  to.pattern = pattern;
   at->methods |= bit_of(on) | (on == method::get ? bit_of(method::head) : 0);
 }
 
 namespace {
+
+// Answers what no route answers, where something stands in front of the answer.
+class no_route_call final : public route_call {
+ public:
+  no_route_call() { reads_body = false; }
+  bool run(request& asked, const path_values& values, response& answer) const override {
+    answer = router::no_route(asked.method(), values.methods);
+    return true;
+  }
+  bool start(request&, const path_values&, std::optional<task<response>>&) const override {
+    return false;
+  }
+};
 
 // Answers OPTIONS where something stands in front of the answer.
 class options_call final : public route_call {
@@ -260,6 +275,11 @@ router& router::add_around(std::optional<std::string_view> pattern,
     if (!pattern || entry->segments == segments) wrap(*entry);
   }
   if (pattern && count == 0) fail(*pattern, "has no routes to put a function in front of");
+  if (!pattern) {
+    std::unique_ptr<const route_call>& otherwise = table_->otherwise.call;
+    if (otherwise == nullptr) otherwise = std::make_unique<no_route_call>();
+    otherwise = put_around(std::move(otherwise), what);
+  }
   return *this;
 }
 
@@ -317,8 +337,19 @@ router::found router::find(method by, std::string_view path) const {
   return result;
 }
 
+const router::route* router::otherwise() const noexcept {
+  return table_->otherwise.call == nullptr ? nullptr : &table_->otherwise;
+}
+
+response router::no_route(method asked, unsigned methods) {
+  response made(404);
+  if (methods == 0) return made;
+  made.status(asked == method::options ? 204 : asked == method::other ? 501 : 405);
+  return std::move(made).field("Allow", allowed(methods));
+}
+
 unsigned router::all_methods() const noexcept {
-  unsigned all = 0;
+  unsigned all = bit_of(method::options);
   for (const auto& [path, one] : table_->exact) all |= one->methods;
   for (const auto& one : table_->patterns) all |= one->methods;
   return all;

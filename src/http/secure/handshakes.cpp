@@ -37,18 +37,18 @@ handshake_counts handshakes::counts() const noexcept {
   handshake_counts made;
   // order: relaxed  a statistic
   made.under_way = under_way_.load(std::memory_order_relaxed);
-  made.done = number_of(secure_event::done);
-  made.resumed = number_of(secure_event::resumed);
-  made.plain_http = number_of(secure_event::plain_http);
-  made.bad_certificate = number_of(secure_event::bad_certificate);
-  made.refused_by_peer = number_of(secure_event::refused_by_peer);
-  made.bad_protocol = number_of(secure_event::bad_protocol);
-  made.truncated = number_of(secure_event::truncated);
-  made.timed_out = number_of(secure_event::timed_out);
-  made.ended_by_server = number_of(secure_event::ended_by_server);
-  made.lost = number_of(secure_event::lost);
-  made.unannounced_ends = number_of(secure_event::unannounced_end);
-  made.damaged = number_of(secure_event::damaged);
+  made.done = counts_.of(secure_event::done);
+  made.resumed = counts_.of(secure_event::resumed);
+  made.plain_http = counts_.of(secure_event::plain_http);
+  made.bad_certificate = counts_.of(secure_event::bad_certificate);
+  made.refused_by_peer = counts_.of(secure_event::refused_by_peer);
+  made.bad_protocol = counts_.of(secure_event::bad_protocol);
+  made.truncated = counts_.of(secure_event::truncated);
+  made.timed_out = counts_.of(secure_event::timed_out);
+  made.ended_by_server = counts_.of(secure_event::ended_by_server);
+  made.lost = counts_.of(secure_event::lost);
+  made.unannounced_ends = counts_.of(secure_event::unannounced_end);
+  made.damaged = counts_.of(secure_event::damaged);
   return made;
 }
 

@@ -5,13 +5,13 @@
 // Threads: any.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <utility>
 
+#include "http/server/event_counts.hpp"
 #include "troupe/http/server.hpp"
 #include "troupe/protocol/admission.hpp"
 #include "troupe/tls/error.hpp"
@@ -50,10 +50,7 @@ class handshakes final : public protocols::admission {
   bool is_full() noexcept override;
   void shed() override;
 
-  void count(secure_event what) noexcept {
-    // order: relaxed  a statistic; publishes nothing
-    counts_[static_cast<std::size_t>(what)].fetch_add(1, std::memory_order_relaxed);
-  }
+  void count(secure_event what) noexcept { counts_.count(what); }
   handshake_counts counts() const noexcept;
 
   // One handshake that is under way. Keeps the server's state alive.
@@ -81,16 +78,11 @@ class handshakes final : public protocols::admission {
     under_way_.fetch_sub(1, std::memory_order_relaxed);  // order: relaxed  as in begin()
     left();
   }
-  std::uint64_t number_of(secure_event what) const noexcept {
-    // order: relaxed  a statistic
-    return counts_[static_cast<std::size_t>(what)].load(std::memory_order_relaxed);
-  }
 
   server_state& of_;
   const std::size_t most_;
   std::atomic<std::size_t> under_way_{0};
-  std::array<std::atomic<std::uint64_t>, static_cast<std::size_t>(secure_event::count_of_events)>
-      counts_{};
+  event_counts<secure_event, secure_event::count_of_events> counts_;
 };
 
 }  // namespace troupe::http

@@ -43,11 +43,11 @@ parser_limits limits_of(const server_options& options) {
 }  // namespace
 
 connection::connection(std::shared_ptr<server_state> of, const connection_past& was)
-    : server_(std::move(of)), past_(was), parser_(side::requests, limits_of(server_->options)) {
+    : handling(*of),
+      server_(std::move(of)),
+      past_(was),
+      parser_(side::requests, limits_of(server_->options)) {
   request_.head_ = &parser_.head();
-  request_.source_ = this;
-  request_.path_values_ = &route_.values;
-  request_.stopping_ = server_->stopping.get_token();
   // order: relaxed  no other thread knows of this connection yet
   expiry_ns_.store(never_ns, std::memory_order_relaxed);
   if (past_.why != ending::none) end(std::exchange(past_.why, ending::none));
@@ -144,8 +144,9 @@ void connection::wait_for_handshake(std::int64_t now_ns) noexcept {
 }
 
 void connection::count_buffers() noexcept {
-  const std::size_t has =
-      in_.capacity() + out_.capacity() + body_in_.capacity() + request_.collected_.capacity();
+  const std::size_t has = in_.capacity() + out_.capacity() + body_in_.capacity() +
+                          request_.collected_.capacity() +
+                          (decoded_ == nullptr ? 0 : decoded_->memory());
   if (has == counted_) return;
   // order: relaxed  a count, read as a hint; a negative difference wraps around
   server_->buffered.fetch_add(has - counted_, std::memory_order_relaxed);
@@ -184,82 +185,40 @@ bool connection::take_head() {
   body_ended_ = !head.has_body;
   continue_due_ = head.has_body && head.expects_continue;
   if (body_ended_) parser_.next({});  // the end of the body, which needs no byte
-  if (!decode_path()) {
+  const bool decoded = decode_path();
+  if (decoded) {
+    find_route();
+  } else {
+    route_ = {};
+  }
+  begin_trace();
+  if (!decoded) {
     refuse_request(fault::bad_target);
     return true;
   }
-  find_route();
   if (route_.handler == nullptr) return not_found();
-  if (head.has_length && head.length > body_limit()) {
-    refuse_request(fault::body_too_large);
+  const bool reads_body = route_.handler->call->reads_body;
+  fault wrong = begin_decoding();
+  if (reads_body && head.has_length && head.length > body_limit()) wrong = fault::body_too_large;
+  if (wrong != fault::none) {
+    refuse_request(wrong);
     return true;
   }
   parser_.limit_body(body_limit());
   if (route_.handler->call->waits) return false;
-  if (!body_ended_ && !collect_here()) {
+  if (!body_ended_ && reads_body && (decoded_ != nullptr || !collect_here())) {
     collect_first_ = true;
     return false;
   }
-  return run_handler();
+  return run_handler_here();
 }
 
 bool connection::not_found() {
-  const message_head& head = parser_.head();
-  const bool everything = request_.path_ == "*";
-  response made(404);
-  if (route_.methods != 0 || everything) {
-    made.status(head.method == method::options ? 204 : head.method == method::other ? 501 : 405);
-    made.field("Allow",
-               router::allowed(everything ? server_->routes.all_methods() : route_.methods));
-  }
+  response made = no_route();
   if (!body_ended_) closing_ = lingers_ = true;
   answer(made);
   if (!closing_) finish_request();
   return true;
-}
-
-namespace {
-
-// Stands for an encoded slash in a path whose route is not found yet. No other character is decoded
-// to this one.
-constexpr char encoded_slash = '\0';
-
-std::size_t find_encoded_slash(std::string_view text) noexcept {
-  std::size_t at = text.find("%2");
-  while (at != std::string_view::npos && (at + 2 == text.size() || (text[at + 2] | 0x20) != 'f'))
-    at = text.find("%2", at + 1);
-  return at;
-}
-
-}  // namespace
-
-// Decodes the path into `path_`, unless nothing has to be decoded. An encoded slash does not
-// separate segments: it stays `encoded_slash` here, and find_route() makes it a slash.
-bool connection::decode_path() {
-  request_.path_ = parser_.head().path;
-  if (request_.path_.find('%') == std::string_view::npos) return true;
-  path_.clear();
-  for (std::string_view left = request_.path_;;) {
-    const std::size_t slash = find_encoded_slash(left);
-    if (!decode_percent(left.substr(0, slash), path_)) return false;
-    if (slash == std::string_view::npos) break;
-    path_ += encoded_slash;
-    left.remove_prefix(slash + 3);
-  }
-  request_.path_ = path_;
-  return true;
-}
-
-void connection::find_route() {
-  route_ = server_->routes.find(parser_.head().method, request_.path_);
-  // The values of the route are views into `path_`, so its slashes are put in where they lie.
-  if (request_.path_.data() == path_.data())
-    std::replace(path_.begin(), path_.end(), encoded_slash, '/');
-}
-
-std::uint64_t connection::body_limit() const noexcept {
-  const std::size_t own = route_.handler->options.body_bytes;
-  return own != 0 ? own : server_->options.body_bytes;
 }
 
 // Takes the body as a view, if all of it has arrived in one piece. Returns false when it has not.
@@ -275,45 +234,12 @@ bool connection::collect_here() {
   return true;
 }
 
-// A context from the pool costs about 20 ns, and an idle connection has none.
-void connection::begin_memory() {
-  if (memory_) return;
-  memory_ = make_context({.name = "request"});
-  empty_memory_.emplace(*memory_);
-  request_.memory_ = memory_.get();
-}
-
-void connection::give_memory_back() noexcept {
-  empty_memory_.reset();
-  memory_.release();
-  request_.memory_ = nullptr;
-}
-
-// The trace in which the client made the request, with a new span for its handler; none if there is
-// no such field, or the field breaks the rules.
-tasks::context_ref connection::trace_of_request() const {
-  const message_head& head = parser_.head();
-  if (!head.in_trace || head.fields.count("traceparent") != 1) [[likely]]
-    return {};
-  const auto caller = trace_context::parse(head.fields["traceparent"]);
-  return caller ? tasks::context_ref::make_traced(caller->child()) : tasks::context_ref();
-}
-
 // Runs a handler that is not a coroutine. Returns false when its answer has to wait for something.
-bool connection::run_handler() {
-  response made;
+bool connection::run_handler_here() {
+  // Nothing reads the rest of the body.
+  if (!body_ended_) closing_ = lingers_ = true;
   std::exception_ptr thrown;
-  try {
-    begin_memory();
-    const context_scope here(*memory_);
-    const tasks::context_ref trace = trace_of_request();
-    const tasks::inside_context in_trace(trace.get());
-    if (!route_.handler->call->run(request_, route_.values, made)) made = response(404);
-  } catch (const status_error& e) {
-    made = page_of(parser_.head().fields, e.status(), e.detail());
-  } catch (...) {
-    thrown = std::current_exception();
-  }
+  response made = run_handler(thrown);
   if (thrown != nullptr) {
     answer_exception(std::move(thrown));
     return true;
@@ -328,20 +254,6 @@ bool connection::run_handler() {
   return true;
 }
 
-// Calls a handler that is a coroutine. Returns nothing when the path does not fit it.
-std::optional<task<response>> connection::start_handler() {
-  tasks::context_ref trace = trace_of_request();
-  std::optional<task<response>> later;
-  {
-    const tasks::inside_context in_trace(trace.get());
-    if (!route_.handler->call->start(request_, route_.values, later)) return std::nullopt;
-  }
-  if (trace.get() == nullptr) return later;
-  tasks::task_limits in_trace;
-  in_trace.within = std::move(trace);
-  return tasks::run_within(std::move(*later), std::move(in_trace));
-}
-
 // The server wants to close the connection, which the peer may not know yet.
 void connection::close_after_this() noexcept {
   if (!closing_) lingers_ = true;
@@ -351,10 +263,14 @@ void connection::close_after_this() noexcept {
 void connection::finish_request() noexcept {
   if (watch_ != nullptr) [[unlikely]]
     watch_.reset();
+  if (trace_.get() != nullptr) [[unlikely]]
+    end_trace();
   past_.answered_one = true;
   answer_begun_ = false;  // malformed bytes behind this request get an answer, too
   request_.body_ = {};
   request_.trailer_ = {};
+  if (decoded_ != nullptr) [[unlikely]]
+    decoded_.reset();
   if (request_.collected_.capacity() > kept_body_bytes) request_.collected_ = std::string();
   request_.collected_.clear();
   if (memory_ && failure_ == nullptr) memory_->rollback(*empty_memory_);
@@ -371,7 +287,7 @@ void connection::refuse(fault why) {
 void connection::refuse_request(fault why) {
   closing_ = lingers_ = true;
   if (answer_begun_) return;
-  response made(status_of(why));
+  response made = refusal(why);
   answer(made);
 }
 
@@ -400,25 +316,28 @@ task<bool> connection::serve() {
   try {
     if (collects) {
       co_await request_.read_all();
-      is_answered = run_handler();
+      is_answered = run_handler_here();
     } else if (route_.handler->call->waits) {
       // The answers to earlier requests need not wait for this one.
       if (!out_.empty()) co_await flush();
       begin_memory();
-      std::optional<task<response>> later = start_handler();
-      if (later) {
-        try {
+      try {
+        std::optional<task<response>> later = start_handler();
+        if (later) {
           answer_ = co_await std::move(*later);
-        } catch (const status_error& e) {
-          answer_ = page_of(parser_.head().fields, e.status(), e.detail());
+        } else {
+          answer_ = response(404);
         }
-      } else {
-        answer_ = response(404);
+      } catch (const status_error& e) {
+        answer_ = page_of(parser_.head().fields, e.status(), e.detail());
       }
     }
     may_watch_ = true;
     watch_client();  // a handler that is not a coroutine may have answered with a stream
-    if (!is_answered) co_await answer_waiting(answer_);
+    if (!is_answered) {
+      task<> answering = in_trace(answer_waiting(answer_));
+      co_await std::move(answering);
+    }
     if (watch_ != nullptr) co_await end_watch();
     answer_begun_ = true;  // an error in the rest of the body gets no second answer
     if (!body_ended_ && !closing_) co_await skip_body();
@@ -484,7 +403,7 @@ task<> connection::flush() {
 
 // ---- how bodies are read ----
 
-task<std::string_view> connection::next_piece() {
+task<std::string_view> connection::next_encoded() {
   const one_at_a_time alone(is_read_,
                             "troupe: http::request: a read is under way already: await it first");
   while (!body_ended_ && piece_.empty()) {
@@ -556,7 +475,7 @@ task<> connection::skip_body() {
     co_return;
   }
   for (std::size_t bytes = 0;;) {
-    const std::string_view piece = co_await next_piece();
+    const std::string_view piece = co_await next_encoded();
     if (piece.empty()) co_return;
     bytes += piece.size();
     if (bytes > skipped_bytes_max) break;
@@ -568,31 +487,14 @@ task<> connection::skip_body() {
 
 namespace {
 
-// Returns "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n". Each thread makes the line once a second. Call
-// it in turns only, and do not keep the view over a suspension.
-TROUPE_NOINLINE std::string_view date_line() {
-  struct cache {
-    std::time_t second = -1;
-    std::array<char, 6 + date_bytes + 2> line{'D', 'a', 't', 'e', ':', ' '};
-  };
-  thread_local cache kept;
-  timespec time{};
-  ::clock_gettime(CLOCK_REALTIME_COARSE, &time);
-  if (time.tv_sec != kept.second) {
-    kept.second = time.tv_sec;
-    const std::array<char, date_bytes> date = write_date(kept.second);
-    *std::copy(date.begin(), date.end(), kept.line.begin() + 6) = '\r';
-    kept.line.back() = '\n';
-  }
-  return {kept.line.data(), kept.line.size()};
-}
-
 // Nothing follows the head of an answer with one of these statuses, whatever the head says.
 bool may_have_body(int status) noexcept { return status >= 200 && status != 204 && status != 304; }
 
 }  // namespace
 
 void connection::add_status(int status) {
+  if (trace_.get() != nullptr) [[unlikely]]
+    note_status(status);
   if (status == 200) return out_.add("HTTP/1.1 200 OK\r\n");
   out_.add("HTTP/1.1 ");
   out_.add(static_cast<std::uint64_t>(status));
@@ -622,7 +524,7 @@ void connection::add_head(const response& with, int status, bool has_length, std
     out_.add(length);
     out_.add("\r\n");
   }
-  if (secure()) out_.add(server_->strict_transport);
+  if (tells_strict_transport(with)) out_.add(server_->strict_transport);
   out_.add(with.fields_);
   if (closing_) {
     out_.add("Connection: close\r\n");
@@ -631,18 +533,6 @@ void connection::add_head(const response& with, int status, bool has_length, std
   }
   out_.add("\r\n");
 }
-
-namespace {
-
-// Whether the handler gave a Content-Type among the other fields.
-bool has_type_of_its_own(std::string_view fields) noexcept {
-  while (!fields.empty()) {
-    if (same_word(take_field_name(fields), "Content-Type")) return true;
-  }
-  return false;
-}
-
-}  // namespace
 
 // Adds an answer that has to wait for nothing.
 void connection::answer(response& with) {
@@ -658,15 +548,8 @@ void connection::answer(response& with) {
     closing_ = incomplete_ = true;
     return;
   }
-  std::string_view body = with.body();
-  if (with.status_ >= 400 && body.empty() && with.type_.empty() &&
-      !has_type_of_its_own(with.fields_)) [[unlikely]] {
-    response page = page_of(parser_.head().fields, with.status_);
-    with.type_ = page.type_;
-    with.body_ = std::move(page.body_);
-    with.fields_ += page.fields_;
-    body = with.body_;
-  }
+  complete(with);
+  const std::string_view body = with.body();
   add_head(with, with.status_, has_body, body.size(), false);
   if (has_body && !silent_) out_.add(body);
 }
@@ -692,6 +575,8 @@ void connection::answer_plainly(int status, std::string_view fields) {
 
 void connection::answer_exception(std::exception_ptr thrown) {
   closing_ = true;
+  if (trace_.get() != nullptr) [[unlikely]]
+    tasks::fail_span(*trace_.get(), thrown);
   // True when a stream threw this because the peer that was to be answered has gone.
   bool by_peer = false;
   try {
@@ -791,6 +676,8 @@ task<> connection::talk(response& with) {
     co_return;
   }
   out_.add("HTTP/1.1 101 Switching Protocols\r\n");
+  if (trace_.get() != nullptr) [[unlikely]]
+    note_status(101);
   out_.add(date_line());
   out_.add("Connection: Upgrade\r\nUpgrade: websocket\r\n");
   out_.add(said.fields);

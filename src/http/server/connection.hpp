@@ -22,20 +22,21 @@
 #include "http/h1/input.hpp"
 #include "http/h1/output.hpp"
 #include "http/server/gone_watch.hpp"
+#include "http/server/handling.hpp"
 #include "http/server/parked.hpp"
 #include "http/server/server_state.hpp"
 #include "troupe/base/intrusive_list.hpp"
-#include "troupe/context/context.hpp"
-#include "troupe/context/snapshot.hpp"
 #include "troupe/http/parser.hpp"
-#include "troupe/http/request.hpp"
 #include "troupe/http/response.hpp"
 #include "troupe/http/transport.hpp"
-#include "troupe/task/call_context.hpp"
 
 namespace troupe::http {
 
-class connection : public transport, private request_source {
+namespace h2 {
+class conversation;
+}
+
+class connection : public transport, protected handling {
  public:
   explicit connection(std::shared_ptr<server_state> of, const connection_past& was = {});
   connection(const connection&) = delete;
@@ -62,14 +63,10 @@ class connection : public transport, private request_source {
   // Whether the server may end this connection to make room for another one: it is idle, and if it
   // is fresh or in its handshake, it has been so for at least a second.
   static bool is_idle(phase at, std::int64_t since_ns, std::int64_t now_ns) noexcept;
-  // The exception that a handler has thrown, or null. The caller owns it from then on.
-  std::exception_ptr take_failure() noexcept { return std::exchange(failure_, nullptr); }
-  // The memory that this exception may refer to. The caller may pass it to another thread while the
-  // connection still exists.
-  owned_context failed_memory() noexcept {
-    empty_memory_.reset();
-    return std::move(memory_);
-  }
+  // The connection speaks HTTP/2 from its beginning, when it is not in the server's list yet.
+  void note_h2() noexcept { speaks_h2_ = true; }
+  // Makes what a handler has thrown a failure of the program.
+  void report() noexcept { report_failure(); }
 
  protected:
   virtual ~connection();
@@ -103,10 +100,14 @@ class connection : public transport, private request_source {
   void refuse_request(fault why);
   void refuse_for_now();
   void count_buffers() noexcept;
-  // Call it when no request is under way.
-  void give_memory_back() noexcept;
   // The stream that bytes are read from. With TLS it is the stream below TLS.
   virtual stream& wire() noexcept = 0;
+  // Read and write as those of the stream, for HTTP/2. A read is ended by end(); a read that is
+  // `patient` is not ended by end(draining).
+  virtual task<std::size_t> read_wire(std::span<char> to, bool patient) = 0;
+  virtual task<std::size_t> write_wire(std::string_view bytes) = 0;
+  // Writes what the system takes now.
+  virtual std::size_t write_wire_at_once(std::string_view bytes) noexcept = 0;
   // An operation has shown that the client has gone.
   void tell_gone() noexcept {
     if (watch_ != nullptr) watch_->tell();
@@ -138,6 +139,7 @@ class connection : public transport, private request_source {
 
  private:
   friend struct server_state;
+  friend class h2::conversation;
   using event = parser::event;
   // Once there are so many bytes of answers, they are sent before more answers are made.
   static constexpr std::size_t flush_bytes = 64 * 1024;
@@ -146,10 +148,7 @@ class connection : public transport, private request_source {
   static constexpr std::size_t kept_body_bytes = 64 * 1024;
 
   bool take_head();
-  void begin_memory();
-  tasks::context_ref trace_of_request() const;
-  bool run_handler();
-  std::optional<task<response>> start_handler();
+  bool run_handler_here();
   bool collect_here();
   bool not_found();
   void answer(response& with);
@@ -157,13 +156,10 @@ class connection : public transport, private request_source {
                 bool chunked);
   void add_status(int status);
   void answer_plainly(int status, std::string_view fields = {});
-  bool decode_path();
-  void find_route();
   void close_after_this() noexcept;
   void finish_request() noexcept;
-  std::uint64_t body_limit() const noexcept;
 
-  task<std::string_view> next_piece() final;
+  task<std::string_view> next_encoded() final;
   std::stop_token client_gone() final;
   void watch_client() noexcept;
   std::size_t unread_bytes() const noexcept;
@@ -179,14 +175,6 @@ class connection : public transport, private request_source {
   void answer_exception(std::exception_ptr thrown);
 
   parser parser_;
-  http::request request_;
-  owned_context memory_;  // of the request; null while the connection is idle
-  std::optional<snapshot> empty_memory_;
-  // What a handler threw. It may refer to `memory_`, so it is declared behind that and destroyed
-  // before it.
-  std::exception_ptr failure_;
-  router::found route_;
-  std::string path_;  // the decoded path, if it had to be decoded
   response answer_;
   bool body_ended_ = false;
   bool is_read_ = false;
@@ -209,6 +197,8 @@ class connection : public transport, private request_source {
   std::atomic<std::int64_t> expiry_ns_{0}, idle_since_ns_{0};
   base::list_link<connection> link_;  // in the server's list
   bool is_listed_ = false;
+  bool speaks_h2_ = false;  // written by the connection's own thread before it is in the list, and
+                            // inside the server's mutex later
 };
 
 }  // namespace troupe::http

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "http/h1/send_order.hpp"
+#include "http/h2/conversation.hpp"
 #include "http/secure/secret_stream.hpp"
 #include "http/server/admission_ticket.hpp"
 #include "http/server/connection.hpp"
@@ -25,28 +26,42 @@ namespace troupe::http {
 
 // The task of a connection that was accepted, or that was parked and is woken.
 template <class Stream>
-task<> converse(admission_ticket who, Stream over, connection_past was);
+task<> converse(admission_ticket who, Stream over, connection_past was,
+                std::unique_ptr<h2::conversation> begun);
 
 template <class Stream>
 struct parked_over final : parked {
-  parked_over(admission_ticket&& is, Stream&& over, const connection_past& was,
-              std::int64_t now_ns) noexcept
-      : parked(*is.of(), was, now_ns), who(std::move(is)), stream(std::move(over)) {}
+  parked_over(admission_ticket&& is, Stream&& over, const connection_past& was, std::int64_t now_ns,
+              std::unique_ptr<h2::conversation>&& begun) noexcept
+      : parked(*is.of(), was, now_ns),
+        who(std::move(is)),
+        stream(std::move(over)),
+        talk(std::move(begun)) {
+    says_end = talk != nullptr;
+  }
   void revive() override {
     constexpr std::int64_t soon_ns = 1'000'000'000;
     if (now().count() - since_ns > soon_ns) past.pace = 0;
     past.was_parked = true;
-    static_cast<void>(spawn(converse(std::move(who), std::move(stream), past)));
+    static_cast<void>(spawn(converse(std::move(who), std::move(stream), past, std::move(talk))));
   }
   admission_ticket who;
   Stream stream;
+  std::unique_ptr<h2::conversation> talk;  // null for HTTP/1.1
 };
 
 template <class Stream>
 class connection_over final : public connection {
  public:
-  connection_over(admission_ticket&& who, Stream&& over, const connection_past& was) noexcept
-      : connection(who.of(), was), who_(std::move(who)), stream_(std::move(over)) {}
+  connection_over(admission_ticket&& who, Stream&& over, const connection_past& was,
+                  std::unique_ptr<h2::conversation>&& begun) noexcept
+      : connection(who.of(), was),
+        who_(std::move(who)),
+        stream_(std::move(over)),
+        h2_(std::move(begun)) {
+    if (h2_ != nullptr) note_h2();
+    is_new_ = !is_secure && !past_.answered_one && h2_ == nullptr && h2::is_on(server_->options);
+  }
   ~connection_over() override = default;
 
   // Runs until the connection ends or parks. Throws what the stream throws. Everything that happens
@@ -60,10 +75,17 @@ class connection_over final : public connection {
         const bool is_done = co_await stream_.begin(*server_, idle_stop_.get_token());
         end_wait();
         if (!is_done) co_return;
+        if (stream_.alpn() == "h2" && h2::is_on(server_->options)) begin_secure_h2();
       }
     }
     for (;;) {
-      const next then = advance();
+      if (is_new_) [[unlikely]]
+        look_for_preface();
+      if (h2_ != nullptr) [[unlikely]] {
+        co_await run_h2();
+        co_return;
+      }
+      const next then = is_new_ && !in_.empty() ? next::read : advance();
       if (then == next::serve) {
         const bool goes_on = co_await serve();
         if (goes_on) continue;
@@ -117,6 +139,7 @@ class connection_over final : public connection {
       }
       if (is_over) bytes = co_await finish_ended_read(is_idle);
       if (bytes == 0) {
+        if (!is_over && is_new_) is_new_ = false, static_cast<void>(advance());
         if (!is_over) peer_ended();
         co_await flush_all();
         break;
@@ -124,8 +147,12 @@ class connection_over final : public connection {
       if (is_idle && is_slow()) ++past_.pace;
       end_wait();
     }
-    // TLS announces the end of the stream, because nothing else may mark the end of a body. A
-    // connection that ends in the middle of an answer must not announce it.
+    co_await end_stream();
+  }
+
+  // TLS announces the end of the stream, because nothing else may mark the end of a body. A
+  // connection that ends in the middle of an answer must not announce it.
+  task<> end_stream() {
     if (is_secure && (incomplete_ || broken_)) co_return;
     if (lingers_ || !in_.empty()) {
       co_await linger();
@@ -146,11 +173,15 @@ class connection_over final : public connection {
   }
 
   bool has_address() const noexcept override {
+    if (const proxy_header* said = who_.client())
+      return said->from == proxy_header::origin::address;
     return requires { stream_.peer(); };
   }
   bool secure() const noexcept override { return is_secure; }
   endpoint peer() override {
-    if constexpr (requires { stream_.peer(); }) {
+    if (const proxy_header* said = who_.client()) {
+      if (has_address()) return said->client;
+    } else if constexpr (requires { stream_.peer(); }) {
       try {
         return stream_.peer();
       } catch (const io_error&) {
@@ -160,11 +191,10 @@ class connection_over final : public connection {
         tell_gone();
         throw;
       }
-    } else {
-      throw usage_error(
-          "troupe: http::request::peer: the server's listener is a Unix socket, whose clients have "
-          "no address");
     }
+    throw usage_error(
+        "troupe: http::request::peer: the client came by a Unix socket, whose peers have no "
+        "address");
   }
 
   std::optional<tls_certificate> client_certificate() override {
@@ -283,15 +313,68 @@ class connection_over final : public connection {
     if constexpr (is_secure) {
       if (!stream_.rest()) return false;
     }
-    auto at_rest =
-        std::make_unique<parked_over<Stream>>(std::move(who_), std::move(stream_), past_, since_ns);
+    auto at_rest = std::make_unique<parked_over<Stream>>(std::move(who_), std::move(stream_), past_,
+                                                         since_ns, std::move(h2_));
     if (server_->park(*this, *at_rest, wire_of(at_rest->stream))) {
       static_cast<void>(at_rest.release());
       return true;
     }
     who_ = std::move(at_rest->who);
     stream_ = std::move(at_rest->stream);
+    h2_ = std::move(at_rest->talk);
     return false;
+  }
+
+  // ---- HTTP/2 ----
+
+  // The first bytes say whether the client speaks HTTP/2 without TLS.
+  void look_for_preface() {
+    const std::string_view came = in_.view();
+    if (came.empty() || h2::preface.starts_with(came)) {
+      if (came.size() < h2::preface.size()) return;
+    } else if (!came.starts_with(h2::preface)) {
+      is_new_ = false;
+      return;
+    }
+    begin_h2();
+  }
+  void begin_h2() {
+    is_new_ = false;
+    h2_ = std::make_unique<h2::conversation>(*server_);
+    server_->speaks_h2(*this);
+  }
+  void begin_secure_h2() {
+    begin_h2();
+    if constexpr (is_secure) {
+      if (!h2::is_allowed_cipher(stream_.cipher())) h2_->refuse_cipher();
+    }
+  }
+  task<> run_h2() {
+    for (;;) {
+      std::string begun(in_.view());
+      in_.release();
+      const bool is_to_park = co_await h2_->run(*this, std::move(begun));
+      if (!is_to_park) break;
+      if (park(now().count())) co_return;
+      // Something has come, or the connection is to end.
+      past_.was_parked = true;
+      server_->unpark(*this);
+    }
+    co_await end_stream();
+  }
+  task<std::size_t> read_wire(std::span<char> to, bool patient) override {
+    std::stop_token token = patient ? busy_stop_.get_token() : idle_stop_.get_token();
+    co_return co_await stream_.read(to).stop(std::move(token));
+  }
+  task<std::size_t> write_wire(std::string_view bytes) override {
+    co_return co_await stream_.write(bytes).stop(busy_stop_.get_token());
+  }
+  std::size_t write_wire_at_once(std::string_view bytes) noexcept override {
+    if constexpr (std::derived_from<Stream, troupe::stream>) {
+      return io::at_once::write(stream_, bytes);
+    } else {
+      return 0;
+    }
   }
 
   // Called in a catch block, with what an operation of the stream has thrown. When a handler
@@ -384,6 +467,8 @@ class connection_over final : public connection {
   admission_ticket who_;
   Stream stream_;
   send_order order_;
+  std::unique_ptr<h2::conversation> h2_;  // null for HTTP/1.1
+  bool is_new_ = false;  // the first bytes have not said yet which protocol the client speaks
 };
 
 }  // namespace troupe::http

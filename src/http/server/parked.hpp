@@ -58,6 +58,7 @@ struct parked : io::arrival {
   server_state& server;
   connection_past past;
   const std::int64_t since_ns;
+  bool says_end = false;  // the client is told when the connection ends, so it is revived for that
   base::list_link<parked> link;
   parked* next_reported = nullptr;
 

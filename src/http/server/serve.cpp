@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "http/behind_proxy/receive_header.hpp"
 #include "http/secure/secret_stream.hpp"
 #include "http/server/connection_over.hpp"
 #include "http/server/server_state.hpp"
@@ -26,11 +27,14 @@ constexpr int backlog_most = 4096;
 // How long to wait until connections that were aborted are gone.
 constexpr std::chrono::nanoseconds end_wait = 200ms;
 
+std::string host_of(const endpoint& of) {
+  std::string text = of.to_string();
+  text.resize(text.rfind(':'));
+  return text;
+}
 std::string peer_of(const tcp_stream& of) {
   try {
-    std::string text = of.peer().to_string();
-    text.resize(text.rfind(':'));
-    return text;
+    return host_of(of.peer());
   } catch (const io_error&) {  // the peer has already gone
     return "";
   }
@@ -57,22 +61,71 @@ std::optional<endpoint> endpoint_of(const tcp_stream& over) {
   }
 }
 
+// Whether the header of a proxy is expected from there.
+bool is_of_proxy(const server_state& in, const tcp_stream& over) {
+  const std::optional<endpoint> at = endpoint_of(over);
+  return at && contains(in.options.proxy_protocol.from, &*at);
+}
+bool is_of_proxy(const server_state& in, const unix_stream&) {
+  return contains(in.options.proxy_protocol.from, nullptr);
+}
+
+// The address for which the connection counts; "" for none.
+template <class Stream>
+std::string address_of(const Stream& over, const proxy_header& said) {
+  switch (said.from) {
+    case proxy_header::origin::proxy:
+      return peer_of(over);
+    case proxy_header::origin::address:
+      return host_of(said.client);
+    case proxy_header::origin::unnamed:
+      break;
+  }
+  return "";
+}
+
+std::unique_ptr<proxy_header> client_in(const proxy_header& said) {
+  return said.from == proxy_header::origin::proxy ? nullptr : std::make_unique<proxy_header>(said);
+}
+
 void begin_secretly(admission_ticket who, tcp_stream over, const tls_context& self) {
   const std::shared_ptr<server_state>& state = who.of();
   handshakes::ticket begun(std::shared_ptr<handshakes>(state, &state->secure));
   const std::optional<endpoint> at = endpoint_of(over);
   secret_stream secret(tls_stream::server(self, std::move(over)), at, std::move(begun));
-  static_cast<void>(spawn(converse(std::move(who), std::move(secret), connection_past())));
+  if (h2::is_on(state->options)) tls::wire_of::also_speaks(secret, "h2", "http/1.1");
+  static_cast<void>(spawn(converse(std::move(who), std::move(secret), connection_past(), nullptr)));
+}
+
+template <class Stream>
+void begin_to_talk(admission_ticket who, Stream over, const std::optional<tls_context>& secret) {
+  if constexpr (std::is_same_v<Stream, tcp_stream>) {
+    if (secret) return begin_secretly(std::move(who), std::move(over), *secret);
+  }
+  static_cast<void>(spawn(converse(std::move(who), std::move(over), connection_past(), nullptr)));
+}
+
+// Reads the header with which a proxy begins the connection, then lets the connection begin.
+template <class Stream>
+task<> begin_after_header(admission_ticket who, Stream over, std::optional<tls_context> secret) {
+  const std::shared_ptr<server_state> state = who.of();
+  task<std::optional<proxy_header>> header = receive_proxy_header(*state, over);
+  const std::optional<proxy_header> said = co_await std::move(header);
+  if (!said) co_return;
+  who.set_client(address_of(over, *said), client_in(*said));
+  begin_to_talk(std::move(who), std::move(over), secret);
 }
 
 template <class Stream>
 void begin(const std::shared_ptr<server_state>& state, Stream over,
            const std::optional<tls_context>& secret) {
-  admission_ticket who(state, peer_of(over));
-  if constexpr (std::is_same_v<Stream, tcp_stream>) {
-    if (secret) return begin_secretly(std::move(who), std::move(over), *secret);
+  if (state->options.proxy_protocol.from.empty()) [[likely]] {
+    admission_ticket who(state, peer_of(over));
+    return begin_to_talk(std::move(who), std::move(over), secret);
   }
-  static_cast<void>(spawn(converse(std::move(who), std::move(over), connection_past())));
+  if (!is_of_proxy(*state, over)) return state->proxied.count(proxy_header_event::untrusted);
+  static_cast<void>(
+      spawn(begin_after_header(admission_ticket(state, ""), std::move(over), secret)));
 }
 
 template <class Listener>
@@ -88,6 +141,21 @@ task<> accept_backlog(std::shared_ptr<server_state> state, Listener& listener,
   }
 }
 
+// Returns whether all connections have ended in that time.
+task<bool> drains_within(std::shared_ptr<server_state> state, std::chrono::nanoseconds span,
+                         std::stop_token hurry = {}) {
+  bool is_in_time = true;
+  try {
+    co_await state->drained.wait().timeout(span).stop(hurry);
+  } catch (const timed_out&) {
+    is_in_time = false;
+  } catch (const cancelled&) {
+    if (!hurry.stop_requested()) throw;
+    is_in_time = false;
+  }
+  co_return is_in_time;
+}
+
 template <class Listener>
 task<> serve_on(std::shared_ptr<server_state> state, Listener listener,
                 std::optional<tls_context> secret = {}) {
@@ -97,36 +165,29 @@ task<> serve_on(std::shared_ptr<server_state> state, Listener listener,
   co_await protocols::accept_within(limits, listener, state->accepting.get_token(), begin_one);
   co_await accept_backlog(state, listener, secret);
   listener.close();
-  bool is_late = false;
-  try {
-    co_await state->drained.wait().timeout(state->options.drain_time);
-  } catch (const timed_out&) {
-    is_late = true;
+  if (const std::chrono::nanoseconds idle_time = state->idle_time(); idle_time.count() > 0) {
+    task<bool> idle_ones = drains_within(state, idle_time, state->hurried.get_token());
+    const bool is_in_time = co_await std::move(idle_ones);
+    if (is_in_time) co_return;
+    state->stop();
   }
-  if (!is_late) co_return;
+  task<bool> busy_ones = drains_within(state, state->options.drain_time);
+  const bool is_in_time = co_await std::move(busy_ones);
+  if (is_in_time) co_return;
   state->end_all();
-  try {
-    co_await state->drained.wait().timeout(end_wait);
-  } catch (const timed_out&) {
-    // A handler waits for something other than its peer: the server must not end that.
-  }
-}
-
-}  // namespace
-
-namespace {
-
-const char* describe_handler(sched::message*, void*, sched::message_act) {
-  return "a handler of HTTP";
+  // A handler may wait for something other than its peer: the server must not end that.
+  task<bool> rest = drains_within(state, end_wait);
+  static_cast<void>(co_await std::move(rest));
 }
 
 }  // namespace
 
 template <class Stream>
-task<> converse(admission_ticket who, Stream over, connection_past was) {
+task<> converse(admission_ticket who, Stream over, connection_past was,
+                std::unique_ptr<h2::conversation> begun) {
   const bool is_welcome = who.is_welcome();
   server_state& in = *who.of();
-  connection_over<Stream> talk(std::move(who), std::move(over), was);
+  connection_over<Stream> talk(std::move(who), std::move(over), was, std::move(begun));
   std::optional<entry> place;
   try {
     if (is_welcome) {
@@ -141,8 +202,7 @@ task<> converse(admission_ticket who, Stream over, connection_past was) {
   } catch (const timed_out&) {  // or is too slow,
   } catch (const cancelled&) {  // or the operation was cancelled
   }
-  if (std::exception_ptr what = talk.take_failure())
-    submissions::report(std::move(what), talk.failed_memory(), &describe_handler);
+  talk.report();
 }
 
 server::server(router routes, const server_options& options) {
@@ -157,8 +217,13 @@ task<> server::serve(tcp_listener listener, tls_context self) {
 task<> server::serve(unix_listener listener) { return serve_on(state_, std::move(listener)); }
 
 void server::stop() const { state_->stop(); }
+void server::drain(std::chrono::nanoseconds idle_time) const { state_->drain(idle_time); }
 
 std::size_t server::connections() const noexcept { return state_->count(); }
+
+http2_counts server::http2() const noexcept { return state_->http2.all(); }
+
+proxy_header_counts server::proxy_headers() const noexcept { return state_->proxied.all(); }
 
 handshake_counts server::handshakes() const noexcept { return state_->secure.counts(); }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "http/behind_proxy/proxy_header.hpp"
 #include "http/server/connection.hpp"
 #include "http/server/parked.hpp"
 #include "troupe/base/error.hpp"
@@ -56,6 +57,14 @@ server_state::server_state(router table, const server_options& chosen)
         options.drain_time}) {
     check(span.count() > 0, "a time is not positive");
   }
+  check(options.http2.streams >= 1, "http2.streams is 0");
+  check(options.http2.span.count() > 0, "http2.span is not positive");
+  check(options.http2.stream_window >= 1024 && options.http2.stream_window <= INT32_MAX,
+        "http2.stream_window is not between 1 KiB and 2 GiB");
+  check(options.proxy_protocol.header_bytes >= proxy_header_least,
+        "proxy_protocol.header_bytes is less than 107");
+  check(options.proxy_protocol.header_time.count() > 0,
+        "proxy_protocol.header_time is not positive");
   check(options.body_grace.count() >= 0, "body_grace is negative");
   check(options.name.find_first_of("\r\n") == std::string::npos, "name has a line end");
   drained.set();
@@ -63,12 +72,22 @@ server_state::server_state(router table, const server_options& chosen)
 
 bool server_state::admit(const std::string& peer, peer_count*& count) {
   std::lock_guard lock(mutex_);
+  const bool is_welcome = count_for(peer, count);
+  // order: relaxed  the mutex orders it; others read it as a hint
+  if (count_.fetch_add(1, std::memory_order_relaxed) == 0) drained.reset();
+  return is_welcome;
+}
+
+bool server_state::admit_for(const std::string& peer, peer_count*& count) {
+  std::lock_guard lock(mutex_);
+  return count_for(peer, count);
+}
+
+bool server_state::count_for(const std::string& peer, peer_count*& count) {
   count = peer.empty() ? nullptr : &*of_peer_.try_emplace(peer).first;
   const bool too_many = count != nullptr && count->second >= options.connections_per_peer;
   if (too_many) count = nullptr;
   if (count != nullptr) ++count->second;
-  // order: relaxed  the mutex orders it; others read it as a hint
-  if (count_.fetch_add(1, std::memory_order_relaxed) == 0) drained.reset();
   return !too_many;
 }
 
@@ -87,7 +106,7 @@ void server_state::enter(connection& one) {
     std::lock_guard lock(mutex_);
     link(one);
     // stop() has told the connections that were in the list by then; this one came later.
-    if (stopping.stop_requested())
+    if (stopping.stop_requested() && (idle_time_.count() == 0 || one.speaks_h2_))
       one.end(all_end_ ? connection_ending::aborted : connection_ending::draining);
     start_sweep = !std::exchange(sweeping_, true);
   }
@@ -197,7 +216,43 @@ void server_state::revive(connection& one) {
   one.revive();
 }
 
+void server_state::drain(std::chrono::nanoseconds idle_time) {
+  if (idle_time.count() <= 0) return stop();
+  {
+    std::lock_guard lock(mutex_);
+    if (stopping.stop_requested()) return;
+    idle_time_ = idle_time;
+  }
+  stopping.request_stop();
+  accepting.request_stop();
+  std::lock_guard lock(mutex_);
+  for (connection& one : live_) {
+    if (one.speaks_h2_) one.end(connection_ending::draining);
+  }
+  for (parked& one : parked_) {
+    if (one.says_end) end_parked(one, connection_ending::draining);
+  }
+}
+
+std::chrono::nanoseconds server_state::idle_time() const {
+  std::lock_guard lock(mutex_);
+  return idle_time_;
+}
+
+void server_state::speaks_h2(connection& one) {
+  std::lock_guard lock(mutex_);
+  one.speaks_h2_ = true;
+  // order: relaxed  the mutex orders it
+  const bool is_asked = one.ending_.load(std::memory_order_relaxed) != connection_ending::none;
+  if (stopping.stop_requested() && !is_asked) one.end(connection_ending::draining);
+}
+
 void server_state::stop() {
+  {
+    std::lock_guard lock(mutex_);
+    idle_time_ = std::chrono::nanoseconds(0);
+  }
+  hurried.request_stop();
   // Handlers see this request, and each answer from here on says that it is the last.
   stopping.request_stop();
   accepting.request_stop();
@@ -337,7 +392,8 @@ task<> server_state::wake(waker own) {
     while (!reported.empty()) {
       const std::unique_ptr<parked> one(reported.pop());
       const connection_ending why = one->past.why;
-      if (why == connection_ending::late || why == connection_ending::aborted) continue;
+      if (why == connection_ending::aborted) continue;
+      if (why == connection_ending::late && !one->says_end) continue;
       try {
         one->revive();
       } catch (const std::bad_alloc&) {  // the connection is closed

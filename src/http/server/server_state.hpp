@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -19,6 +20,8 @@
 #include <vector>
 
 #include "base/intrusive_queue.hpp"
+#include "http/behind_proxy/counters.hpp"
+#include "http/h2/counters.hpp"
 #include "http/secure/handshakes.hpp"
 #include "http/server/parked.hpp"
 #include "troupe/base/intrusive_list.hpp"
@@ -52,6 +55,8 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
   const server_options options;
   const std::string strict_transport;  // a line for every answer over TLS; "" for none
   handshakes secure;
+  h2::counters http2;
+  proxy_header_counters proxied;
 
   // An address, and how many connections it has.
   using peer_count = std::pair<const std::string, std::size_t>;
@@ -61,6 +66,9 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
   // is set to the address's entry, or to null when the connection does not count for an address.
   // dismiss: the connection has ended; `of` is that entry.
   bool admit(const std::string& peer, peer_count*& count);
+  // admit_for: a connection that was admitted without an address counts for this one, too. Returns
+  // as admit().
+  bool admit_for(const std::string& peer, peer_count*& count);
   void dismiss(peer_count* of) noexcept;
   // enter: the server watches over the times of `one` from then on. leave: no longer.
   void enter(connection& one);
@@ -75,6 +83,12 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
   // Lets a connection that was ended as late send its answer.
   void revive(connection& one);
   void stop();
+  // As stop(), but idle connections of HTTP/1.1 are left until stop() is called.
+  void drain(std::chrono::nanoseconds idle_time);
+  // How long they are left; 0 after stop().
+  std::chrono::nanoseconds idle_time() const;
+  // The client of the connection speaks HTTP/2, and is told when the server drains.
+  void speaks_h2(connection& one);
   // Ends connections that are late, and finishes when there are no connections.
   static task<> sweep(std::shared_ptr<server_state> self);
 
@@ -89,6 +103,7 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
 
   std::stop_source stopping;             // no new connections; the current requests are the last
   std::stop_source accepting;            // the same, for the tasks that accept
+  std::stop_source hurried;              // stop() was called, perhaps after drain()
   event drained;                         // set while there are no connections
   std::atomic<std::size_t> buffered{0};  // bytes in the buffers of all connections
 
@@ -123,6 +138,7 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
   };
 
   // The caller holds the mutex:
+  bool count_for(const std::string& peer, peer_count*& count);
   static void shed_oldest(std::vector<shed_candidate>& of);
   std::int64_t end_late(std::int64_t now_ns) noexcept;
   std::int64_t end_late_parked(std::int64_t now_ns) noexcept;
@@ -140,8 +156,9 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
   std::atomic<std::size_t> count_{0};
   bool sweeping_ = false;
   bool all_end_ = false;
-  bool waking_ = false;  // the task that wakes parked connections exists
-  bool parks_ = true;    // that task was not ended before its time
+  std::chrono::nanoseconds idle_time_{0};  // set by drain(), until stop()
+  bool waking_ = false;                    // the task that wakes parked connections exists
+  bool parks_ = true;                      // that task was not ended before its time
   std::unordered_map<std::string, std::size_t> of_peer_;
 
   std::mutex reports_mutex_;

@@ -1,10 +1,13 @@
 #include "troupe/http/writer.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <utility>
 
+#include "http/values/token.hpp"
 #include "troupe/base/error.hpp"
+#include "troupe/http/message.hpp"
 
 namespace troupe::http {
 
@@ -26,7 +29,50 @@ task<> body_writer::write(std::string_view bytes) {
 }
 
 task<> body_writer::finish() {
-  if (chunked_ && !silent_) co_await over_.send("0\r\n\r\n");
+  if (!chunked_ || silent_) co_return;
+  const std::string end = "0\r\n" + trailer_ + "\r\n";
+  co_await over_.send(end);
+}
+
+bool body_writer::may_be_trailer(std::string_view name) noexcept {
+  constexpr std::string_view refused[] = {"Authorization",
+                                          "Cache-Control",
+                                          "Connection",
+                                          "Content-Encoding",
+                                          "Content-Length",
+                                          "Content-Range",
+                                          "Content-Type",
+                                          "Cookie",
+                                          "Date",
+                                          "Expect",
+                                          "Expires",
+                                          "Host",
+                                          "Keep-Alive",
+                                          "Location",
+                                          "Max-Forwards",
+                                          "Pragma",
+                                          "Proxy-Connection",
+                                          "Range",
+                                          "Retry-After",
+                                          "Set-Cookie",
+                                          "TE",
+                                          "Trailer",
+                                          "Transfer-Encoding",
+                                          "Upgrade",
+                                          "Vary",
+                                          "WWW-Authenticate"};
+  return is_token(name) &&
+         std::ranges::none_of(refused, [&](auto one) { return same_word(one, name); });
+}
+
+void body_writer::trailer(std::string_view name, std::string_view value) {
+  if (!may_be_trailer(name))
+    throw usage_error("troupe: http::body_writer::trailer: a field '" + std::string(name) +
+                      "' cannot be behind a body: add it to the response");
+  if (has_control(value))
+    throw usage_error("troupe: http::body_writer::trailer: the value of '" + std::string(name) +
+                      "' has a line end or another control byte");
+  trailer_.append(name).append(": ").append(value).append("\r\n");
 }
 
 namespace {

@@ -1,4 +1,5 @@
-// token: the letters of which names of fields, cookies and parameters are made.
+// token: the letters of which names of fields, cookies and parameters are made, and those of the
+// values of fields.
 #pragma once
 
 #include <algorithm>
@@ -15,6 +16,12 @@ constexpr bool is_token_letter(char one) noexcept {
 
 constexpr bool is_token(std::string_view text) noexcept {
   return !text.empty() && std::ranges::all_of(text, is_token_letter);
+}
+
+// Whether the value of a field has a control byte: a line end could add another field.
+constexpr bool has_control(std::string_view value) noexcept {
+  return std::ranges::any_of(
+      value, [](char one) { return (one >= 0 && one < ' ' && one != '\t') || one == 127; });
 }
 
 }  // namespace troupe::http

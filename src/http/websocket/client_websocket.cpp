@@ -2,7 +2,9 @@
 #include <cerrno>
 #include <utility>
 
+#include "http/client/connect.hpp"
 #include "http/client/exchange.hpp"
+#include "http/client/wire_exchange.hpp"
 #include "http/h1/send_order.hpp"
 #include "http/routing/response_parts.hpp"
 #include "http/websocket/websocket_terms.hpp"
@@ -96,15 +98,16 @@ void check_request(client_request& asked) {
   }
 }
 
-std::string head_of(const client_core& core, client_request& asked, const url& at,
+std::string head_of(const client_core& core, client_request& asked, const url& at, const route& by,
                     const websocket_options& options, const std::string& key) {
-  std::string head = "GET " + at.target() + " HTTP/1.1\r\nHost: " + at.authority() + "\r\n";
+  std::string head = first_lines("GET", at, by);
   if (!core.options.user_agent.empty()) head += "User-Agent: " + core.options.user_agent + "\r\n";
   head +=
       "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: "
       "13\r\nSec-WebSocket-Key: " +
       key + "\r\n";
-  return head + offer_lines(options) + client_access::fields(asked) + "\r\n";
+  return head + offer_lines(options) + fields_for(asked, by) +
+         cookie_line(core, asked, at, request_site::same) + "\r\n";
 }
 
 bool is_accepted(const fields& answer, const std::string& key) {
@@ -121,13 +124,18 @@ task<std::unique_ptr<websocket>> open(std::shared_ptr<client_core> core, client_
   check_options(options);
   check_request(asked);
   const url at = url_of(asked.url());
-  const std::string key = websocket_key(), head = head_of(*core, asked, at, options, key);
-  exchange handshake(core, at, within);
+  const route by = route_to(*core, at, true);
+  const std::string key = websocket_key(), head = head_of(*core, asked, at, by, options, key);
+  wire_exchange handshake(core, at, within);
   handshake.may_upgrade();
-  wire_ptr made = co_await connect(*core, at, within);
+  connection_slot slot = co_await core->slots.take(by.name, within);
+  core->pool.trim(by.name, slot.others());
+  wire_ptr made = co_await connect(*core, at, by, within);
+  made->slot.emplace(std::move(slot));
   handshake.on(std::move(made));
   co_await handshake.send(head);
   co_await handshake.read_head(method::get);
+  keep_cookies(*core, handshake);
   const std::string& where = handshake.where();
   if (const int status = handshake.status(); status != 101) {
     throw client_error(client_failure::not_upgraded, where,

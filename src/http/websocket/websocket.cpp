@@ -11,6 +11,7 @@
 #include <span>
 #include <utility>
 
+#include "http/base64.hpp"
 #include "http/h1/send_order.hpp"
 #include "http/routing/response_parts.hpp"
 #include "http/server/one_at_a_time.hpp"
@@ -57,15 +58,6 @@ bool is_key(std::string_view key) noexcept {
     return (one >= 'a' && one <= 'z') || (one >= 'A' && one <= 'Z') || (one >= '0' && one <= '9') ||
            one == '+' || one == '/';
   });
-}
-
-std::string in_base64(std::string_view bytes) {
-  std::string letters(4 * bytes.size() / 3 + 5, '\0');
-  const int length = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(letters.data()),
-                                     reinterpret_cast<const unsigned char*>(bytes.data()),
-                                     static_cast<int>(bytes.size()));
-  letters.resize(static_cast<std::size_t>(length));
-  return letters;
 }
 
 void fill_randomly(std::span<char> to) {

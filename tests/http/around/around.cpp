@@ -8,6 +8,7 @@
 #include "troupe/http/around/log.hpp"
 #include "troupe/http/values/status_error.hpp"
 #include "troupe/kit/try_later.hpp"
+#include "troupe/log/log.hpp"
 
 namespace troupe::test {
 namespace {
@@ -84,6 +85,64 @@ TEST_P(http_around, the_three_forms_are_called_from_the_last_to_the_first) {
       "200 body abc");
 }
 
+// What is in front of all routes sees requests without one.
+TEST_P(http_around, requests_without_a_route) {
+  const auto routes = [](bool waits) {
+    router made = some_routes();
+    made.around("/plain", [](const request&, response& answer) { answer.field("X-One", "1"); });
+    made.around([](const request& asked) -> std::optional<response> {
+      if (asked.query_value("stop")) return response::text("stopped").status(403);
+      return std::nullopt;
+    });
+    made.around([](const request& asked, response& answer) {
+      answer.field("X-Seen", std::to_string(answer.status()) + " " + std::string(asked.path()));
+    });
+    if (waits) made.around(http::overload_as_503());
+    return made;
+  };
+  for (const bool waits : {false, true}) {
+    const auto ask = [&](const std::string& bytes) { return answer_to(routes(waits), bytes); };
+    const std::string none = ask(get("/none"));
+    EXPECT_EQ(status_and_body(none), "404 Not Found\n");
+    EXPECT_TRUE(has(none, "X-Seen: 404 /none")) << none;
+    EXPECT_FALSE(has(none, "X-One: 1")) << none;
+    EXPECT_EQ(status_and_body(ask(get("/none?stop"))), "403 stopped");
+    const std::string other = ask("DELETE /plain HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    EXPECT_EQ(status_and_body(other), "405 Method Not Allowed\n");
+    EXPECT_TRUE(has(other, "Allow: GET, HEAD, OPTIONS")) << other;
+    EXPECT_TRUE(has(other, "X-Seen: 405 /plain")) << other;
+    const std::string options =
+        ask("OPTIONS /plain HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    EXPECT_TRUE(options.starts_with("HTTP/1.1 204")) << options;
+    EXPECT_TRUE(has(options, "X-Seen: 204 /plain")) << options;
+    const std::string all = ask("OPTIONS * HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    EXPECT_TRUE(all.starts_with("HTTP/1.1 204")) << all;
+    EXPECT_TRUE(has(all, "Allow: GET, HEAD, POST, OPTIONS")) << all;
+  }
+}
+
+// Nobody reads the body, which is longer than a body may be, or never comes.
+TEST_P(http_around, bodies_without_a_route_are_not_read) {
+  for (const bool waits : {false, true}) {
+    const auto ask = [&](const std::string& length, const std::string& body) {
+      router made = some_routes();
+      made.around([](const request& asked, response& answer) {
+        EXPECT_EQ(asked.body(), "");
+        answer.field("X-Seen", "1");
+      });
+      if (waits) made.around(http::overload_as_503());
+      const std::string got =
+          answer_to(std::move(made), "POST /none HTTP/1.1\r\nHost: a\r\nContent-Length: " + length +
+                                         "\r\n\r\n" + body + get("/plain"));
+      EXPECT_TRUE(got.starts_with("HTTP/1.1 404")) << got;
+      EXPECT_TRUE(has(got, "X-Seen: 1")) << got;
+      EXPECT_EQ(got.find("HTTP/1.1 413"), std::string::npos) << got;
+    };
+    ask("3", "abc");
+    ask("5000000", "abc");
+  }
+}
+
 TEST_P(http_around, one_pattern_alone) {
   const auto routes = [] {
     router made = some_routes();
@@ -157,6 +216,61 @@ TEST_P(http_around, at_a_time) {
   EXPECT_EQ(status_and_body(second), "503 Service Unavailable\n");
   EXPECT_TRUE(has(second, "Retry-After: 1")) << second;
   EXPECT_EQ(status_and_body(third), "200 held");
+}
+
+TEST_P(http_around, at_a_time_per_key) {
+  event inside, leave;
+  router made;
+  made.get("/held", [inside, leave]() -> task<response> {
+    inside.set();
+    co_await leave.wait();
+    co_return response::text("held");
+  });
+  made.get("/throws", []() -> task<response> {
+    co_await sleep_for(1ns);
+    throw http::status_error(409, "thrown");
+  });
+  made.around(http::at_a_time_per(
+      1, [](const request& asked) { return asked.query<std::optional<std::string>>("key"); }));
+  run(std::move(made), [&](runtime& rt, http::server, endpoint at) -> task<> {
+    auto early = rt.spawn(exchange(at, get("/held?key=a")));
+    co_await inside.wait();
+    const std::string same = co_await exchange(at, get("/held?key=a"));
+    EXPECT_EQ(status_and_body(same), "429 Too Many Requests\n");
+    EXPECT_TRUE(has(same, "Retry-After: 1")) << same;
+    const std::string thrown = co_await exchange(at, get("/throws?key=b"));
+    EXPECT_EQ(status_and_body(thrown), "409 thrown\n");
+    leave.set();
+    for (const char* target : {"/held?key=b", "/held", "/held"}) {
+      const std::string other = co_await exchange(at, get(target));
+      EXPECT_EQ(status_and_body(other), "200 held") << target;
+    }
+    const std::string first = co_await std::move(early);
+    EXPECT_EQ(status_and_body(first), "200 held");
+    const std::string again = co_await exchange(at, get("/held?key=a"));
+    EXPECT_EQ(status_and_body(again), "200 held");
+  });
+  EXPECT_THROW(http::at_a_time_per(0), usage_error);
+}
+
+TEST_P(http_around, at_a_time_per_peer) {
+  event inside, leave;
+  router made;
+  made.get("/held", [inside, leave]() -> task<response> {
+    inside.set();
+    co_await leave.wait();
+    co_return response::text("held");
+  });
+  made.around(http::at_a_time_per(1));
+  run(std::move(made), [&](runtime& rt, http::server, endpoint at) -> task<> {
+    auto early = rt.spawn(exchange(at, get("/held")));
+    co_await inside.wait();
+    const std::string same = co_await exchange(at, get("/held"));
+    EXPECT_EQ(status_and_body(same), "429 Too Many Requests\n");
+    leave.set();
+    const std::string first = co_await std::move(early);
+    EXPECT_EQ(status_and_body(first), "200 held");
+  });
 }
 
 TEST_P(http_around, time_limit) {
@@ -245,6 +359,33 @@ TEST_P(http_around, bearer_tokens) {
                   "WWW-Authenticate: Bearer realm=\"stock\", error=\"invalid_token\""));
 }
 
+TEST_P(http_around, checks_of_credentials_that_wait) {
+  const auto ask = [&](std::string_view fields, std::string_view target) {
+    router made = some_routes();
+    made.around("/plain", http::waiting_basic_auth(
+                              "stock", [](std::string user, std::string password) -> task<bool> {
+                                co_await sleep_for(1ms);
+                                co_return user == "ada" && http::same_secret(password, "a:b");
+                              }));
+    made.around("/waits", http::waiting_bearer_auth("stock", [](std::string token) -> task<bool> {
+                  co_await sleep_for(1ms);
+                  co_return token == "t";
+                }));
+    return answer_to(std::move(made), get(target, fields));
+  };
+  EXPECT_EQ(status_and_body(ask("Authorization: Basic YWRhOmE6Yg==\r\n", "/plain")), "200 plain");
+  for (const char* bad : {"Authorization: Basic YWRhOmE6Yw==\r\n", "Authorization: Basic YWRh\r\n",
+                          "Authorization: Bearer t\r\n", ""}) {
+    const std::string got = ask(bad, "/plain");
+    EXPECT_EQ(got.substr(9, 3), "401") << bad;
+    EXPECT_TRUE(has(got, "WWW-Authenticate: Basic realm=\"stock\", charset=\"UTF-8\"")) << got;
+  }
+  EXPECT_EQ(status_and_body(ask("Authorization: Bearer t\r\n", "/waits")), "200 waits");
+  EXPECT_TRUE(has(ask("", "/waits"), "WWW-Authenticate: Bearer realm=\"stock\""));
+  EXPECT_TRUE(has(ask("Authorization: Bearer x\r\n", "/waits"),
+                  "WWW-Authenticate: Bearer realm=\"stock\", error=\"invalid_token\""));
+}
+
 TEST_P(http_around, fields_for_security) {
   router made = some_routes();
   made.get("/framed", [] { return response::text("").field("x-frame-options", "SAMEORIGIN"); });
@@ -318,6 +459,33 @@ TEST_P(http_around, access_log_in_both_formats) {
       std::string::npos)
       << lines[1];
   EXPECT_TRUE(lines[1].ends_with(R"("agent":"x\ty\"","id":"i-1"})")) << lines[1];
+}
+
+TEST_P(http_around, access_log_by_the_log) {
+  std::mutex mutex;
+  std::vector<std::string> lines;
+  log::options by;
+  by.as = log::form::json;
+  by.callback = [&](std::string_view line) {
+    const std::lock_guard lock(mutex);
+    if (line.find("\"http.access\"") != std::string_view::npos) lines.emplace_back(line);
+  };
+  log::configure(by);
+  router made = some_routes();
+  made.around(http::request_id());
+  made.around(http::access_log());
+  answer_to(std::move(made),
+            "GET /plain HTTP/1.1\r\nHost: a\r\nReferer: r\r\nX-Request-Id: i-1\r\n\r\n" +
+                get("/none?a=\"", "User-Agent: x\ty\"\r\n"));
+  log::flush();
+  log::configure({});
+  ASSERT_EQ(lines.size(), 2u);
+  for (const char* wanted :
+       {R"("peer":"127.0.0.1","method":"GET","target":"/plain","status":200,"bytes":5,"took":)",
+        R"("agent":"","referer":"r","id":"i-1")"})
+    EXPECT_NE(lines[0].find(wanted), std::string::npos) << lines[0];
+  EXPECT_NE(lines[1].find(R"("target":"/none?a=\"","status":404)"), std::string::npos) << lines[1];
+  EXPECT_NE(lines[1].find(R"("agent":"x\ty\"","id":")"), std::string::npos) << lines[1];
 }
 
 TEST_P(http_around, ids_of_requests_are_new_or_harmless) {

@@ -98,7 +98,7 @@ TEST_P(http_client, a_connection_serves_one_request_after_the_other) {
 // The server reads no more of the request, and does not close the connection.
 TEST_P(http_client, an_answer_that_comes_before_the_whole_request_is_one) {
   client_options soon;
-  soon.write_time = 200ms;
+  soon.write_time = 1s;
   const auto talk = [](client web) -> task<> {
     auto listener = tcp_listener::listen(endpoint::loopback(0));
     const std::string url = "http://127.0.0.1:" + std::to_string(listener.local().port()) + "/";
@@ -152,14 +152,14 @@ TEST_P(http_client, what_ends_behind_a_bare_answer_is_not_kept) {
 TEST_P(http_client, few_connections_are_kept_and_not_for_long) {
   client_options few;
   few.idle_per_origin = 2;
-  few.idle_time = 20ms;
+  few.idle_time = 500ms;
   run([](const std::string&) -> scripted_answer { return with_length("x"); },
       [](scripted_server& server, client web) -> task<> {
         auto all = when_all(fetch(web.get(server.url())), fetch(web.get(server.url())),
                             fetch(web.get(server.url())));
         co_await std::move(all);
         EXPECT_EQ(web.idle(), 2u);
-        co_await sleep_for(30ms);
+        co_await sleep_for(550ms);
         co_await fetch(web.get(server.url()));
         EXPECT_EQ(server.connections(), 4);
         EXPECT_EQ(web.idle(), 1u);

@@ -165,10 +165,12 @@ class scripted_server {
 };
 
 inline const char* text_of(http::client_failure why) {
-  constexpr const char* names[] = {"bad_url",           "too_many_redirects", "bad_redirect",
-                                   "insecure_redirect", "bad_response",       "body_too_large",
-                                   "too_slow",          "truncated",          "closed",
-                                   "not_upgraded",      "bad_handshake"};
+  constexpr const char* names[] = {
+      "bad_url",       "too_many_redirects", "bad_redirect",  "insecure_redirect",
+      "bad_response",  "body_too_large",     "too_slow",      "truncated",
+      "closed",        "not_upgraded",       "bad_handshake", "proxy_unreachable",
+      "proxy_refused", "not_downloaded",     "part_in_use",   "refused",
+      "reset",         "decoded_too_large"};
   return names[static_cast<std::size_t>(why)];
 }
 

@@ -30,7 +30,7 @@ TEST_P(https, is_served_and_counted) {
   const handshake_counts counts =
       run_secretly(hello_routes(), self, [&](http::server web, endpoint at) -> task<> {
         tls_options offers = trusting_it();
-        offers.alpn = {"h2", "http/1.1"};
+        offers.alpn = {"spdy/3", "http/1.1"};
         const tls_context client = tls_context::client(offers);
         for (int i = 0; i < 3; ++i) {
           tls_stream peer = co_await connect_secretly(at, client);
@@ -87,7 +87,7 @@ TEST_P(https, counts_each_way_in_which_a_handshake_fails) {
         };
         co_await fails(trusting_it());  // has no certificate
         tls_options other = trusting_it();
-        other.alpn = {"h2"};
+        other.alpn = {"spdy/3"};
         co_await fails(other);  // another protocol
         co_await fails({});     // does not trust the server
         const std::string garbage = co_await exchange(at, std::string(100, 'x'));
@@ -198,6 +198,23 @@ TEST_P(https, says_to_browsers_that_they_use_it_from_now_on) {
       limits);
   const std::string plain = answer_to(hello_routes(), get_hello_and_close, limits);
   EXPECT_FALSE(plain.contains("Strict")) << plain;
+}
+
+TEST_P(https, says_so_once_when_a_handler_says_it_too) {
+  server_options limits;
+  limits.strict_transport = 24h;
+  http::router routes;
+  routes.get(
+      "/", [] { return response::text("hello").field("strict-transport-security", "max-age=7"); });
+  run_secretly(
+      std::move(routes), tls_context::server(served()),
+      [&](http::server, endpoint at) -> task<> {
+        tls_stream peer = co_await connect_secretly(at, tls_context::client(trusting_it()));
+        const std::string got = co_await ask_secretly(peer, get_hello, "hello");
+        EXPECT_TRUE(got.contains("strict-transport-security: max-age=7\r\n")) << got;
+        EXPECT_FALSE(got.contains("max-age=86400")) << got;
+      },
+      limits);
 }
 
 TEST_P(https, is_where_the_port_without_tls_sends_clients) {

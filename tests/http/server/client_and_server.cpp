@@ -112,6 +112,22 @@ http::router traced_routes(const ref<trace_log>& log) {
     log.tell<&trace_log::note>();
     return http::response::owned(trace_log::here(), "text/plain");
   });
+  // The answer is written within the trace, too.
+  made.get("/streamed", [] {
+    return http::response::stream("text/plain", [](http::body_writer& to) -> task<> {
+      co_await to.write(trace_log::here());
+      co_await sleep_for(1ms);
+      co_await to.write(" " + trace_log::here());
+    });
+  });
+  made.get("/streamed_later", [](const http::request&) -> task<http::response> {
+    co_await sleep_for(1ms);
+    co_return http::response::stream("text/plain", [](http::body_writer& to) -> task<> {
+      co_await to.write(trace_log::here());
+      co_await sleep_for(1ms);
+      co_await to.write(" " + trace_log::here());
+    });
+  });
   // Waits, and asks this server again.
   made.get("/later", [](const http::request& asked) -> task<http::response> {
     const std::string at = "http://" + std::string(asked.host());
@@ -172,6 +188,23 @@ task<> check_traces(client web, std::string at, ref<trace_log> log) {
   EXPECT_NE(outer->span_id, inner->span_id);
 }
 
+task<> check_streamed(client web, std::string at) {
+  const std::vector<std::string> no_parent,
+      one_parent{"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"};
+  for (const char* path : {"/streamed", "/streamed_later"}) {
+    const std::string seen = co_await traced(web, at + path, one_parent);
+    EXPECT_EQ(seen.size(), 2 * 55u + 1) << seen;
+    if (seen.size() != 2 * 55u + 1) co_return;
+    EXPECT_EQ(seen.substr(0, 55), seen.substr(56)) << path;
+    EXPECT_EQ(seen.substr(0, 36), one_parent[0].substr(0, 36));
+    EXPECT_NE(seen.substr(0, 55), one_parent[0]);
+    // The next request of the connection is in no trace.
+    const std::string none = co_await traced(web, at + path, no_parent);
+    EXPECT_EQ(none, "none none");
+  }
+  EXPECT_EQ(web.idle(), 1u);
+}
+
 TEST_P(http_client_and_server, a_trace_goes_from_one_to_the_other) {
   runtime rt(options());
   const auto log = rt.spawn<trace_log>();
@@ -183,6 +216,8 @@ TEST_P(http_client_and_server, a_trace_goes_from_one_to_the_other) {
     const client web;
     task<> checking = check_traces(web, at, log);
     co_await std::move(checking);
+    task<> streaming = check_streamed(web, at);
+    co_await std::move(streaming);
     web.close_idle();
     server.stop();
     co_await std::move(serving);

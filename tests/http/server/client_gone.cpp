@@ -360,6 +360,7 @@ TEST_P(http_client_gone, a_reset_is_heard_of_behind_a_body_that_fills_the_connec
           static_cast<void>(co_await std::move(reading));
           co_await by.started.wait();
           const std::string much(1'000'000, 'm');
+          sent = co_await peer.write(much);
           try {
             for (;;) sent += co_await peer.write(much).timeout(20ms);
           } catch (const timed_out&) {

@@ -71,12 +71,17 @@ TEST_P(http_draining, an_answer_that_was_sent_arrives_though_the_peer_asks_again
   for (const auto idle_for : {5ms, 2'000ms}) {  // after 2 s the connection is parked
     // One run of the long case is enough.
     if (idle_for > 1s && GetParam().on.workers == 2) continue;
+    troupe::event begun;
     router routes;
-    routes.get("/", [] { return response::text(std::string(bytes, 'x')); });
+    routes.get("/", [begun] {
+      begun.set();
+      return response::text(std::string(bytes, 'x'));
+    });
     std::string got;
     run(std::move(routes), [&](runtime&, http::server web, endpoint at) -> task<> {
       tcp_stream peer = co_await tcp_stream::connect(at);
       co_await peer.write_all("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+      co_await begun.wait();
       co_await sleep_for(idle_for);
       web.stop();
       co_await sleep_for(20ms);
@@ -161,15 +166,17 @@ TEST_P(http_draining, the_deadline_comes_though_a_handler_waits_for_something_el
 }
 
 TEST_P(http_draining, handlers_hear_of_it) {
+  troupe::event begun;
   router routes;
-  routes.get("/", [](http::request& asked) -> task<response> {
+  routes.get("/", [begun](http::request& asked) -> task<response> {
+    begun.set();
     while (!asked.stopping().stop_requested()) co_await sleep_for(1ms);
     co_return response::text("heard");
   });
   std::string got;
   run(std::move(routes), [&](runtime& rt, http::server web, endpoint at) -> task<> {
     auto answer = rt.spawn(exchange(at, "GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
-    co_await sleep_for(5ms);
+    co_await begun.wait();
     web.stop();
     got = co_await std::move(answer);
   });

@@ -402,6 +402,52 @@ TEST_P(http_requests, answers_that_have_no_body_have_none) {
   EXPECT_TRUE(got.ends_with("next"));
 }
 
+TEST_P(http_requests, fields_behind_a_streamed_body_are_its_trailer) {
+  router routes;
+  routes.get("/", [] {
+    return response::stream("text/plain", [](http::body_writer& to) -> task<> {
+      co_await to.write("body");
+      to.trailer("Sum", "7");
+      to.trailer("Note", "a b");
+    });
+  });
+  const std::string got =
+      answer_to(std::move(routes), "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.0\r\n\r\n");
+  const std::size_t second = got.find("HTTP/1.1 200", 1);
+  EXPECT_TRUE(got.substr(0, second).ends_with("4\r\nbody\r\n0\r\nSum: 7\r\nNote: a b\r\n\r\n"))
+      << got;
+  ASSERT_NE(second, std::string::npos);
+  EXPECT_TRUE(got.ends_with("\r\n\r\nbody")) << got;
+}
+
+TEST_P(http_requests, a_trailer_refuses_what_belongs_before_the_body) {
+  std::vector<std::string> refused;
+  router routes;
+  routes.get("/", [&] {
+    return response::stream("text/plain", [&](http::body_writer& to) -> task<> {
+      for (const char* name : {"Content-Length", "transfer-encoding", "Trailer", "Set-Cookie",
+                               "Host", "a b", "", "fine"}) {
+        try {
+          to.trailer(name, "1");
+        } catch (const usage_error&) {
+          refused.emplace_back(name);
+        }
+      }
+      try {
+        to.trailer("split", "1\r\nSum: 7");
+      } catch (const usage_error&) {
+        refused.emplace_back("split");
+      }
+      co_return;
+    });
+  });
+  const std::string got =
+      answer_to(std::move(routes), "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  EXPECT_EQ(refused, (std::vector<std::string>{"Content-Length", "transfer-encoding", "Trailer",
+                                               "Set-Cookie", "Host", "a b", "", "split"}));
+  EXPECT_TRUE(got.ends_with("\r\n\r\n0\r\nfine: 1\r\n\r\n")) << got;
+}
+
 // Otherwise the peer would take the end of the body for the rest of the piece.
 TEST_P(http_requests, a_piece_that_is_given_up_in_the_middle_is_the_end) {
   constexpr std::size_t bytes = 30'000'000;

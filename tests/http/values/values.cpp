@@ -65,6 +65,8 @@ router some_routes() {
   routes.get("/gone",
              [](const request& asked) { return http::error_page(asked, 410, "it was \"sold\""); });
   routes.get("/conflict", []() -> response { throw http::status_error(409, "it was sent"); });
+  // It makes no task.
+  routes.get("/early", []() -> task<response> { throw http::status_error(409, "it was sent"); });
   routes.get("/typed", [] { return response::html("<b>").status(404); });
   return routes;
 }
@@ -167,6 +169,7 @@ TEST_P(http_values, errors_come_in_the_form_that_the_client_prefers) {
   EXPECT_EQ(ask("/gone", "Accept: */*\r\n"), "410 it was \"sold\"\n");
   EXPECT_EQ(ask("/gone", "Accept: image/png\r\n"), "410 it was \"sold\"\n");
   EXPECT_EQ(ask("/conflict", ""), "409 it was sent\n");
+  EXPECT_EQ(ask("/early", ""), "409 it was sent\n");
   const std::string not_found = R"(404 {"type":"about:blank","title":"Not Found","status":404})"
                                 "\n";
   EXPECT_EQ(ask("/nowhere", json), not_found);

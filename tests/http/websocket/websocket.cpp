@@ -408,7 +408,7 @@ TEST_P(http_websocket, behind_a_message_that_was_given_up_in_the_middle_nothing_
 TEST_P(http_websocket, a_peer_that_is_slow_gets_a_large_message_whole) {
   constexpr std::size_t bytes = 16'000'000, a_step = 256 * 1024;
   http::server_options limits;
-  limits.write_time = 150ms;
+  limits.write_time = 1s;
   router routes;
   routes.get("/", [&] {
     return response::websocket([](http::websocket& peer) -> task<> {
@@ -425,7 +425,7 @@ TEST_P(http_websocket, a_peer_that_is_slow_gets_a_large_message_whole) {
         std::string room(a_step, '\0');
         try {
           for (std::size_t came = 1; came != 0; got += came) {
-            co_await sleep_for(8ms);
+            co_await sleep_for(20ms);  // in all longer than the limit
             came = co_await peer.read(std::span<char>(room));
           }
         } catch (const io_error&) {
@@ -466,7 +466,7 @@ TEST_P(http_websocket, a_silent_peer_is_asked_and_then_given_up) {
 // attempts.
 TEST_P(http_websocket, a_silent_peer_is_given_up_by_who_polls) {
   http::websocket_options limits;
-  limits.ping_after = 60ms;
+  limits.ping_after = 400ms;
   int code = 0, given_up = 0;
   router routes;
   routes.get("/", [&code, &given_up, limits] {

@@ -72,11 +72,15 @@ TEST_P(http_websocket_client, client_and_server_understand_each_other_whatever_t
     routes.get("/" + std::to_string(i),
                [one = all[i]] { return response::websocket(echo_messages, one); });
   }
-  int deflated = 0;
+  // All pairs of choices on one backend; on each of the others some, since they share that code.
+  const std::size_t step = threaded() && GetParam().on.workers == 1 ? 1 : 3;
+  int deflated = 0, wanted = 0;
   run(std::move(routes), [&](runtime&, http::server, endpoint at) -> task<> {
     http::client web;
     for (std::size_t i = 0; i < all.size(); ++i) {
-      for (const websocket_options& offered : all) {
+      for (std::size_t other = i % step; other < all.size(); other += step) {
+        const websocket_options& offered = all[other];
+        wanted += all[i].deflate && offered.deflate ? 1 : 0;
         std::string url = "ws://127.0.0.1:" + std::to_string(at.port()) + "/" + std::to_string(i);
         const peer_ptr peer = co_await web.websocket(std::move(url), offered);
         EXPECT_EQ(peer->deflate().has_value(), all[i].deflate && offered.deflate);
@@ -96,7 +100,8 @@ TEST_P(http_websocket_client, client_and_server_understand_each_other_whatever_t
       }
     }
   });
-  EXPECT_EQ(deflated, 36);
+  EXPECT_EQ(deflated, wanted);
+  EXPECT_GE(deflated, step == 1 ? 36 : 10);
 }
 
 TEST_P(http_websocket_client, both_sides_see_the_subprotocol) {

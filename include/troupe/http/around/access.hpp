@@ -47,6 +47,40 @@ class bearer_auth {
   function check_;
 };
 
+// basic_auth with a check that waits, as for a database. What the check throws is the handler's.
+//
+// Example:
+//     #include <troupe/http/router.hpp>
+//     troupe::http::router routes;
+//     routes.get("/", [] { return troupe::http::response::text("secret"); });
+//     routes.around(troupe::http::waiting_basic_auth(
+//         "stock", [](std::string user, std::string password) -> troupe::task<bool> {
+//           co_await troupe::sleep_for(std::chrono::milliseconds(1));
+//           co_return user == "ada" && troupe::http::same_secret(password, "12345");
+//         }));
+class waiting_basic_auth {
+ public:
+  using function = std::function<task<bool>(std::string user, std::string password)>;
+  waiting_basic_auth(std::string_view realm, function check);
+  task<response> operator()(request& asked, next_handler next) const;
+
+ private:
+  std::string challenge_;
+  function check_;
+};
+
+// bearer_auth with a check that waits.
+class waiting_bearer_auth {
+ public:
+  using function = std::function<task<bool>(std::string token)>;
+  waiting_bearer_auth(std::string_view realm, function check);
+  task<response> operator()(request& asked, next_handler next) const;
+
+ private:
+  std::string challenge_;
+  function check_;
+};
+
 // Compares in a time that depends on the length of `given` alone.
 bool same_secret(std::string_view given, std::string_view secret) noexcept;
 

@@ -18,8 +18,8 @@ namespace troupe::http {
 // By what requests are counted; nothing: this request is not counted.
 using request_key = std::function<std::optional<std::string>(const request&)>;
 
-// The address of the client, without its port; of a proxy, if the request came through one. All
-// clients of a Unix socket are one.
+// The address of the client (request::client()), without its port. All clients of a Unix socket are
+// one.
 std::optional<std::string> peer_key(const request& asked);
 
 // So many requests of each key in a time; more are answered 429 with Retry-After. It remembers the
@@ -53,6 +53,29 @@ class at_a_time {
 
  private:
   std::shared_ptr<semaphore> free_;
+};
+
+// So many requests of each key at a time: those whose handlers have not answered. One more is
+// answered 429 with Retry-After: 1, and does not wait. The routes in front of which it is put share
+// it. Cost: an entry for each key that has requests under way.
+//
+// Example:
+//     #include <troupe/http/router.hpp>
+//     troupe::http::router routes;
+//     routes.get("/", [] { return troupe::http::response::text("hello"); });
+//     routes.around(troupe::http::at_a_time_per(10));
+//     routes.around(troupe::http::at_a_time_per(2, [](const troupe::http::request& asked) {
+//       return asked.cookie<std::optional<std::string>>("session");
+//     }));
+class at_a_time_per {
+ public:
+  explicit at_a_time_per(std::uint64_t requests, request_key key = peer_key);
+  task<response> operator()(request& asked, next_handler next) const;
+
+ private:
+  struct counts;
+  std::shared_ptr<counts> counts_;
+  request_key key_;
 };
 
 // The handler has so much time to give its answer, then it is cancelled, and the request is

@@ -13,28 +13,32 @@ namespace troupe::http {
 // status, bytes, ms, referer, agent, and id, if there is one (request_id).
 enum class access_format : std::uint8_t { combined, json };
 
-// Gives `sink` a line, without its end, when the handler of a request has answered. Bytes of the
-// request that are not printable are escaped, so that no request can write a line of its own. The
-// bytes are those of the body, "-" (0 in JSON) for one that is streamed. Thread: `sink` is called
-// on any, and several at the same time.
+// Logs each request when its handler has answered. Without a sink it is a line of troupe::log, of
+// the logger "http.access" and the level info, with the fields peer, method, target, status, bytes,
+// took, referer, agent, and id. With a sink that gets a line, without its end, in one of the
+// formats. Bytes of the request that are not printable are escaped, so that no request can write a
+// line of its own. The bytes are those of the body, "-" (0 in JSON and in troupe::log) for one that
+// is streamed. Thread: `sink` is called on any, and several at the same time.
 //
 // Example:
 //     #include <troupe/http/router.hpp>
 //     troupe::http::router routes;
 //     routes.get("/", [] { return troupe::http::response::text("hello"); });
+//     routes.around(troupe::http::access_log());
 //     routes.around(troupe::http::access_log([](std::string_view line) {
 //       std::clog << std::string(line) + "\n";
 //     }));
 class access_log {
  public:
   using function = std::function<void(std::string_view line)>;
+  access_log() = default;
   explicit access_log(function sink, access_format format = access_format::combined)
       : sink_(std::move(sink)), format_(format) {}
   task<response> operator()(request& asked, next_handler next) const;
 
  private:
   function sink_;
-  access_format format_;
+  access_format format_ = access_format::combined;
 };
 
 // Gives each answer the field X-Request-Id: that of the request, if it has one of at most 128

@@ -1,0 +1,40 @@
+// compress: a function behind handlers that makes their answers smaller.
+#pragma once
+
+#include <cstddef>
+
+#include "troupe/http/around/around.hpp"
+
+namespace troupe::http {
+
+// Compresses answers by the coding that the request's Accept-Encoding prefers: brotli, zstd or gzip
+// (in this order, if it prefers none of them; brotli and zstd if the library was built with them).
+// It compresses texts, and what is text inside (JSON, XML, JavaScript, SVG, WebAssembly), whole
+// bodies and streamed ones; each piece of a streamed body can be decoded when it comes. The answer
+// gets Content-Encoding and "Vary: Accept-Encoding", and its ETag becomes a weak one.
+//
+// Answers stay as they are if they are files (see file_options::precompressed) or parts of one
+// (206, Content-Range), if they have a Content-Encoding, or if their Cache-Control says
+// no-transform. Put request_id and access_log in front of it, which then see the bytes that are
+// sent. Do not compress an answer that contains both a secret and what an attacker can choose
+// (BREACH).
+//
+// Cost: the time of the compression on the handler's thread (see `bytes_max`); an encoder for each
+// thread and coding is kept, at most 1.3 MiB a thread, and a streamed answer has one of its own.
+//
+// Example:
+//     #include <troupe/http/router.hpp>
+//     troupe::http::router routes;
+//     routes.get("/", [] { return troupe::http::response::text(std::string(10'000, 'a')); });
+//     routes.around(troupe::http::compress());
+struct compress {
+  // Minimum bytes of a whole body. Default 1,024: fewer hardly save a packet. Smaller ones are sent
+  // as they are, unless the request excludes that (identity;q=0).
+  std::size_t bytes_min = 1'024;
+  // Maximum bytes of a whole body. Default 1 MiB, which takes about 20 ms; larger ones are sent as
+  // they are.
+  std::size_t bytes_max = 1024 * 1024;
+  void operator()(const request& asked, response& answer) const;
+};
+
+}  // namespace troupe::http

@@ -1,0 +1,107 @@
+// download: writes an answer's body to a file, and goes on where an earlier attempt has ended.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "troupe/http/client.hpp"
+#include "troupe/runtime/limited_task.hpp"
+
+namespace troupe::http {
+
+struct download_progress {
+  std::uint64_t bytes = 0;             // that are in the file, with those of earlier calls
+  std::optional<std::uint64_t> total;  // if the server has said it
+};
+
+struct download_options {
+  // Not an aggregate: GCC 12 destroys the members of a temporary aggregate twice if it is part of a
+  // co_await expression.
+  download_options() {}
+
+  // Maximum bytes of the file. Default 64 GiB; more is a client_error, body_too_large, before
+  // anything of it is written if the server says the length.
+  std::uint64_t bytes_max = std::uint64_t{64} << 30;
+  // How many requests in a row may fail without a further byte of the file. Default 5, at least 1;
+  // then the last error is thrown. What fails is a connection that ends, a phase that takes too
+  // long, and an answer 429, 500, 502, 503 or 504.
+  unsigned attempts = 5;
+  // The pause behind a request that has failed; twice as long behind each further one, up to 30 s.
+  // Default 500 ms.
+  std::chrono::nanoseconds pause = std::chrono::milliseconds(500);
+  // Whether the file is on the disk before it has its name. Default true: so a crash leaves the
+  // whole file or none.
+  bool sync = true;
+  // Called behind each piece. Default: none. What it throws ends the download.
+  std::function<void(const download_progress&)> progress;
+};
+
+// What a download did.
+struct downloaded {
+  downloaded() {}
+  std::uint64_t bytes = 0;     // of the file
+  std::uint64_t kept = 0;      // of these, what the first request found already there
+  unsigned requests = 0;       // how many were sent, without redirects
+  bool length_checked = true;  // false: the server did not say how long the file is
+  std::string url;             // after redirects
+};
+
+class download_call {
+ public:
+  using result = downloaded;
+  download_call(client by, client_request asked, std::string path,
+                download_options options) noexcept
+      : by_(std::move(by)),
+        asked_(std::move(asked)),
+        path_(std::move(path)),
+        options_(std::move(options)) {}
+  task<downloaded> start(tasks::limits within) &&;
+
+ private:
+  client by_;
+  client_request asked_;
+  std::string path_;
+  download_options options_;
+};
+using downloading = tasks::limited_task<download_call>;
+
+// Downloads to the file at `path`. Await it in a handler or a task, optionally with .timeout(span)
+// and .stop(token). The bytes are written to path + ".part" at first; path + ".part.info" says of
+// which version they are. When all are there the file gets its name at once (rename), and replaces
+// one that had it.
+//
+// If the connection ends on the way, or if an earlier call, also of an earlier program, has left a
+// part, the rest alone is asked for: with Range, and with If-Range, so that the server sends the
+// whole if the file is not the same any more. That needs a strong ETag, or a Last-Modified that is
+// a second older than the answer; without one each attempt begins anew. An answer that does not fit
+// the part (another range, length or ETag; 412; 416) makes it begin anew, too, once. The length is
+// checked.
+//
+// Thread: none is blocked; the file is opened, renamed and put on the disk on the threads for
+// blocking(). Errors: those of client::send(); client_error: not_downloaded (status() is the
+// server's answer), part_in_use (another download writes the same part, or was cancelled a moment
+// ago), body_too_large; io_error of the file, for instance a full disk; usage_error for a request
+// that is no GET, has a body, or has a Range or If-Range of its own; option_error. The part stays
+// after an error and after a cancellation, for the next call.
+//
+// Example (declarations):
+//     troupe::task<> get(troupe::http::client web) {
+//       troupe::http::download_options options;
+//       options.progress = [](const troupe::http::download_progress& now) {
+//         std::cout << now.bytes << " of " << now.total.value_or(0) << '\n';
+//       };
+//       auto asked = troupe::http::download(web, "https://example.org/big.iso", "/tmp/big.iso",
+//                                           std::move(options));
+//       const auto got = co_await std::move(asked).timeout(std::chrono::hours(1));
+//       std::cout << got.bytes << " bytes, " << got.kept << " were there\n";
+//     }
+downloading download(client by, client_request asked, std::string path,
+                     download_options options = {});
+downloading download(client by, std::string url, std::string path, download_options options = {});
+
+}  // namespace troupe::http

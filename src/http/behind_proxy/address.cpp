@@ -1,0 +1,46 @@
+#include "http/behind_proxy/address.hpp"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstddef>
+
+namespace troupe::http {
+namespace {
+
+// inet_pton wants a text that ends with a zero byte, and would take one inside for the end.
+bool read_address(int family, std::string_view text, void* to) noexcept {
+  std::array<char, INET6_ADDRSTRLEN> copy{};
+  if (text.size() >= copy.size() || text.find('\0') != std::string_view::npos) return false;
+  std::ranges::copy(text, copy.begin());
+  return ::inet_pton(family, copy.data(), to) == 1;
+}
+
+}  // namespace
+
+std::optional<endpoint> v4_of(std::string_view text, std::uint16_t port) noexcept {
+  endpoint made = endpoint::any(port);
+  void* const address = &reinterpret_cast<sockaddr_in*>(made.data())->sin_addr;
+  if (!read_address(AF_INET, text, address)) return std::nullopt;
+  return made;
+}
+
+std::optional<endpoint> v6_of(std::string_view text, std::uint16_t port) noexcept {
+  endpoint made = endpoint::any_v6(port);
+  void* const address = &reinterpret_cast<sockaddr_in6*>(made.data())->sin6_addr;
+  if (!read_address(AF_INET6, text, address)) return std::nullopt;
+  return made;
+}
+
+std::optional<std::uint16_t> port_of(std::string_view text) noexcept {
+  if (text.empty() || (text.front() == '0' && text.size() > 1)) return std::nullopt;
+  std::uint16_t port = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, bad] = std::from_chars(text.data(), end, port);
+  if (bad != std::errc{} || rest != end) return std::nullopt;
+  return port;
+}
+
+}  // namespace troupe::http

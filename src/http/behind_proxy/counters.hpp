@@ -1,0 +1,35 @@
+// counters: what became of the headers of the PROXY protocol of one server.
+// Threads: any.
+#pragma once
+
+#include <cstdint>
+
+#include "http/server/event_counts.hpp"
+#include "troupe/http/server.hpp"
+
+namespace troupe::http {
+
+enum class proxy_header_event : std::uint8_t {
+  accepted,
+  untrusted,
+  malformed,
+  timed_out,
+  lost,
+  count_of_events,
+};
+
+class proxy_header_counters
+    : public event_counts<proxy_header_event, proxy_header_event::count_of_events> {
+ public:
+  proxy_header_counts all() const noexcept {
+    proxy_header_counts made;
+    made.accepted = of(proxy_header_event::accepted);
+    made.untrusted = of(proxy_header_event::untrusted);
+    made.malformed = of(proxy_header_event::malformed);
+    made.timed_out = of(proxy_header_event::timed_out);
+    made.lost = of(proxy_header_event::lost);
+    return made;
+  }
+};
+
+}  // namespace troupe::http

@@ -1,0 +1,154 @@
+#include "http/client/connect.hpp"
+
+#include <utility>
+
+#include "troupe/dns/connect.hpp"
+#include "troupe/io/error.hpp"
+#include "troupe/runtime/here.hpp"
+
+namespace troupe::http {
+
+namespace {
+
+constexpr int interim_max = 16;  // interim answers (1xx) to CONNECT
+
+std::string authorization_line(const proxy_server& of) {
+  return of.authorization.empty() ? "" : "Proxy-Authorization: " + of.authorization + "\r\n";
+}
+
+[[noreturn]] void fail(client_failure why, const url& to, const proxy_server& by,
+                       const std::string& what, int status = 0) {
+  throw client_error(why, to.to_string(), "the proxy " + by.at.authority() + " " + what,
+                     fault::none, status);
+}
+
+task<tcp_stream> connect_plain(client_core& core, const url& to, const tasks::limits& within) {
+  co_return co_await troupe::connect(to.host(), to.port(), core.options.resolver)
+      .timeout(within.left())
+      .stop(within.stop());
+}
+
+// So that the caller can tell the proxy's absence from the target's.
+task<tcp_stream> connect_proxy(client_core& core, const url& to, const proxy_server& by,
+                               const tasks::limits& within) {
+  std::string why;
+  try {
+    co_return co_await connect_plain(core, by.at, within);
+  } catch (const io_error& e) {
+    why = e.what();
+  } catch (const resolve_error& e) {
+    why = e.what();
+  }
+  fail(client_failure::proxy_unreachable, to, by, "cannot be reached (" + why + ")");
+}
+
+// Reads the head of the answer to CONNECT; returns its status.
+task<int> read_status(client_wire& wire, const url& to, const proxy_server& by,
+                      const tasks::limits& within) {
+  for (int interim = 0; interim <= interim_max;) {
+    wire.reads.answers(method::head);  // the answer ends with its head, whatever its fields say
+    const parser::step step = wire.reads.next(wire.input());
+    const int status = wire.reads.head().status;
+    wire.consume(step.consumed);
+    if (step.what == parser::event::refused) break;
+    if (step.what == parser::event::head && status >= 200) co_return status;
+    if (step.what == parser::event::head) ++interim;
+    if (step.what != parser::event::need_more) continue;
+    const std::size_t bytes = co_await wire.receive(within);
+    if (bytes == 0) fail(client_failure::proxy_refused, to, by, "has closed the connection");
+  }
+  fail(client_failure::proxy_refused, to, by, "has answered something that is not HTTP/1.1");
+}
+
+// Returns the stream that leads to the target.
+task<tcp_stream> open_tunnel(client_core& core, const url& to, const proxy_server& by,
+                             const tasks::limits& within) {
+  tcp_stream plain = co_await connect_proxy(core, to, by, within);
+  const wire_ptr wire = core.make_wire(std::move(plain));
+  const std::string target = to.host() + ":" + std::to_string(to.port());
+  const std::string head = "CONNECT " + target + " HTTP/1.1\r\nHost: " + target + "\r\n" +
+                           authorization_line(by) + "\r\n";
+  std::string lost;
+  int status = 0;
+  try {
+    co_await wire->send(head, within, core.options.write_time);
+    status = co_await read_status(*wire, to, by, within);
+  } catch (const io_error& e) {
+    lost = e.what();
+  }
+  if (!lost.empty())
+    fail(client_failure::proxy_refused, to, by, "has ended the connection (" + lost + ")");
+  if (status >= 300)
+    fail(client_failure::proxy_refused, to, by,
+         "opens no connection: it answered " + std::to_string(status), status);
+  // Nobody may speak in the target's name before the target has spoken.
+  if (!wire->input().empty())
+    fail(client_failure::proxy_refused, to, by, "has sent bytes that belong to nothing");
+  co_return wire->take_plain();
+}
+
+task<tcp_stream> open_stream(client_core& core, const url& to, const route& by,
+                             const tasks::limits& within) {
+  if (by.by == nullptr) co_return co_await connect_plain(core, to, within);
+  if (by.tunnel) co_return co_await open_tunnel(core, to, *by.by, within);
+  co_return co_await connect_proxy(core, to, *by.by, within);
+}
+
+task<wire_ptr> connect_within(client_core& core, const url& to, const route& by,
+                              const tasks::limits& within) {
+  tcp_stream plain = co_await open_stream(core, to, by, within);
+  wire_ptr wire;
+  if (!to.secure()) {
+    wire = core.make_wire(std::move(plain));
+  } else {
+    const tls_context trust = co_await core.trust(by.streams, within);
+    tls_stream secure = tls_stream::client(trust, std::move(plain), to.host());
+    co_await secure.handshake().timeout(within.left()).stop(within.stop());
+    wire = core.make_wire(std::move(secure));
+  }
+  if (by.streams && (!to.secure() || wire->alpn() == "h2"))
+    wire->streams = h2::client_session::make(
+        {core.options.http2, {core.options.head_bytes, core.options.fields, 0}});
+  co_return wire;
+}
+
+}  // namespace
+
+route route_to(const client_core& core, const url& to, bool opaque) {
+  route made;
+  made.by = core.proxies.of(to);
+  made.tunnel = made.by != nullptr && (to.secure() || opaque);
+  made.name = to.origin();
+  if (made.is_absolute()) made.name = "proxy " + made.by->at.authority();
+  made.streams = core.options.http2.is_on && h2::session::is_available() && !opaque &&
+                 !made.is_absolute() && (to.secure() || core.options.http2_prior_knowledge);
+  return made;
+}
+
+task<wire_ptr> connect(client_core& core, const url& to, const route& by,
+                       const tasks::limits& within) {
+  const tasks::limits soon = within.within(core.options.connect_time);
+  try {
+    co_return co_await connect_within(core, to, by, soon);
+  } catch (const timed_out&) {
+    throw timed_out("troupe: http: no connection to " + to.origin() +
+                    (by.by == nullptr ? "" : " through the proxy " + by.by->at.authority()) +
+                    " in time: try again, or allow more (client_options::connect_time)");
+  }
+}
+
+std::string first_lines(const std::string& method, const url& to, const route& by) {
+  const std::string lines = method + " " + (by.is_absolute() ? to.to_string() : to.target()) +
+                            " HTTP/1.1\r\nHost: " + to.authority() + "\r\n";
+  return by.is_absolute() ? lines + authorization_line(*by.by) : lines;
+}
+
+std::string fields_for(client_request& asked, const route& by) {
+  std::string fields = client_access::fields(asked);
+  // What is for a proxy must not come to a target.
+  if (!by.is_absolute() || !by.by->authorization.empty())
+    strip(fields, {"Proxy-Authorization", "Proxy-Connection"});
+  return fields;
+}
+
+}  // namespace troupe::http

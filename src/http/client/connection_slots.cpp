@@ -1,0 +1,89 @@
+#include "http/client/connection_slots.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+#include "troupe/task/call_context.hpp"
+
+namespace troupe::http {
+
+namespace {
+
+// What a caller is told to wait: a connection may become free at any moment.
+constexpr std::chrono::seconds try_again_in{1};
+
+}  // namespace
+
+origin_full::origin_full(limit which, const std::string& origin, std::size_t most)
+    : try_later("troupe: http: " + origin + ": all its connections are in use, and " +
+                    (which == limit::requests_waiting
+                         ? std::to_string(most) +
+                               " requests wait already: try again later, or allow more "
+                               "(client_options::connections_per_origin, requests_waiting)"
+                         : "none became free in time: try again later, or allow more "
+                           "(client_options::connections_per_origin, waiting_time)"),
+                try_again_in),
+      which_(which) {}
+
+class connection_slots::waiting_claim {
+ public:
+  waiting_claim(connection_slots& by, origin_slots& of, const std::string& origin)
+      : by_(by), of_(of) {
+    const std::lock_guard lock(by_.mutex_);
+    if (of_.waiting >= by_.waiting_max_)
+      throw origin_full(origin_full::limit::requests_waiting, origin, by_.waiting_max_);
+    ++of_.waiting;
+  }
+  waiting_claim(const waiting_claim&) = delete;
+  waiting_claim& operator=(const waiting_claim&) = delete;
+  ~waiting_claim() {
+    const std::lock_guard lock(by_.mutex_);
+    --of_.waiting;
+  }
+
+ private:
+  connection_slots& by_;
+  origin_slots& of_;
+};
+
+connection_slots::connection_slots(const client_options& options)
+    : per_origin_(options.connections_per_origin),
+      waiting_max_(options.requests_waiting),
+      waiting_time_(options.waiting_time) {}
+
+std::shared_ptr<origin_slots> connection_slots::of(const std::string& origin) {
+  const std::lock_guard lock(mutex_);
+  std::weak_ptr<origin_slots>& known = all_[origin];
+  std::shared_ptr<origin_slots> found = known.lock();
+  if (found != nullptr) return found;
+  found = std::make_shared<origin_slots>(per_origin_);
+  known = found;
+  if (all_.size() >= prune_at_) {
+    std::erase_if(all_, [](const auto& one) { return one.second.expired(); });
+    prune_at_ = std::max<std::size_t>(64, all_.size() * 2);
+  }
+  return found;
+}
+
+std::optional<connection_slot> connection_slots::try_take(const std::string& origin) {
+  const std::shared_ptr<origin_slots> slots = of(origin);
+  std::optional<connection_slot> made;
+  if (auto got = slots->free.try_acquire()) made.emplace(slots, std::move(*got));
+  return made;
+}
+
+task<connection_slot> connection_slots::take(std::string origin, tasks::limits within) {
+  const std::shared_ptr<origin_slots> slots = of(origin);
+  if (auto got = slots->free.try_acquire()) co_return connection_slot(slots, std::move(*got));
+  const waiting_claim mine(*this, *slots, origin);
+  const tasks::limits soon = within.within(waiting_time_);
+  try {
+    semaphore::permit got = co_await slots->free.acquire().timeout(soon.left()).stop(soon.stop());
+    co_return connection_slot(slots, std::move(got));
+  } catch (const timed_out&) {
+    if (within.over() || this_call::remaining().count() <= 0) throw;
+  }
+  throw origin_full(origin_full::limit::waiting_time, origin, waiting_max_);
+}
+
+}  // namespace troupe::http

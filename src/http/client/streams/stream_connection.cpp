@@ -1,0 +1,406 @@
+#include "http/client/streams/stream_connection.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "http/client/exchange.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/io/error.hpp"
+#include "troupe/runtime/here.hpp"
+#include "troupe/tls/error.hpp"
+
+namespace troupe::http {
+namespace {
+
+constexpr int interim_max = 16;   // interim answers (1xx) before the final one
+constexpr int catch_up_max = 16;  // reads of what has come while the connection was parked
+// A server that has sent nothing for so long may be gone.
+constexpr std::chrono::seconds silence{1};
+
+const char* text_of(h2::excess one) noexcept {
+  switch (one) {
+    case h2::excess::header_list:
+      return "too many bytes of fields";
+    case h2::excess::resets:
+      return "too many resets";
+    case h2::excess::continuations:
+      return "too many CONTINUATION frames";
+    case h2::excess::settings:
+      return "too many SETTINGS frames";
+    case h2::excess::pings:
+      return "too many PING frames";
+    case h2::excess::window_updates:
+      return "too many WINDOW_UPDATE frames";
+    case h2::excess::priorities:
+      return "too many PRIORITY frames";
+    case h2::excess::empty_data:
+      return "too many empty DATA frames";
+    case h2::excess::other_frames:
+      return "too many frames that say nothing";
+    case h2::excess::unread_answers:
+      return "it does not read what it asks for";
+    default:
+      return "frames that break the rules of HTTP/2";
+  }
+}
+
+}  // namespace
+
+stream_connection::stream_connection(client_core& core, wire_ptr wire)
+    : core_(core), origin_(wire->origin), wire_(std::move(wire)), session_(*wire_->streams) {
+  session_.tell(*this);
+}
+
+asked_stream* stream_connection::find(std::int32_t stream) noexcept {
+  const auto at = streams_.find(stream);
+  return at == streams_.end() ? nullptr : at->second.get();
+}
+
+bool stream_connection::is_over() const noexcept {
+  return session_.is_over() || session_.broken() != h2::excess::none;
+}
+
+// ---- events of the session, under the mutex ----
+
+void stream_connection::on_asked(std::int32_t stream) {
+  if (asked_stream* const one = find(stream)) one->asked = true;
+}
+
+void stream_connection::on_head(std::int32_t stream, h2::head_block&& head, bool ends) {
+  asked_stream* const one = find(stream);
+  if (one == nullptr) return;
+  if (head.status() < 200) {
+    if (++one->interim <= interim_max) return;
+    fail(*one, stream_failure::malformed, "too many interim answers came");
+    session_.reset(stream, h2::code::enhance_your_calm);
+    return;
+  }
+  one->head.emplace(std::move(head));
+  one->ended = one->ended || ends;
+  one->news.set();
+}
+
+void stream_connection::on_body(std::int32_t stream, std::string_view piece) {
+  asked_stream* const one = find(stream);
+  if (one == nullptr) return;
+  one->unread += piece;
+  one->news.set();
+}
+
+void stream_connection::on_end(std::int32_t stream, h2::head_block&& trailer) {
+  asked_stream* const one = find(stream);
+  if (one == nullptr) return;
+  one->trailer.emplace(std::move(trailer));
+  one->ended = true;
+  one->news.set();
+}
+
+void stream_connection::on_closed(std::int32_t stream, h2::stream_end how, std::uint32_t why) {
+  --places_;
+  freed_ = true;
+  const auto at = streams_.find(stream);
+  if (at == streams_.end()) return;
+  const stream_ptr one = std::move(at->second);
+  streams_.erase(at);
+  switch (how) {
+    case h2::stream_end::refused:
+      if (why == 0)
+        return fail(*one, stream_failure::moved,
+                    "the server ends the connection, and has not handled this request");
+      return fail(*one, stream_failure::refused, "the server has refused the stream");
+    case h2::stream_end::reset:
+      return fail(*one, stream_failure::reset,
+                  "the server has reset the stream (code " + std::to_string(why) + ")");
+    case h2::stream_end::malformed:
+      return fail(*one, stream_failure::malformed, "the answer breaks the rules of HTTP/2");
+    case h2::stream_end::complete:
+      one->closed = true;
+      one->news.set();
+  }
+}
+
+std::size_t stream_connection::more_of(std::int32_t stream, std::span<char> to, bool& ends) {
+  asked_stream* const one = find(stream);
+  if (one == nullptr) return 0;  // its reset is on its way
+  const std::size_t bytes = std::min(to.size(), one->unsent.size());
+  std::copy_n(one->unsent.begin(), bytes, to.begin());
+  one->unsent.remove_prefix(bytes);
+  one->taken += bytes;
+  ends = one->is_last && one->unsent.empty();
+  if (one->unsent.empty()) one->news.set();
+  return bytes;
+}
+
+// An answer that is complete is good, whatever comes behind it.
+void stream_connection::fail(asked_stream& one, stream_failure how, std::string why) {
+  one.closed = true;
+  one.unsent = {};
+  if (!one.ended && one.failed == stream_failure::none) {
+    one.failed = how;
+    one.why = std::move(why);
+  }
+  one.news.set();
+}
+
+// ---- callers ----
+
+bool stream_connection::reserve() {
+  const std::lock_guard lock(mutex_);
+  const std::size_t most =
+      std::min({core_.options.http2.streams, session_.streams_max(), expected_});
+  if (leaving_ || dead_ || places_ >= most || !session_.takes_requests()) return false;
+  ++places_;
+  return true;
+}
+
+std::optional<std::size_t> stream_connection::streams_max() {
+  const std::lock_guard lock(mutex_);
+  return said_max_;
+}
+
+bool stream_connection::has_said_max() {
+  const std::lock_guard lock(mutex_);
+  return said_max_ || dead_ || leaving_;
+}
+
+void stream_connection::expect(std::size_t streams) {
+  const std::lock_guard lock(mutex_);
+  expected_ = streams;
+}
+
+void stream_connection::give_back_place() {
+  const std::lock_guard lock(mutex_);
+  if (dead_) return;
+  --places_;
+  to_send_.set();
+}
+
+void stream_connection::open(asked_stream& to, const stream_ptr& of, const h2::header_lines& lines,
+                             bool has_body) {
+  const std::lock_guard lock(mutex_);
+  // The place may be from before the server said how many streams it allows; a stream beyond them
+  // would wait for the end of another one, however long that takes.
+  if (!dead_ && streams_.size() < session_.streams_max())
+    to.number = session_.request(lines, has_body);
+  if (to.number == 0) {
+    if (!dead_) --places_;
+    fail(to, stream_failure::moved, "the server takes no more requests on this connection");
+  } else {
+    streams_.emplace(to.number, of);
+  }
+  to_send_.set();
+}
+
+void stream_connection::send(asked_stream& on, std::string_view bytes, bool is_last) {
+  on.unsent = bytes;
+  on.is_last = is_last;
+  if (on.closed) return;
+  session_.resume(on.number);
+  to_send_.set();
+}
+
+void stream_connection::take_body(asked_stream& of, std::string& to) {
+  to.clear();
+  std::swap(to, of.unread);
+  if (to.empty() || of.ended || of.closed) return;
+  session_.consume(of.number, to.size());
+  to_send_.set();
+}
+
+void stream_connection::doubt(std::chrono::nanoseconds asked_at) {
+  const std::lock_guard lock(mutex_);
+  leaving_ = leaving_ || (heard_at_ < asked_at && now() - asked_at >= silence);
+}
+
+void stream_connection::drop(asked_stream& one) {
+  const std::lock_guard lock(mutex_);
+  one.unsent = {};
+  if (one.closed || dead_ || one.number == 0) return;
+  one.closed = true;
+  streams_.erase(one.number);
+  session_.reset(one.number, h2::code::cancel);
+  to_send_.set();
+}
+
+// ---- the driver ----
+
+task<bool> stream_connection::catch_up(tasks::limits within) {
+  try {
+    for (int i = 0; wire_->has_news(); ++i) {
+      if (i == catch_up_max) co_return false;
+      const std::size_t bytes = co_await wire_->receive(within.within(silence));
+      if (bytes == 0) co_return false;
+      const std::lock_guard lock(mutex_);
+      session_.receive(wire_->input(), now().count());
+      wire_->consume(wire_->input().size());
+    }
+  } catch (const timed_out&) {
+    if (within.over()) throw;  // else: a part of a record of TLS has come
+  } catch (const io_error&) {
+    co_return false;
+  } catch (const tls_error&) {
+    co_return false;
+  }
+  const std::lock_guard lock(mutex_);
+  said_max_ = session_.streams_max();  // a kept connection has heard it
+  co_return session_.takes_requests();
+}
+
+void stream_connection::start(std::shared_ptr<client_core> core) {
+  static_cast<void>(spawn(drive(std::move(core))));
+}
+
+task<> stream_connection::drive(std::shared_ptr<client_core> core) {
+  const std::shared_ptr<stream_connection> self = shared_from_this();
+  for (;;) {
+    {
+      const std::lock_guard lock(mutex_);
+      unread_ = false;
+      reading_ = std::stop_source();
+    }
+    const auto body = [this](task_scope& in) -> task<> {
+      in.spawn(write_all());
+      co_await read_all();
+    };
+    std::string why;
+    try {
+      co_await scope(body);
+    } catch (const std::exception& e) {
+      why = e.what();
+    }
+    if (!why.empty()) lose(std::move(why));
+    fail_all();
+    if (core->streams.retire(*this)) co_return;
+  }
+}
+
+task<> stream_connection::read_all() {
+  std::string why;
+  try {
+    const std::stop_token end = reading_.get_token();
+    for (;;) {
+      const tasks::limits until(std::chrono::nanoseconds::max(), end);
+      const std::size_t bytes = co_await wire_->receive(until);
+      if (bytes == 0) why = "the server has closed the connection";
+      if (bytes == 0 || !take_input()) break;
+    }
+  } catch (const cancelled& e) {
+    if (!reading_.stop_requested()) why = e.what();
+  } catch (const error& e) {
+    why = e.what();
+  }
+  if (!why.empty()) lose(std::move(why));
+  const std::lock_guard lock(mutex_);
+  unread_ = true;
+  to_send_.set();
+}
+
+// Returns false when nothing more is read.
+bool stream_connection::take_input() {
+  bool goes_on = true, has_place = false;
+  {
+    const std::lock_guard lock(mutex_);
+    heard_at_ = now();
+    expected_ = SIZE_MAX;           // its SETTINGS come first
+    freed_ = freed_ || !said_max_;  // a further connection may be opened now
+    session_.receive(wire_->input(), heard_at_.count());
+    wire_->consume(wire_->input().size());
+    said_max_ = session_.streams_max();
+    if (streams_.size() > session_.streams_max()) refuse_waiting();
+    goes_on = !is_over();
+    has_place = std::exchange(freed_, false);
+    if (!goes_on || places_ == 0 || session_.has_to_send()) to_send_.set();
+  }
+  if (has_place) core_.streams.freed(origin_);
+  return goes_on;
+}
+
+task<> stream_connection::write_all() {
+  output out;
+  for (;;) {
+    bool has_place = false, is_done = false;
+    {
+      const std::lock_guard lock(mutex_);
+      out.clear();
+      if (lost_.empty()) session_.send(out, write_bytes);
+      has_place = std::exchange(freed_, false);
+      if (out.empty()) {
+        to_send_.reset();
+        is_done = unread_ || places_ == 0 || is_over();
+      }
+    }
+    if (has_place) core_.streams.freed(origin_);
+    if (is_done) break;
+    std::string why;
+    stream_failure how = stream_failure::lost;
+    try {
+      if (out.empty()) {
+        co_await to_send_.wait();
+      } else {
+        co_await wire_->send(out.view(), tasks::limits(), core_.options.write_time);
+      }
+    } catch (const timed_out& e) {
+      why = e.what();
+      how = stream_failure::stalled;
+    } catch (const error& e) {
+      why = e.what();
+    }
+    if (why.empty()) continue;
+    lose(std::move(why), how);
+    break;
+  }
+  reading_.request_stop();
+}
+
+// The server allows fewer streams than it seemed when these requests were given a place. They look
+// for another connection.
+void stream_connection::refuse_waiting() {
+  for (auto at = streams_.begin(); at != streams_.end();) {
+    const stream_ptr one = at->second;
+    if (one->asked) {
+      ++at;
+      continue;
+    }
+    at = streams_.erase(at);
+    fail(*one, stream_failure::moved, "the server allows no more requests on this connection");
+    session_.reset(one->number, h2::code::cancel);
+  }
+}
+
+void stream_connection::lose(std::string why, stream_failure how) {
+  const std::lock_guard lock(mutex_);
+  if (!lost_.empty()) return;
+  lost_ = std::move(why);
+  how_ = how;
+}
+
+// If the connection has ended.
+void stream_connection::fail_all() {
+  const std::lock_guard lock(mutex_);
+  if (lost_.empty() && !is_over()) return;
+  // What it would still say tells whether the server has broken a rule, and no rest is sent.
+  for (output unsent; session_.send(unsent, write_bytes);) unsent.clear();
+  dead_ = true;
+  const h2::excess broken = session_.broken();
+  const bool is_broken = broken != h2::excess::none;
+  for (auto& [number, one] : streams_) {
+    if (is_broken) {
+      fail(*one, stream_failure::excess, text_of(broken));
+    } else {
+      fail(*one, how_, lost_.empty() ? "the server has ended it" : lost_);
+    }
+  }
+  streams_.clear();
+  places_ = 0;
+}
+
+bool stream_connection::retire(wire_ptr& wire, bool& is_good) {
+  const std::lock_guard lock(mutex_);
+  if (!dead_ && places_ > 0) return false;
+  is_good = !dead_ && !leaving_ && session_.takes_requests();
+  dead_ = true;
+  wire = std::move(wire_);
+  return true;
+}
+
+}  // namespace troupe::http

@@ -1,0 +1,155 @@
+// stream_connection: a connection of HTTP/2 to an origin, which requests share.
+//
+// A task of its own, the driver, reads and writes as long as there are requests. Then it parks the
+// connection in wire_pool, where it waits without a task, as other kept connections do. The driver
+// makes a connection of a kept one again.
+// Invariants
+//   S1  the session and the streams are used under the mutex.
+//   S2  the wire belongs to the driver, from start() until retire().
+//   S3  `places_` counts the places that are reserved and the streams that the session has; a
+//       connection is parked only when it has none.
+// Rejected: to let a caller that waits read for all others. It may be cancelled in the middle of a
+// write, which holds frames of others.
+//
+// Threads: any, but where the driver is named. Order of mutexes: that of stream_pool, then this
+// one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "http/client/client_wire.hpp"
+#include "http/h2/client_session.hpp"
+#include "troupe/task/event.hpp"
+#include "troupe/task/scope.hpp"
+#include "troupe/task/task.hpp"
+
+namespace troupe::http {
+
+class client_core;
+
+enum class stream_failure : std::uint8_t {
+  none,
+  refused,    // the server has done nothing of it, and has refused it
+  moved,      // the server has done nothing of it, since the connection takes no more requests
+  reset,      // by the server
+  malformed,  // the answer breaks the rules
+  lost,       // the connection has ended
+  stalled,    // the server took nothing for too long
+  excess,     // the server went beyond a limit, or broke the rules of the connection
+};
+
+// One request and its answer on a connection. Its members are used under the connection's mutex.
+struct asked_stream {
+  std::int32_t number = 0;
+
+  std::optional<h2::head_block> head, trailer;  // of the answer
+  std::string unread;                           // of its body
+  int interim = 0;
+  bool asked = false;   // its head was sent
+  bool ended = false;   // the answer is complete
+  bool closed = false;  // nothing comes or goes any more
+  stream_failure failed = stream_failure::none;
+  std::string why;  // it failed
+
+  std::string owned;        // a small body
+  std::string_view unsent;  // of the request's body
+  std::uint64_t taken = 0;  // bytes of it that the session has taken
+  bool is_last = false;     // no more of it follows
+
+  event news;  // something has changed for the one that waits
+};
+using stream_ptr = std::shared_ptr<asked_stream>;
+
+class stream_connection final : public std::enable_shared_from_this<stream_connection>,
+                                private h2::client_session_events {
+ public:
+  // A place is reserved for the caller.
+  stream_connection(client_core& core, wire_ptr wire);
+
+  // Takes what has come while the connection was parked. Returns false if it is of no use any more.
+  // Call it before start().
+  task<bool> catch_up(tasks::limits within);
+  // Begins the driver. Call it in a task.
+  void start(std::shared_ptr<client_core> core);
+
+  // Reserves a place for a request. Returns false if there is none.
+  bool reserve();
+  void give_back_place();
+  // How many streams the server allows, if it has said so.
+  std::optional<std::size_t> streams_max();
+  // False while it may still say so.
+  bool has_said_max();
+  // What the caller expects, until the server says it.
+  void expect(std::size_t streams);
+  // Asks, at the caller's place. `to` is closed and refused if the connection takes no request any
+  // more.
+  void open(asked_stream& to, const stream_ptr& of, const h2::header_lines& lines, bool has_body);
+  // Gives the next part of the body, which must stay until `taken` says that it was taken.
+  void send(asked_stream& on, std::string_view bytes, bool is_last);
+  // Takes what has come of the body; gives the server a window for as much.
+  void take_body(asked_stream& of, std::string& to);
+  // The caller wants no more of it.
+  void drop(asked_stream& one);
+  // A request that was asked then has waited in vain. If nothing at all has come since, the server
+  // may be gone, and the connection gets no more requests.
+  void doubt(std::chrono::nanoseconds asked_at);
+
+  std::mutex& mutex() noexcept { return mutex_; }
+  const std::string& origin() const noexcept { return origin_; }
+
+  // For stream_pool, under its mutex: takes the wire of a connection that has no place in use.
+  // Returns false if the driver is to go on. `is_good`: whether the wire can be kept.
+  bool retire(wire_ptr& wire, bool& is_good);
+
+ private:
+  void on_asked(std::int32_t stream) override;
+  void on_head(std::int32_t stream, h2::head_block&& head, bool ends) override;
+  void on_body(std::int32_t stream, std::string_view piece) override;
+  void on_end(std::int32_t stream, h2::head_block&& trailer) override;
+  void on_closed(std::int32_t stream, h2::stream_end how, std::uint32_t why) override;
+  std::size_t more_of(std::int32_t stream, std::span<char> to, bool& ends) override;
+
+  task<> drive(std::shared_ptr<client_core> core);
+  task<> read_all();
+  task<> write_all();
+  bool take_input();
+  void lose(std::string why, stream_failure how = stream_failure::lost);
+  void fail_all();
+  void refuse_waiting();
+  void fail(asked_stream& one, stream_failure how, std::string why);
+  bool is_over() const noexcept;
+  asked_stream* find(std::int32_t stream) noexcept;
+
+  static constexpr std::size_t write_bytes = 64 * 1024;
+
+  client_core& core_;  // the driver and each exchange keep it alive
+  const std::string origin_;
+  wire_ptr wire_;
+  h2::client_session& session_;  // of the wire
+
+  std::mutex mutex_;
+  std::unordered_map<std::int32_t, stream_ptr> streams_;
+  std::size_t places_ = 1;
+  std::size_t expected_ = SIZE_MAX;
+  std::optional<std::size_t> said_max_;
+  bool freed_ = false;    // a place has become free
+  bool leaving_ = false;  // it takes no new requests
+  bool dead_ = false;     // the driver fails what it finds
+  bool unread_ = false;   // the reader has ended
+  std::string lost_;      // why the connection was lost
+  stream_failure how_ = stream_failure::lost;
+  std::chrono::nanoseconds heard_at_{0};
+  std::stop_source reading_;
+  event to_send_;
+};
+
+}  // namespace troupe::http

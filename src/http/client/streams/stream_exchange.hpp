@@ -1,0 +1,46 @@
+// stream_exchange: an exchange by HTTP/2, on a stream of a connection that others use as well.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "http/client/exchange.hpp"
+#include "http/client/streams/stream_connection.hpp"
+
+namespace troupe::http {
+
+class stream_exchange final : public exchange {
+ public:
+  // `on` has a place for it.
+  stream_exchange(std::shared_ptr<client_core> by, url at, tasks::limits within,
+                  std::shared_ptr<stream_connection> on)
+      : exchange(std::move(by), std::move(at), std::move(within)), on_(std::move(on)) {}
+  ~stream_exchange() override;
+
+  task<> send_request(client_request& asked, const route& by, const std::string& lines) override;
+  task<> send_piece(std::string_view bytes) override;
+  task<std::string_view> next_encoded() override;
+  refusal refused() const override;
+
+ private:
+  class sent_piece;
+  task<> read_head_within(http::method asked, tasks::limits soon) override;
+  void give_up() noexcept override;
+  task<> await_taken(std::string_view bytes, bool is_last);
+  void take_head();
+  void finish();
+  // Waits until something has changed on the stream; the caller has reset `news`.
+  task<> await_news(tasks::limits within);
+  [[noreturn]] void throw_failure();
+
+  const std::shared_ptr<stream_connection> on_;
+  const stream_ptr stream_ = std::make_shared<asked_stream>();
+  std::chrono::nanoseconds asked_at_{0};
+  std::string piece_;
+  bool is_open_ = false, is_given_up_ = false;
+};
+
+}  // namespace troupe::http

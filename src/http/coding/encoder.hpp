@@ -1,0 +1,43 @@
+// encoder: makes texts smaller by the codings of Content-Encoding: gzip, brotli and zstd.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace troupe::http {
+
+enum class coding : std::uint8_t { gzip, brotli, zstd };
+
+// "gzip", "br", "zstd", as the field Content-Encoding names them.
+std::string_view name_of(coding one) noexcept;
+// Whether the library was built with it. It always has gzip.
+bool has_coding(coding one) noexcept;
+
+// One text after another. Thread: one at a time.
+class encoder {
+ public:
+  virtual ~encoder() = default;
+  // What is to be true of the text behind these bytes.
+  enum class until : std::uint8_t {
+    more,   // nothing: bytes may wait in the encoder
+    flush,  // all bytes so far can be decoded
+    end,    // the text is complete
+  };
+  // Appends the encoded form of the next bytes. Throws std::bad_alloc.
+  virtual void add(std::string_view bytes, std::string& to, until what) = 0;
+  // Begins the next text.
+  virtual void reset() = 0;
+
+ protected:
+  encoder() = default;
+  encoder(const encoder&) = delete;
+  encoder& operator=(const encoder&) = delete;
+};
+
+// For a coding of has_coding(). Throws std::bad_alloc. Cost: about 260 KiB for gzip, and 1 MiB for
+// the other ones, while it lives.
+std::unique_ptr<encoder> make_encoder(coding one);
+
+}  // namespace troupe::http

@@ -1,0 +1,135 @@
+// conversation: runs one HTTP/2 connection: reads, starts handlers, writes. It exists as long as
+// the connection, also while that is parked; then it has no streams.
+//
+// The connection's task reads. A child of it writes what handlers leave to be written; each handler
+// that waits is a child, too. So all of this runs one at a time, without a lock.
+// Invariants
+//   C1  at most one of the reader and the writer has `writing_` and awaits a write.
+//   C2  no function of the session is called within one of its events, but reset().
+//   C3  an exchange is destroyed when its handler has ended and its stream no longer exists.
+//
+// Threads: the connection's task and its children.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "http/h1/output.hpp"
+#include "http/h2/exchange.hpp"
+#include "http/h2/session.hpp"
+#include "http/server/server_state.hpp"
+#include "troupe/io/endpoint.hpp"
+#include "troupe/task/event.hpp"
+#include "troupe/task/scope.hpp"
+#include "troupe/task/task.hpp"
+#include "troupe/tls/certificate.hpp"
+
+namespace troupe::http {
+class connection;
+}
+
+namespace troupe::http::h2 {
+
+// The first bytes of a client of HTTP/2.
+inline constexpr std::string_view preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+// Whether HTTP/2 allows that cipher (RFC 9113, 9.2.2): forward secrecy and authenticated
+// encryption, as all of TLS 1.3 have. `name`: OpenSSL's.
+bool is_allowed_cipher(std::string_view name) noexcept;
+
+// Whether this server speaks HTTP/2.
+bool is_on(const server_options& options) noexcept;
+
+class conversation final : private session_events {
+ public:
+  explicit conversation(server_state& in);
+  ~conversation();
+
+  // Runs until the connection ends, or is idle and is to be parked: then the result is true.
+  // `begun`: bytes that have come already.
+  task<bool> run(connection& on, std::string begun);
+
+  // Before run(): the connection ends, since its cipher is one that HTTP/2 does not allow.
+  void refuse_cipher() { session_->terminate(code::inadequate_security); }
+
+  // ---- for exchanges ----
+  server_state& server() noexcept { return in_; }
+  h2::session& session() noexcept { return *session_; }
+  header_lines& lines() noexcept { return lines_; }
+  void wake_writer() noexcept { to_send_.set(); }
+  void exchange_done(std::int32_t stream);
+  // The connection ends when the requests that have come are answered.
+  void end_after_this();
+  endpoint peer();
+  bool has_address() const noexcept;
+  bool secure() const noexcept;
+  std::optional<tls_certificate> client_certificate();
+
+ private:
+  bool on_request(std::int32_t stream, head_block&& head, bool ends) override;
+  void on_body(std::int32_t stream, std::string_view piece) override;
+  void on_end(std::int32_t stream, head_block&& trailer) override;
+  void on_closed(std::int32_t stream, bool by_peer) override;
+  void on_answered(std::int32_t stream) override;
+  std::size_t more_of(std::int32_t stream, std::span<char> to, bool& ends) override;
+  void on_pong() override;
+
+  task<> read_all(task_scope& in, std::string_view begun, std::exception_ptr& failed);
+  task<> read_on(task_scope& in);
+  task<> write_all();
+  task<> take(task_scope& in, std::string_view bytes);
+  task<> flush_soon();
+  task<> flush_at_end();
+  task<> write_pending();
+  task<> await_exchanges();
+  bool fill(std::size_t most);
+  bool ask_why();
+  bool must_end() const noexcept;
+  bool is_busy() const noexcept;
+  void drain();
+  void break_off() noexcept;
+  void fail_blocked() noexcept;
+  void give_windows();
+  void watch_time() noexcept;
+  void count_buffers() noexcept;
+  exchange* find(std::int32_t stream) noexcept;
+  void count_end() noexcept;
+
+  static constexpr std::size_t read_bytes = 16 * 1024, quick_bytes = 16 * 1024,
+                               write_bytes = 64 * 1024;
+
+  server_state& in_;
+  std::unique_ptr<h2::session> session_;
+  connection* on_ = nullptr;
+  std::unordered_map<std::int32_t, std::unique_ptr<exchange>> exchanges_;
+  std::vector<std::int32_t> ready_;  // requests that have come with the last bytes
+  header_lines lines_;
+  output out_;
+  std::size_t out_at_ = 0;  // bytes of `out_` that were written
+  std::unique_ptr<char[]> room_;
+  event to_send_;
+  event all_done_;
+  std::size_t counted_ = 0, body_bytes_ = 0;
+  std::int64_t inside_since_ns_ = 0;  // 0: nothing is incomplete
+  std::int64_t progress_ns_ = 0;      // when the client has last taken a part of an answer
+  bool writing_ = false;
+  bool parks_ = false;     // run() ends, for the connection is to be parked
+  bool ends_ = false;      // the reader has ended
+  bool draining_ = false;  // GOAWAY was announced
+  bool is_heard_ = false;  // and the client has heard it
+  bool is_last_ = false;   // then GOAWAY says which requests are the last
+  bool has_more_ = false;  // the session had more to send than fits
+  bool broken_ = false;    // no bytes can be sent any more
+  bool at_end_ = false;    // the client has ended its half
+  bool counts_end_ = true;
+};
+
+}  // namespace troupe::http::h2

@@ -1,0 +1,521 @@
+#include "http/h2/exchange.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <utility>
+
+#include "http/h1/date.hpp"
+#include "http/h1/target.hpp"
+#include "http/h2/conversation.hpp"
+#include "http/routing/response_parts.hpp"
+#include "http/server/one_at_a_time.hpp"
+#include "http/values/page_of.hpp"
+#include "http/websocket/websocket_terms.hpp"
+#include "troupe/http/values/status_error.hpp"
+#include "troupe/io/error.hpp"
+#include "troupe/parallel/submitted.hpp"
+#include "troupe/runtime/here.hpp"
+#include "troupe/tls/error.hpp"
+
+namespace troupe::http::h2 {
+namespace {
+
+constexpr std::chrono::nanoseconds for_ever = std::chrono::nanoseconds::max();
+
+bool may_have_body(int status) noexcept { return status != 204 && status != 304; }
+
+}  // namespace
+
+exchange::exchange(conversation& in, std::int32_t stream, head_block&& head, bool ends)
+    : handling(in.server()), of_(in), stream_(stream), block_(std::move(head)), body_ended_(ends) {
+  request_.head_ = &head_;
+  wrong_ = read_head(ends);
+  if (wrong_ != fault::none) return;
+  if (!decode_path()) {
+    wrong_ = fault::bad_target;
+    return;
+  }
+  find_route();
+  begin_trace();
+  if (route_.handler == nullptr) return;
+  const route_call& call = *route_.handler->call;
+  wrong_ = begin_decoding();
+  if (call.reads_body && head_.has_length && head_.length > body_limit())
+    wrong_ = fault::body_too_large;
+  collects_ = !call.waits && call.reads_body && !is_websocket_;
+}
+
+fault exchange::read_head(bool ends) {
+  head_.major_version = 2;
+  head_.minor_version = 0;
+  head_.fields = block_.fields();
+  head_.method_name = block_.method();
+  head_.method = method_named(head_.method_name);
+  silent_ = head_.method == method::head;
+  head_.target = block_.path();
+  head_.has_body = !ends;
+  if (block_.wrong() != fault::none) return block_.wrong();
+  if (head_.method == method::connect) {
+    if (block_.protocol() != "websocket") return fault::unknown_method;
+    // Handlers see a WebSocket as they see it by HTTP/1.1.
+    is_websocket_ = true;
+    head_.method = method::get;
+    head_.method_name = name_of(method::get);
+    head_.wants_upgrade = true;
+  }
+  if (const fault wrong = check_target(head_); wrong != fault::none) return wrong;
+  for (const field one : head_.fields) {
+    if (one.name == "content-length") {
+      const char* const end = one.value.data() + one.value.size();
+      const auto [rest, bad] = std::from_chars(one.value.data(), end, head_.length);
+      if (bad != std::errc{} || rest != end) return fault::bad_length;
+      head_.has_length = true;
+    } else if (one.name == "expect") {
+      if (!same_word(one.value, "100-continue")) return fault::bad_expectation;
+      head_.expects_continue = continue_due_ = !ends;
+    } else if (one.name == "traceparent") {
+      head_.in_trace = true;
+    }
+  }
+  const std::string_view host =
+      block_.authority().empty() ? head_.fields["host"] : block_.authority();
+  if (host.empty()) return fault::no_host;
+  if (!is_host(host)) return fault::bad_host;
+  if (head_.host.empty()) head_.host = host;
+  return fault::none;
+}
+
+// ---- what comes ----
+
+void exchange::came(std::string_view piece) {
+  if (done_ || closed_ || wrong_ != fault::none || route_.handler == nullptr) return;
+  body_.came(piece.size());
+  if (!is_websocket_ && body_.bytes() > body_limit()) {
+    wrong_ = fault::body_too_large;
+  } else {
+    unread_ += piece;
+    if (collects_) kept_back_ += piece.size();
+  }
+  if (news_) news_->set();
+}
+
+void exchange::ended(head_block&& trailer) {
+  if (trailer.fields().size() != 0) {
+    trailer_.emplace(std::move(trailer));
+    request_.trailer_ = trailer_->fields();
+  }
+  body_ended_ = true;
+  if (news_) news_->set();
+}
+
+void exchange::closed() noexcept {
+  closed_ = true;
+  unsent_ = {};
+  if (!done_) gone_.request_stop();
+  if (news_) news_->set();
+  if (taken_) taken_->set();
+}
+
+void exchange::stop_talking() noexcept {
+  stops_talking_ = is_websocket_;
+  if (news_) news_->set();
+}
+
+task<> exchange::await_news(std::chrono::nanoseconds at_most) {
+  if (!news_) news_.emplace();
+  news_->reset();
+  if (at_most == for_ever) {
+    co_await news_->wait();
+  } else {
+    co_await news_->wait().timeout(at_most);
+  }
+}
+
+task<std::string_view> exchange::next_encoded() {
+  const one_at_a_time alone(is_read_,
+                            "troupe: http::request: a read is under way already: await it first");
+  while (unread_.empty() && !body_ended_) {
+    if (wrong_ != fault::none) throw refused(wrong_);
+    if (closed_) throw refused(fault::truncated);
+    if (std::exchange(continue_due_, false) && !answer_begun_) {
+      of_.session().respond_meanwhile(stream_, 100);
+      of_.wake_writer();
+    }
+    const std::chrono::nanoseconds begun = now();
+    bool is_late = false;
+    try {
+      co_await await_news(body_.patience(message_pace()));
+    } catch (const timed_out&) {
+      is_late = true;
+    }
+    body_.waited(now() - begun);
+    if (is_late) throw refused(fault::too_slow);
+  }
+  if (wrong_ != fault::none) throw refused(wrong_);
+  const bool given_up = co_await submissions::being_cancelled();
+  if (given_up && !unread_.empty()) throw cancelled("troupe: http: the read was given up");
+  piece_.clear();
+  std::swap(piece_, unread_);
+  if (!piece_.empty() && !closed_ && !body_ended_ && !collects_) {
+    of_.session().consume(stream_, piece_.size());
+    of_.wake_writer();
+  }
+  co_return piece_;
+}
+
+task<std::size_t> exchange::receive(std::span<char> to, std::chrono::nanoseconds at_most) {
+  const std::chrono::nanoseconds begun = now();
+  while (unread_.empty() && !body_ended_) {
+    if (closed_) throw io_error("receive", "a stream of HTTP/2 that was reset", ECONNRESET);
+    if (stops_talking_) throw cancelled("troupe: http: the server stops");
+    const std::chrono::nanoseconds left =
+        at_most == for_ever ? for_ever : at_most - (now() - begun);
+    co_await await_news(left);
+  }
+  const std::size_t bytes = std::min(to.size(), unread_.size());
+  std::copy_n(unread_.begin(), bytes, to.begin());
+  unread_.erase(0, bytes);
+  if (bytes != 0 && !closed_) {
+    of_.session().consume(stream_, bytes);
+    of_.wake_writer();
+  }
+  co_return bytes;
+}
+
+// ---- who asks ----
+
+endpoint exchange::peer() { return of_.peer(); }
+bool exchange::has_address() const noexcept { return of_.has_address(); }
+bool exchange::secure() const noexcept { return of_.secure(); }
+std::stop_token exchange::client_gone() { return gone_.get_token(); }
+std::optional<tls_certificate> exchange::client_certificate() { return of_.client_certificate(); }
+slowest_pace exchange::message_pace() const noexcept {
+  return {in_.options.body_rate, in_.options.body_grace};
+}
+
+// ---- handlers ----
+
+bool exchange::begin() {
+  if (closed_) {
+    finish();  // the client has asked and given up in one breath
+    return true;
+  }
+  if (wrong_ == fault::none && route_.handler != nullptr) {
+    if (route_.handler->call->waits || (collects_ && !body_ended_)) return false;
+    return run_at_once();
+  }
+  answer(wrong_ != fault::none ? refusal(wrong_) : no_route());
+  finish();
+  return true;
+}
+
+// The collected body, decoded if it is to be.
+fault exchange::decode_collected() {
+  if (decoded_ == nullptr) return fault::none;
+  decoded_->came(unread_);
+  for (;;) {
+    const std::string_view piece = decoded_->next();
+    if (piece.empty()) break;
+    request_.collected_ += piece;
+  }
+  decoded_->ended();
+  return decoded_->wrong();
+}
+
+// Returns false when the answer has to wait for something.
+bool exchange::run_at_once() {
+  if (collects_) {
+    if (const fault wrong = decode_collected(); wrong != fault::none) {
+      answer(refusal(wrong));
+      finish();
+      return true;
+    }
+    request_.body_ = decoded_ == nullptr ? unread_ : request_.collected_;
+  }
+  std::exception_ptr thrown;
+  response made = run_handler(thrown);
+  if (thrown != nullptr) {
+    answer_exception(std::move(thrown), false);
+  } else if (made.special_ != nullptr && !made.special_->is_small_file()) {
+    answer_ = std::move(made);
+    return false;
+  } else {
+    answer(std::move(made));
+  }
+  finish();
+  return true;
+}
+
+// One stream's handler. What it throws is the stream's affair, and not that of the others.
+task<> exchange::serve() {
+  std::exception_ptr thrown;
+  try {
+    if (answer_.special_ == nullptr) co_await run_handler_later();
+    if (!answer_begun_) {
+      task<> answering = in_trace(answer_waiting());
+      co_await std::move(answering);
+    }
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  if (thrown != nullptr) {
+    const bool is_cancelled = co_await submissions::being_cancelled();
+    answer_exception(std::move(thrown), is_cancelled);
+  }
+  finish();
+  of_.wake_writer();
+  of_.exchange_done(stream_);  // may destroy *this
+}
+
+task<> exchange::run_handler_later() {
+  if (collects_) {
+    while (!body_ended_) {
+      co_await next_encoded();
+      request_.collected_ += piece_;
+    }
+    if (wrong_ != fault::none) throw refused(wrong_);
+    unread_.insert(0, request_.collected_);
+    request_.collected_.clear();
+    static_cast<void>(run_at_once());
+    co_return;
+  }
+  begin_memory();
+  try {
+    std::optional<task<response>> later = start_handler();
+    if (later) {
+      answer_ = co_await std::move(*later);
+    } else {
+      answer_ = response(404);
+    }
+  } catch (const status_error& e) {
+    answer_ = page_of(head_.fields, e.status(), e.detail());
+  }
+}
+
+void exchange::finish() noexcept {
+  done_ = true;
+  if (trace_.get() != nullptr) [[unlikely]]
+    end_trace();
+  news_.reset();
+  report_failure();
+}
+
+void exchange::answer_exception(std::exception_ptr thrown, bool is_cancelled) {
+  if (trace_.get() != nullptr) [[unlikely]]
+    tasks::fail_span(*trace_.get(), thrown);
+  bool by_peer = is_cancelled;
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const refused& why) {
+    if (!answer_begun_ && !closed_) return answer(refusal(why.why()));
+    by_peer = true;
+  } catch (const io_error&) {
+    by_peer = by_peer || closed_;
+  } catch (const timed_out&) {
+    by_peer = by_peer || closed_ || answer_begun_;
+  } catch (const cancelled&) {
+    by_peer = by_peer || closed_ || stops_talking_;
+  } catch (...) {
+  }
+  if (!by_peer) failure_ = std::move(thrown);
+  if (closed_) return;
+  if (!answer_begun_ && !by_peer) return answer(response(500));
+  of_.session().reset(stream_, by_peer ? code::cancel : code::internal_error);
+}
+
+// ---- answers ----
+
+void exchange::begin_answer(const response& with, bool has_length, std::uint64_t length,
+                            bool has_body) {
+  answer_begun_ = true;
+  answer_ends_ = !has_body;
+  if (trace_.get() != nullptr) [[unlikely]]
+    note_status(with.status_);
+  header_lines& lines = of_.lines();
+  lines.clear();
+  const std::string_view date = date_line();
+  lines.add("date", date.substr(6, date_bytes));
+  if (!in_.options.name.empty()) lines.add("server", in_.options.name);
+  if (!with.type_.empty()) lines.add("content-type", with.type_);
+  if (has_length) {
+    std::array<char, 20> number;
+    char* const end = std::to_chars(number.data(), number.data() + number.size(), length).ptr;
+    lines.add("content-length", {number.data(), static_cast<std::size_t>(end - number.data())});
+  }
+  if (tells_strict_transport(with)) lines.add_lines(in_.strict_transport);
+  lines.add_lines(with.fields_);
+  of_.session().respond(stream_, with.status_, lines, has_body);
+  if (with.closes_) of_.end_after_this();
+}
+
+// Begins an answer that has to wait for nothing.
+void exchange::answer(response&& with) {
+  answer_ = std::move(with);
+  const bool has_body = may_have_body(answer_.status_);
+  if (answer_.special_ != nullptr) {
+    const file_part& part = answer_.special_->file;
+    pending_.resize(static_cast<std::size_t>(part.bytes));
+    const bool is_whole = read_file(part, 0, pending_) == part.bytes;
+    begin_answer(answer_, has_body, part.bytes, has_body && !silent_ && part.bytes != 0);
+    if (answer_ends_) return;
+    unsent_ = pending_;
+    // The file was shortened in the meantime.
+    if (!is_whole) of_.session().reset(stream_, code::internal_error);
+  } else {
+    complete(answer_);
+    const std::string_view body = answer_.body();
+    begin_answer(answer_, has_body, body.size(), has_body && !silent_ && !body.empty());
+    if (answer_ends_) return;
+    unsent_ = body;
+  }
+  answer_ends_ = true;
+}
+
+std::size_t exchange::more(std::span<char> to, bool& ends) {
+  const std::size_t bytes = std::min(to.size(), unsent_.size());
+  std::copy_n(unsent_.begin(), bytes, to.begin());
+  unsent_.remove_prefix(bytes);
+  if (!unsent_.empty()) return bytes;
+  ends = answer_ends_;
+  if (taken_) taken_->set();
+  return bytes;
+}
+
+task<> exchange::answer_waiting() {
+  if (closed_) co_return;
+  if (answer_.special_ == nullptr || answer_.special_->is_small_file()) {
+    response made = std::move(answer_);
+    answer(std::move(made));
+    co_return;
+  }
+  switch (answer_.special_->what) {
+    case response::special::kind::file:
+      co_await send_part();
+      break;
+    case response::special::kind::stream:
+    case response::special::kind::events:
+      co_await send_stream();
+      break;
+    case response::special::kind::websocket:
+      co_await talk();
+      break;
+  }
+}
+
+task<> exchange::send_part() {
+  const file_part& part = answer_.special_->file;
+  const bool has_body = may_have_body(answer_.status_);
+  begin_answer(answer_, has_body, part.bytes, has_body && !silent_);
+  if (!has_body || silent_) co_return;
+  const std::uint64_t sent = co_await send_file(part.from, part.offset, part.bytes);
+  if (sent != part.bytes) {  // the file was shortened in the meantime
+    of_.session().reset(stream_, code::internal_error);
+    co_return;
+  }
+  answer_ends_ = true;
+  of_.session().resume(stream_);
+}
+
+task<> exchange::send_stream() {
+  const bool has_body = may_have_body(answer_.status_) && !silent_;
+  begin_answer(answer_, false, 0, has_body);
+  of_.wake_writer();
+  if (!has_body) co_return;
+  body_writer writer(*this, false, false);
+  if (answer_.special_->what == response::special::kind::events) {
+    event_writer events(writer);
+    task<> running = answer_.special_->events(events);
+    co_await std::move(running);
+  } else {
+    task<> running = answer_.special_->stream(writer);
+    co_await std::move(running);
+  }
+  if (!writer.trailer_lines().empty() && !closed_) {
+    header_lines behind;
+    behind.add_lines(writer.trailer_lines());
+    of_.session().end_with(stream_, behind);
+  }
+  answer_ends_ = true;
+  of_.session().resume(stream_);
+}
+
+task<> exchange::talk() {
+  websocket_terms terms;
+  std::string lines;
+  const websocket_options options = answer_.special_->socket;
+  const bool asks = is_websocket_ && head_.fields["sec-websocket-version"] == "13";
+  const std::string why = asks ? accept_terms(head_.fields, options, terms, lines) : "";
+  if (!asks || !why.empty()) {
+    response plain(asks ? 400 : 426);
+    if (asks) plain = response::text(why + "\n").status(400);
+    if (!asks) plain.field("Sec-WebSocket-Version", "13");
+    answer(std::move(plain));
+    co_return;
+  }
+  response accepted(200);
+  accepted.fields_ = lines;
+  accepted.fields_ += answer_.fields_;
+  websocket_function told = std::move(answer_.special_->talk);
+  answer_ = std::move(accepted);
+  begin_answer(answer_, false, 0, true);
+  of_.wake_writer();
+  task<> running =
+      websocket_conversation(*this, std::string(), std::move(told), options, std::move(terms));
+  co_await std::move(running);
+  answer_ends_ = true;
+  if (!closed_) of_.session().resume(stream_);
+}
+
+// ---- transport ----
+
+void exchange::throw_gone() const {
+  throw io_error("send", "a stream of HTTP/2 whose client has gone", EPIPE);
+}
+
+task<> exchange::send(std::string_view bytes) { co_await send_owned(std::string(bytes)); }
+
+// Completes when the session has taken all bytes, which it does when the client has given a window
+// for them. Bytes of a call that is given up are sent all the same if they were its turn.
+task<> exchange::send_owned(std::string bytes) {
+  const send_order::turn mine(order_);
+  if (!mine.has_come()) co_await mine.comes();
+  if (!taken_) taken_.emplace();
+  bool is_ours = false;
+  for (;;) {
+    if (closed_) throw_gone();
+    if (unsent_.empty()) {
+      if (is_ours) co_return;
+      is_ours = true;
+      if (bytes.empty()) co_return;
+      pending_ = std::move(bytes);
+      unsent_ = pending_;
+      of_.session().resume(stream_);
+      of_.wake_writer();
+    }
+    taken_->reset();
+    if (unsent_.empty() || closed_) continue;
+    co_await taken_->wait();
+  }
+}
+
+task<std::uint64_t> exchange::send_file(const file& from, std::uint64_t offset,
+                                        std::uint64_t bytes) {
+  constexpr std::uint64_t at_once = 64 * 1024;
+  troupe::file here = from.share();
+  std::uint64_t sent = 0;
+  while (sent < bytes) {
+    std::string piece(static_cast<std::size_t>(std::min(bytes - sent, at_once)), '\0');
+    const std::span<char> room(piece.data(), piece.size());
+    const std::size_t came = co_await here.read_at(offset + sent, room);
+    if (came == 0) break;
+    piece.resize(came);
+    co_await send_owned(std::move(piece));
+    sent += came;
+  }
+  co_return sent;
+}
+
+}  // namespace troupe::http::h2

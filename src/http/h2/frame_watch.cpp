@@ -1,0 +1,138 @@
+#include "http/h2/frame_watch.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe::http::h2 {
+namespace {
+
+constexpr std::size_t updates_per_data = 10, per_stream = 2;
+// of one answer: interim ones, the head itself, and the trailer
+constexpr std::size_t heads_per_stream = 4;
+
+}  // namespace
+
+std::size_t frame_watch::look(std::string_view bytes, std::int64_t now_ns) noexcept {
+  if (now_ns >= span_end_ns_) begin_span(now_ns);
+  std::size_t at = std::min(preface_left_, bytes.size());
+  preface_left_ -= at;
+  while (at < bytes.size() && found_ == excess::none) {
+    if (left_ != 0) {
+      if (pad_due_) {
+        pad_due_ = false;
+        const bool is_all_padding =
+            static_cast<unsigned char>(bytes[at]) + std::size_t{1} >= length_;
+        if (is_all_padding) count(counts_.empty_data, limits_.empty_data, excess::empty_data);
+      }
+      const std::size_t taken = std::min(left_, bytes.size() - at);
+      left_ -= taken;
+      at += taken;
+      continue;
+    }
+    const std::size_t taken = std::min(frame_head_bytes - head_bytes_, bytes.size() - at);
+    std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(at), taken,
+                head_.begin() + static_cast<std::ptrdiff_t>(head_bytes_));
+    head_bytes_ += taken;
+    at += taken;
+    if (head_bytes_ < frame_head_bytes) break;
+    head_bytes_ = 0;
+    begin_frame();
+    if (found_ != excess::none) return at - taken;
+  }
+  return at;
+}
+
+void frame_watch::begin_span(std::int64_t now_ns) noexcept {
+  // What was sent in the last span may be answered in this one.
+  const counts last_span = std::exchange(counts_, counts());
+  carried_ = {last_span.data_sent, last_span.streams};
+  constexpr std::int64_t last = INT64_MAX;
+  span_end_ns_ = limits_.span.count() > last - now_ns ? last : now_ns + limits_.span.count();
+}
+
+void frame_watch::begin_frame() noexcept {
+  length_ = left_ = std::size_t{head_[0]} << 16 | std::size_t{head_[1]} << 8 | head_[2];
+  type_ = head_[3];
+  flags_ = head_[4];
+  const bool has_end = (flags_ & end_stream) != 0;
+  pad_due_ = false;
+  switch (type_) {
+    case data:
+      if (has_end) break;
+      pad_due_ = (flags_ & padded) != 0 && length_ != 0;
+      if (length_ == 0) count(counts_.empty_data, limits_.empty_data, excess::empty_data);
+      break;
+    case headers:
+      if (is_server_) {
+        count(counts_.heads, limits_.other_frames + heads_per_stream * streams(),
+              excess::other_frames);
+      } else {
+        ++counts_.streams;
+        note_stream((std::uint32_t{head_[5]} & 0x7f) << 24 | std::uint32_t{head_[6]} << 16 |
+                    std::uint32_t{head_[7]} << 8 | head_[8]);
+      }
+      continuations_ = 0;
+      block_bytes_ = length_;
+      block_open_ = (flags_ & end_headers) == 0;
+      if (found_ == excess::none && block_bytes_ > block_bytes_max_) found_ = excess::header_list;
+      break;
+    case continuation:
+      block_open_ = (flags_ & end_headers) == 0;
+      block_bytes_ += length_;
+      count(continuations_, limits_.continuations, excess::continuations);
+      if (found_ == excess::none && block_bytes_ > block_bytes_max_) found_ = excess::header_list;
+      break;
+    case rst_stream:
+      // A server ends by it what this end has begun.
+      count(counts_.resets, limits_.resets + (is_server_ ? streams() : 0), excess::resets);
+      break;
+    case push_promise:
+      // The settings forbid it from the first byte on; nghttp2 waits for their answer.
+      if (is_server_) {
+        found_ = excess::protocol_error;
+      } else {
+        count(counts_.other_frames, limits_.other_frames, excess::other_frames);
+      }
+      break;
+    case settings:
+      count(counts_.settings, limits_.settings, excess::settings);
+      break;
+    case ping:
+      count(counts_.pings, limits_.pings + data_sent(), excess::pings);
+      break;
+    case window_update:
+      count(counts_.window_updates,
+            limits_.window_updates + updates_per_data * data_sent() + per_stream * streams(),
+            excess::window_updates);
+      break;
+    case priority:
+    case priority_update:
+      count(counts_.priorities, limits_.priorities + per_stream * streams(), excess::priorities);
+      break;
+    default:
+      count(counts_.other_frames, limits_.other_frames, excess::other_frames);
+      break;
+  }
+}
+
+// nghttp2 cannot tell HEADERS with a number that was left out from the trailer of a stream that was
+// reset a moment ago, and would ignore it.
+void frame_watch::note_stream(std::uint32_t number) noexcept {
+  if (number >= next_stream_) {
+    if (number > next_stream_)
+      left_out_[left_out_at_++ % left_out_.size()] = {next_stream_, number};
+    next_stream_ = number + 2;
+    return;
+  }
+  const auto has_it = [number](const left_out& one) {
+    return one.from <= number && number < one.to;
+  };
+  if (std::ranges::any_of(left_out_, has_it)) found_ = excess::protocol_error;
+}
+
+void frame_watch::count_reset(std::int64_t now_ns) noexcept {
+  if (now_ns >= span_end_ns_) begin_span(now_ns);
+  count(counts_.resets, limits_.resets + (is_server_ ? streams() : 0), excess::resets);
+}
+
+}  // namespace troupe::http::h2

@@ -1,0 +1,278 @@
+// nghttp2_parts: what the sessions of both sides need to use nghttp2. Include it in the source
+// files of the two sessions only.
+#pragma once
+
+#if TROUPE_HAS_LIBNGHTTP2
+
+#include <nghttp2/nghttp2.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "http/h1/output.hpp"
+#include "http/h2/frame_watch.hpp"
+#include "http/h2/head_block.hpp"
+#include "http/h2/session.hpp"
+
+namespace troupe::http::h2 {
+
+inline std::string_view text_of(const std::uint8_t* at, std::size_t bytes) noexcept {
+  return {reinterpret_cast<const char*>(at), bytes};
+}
+
+// A field to send. nghttp2 copies it, and does not write to it.
+inline nghttp2_nv line_of(std::string_view name, std::string_view value) noexcept {
+  const auto bytes_of = [](std::string_view text) {
+    return const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(text.data()));
+  };
+  return {bytes_of(name), bytes_of(value), name.size(), value.size(), NGHTTP2_NV_FLAG_NONE};
+}
+
+// Most errors mean that the stream no longer exists, of which the caller learns otherwise.
+inline void check_memory(int result) {
+  if (result == NGHTTP2_ERR_NOMEM) throw std::bad_alloc();
+}
+
+// Calls what nghttp2 has asked for; no exception may leave a function that nghttp2 calls.
+template <class Function>
+int guarded(Function&& function) noexcept {
+  try {
+    return function();
+  } catch (...) {
+    return NGHTTP2_ERR_CALLBACK_FAILURE;
+  }
+}
+
+struct nghttp2_deleted {
+  void operator()(nghttp2_session_callbacks* one) const noexcept {
+    nghttp2_session_callbacks_del(one);
+  }
+  void operator()(nghttp2_option* one) const noexcept { nghttp2_option_del(one); }
+};
+
+// What both sides set: windows are given by the callers, and frame_watch counts what the peer does.
+inline std::unique_ptr<nghttp2_option, nghttp2_deleted> common_options() {
+  nghttp2_option* to = nullptr;
+  if (nghttp2_option_new(&to) != 0) throw std::bad_alloc();
+  nghttp2_option_set_no_auto_window_update(to, 1);
+  nghttp2_option_set_no_closed_streams(to, 1);
+  nghttp2_option_set_stream_reset_rate_limit(to, UINT64_MAX / 2, UINT64_MAX / 2);
+  nghttp2_option_set_max_continuations(to, SIZE_MAX / 2);
+  return std::unique_ptr<nghttp2_option, nghttp2_deleted>(to);
+}
+
+// The window of a connection limits nothing: those of its streams do, so that a reader that is slow
+// holds up its own stream only.
+inline constexpr std::int32_t connection_window = 16 * 1024 * 1024;
+
+// A session over nghttp2: what both sides share. `Interface`: session or client_session. `Self`:
+// the class of that side, which has on_frame(), on_sent(), on_close() and has_trailer_behind().
+template <class Self, class Interface>
+class nghttp2_session_of : public Interface {
+ public:
+  nghttp2_session_of(const http2_limits& limits, const block_limits& heads, watched who)
+      : heads_(heads), watch_(limits, heads.bytes, who) {}
+  ~nghttp2_session_of() override { nghttp2_session_del(session_); }
+
+  void receive(std::string_view bytes, std::int64_t now_ns) override {
+    now_ns_ = now_ns;
+    if (broken_ != excess::none) return;
+    const std::size_t may = watch_.look(bytes, now_ns);
+    const ssize_t taken = nghttp2_session_mem_recv(
+        session_, reinterpret_cast<const std::uint8_t*>(bytes.data()), may);
+    if (taken == NGHTTP2_ERR_NOMEM) throw std::bad_alloc();
+    if (taken == NGHTTP2_ERR_FLOODED) {
+      fail(excess::unread_answers, code::enhance_your_calm);
+    } else if (taken < 0) {
+      fail(excess::protocol_error, code::protocol_error);
+    }
+    check_watch();
+  }
+  bool send(output& to, std::size_t most) override {
+    while (to.size() < most) {
+      const std::uint8_t* data = nullptr;
+      const ssize_t bytes = nghttp2_session_mem_send(session_, &data);
+      if (bytes == NGHTTP2_ERR_NOMEM) throw std::bad_alloc();
+      if (bytes <= 0) break;
+      to.add(text_of(data, static_cast<std::size_t>(bytes)));
+    }
+    check_watch();
+    return to.size() >= most;
+  }
+  bool is_over() const noexcept override {
+    return nghttp2_session_want_read(session_) == 0 && nghttp2_session_want_write(session_) == 0;
+  }
+  excess broken() const noexcept override { return broken_; }
+  void resume(std::int32_t stream) override {
+    check_memory(nghttp2_session_resume_data(session_, stream));
+  }
+  void consume(std::int32_t stream, std::size_t bytes) override {
+    check_memory(nghttp2_session_consume_stream(session_, stream, bytes));
+  }
+  void reset(std::int32_t stream, code why) override {
+    // A client that was refused should know how many streams there may be.
+    if (why != code::refused_stream) own_resets_.push_back(stream);
+    check_memory(nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream,
+                                           static_cast<std::uint32_t>(why)));
+  }
+
+ protected:
+  void fail(excess why, code as) {
+    if (broken_ != excess::none) return;
+    broken_ = why;
+    check_memory(nghttp2_session_terminate_session(session_, static_cast<std::uint32_t>(as)));
+  }
+  // An error of the peer for which nghttp2 has reset the stream.
+  void count_reset_sent(std::int32_t stream) {
+    if (std::ranges::count(own_resets_, stream) == 0) watch_.count_reset(now_ns_);
+  }
+  void note_goaway_sent(const nghttp2_goaway& frame) {
+    if (frame.error_code != NGHTTP2_NO_ERROR && broken_ == excess::none)
+      broken_ = excess::protocol_error;
+  }
+  static std::vector<nghttp2_nv> lines_of(const header_lines& lines) {
+    std::vector<nghttp2_nv> all;
+    all.reserve(lines.fields().size() + 1);
+    for (const field one : lines.fields()) all.push_back(line_of(one.name, one.value));
+    return all;
+  }
+  void send_settings(std::span<const nghttp2_settings_entry> ours) {
+    check_memory(nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, ours.data(), ours.size()));
+    check_memory(
+        nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, 0, connection_window));
+  }
+  static std::uint32_t number(std::size_t of) noexcept { return static_cast<std::uint32_t>(of); }
+
+  nghttp2_session* session_ = nullptr;
+  const block_limits heads_;
+  frame_watch watch_;
+  excess broken_ = excess::none;
+  std::int64_t now_ns_ = 0;
+  std::optional<head_block> block_;       // which is being read
+  std::vector<std::int32_t> own_resets_;  // streams that the caller has reset
+  std::int32_t reset_by_peer_ = 0;
+
+ private:
+  template <class>
+  friend struct nghttp2_callbacks;
+  void check_watch() {
+    if (watch_.found() == excess::protocol_error) {
+      fail(excess::protocol_error, code::protocol_error);
+    } else if (watch_.found() != excess::none) {
+      fail(watch_.found(), code::enhance_your_calm);
+    }
+  }
+};
+
+// What nghttp2 calls. No exception may leave these functions.
+template <class Self>
+struct nghttp2_callbacks {
+  static Self& of(void* self) noexcept { return *static_cast<Self*>(self); }
+
+  static int on_begin_headers(nghttp2_session*, const nghttp2_frame*, void* self) {
+    of(self).block_.emplace();
+    return 0;
+  }
+  static int on_header(nghttp2_session*, const nghttp2_frame*, const std::uint8_t* name,
+                       std::size_t name_bytes, const std::uint8_t* value, std::size_t value_bytes,
+                       std::uint8_t, void* self) {
+    return guarded([&] {
+      Self& in = of(self);
+      if (!in.block_) return 0;
+      in.block_->add(text_of(name, name_bytes), text_of(value, value_bytes), in.heads_);
+      // A small table can make many bytes of few (an HPACK bomb).
+      constexpr std::size_t bomb = 4;
+      if (in.block_->bytes() / bomb > in.heads_.bytes) {
+        in.fail(excess::header_list, code::enhance_your_calm);
+        return static_cast<int>(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE);
+      }
+      return 0;
+    });
+  }
+  // Without this function nghttp2 ignores a field with a line end in its value.
+  static int on_invalid_header(nghttp2_session* session, const nghttp2_frame* frame,
+                               const std::uint8_t*, std::size_t, const std::uint8_t*, std::size_t,
+                               std::uint8_t, void*) {
+    nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
+                              NGHTTP2_PROTOCOL_ERROR);
+    return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+  }
+  static int on_frame(nghttp2_session*, const nghttp2_frame* frame, void* self) {
+    return guarded([&] {
+      of(self).on_frame(*frame);
+      return 0;
+    });
+  }
+  static int on_data(nghttp2_session* session, std::uint8_t, std::int32_t stream,
+                     const std::uint8_t* data, std::size_t bytes, void* self) {
+    return guarded([&] {
+      nghttp2_session_consume_connection(session, bytes);
+      of(self).events_->on_body(stream, text_of(data, bytes));
+      return 0;
+    });
+  }
+  static int on_close(nghttp2_session*, std::int32_t stream, std::uint32_t why, void* self) {
+    return guarded([&] {
+      of(self).on_close(stream, why);
+      return 0;
+    });
+  }
+  static int on_sent(nghttp2_session*, const nghttp2_frame* frame, void* self) {
+    return guarded([&] {
+      of(self).on_sent(*frame);
+      return 0;
+    });
+  }
+  static ssize_t read_body(nghttp2_session*, std::int32_t stream, std::uint8_t* to,
+                           std::size_t room, std::uint32_t* flags, nghttp2_data_source*,
+                           void* self) {
+    ssize_t made = NGHTTP2_ERR_DEFERRED;
+    const int failed = guarded([&] {
+      bool ends = false;
+      const std::size_t bytes =
+          of(self).events_->more_of(stream, {reinterpret_cast<char*>(to), room}, ends);
+      if (ends) *flags |= NGHTTP2_DATA_FLAG_EOF;
+      if (ends && of(self).has_trailer_behind(stream)) *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
+      if (bytes != 0 || ends) made = static_cast<ssize_t>(bytes);
+      return 0;
+    });
+    return failed != 0 ? failed : made;
+  }
+  // A body of which more_of() is asked for the bytes.
+  static nghttp2_data_provider body() noexcept {
+    nghttp2_data_provider made{};
+    made.read_callback = &read_body;
+    return made;
+  }
+
+  static const nghttp2_session_callbacks* all() {
+    static const std::unique_ptr<nghttp2_session_callbacks, nghttp2_deleted> made = [] {
+      nghttp2_session_callbacks* to = nullptr;
+      if (nghttp2_session_callbacks_new(&to) != 0) throw std::bad_alloc();
+      nghttp2_session_callbacks_set_on_begin_headers_callback(to, &on_begin_headers);
+      nghttp2_session_callbacks_set_on_header_callback(to, &on_header);
+      nghttp2_session_callbacks_set_on_invalid_header_callback(to, &on_invalid_header);
+      nghttp2_session_callbacks_set_on_frame_recv_callback(to, &on_frame);
+      nghttp2_session_callbacks_set_on_data_chunk_recv_callback(to, &on_data);
+      nghttp2_session_callbacks_set_on_stream_close_callback(to, &on_close);
+      nghttp2_session_callbacks_set_on_frame_send_callback(to, &on_sent);
+      return std::unique_ptr<nghttp2_session_callbacks, nghttp2_deleted>(to);
+    }();
+    return made.get();
+  }
+  static const nghttp2_option* options() {
+    static const auto made = common_options();
+    return made.get();
+  }
+};
+
+}  // namespace troupe::http::h2
+
+#endif

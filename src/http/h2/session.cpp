@@ -1,0 +1,197 @@
+#include "http/h2/session.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe::http::h2 {
+
+void header_lines::add(std::string_view name, std::string_view value) {
+  const auto name_at = static_cast<std::uint32_t>(text_.size());
+  for (const char one : name)
+    text_ += one >= 'A' && one <= 'Z' ? static_cast<char>(one | 0x20) : one;
+  const auto value_at = static_cast<std::uint32_t>(text_.size());
+  text_ += value;
+  positions_.push_back({name_at, static_cast<std::uint32_t>(name.size()), value_at,
+                        static_cast<std::uint32_t>(value.size())});
+}
+
+void header_lines::add_lines(std::string_view lines) {
+  constexpr std::string_view refused[] = {"Connection", "Keep-Alive", "Proxy-Connection",
+                                          "Transfer-Encoding", "Upgrade"};
+  while (!lines.empty()) {
+    const std::string_view line = lines.substr(0, lines.find("\r\n"));
+    const std::string_view name = take_field_name(lines);
+    if (std::ranges::any_of(refused, [&](auto one) { return same_word(one, name); })) continue;
+    std::string_view value = line.substr(std::min(name.size() + 1, line.size()));
+    while (!value.empty() && (value.front() == ' ' || value.front() == '\t'))
+      value.remove_prefix(1);
+    while (!value.empty() && (value.back() == ' ' || value.back() == '\t')) value.remove_suffix(1);
+    add(name, value);
+  }
+}
+
+}  // namespace troupe::http::h2
+
+#if !TROUPE_HAS_LIBNGHTTP2
+
+namespace troupe::http::h2 {
+
+std::unique_ptr<session> session::make(const rules&) { return nullptr; }
+bool session::is_available() noexcept { return false; }
+
+}  // namespace troupe::http::h2
+
+#else
+
+#include <array>
+#include <new>
+#include <unordered_map>
+
+#include "http/h2/nghttp2_parts.hpp"
+
+namespace troupe::http::h2 {
+namespace {
+
+class nghttp2_based final : public nghttp2_session_of<nghttp2_based, session> {
+ public:
+  explicit nghttp2_based(const rules& by);
+
+  bool is_inside() const noexcept override { return watch_.is_inside(); }
+  void respond(std::int32_t stream, int status, const header_lines& lines, bool has_body) override;
+  void end_with(std::int32_t stream, const header_lines& trailer) override {
+    trailers_[stream] = trailer;
+  }
+  void respond_meanwhile(std::int32_t stream, int status) override;
+  void announce_end() override {
+    check_memory(nghttp2_submit_shutdown_notice(session_));
+    check_memory(nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr));
+  }
+  void end() override {
+    check_memory(nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE,
+                                       nghttp2_session_get_last_proc_stream_id(session_),
+                                       NGHTTP2_NO_ERROR, nullptr, 0));
+  }
+  void terminate(code why) override {
+    check_memory(nghttp2_session_terminate_session(session_, static_cast<std::uint32_t>(why)));
+  }
+
+ private:
+  using callbacks = nghttp2_callbacks<nghttp2_based>;
+  friend callbacks;
+  void on_frame(const nghttp2_frame& frame);
+  void on_sent(const nghttp2_frame& frame);
+  void on_close(std::int32_t stream, std::uint32_t) {
+    std::erase(own_resets_, stream);
+    trailers_.erase(stream);
+    events_->on_closed(stream, stream == reset_by_peer_);
+  }
+  bool has_trailer_behind(std::int32_t stream);
+
+  std::unordered_map<std::int32_t, header_lines> trailers_;  // of answers whose body is being sent
+};
+
+nghttp2_based::nghttp2_based(const rules& by)
+    : nghttp2_session_of(by.limits, by.heads, watched::client) {
+  if (nghttp2_session_server_new2(&session_, callbacks::all(), this, callbacks::options()) != 0)
+    throw std::bad_alloc();
+  const std::array<nghttp2_settings_entry, 5> ours{{
+      {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, number(by.limits.streams)},
+      {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, number(by.limits.stream_window)},
+      {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, number(by.heads.bytes)},
+      {NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL, 1},
+      {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
+  }};
+  send_settings(ours);
+}
+
+// Sends it, if there is one.
+bool nghttp2_based::has_trailer_behind(std::int32_t stream) {
+  const auto found = trailers_.find(stream);
+  if (found == trailers_.end()) return false;
+  const std::vector<nghttp2_nv> all = lines_of(found->second);
+  check_memory(nghttp2_submit_trailer(session_, stream, all.data(), all.size()));
+  trailers_.erase(found);
+  return true;
+}
+
+void nghttp2_based::on_frame(const nghttp2_frame& frame) {
+  const bool ends = (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+  const std::int32_t stream = frame.hd.stream_id;
+  switch (frame.hd.type) {
+    case NGHTTP2_HEADERS: {
+      if (!block_) break;
+      head_block head = *std::exchange(block_, std::nullopt);
+      if (frame.headers.cat != NGHTTP2_HCAT_REQUEST) {
+        if (ends) events_->on_end(stream, std::move(head));
+      } else if (!head.finish()) {
+        // nghttp2 counts it as no reset of ours
+        check_memory(
+            nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream, NGHTTP2_PROTOCOL_ERROR));
+      } else if (!events_->on_request(stream, std::move(head), ends)) {
+        reset(stream, code::refused_stream);
+      }
+      break;
+    }
+    case NGHTTP2_DATA:
+      if (ends) events_->on_end(stream, head_block());
+      break;
+    case NGHTTP2_RST_STREAM:
+      reset_by_peer_ = stream;
+      break;
+    case NGHTTP2_PING:
+      if ((frame.hd.flags & NGHTTP2_FLAG_ACK) != 0) events_->on_pong();
+      break;
+    default:
+      break;
+  }
+}
+
+void nghttp2_based::on_sent(const nghttp2_frame& frame) {
+  const std::int32_t stream = frame.hd.stream_id;
+  const bool ends = (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+  switch (frame.hd.type) {
+    case NGHTTP2_DATA:
+      watch_.sent_data();
+      if (ends) events_->on_answered(stream);
+      break;
+    case NGHTTP2_HEADERS:
+      if (ends) events_->on_answered(stream);
+      break;
+    case NGHTTP2_RST_STREAM:
+      count_reset_sent(stream);
+      break;
+    case NGHTTP2_GOAWAY:
+      note_goaway_sent(frame.goaway);
+      break;
+    default:
+      break;
+  }
+}
+
+void nghttp2_based::respond(std::int32_t stream, int status, const header_lines& lines,
+                            bool has_body) {
+  const std::string text = std::to_string(status);
+  std::vector<nghttp2_nv> all = lines_of(lines);
+  all.insert(all.begin(), line_of(":status", text));
+  const nghttp2_data_provider body = callbacks::body();
+  check_memory(nghttp2_submit_response(session_, stream, all.data(), all.size(),
+                                       has_body ? &body : nullptr));
+}
+
+void nghttp2_based::respond_meanwhile(std::int32_t stream, int status) {
+  const std::string number = std::to_string(status);
+  const nghttp2_nv line = line_of(":status", number);
+  check_memory(
+      nghttp2_submit_headers(session_, NGHTTP2_FLAG_NONE, stream, nullptr, &line, 1, nullptr));
+}
+
+}  // namespace
+
+std::unique_ptr<session> session::make(const rules& by) {
+  return std::make_unique<nghttp2_based>(by);
+}
+bool session::is_available() noexcept { return true; }
+
+}  // namespace troupe::http::h2
+
+#endif

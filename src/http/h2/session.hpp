@@ -1,0 +1,122 @@
+// session: the framing of HTTP/2 for a server, over nghttp2: takes bytes, reports what is in them,
+// and gives the bytes to send. It does no I/O.
+//
+// Without nghttp2 the library has no session: make() returns null.
+//
+// Threads: one at a time. The functions of session_events are called within receive() and send().
+// They may call reset() of the session, and nothing else of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "http/h1/output.hpp"
+#include "http/h2/frame_watch.hpp"
+#include "http/h2/head_block.hpp"
+
+namespace troupe::http::h2 {
+
+// Error codes of RFC 9113, 7, as far as they are used here.
+enum class code : std::uint32_t {
+  no_error = 0,
+  protocol_error = 1,
+  internal_error = 2,
+  refused_stream = 7,
+  cancel = 8,
+  enhance_your_calm = 11,
+  inadequate_security = 12,
+};
+
+struct session_events {
+  // A request has come. `ends`: it has no body. Return false to refuse the stream.
+  virtual bool on_request(std::int32_t stream, head_block&& head, bool ends) = 0;
+  virtual void on_body(std::int32_t stream, std::string_view piece) = 0;
+  // The request is complete.
+  virtual void on_end(std::int32_t stream, head_block&& trailer) = 0;
+  // The stream no longer exists. `by_peer`: its client has reset it.
+  virtual void on_closed(std::int32_t stream, bool by_peer) = 0;
+  // The whole answer was given to send().
+  virtual void on_answered(std::int32_t stream) = 0;
+  // Writes the next bytes of an answer's body to `to`. Returns how many; sets `ends` when no more
+  // follow. With 0 bytes and no end the session waits for resume().
+  virtual std::size_t more_of(std::int32_t stream, std::span<char> to, bool& ends) = 0;
+  // The client has answered the session's PING.
+  virtual void on_pong() = 0;
+
+ protected:
+  ~session_events() = default;
+};
+
+// The lines of a head to send.
+class header_lines {
+ public:
+  // The name is made lower-case.
+  void add(std::string_view name, std::string_view value);
+  // Adds lines "Name: value\r\n". Leaves out what HTTP/2 does not allow.
+  void add_lines(std::string_view lines);
+  void clear() noexcept {
+    text_.clear();
+    positions_.clear();
+  }
+  http::fields fields() const noexcept { return {text_.data(), positions_}; }
+
+ private:
+  std::string text_;
+  std::vector<http::fields::position> positions_;
+};
+
+class session {
+ public:
+  struct rules {
+    http2_limits limits;
+    block_limits heads;
+  };
+  // Returns null if the library was built without nghttp2.
+  static std::unique_ptr<session> make(const rules& by);
+  static bool is_available() noexcept;
+  virtual ~session() = default;
+
+  // Who is told from now on.
+  void tell(session_events& to) noexcept { events_ = &to; }
+
+  // The next bytes of the client. Errors of the client are answered by the session itself: after
+  // one of the connection send() gives a GOAWAY, and is_over() becomes true.
+  virtual void receive(std::string_view bytes, std::int64_t now_ns) = 0;
+  // Adds bytes that are to be sent, until there are `most` or a few more. Returns false when there
+  // is nothing more to send for now.
+  virtual bool send(output& to, std::size_t most) = 0;
+  // True when nothing more is read: GOAWAY was sent, and no stream is left.
+  virtual bool is_over() const noexcept = 0;
+  // Whether the client went beyond a limit, or has broken the protocol.
+  virtual excess broken() const noexcept = 0;
+  // Whether something has begun that the client has to complete at once.
+  virtual bool is_inside() const noexcept = 0;
+
+  // Answers. With a body, more_of() is called for it.
+  virtual void respond(std::int32_t stream, int status, const header_lines& lines,
+                       bool has_body) = 0;
+  // Fields behind the body of an answer, before more_of() says that it ends.
+  virtual void end_with(std::int32_t stream, const header_lines& trailer) = 0;
+  virtual void respond_meanwhile(std::int32_t stream, int status) = 0;
+  virtual void resume(std::int32_t stream) = 0;
+  // The handler has taken so many bytes of the body.
+  virtual void consume(std::int32_t stream, std::size_t bytes) = 0;
+  virtual void reset(std::int32_t stream, code why) = 0;
+
+  // announce_end: no new requests, please; then await the answer to a PING. end: requests that have
+  // come until now are the last.
+  virtual void announce_end() = 0;
+  virtual void end() = 0;
+  // GOAWAY, and no more.
+  virtual void terminate(code why) = 0;
+
+ protected:
+  session_events* events_ = nullptr;
+};
+
+}  // namespace troupe::http::h2
