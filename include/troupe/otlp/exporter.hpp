@@ -1,0 +1,115 @@
+// otlp::exporter: records the spans of this program, and sends them to a collector.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "troupe/base/error.hpp"
+#include "troupe/tls/context.hpp"
+
+namespace troupe::otlp {
+
+// Options of an exporter. Each says its unit, its default and its effect.
+struct exporter_options {
+  // Not an aggregate: GCC 12 destroys the members of a temporary aggregate twice if it is part of a
+  // co_await expression.
+  exporter_options() {}
+  // The options that the environment names, as all programs with OpenTelemetry know them:
+  // OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or OTEL_EXPORTER_OTLP_ENDPOINT, to which "/v1/traces" is
+  // added, OTEL_SERVICE_NAME, and OTEL_TRACES_SAMPLER_ARG, the rate. What it does not name, and a
+  // rate that is none, is as by default.
+  static exporter_options from_environment();
+
+  // Where the collector takes spans as JSON: a URL of the scheme http or https.
+  std::string url = "http://127.0.0.1:4318/v1/traces";
+  // How the collector calls this program.
+  std::string service_name = "unknown_service";
+  // More attributes of the program, such as "service.version".
+  std::vector<std::pair<std::string, std::string>> attributes;
+  // Fields of each request, such as "Authorization".
+  std::vector<std::pair<std::string, std::string>> fields;
+  // Which certificates are trusted, if the URL is one of https.
+  tls_options tls;
+
+  // The part of the traces that are recorded, of those that begin in this program, from 0 to 1.
+  // Default 1. A trace that comes with a request is recorded if its caller records it.
+  double rate = 1;
+  // Maximum number of spans that wait to be sent. Default 8,192, at least 1; one more is dropped
+  // and counted. A span takes about 500 bytes.
+  std::size_t spans = 8192;
+  // Maximum number of spans in one request. Default 512, at least 1.
+  std::size_t batch = 512;
+  // After this time spans are sent though they are no whole batch. Default 1 s.
+  std::chrono::milliseconds interval = std::chrono::seconds(1);
+  // Time for one request. Default 10 s.
+  std::chrono::milliseconds request_time = std::chrono::seconds(10);
+  // How often a batch is sent that the collector could not take for the moment (no connection, no
+  // answer, or status 429, 502, 503 or 504). Then it is dropped and counted. Default 5, at least 1.
+  // The first pause is `interval`, each one twice as long as the one before, and at most 30 s, or
+  // what the collector asks for by Retry-After, if that is less.
+  int attempts = 5;
+  // Time in which the destructor sends what waits. Default 2 s; 0: it sends nothing.
+  std::chrono::milliseconds flush_time = std::chrono::seconds(2);
+};
+
+// What became of the spans so far.
+struct exporter_counts {
+  std::uint64_t exported = 0;  // the collector has taken them
+  // No space was left for them, or the collector did not take them in time.
+  std::uint64_t dropped = 0;
+  std::uint64_t rejected = 0;  // the collector has refused them
+  std::uint64_t waiting = 0;   // in this moment
+  std::uint64_t requests = 0, failed_requests = 0;
+};
+
+// While it exists, the program's spans are recorded: one for each request of an http::server, for
+// each call of an http::client, for each ask of a handler, `blocking` call and lazy within a trace,
+// and those of with_span. They are sent to a collector in the background, by OTLP/HTTP in JSON, on
+// a thread of the exporter's own. Spans are dropped, and counted, when the collector is slow or
+// away: the program never waits for it.
+//
+// A span has the names of classes, handlers, functions and routes, methods and statuses of HTTP,
+// hosts and ports, classes of exceptions, and what span_attribute() adds; neither arguments,
+// bodies, fields, paths, queries, nor the texts of exceptions.
+//
+// Thread: any. At most one at a time. Lifetime: the destructor waits for at most flush_time; let it
+// come after that of the runtime, so that the last spans are sent. Cost: about 1 us a span; while
+// there is none, one branch. Errors: option_error for options that make no sense; usage_error if
+// there is another one; std::system_error if there is no thread.
+//
+// Example (declarations):
+//     #include <troupe/troupe.hpp>
+//     void run_shop() {
+//       troupe::otlp::exporter_options options;
+//       options.service_name = "shop";
+//       const troupe::otlp::exporter spans(std::move(options));
+//       troupe::runtime rt;
+//       rt.spawn([]() -> troupe::task<> {
+//         co_await troupe::with_span("start", troupe::sleep_for(std::chrono::milliseconds(1)));
+//       });
+//       rt.run();
+//     }
+class exporter {
+ public:
+  explicit exporter(exporter_options options);
+  exporter(const exporter&) = delete;
+  exporter& operator=(const exporter&) = delete;
+  ~exporter();
+
+  // Thread: any.
+  exporter_counts counts() const;
+  // Sends what waits now, and returns whether all of it was sent, or given up, in that time. Blocks
+  // the calling thread, which must not be one of the runtime's: usage_error.
+  bool flush(std::chrono::milliseconds at_most);
+
+ private:
+  class worker;
+  std::unique_ptr<worker> worker_;
+};
+
+}  // namespace troupe::otlp

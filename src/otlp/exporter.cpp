@@ -1,0 +1,319 @@
+// exporter: a thread that takes the spans that have ended, and sends them in batches, one request
+// at a time, by a runtime of its own. So neither its work nor its waits are the program's, and no
+// program stays alive for it.
+#include "troupe/otlp/exporter.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <condition_variable>
+#include <cstdlib>
+#include <exception>
+#include <future>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string_view>
+#include <thread>
+
+#include "base/thread_name.hpp"
+#include "otlp/encode.hpp"
+#include "runtime/environment.hpp"
+#include "task/traces/spans.hpp"
+#include "troupe/http/client.hpp"
+#include "troupe/runtime/runtime.hpp"
+#include "troupe/task/current_actor.hpp"
+#include "troupe/task/limits.hpp"
+
+namespace troupe::otlp {
+namespace {
+
+using namespace std::chrono_literals;
+using tasks::ended_spans;
+
+constexpr std::chrono::milliseconds pause_max = 30s;
+constexpr std::size_t answer_bytes_max = 64 * 1024;
+
+struct outcome {
+  outcome() noexcept {}
+  bool taken = false;
+  bool again = true;                      // it may be taken later
+  std::uint64_t rejected = 0;             // of those in a batch that was taken
+  std::chrono::milliseconds asks_for{0};  // the collector, as a pause
+};
+
+bool may_be_taken_later(int status) noexcept {
+  return status == 429 || status == 502 || status == 503 || status == 504;
+}
+
+// Retry-After in seconds; a date counts as none.
+std::chrono::milliseconds pause_in(std::string_view field) noexcept {
+  unsigned seconds = 0;
+  const auto read = std::from_chars(field.data(), field.data() + field.size(), seconds);
+  if (read.ec != std::errc() || read.ptr != field.data() + field.size()) return 0ms;
+  return std::min<std::chrono::milliseconds>(std::chrono::seconds(seconds), pause_max);
+}
+
+task<outcome> post(http::client web, http::client_request asked, std::uint64_t count,
+                   std::chrono::milliseconds at_most, std::stop_token stop) {
+  outcome made;
+  try {
+    http::client_response answer =
+        co_await web.send(std::move(asked)).timeout(at_most).stop(std::move(stop));
+    made.taken = answer.ok();
+    made.again = may_be_taken_later(answer.status());
+    made.asks_for = pause_in(answer.field("Retry-After"));
+    // What the answer says is of interest, but not needed.
+    const std::string text = co_await answer.read_all();
+    made.rejected = rejected_in(text, count);
+  } catch (const std::exception&) {
+  }
+  co_return made;
+}
+
+http::client_options client_options_of(const exporter_options& chosen) {
+  http::client_options made;
+  made.tls = chosen.tls;
+  made.body_bytes = answer_bytes_max;
+  made.redirects = 0;
+  made.user_agent = "troupe-otlp";
+  return made;
+}
+
+http::client_request request_of(const exporter_options& chosen) {
+  http::client_request made("POST", chosen.url);
+  for (const auto& [name, value] : chosen.fields) made.field(name, value);
+  return made;
+}
+
+void check(const exporter_options& chosen) {
+  const auto refuse = [](const std::string& what) {
+    throw option_error("troupe: otlp::exporter_options::" + what);
+  };
+  if (!(chosen.rate >= 0 && chosen.rate <= 1)) refuse("rate must be from 0 to 1");
+  if (chosen.spans == 0) refuse("spans must be at least 1");
+  if (chosen.batch == 0) refuse("batch must be at least 1");
+  if (chosen.attempts < 1) refuse("attempts must be at least 1");
+  if (chosen.interval <= 0ms) refuse("interval must be more than 0");
+  if (chosen.request_time <= 0ms) refuse("request_time must be more than 0");
+  if (chosen.flush_time < 0ms) refuse("flush_time must not be negative");
+  try {
+    static_cast<void>(http::url::parse(chosen.url));
+    static_cast<void>(request_of(chosen));
+  } catch (const std::exception& e) {
+    refuse(std::string("url or fields cannot be those of a request: ") + e.what());
+  }
+}
+
+const char* value_of(const char* name) noexcept {
+  const char* const text = std::getenv(name);
+  return text != nullptr && *text != '\0' ? text : nullptr;
+}
+
+}  // namespace
+
+exporter_options exporter_options::from_environment() {
+  exporter_options made;
+  if (const char* exact = value_of("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")) {
+    made.url = exact;
+  } else if (const char* base = value_of("OTEL_EXPORTER_OTLP_ENDPOINT")) {
+    made.url = base;
+    while (made.url.ends_with('/')) made.url.pop_back();
+    made.url += "/v1/traces";
+  }
+  if (const char* name = value_of("OTEL_SERVICE_NAME")) made.service_name = name;
+  if (const char* text = value_of("OTEL_TRACES_SAMPLER_ARG")) {
+    const std::string_view given = text;
+    double rate = 0;
+    const auto read = std::from_chars(given.data(), given.data() + given.size(), rate);
+    if (read.ec == std::errc() && read.ptr == given.data() + given.size() && rate >= 0 && rate <= 1)
+      made.rate = rate;
+  }
+  return made;
+}
+
+class exporter::worker {
+ public:
+  explicit worker(exporter_options chosen)
+      : options_(std::move(chosen)), resource_(resource_of(options_)) {
+    check(options_);
+    if (!ended_spans.open(options_.spans, std::min(options_.batch, options_.spans), options_.rate))
+      throw usage_error("troupe: otlp::exporter: there is one already: it has all spans");
+    try {
+      std::promise<void> begun;
+      std::future<void> ready = begun.get_future();
+      thread_ = std::thread([this, begun = std::move(begun)]() mutable { run(std::move(begun)); });
+      ready.get();
+    } catch (...) {
+      if (thread_.joinable()) thread_.join();
+      ended_spans.close();
+      throw;
+    }
+  }
+
+  ~worker() {
+    {
+      std::unique_lock lock(mutex_);
+      stopping_ = true;
+      wake(lock);
+      changed_.wait_for(lock, options_.flush_time, [&] { return done_; });
+    }
+    stop_.request_stop();
+    thread_.join();
+    ended_spans.close();
+  }
+
+  exporter_counts counts() const noexcept {
+    exporter_counts made;
+    // order: relaxed (all)  statistics
+    made.exported = exported_.load(std::memory_order_relaxed);
+    made.dropped = dropped_.load(std::memory_order_relaxed) + ended_spans.dropped();
+    made.rejected = rejected_.load(std::memory_order_relaxed);
+    made.waiting = ended_spans.waiting();
+    made.requests = requests_.load(std::memory_order_relaxed);
+    made.failed_requests = failed_.load(std::memory_order_relaxed);
+    return made;
+  }
+
+  bool flush(std::chrono::milliseconds at_most) {
+    tasks::check_may_block("otlp::exporter::flush");
+    std::unique_lock lock(mutex_);
+    ++flushes_;
+    wake(lock);
+    const std::uint64_t goal = gone_ + ended_spans.waiting();
+    return changed_.wait_for(lock, at_most, [&] { return gone_ >= goal; });
+  }
+
+ private:
+  using unique_lock = std::unique_lock<std::mutex>;
+  void run(std::promise<void> begun) noexcept;
+  void send_all(runtime& by, const http::client& web) noexcept;
+  void send(runtime& by, const http::client& web, tasks::span_record* first, std::size_t count);
+  bool pause(std::chrono::milliseconds span);
+  void wake(unique_lock&) noexcept {
+    changed_.notify_all();
+    ended_spans.wake();
+  }
+  bool stops() {
+    std::lock_guard lock(mutex_);
+    return stopping_;
+  }
+
+  const exporter_options options_;
+  const std::string resource_;
+  std::atomic<std::uint64_t> exported_{0}, dropped_{0}, rejected_{0}, requests_{0}, failed_{0};
+  std::stop_source stop_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopping_ = false, done_ = false;
+  std::uint64_t flushes_ = 0;
+  std::uint64_t gone_ = 0;  // spans that were sent, or given up
+  std::thread thread_;
+};
+
+void exporter::worker::run(std::promise<void> begun) noexcept {
+  base::name_this_thread("otlp");
+  std::optional<runtime> by;
+  std::optional<http::client> web;
+  try {
+    const own_service not_the_programs;
+    by.emplace(runtime_options{.workers = 1});
+    web.emplace(client_options_of(options_));
+  } catch (...) {
+    return begun.set_exception(std::current_exception());
+  }
+  begun.set_value();
+  for (;;) {
+    // What comes from here on wakes it again.
+    const std::uint32_t seen = ended_spans.wakes();
+    const bool last = stops();
+    send_all(*by, *web);
+    if (last) break;
+    ended_spans.wait(seen, options_.interval);
+  }
+  web->close_idle();
+  std::lock_guard lock(mutex_);
+  done_ = true;
+  changed_.notify_all();
+}
+
+void exporter::worker::send_all(runtime& by, const http::client& web) noexcept {
+  tasks::span_record* all = ended_spans.take_all();
+  while (all != nullptr) {
+    tasks::span_record* const first = all;
+    tasks::span_record* last = first;
+    std::size_t count = 1;
+    for (; count < options_.batch && last->next != nullptr; ++count) last = last->next;
+    all = std::exchange(last->next, nullptr);
+    try {
+      send(by, web, first, count);
+    } catch (const std::exception&) {  // memory is out
+      // order: relaxed  a statistic
+      dropped_.fetch_add(count, std::memory_order_relaxed);
+    }
+    for (tasks::span_record* one = first; one != nullptr;) {
+      const tasks::span_ptr gone(one);
+      one = one->next;
+    }
+    std::lock_guard lock(mutex_);
+    ended_spans.forget(count);
+    gone_ += count;
+    changed_.notify_all();
+  }
+}
+
+void exporter::worker::send(runtime& by, const http::client& web, tasks::span_record* first,
+                            std::size_t count) {
+  const std::string body = body_of(resource_, first);
+  std::chrono::milliseconds next_pause = options_.interval;
+  for (int attempt = 1;; ++attempt) {
+    outcome made;
+    if (!stop_.stop_requested()) {
+      http::client_request asked = request_of(options_);
+      asked.body(body, "application/json");
+      trace_context unrecorded = trace_context::begin();
+      unrecorded.sampled = false;
+      future<outcome> later =
+          by.spawn(with_trace(unrecorded, post(web, std::move(asked), count, options_.request_time,
+                                               stop_.get_token())));
+      by.run();
+      made = later.get();
+      // order: relaxed (both)  statistics
+      requests_.fetch_add(1, std::memory_order_relaxed);
+      if (!made.taken) failed_.fetch_add(1, std::memory_order_relaxed);
+    }
+    // order: relaxed (all)  statistics
+    if (made.taken) {
+      rejected_.fetch_add(made.rejected, std::memory_order_relaxed);
+      exported_.fetch_add(count - made.rejected, std::memory_order_relaxed);
+      return;
+    }
+    if (!made.again) {
+      // order: relaxed  as above
+      rejected_.fetch_add(count, std::memory_order_relaxed);
+      return;
+    }
+    if (attempt >= options_.attempts || stop_.stop_requested()) {
+      // order: relaxed  as above
+      dropped_.fetch_add(count, std::memory_order_relaxed);
+      return;
+    }
+    pause(made.asks_for > 0ms ? made.asks_for : next_pause);
+    next_pause = std::min(2 * next_pause, pause_max);
+  }
+}
+
+// Until the time is over, or the exporter ends or is to be flushed.
+bool exporter::worker::pause(std::chrono::milliseconds span) {
+  std::unique_lock lock(mutex_);
+  const std::uint64_t seen = flushes_;
+  return changed_.wait_for(lock, span, [&] { return stopping_ || flushes_ != seen; });
+}
+
+exporter::exporter(exporter_options options)
+    : worker_(std::make_unique<worker>(std::move(options))) {}
+exporter::~exporter() = default;
+exporter_counts exporter::counts() const { return worker_->counts(); }
+bool exporter::flush(std::chrono::milliseconds at_most) { return worker_->flush(at_most); }
+
+}  // namespace troupe::otlp

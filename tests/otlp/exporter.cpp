@@ -1,0 +1,393 @@
+// What the exporter sends, and what it does with collectors that are slow, away, or malicious. The
+// collectors are plain threads.
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/conformance.hpp"
+#include "support/resident.hpp"
+#include "troupe/otlp/exporter.hpp"
+
+namespace troupe::test {
+namespace {
+
+using namespace std::chrono_literals;
+using otlp::exporter;
+using otlp::exporter_counts;
+using otlp::exporter_options;
+
+// Takes one connection after the other, and answers each request with what the function says;
+// without an answer it closes.
+class collector {
+ public:
+  using function = std::function<std::string(int request)>;
+  explicit collector(function says) : says_(std::move(says)) {
+    listener_ = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::bind(listener_, reinterpret_cast<sockaddr*>(&at), sizeof at), 0);
+    EXPECT_EQ(::listen(listener_, 16), 0);
+    socklen_t bytes = sizeof at;
+    ::getsockname(listener_, reinterpret_cast<sockaddr*>(&at), &bytes);
+    url_ = "http://127.0.0.1:" + std::to_string(ntohs(at.sin_port)) + "/v1/traces";
+    thread_ = std::thread([this] { serve(); });
+  }
+  collector(const collector&) = delete;
+  collector& operator=(const collector&) = delete;
+  ~collector() {
+    ends_ = true;
+    ::shutdown(listener_, SHUT_RDWR);
+    {
+      std::lock_guard lock(mutex_);
+      if (peer_ >= 0) ::shutdown(peer_, SHUT_RDWR);
+    }
+    thread_.join();
+    ::close(listener_);
+  }
+  const std::string& url() const { return url_; }
+  std::vector<std::string> requests() {
+    std::lock_guard lock(mutex_);
+    return requests_;
+  }
+
+ private:
+  void serve() {
+    while (!ends_) {
+      const int peer = ::accept(listener_, nullptr, nullptr);
+      if (peer < 0) return;
+      {
+        std::lock_guard lock(mutex_);
+        peer_ = peer;
+      }
+      while (!ends_ && serve_one(peer)) {
+      }
+      std::lock_guard lock(mutex_);
+      ::close(std::exchange(peer_, -1));
+    }
+  }
+  bool serve_one(int peer) {
+    std::string text;
+    std::size_t whole = std::string::npos;
+    while (text.size() < whole) {
+      char buffer[4096];
+      const ssize_t bytes = ::read(peer, buffer, sizeof buffer);
+      if (bytes <= 0) return false;
+      text.append(buffer, static_cast<std::size_t>(bytes));
+      const std::size_t head = text.find("\r\n\r\n");
+      const std::size_t length = text.find("Content-Length: ");
+      if (head != std::string::npos && length < head)
+        whole = head + 4 + static_cast<std::size_t>(std::atol(text.c_str() + length + 16));
+    }
+    int number = 0;
+    {
+      std::lock_guard lock(mutex_);
+      requests_.push_back(text);
+      number = static_cast<int>(requests_.size());
+    }
+    const std::string answer = says_(number);
+    for (std::size_t sent = 0; sent < answer.size();) {
+      const ssize_t bytes = ::send(peer, answer.data() + sent, answer.size() - sent, MSG_NOSIGNAL);
+      if (bytes <= 0) return false;
+      sent += static_cast<std::size_t>(bytes);
+    }
+    return !answer.empty();
+  }
+
+  const function says_;
+  int listener_ = -1, peer_ = -1;
+  std::string url_;
+  std::atomic<bool> ends_{false};
+  std::mutex mutex_;
+  std::vector<std::string> requests_;
+  std::thread thread_;
+};
+
+std::string answer(const std::string& status, const std::string& body = "{}",
+                   const std::string& fields = {}) {
+  return "HTTP/1.1 " + status + "\r\n" + fields + "Content-Length: " + std::to_string(body.size()) +
+         "\r\n\r\n" + body;
+}
+
+exporter_options to(const std::string& url) {
+  exporter_options made;
+  made.url = url;
+  made.interval = 10ms;
+  return made;
+}
+
+void make_spans(int count) {
+  runtime rt;
+  rt.spawn(
+      [](int n) -> task<> {
+        for (int i = 0; i < n; ++i) co_await with_span("one", []() -> task<> { co_return; });
+      },
+      count);
+  rt.run();
+}
+
+std::uint64_t all_of(const exporter_counts& of) {
+  return of.exported + of.dropped + of.rejected + of.waiting;
+}
+
+TEST(otlp_exporter, sends_spans_as_json) {
+  collector at([](int) { return answer("200 OK"); });
+  exporter_options options = to(at.url());
+  options.service_name = "a \"shop\"\n";
+  options.attributes.emplace_back("service.version", "1.2");
+  options.fields.emplace_back("Authorization", "Bearer 123");
+  exporter spans(std::move(options));
+  {
+    runtime rt;
+    rt.spawn([]() -> task<> {
+      co_await with_span("outer", []() -> task<> {
+        this_call::span_attribute("number", -5);
+        this_call::span_attribute("text", "\xff\x01");
+        co_await with_span("inner", []() -> task<> { co_return; });
+      });
+    });
+    rt.run();
+  }
+  EXPECT_TRUE(spans.flush(20s));
+  const exporter_counts counts = spans.counts();
+  EXPECT_EQ(counts.exported, 2u);
+  EXPECT_EQ(all_of(counts), 2u);
+  std::string all;
+  for (const std::string& one : at.requests()) all += one;
+  for (const char* part :
+       {"POST /v1/traces HTTP/1.1\r\n", "Content-Type: application/json\r\n",
+        "Authorization: Bearer 123\r\n", R"({"resourceSpans":[{"resource":{"attributes":[)",
+        R"({"key":"service.name","value":{"stringValue":"a \"shop\"\n"}})",
+        R"({"key":"service.version","value":{"stringValue":"1.2"}})", R"("name":"outer","kind":1)",
+        R"({"key":"number","value":{"intValue":"-5"}})", R"("key":"text")", R"("parentSpanId":")",
+        R"("status":{}})"})
+    EXPECT_NE(all.find(part), std::string::npos) << part << "\n" << all;
+}
+
+TEST(otlp_exporter, sends_what_waits_at_its_end) {
+  collector at([](int) { return answer("200 OK"); });
+  {
+    exporter_options options = to(at.url());
+    options.interval = std::chrono::hours(1);
+    options.flush_time = 20s;
+    const exporter spans(std::move(options));
+    make_spans(700);  // a batch, and a part of one
+  }
+  std::string all;
+  for (const std::string& one : at.requests()) all += one;
+  std::size_t count = 0;
+  for (std::size_t i = all.find("\"traceId\""); i != std::string::npos;
+       i = all.find("\"traceId\"", i + 1))
+    ++count;
+  EXPECT_EQ(count, 700u);
+  EXPECT_LE(at.requests().size(), 3u);
+}
+
+TEST(otlp_exporter, sends_again_what_a_collector_could_not_take) {
+  for (const std::string& first :
+       {answer("503 Service Unavailable", "later", "Retry-After: 0\r\n"), answer("429 Too Many"),
+        answer("502 Bad Gateway", "", "Retry-After: Tue, 29 Feb\r\n"), std::string()}) {
+    collector at([&](int request) { return request == 1 ? first : answer("200 OK"); });
+    exporter spans(to(at.url()));
+    make_spans(3);
+    EXPECT_TRUE(spans.flush(20s)) << first;
+    EXPECT_EQ(spans.counts().exported, 3u) << first;
+    EXPECT_GE(spans.counts().failed_requests, 1u) << first;
+    EXPECT_EQ(all_of(spans.counts()), 3u);
+  }
+}
+
+TEST(otlp_exporter, drops_what_a_collector_refuses) {
+  collector at([&](int) { return answer("400 Bad Request", "{\"message\":\"no\"}"); });
+  exporter spans(to(at.url()));
+  make_spans(3);
+  EXPECT_TRUE(spans.flush(20s));
+  EXPECT_EQ(spans.counts().rejected, 3u);
+  EXPECT_EQ(all_of(spans.counts()), 3u);
+}
+
+TEST(otlp_exporter, counts_what_a_collector_takes_in_part) {
+  const std::pair<std::string, std::uint64_t> cases[] = {
+      {R"({"partialSuccess":{"rejectedSpans":"2","errorMessage":"no"}})", 2},
+      {R"({"partialSuccess": { "rejectedSpans" : 1 }})", 1},
+      {R"({"partialSuccess":{"rejectedSpans":"99999999999999"}})", 3},
+      {R"({"partialSuccess":{"rejectedSpans":"99999999999999999999999999"}})", 0},
+      {R"({"partialSuccess":{"rejectedSpans":-4}})", 0},
+      {R"({"partialSuccess":{"rejectedSpans":)", 0},
+      {R"("rejectedSpans")", 0},
+      {std::string(1000, '{'), 0},
+      {std::string("\0\xff\0", 3), 0},
+      {"", 0},
+  };
+  for (const auto& [text, rejected] : cases) {
+    collector at([&](int) { return answer("200 OK", text); });
+    exporter_options options = to(at.url());
+    options.interval = 10s;  // one request
+    exporter spans(std::move(options));
+    make_spans(3);
+    EXPECT_TRUE(spans.flush(20s));
+    EXPECT_EQ(spans.counts().rejected, rejected) << text;
+    EXPECT_EQ(spans.counts().exported, 3 - rejected) << text;
+  }
+}
+
+// Nothing that a collector sends ends the program, or lets it wait for longer than it should.
+TEST(otlp_exporter, bears_answers_that_are_none) {
+  const std::string answers[] = {
+      "hello\r\n\r\n",
+      "HTTP/1.1 200 OK\r\nContent-Length: 100000000000\r\n\r\n{",
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+      "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n",
+      "HTTP/1.1 999999 What\r\n\r\n",
+      "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n" + std::string(1'000'000, 'x'),
+      std::string(1'000'000, 'x'),
+      answer("204 No Content", ""),
+  };
+  for (const std::string& text : answers) {
+    collector at([&](int) { return text; });
+    exporter_options options = to(at.url());
+    options.attempts = 2;
+    options.request_time = 500ms;
+    options.flush_time = 100ms;
+    exporter spans(std::move(options));
+    make_spans(10);
+    EXPECT_TRUE(spans.flush(30s)) << text.substr(0, 80);
+    EXPECT_EQ(all_of(spans.counts()), 10u) << text.substr(0, 80);
+  }
+}
+
+TEST(otlp_exporter, drops_when_nobody_listens) {
+  exporter_options options = to("http://127.0.0.1:1/v1/traces");
+  options.attempts = 2;
+  exporter spans(std::move(options));
+  make_spans(3);
+  EXPECT_TRUE(spans.flush(20s));
+  EXPECT_EQ(spans.counts().dropped, 3u);
+}
+
+// A collector that takes requests and never answers.
+TEST(otlp_exporter, keeps_to_its_bounds_when_a_collector_is_silent) {
+  std::atomic<bool> ends{false};
+  std::chrono::steady_clock::time_point began;
+  collector at([&](int) {
+    ends.wait(false);
+    return std::string();
+  });
+  {
+    exporter_options options = to(at.url());
+    options.spans = 1000;
+    options.flush_time = 200ms;
+    exporter spans(std::move(options));
+    make_spans(2000);
+    const std::size_t before = resident_bytes();
+    constexpr int count = slow ? 30'000 : 300'000;
+    make_spans(count);
+    const exporter_counts counts = spans.counts();
+    EXPECT_LE(counts.waiting, 1000u);
+    EXPECT_EQ(all_of(counts), 2000u + count);
+    EXPECT_EQ(counts.exported, 0u);
+    // Sanitizers keep what was freed.
+    if (!slow) {
+      EXPECT_LT(resident_bytes(), before + (std::size_t{64} << 20)) << "about 150 MB of spans";
+    }
+    EXPECT_FALSE(spans.flush(50ms));
+    began = std::chrono::steady_clock::now();
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 9s) << "less than the time for one request";
+  ends = true;
+  ends.notify_all();
+}
+
+TEST(otlp_exporter, the_options_are_checked) {
+  const std::function<void(exporter_options&)> wrong[] = {
+      [](exporter_options& of) { of.rate = -0.1; },
+      [](exporter_options& of) { of.rate = 1.1; },
+      [](exporter_options& of) { of.spans = 0; },
+      [](exporter_options& of) { of.batch = 0; },
+      [](exporter_options& of) { of.attempts = 0; },
+      [](exporter_options& of) { of.interval = 0ms; },
+      [](exporter_options& of) { of.request_time = 0ms; },
+      [](exporter_options& of) { of.flush_time = -1ms; },
+      [](exporter_options& of) { of.url = "collector"; },
+      [](exporter_options& of) { of.url = "ftp://a/"; },
+      [](exporter_options& of) { of.fields.emplace_back("a", "b\r\nc: d"); },
+  };
+  for (const auto& change : wrong) {
+    exporter_options options;
+    change(options);
+    EXPECT_THROW(exporter(std::move(options)), option_error);
+  }
+  const exporter first(to("http://127.0.0.1:1/"));
+  EXPECT_THROW(exporter(to("http://127.0.0.1:1/")), usage_error);
+}
+
+TEST(otlp_exporter, the_environment_gives_options) {
+  ::setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318/", 1);
+  ::setenv("OTEL_SERVICE_NAME", "shop", 1);
+  ::setenv("OTEL_TRACES_SAMPLER_ARG", "0.25", 1);
+  exporter_options made = exporter_options::from_environment();
+  EXPECT_EQ(made.url, "http://collector:4318/v1/traces");
+  EXPECT_EQ(made.service_name, "shop");
+  EXPECT_EQ(made.rate, 0.25);
+  ::setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://other/traces", 1);
+  for (const char* rate : {"2", "-1", "nan", "a", "", "0.5x"}) {
+    ::setenv("OTEL_TRACES_SAMPLER_ARG", rate, 1);
+    made = exporter_options::from_environment();
+    EXPECT_EQ(made.url, "http://other/traces");
+    EXPECT_EQ(made.rate, 1) << rate;
+  }
+  for (const char* name : {"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+                           "OTEL_SERVICE_NAME", "OTEL_TRACES_SAMPLER_ARG"})
+    ::unsetenv(name);
+}
+
+TEST(otlp_exporter, is_neither_simulated_nor_observed) {
+  collector at([](int) { return answer("200 OK"); });
+  ::setenv("TROUPE_POLICY", "simulated", 1);
+  {
+    exporter spans(to(at.url()));
+    make_spans(3);
+    EXPECT_TRUE(spans.flush(20s));
+    EXPECT_EQ(spans.counts().exported, 3u);
+  }
+  ::unsetenv("TROUPE_POLICY");
+}
+
+TEST(otlp_exporter, a_handler_cannot_wait_for_it) {
+  exporter spans(to("http://127.0.0.1:1/"));
+  runtime rt;
+  rt.spawn([&]() -> task<> {
+    EXPECT_THROW(spans.flush(1s), usage_error);
+    co_return;
+  });
+  rt.run();
+}
+
+// Several may come one after the other, also while spans are made.
+TEST(otlp_exporter, comes_and_goes_while_spans_are_made) {
+  collector at([](int) { return answer("200 OK"); });
+  std::atomic<bool> ends{false};
+  std::thread makes([&] {
+    while (!ends) make_spans(100);
+  });
+  for (int i = 0; i < 20; ++i) {
+    exporter_options options = to(at.url());
+    options.batch = 7;
+    exporter spans(std::move(options));
+    make_spans(50);
+    spans.flush(1s);
+  }
+  ends = true;
+  makes.join();
+}
+
+}  // namespace
+}  // namespace troupe::test
