@@ -24,6 +24,12 @@ const char* name_of(failure kind) noexcept {
       return "conversion";
     case failure::too_many_rows:
       return "too many rows";
+    case failure::lost:
+      return "lost";
+    case failure::conflict:
+      return "conflict";
+    case failure::denied:
+      return "denied";
     default:
       return "broken";
   }

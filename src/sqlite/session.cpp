@@ -3,12 +3,14 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <charconv>
 #include <climits>
 #include <exception>
 #include <mutex>
 #include <new>
 #include <set>
 
+#include "troupe/actor/self.hpp"
 #include "troupe/database/error.hpp"
 #include "troupe/kit/lru_map.hpp"
 #include "troupe/task/call_context.hpp"
@@ -65,6 +67,23 @@ failure kind_of(int code) noexcept {
   }
 }
 
+database::rule rule_of(int code) noexcept {
+  switch (code) {
+    case SQLITE_CONSTRAINT_UNIQUE:
+    case SQLITE_CONSTRAINT_PRIMARYKEY:
+    case SQLITE_CONSTRAINT_ROWID:
+      return database::rule::unique;
+    case SQLITE_CONSTRAINT_NOTNULL:
+      return database::rule::not_null;
+    case SQLITE_CONSTRAINT_FOREIGNKEY:
+      return database::rule::foreign_key;
+    case SQLITE_CONSTRAINT_CHECK:
+      return database::rule::check;
+    default:
+      return database::rule::other;
+  }
+}
+
 const char* advice_of(failure kind) noexcept {
   switch (kind) {
     case failure::unreachable:
@@ -97,7 +116,31 @@ sqlite3_stmt* as_statement(void* handle) noexcept { return static_cast<sqlite3_s
 struct finalize {
   void operator()(sqlite3_stmt* of) const noexcept { sqlite3_finalize(of); }
 };
-using kept_statement = std::unique_ptr<sqlite3_stmt, finalize>;
+using owned_statement = std::unique_ptr<sqlite3_stmt, finalize>;
+
+// Where the parameters `$1`, `$2`, … are, for SQLite numbers them in the order in which it meets
+// them. Empty if that is the same.
+std::vector<int> places_of(sqlite3_stmt* made) {
+  const int count = sqlite3_bind_parameter_count(made);
+  std::vector<int> places(static_cast<std::size_t>(count), 0);
+  bool same = true;
+  for (int at = 1; at <= count; ++at) {
+    const char* const name = sqlite3_bind_parameter_name(made, at);
+    if (name == nullptr || *name != '$') return {};
+    const std::string_view digits(name + 1);
+    int number = 0;
+    const auto [end, failed] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (failed != std::errc() || end != digits.data() + digits.size()) return {};
+    if (number < 1 || number > count)
+      throw error(failure::statement, 0,
+                  "troupe: sqlite: the statement has the parameter " + std::string(name) +
+                      ", and only " + std::to_string(count) + "; number them from $1 on");
+    places[static_cast<std::size_t>(number) - 1] = at;
+    same = same && number == at;
+  }
+  return same ? std::vector<int>() : places;
+}
 
 const char* name_of(durability stored) noexcept {
   switch (stored) {
@@ -111,6 +154,36 @@ const char* name_of(durability stored) noexcept {
 }
 
 }  // namespace
+
+// With what others a statement may run.
+enum class company : std::uint8_t {
+  none,  // it may mean something else within a transaction
+  queries,
+  changes,
+};
+company company_of(sqlite3_stmt* made) {
+  const std::string_view text = sqlite3_sql(made);
+  const std::size_t begin = std::min(text.find_first_not_of(" \t\r\n"), text.size());
+  const auto begins = [&](std::string_view word) {
+    return sqlite3_strnicmp(text.data() + begin, word.data(), static_cast<int>(word.size())) == 0;
+  };
+  if (sqlite3_stmt_readonly(made) != 0)
+    return begins("SELECT") || begins("WITH") || begins("VALUES") ? company::queries
+                                                                  : company::none;
+  const bool changes = begins("INSERT") || begins("UPDATE") || begins("DELETE") ||
+                       begins("REPLACE") || begins("WITH");
+  return changes ? company::changes : company::none;
+}
+
+struct kept_statement {
+  explicit kept_statement(owned_statement made)
+      : handle(std::move(made)),
+        places(places_of(handle.get())),
+        runs_with(company_of(handle.get())) {}
+  owned_statement handle;
+  std::vector<int> places;
+  company runs_with;
+};
 
 struct session::state {
   state() = default;
@@ -149,7 +222,8 @@ void session::fail(int code, const char* doing) const {
   const std::string reason = tells ? sqlite3_errmsg(state_->db) : sqlite3_errstr(code);
   throw error(
       kind, code,
-      "troupe: sqlite: " + std::string(doing) + " (" + path_ + "): " + reason + advice_of(kind));
+      "troupe: sqlite: " + std::string(doing) + " (" + path_ + "): " + reason + advice_of(kind),
+      rule_of(code));
 }
 
 void session::open() {
@@ -180,14 +254,14 @@ void session::set_up() {
   if (code != SQLITE_OK) fail(code, "the file cannot be set up");
 }
 
-void* session::prepared(const std::string& text) {
+const kept_statement& session::prepared(const std::string& text) {
   open();
-  if (kept_statement* const kept = state_->statements.use(text)) return kept->get();
+  if (const kept_statement* const kept = state_->statements.use(text)) return *kept;
   sqlite3_stmt* made = nullptr;
   const char* rest = nullptr;
   const int code = sqlite3_prepare_v3(state_->db, text.c_str(), static_cast<int>(text.size() + 1),
                                       SQLITE_PREPARE_PERSISTENT, &made, &rest);
-  kept_statement statement(made);
+  owned_statement statement(made);
   if (code != SQLITE_OK) fail(code, "the statement is refused");
   if (made == nullptr || std::string_view(rest).find_first_not_of(" \t\r\n;") != std::string::npos)
     throw error(failure::statement, 0,
@@ -196,8 +270,102 @@ void* session::prepared(const std::string& text) {
     const std::string oldest = *state_->statements.oldest();
     state_->statements.erase(oldest);
   }
-  state_->statements.emplace(text, std::move(statement));
-  return made;
+  kept_statement kept(std::move(statement));
+  return state_->statements.emplace(text, std::move(kept));
+}
+
+waiting_call::~waiting_call() = default;
+
+void session::enqueue(std::unique_ptr<waiting_call> call) {
+  waiting_.push_back(std::move(call));
+  if (waiting_.size() == 1) self(this).tell([](session& of) { of.run_waiting(); });
+}
+
+// Callers that wait at the same time cannot tell in which order they are served.
+void session::run_waiting() {
+  const auto all = std::exchange(waiting_, {});
+  std::vector<waiting_call*> queries, changes;
+  for (const auto& call : all) {
+    if (call->is_abandoned()) continue;
+    company runs_with = company::none;
+    try {
+      runs_with = prepared(call->text).runs_with;
+    } catch (...) {
+      call->failed = std::current_exception();
+    }
+    // Not in the handler: the exception is the caller's alone once it has the answer.
+    if (call->failed != nullptr) {
+      call->answer();
+      continue;
+    }
+    if (runs_with != company::none) {
+      (runs_with == company::queries ? queries : changes).push_back(call.get());
+      continue;
+    }
+    run_alone(*call);
+    call->answer();
+  }
+  run_queries(queries);
+  run_changes(changes);
+}
+
+void session::run_alone(waiting_call& call) noexcept {
+  call.run(*this);
+  try {
+    check_no_transaction();
+  } catch (...) {
+    call.failed = std::current_exception();
+  }
+}
+
+// In one transaction they take the lock of the file once.
+void session::run_queries(std::vector<waiting_call*>& calls) {
+  const bool together =
+      calls.size() > 1 && sqlite3_exec(state_->db, "BEGIN", nullptr, nullptr, nullptr) == SQLITE_OK;
+  for (waiting_call* const call : calls) {
+    call->run(*this);
+    call->answer();
+  }
+  if (together) roll_back();
+}
+
+void session::run_changes(std::vector<waiting_call*>& calls) {
+  if (calls.size() > 1 && run_as_one(calls)) {
+    for (waiting_call* const call : calls) call->answer();
+    return;
+  }
+  for (waiting_call* const call : calls) {
+    if (call->failed == nullptr) run_alone(*call);
+    call->answer();
+  }
+}
+
+// Returns false if nothing is stored. Then those that have failed are the ones that are not to be
+// run again.
+bool session::run_as_one(std::vector<waiting_call*>& calls) {
+  try {
+    begin();
+  } catch (...) {
+    for (waiting_call* const call : calls) call->failed = std::current_exception();
+    return false;
+  }
+  for (waiting_call* const call : calls) {
+    call->run(*this);
+    if (state_ != nullptr && sqlite3_get_autocommit(state_->db) == 0) continue;
+    // This one has ended the transaction, as an interrupt and some failures do.
+    for (waiting_call* const other : calls) {
+      if (other != call) other->failed = nullptr;
+    }
+    return false;
+  }
+  try {
+    commit();
+  } catch (...) {
+    // Each is told its own reason.
+    for (waiting_call* const call : calls) call->failed = nullptr;
+    return false;
+  }
+  return true;
 }
 
 void session::run_script(const std::string& text) {
@@ -254,8 +422,9 @@ void session::refuse_rows(std::size_t most) {
                   " rows; limit the statement, or raise rows_max");
 }
 
-statement::statement(session& of, const std::string& text)
-    : session_(of), handle_(of.prepared(text)) {}
+statement::statement(session& of, const std::string& text) : statement(of, of.prepared(text)) {}
+statement::statement(session& of, const kept_statement& kept)
+    : session_(of), handle_(kept.handle.get()), places_(kept.places) {}
 statement::~statement() {
   sqlite3_reset(as_statement(handle_));
   sqlite3_clear_bindings(as_statement(handle_));
@@ -274,21 +443,27 @@ void statement::check_parameters(std::size_t given) const {
                   " parameters, and was given " + std::to_string(given));
 }
 
-void statement::bind_null(int number) { check(sqlite3_bind_null(as_statement(handle_), number)); }
+int statement::place_of(int number) const noexcept {
+  return places_.empty() ? number : places_[static_cast<std::size_t>(number) - 1];
+}
+void statement::bind_null(int number) {
+  check(sqlite3_bind_null(as_statement(handle_), place_of(number)));
+}
 void statement::bind_integer(int number, std::int64_t value) {
-  check(sqlite3_bind_int64(as_statement(handle_), number, value));
+  check(sqlite3_bind_int64(as_statement(handle_), place_of(number), value));
 }
 void statement::bind_real(int number, double value) {
-  check(sqlite3_bind_double(as_statement(handle_), number, value));
+  check(sqlite3_bind_double(as_statement(handle_), place_of(number), value));
 }
 void statement::bind_text(int number, std::string_view text) {
-  check(sqlite3_bind_text64(as_statement(handle_), number, text.data(), text.size(), SQLITE_STATIC,
-                            SQLITE_UTF8));
+  check(sqlite3_bind_text64(as_statement(handle_), place_of(number), text.data(), text.size(),
+                            SQLITE_STATIC, SQLITE_UTF8));
 }
 void statement::bind_bytes(int number, std::span<const std::byte> bytes) {
   // A null pointer would be NULL.
   const void* const data = bytes.empty() ? static_cast<const void*>("") : bytes.data();
-  check(sqlite3_bind_blob64(as_statement(handle_), number, data, bytes.size(), SQLITE_STATIC));
+  check(sqlite3_bind_blob64(as_statement(handle_), place_of(number), data, bytes.size(),
+                            SQLITE_STATIC));
 }
 
 bool statement::step() {
@@ -298,6 +473,8 @@ bool statement::step() {
   if ((code & 0xff) == SQLITE_INTERRUPT) throw_end_of_call();
   fail(code);
 }
+
+void statement::reset() noexcept { sqlite3_reset(as_statement(handle_)); }
 
 int statement::columns() const noexcept { return sqlite3_column_count(as_statement(handle_)); }
 std::string_view statement::name(int column) const {

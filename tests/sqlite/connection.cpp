@@ -13,6 +13,7 @@
 
 #include "support/conformance.hpp"
 #include "support/scratch.hpp"
+#include "troupe/database/client.hpp"
 #include "troupe/database/error.hpp"
 
 namespace troupe::test {
@@ -102,6 +103,92 @@ TEST_P(sqlite_connections, rows_are_read_by_the_names_of_members) {
     EXPECT_EQ(sum, 17);
     const auto none = co_await db.query_one<item>("SELECT * FROM items WHERE name = ?", "x");
     EXPECT_FALSE(none.has_value());
+  });
+}
+
+static_assert(database::client<sqlite::connection>);
+
+// Changes at the same time share a transaction. One of them breaks a rule, one ends the transaction
+// of them all, and one runs out of time.
+TEST_P(sqlite_connections, changes_at_the_same_time_fail_by_themselves) {
+  with(file(), [](sqlite::connection db) -> task<> {
+    co_await db.run_script("CREATE TABLE numbers (n INTEGER PRIMARY KEY)");
+    co_await db.execute("INSERT INTO numbers VALUES (13), (40)");
+    for (int round = 0; round < 3; ++round) {
+      const auto add = [](sqlite::connection on, int n, int in_round) {
+        const char* text = n == 40 ? "INSERT OR ROLLBACK INTO numbers VALUES ($1)"
+                                   : "INSERT INTO numbers VALUES ($1)";
+        return on.execute(text, n == 13 || n == 40 ? n : n + 100 * in_round);
+      };
+      std::vector<future<sqlite::changes>> made;
+      std::vector<future<std::optional<int>>> seen;
+      for (int n = 0; n < 64; ++n) {
+        made.push_back(spawn(add(db, n, round)));
+        seen.push_back(spawn(db.query_one<int>("SELECT count(*) >= 2 FROM numbers")));
+      }
+      int refused = 0;
+      for (auto& one : made) {
+        try {
+          const sqlite::changes got = co_await std::move(one);
+          EXPECT_EQ(got.rows, 1);
+        } catch (const database::error& failed) {
+          EXPECT_EQ(failed.broken_rule(), database::rule::unique);
+          ++refused;
+        }
+      }
+      for (auto& one : seen) EXPECT_EQ(co_await std::move(one), 1);
+      EXPECT_EQ(refused, 2);
+      EXPECT_EQ(co_await db.query_one<int>("SELECT count(*) FROM numbers"), 2 + 62 * (round + 1));
+    }
+  });
+}
+
+TEST_P(sqlite_connections, a_change_that_is_interrupted_takes_no_other_with_it) {
+  if (!threaded()) GTEST_SKIP() << "virtual time stands still meanwhile";
+  with(file(), [](sqlite::connection db) -> task<> {
+    co_await db.run_script("CREATE TABLE numbers (n INTEGER)");
+    const auto endless = [](sqlite::connection on) -> task<> {
+      const auto adds = [&] {
+        return on.execute(
+            "INSERT INTO numbers WITH RECURSIVE all_of (n) AS (SELECT 1 UNION ALL SELECT n FROM "
+            "all_of) SELECT n FROM all_of");
+      };
+      EXPECT_THROW(co_await with_deadline(std::chrono::milliseconds(20), adds), timed_out);
+    };
+    std::vector<future<sqlite::changes>> made;
+    for (int n = 0; n < 10; ++n)
+      made.push_back(spawn(db.execute("INSERT INTO numbers VALUES (1)")));
+    future<> first = spawn(endless(db));
+    for (int n = 0; n < 10; ++n)
+      made.push_back(spawn(db.execute("INSERT INTO numbers VALUES (1)")));
+    for (auto& one : made) EXPECT_EQ((co_await std::move(one)).rows, 1);
+    co_await std::move(first);
+    EXPECT_EQ(co_await db.query_one<int>("SELECT count(*) FROM numbers"), 20);
+  });
+}
+
+TEST_P(sqlite_connections, what_cannot_run_in_a_transaction_runs_alone) {
+  with(file(), [](sqlite::connection db) -> task<> {
+    co_await db.run_script("CREATE TABLE numbers (n INTEGER)");
+    std::vector<future<sqlite::changes>> made;
+    for (int n = 0; n < 20; ++n) {
+      made.push_back(spawn(db.execute("INSERT INTO numbers VALUES ($1)", n)));
+      if (n % 5 == 0) made.push_back(spawn(db.execute("VACUUM")));
+      if (n % 5 == 1) made.push_back(spawn(db.execute("PRAGMA optimize")));
+    }
+    for (auto& one : made) static_cast<void>(co_await std::move(one));
+    EXPECT_EQ(co_await db.query_one<int>("SELECT count(*) FROM numbers"), 20);
+  });
+}
+
+TEST_P(sqlite_connections, parameters_may_have_numbers) {
+  with(":memory:", [](sqlite::connection db) -> task<> {
+    using pair = std::tuple<std::string, int>;
+    const auto got = co_await db.query_one<pair>("SELECT $2, $1 + $1", 4, "two");
+    EXPECT_EQ(got, pair("two", 8));
+    EXPECT_EQ(co_await db.query_one<int>("SELECT $1 * 10 + $2", 1, 2), 12);
+    EXPECT_TRUE(has(co_await failure_of(db.execute("SELECT $1, $3", 1, 2)), "from $1 on"));
+    EXPECT_TRUE(has(co_await failure_of(db.execute("SELECT $1, $1", 1, 2)), "has 1 parameters"));
   });
 }
 

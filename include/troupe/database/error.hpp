@@ -20,21 +20,38 @@ enum class failure : std::uint8_t {
   conversion,     // a value does not fit into the type that it is read into, or is given as
   too_many_rows,  // the answer is larger than the options allow, or than the call expects
   broken,         // the disk or the system failed: nothing is known but the code
+  lost,           // the connection to the server ended: effect() says whether it may have been done
+  conflict,       // others changed the same at the same time: run the whole transaction again
+  denied,         // the user may not do that, or is not known
 };
 const char* name_of(failure kind) noexcept;
 
-// Thrown by operations of a database. After it, all that the statement had begun is undone; a
-// transaction that it leaves is rolled back.
+// What the statement that failed has done.
+enum class effect : std::uint8_t {
+  none,     // nothing
+  unknown,  // all or nothing: the answer was lost
+};
+
+// Which kind of rule a failure::constraint has met.
+enum class rule : std::uint8_t { other, unique, not_null, foreign_key, check };
+
+// Thrown by operations of a database. After it, all that the statement had begun is undone, unless
+// effect() is unknown; a transaction that it leaves is rolled back.
 class error : public troupe::error {
  public:
   // `code`: that of the database itself.
-  error(failure kind, int code, const std::string& text)
-      : troupe::error(text), kind_(kind), code_(code) {}
+  error(failure kind, int code, const std::string& text, rule broken = rule::other,
+        effect done = effect::none)
+      : troupe::error(text), kind_(kind), rule_(broken), effect_(done), code_(code) {}
   failure kind() const noexcept { return kind_; }
   int code() const noexcept { return code_; }
+  database::rule broken_rule() const noexcept { return rule_; }
+  database::effect effect() const noexcept { return effect_; }
 
  private:
   failure kind_;
+  database::rule rule_;
+  database::effect effect_;
   int code_;
 };
 

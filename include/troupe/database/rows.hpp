@@ -5,11 +5,10 @@
 // when there is one column.
 //
 // Values: bool, integers, enumerations, floating-point numbers, std::string,
-// std::vector<std::byte>, std::chrono times of the system's clock (an integer, microseconds since
-// 1970 UTC), and a std::optional of one of these, where NULL may be. A value that does not fit is
-// an error that names
-// the column; nothing is rounded or cut. As parameters also texts of any kind, std::nullopt and
-// nullptr.
+// std::vector<std::byte>, std::chrono times of the system's clock (where the database has no type
+// for them, an integer: microseconds since 1970 UTC), and a std::optional of one of these, where
+// NULL may be. A value that does not fit is an error that names the column; nothing is rounded or
+// cut. As parameters also texts of any kind, std::nullopt and nullptr.
 #pragma once
 
 #include <array>
@@ -59,6 +58,16 @@ inline constexpr bool is_bytes = std::is_same_v<T, std::vector<std::byte>>;
 
 using micro_time = std::chrono::sys_time<std::chrono::microseconds>;
 
+// By the type for times of the database, if it has one.
+template <class Row>
+micro_time read_time(const Row& row, int column) {
+  if constexpr (requires { row.time(column); }) {
+    return row.time(column);
+  } else {
+    return micro_time(std::chrono::microseconds(row.integer(column)));
+  }
+}
+
 }  // namespace parts
 
 // What one column is read into.
@@ -67,8 +76,8 @@ concept column_value =
     std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, std::string> ||
     parts::is_bytes<T> || parts::is_time<T> || parts::is_optional<T>;
 
-// Row: columns(), name(i), is_null(i), integer(i), real(i), text(i), bytes(i), which throw error
-// for a value of another kind.
+// Row: columns(), name(i), is_null(i), integer(i), real(i), text(i), bytes(i), and time(i) if it
+// has it, which throw error for a value of another kind.
 template <class T, class Row>
 T read_value(const Row& row, int column) {
   static_assert(
@@ -93,8 +102,7 @@ T read_value(const Row& row, int column) {
     } else if constexpr (std::is_floating_point_v<T>) {
       return static_cast<T>(row.real(column));
     } else if constexpr (parts::is_time<T>) {
-      const parts::micro_time at{std::chrono::microseconds(row.integer(column))};
-      return std::chrono::floor<typename T::duration>(at);
+      return std::chrono::floor<typename T::duration>(parts::read_time(row, column));
     } else if constexpr (parts::is_bytes<T>) {
       const std::span<const std::byte> bytes = row.bytes(column);
       return T(bytes.begin(), bytes.end());
@@ -186,7 +194,7 @@ auto keep_parameter(T&& value) {
 }
 
 // Statement: bind_null(i), bind_integer(i, n), bind_real(i, x), bind_text(i, text), bind_bytes(i,
-// bytes); parameters are numbered from 1 on.
+// bytes), and bind_time(i, time) if it has it; parameters are numbered from 1 on.
 template <class Statement, class T>
 void bind_value(Statement& to, int number, const T& value) {
   if constexpr (std::is_same_v<T, std::nullopt_t> || std::is_same_v<T, std::nullptr_t>) {
@@ -202,7 +210,11 @@ void bind_value(Statement& to, int number, const T& value) {
     to.bind_real(number, static_cast<double>(value));
   } else if constexpr (parts::is_time<T>) {
     const auto at = std::chrono::floor<std::chrono::microseconds>(value);
-    to.bind_integer(number, at.time_since_epoch().count());
+    if constexpr (requires { to.bind_time(number, at); }) {
+      to.bind_time(number, at);
+    } else {
+      to.bind_integer(number, at.time_since_epoch().count());
+    }
   } else if constexpr (std::is_same_v<T, std::string>) {
     to.bind_text(number, value);
   } else if constexpr (parts::is_bytes<T>) {

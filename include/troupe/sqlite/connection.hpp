@@ -80,31 +80,55 @@ class calls {
     co_return co_await std::move(answer);
   }
 
+  // The same with others that wait; within a transaction, at once.
+  template <class What>
+  static auto run_with_others(std::shared_ptr<shared> on, bool inside, std::string text, What what)
+      -> task<std::invoke_result_t<What&, session&, const std::string&>> {
+    if (inside) {
+      auto call = [text = std::move(text), what = std::move(what)](session& of) mutable {
+        return what(of, text);
+      };
+      auto answer = on->to.ask(std::move(call));
+      co_return co_await std::move(answer);
+    }
+    std::optional<shared_mutex::shared_guard> held = on->calls.try_lock_shared();
+    if (!held) {
+      auto waits = on->calls.lock_shared();
+      held.emplace(co_await std::move(waits));
+    }
+    auto call = std::make_unique<waiting_call_of<What>>(std::move(text), std::move(what));
+    auto later = call->to.get_future();
+    on->to.tell([call = std::move(call)](session& of) mutable { of.enqueue(std::move(call)); });
+    co_return co_await std::move(later);
+  }
+
   template <class T, class... P>
   task<std::vector<T>> query(std::string_view text, P&&... parameters) const {
-    return run(shared_, inside_,
-               [text = std::string(text),
-                given = std::tuple(database::keep_parameter(std::forward<P>(parameters))...)](
-                   session& of) { return of.query<T>(text, given, of.chosen().rows_max); });
+    return run_with_others(
+        shared_, inside_, std::string(text),
+        [given = std::tuple(database::keep_parameter(std::forward<P>(parameters))...)](
+            session& of, const std::string& words) {
+          return of.query<T>(words, given, of.chosen().rows_max);
+        });
   }
   template <class T, class... P>
   task<std::optional<T>> query_one(std::string_view text, P&&... parameters) const {
-    return run(shared_, inside_,
-               [text = std::string(text),
-                given = std::tuple(database::keep_parameter(std::forward<P>(parameters))...)](
-                   session& of) -> std::optional<T> {
-                 std::vector<T> rows = of.query<T>(text, given, 2);
-                 if (rows.size() > 1) refuse_second_row();
-                 if (rows.empty()) return std::nullopt;
-                 return std::move(rows.front());
-               });
+    return run_with_others(
+        shared_, inside_, std::string(text),
+        [given = std::tuple(database::keep_parameter(std::forward<P>(parameters))...)](
+            session& of, const std::string& words) -> std::optional<T> {
+          std::vector<T> rows = of.query<T>(words, given, 2);
+          if (rows.size() > 1) refuse_second_row();
+          if (rows.empty()) return std::nullopt;
+          return std::move(rows.front());
+        });
   }
   template <class... P>
   task<changes> execute(std::string_view text, P&&... parameters) const {
-    return run(shared_, inside_,
-               [text = std::string(text),
-                given = std::tuple(database::keep_parameter(std::forward<P>(parameters))...)](
-                   session& of) { return of.execute(text, given); });
+    return run_with_others(
+        shared_, inside_, std::string(text),
+        [given = std::tuple(database::keep_parameter(std::forward<P>(parameters))...)](
+            session& of, const std::string& words) { return of.execute(words, given); });
   }
   task<> run_script(std::string_view text) const {
     return run(shared_, inside_, [text = std::string(text)](session& of) { of.run_script(text); });
@@ -129,15 +153,15 @@ class calls {
 //     execute(text, parameters...)       what was changed
 //     run_script(text)                   several statements without parameters, for a schema
 //
-// Parameters stand as `?` in the text; they are values, and never become part of it. Statements are
-// kept prepared by their text.
+// Parameters stand as `?` in the text, or as `$1`, `$2`, …; they are values, and never become part
+// of it. Statements are kept prepared by their text.
 //
 // Thread: make it on any; await the calls in handlers and tasks. Copies are the same connection.
-// Cost: about 5 us a call that finds its page in memory; a change waits for the disk. Errors:
-// database::error with its kind; timed_out and cancelled from with_deadline and with_stop, which
-// interrupt a statement that runs. A change whose caller gave up may have been made. Lifetime: the
-// file is closed once the last copy and the last call have gone. Limits: 1,000 connections of a
-// runtime at the same time.
+// Cost: about 5 us a call that finds its page in memory; changes that wait at the same time wait
+// for the disk once. Errors: database::error with its kind; timed_out and cancelled from
+// with_deadline and with_stop, which interrupt a statement that runs. A change whose caller gave up
+// may have been made. Lifetime: the file is closed once the last copy and the last call have gone.
+// Limits: 1,000 connections of a runtime at the same time.
 //
 // Example:
 //     struct Item {

@@ -5,16 +5,20 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "troupe/database/rows.hpp"
+#include "troupe/task/call_context.hpp"
+#include "troupe/task/future.hpp"
 
 namespace troupe::sqlite {
 
@@ -48,6 +52,7 @@ struct changes {
 };
 
 class session;
+struct kept_statement;
 
 // A prepared statement of a session while it runs; at most one at a time.
 class statement {
@@ -70,6 +75,8 @@ class statement {
   // True: the next row is there. Throws error; timed_out or cancelled when the call's limits are
   // over.
   bool step();
+  // Begins anew, with the same parameters until they are bound to others.
+  void reset() noexcept;
 
   // Of the row. Views live until the next step.
   int columns() const noexcept;
@@ -82,14 +89,63 @@ class statement {
 
  private:
   friend class session;
+  statement(session& of, const kept_statement& kept);
+  int place_of(int number) const noexcept;
   [[noreturn]] void fail(int code) const;
   void check(int code) const;
   void refuse_kind(int column, const char* needed) const;
 
   session& session_;
   void* handle_;
+  const std::vector<int>& places_;
 };
 
+// A call outside of a transaction, until it is answered. It may be run again as long as it is not.
+struct waiting_call {
+  explicit waiting_call(std::string words)
+      : text(std::move(words)), within(tasks::context_ref::current()) {}
+  waiting_call(const waiting_call&) = delete;
+  waiting_call& operator=(const waiting_call&) = delete;
+  virtual ~waiting_call();
+  virtual void run(session& of) noexcept = 0;  // keeps the result, or the failure
+  virtual void answer() = 0;
+  virtual bool is_abandoned() const noexcept = 0;
+
+  const std::string text;
+  const tasks::context_ref within;
+  std::exception_ptr failed;
+};
+
+template <class What>
+struct waiting_call_of final : waiting_call {
+  using result = std::invoke_result_t<What&, session&, const std::string&>;
+  waiting_call_of(std::string words, What does)
+      : waiting_call(std::move(words)), what(std::move(does)) {}
+  void run(session& of) noexcept override {
+    const tasks::inside_context here(within.get());
+    failed = nullptr;
+    got.reset();
+    try {
+      here.check();
+      got.emplace(what(of, text));
+    } catch (...) {
+      failed = std::current_exception();
+    }
+  }
+  void answer() override {
+    failed != nullptr ? to.set_exception(std::move(failed)) : to.set_value(std::move(*got));
+  }
+  bool is_abandoned() const noexcept override { return to.abandoned(); }
+
+  What what;
+  promise<result> to;
+  std::optional<result> got;
+};
+
+// What waits is run together: queries in one look at the file, changes in one transaction, so that
+// they wait for the disk once. Each is answered as if it had run alone: none before it is stored,
+// and when one of them spoils the transaction, the others are run again by themselves.
+//
 // Thread: the one on which its actor lives.
 class session {
  public:
@@ -123,6 +179,9 @@ class session {
   // All statements of a text, one after the other, for a schema.
   void run_script(const std::string& text);
 
+  // Runs it with those that wait in the mailbox behind it.
+  void enqueue(std::unique_ptr<waiting_call> call);
+
   void begin();
   void commit();  // when it fails, all is rolled back
   void roll_back() noexcept;
@@ -145,16 +204,22 @@ class session {
   }
   [[noreturn]] static void refuse_rows(std::size_t most);
   changes changes_of(const statement& done) const noexcept;
+  void run_waiting();
+  void run_alone(waiting_call& call) noexcept;
+  void run_queries(std::vector<waiting_call*>& calls);
+  void run_changes(std::vector<waiting_call*>& calls);
+  bool run_as_one(std::vector<waiting_call*>& calls);
   void open();
   void set_up();
   void close() noexcept;
-  void* prepared(const std::string& text);
+  const kept_statement& prepared(const std::string& text);
   [[noreturn]] void fail(int code, const char* doing) const;
 
   const std::string path_;
   const options options_;
   const std::string thread_;
   std::unique_ptr<state> state_;
+  std::vector<std::unique_ptr<waiting_call>> waiting_;
 };
 
 // The name of a thread that no session has: names come back when their sessions end.

@@ -1,0 +1,248 @@
+// connection: a connection to a PostgreSQL server for actors and tasks.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "troupe/actor/ref.hpp"
+#include "troupe/postgres/copy.hpp"
+#include "troupe/postgres/error.hpp"
+#include "troupe/postgres/listener.hpp"
+#include "troupe/postgres/session.hpp"
+#include "troupe/runtime/runtime.hpp"
+#include "troupe/sync/mutex.hpp"
+#include "troupe/task/task.hpp"
+
+namespace troupe::postgres {
+
+class transaction;
+class connection;
+class pool;
+
+// A connection of the running runtime that is open already. Errors: as those of a call.
+task<connection> connect(std::string target, options chosen = {});
+
+namespace parts {
+
+// What the copies of a connection share.
+struct shared {
+  shared(ref<session> on, const options& given) : to(std::move(on)), chosen(given) {}
+  const ref<session> to;
+  const options chosen;
+  // A transaction holds it for writing, other calls for reading.
+  shared_mutex calls;
+};
+
+// Tells the session that its caller has gone, unless the answer has come.
+class open_request {
+ public:
+  explicit open_request(const ref<session>& on) noexcept : to_(on) {}
+  open_request(const open_request&) = delete;
+  open_request& operator=(const open_request&) = delete;
+  ~open_request();
+  void end() noexcept { to_ = {}; }
+
+ private:
+  ref<session> to_;
+};
+
+// Rolls the transaction back unless it was ended.
+class open_transaction {
+ public:
+  explicit open_transaction(const ref<session>& on) noexcept : to_(on) {}
+  open_transaction(const open_transaction&) = delete;
+  open_transaction& operator=(const open_transaction&) = delete;
+  ~open_transaction();
+  void end() noexcept { to_ = {}; }
+
+ private:
+  ref<session> to_;
+};
+
+future<answer> submit(const ref<session>& to, std::unique_ptr<request> what);
+std::unique_ptr<request> make_begin(isolation apart);
+// Throws error if the transaction was rolled back instead, after a statement of it has failed.
+void check_committed(const answer& of);
+
+// The calls, within a transaction or outside of one.
+class calls {
+ public:
+  // `epoch`: of the transaction; 0 outside of one.
+  calls(std::shared_ptr<shared> of, std::uint64_t epoch) noexcept
+      : shared_(std::move(of)), epoch_(epoch) {}
+
+  // Awaits the answer, and gives what `read(answer, options)` makes of it.
+  template <class Read>
+  static auto run(std::shared_ptr<shared> on, std::uint64_t epoch, std::unique_ptr<request> what,
+                  Read read) -> task<std::invoke_result_t<Read&, answer&, const options&>> {
+    std::optional<shared_mutex::shared_guard> held;
+    if (epoch == 0) {
+      held = on->calls.try_lock_shared();
+      if (!held) {
+        auto waits = on->calls.lock_shared();
+        held.emplace(co_await std::move(waits));
+      }
+    }
+    what->epoch = epoch;
+    open_request open(on->to);
+    future<answer> later = submit(on->to, std::move(what));
+    answer got = co_await std::move(later);
+    open.end();
+    co_return read(got, on->chosen);
+  }
+
+  template <class T, class... P>
+  task<std::vector<T>> query(std::string_view text, P&&... parameters) const {
+    return run(shared_, epoch_, make_request(text, std::forward<P>(parameters)...),
+               [](answer& got, const options& chosen) { return got.read<T>(chosen.rows_max); });
+  }
+  template <class T, class... P>
+  task<std::optional<T>> query_one(std::string_view text, P&&... parameters) const {
+    return run(shared_, epoch_, make_request(text, std::forward<P>(parameters)...),
+               [](answer& got, const options&) { return got.read_one<T>(); });
+  }
+  template <class... P>
+  task<changes> execute(std::string_view text, P&&... parameters) const {
+    return run(shared_, epoch_, make_request(text, std::forward<P>(parameters)...),
+               [](answer& got, const options&) { return changes{got.changed_rows()}; });
+  }
+  task<> run_script(std::string_view text) const;
+  task<copy_writer> copy_in(std::string_view text) const;
+  task<copy_reader> copy_out(std::string_view text) const;
+
+ protected:
+  const std::shared_ptr<shared>& state() const noexcept { return shared_; }
+
+ private:
+  template <class Copy>
+  static task<Copy> open_copy(std::shared_ptr<shared> on, std::uint64_t epoch, request_kind does,
+                              std::string text);
+  std::shared_ptr<shared> shared_;
+  std::uint64_t epoch_;
+};
+
+}  // namespace parts
+
+// A connection to a PostgreSQL server. The first call connects; handlers and tasks await the calls,
+// and no worker is blocked. Calls that are made at the same time travel together, and each succeeds
+// or fails by itself. When the connection was lost, the next call connects again.
+//
+//     query<T>(text, parameters...)      all rows, each as a T (troupe/database/rows.hpp)
+//     query_one<T>(text, parameters...)  the only row, or none
+//     execute(text, parameters...)       what was changed
+//     run_script(text)                   several statements without parameters, for a schema
+//     copy_in(text), copy_out(text)      the rows of a COPY, as a stream (copy.hpp)
+//
+// Parameters stand as `$1`, `$2`, … in the text; they are values, and never become part of it.
+// Statements are kept prepared by their text.
+//
+// `target` is what psql takes: "host=db.example port=5432 dbname=shop user=ada
+// sslmode=verify-full", or "postgresql://ada@db.example/shop?sslmode=verify-full"; what it does not
+// say comes from the environment (PGHOST, …) and from the file of passwords, as with libpq. Hosts
+// are tried in order, and each of their addresses.
+//
+// Thread: make it on any; await the calls in handlers and tasks. Copies are the same connection.
+// Errors: database::error with its kind, which is a postgres::error when the server has refused;
+// timed_out and cancelled from with_deadline and with_stop, which cancel a statement that runs. A
+// change whose caller gave up may have been made. Lifetime: the connection is closed once the last
+// copy and the last call have gone.
+//
+// Example (declarations):
+//     struct Item {
+//       std::string name;
+//       int pieces;
+//     };
+//     troupe::task<> shop(troupe::postgres::connection db) {
+//       co_await db.run_script("CREATE TABLE items (name text PRIMARY KEY, pieces int)");
+//       co_await db.execute("INSERT INTO items VALUES ($1, $2)", "pen", 12);
+//       for (const Item& item : co_await db.query<Item>("SELECT name, pieces FROM items"))
+//         std::cout << item.name << ": " << item.pieces << '\n';
+//     }
+class connection : public parts::calls {
+ public:
+  // Throws option_error for options that make no sense; does not look at `target` yet.
+  connection(runtime& on, std::string target, const options& chosen = {});
+
+  // Awaits body(transaction&), a task, with the connection to itself: when it ends, all that it did
+  // is stored as one; when it throws, is cancelled or goes, nothing is. Gives what the body gives.
+  // Other calls of this connection wait meanwhile: do not await them in the body, but those of the
+  // transaction. After a statement of it has failed, the server refuses the others: let the
+  // exception leave the body, or use savepoints. Errors: failure::conflict, when others changed the
+  // same at the same time: run it again.
+  //
+  // Example (declarations):
+  //     troupe::task<> move_pieces(troupe::postgres::connection db) {
+  //       const auto body = [](troupe::postgres::transaction& all) -> troupe::task<> {
+  //         co_await all.execute("UPDATE items SET pieces = pieces - 1 WHERE name = $1", "pen");
+  //         co_await all.execute("UPDATE items SET pieces = pieces + 1 WHERE name = $1", "ink");
+  //       };
+  //       co_await db.in_transaction(body, troupe::postgres::isolation::serializable);
+  //     }
+  template <class Body>
+  auto in_transaction(Body body, isolation apart = isolation::standard) const {
+    return run_transaction(state(), std::move(body), apart);
+  }
+
+  // Awaits that the server notifies us of what is sent to the channel of this name (listener.hpp).
+  task<listener> listen(std::string_view name) const;
+
+ private:
+  static task<listener> start_listening(std::shared_ptr<parts::shared> on, std::string name);
+  friend pool;
+  friend task<connection> connect(std::string, options);
+  explicit connection(std::shared_ptr<parts::shared> of) noexcept : calls(std::move(of), 0) {}
+  template <class Body>
+  static auto run_transaction(std::shared_ptr<parts::shared> on, Body body, isolation apart)
+      -> std::invoke_result_t<Body&, transaction&>;
+};
+
+// The calls of a transaction. Lifetime: within the body of in_transaction.
+class transaction : public parts::calls {
+ public:
+  using parts::calls::calls;
+  transaction(const transaction&) = delete;
+};
+
+template <class Body>
+auto connection::run_transaction(std::shared_ptr<parts::shared> on, Body body, isolation apart)
+    -> std::invoke_result_t<Body&, transaction&> {
+  using awaited = std::invoke_result_t<Body&, transaction&>;
+  using result = decltype(std::declval<awaited>().operator co_await().await_resume());
+  auto waits = on->calls.lock();
+  const auto held = co_await std::move(waits);
+  parts::open_transaction open(on->to);
+  std::uint64_t epoch = 0;
+  {
+    parts::open_request begins(on->to);
+    future<answer> later = parts::submit(on->to, parts::make_begin(apart));
+    const answer begun = co_await std::move(later);
+    begins.end();
+    epoch = begun.epoch;
+  }
+  const auto commits = [](answer& got, const options&) { parts::check_committed(got); };
+  transaction inside(on, epoch);
+  awaited runs = body(inside);
+  if constexpr (std::is_void_v<result>) {
+    co_await std::move(runs);
+    auto commit = std::make_unique<request>(request_kind::commit, "COMMIT");
+    auto ends = parts::calls::run(on, epoch, std::move(commit), commits);
+    co_await std::move(ends);
+    open.end();
+  } else {
+    auto given = co_await std::move(runs);
+    auto commit = std::make_unique<request>(request_kind::commit, "COMMIT");
+    auto ends = parts::calls::run(on, epoch, std::move(commit), commits);
+    co_await std::move(ends);
+    open.end();
+    co_return given;
+  }
+}
+
+}  // namespace troupe::postgres

@@ -1,0 +1,34 @@
+// options: how a connection to a PostgreSQL server is used.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace troupe::postgres {
+
+// A value that makes no sense is an option_error.
+struct options {
+  // How long it may take until there is a connection, over all addresses of all hosts; more than 0.
+  std::chrono::milliseconds connect_timeout{10'000};
+  // Statements that are sent and not yet answered; more of them wait in the program. 1 or more.
+  std::size_t in_flight_max = 256;
+  // Statements that the server keeps prepared for this connection, by their text; 1 or more.
+  std::size_t statements_max = 128;
+  // Rows of one answer; more are an error. An answer lies in memory as a whole. 1 or more.
+  std::size_t rows_max = 1'000'000;
+};
+
+// What a statement has changed.
+struct changes {
+  std::int64_t rows = 0;  // inserted, updated or deleted
+};
+
+// How far a transaction is kept from others that run at the same time.
+enum class isolation : std::uint8_t {
+  standard,         // as the server is set; without a setting each statement sees what is committed
+  repeatable_read,  // all statements see the same; a change of what others changed is a conflict
+  serializable,     // as if one ran after the other; otherwise it is a conflict
+};
+
+}  // namespace troupe::postgres

@@ -1,0 +1,105 @@
+// pool: several connections to a PostgreSQL server, lent one by one.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "troupe/kit/pool.hpp"
+#include "troupe/postgres/connection.hpp"
+
+namespace troupe::postgres {
+
+// A value that makes no sense is an option_error.
+struct pool_limits : pool_options {
+  // How long a call waits for a connection, and for the server to accept a new one; more than 0.
+  // When it is over, the call fails as failure::busy.
+  std::chrono::milliseconds wait_max{30'000};
+  // How long the server has to answer when an idle connection is checked; more than 0.
+  std::chrono::milliseconds check_timeout{5'000};
+};
+
+// Up to `max` connections to a server, each with the calls of one party at a time. It has the calls
+// of a connection; each borrows one for as long as it takes, and waits in order while all are lent.
+// Idle connections are checked before they are lent, and now and then (troupe/kit/pool.hpp). Copies
+// are the same pool.
+//
+// One connection serves thousands of calls at the same time as well, one after the other in the
+// server: a pool lets the server use several of its processors, and keeps the others going while a
+// transaction has a connection to itself.
+//
+// Thread: any; await the calls in handlers and tasks. Errors: those of a connection;
+// database::error (failure::busy) when no connection came free in time; pool_closed. Lifetime: its
+// connections are closed with the last copy.
+//
+// Example (declarations):
+//     troupe::task<> sell(troupe::postgres::pool shop, std::string name) {
+//       co_await shop.execute("UPDATE items SET pieces = pieces - 1 WHERE name = $1", name);
+//     }
+class pool {
+ public:
+  using lease = troupe::pool<connection>::lease;
+
+  pool(runtime& on, std::string target, const pool_limits& limits = {}, const options& chosen = {});
+
+  // A connection for several calls; it goes back when the lease ends.
+  task<lease> borrow() const { return borrow_from(state_); }
+  pool_counts counts() const { return state_->lends.counts(); }
+  // As troupe::pool::close().
+  future<> close() const { return state_->lends.close(); }
+
+  // As those of a connection.
+  template <class T, class... P>
+  task<std::vector<T>> query(std::string_view text, P&&... parameters) const {
+    return run(state_, make_request(text, std::forward<P>(parameters)...),
+               [](answer& got, const options& chosen) { return got.read<T>(chosen.rows_max); });
+  }
+  template <class T, class... P>
+  task<std::optional<T>> query_one(std::string_view text, P&&... parameters) const {
+    return run(state_, make_request(text, std::forward<P>(parameters)...),
+               [](answer& got, const options&) { return got.read_one<T>(); });
+  }
+  template <class... P>
+  task<changes> execute(std::string_view text, P&&... parameters) const {
+    return run(state_, make_request(text, std::forward<P>(parameters)...),
+               [](answer& got, const options&) { return changes{got.changed_rows()}; });
+  }
+  task<> run_script(std::string_view text) const;
+  template <class Body>
+  auto in_transaction(Body body, isolation apart = isolation::standard) const {
+    return run_transaction(state_, std::move(body), apart);
+  }
+
+ private:
+  struct shared {
+    troupe::pool<connection> lends;
+    std::chrono::milliseconds wait_max;
+  };
+  static task<lease> borrow_from(std::shared_ptr<shared> from);
+
+  template <class Read>
+  static auto run(std::shared_ptr<shared> from, std::unique_ptr<request> what, Read read)
+      -> task<std::invoke_result_t<Read&, answer&, const options&>> {
+    task<lease> borrows = borrow_from(std::move(from));
+    const lease one = co_await std::move(borrows);
+    auto runs = parts::calls::run(one->state(), 0, std::move(what), std::move(read));
+    co_return co_await std::move(runs);
+  }
+  template <class Body>
+  static auto run_transaction(std::shared_ptr<shared> from, Body body, isolation apart)
+      -> std::invoke_result_t<Body&, transaction&> {
+    task<lease> borrows = borrow_from(std::move(from));
+    const lease one = co_await std::move(borrows);
+    auto runs = one->in_transaction(std::move(body), apart);
+    co_return co_await std::move(runs);
+  }
+
+  std::shared_ptr<shared> state_;
+};
+
+}  // namespace troupe::postgres

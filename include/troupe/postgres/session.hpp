@@ -1,0 +1,153 @@
+// session: one connection to a PostgreSQL server, and the statements that are under way on it.
+// Programs use connection.hpp.
+//
+// The session is an actor: its turns alone call libpq. Statements are sent in a pipeline, each with
+// a sync of its own, so that one that fails harms no other; their answers come in the order in
+// which
+// they were sent. While answers are due, a task waits until the socket can be read, and asks the
+// session to read. What must have the connection to itself waits until the pipeline is empty.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "troupe/actor/ref.hpp"
+#include "troupe/database/rows.hpp"
+#include "troupe/postgres/answer.hpp"
+#include "troupe/postgres/listener.hpp"
+#include "troupe/postgres/options.hpp"
+#include "troupe/task/future.hpp"
+
+namespace troupe::postgres {
+
+// What a request is for.
+enum class request_kind : std::uint8_t {
+  statement,  // is prepared, and kept so
+  begin,      // these three are not prepared
+  commit,
+  plain,
+  script,  // these three have the connection to themselves
+  copy_in,
+  copy_out,
+};
+
+// One statement on its way to the server; its answer resolves the promise, once.
+struct request {
+  request() = default;
+  request(request_kind does, std::string words) : text(std::move(words)), kind(does) {}
+  request(const request&) = delete;
+  request& operator=(const request&) = delete;
+  virtual ~request();
+  // Whether the server may get it twice, if it has refused it the first time.
+  bool is_repeatable() const noexcept { return kind == request_kind::statement && epoch == 0; }
+  virtual std::size_t parameters() const noexcept { return 0; }
+  virtual void bind(arguments&) const {}
+
+  std::string text;
+  promise<answer> to;
+  // The connection on which it must run, since its transaction is open there; 0: any.
+  std::uint64_t epoch = 0;
+  unsigned tries = 0;
+  request_kind kind = request_kind::statement;
+};
+
+template <class... P>
+struct request_with final : request {
+  template <class... Given>
+  explicit request_with(std::string words, Given&&... values)
+      : request(request_kind::statement, std::move(words)),
+        given(database::keep_parameter(std::forward<Given>(values))...) {}
+  std::size_t parameters() const noexcept override { return sizeof...(P); }
+  void bind(arguments& values) const override {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (database::bind_value(values, static_cast<int>(I + 1), std::get<I>(given)), ...);
+    }
+    (std::make_index_sequence<sizeof...(P)>());
+  }
+  std::tuple<P...> given;
+};
+
+template <class... Given>
+std::unique_ptr<request> make_request(std::string_view text, Given&&... values) {
+  using made = request_with<decltype(database::keep_parameter(std::forward<Given>(values)))...>;
+  return std::make_unique<made>(std::string(text), std::forward<Given>(values)...);
+}
+
+struct wire;
+struct sent_request;
+
+// Thread: its own turns.
+class session {
+ public:
+  session(std::string target, const options& chosen);
+  session(const session&) = delete;
+  session& operator=(const session&) = delete;
+  ~session();
+
+  void submit(std::unique_ptr<request> what);
+  // Callers have gone: what they wait for is not sent, or is interrupted.
+  void drop_abandoned();
+  // Rolls the open transaction back, if there is one.
+  void roll_back();
+
+  // Sends the request and lets the channel have what is notified, also at once.
+  void listen(const std::string& name, const channel<notification>& to,
+              std::unique_ptr<request> what);
+  void unlisten(const channel<notification>& to);
+
+  // Of the COPY that is under way: the next part, its end, and its end without effect.
+  void copy_put(std::string text, promise<> to);
+  void copy_get(promise<std::optional<std::string>> to);
+  void copy_end(promise<answer> to);
+  void copy_give_up();
+
+  // For the tasks that wait for the socket: whether they are to go on.
+  bool read_from(const wire& of);
+  bool flush(const wire& of);
+  // For the task that connects.
+  void use(std::shared_ptr<wire> made);
+  void refuse_waiting(const std::exception_ptr& failed);
+  // For the task that cancels: whether the statement to cancel is still the one that runs.
+  bool wants_cancel(const wire& of);
+  void end_cancel(const wire& of);
+
+  const options& chosen() const noexcept;
+  bool is_open() const noexcept;
+
+ private:
+  struct state;
+
+  void go_on();
+  void send_waiting();
+  bool send(request& what);
+  bool send_prepared(request& what);
+  void prepare(const std::string& text);
+  void forget(const std::string& text);
+  void end_sending(bool well, std::string prepares);
+  void start_alone();
+  bool begin_copy(sent_request& front, void* result);
+  void move_copy();
+  void put_copied();
+  void get_copied();
+  void finish_copy(sent_request& done);
+  void take_notifications();
+  bool take_answers();
+  void take(void* result);
+  void finish_front();
+  void finish_preparing(const sent_request& done);
+  bool was_hit(const sent_request& done) const;
+  bool tries_again(const sent_request& done);
+  void cancel_front();
+  void lose();
+
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace troupe::postgres

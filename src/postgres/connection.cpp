@@ -1,0 +1,135 @@
+#include "troupe/postgres/connection.hpp"
+
+#include "troupe/base/error.hpp"
+#include "troupe/runtime/here.hpp"
+
+namespace troupe::postgres {
+namespace {
+
+options checked(const options& chosen) {
+  if (chosen.connect_timeout.count() <= 0)
+    throw option_error("troupe: postgres: connect_timeout must be more than 0");
+  if (chosen.in_flight_max == 0)
+    throw option_error("troupe: postgres: in_flight_max must be 1 or more");
+  if (chosen.statements_max == 0)
+    throw option_error("troupe: postgres: statements_max must be 1 or more");
+  if (chosen.rows_max == 0) throw option_error("troupe: postgres: rows_max must be 1 or more");
+  return chosen;
+}
+
+}  // namespace
+
+connection::connection(runtime& on, std::string target, const options& chosen)
+    : calls(std::make_shared<parts::shared>(on.spawn<session>(std::move(target), checked(chosen)),
+                                            chosen),
+            0) {}
+
+task<connection> connect(std::string target, options chosen) {
+  connection made(
+      std::make_shared<parts::shared>(spawn<session>(std::move(target), checked(chosen)), chosen));
+  task<> opens = made.run_script("");
+  co_await std::move(opens);
+  co_return made;
+}
+
+task<listener> connection::listen(std::string_view name) const {
+  return start_listening(state(), std::string(name));
+}
+
+task<listener> connection::start_listening(std::shared_ptr<parts::shared> on, std::string name) {
+  // The server would cut a longer one, also in what it notifies.
+  constexpr std::size_t name_bytes_max = 63, kept_max = 1'024;
+  if (name.empty() || name.size() > name_bytes_max || name.find('\0') != std::string::npos)
+    throw database::error(database::failure::statement, 0,
+                          "troupe: postgres: the name of a channel has from 1 to 63 bytes");
+  std::string text = "LISTEN \"";
+  for (const char c : name) text += c == '"' ? std::string("\"\"") : std::string(1, c);
+  auto waits = on->calls.lock_shared();
+  const auto held = co_await std::move(waits);
+  auto what = std::make_unique<request>(request_kind::plain, text + '"');
+  listener made(on->to, channel<notification>::bounded(kept_max));
+  parts::open_request open(on->to);
+  future<answer> later = what->to.get_future();
+  on->to.tell([name, to = made.from_, what = std::move(what)](session& of) mutable {
+    of.listen(name, to, std::move(what));
+  });
+  static_cast<void>(co_await std::move(later));
+  open.end();
+  co_return made;
+}
+
+namespace parts {
+
+open_request::~open_request() {
+  if (!to_) return;
+  try {
+    to_.tell([](session& of) { of.drop_abandoned(); });
+  } catch (...) {
+    // Without memory for a message the statement runs to its end, and its answer is dropped.
+  }
+}
+
+open_transaction::~open_transaction() {
+  if (!to_) return;
+  try {
+    to_.tell([](session& of) { of.roll_back(); });
+  } catch (...) {
+    // Without memory for a message the transaction stays open, until its connection is closed.
+  }
+}
+
+future<answer> submit(const ref<session>& to, std::unique_ptr<request> what) {
+  future<answer> later = what->to.get_future();
+  to.tell([what = std::move(what)](session& of) mutable { of.submit(std::move(what)); });
+  return later;
+}
+
+std::unique_ptr<request> make_begin(isolation apart) {
+  const char* text = "BEGIN";
+  if (apart == isolation::repeatable_read) text = "BEGIN ISOLATION LEVEL REPEATABLE READ";
+  if (apart == isolation::serializable) text = "BEGIN ISOLATION LEVEL SERIALIZABLE";
+  return std::make_unique<request>(request_kind::begin, text);
+}
+
+void check_committed(const answer& of) {
+  if (of.command() != "ROLLBACK") return;
+  throw database::error(database::failure::statement, 0,
+                        "troupe: postgres: the transaction was rolled back, for a statement of it "
+                        "has failed before; let the exception leave the body");
+}
+
+task<> calls::run_script(std::string_view text) const {
+  return run(shared_, epoch_, std::make_unique<request>(request_kind::script, std::string(text)),
+             [](answer&, const options&) {});
+}
+
+task<copy_writer> calls::copy_in(std::string_view text) const {
+  return open_copy<copy_writer>(shared_, epoch_, request_kind::copy_in, std::string(text));
+}
+task<copy_reader> calls::copy_out(std::string_view text) const {
+  return open_copy<copy_reader>(shared_, epoch_, request_kind::copy_out, std::string(text));
+}
+
+template <class Copy>
+task<Copy> calls::open_copy(std::shared_ptr<shared> on, std::uint64_t epoch, request_kind does,
+                            std::string text) {
+  std::optional<shared_mutex::guard> held;
+  if (epoch == 0) {
+    auto waits = on->calls.lock();
+    held.emplace(co_await std::move(waits));
+  }
+  auto what = std::make_unique<request>(does, std::move(text));
+  what->epoch = epoch;
+  open_request open(on->to);
+  future<answer> later = submit(on->to, std::move(what));
+  const answer begun = co_await std::move(later);
+  open.end();
+  if (!begun.begins_copy())
+    throw database::error(database::failure::statement, 0,
+                          "troupe: postgres: copy_in takes a COPY ... FROM STDIN, and copy_out a "
+                          "COPY ... TO STDOUT");
+  co_return Copy(std::move(on), std::move(held));
+}
+
+}  // namespace parts
+}  // namespace troupe::postgres

@@ -1,0 +1,88 @@
+#include "postgres/refusal.hpp"
+
+#include <array>
+#include <utility>
+
+namespace troupe::postgres {
+namespace {
+
+using database::effect;
+using database::failure;
+using database::rule;
+
+std::string_view field_of(const PGresult* of, int code) noexcept {
+  const char* const text = of == nullptr ? nullptr : PQresultErrorField(of, code);
+  return text == nullptr ? std::string_view() : text;
+}
+
+// The first whose characters the state begins with.
+constexpr std::array<std::pair<std::string_view, failure>, 24> kinds{{
+    {"08P01", failure::broken},    {"08", failure::lost},          {"22", failure::conversion},
+    {"23", failure::constraint},   {"25006", failure::read_only},  {"28", failure::denied},
+    {"3D", failure::unreachable},  {"40001", failure::conflict},   {"40P01", failure::conflict},
+    {"40003", failure::lost},      {"40002", failure::constraint}, {"42501", failure::denied},
+    {"44", failure::constraint},   {"53300", failure::busy},       {"53", failure::full},
+    {"55P03", failure::busy},      {"55006", failure::busy},       {"57014", failure::busy},
+    {"57P", failure::lost},        {"58", failure::broken},        {"XX001", failure::corrupted},
+    {"XX002", failure::corrupted}, {"XX", failure::broken},        {"", failure::statement},
+}};
+
+failure kind_of(std::string_view sqlstate) noexcept {
+  if (sqlstate.empty()) return failure::broken;
+  for (const auto& [begin, kind] : kinds) {
+    if (sqlstate.starts_with(begin)) return kind;
+  }
+  return failure::statement;
+}
+
+rule rule_of(std::string_view sqlstate) noexcept {
+  if (sqlstate == "23505") return rule::unique;
+  if (sqlstate == "23502") return rule::not_null;
+  if (sqlstate == "23503") return rule::foreign_key;
+  if (sqlstate == "23514") return rule::check;
+  return rule::other;
+}
+
+}  // namespace
+
+std::string_view sqlstate_of(const PGresult* refused) noexcept {
+  return field_of(refused, PG_DIAG_SQLSTATE);
+}
+bool is_fatal(const PGresult* refused) noexcept {
+  const std::string_view severity = field_of(refused, PG_DIAG_SEVERITY_NONLOCALIZED);
+  return severity == "FATAL" || severity == "PANIC";
+}
+bool is_panic(const PGresult* refused) noexcept {
+  return field_of(refused, PG_DIAG_SEVERITY_NONLOCALIZED) == "PANIC";
+}
+bool is_stale(const PGresult* refused) noexcept {
+  const std::string_view state = sqlstate_of(refused);
+  return state == "26000" || (state == "0A000" && field_of(refused, PG_DIAG_SOURCE_FUNCTION) ==
+                                                      "RevalidateCachedQuery");
+}
+
+error refusal(const PGresult* refused) {
+  const std::string_view state = sqlstate_of(refused);
+  std::string_view message = field_of(refused, PG_DIAG_MESSAGE_PRIMARY);
+  if (message.empty()) message = PQresultErrorMessage(refused);
+  std::string text = "troupe: postgres: " + std::string(message);
+  if (!state.empty()) text += " (SQLSTATE " + std::string(state) + ")";
+  const std::string_view detail = field_of(refused, PG_DIAG_MESSAGE_DETAIL);
+  if (!detail.empty()) text += ": " + std::string(detail);
+  const std::string_view hint = field_of(refused, PG_DIAG_MESSAGE_HINT);
+  if (!hint.empty()) text += "; " + std::string(hint);
+  return error(kind_of(state), text,
+               {std::string(state), std::string(detail),
+                std::string(field_of(refused, PG_DIAG_CONSTRAINT_NAME))},
+               rule_of(state));
+}
+
+error lost_error(std::string_view reason, std::string_view sqlstate, effect done) {
+  std::string text = "troupe: postgres: the connection was lost; ";
+  text += done == effect::none ? "the statement has done nothing" : "the statement may have run";
+  if (!reason.empty()) text += ": " + std::string(reason);
+  while (text.ends_with('\n')) text.pop_back();
+  return error(failure::lost, text, {std::string(sqlstate), {}, {}}, rule::other, done);
+}
+
+}  // namespace troupe::postgres

@@ -1,0 +1,24 @@
+// refusal: the error that a result of libpq stands for.
+#pragma once
+
+#include <libpq-fe.h>
+
+#include <string>
+#include <string_view>
+
+#include "troupe/postgres/error.hpp"
+
+namespace troupe::postgres {
+
+std::string_view sqlstate_of(const PGresult* refused) noexcept;
+// Whether the server ends with it: what was sent behind this statement, it does not run.
+bool is_fatal(const PGresult* refused) noexcept;
+// Whether the server itself ends: what this statement did may be there after its start.
+bool is_panic(const PGresult* refused) noexcept;
+// A statement that was prepared is not valid any more, for a table has changed.
+bool is_stale(const PGresult* refused) noexcept;
+error refusal(const PGresult* refused);
+// The connection ended before the answer. `reason` may be empty.
+error lost_error(std::string_view reason, std::string_view sqlstate, database::effect done);
+
+}  // namespace troupe::postgres

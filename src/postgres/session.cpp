@@ -1,0 +1,269 @@
+#include "troupe/postgres/session.hpp"
+
+#include <openssl/ssl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "postgres/refusal.hpp"
+#include "postgres/session_state.hpp"
+#include "troupe/actor/self.hpp"
+#include "troupe/base/platform.hpp"
+#include "troupe/io/ready.hpp"
+#include "troupe/runtime/here.hpp"
+
+namespace troupe::postgres {
+namespace {
+
+using database::effect;
+using database::failure;
+
+// They hold the session and its connection only while answers are due.
+task<> wait_to_read(ref<session> on, std::shared_ptr<wire> of) {
+  try {
+    for (bool goes_on = true; goes_on;) {
+      const std::stop_token ends = of->ends.get_token();
+      co_await readable(PQsocket(of->pg)).stop(ends);
+      auto reads = on.ask([of](session& self) { return self.read_from(*of); });
+      goes_on = co_await std::move(reads);
+    }
+  } catch (const cancelled&) {
+    // The connection is closed, or the runtime ends.
+  }
+}
+task<> wait_to_flush(ref<session> on, std::shared_ptr<wire> of) {
+  try {
+    for (bool goes_on = true; goes_on;) {
+      const std::stop_token ends = of->ends.get_token();
+      co_await writable(PQsocket(of->pg)).stop(ends);
+      auto writes = on.ask([of](session& self) { return self.flush(*of); });
+      goes_on = co_await std::move(writes);
+    }
+  } catch (const cancelled&) {
+  }
+}
+task<> connect(ref<session> on, std::string target, std::chrono::nanoseconds at_most) {
+  std::exception_ptr failed;
+  try {
+    task<std::shared_ptr<wire>> opens = open_wire(std::move(target), at_most);
+    std::shared_ptr<wire> made = co_await std::move(opens);
+    on.tell([made = std::move(made)](session& self) mutable { self.use(std::move(made)); });
+  } catch (...) {
+    failed = std::current_exception();
+  }
+  if (failed != nullptr) on.tell([failed](session& self) { self.refuse_waiting(failed); });
+}
+
+struct free_cancel {
+  void operator()(PGcancel* of) const noexcept { PQfreeCancel(of); }
+};
+// The server forgets a cancel that comes before the statement has begun, so that it is repeated
+// until the statement has ended.
+task<> cancel(ref<session> on, std::shared_ptr<wire> of, std::shared_ptr<PGcancel> by) {
+  constexpr std::chrono::milliseconds pause_max{1'000};
+  std::chrono::milliseconds pause{20};
+  try {
+    for (;;) {
+      auto asks = on.ask([of](session& self) { return self.wants_cancel(*of); });
+      const bool wanted = co_await std::move(asks);
+      if (!wanted) co_return;
+      auto blocks = [by] {
+        char why_not[256];
+        return PQcancel(by.get(), why_not, sizeof why_not);
+      };
+      auto cancels = blocking(std::move(blocks));
+      co_await std::move(cancels);
+      auto ends = on.ask([of](session& self) { self.end_cancel(*of); });
+      co_await std::move(ends);
+      co_await sleep_for(pause);
+      pause = std::min(pause * 2, pause_max);
+    }
+  } catch (const cancelled&) {
+  }
+}
+
+// OpenSSL may have decrypted more than libpq has read; the socket does not tell.
+bool has_more_inside(PGconn* pg) {
+  if (PQsslInUse(pg) == 0) return false;
+  const auto* const ssl = static_cast<const SSL*>(PQsslStruct(pg, "OpenSSL"));
+  return ssl != nullptr && SSL_pending(ssl) > 0;
+}
+
+// Whether the server has closed the connection while nothing was asked.
+bool has_ended(PGconn* pg) {
+  for (;;) {
+    char next = 0;
+    const ssize_t got = ::recv(PQsocket(pg), &next, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (got < 0) return errno != EAGAIN && errno != EINTR;
+    if (got == 0 || PQconsumeInput(pg) == 0) return true;
+  }
+}
+
+}  // namespace
+
+request::~request() = default;
+
+session::session(std::string target, const options& chosen)
+    : state_(std::make_unique<state>(std::move(target), chosen)) {}
+session::~session() {
+  if (state_->on != nullptr) state_->on->ends.request_stop();
+}
+const options& session::chosen() const noexcept { return state_->chosen; }
+bool session::is_open() const noexcept { return state_->on != nullptr; }
+
+void session::submit(std::unique_ptr<request> what) {
+  // A server that was started anew meanwhile is not worth an error.
+  if (state_->on != nullptr && state_->sent.empty() && has_ended(state_->on->pg)) lose();
+  state_->waiting.push_back(std::move(what));
+  go_on();
+}
+
+// A caller that has gone is seen by its promise.
+void session::drop_abandoned() {
+  state& s = *state_;
+  std::erase_if(s.waiting, [](const auto& one) { return one->to.abandoned(); });
+  cancel_front();
+  go_on();
+}
+
+void session::roll_back() {
+  state& s = *state_;
+  if (s.on == nullptr || s.open_epoch != s.epoch) return;
+  s.open_epoch = 0;
+  auto what = std::make_unique<request>(request_kind::plain, "ROLLBACK");
+  what->epoch = s.epoch;
+  s.waiting.push_front(std::move(what));
+  go_on();
+}
+
+void session::refuse_waiting(const std::exception_ptr& failed) {
+  state& s = *state_;
+  s.connecting = false;
+  for (auto& one : std::exchange(s.waiting, {})) one->to.set_exception(failed);
+}
+
+void session::use(std::shared_ptr<wire> made) {
+  state& s = *state_;
+  s.connecting = false;
+  s.on = std::move(made);
+  ++s.epoch;
+  go_on();
+}
+
+bool session::wants_cancel(const wire& of) {
+  state& s = *state_;
+  if (s.on.get() != &of) return false;
+  s.cancelling = s.cancel_travels = !s.sent.empty() && s.sent.front().is_abandoned();
+  return s.cancelling;
+}
+
+// The server has signalled its process, which forgets the signal if no statement runs.
+void session::end_cancel(const wire& of) {
+  state& s = *state_;
+  if (s.on.get() != &of) return;
+  s.cancel_travels = false;
+  ++s.cancels;
+  go_on();
+}
+
+void session::cancel_front() {
+  state& s = *state_;
+  if (s.on == nullptr || s.cancelling || s.sent.empty() || !s.sent.front().is_abandoned()) return;
+  const std::shared_ptr<PGcancel> by(PQgetCancel(s.on->pg), free_cancel());
+  if (by == nullptr) return;
+  s.cancelling = true;
+  static_cast<void>(spawn(cancel(self(this), s.on, by)));
+}
+
+bool session::read_from(const wire& of) {
+  state& s = *state_;
+  if (s.on.get() != &of) return false;
+  if (s.is_paused()) {
+    s.reading = false;
+    return false;
+  }
+  bool good = PQconsumeInput(of.pg) == 1;
+  while (good && has_more_inside(of.pg)) good = PQconsumeInput(of.pg) == 1;
+  go_on();
+  if (s.on.get() != &of) return false;
+  if (!good) {
+    lose();
+    return false;
+  }
+  s.reading = s.wants_to_read();
+  return s.reading;
+}
+
+bool session::flush(const wire& of) {
+  state& s = *state_;
+  if (s.on.get() != &of) return false;
+  s.flushing = PQflush(of.pg) == 1;
+  go_on();
+  return s.flushing;
+}
+
+// Sends what may be sent, and takes what has come, until neither is possible.
+void session::go_on() {
+  state& s = *state_;
+  do {
+    send_waiting();
+    move_copy();
+  } while (s.on != nullptr && take_answers());
+  if (s.on == nullptr) {
+    if (s.waiting.empty() || s.connecting) return;
+    s.connecting = true;
+    static_cast<void>(spawn(connect(self(this), s.target, s.chosen.connect_timeout)));
+    return;
+  }
+  if (PQstatus(s.on->pg) != CONNECTION_OK) return lose();
+  take_notifications();
+  if (!s.reading && s.wants_to_read()) {
+    s.reading = true;
+    static_cast<void>(spawn(wait_to_read(self(this), s.on)));
+  }
+  if (!s.flushing && PQflush(s.on->pg) == 1) {
+    s.flushing = true;
+    static_cast<void>(spawn(wait_to_flush(self(this), s.on)));
+  }
+  cancel_front();
+}
+
+// The connection has ended: what was sent is told so, and what was not waits for the next one.
+void session::lose() {
+  state& s = *state_;
+  s.on->ends.request_stop();
+  const std::string reason = PQerrorMessage(s.on->pg);
+  s.on.reset();
+  for (const listening& one : std::exchange(s.listeners, {})) one.to.close();
+  if (s.copy.is != copying::no && s.copy.is != copying::ended) {
+    s.copy.failed = std::make_exception_ptr(
+        lost_error(reason, "08006", s.copy.is == copying::ends ? effect::unknown : effect::none));
+    finish_copy(s.sent.front());
+  }
+  s.reading = s.flushing = s.cancelling = s.cancel_travels = s.alone = false;
+  s.statements.clear();
+  s.open_epoch = 0;
+  // What stands behind a statement at which the server has ended, it has not seen.
+  const bool told = !s.sent.empty() && s.sent.front().fatal;
+  bool first = true;
+  for (sent_request& one : std::exchange(s.sent, {})) {
+    const bool in_front = std::exchange(first, false);
+    if (one.what == nullptr) continue;
+    if (one.failed && !is_fatal(one.result.get())) {
+      one.what->to.set_exception(std::make_exception_ptr(refusal(one.result.get())));
+      continue;
+    }
+    const bool may_be_done = one.answered || is_panic(one.refused());
+    const bool undone = one.what->kind == request_kind::begin ||
+                        (one.what->epoch != 0 && one.what->kind != request_kind::commit) ||
+                        (told && !(in_front && may_be_done));
+    one.what->to.set_exception(std::make_exception_ptr(
+        lost_error(in_front && told ? one.error_text() : reason,
+                   in_front && told ? sqlstate_of(one.refused()) : std::string_view("08006"),
+                   undone ? effect::none : effect::unknown)));
+  }
+  go_on();
+}
+
+}  // namespace troupe::postgres

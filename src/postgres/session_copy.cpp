@@ -1,0 +1,169 @@
+// session: COPY, and what the server notifies.
+#include <algorithm>
+#include <utility>
+
+#include "postgres/refusal.hpp"
+#include "postgres/session_state.hpp"
+
+namespace troupe::postgres {
+namespace {
+
+constexpr std::size_t given_bytes = 64 * 1024;
+
+std::exception_ptr not_open() {
+  return std::make_exception_ptr(
+      database::error(database::failure::statement, 0, "troupe: postgres: this COPY has ended"));
+}
+
+}  // namespace
+
+// Returns whether the request has asked for that.
+bool session::begin_copy(sent_request& front, void* result) {
+  state& s = *state_;
+  const bool in = PQresultStatus(static_cast<PGresult*>(result)) == PGRES_COPY_IN;
+  const request_kind wanted = in ? request_kind::copy_in : request_kind::copy_out;
+  if (front.what == nullptr || front.what->kind != wanted) return false;
+  s.copy.is = in ? copying::in : copying::out;
+  if (front.what->to.abandoned()) copy_give_up();
+  return true;
+}
+
+void session::copy_put(std::string text, promise<> to) {
+  state& s = *state_;
+  if (s.copy.is != copying::in)
+    return to.set_exception(s.copy.failed != nullptr ? s.copy.failed : not_open());
+  s.copy.text = std::move(text);
+  s.copy.put = std::move(to);
+  go_on();
+}
+
+void session::copy_get(promise<std::optional<std::string>> to) {
+  state& s = *state_;
+  if (s.copy.is == copying::no) return to.set_exception(not_open());
+  if (s.copy.is == copying::ended) {
+    return s.copy.failed != nullptr ? to.set_exception(s.copy.failed) : to.set_value(std::nullopt);
+  }
+  s.copy.get = std::move(to);
+  go_on();
+}
+
+void session::copy_end(promise<answer> to) {
+  state& s = *state_;
+  if (s.copy.is != copying::in)
+    return to.set_exception(s.copy.failed != nullptr ? s.copy.failed : not_open());
+  s.copy.end = std::move(to);
+  s.copy.is = copying::ends;
+  PQputCopyEnd(s.on->pg, nullptr);
+  go_on();
+}
+
+void session::copy_give_up() {
+  state& s = *state_;
+  if (s.copy.is == copying::in) {
+    s.copy.is = copying::ends;
+    PQputCopyEnd(s.on->pg, "the program gave up");
+    go_on();
+  } else if (s.copy.is == copying::out) {
+    s.sent.front().unwanted = true;
+    go_on();
+  }
+}
+
+void session::move_copy() {
+  state& s = *state_;
+  if (s.on == nullptr) return;
+  if (s.copy.is == copying::in && s.copy.put) put_copied();
+  if (s.copy.is == copying::out && !s.is_paused()) get_copied();
+}
+
+// libpq would keep all that the server does not take yet.
+void session::put_copied() {
+  state& s = *state_;
+  if (PQflush(s.on->pg) == 1) return;
+  const std::string text = std::exchange(s.copy.text, {});
+  promise<> to = std::move(*s.copy.put);
+  s.copy.put.reset();
+  std::size_t at = 0;
+  bool well = true;
+  constexpr std::size_t part = 1 << 30;
+  for (; well && at < text.size(); at += part) {
+    const std::size_t bytes = std::min(part, text.size() - at);
+    well = PQputCopyData(s.on->pg, text.data() + at, static_cast<int>(bytes)) == 1;
+  }
+  if (well) return to.set_value();
+  to.set_exception(std::make_exception_ptr(
+      lost_error(PQerrorMessage(s.on->pg), "08006", database::effect::none)));
+}
+
+void session::get_copied() {
+  state& s = *state_;
+  int got = 0;
+  while (s.copy.text.size() < given_bytes) {
+    char* row = nullptr;
+    got = PQgetCopyData(s.on->pg, &row, 1);
+    if (got <= 0) break;
+    if (!s.sent.front().unwanted) s.copy.text.append(row, static_cast<std::size_t>(got));
+    PQfreemem(row);
+  }
+  if (got < 0) s.copy.is = copying::ends;  // how it ended comes with the result
+  if (s.copy.text.empty() || !s.copy.get) return;
+  auto to = std::move(*s.copy.get);
+  s.copy.get.reset();
+  to.set_value(std::exchange(s.copy.text, {}));
+}
+
+void session::finish_copy(sent_request& done) {
+  state& s = *state_;
+  s.copy.is = copying::ended;
+  if (s.copy.failed == nullptr && done.failed)
+    s.copy.failed = std::make_exception_ptr(refusal(done.result.get()));
+  if (auto to = std::exchange(s.copy.put, {}))
+    to->set_exception(s.copy.failed != nullptr ? s.copy.failed : not_open());
+  if (auto to = std::exchange(s.copy.get, {}))
+    s.copy.failed != nullptr ? to->set_exception(s.copy.failed) : to->set_value(std::nullopt);
+  if (auto to = std::exchange(s.copy.end, {}))
+    s.copy.failed != nullptr ? to->set_exception(s.copy.failed)
+                             : to->set_value(answer(done.result.release()));
+}
+
+void session::listen(const std::string& name, const channel<notification>& to,
+                     std::unique_ptr<request> what) {
+  state_->listeners.push_back({name, to});
+  submit(std::move(what));
+}
+
+void session::unlisten(const channel<notification>& to) {
+  state& s = *state_;
+  std::string name;
+  std::erase_if(s.listeners, [&](const listening& one) {
+    if (one.to != to) return false;
+    name = one.name;
+    return true;
+  });
+  const bool last = !name.empty() && std::ranges::none_of(s.listeners, [&](const listening& one) {
+    return one.name == name;
+  });
+  if (!last || s.on == nullptr) return;
+  std::string text = "UNLISTEN \"";
+  for (const char c : name) text += c == '"' ? std::string("\"\"") : std::string(1, c);
+  auto what = std::make_unique<request>(request_kind::plain, text + '"');
+  what->epoch = s.epoch;  // a new connection does not listen
+  s.waiting.push_back(std::move(what));
+  go_on();
+}
+
+void session::take_notifications() {
+  state& s = *state_;
+  const auto frees = [](PGnotify* one) { PQfreemem(one); };
+  for (;;) {
+    const std::unique_ptr<PGnotify, decltype(frees)> got(PQnotifies(s.on->pg), frees);
+    if (got == nullptr) return;
+    for (listening& one : s.listeners) {
+      if (one.name != got->relname) continue;
+      const bool kept = one.to.try_send(notification{one.name, got->extra, one.missed});
+      one.missed = kept ? 0 : one.missed + 1;
+    }
+  }
+}
+
+}  // namespace troupe::postgres

@@ -1,0 +1,147 @@
+// session: what is sent to the server.
+#include "postgres/first_word.hpp"
+#include "postgres/refusal.hpp"
+#include "postgres/session_state.hpp"
+#include "troupe/database/error.hpp"
+
+namespace troupe::postgres {
+
+using database::effect;
+using database::failure;
+
+void session::send_waiting() {
+  state& s = *state_;
+  while (s.on != nullptr && !s.alone && !s.waiting.empty() &&
+         s.sent.size() < s.chosen.in_flight_max) {
+    request& next = *s.waiting.front();
+    std::exception_ptr refused;
+    if (next.epoch != 0 && next.epoch != s.epoch) {
+      refused = std::make_exception_ptr(
+          lost_error("its transaction was rolled back", "08006", effect::none));
+    } else if (!next.to.abandoned()) {
+      try {
+        if (send(next)) continue;
+        return;
+      } catch (...) {
+        refused = std::current_exception();
+      }
+    }
+    const std::unique_ptr<request> gone = std::move(s.waiting.front());
+    s.waiting.pop_front();
+    if (refused != nullptr) gone->to.set_exception(refused);
+  }
+}
+
+// Returns whether the first of those that wait was sent. Throws error if it cannot be.
+bool session::send(request& what) {
+  state& s = *state_;
+  if (!what.is_repeatable() && s.may_be_hit()) return false;
+  switch (what.kind) {
+    case request_kind::statement:
+      return send_prepared(what);
+    case request_kind::script:
+    case request_kind::copy_in:
+    case request_kind::copy_out:
+      if (!s.sent.empty()) return false;
+      start_alone();
+      return true;
+    case request_kind::begin:
+      s.open_epoch = s.epoch;
+      break;
+    case request_kind::commit:
+      s.open_epoch = 0;
+      break;
+    case request_kind::plain:
+      break;
+  }
+  end_sending(
+      PQsendQueryParams(s.on->pg, what.text.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 0) == 1,
+      {});
+  return true;
+}
+
+bool session::send_prepared(request& what) {
+  state& s = *state_;
+  const prepared* const known = s.statements.use(what.text);
+  if (known == nullptr) {
+    prepare(what.text);
+    return false;
+  }
+  if (!known->ready) return false;
+  if (what.parameters() != known->takes.size())
+    throw database::error(failure::statement, 0,
+                          "troupe: postgres: the statement has " +
+                              std::to_string(known->takes.size()) + " parameters, and was given " +
+                              std::to_string(what.parameters()));
+  s.values.begin(known->takes);
+  what.bind(s.values);
+  end_sending(
+      PQsendQueryPrepared(s.on->pg, known->name.c_str(), s.values.count(), s.values.values(),
+                          s.values.sizes(), s.values.formats(), known->binary ? 1 : 0) == 1,
+      {});
+  return true;
+}
+
+// The server tells the types of the statement, by which its values are sent.
+void session::prepare(const std::string& text) {
+  state& s = *state_;
+  if (const char* const why = why_refused(text))
+    throw database::error(failure::statement, 0, "troupe: postgres: " + std::string(why));
+  if (s.statements.size() == s.chosen.statements_max) {
+    const std::string oldest = *s.statements.oldest();
+    forget(oldest);
+  }
+  prepared& made = s.statements.emplace(text);
+  made.name = "troupe" + std::to_string(++s.names);
+  const bool well = PQsendPrepare(s.on->pg, made.name.c_str(), text.c_str(), 0, nullptr) == 1 &&
+                    PQsendDescribePrepared(s.on->pg, made.name.c_str()) == 1;
+  if (!well) s.statements.erase(text);
+  end_sending(well, text);
+}
+
+void session::forget(const std::string& text) {
+  state& s = *state_;
+  const prepared* const known = s.statements.find(text);
+  if (known == nullptr) return;
+  const std::string words = "DEALLOCATE " + known->name;
+  s.statements.erase(text);
+  if (PQsendQueryParams(s.on->pg, words.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 0) == 1 &&
+      PQpipelineSync(s.on->pg) == 1)
+    s.sent.emplace_back().cancels = s.cancels;
+}
+
+// Each has a sync of its own: the server answers those before it whatever comes behind, and goes on
+// behind one that fails.
+void session::end_sending(bool well, std::string prepares) {
+  state& s = *state_;
+  if (!well || PQpipelineSync(s.on->pg) != 1) {
+    const std::string reason = PQerrorMessage(s.on->pg);
+    if (PQstatus(s.on->pg) != CONNECTION_OK) throw lost_error(reason, "08006", effect::none);
+    throw database::error(failure::statement, 0,
+                          "troupe: postgres: the statement cannot be sent: " + reason);
+  }
+  sent_request& sent = s.sent.emplace_back();
+  sent.cancels = s.cancels;
+  sent.prepares = std::move(prepares);
+  if (!sent.prepares.empty()) return;
+  sent.what = std::move(s.waiting.front());
+  s.waiting.pop_front();
+}
+
+// Several statements travel by the simple protocol, which is not for pipelines; a COPY would never
+// end in one.
+void session::start_alone() {
+  state& s = *state_;
+  PGconn* const pg = s.on->pg;
+  if (PQexitPipelineMode(pg) == 0 || PQsendQuery(pg, s.waiting.front()->text.c_str()) == 0) {
+    const std::string reason = PQerrorMessage(pg);
+    PQenterPipelineMode(pg);
+    throw lost_error(reason, "08006", effect::none);
+  }
+  s.alone = true;
+  s.copy = {};
+  s.sent.emplace_back().what = std::move(s.waiting.front());
+  s.waiting.pop_front();
+}
+
+}  // namespace troupe::postgres

@@ -1,0 +1,118 @@
+// session_state: what a session knows of its connection.
+//
+// Invariants
+//   S1  a request is in `waiting` or in `sent`, and leaves them only with its promise resolved, or
+//       when its caller has gone.
+//   S2  the order of `sent` is that of the syncs in the pipeline: the next answer belongs to the
+//       first.
+//   S3  requests are sent in the order of `waiting`; while one is being prepared, none is sent.
+#pragma once
+
+#include <libpq-fe.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "postgres/wire.hpp"
+#include "troupe/kit/lru_map.hpp"
+#include "troupe/postgres/session.hpp"
+
+namespace troupe::postgres {
+
+struct free_result {
+  void operator()(PGresult* of) const noexcept { PQclear(of); }
+};
+using owned_result = std::unique_ptr<PGresult, free_result>;
+
+// A statement as the server knows it.
+struct prepared {
+  std::string name;
+  std::vector<std::uint32_t> takes;  // the types of its parameters
+  bool ready = false;
+  bool binary = false;  // all its columns can be read in their binary form
+};
+
+// What was sent up to one sync.
+struct sent_request {
+  // Null: it prepares a statement, or no one waits for it.
+  std::unique_ptr<request> what;
+  std::string prepares;  // the text of the statement that it prepares
+  owned_result result;   // the answer, or the first refusal
+  std::uint64_t cancels = 0;
+  bool failed = false;
+  bool fatal = false;
+  bool answered = false;  // an answer has come, before the refusal if there is one
+
+  bool unwanted = false;  // a COPY whose reader has gone
+
+  bool is_abandoned() const noexcept {
+    return unwanted || (what != nullptr && what->to.abandoned());
+  }
+  const PGresult* refused() const noexcept { return failed ? result.get() : nullptr; }
+  std::string_view error_text() const noexcept {
+    return failed ? PQresultErrorMessage(result.get()) : "";
+  }
+};
+
+// A COPY, behind the answer that has begun it.
+enum class copying : std::uint8_t { no, in, out, ends, ended };
+struct copy_state {
+  copying is = copying::no;
+  std::string text;  // to be put, or got and not given yet
+  std::optional<promise<>> put;
+  std::optional<promise<std::optional<std::string>>> get;
+  std::optional<promise<answer>> end;
+  std::exception_ptr failed;
+};
+
+struct listening {
+  std::string name;
+  channel<notification> to;
+  std::uint64_t missed = 0;
+};
+
+struct session::state {
+  state(std::string to, const options& given) : target(std::move(to)), chosen(given) {}
+
+  // A reader that does not ask for more holds the server back.
+  bool is_paused() const noexcept {
+    return copy.is == copying::out && !copy.get && !sent.front().unwanted;
+  }
+  // Whether a cancel can end what is sent now.
+  bool may_be_hit() const noexcept {
+    return cancel_travels ||
+           std::ranges::any_of(sent, [](const sent_request& one) { return one.is_abandoned(); });
+  }
+  bool wants_to_read() const noexcept {
+    return (!sent.empty() || !listeners.empty()) && !is_paused();
+  }
+
+  const std::string target;
+  const options chosen;
+  std::shared_ptr<wire> on;  // null: not connected
+  std::deque<std::unique_ptr<request>> waiting;
+  std::deque<sent_request> sent;
+  kit::lru_map<std::string, prepared> statements;
+  arguments values;              // of the statement that is being sent
+  std::uint64_t epoch = 0;       // counts the connections
+  std::uint64_t open_epoch = 0;  // that of the transaction that was begun and not ended
+  std::uint64_t cancels = 0;     // how many have arrived
+  std::uint64_t names = 0;       // of statements
+  copy_state copy;
+  std::vector<listening> listeners;
+  bool connecting = false;
+  bool reading = false;  // a task waits for the socket
+  bool flushing = false;
+  bool cancelling = false;      // a task cancels what runs, and asks again until it has ended
+  bool cancel_travels = false;  // a cancel was sent that may not have arrived
+  bool alone = false;           // a script or a COPY has the connection
+};
+
+}  // namespace troupe::postgres

@@ -1,0 +1,102 @@
+// The ends of a COPY and of a LISTEN that a program holds.
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "postgres/refusal.hpp"
+#include "troupe/postgres/connection.hpp"
+
+namespace troupe::postgres {
+
+namespace parts {
+
+open_copy::~open_copy() {
+  if (on_ == nullptr) return;
+  try {
+    on_->to.tell([](session& of) { of.copy_give_up(); });
+  } catch (...) {
+    // Without memory for a message the connection stays as it is, and its next call waits.
+  }
+}
+
+namespace {
+
+task<> put(std::shared_ptr<shared> on, std::string text) {
+  promise<> to;
+  future<> later = to.get_future();
+  on->to.tell([text = std::move(text), to = std::move(to)](session& of) mutable {
+    of.copy_put(std::move(text), std::move(to));
+  });
+  co_await std::move(later);
+}
+task<> nothing() { co_return; }
+
+// Gives the COPY up if its end is not awaited.
+struct ending : open_copy {
+  using open_copy::end;
+  using open_copy::open_copy;
+};
+
+task<changes> end_of(std::optional<shared_mutex::guard> held, std::shared_ptr<shared> on,
+                     std::string rest) {
+  ending open(on, std::move(held));
+  task<> puts = put(on, std::move(rest));
+  co_await std::move(puts);
+  promise<answer> to;
+  future<answer> later = to.get_future();
+  on->to.tell([to = std::move(to)](session& of) mutable { of.copy_end(std::move(to)); });
+  const answer got = co_await std::move(later);
+  static_cast<void>(open.end());
+  co_return changes{got.changed_rows()};
+}
+
+task<std::optional<std::string>> get(std::shared_ptr<shared> on) {
+  promise<std::optional<std::string>> to;
+  auto later = to.get_future();
+  on->to.tell([to = std::move(to)](session& of) mutable { of.copy_get(std::move(to)); });
+  co_return co_await std::move(later);
+}
+
+}  // namespace
+}  // namespace parts
+
+task<> copy_writer::write(std::string_view text) {
+  constexpr std::size_t sent_bytes = 16 * 1024;
+  if (on() == nullptr)
+    throw database::error(database::failure::statement, 0,
+                          "troupe: postgres: write() comes before finish()");
+  kept_ += text;
+  if (kept_.size() < sent_bytes) return parts::nothing();
+  return parts::put(on(), std::exchange(kept_, {}));
+}
+task<changes> copy_writer::finish() {
+  auto [held, ended] = end();
+  if (ended == nullptr)
+    throw database::error(database::failure::statement, 0,
+                          "troupe: postgres: finish() was called before");
+  return parts::end_of(std::move(held), std::move(ended), std::move(kept_));
+}
+task<std::optional<std::string>> copy_reader::next() { return parts::get(on()); }
+
+listener::~listener() {
+  if (!on_) return;
+  try {
+    on_.tell([from = from_](session& of) { of.unlisten(from); });
+  } catch (...) {
+    // Without memory for a message the server goes on to notify, and what it says is dropped.
+  }
+}
+
+task<std::optional<notification>> listener::next() {
+  const auto take = [](channel<notification> from) -> task<std::optional<notification>> {
+    auto waits = from.receive();
+    std::optional<notification> got = co_await std::move(waits);
+    if (!got)
+      throw lost_error("what was notified since then is not known; listen again", "08006",
+                       database::effect::none);
+    co_return got;
+  };
+  return take(from_);
+}
+
+}  // namespace troupe::postgres

@@ -1,0 +1,224 @@
+#include "troupe/postgres/answer.hpp"
+
+#include <libpq-fe.h>
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+
+#include "postgres/values/types.hpp"
+#include "troupe/database/error.hpp"
+
+namespace troupe::postgres {
+namespace {
+
+using database::failure;
+using database::parts::micro_time;
+
+PGresult* as_result(void* result) noexcept { return static_cast<PGresult*>(result); }
+
+const char* name_of(type of) noexcept {
+  switch (of) {
+    case type::boolean:
+      return "a boolean";
+    case type::bytes:
+      return "bytes";
+    case type::int2:
+    case type::int4:
+    case type::int8:
+    case type::oid:
+      return "an integer";
+    case type::float4:
+    case type::float8:
+    case type::numeric:
+      return "a number";
+    case type::date:
+    case type::timestamp:
+    case type::timestamptz:
+      return "a time";
+    default:
+      return "a text";
+  }
+}
+
+template <class T>
+std::optional<T> parse(std::string_view text) noexcept {
+  T value{};
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failed != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+answer::~answer() { PQclear(as_result(result_)); }
+
+std::size_t answer::rows() const noexcept {
+  return static_cast<std::size_t>(PQntuples(as_result(result_)));
+}
+std::int64_t answer::changed_rows() const noexcept {
+  const std::string_view all = command();
+  if (all.starts_with("SELECT") || all.starts_with("FETCH")) return 0;
+  return parse<std::int64_t>(PQcmdTuples(as_result(result_))).value_or(0);
+}
+std::string_view answer::command() const noexcept { return PQcmdStatus(as_result(result_)); }
+
+bool answer::begins_copy() const noexcept {
+  const ExecStatusType is = PQresultStatus(as_result(result_));
+  return is == PGRES_COPY_IN || is == PGRES_COPY_OUT;
+}
+
+int answer::columns() const noexcept { return PQnfields(as_result(result_)); }
+std::string_view answer::name(int column) const noexcept {
+  return PQfname(as_result(result_), column);
+}
+bool answer::is_null(int column) const noexcept {
+  return PQgetisnull(as_result(result_), row_, column) != 0;
+}
+std::string_view answer::raw(int column) const noexcept {
+  return {PQgetvalue(as_result(result_), row_, column),
+          static_cast<std::size_t>(PQgetlength(as_result(result_), row_, column))};
+}
+
+void answer::check_rows(std::size_t most) const {
+  if (rows() <= most) return;
+  throw database::error(failure::too_many_rows, 0,
+                        "troupe: postgres: the answer has " + std::to_string(rows()) +
+                            " rows, more than " + std::to_string(most) +
+                            "; limit the statement, or raise rows_max");
+}
+void answer::refuse_second_row() {
+  throw database::error(failure::too_many_rows, 0,
+                        "troupe: query_one: the statement gives several rows; limit it to one, or "
+                        "use query");
+}
+void answer::refuse_kind(int column, const char* needed) const {
+  const type of{PQftype(as_result(result_), column)};
+  throw database::error(failure::conversion, 0,
+                        "troupe: the column `" + std::string(name(column)) + "` is " + name_of(of) +
+                            "; " + needed + " is needed");
+}
+
+std::int64_t answer::integer(int column) const {
+  const type of{PQftype(as_result(result_), column)};
+  const std::string_view value = raw(column);
+  const bool binary = PQfformat(as_result(result_), column) == 1;
+  switch (of) {
+    case type::int2:
+      if (binary) return from_network<std::int16_t>(value.data());
+      break;
+    case type::int4:
+      if (binary) return from_network<std::int32_t>(value.data());
+      break;
+    case type::int8:
+      if (binary) return from_network<std::int64_t>(value.data());
+      break;
+    case type::oid:
+      if (binary) return from_network<std::uint32_t>(value.data());
+      break;
+    case type::boolean:
+      return binary ? value.front() != 0 : value.front() == 't';
+    case type::numeric:
+      break;
+    default:
+      refuse_kind(column, "an integer");
+  }
+  const auto whole = whole_number(binary ? std::string_view(made_ = numeric_text(value)) : value);
+  if (!whole) refuse_kind(column, "an integer");
+  return *whole;
+}
+
+double answer::real(int column) const {
+  const type of{PQftype(as_result(result_), column)};
+  const std::string_view value = raw(column);
+  const bool binary = PQfformat(as_result(result_), column) == 1;
+  switch (of) {
+    case type::float4:
+      if (binary) return std::bit_cast<float>(from_network<std::uint32_t>(value.data()));
+      break;
+    case type::float8:
+      if (binary) return std::bit_cast<double>(from_network<std::uint64_t>(value.data()));
+      break;
+    case type::numeric:
+      if (binary) {
+        made_ = numeric_text(value);
+        return parse<double>(made_).value_or(std::nan(""));
+      }
+      break;
+    case type::int2:
+    case type::int4:
+    case type::int8:
+      return static_cast<double>(integer(column));
+    default:
+      refuse_kind(column, "a number");
+  }
+  const auto number = parse<double>(value);
+  if (!number) refuse_kind(column, "a number");
+  return *number;
+}
+
+std::string_view answer::text(int column) const {
+  const type of{PQftype(as_result(result_), column)};
+  const std::string_view value = raw(column);
+  if (is_text(of)) return value;
+  const bool binary = PQfformat(as_result(result_), column) == 1;
+  switch (of) {
+    case type::boolean:
+    case type::bytes:
+    case type::int2:
+    case type::int4:
+    case type::int8:
+    case type::oid:
+    case type::float4:
+    case type::float8:
+    case type::date:
+    case type::timestamp:
+    case type::timestamptz:
+      refuse_kind(column, "a text");
+    case type::numeric:
+      return binary ? std::string_view(made_ = numeric_text(value)) : value;
+    case type::uuid:
+      return binary ? std::string_view(made_ = uuid_text(value)) : value;
+    case type::jsonb:  // behind the number of its version
+      return binary ? value.substr(1) : value;
+    default:
+      return value;
+  }
+}
+
+std::span<const std::byte> answer::bytes(int column) const {
+  if (type{PQftype(as_result(result_), column)} != type::bytes) refuse_kind(column, "bytes");
+  std::string_view value = raw(column);
+  if (PQfformat(as_result(result_), column) == 0) {
+    auto read = bytes_of_hex(value);
+    if (!read) refuse_kind(column, "bytes in the form `hex`");
+    value = made_ = std::move(*read);
+  }
+  return std::as_bytes(std::span(value));
+}
+
+micro_time answer::time(int column) const {
+  const type of{PQftype(as_result(result_), column)};
+  const std::string_view value = raw(column);
+  const bool binary = PQfformat(as_result(result_), column) == 1;
+  if (of == type::int8) return micro_time(std::chrono::microseconds(integer(column)));
+  if (of != type::date && of != type::timestamp && of != type::timestamptz)
+    refuse_kind(column, "a time");
+  if (!binary) {
+    const auto read = time_of_text(value);
+    if (!read) refuse_kind(column, "a time in the form `ISO`");
+    return *read;
+  }
+  if (of == type::date) {
+    const std::int64_t day = from_network<std::int32_t>(value.data());
+    return micro_time(std::chrono::days(day + zero_days));
+  }
+  const auto since = from_network<std::int64_t>(value.data());
+  std::int64_t us = 0;
+  // Infinity is the largest number, and the smallest one.
+  if (since == INT64_MIN || __builtin_add_overflow(since, zero_us, &us))
+    refuse_kind(column, "a time that the type can hold");
+  return micro_time(std::chrono::microseconds(us));
+}
+
+}  // namespace troupe::postgres

@@ -1,0 +1,144 @@
+#include "postgres/cluster.hpp"
+
+#include <fcntl.h>
+#include <libpq-fe.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <thread>
+
+namespace troupe::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string programs() {
+  for (int version = 20; version >= 12; --version) {
+    const std::string folder = "/usr/lib/postgresql/" + std::to_string(version) + "/bin";
+    if (fs::exists(folder + "/initdb")) return folder;
+  }
+  return {};
+}
+
+int free_port() {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t bytes = sizeof address;
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  if (::bind(fd, any, bytes) != 0 || ::getsockname(fd, any, &bytes) != 0) std::abort();
+  ::close(fd);
+  return ntohs(address.sin_port);
+}
+
+// A shell that outlives the program by a moment: it reads from a pipe whose other end only this
+// program has.
+void watch_over(const std::string& folder) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) std::abort();
+  const std::string script = "read nothing; kill -QUIT $(head -1 '" + folder +
+                             "/data/postmaster.pid') 2> /dev/null; "
+                             "sleep 0.2; rm -rf '" +
+                             folder + "'";
+  if (::fork() == 0) {
+    ::setsid();
+    ::dup2(ends[0], 0);
+    ::execl("/bin/sh", "sh", "-c", script.c_str(), nullptr);
+    ::_exit(127);
+  }
+  ::close(ends[0]);  // the other end is closed by the end of the program
+}
+
+}  // namespace
+
+postgres_server& postgres_server::get() {
+  static postgres_server one;
+  return one;
+}
+
+postgres_server::postgres_server() {
+  const std::string bin = programs();
+  if (bin.empty()) {
+    why_not_ = "PostgreSQL is not installed (Debian: postgresql-15)";
+    return;
+  }
+  std::string name = (fs::temp_directory_path() / "troupe-pg-XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr) std::abort();
+  folder_ = name;
+  watch_over(folder_);
+  // The server refuses to run for root.
+  if (::geteuid() == 0) as_ = "setpriv --reuid=postgres --regid=postgres --clear-groups ";
+  as_ = "cd " + folder_ + " && PATH=" + bin + ":$PATH " + as_;
+  fs::permissions(folder_, fs::perms::owner_all | fs::perms::group_exec | fs::perms::others_exec);
+  const bool made =
+      (::geteuid() != 0 || std::system(("chown postgres:postgres " + folder_).c_str()) == 0) &&
+      run("initdb -D data -U tester -A trust -N -E UTF8 --locale=C") &&
+      run("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 "
+          "-subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1 "
+          "-keyout data/server.key -out data/server.crt");
+  if (!made) {
+    why_not_ = "initdb failed: see " + folder_ + "/log";
+    return;
+  }
+  start_server();
+}
+
+bool postgres_server::run(const std::string& command) const {
+  return std::system((as_ + command + " >> log 2>&1").c_str()) == 0;
+}
+
+void postgres_server::start_server() {
+  for (int tries = 0; tries < 100; ++tries) {
+    if (port_ == 0) port_ = free_port();
+    if (run("pg_ctl -D data -l data/server.log -w start -o '-k " + folder_ + " -p " +
+            std::to_string(port_) +
+            " -c listen_addresses=127.0.0.1 -c ssl=on -c fsync=off -c max_connections=50 "
+            "-c shared_buffers=16MB -c max_prepared_transactions=0 -c logging_collector=off'"))
+      return;
+    // sleeps: processes of the server that was killed have not ended yet, or the port was taken
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  why_not_ = "the server does not start: see " + folder_ + "/log";
+}
+
+int postgres_server::server_id() const {
+  int id = 0;
+  std::ifstream(folder_ + "/data/postmaster.pid") >> id;
+  return id;
+}
+
+void postgres_server::kill_server() {
+  const int id = server_id();
+  if (id > 1) ::kill(id, SIGKILL);
+}
+void postgres_server::stop_server() { run("pg_ctl -D data -m fast -w stop"); }
+
+void postgres_server::crash_server() { run("pg_ctl -D data -m immediate -w stop"); }
+
+std::string postgres_server::target(const std::string& more) const {
+  return "host=" + folder_ + " port=" + std::to_string(port_) + " user=tester dbname=postgres " +
+         more;
+}
+std::string postgres_server::tcp_target(const std::string& more) const {
+  return "host=localhost port=" + std::to_string(port_) + " user=tester dbname=postgres " + more;
+}
+
+std::string postgres_server::sql(const std::string& text) const {
+  const std::unique_ptr<PGconn, decltype(&PQfinish)> to(
+      PQconnectdb(target("options=-cclient_min_messages=warning").c_str()), &PQfinish);
+  const std::unique_ptr<PGresult, decltype(&PQclear)> got(PQexec(to.get(), text.c_str()), &PQclear);
+  if (PQresultStatus(got.get()) == PGRES_FATAL_ERROR) return PQerrorMessage(to.get());
+  return PQntuples(got.get()) > 0 ? PQgetvalue(got.get(), 0, 0) : "";
+}
+
+}  // namespace troupe::test

@@ -1,0 +1,36 @@
+// postgres_server: a PostgreSQL server of the test program's own, in a folder of its own. All tests
+// share it; it ends with the program, also when the program is killed.
+#pragma once
+
+#include <string>
+
+namespace troupe::test {
+
+class postgres_server {
+ public:
+  // Started by the first call. Without PostgreSQL on the machine why_not() is not empty.
+  static postgres_server& get();
+  const std::string& why_not() const noexcept { return why_not_; }
+
+  // A database that exists, with this many characters of its name in front of the test's own.
+  std::string target(const std::string& more = {}) const;      // through a Unix socket
+  std::string tcp_target(const std::string& more = {}) const;  // through 127.0.0.1, with TLS
+  const std::string& folder() const noexcept { return folder_; }
+
+  void kill_server();   // at once, without a word to anyone
+  void stop_server();   // as an administrator does
+  void crash_server();  // all its processes at once; what they were at is not finished
+  void start_server();
+  // Runs a statement by libpq itself, and gives its first value.
+  std::string sql(const std::string& text) const;
+
+ private:
+  postgres_server();
+  bool run(const std::string& command) const;
+  int server_id() const;
+
+  std::string folder_, why_not_, as_;
+  int port_ = 0;
+};
+
+}  // namespace troupe::test

@@ -1,0 +1,220 @@
+// postgres::connection: servers that cannot be reached, and servers that go.
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "postgres/fixture.hpp"
+#include "support/scratch.hpp"
+
+namespace troupe::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class postgres_failures : public postgres_fixture {
+ protected:
+  struct outcomes {
+    std::atomic<int> answered{0}, lost{0}, unknown{0}, other{0};
+  };
+  static task<> note(task<postgres::changes> call, std::shared_ptr<outcomes> to) {
+    try {
+      co_await std::move(call);
+      ++to->answered;
+    } catch (const database::error& failed) {
+      ++(failed.kind() == database::failure::lost ? to->lost : to->other);
+      if (failed.effect() == database::effect::unknown) ++to->unknown;
+      if (failed.kind() != database::failure::lost) ADD_FAILURE() << failed.what();
+    }
+  }
+  // 64 statements in flight, of which one stops the others until the server has gone.
+  static task<> in_flight(postgres::connection db, std::function<void()> ends_server,
+                          std::shared_ptr<outcomes> to) {
+    co_await db.execute("INSERT INTO marks VALUES ($1)", -1);
+    std::vector<task<>> all;
+    for (int i = 0; i < 64; ++i) {
+      auto call = i == 32 ? db.execute("SELECT pg_sleep(1000)")
+                          : db.execute("INSERT INTO marks VALUES ($1)", i);
+      all.push_back(note(std::move(call), to));
+    }
+    future<> running = spawn(in_order(std::move(all)));
+    // The last of those before it is answered last.
+    while (to->answered < 32) co_await sleep_for(1ms);
+    auto begins = blocking([] {
+      postgres_server::get().sql(
+          "DO $$ BEGIN WHILE NOT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+          " AND query LIKE '%pg_sleep(1000)%' AND pid <> pg_backend_pid()) LOOP"
+          " PERFORM pg_sleep(0.01); PERFORM pg_stat_clear_snapshot(); END LOOP; END $$");
+    });
+    co_await std::move(begins);
+    auto later = blocking(std::move(ends_server));
+    co_await std::move(later);
+    co_await std::move(running);
+  }
+  // Begins them in this order.
+  static task<> in_order(std::vector<task<>> all) { co_await when_all(std::move(all)); }
+};
+
+TEST_P(postgres_failures, no_server_is_unreachable_and_the_next_call_tries_again) {
+  with("host=/nowhere user=x dbname=y", [](postgres::connection db) -> task<> {
+    for (int i = 0; i < 2; ++i) {
+      const std::string failed = co_await failure_of(db.execute("SELECT 1"));
+      EXPECT_TRUE(has(failed, "unreachable")) << failed;
+    }
+  });
+  with("no such = = target", [](postgres::connection db) -> task<> {
+    EXPECT_TRUE(has(co_await failure_of(db.execute("SELECT 1")), "not understood"));
+  });
+  with(target("dbname=nothing"), [](postgres::connection db) -> task<> {
+    EXPECT_TRUE(has(co_await failure_of(db.execute("SELECT 1")), "\"nothing\" does not exist"));
+  });
+  with("host=no.such.host.invalid dbname=y", [](postgres::connection db) -> task<> {
+    EXPECT_TRUE(has(co_await failure_of(db.execute("SELECT 1")), "has no address"));
+  });
+}
+
+TEST_P(postgres_failures, a_server_that_does_not_answer_is_given_up_in_time) {
+  const auto test = [](unix_listener silent, postgres::connection db) -> task<> {
+    const std::string failed = co_await failure_of(db.execute("SELECT 1"));
+    EXPECT_TRUE(has(failed, "not answered in time")) << failed;
+    static_cast<void>(silent);
+  };
+  runtime rt(options());
+  const scratch folder;
+  postgres::options chosen;
+  chosen.connect_timeout = 100ms;
+  future<> done = rt.spawn(test(unix_listener::listen(folder / ".s.PGSQL.5432"),
+                                postgres::connection(rt, "user=x host=" + (folder / ""), chosen)));
+  rt.run();
+  done.get();
+}
+
+TEST_P(postgres_failures, tls_and_names_of_hosts) {
+  const auto is_secure = [](postgres::connection db) -> task<> {
+    EXPECT_EQ(
+        co_await db.query_one<bool>("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()"),
+        true);
+    const std::string large(1'000'000, 'x');
+    std::vector<future<std::optional<std::string>>> all;
+    for (int i = 0; i < 5; ++i)
+      all.push_back(spawn(db.query_one<std::string>("SELECT $1::text", large)));
+    for (auto& one : all) {
+      const auto got = co_await std::move(one);
+      EXPECT_TRUE(got == large);
+    }
+  };
+  const std::string root = postgres_server::get().folder() + "/data/server.crt";
+  with(postgres_server::get().tcp_target("sslmode=verify-full sslrootcert=" + root), is_secure);
+  const auto is_refused = [](postgres::connection db) -> task<> {
+    EXPECT_TRUE(has(co_await failure_of(db.execute("SELECT 1")), "certificate"));
+  };
+  with(postgres_server::get().tcp_target("sslmode=verify-full sslrootcert=/dev/null"), is_refused);
+  with(postgres_server::get().tcp_target("hostaddr=127.0.0.1 sslmode=require"), is_secure);
+}
+
+TEST_P(postgres_failures, a_backend_that_ends_in_the_middle_resolves_each_call_once) {
+  postgres_server::get().sql("DROP TABLE IF EXISTS marks; CREATE TABLE marks (n int)");
+  const auto counts = std::make_shared<outcomes>();
+  with([&](postgres::connection db) -> task<> {
+    const auto ends = [] {
+      postgres_server::get().sql(
+          "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE "
+          "'%pg_sleep(1000)%'"
+          " AND pid <> pg_backend_pid()");
+    };
+    co_await in_flight(db, ends, counts);
+    // What the server did not see is told so, since it said that it ends.
+    EXPECT_EQ(counts->answered, 32);
+    EXPECT_EQ(counts->lost, 32);
+    EXPECT_EQ(counts->unknown, 0);
+    EXPECT_EQ(co_await db.query_one<int>("SELECT count(*) FROM marks"), 33);
+  });
+}
+
+TEST_P(postgres_failures, a_transaction_does_not_outlive_its_connection) {
+  postgres_server::get().sql("DROP TABLE IF EXISTS marks; CREATE TABLE marks (n int)");
+  with([](postgres::connection db) -> task<> {
+    const auto body = [](postgres::transaction& all) -> task<> {
+      co_await all.execute("INSERT INTO marks VALUES (1)");
+      EXPECT_TRUE(
+          has(co_await failure_of(all.execute("SELECT pg_terminate_backend(pg_backend_pid())")),
+              "lost 57P01"));
+      EXPECT_TRUE(has(co_await failure_of(all.execute("INSERT INTO marks VALUES (2)")), "lost"));
+    };
+    const std::string failed = co_await failure_of(db.in_transaction(body));
+    EXPECT_TRUE(has(failed, "lost") && has(failed, "done nothing")) << failed;
+    EXPECT_EQ(co_await db.query_one<int>("SELECT count(*) FROM marks"), 0);
+  });
+}
+
+TEST_P(postgres_failures, a_connection_that_was_closed_while_idle_is_opened_again) {
+  with([](postgres::connection db) -> task<> {
+    for (int i = 0; i < 3; ++i) {
+      const auto id = co_await db.query_one<int>("SELECT pg_backend_pid()");
+      auto ends = [id] {
+        postgres_server::get().sql("SELECT pg_terminate_backend(" + std::to_string(id.value_or(0)) +
+                                   ", 5000)");
+      };
+      auto later = blocking(std::move(ends));
+      co_await std::move(later);
+      EXPECT_EQ(co_await db.query_one<int>("SELECT 1"), 1);
+    }
+  });
+}
+
+TEST_P(postgres_failures, a_killed_server_resolves_each_call_once) {
+  postgres_server::get().sql("DROP TABLE IF EXISTS marks; CREATE TABLE marks (n int)");
+  const auto counts = std::make_shared<outcomes>();
+  with([&](postgres::connection db) -> task<> {
+    const auto ends = [] { postgres_server::get().kill_server(); };
+    co_await in_flight(db, ends, counts);
+    EXPECT_EQ(counts->answered, 32);
+    EXPECT_EQ(counts->lost, 32);
+    auto later = blocking([] { postgres_server::get().start_server(); });
+    co_await std::move(later);
+    const auto marks = co_await db.query_one<int>("SELECT count(*) FROM marks");
+    EXPECT_EQ(marks, 33);
+  });
+}
+
+TEST_P(postgres_failures, a_commit_whose_answer_is_lost_may_have_been_done) {
+  postgres_server::get().sql(
+      "DROP TABLE IF EXISTS marks; CREATE TABLE marks (n int); "
+      "CREATE OR REPLACE FUNCTION sleeps() RETURNS trigger LANGUAGE plpgsql AS "
+      "'BEGIN PERFORM pg_sleep(1000); RETURN NULL; END'; "
+      "CREATE CONSTRAINT TRIGGER late AFTER INSERT ON marks DEFERRABLE INITIALLY DEFERRED "
+      "FOR EACH ROW EXECUTE FUNCTION sleeps()");
+  with([](postgres::connection db) -> task<> {
+    const auto body = [](postgres::transaction& all) -> task<> {
+      co_await all.execute("INSERT INTO marks VALUES (1)");
+    };
+    future<> stores = spawn(db.in_transaction(body));
+    auto begins = blocking([] {
+      postgres_server::get().sql(
+          "DO $$ BEGIN WHILE NOT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+          " AND query = 'COMMIT') LOOP"
+          " PERFORM pg_sleep(0.01); PERFORM pg_stat_clear_snapshot(); END LOOP; END $$");
+      postgres_server::get().kill_server();
+    });
+    co_await std::move(begins);
+    bool unknown = false;
+    try {
+      co_await std::move(stores);
+    } catch (const database::error& failed) {
+      unknown =
+          failed.kind() == database::failure::lost && failed.effect() == database::effect::unknown;
+    }
+    EXPECT_TRUE(unknown);
+    auto later = blocking([] { postgres_server::get().start_server(); });
+    co_await std::move(later);
+    EXPECT_EQ(co_await db.query_one<int>("SELECT count(*) FROM marks"), 0);
+    co_await db.run_script("DROP TABLE marks");
+  });
+}
+
+TROUPE_TEST_EACH(postgres_failures, each_thread_policy);
+
+}  // namespace
+}  // namespace troupe::test

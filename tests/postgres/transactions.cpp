@@ -1,0 +1,162 @@
+// postgres::connection: transactions, and callers that give up.
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "postgres/fixture.hpp"
+
+namespace troupe::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class postgres_transactions : public postgres_fixture {
+ protected:
+  void SetUp() override {
+    postgres_fixture::SetUp();
+    if (IsSkipped()) return;
+    postgres_server::get().sql(
+        "DROP TABLE IF EXISTS accounts; CREATE TABLE accounts (name text PRIMARY KEY, cents int); "
+        "INSERT INTO accounts VALUES ('Ada', 500), ('Grace', 20)");
+  }
+  static std::string cents(const char* name) {
+    return postgres_server::get().sql("SELECT cents FROM accounts WHERE name = '" +
+                                      std::string(name) + "'");
+  }
+};
+
+TEST_P(postgres_transactions, all_or_nothing) {
+  with([](postgres::connection db) -> task<> {
+    const auto moves = [](postgres::transaction& all) -> task<int> {
+      co_await all.execute("UPDATE accounts SET cents = cents - $1 WHERE name = $2", 100, "Ada");
+      co_await all.execute("UPDATE accounts SET cents = cents + $1 WHERE name = $2", 100, "Grace");
+      const auto left =
+          co_await all.query_one<int>("SELECT cents FROM accounts WHERE name = 'Ada'");
+      co_return left.value_or(0);
+    };
+    EXPECT_EQ(co_await db.in_transaction(moves), 400);
+    const auto throws = [](postgres::transaction& all) -> task<> {
+      co_await all.execute("UPDATE accounts SET cents = 0");
+      throw std::runtime_error("no");
+    };
+    EXPECT_THROW(co_await db.in_transaction(throws), std::runtime_error);
+    const auto fails = [](postgres::transaction& all) -> task<> {
+      co_await all.execute("UPDATE accounts SET cents = 0");
+      EXPECT_TRUE(has(co_await failure_of(all.execute("SELECT 1 / 0")), "22012"));
+      EXPECT_TRUE(has(co_await failure_of(all.execute("SELECT 1")), "25P02"));
+    };
+    EXPECT_TRUE(has(co_await failure_of(db.in_transaction(fails)), "was rolled back"));
+    const auto saves = [](postgres::transaction& all) -> task<> {
+      co_await all.execute("SAVEPOINT here");
+      EXPECT_TRUE(has(co_await failure_of(all.execute("SELECT 1 / 0")), "22012"));
+      co_await all.execute("ROLLBACK TO here");
+      co_await all.execute("UPDATE accounts SET cents = cents + 1 WHERE name = 'Ada'");
+    };
+    co_await db.in_transaction(saves, postgres::isolation::serializable);
+  });
+  EXPECT_EQ(cents("Ada"), "401");
+  EXPECT_EQ(cents("Grace"), "120");
+}
+
+TEST_P(postgres_transactions, other_calls_wait_for_the_end_of_a_transaction) {
+  with([](postgres::connection db) -> task<> {
+    const auto slow = [](postgres::transaction& all) -> task<> {
+      co_await all.execute("UPDATE accounts SET cents = 7");
+      co_await all.execute("SELECT pg_sleep(0.05)");
+      throw std::runtime_error("no");
+    };
+    future<> first = spawn(db.in_transaction(slow));
+    std::vector<future<std::optional<int>>> reads;
+    for (int i = 0; i < 20; ++i)
+      reads.push_back(
+          spawn(db.query_one<int>("SELECT cents FROM accounts WHERE name = $1", "Ada")));
+    for (auto& one : reads) EXPECT_EQ(co_await std::move(one), 500);
+    EXPECT_THROW(co_await std::move(first), std::runtime_error);
+  });
+}
+
+TEST_P(postgres_transactions, changes_of_the_same_at_the_same_time_are_a_conflict) {
+  runtime rt(options());
+  const auto test = [](postgres::connection one, postgres::connection other) -> task<> {
+    const auto body = [other](postgres::transaction& all) -> task<> {
+      static_cast<void>(co_await all.query<int>("SELECT cents FROM accounts"));
+      co_await other.execute("UPDATE accounts SET cents = cents + 1");
+      co_await all.execute("UPDATE accounts SET cents = cents + 1");
+    };
+    const std::string failed =
+        co_await failure_of(one.in_transaction(body, postgres::isolation::repeatable_read));
+    EXPECT_TRUE(has(failed, "conflict 40001")) << failed;
+  };
+  future<> done =
+      rt.spawn(test(postgres::connection(rt, target()), postgres::connection(rt, target())));
+  rt.run();
+  done.get();
+}
+
+TEST_P(postgres_transactions, a_deadline_cancels_the_statement_that_runs) {
+  with([](postgres::connection db) -> task<> {
+    const auto begun = std::chrono::steady_clock::now();
+    const auto sleeps = [&] { return db.execute("SELECT pg_sleep(1000)"); };
+    EXPECT_THROW(co_await with_deadline(50ms, sleeps), timed_out);
+    // Behind it in the pipeline.
+    EXPECT_EQ(co_await db.query_one<int>("SELECT 1"), 1);
+    const auto body = [](postgres::transaction& all) -> task<> {
+      co_await all.execute("UPDATE accounts SET cents = 0");
+      co_await all.execute("SELECT pg_sleep(1000)");
+    };
+    const auto changes = [&] { return db.in_transaction(body); };
+    EXPECT_THROW(co_await with_deadline(50ms, changes), timed_out);
+    EXPECT_EQ(co_await db.query_one<int>("SELECT cents FROM accounts WHERE name = 'Ada'"), 500);
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, 500s);
+  });
+}
+
+TEST_P(postgres_transactions, a_stop_cancels_its_own_statement_and_no_other) {
+  with([](postgres::connection db) -> task<> {
+    for (int round = 0; round < fewer(20); ++round) {
+      std::stop_source stops;
+      const auto sleeps = [](postgres::connection on, std::stop_token stop) -> task<> {
+        const auto runs = [&] { return on.execute("SELECT pg_sleep(1000)"); };
+        EXPECT_THROW(co_await with_stop(stop, runs), cancelled);
+      };
+      future<> first = spawn(sleeps(db, stops.get_token()));
+      std::vector<future<std::optional<int>>> others;
+      const auto adds = [](postgres::connection on, int i) {
+        return on.query_one<int>("SELECT $1::int + (pg_sleep(0.001) IS NULL)::int", i);
+      };
+      for (int i = 0; i < 30; ++i) others.push_back(spawn(adds(db, i)));
+      stops.request_stop();
+      for (int i = 0; i < 30; ++i)
+        EXPECT_EQ(co_await std::move(others[static_cast<std::size_t>(i)]), i);
+      co_await std::move(first);
+    }
+  });
+}
+
+// The statement ends by itself while its cancel is on the way.
+TEST_P(postgres_transactions, a_cancel_that_comes_late_ends_no_transaction) {
+  with([](postgres::connection db) -> task<> {
+    const auto given_up = [&] { return db.execute("SELECT pg_sleep(0.003)"); };
+    const auto body = [](postgres::transaction& all) -> task<> {
+      co_await all.execute("UPDATE accounts SET cents = cents + 1 WHERE name = 'Ada'");
+      co_await all.execute("SELECT pg_sleep(0.005)");
+    };
+    for (int round = 0; round < fewer(30); ++round) {
+      try {
+        co_await with_deadline(2ms, given_up);
+      } catch (const timed_out&) {
+      }
+      co_await db.in_transaction(body);
+    }
+    const std::optional<int> now =
+        co_await db.query_one<int>("SELECT cents FROM accounts WHERE name = 'Ada'");
+    EXPECT_EQ(now, 500 + fewer(30));
+  });
+}
+
+TROUPE_TEST_EACH(postgres_transactions, threaded_settings);
+
+}  // namespace
+}  // namespace troupe::test
