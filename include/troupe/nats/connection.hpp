@@ -1,0 +1,156 @@
+// connection: publish, subscribe and request over NATS, for actors and tasks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "troupe/nats/error.hpp"
+#include "troupe/nats/message.hpp"
+#include "troupe/nats/options.hpp"
+#include "troupe/nats/stored.hpp"
+#include "troupe/runtime/runtime.hpp"
+#include "troupe/task/task.hpp"
+
+namespace troupe::nats {
+
+class client_handle;
+class connection;
+struct subscription_state;
+
+// A connection of the running runtime that is there already. Errors: unreachable and denied, when
+// no server has taken us in one round.
+task<connection> connect(std::string servers, options chosen = {});
+
+// Gives the messages of one subscription, in the order in which they come. A stream, for `|`. It
+// keeps what is not read yet, as far as subscribe_options allow; what comes then is missed: the
+// next message says how many came before it. It continues over a new connection to a server; what
+// was published meanwhile is not known to it. While it exists, it keeps the program alive.
+//
+// Thread: one handler or task at a time. Lifetime: keeps the connection; when it goes, it does not
+// subscribe any more.
+//
+// Example (declarations):
+//     #include <troupe/nats/connection.hpp>
+//     troupe::task<> watch(troupe::nats::connection bus) {
+//       auto orders = co_await bus.subscribe("orders.*");
+//       while (const auto one = co_await orders.next())
+//         std::cout << one->subject << ": " << one->payload << '\n';
+//     }
+class subscription {
+ public:
+  using value_type = message;
+  subscription(subscription&&) noexcept;
+  subscription& operator=(subscription&&) = delete;
+  ~subscription();
+
+  // Waits for the next one. Nothing at the end: after unsubscribe(), drain(), the close of the
+  // connection, or the last of ends_after messages. Errors: failure::denied when the server refuses
+  // the subscription; the failure that has closed the connection for good.
+  task<std::optional<message>> next();
+  // How many messages it had no room for.
+  std::uint64_t missed() const noexcept;
+  // Whether nothing new comes any more; what has come before may still be there to be read.
+  bool has_ended() const;
+
+  // Nothing comes any more, and what waits is gone.
+  void unsubscribe() noexcept;
+  // Awaits that the server sends no more; what it has sent before is still given by next(), and
+  // then the end.
+  task<> drain();
+
+ private:
+  friend class connection;
+  subscription(std::shared_ptr<const client_handle> by,
+               std::shared_ptr<subscription_state> of) noexcept;
+  std::shared_ptr<const client_handle> by_;
+  std::shared_ptr<subscription_state> of_;
+};
+
+// A connection to one of several NATS servers, which is made again when it is lost. It connects at
+// once; calls wait until it is there. Handlers and tasks await the calls, and no worker is blocked.
+//
+// `servers`: "nats://ada:secret@one:4222,two,tls://three"; the scheme, the user and the port may be
+// left out. They are tried in random order, with those that a server tells of.
+//
+// What is published goes at most once: what was on its way when a connection ended may be lost, and
+// is not sent again. What waits then is sent over the next one.
+//
+// Thread: make it on any; await the calls in handlers and tasks. Copies are the same connection.
+// Errors: error with its kind, also of each call that waits when the connection is closed for good;
+// timed_out and cancelled. Lifetime: when the last copy and the last subscription have gone, what
+// was published is still sent, and the connection is closed. Until then it keeps the program alive.
+//
+// Example (declarations):
+//     troupe::task<> shop(troupe::nats::connection bus) {
+//       co_await bus.publish("orders.new", "12 pens");
+//       const troupe::nats::message answer = co_await bus.request("prices", "pen");
+//       std::cout << answer.payload << '\n';
+//     }
+class connection {
+ public:
+  // Throws option_error for addresses and options that make no sense.
+  connection(runtime& on, std::string_view servers, const options& chosen = {});
+
+  // Awaits that the message may be sent: while more than waiting_bytes_max bytes wait, it waits.
+  // The server does not say what it did with it: see flush(). Errors: bad_subject and too_large,
+  // before anything is sent; closed.
+  task<> publish(std::string_view subject, std::string_view payload) const;
+  task<> publish(message what) const;
+  // The same without a wait; false: it would have to, and nothing was sent.
+  bool try_publish(std::string_view subject, std::string_view payload) const;
+
+  // Awaits the first answer. Answers come to one subscription of this connection, by a token.
+  // Errors: no_responders, at once, when nobody subscribes to the subject; timed_out after
+  // request_timeout or by with_deadline; lost, when the connection ended after it was sent: whether
+  // somebody has it is not known; closed, denied, bad_subject, too_large. Exactly one of these or
+  // an answer ends it.
+  task<message> request(std::string_view subject, std::string_view payload) const;
+  task<message> request(message what) const;
+
+  // Publishes to a stream of JetStream, and awaits that it has stored the message. Errors: those of
+  // a request; no_responders when no stream takes the subject; stream_error when the stream refuses
+  // it. After lost and timed_out it may have been stored: send it again with the same id.
+  task<stored> store(std::string_view subject, std::string_view payload,
+                     const store_options& chosen = {}) const;
+  task<stored> store(message what, const store_options& chosen = {}) const;
+
+  // Awaits nothing but that the subscription is on its way: what others publish after this
+  // connection's next flush() reaches it. Wildcards: "orders.*", "orders.>". Errors: bad_subject,
+  // closed, option_error.
+  task<subscription> subscribe(std::string_view subject,
+                               const subscribe_options& chosen = {}) const;
+
+  // Awaits that the server has taken all that was published and subscribed before. Errors: lost,
+  // when the connection ended first: some of it may not have come; closed, timed_out.
+  task<> flush() const;
+
+  // Awaits the end in order: subscriptions get nothing new, their readers read what has come, what
+  // they publish meanwhile is sent, and the connection is closed. Errors: timed_out and cancelled,
+  // by with_deadline; then it is not closed.
+  task<> drain() const;
+  // At once: what waits is not sent, and calls that wait fail.
+  void close() const noexcept;
+
+  // Now, or a moment ago.
+  struct status {
+    bool connected = false;
+    std::string server;                 // "host:4222"; of the last connection
+    std::uint64_t connections = 0;      // that were made
+    std::size_t waiting_bytes = 0;      // to be sent
+    std::size_t subscriptions = 0;      // that are not at their end
+    std::size_t requests = 0;           // that wait for an answer
+    std::size_t payload_bytes_max = 0;  // as the server says; 0 before the first connection
+  };
+  status now() const;
+
+ private:
+  friend task<connection> connect(std::string, options);
+  explicit connection(std::shared_ptr<const client_handle> by) noexcept : by_(std::move(by)) {}
+  std::shared_ptr<const client_handle> by_;
+};
+
+}  // namespace troupe::nats

@@ -1,0 +1,77 @@
+// message: what is published and what comes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace troupe::nats {
+
+// The header of a message: names with values, in their order; a name may occur more than once.
+// Upper and lower case differ. A plain value.
+//
+// Example:
+//     troupe::nats::headers head;
+//     head.add("Kind", "order");
+//     std::cout << head.get("Kind").value_or("none") << '\n';
+class headers {
+ public:
+  using field = std::pair<std::string, std::string>;
+
+  headers() noexcept {}
+  // Throw error (bad_subject) for a name that is empty or has a colon, a space or a control
+  // character, and for a value with a line end or a zero byte.
+  void add(std::string_view name, std::string_view value);
+  void set(std::string_view name, std::string_view value);
+  void remove(std::string_view name) noexcept;
+  // The first value of that name.
+  std::optional<std::string_view> get(std::string_view name) const noexcept;
+
+  bool empty() const noexcept { return fields_.empty() && status_ == 0; }
+  std::size_t size() const noexcept { return fields_.size(); }
+  auto begin() const noexcept { return fields_.begin(); }
+  auto end() const noexcept { return fields_.end(); }
+
+  // What the server says with a status line instead of a peer: 503 that nobody answers; 0: none.
+  int status() const noexcept { return status_; }
+  const std::string& description() const noexcept { return description_; }
+  // Whether a part of what came was no header: that part is missing.
+  bool is_damaged() const noexcept { return damaged_; }
+
+  // For the library: the block as it is sent, "NATS/1.0\r\nName: value\r\n\r\n", and what such a
+  // block says.
+  void append_to(std::string& out) const;
+  std::size_t block_bytes() const noexcept;
+  static headers parse(std::string_view block);
+
+ private:
+  std::vector<field> fields_;
+  std::string description_;
+  int status_ = 0;
+  bool damaged_ = false;
+};
+
+// A plain value.
+//
+// Example:
+//     troupe::nats::message order("orders.new", "12 pens");
+//     order.head.add("Kind", "order");
+struct message {
+  // Not an aggregate: GCC 12 destroys the members of a temporary aggregate twice if it is part of a
+  // co_await expression.
+  message() noexcept {}
+  message(std::string to, std::string bytes) : subject(std::move(to)), payload(std::move(bytes)) {}
+
+  std::string subject;
+  std::string reply;  // where an answer goes; empty: none is expected
+  std::string payload;
+  headers head;
+  // How many came before it that the subscription had no room for.
+  std::uint64_t missed = 0;
+};
+
+}  // namespace troupe::nats

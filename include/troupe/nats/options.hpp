@@ -1,0 +1,89 @@
+// options: how a connection to NATS is made and used.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "troupe/tls/context.hpp"
+
+namespace troupe::nats {
+
+// What has happened to a connection.
+enum class incident : std::uint8_t {
+  connected,  // also again
+  lost,       // the connection ended; the next is being made
+  refused,    // the server did not take a command: the text has its words
+  slow,       // a subscription had no room for a message; told once until it has been read empty
+  closed,     // for good
+};
+
+// A value that makes no sense is an option_error.
+struct options {
+  // Not an aggregate, for the same reason as tls_options.
+  options() {}
+
+  // What the server shows as the name of the client. Default: none.
+  std::string name;
+  // Who we are: a user with a password, or a token, or a key, or what a file of credentials says.
+  // A user and a password may stand in the address, too. Default: nobody.
+  std::string user, password, token;
+  // A seed ("SU…") of an nkey, as a text or in a file.
+  std::string nkey_seed, nkey_file;
+  // A file with a JWT and a seed (".creds"), or its text.
+  std::string credentials_file, credentials;
+  // TLS, with what is trusted, and our own certificate for servers that ask for one. Default: as
+  // the server and the address want it ("tls://…"), with the certificates of the system.
+  std::optional<tls_options> tls;
+
+  // How long it may take until one server has taken us; more than 0.
+  std::chrono::milliseconds connect_timeout{5'000};
+  // Rounds over all servers in which a lost connection is tried again, before the connection is
+  // closed for good; 0: none. Between rounds a random part of a delay that doubles up to the
+  // second value. The first connection has one round.
+  unsigned reconnect_rounds = 60;
+  std::chrono::milliseconds reconnect_delay{100}, reconnect_delay_max{5'000};
+  // Whether servers are used that a server tells of.
+  bool discover_servers = true;
+
+  // Bytes that may wait to be sent, also while there is no connection; who publishes more waits.
+  // 1 or more.
+  std::size_t waiting_bytes_max = 1024 * 1024;
+  // How long the server may take none of the bytes that are sent, before the connection is given
+  // up; more than 0.
+  std::chrono::milliseconds write_timeout{30'000};
+  // How long a request waits for its answer, beside what with_deadline says; more than 0.
+  std::chrono::milliseconds request_timeout{10'000};
+  // A server that is silent is asked whether it is there, this often; after that many unanswered
+  // questions the connection is given up. More than 0 each.
+  std::chrono::milliseconds ping_interval{20'000};
+  unsigned pings_max = 2;
+
+  // The largest message and header that are taken from a server; more ends the connection.
+  std::size_t message_bytes_max = 64 * 1024 * 1024;
+  std::size_t header_bytes_max = 64 * 1024;
+  // Whether publish and request send the trace of the caller as the header `traceparent`.
+  bool send_trace = true;
+
+  // Called for what happens to the connection, in its tasks, one at a time; it must not block, and
+  // not throw. Default: none.
+  std::function<void(incident, std::string_view text)> on_incident;
+};
+
+// Of one subscription. A plain value.
+struct subscribe_options {
+  // Of the subscriptions with the same queue group, one gets each message. Default: none.
+  std::string_view queue;
+  // Messages and bytes that wait to be read; what comes while there is no room is missed, and
+  // counted. 1 or more.
+  std::size_t messages_max = 8'192;
+  std::size_t bytes_max = 16 * 1024 * 1024;
+  // The subscription ends after that many messages; 0: it does not.
+  std::uint64_t ends_after = 0;
+};
+
+}  // namespace troupe::nats

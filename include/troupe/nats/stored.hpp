@@ -1,0 +1,41 @@
+// stored: what JetStream says of a message that it has stored.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace troupe::nats {
+
+// A plain value.
+//
+// Example (declarations):
+//     #include <troupe/nats/connection.hpp>
+//     troupe::task<> keep(troupe::nats::connection bus) {
+//       troupe::nats::store_options once;
+//       once.id = "order-17";  // a second one with this id is not stored
+//       const auto kept = co_await bus.store("orders.new", "12 pens", once);
+//       std::cout << kept.stream << ' ' << kept.sequence << ' ' << kept.duplicate << '\n';
+//     }
+struct stored {
+  stored() noexcept {}
+  std::string stream, domain;
+  std::uint64_t sequence = 0;
+  // Whether a message with this id was there already: that one counts, and this was not stored.
+  bool duplicate = false;
+};
+
+// What must hold for a message to be stored; otherwise it is refused (stream_error).
+struct store_options {
+  store_options() noexcept {}
+  // Of the message, so that it is stored once however often it is sent, within the stream's window
+  // for duplicates. Default: none.
+  std::string id;
+  // The name of the stream.
+  std::string expected_stream;
+  // The sequence of its last message, that of the last one to this subject, and the last id.
+  std::optional<std::uint64_t> expected_last, expected_last_of_subject;
+  std::string expected_last_id;
+};
+
+}  // namespace troupe::nats

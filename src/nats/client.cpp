@@ -1,0 +1,293 @@
+#include "nats/client.hpp"
+
+#include "nats/protocol/subject.hpp"
+#include "troupe/nats/error.hpp"
+
+namespace troupe::nats {
+namespace {
+
+std::size_t bytes_of(const headers* head, std::string_view payload) noexcept {
+  return payload.size() + (head != nullptr && head->size() > 0 ? head->block_bytes() : 0);
+}
+
+}  // namespace
+
+client::client(std::vector<server> servers, const options& given)
+    : chosen(given), servers_(std::move(servers)), wires_(std::make_shared<wire_options>()) {
+  wires_->chosen = given;
+}
+
+void client::endings::resolve() {
+  if (writer) std::exchange(writer, std::nullopt)->set_value();
+  for (auto& [to, how] : std::exchange(all, {})) to.set_value(std::move(how));
+}
+
+void client::tell(incident what, std::string_view text) const {
+  if (chosen.on_incident) chosen.on_incident(what, text);
+}
+
+void client::check_open() const {
+  if (closed_ && !closed_->good) throw error(closed_->kind, closed_->text);
+  if (closed_ || ends_.stop_requested())
+    throw error(failure::closed, "troupe: nats: the connection was closed");
+}
+
+outcome client::misfit(std::string_view subject, const headers* head,
+                       std::string_view payload) const {
+  const server_info& about = talk_.about();
+  const std::size_t bytes = bytes_of(head, payload);
+  if (bytes > about.max_payload)
+    return outcome::failed(failure::too_large,
+                           "troupe: nats: a message of " + std::to_string(bytes) + " bytes to " +
+                               std::string(subject) + " is more than the server takes (" +
+                               std::to_string(about.max_payload) + ")");
+  if (head != nullptr && head->size() > 0 && !about.headers)
+    return outcome::failed(failure::refused, "troupe: nats: the server takes no headers");
+  return {};
+}
+
+bool client::must_wait() const noexcept {
+  return connections_ == 0 || !waiting_.empty() || talk_.waiting() >= chosen.waiting_bytes_max;
+}
+
+void client::wake_writer(endings& later) noexcept {
+  if (writer_ && on_ != nullptr) later.writer = std::exchange(writer_, std::nullopt);
+}
+
+bool client::try_publish(std::string_view subject, std::string_view reply, const headers* head,
+                         std::string_view payload) {
+  endings later;
+  {
+    std::lock_guard held(mutex_);
+    check_open();
+    if (must_wait()) return false;
+    misfit(subject, head, payload).check();
+    talk_.publish(subject, reply, head, payload);
+    wake_writer(later);
+  }
+  later.resolve();
+  return true;
+}
+
+client::call client::start_publish(message&& what) { return start_call(std::move(what), false); }
+client::call client::start_request(message&& what) { return start_call(std::move(what), true); }
+
+// There may be room again since the caller has seen none, and the writer may wait for bytes: then
+// nobody else would let the message in.
+client::call client::start_call(message&& what, bool asks) {
+  promise<answer> to;
+  call made{0, to.get_future()};
+  endings later;
+  {
+    std::lock_guard held(mutex_);
+    check_open();
+    made.number = ++last_call_;
+    const bool waits = must_wait();
+    waiting_.emplace(made.number, waiting_call{std::move(what), std::move(to), asks});
+    if (!waits) let_in(later);
+    wake_writer(later);
+  }
+  later.resolve();
+  return made;
+}
+
+client::call client::start_flush() {
+  promise<answer> to;
+  call made{0, to.get_future()};
+  endings later;
+  {
+    std::lock_guard held(mutex_);
+    check_open();
+    made.number = ++last_call_;
+    sent_.emplace(made.number, std::move(to));
+    talk_.ping(made.number);
+    wake_writer(later);
+  }
+  later.resolve();
+  return made;
+}
+
+// What waits, as far as there is room.
+void client::let_in(endings& later) {
+  while (!waiting_.empty() && talk_.waiting() < chosen.waiting_bytes_max) {
+    auto next = waiting_.extract(waiting_.begin());
+    const message& what = next.mapped().what;
+    promise<answer>& to = next.mapped().to;
+    outcome wrong = misfit(what.subject, &what.head, what.payload);
+    if (!wrong.good || !next.mapped().asks) {
+      if (wrong.good) talk_.publish(what.subject, what.reply, &what.head, what.payload);
+      later.add(std::move(to), std::move(wrong));
+      continue;
+    }
+    talk_.request(next.key(), what.subject, &what.head, what.payload);
+    sent_.emplace(next.key(), std::move(to));
+  }
+}
+
+void client::take_sent(std::uint64_t number, outcome how, endings& later) {
+  auto found = sent_.extract(number);
+  if (found) later.add(std::move(found.mapped()), std::move(how));
+}
+
+void client::forget(std::uint64_t call) noexcept {
+  // They end with the mutex free, and without a caller.
+  std::optional<waiting_call> waited;
+  std::optional<promise<answer>> other;
+  std::lock_guard held(mutex_);
+  talk_.cancel(call);
+  if (auto one = waiting_.extract(call)) waited.emplace(std::move(one.mapped()));
+  if (auto one = sent_.extract(call)) other.emplace(std::move(one.mapped()));
+  if (auto one = drains_.extract(call)) other.emplace(std::move(one.mapped()));
+}
+
+subscription_ptr client::subscribe(std::string_view subject, const subscribe_options& given) {
+  const auto made = std::make_shared<subscription_state>(subject, given);
+  endings later;
+  {
+    std::lock_guard held(mutex_);
+    check_open();
+    if (draining_) throw error(failure::closed, "troupe: nats: the connection is being drained");
+    made->sid = talk_.subscribe(subject, given.queue, given.ends_after);
+    subscriptions_.emplace(made->sid, made);
+    ++readers_;
+    wake_writer(later);
+  }
+  later.resolve();
+  return made;
+}
+
+void client::end_under(subscription_state& of, const outcome& how) {
+  if (std::exchange(of.at_end, true)) return;
+  of.ended = how;
+  subscriptions_.erase(of.sid);
+}
+
+void client::end_subscription(const subscription_ptr& of, const outcome& how) {
+  endings later;
+  {
+    std::lock_guard held(mutex_);
+    talk_.unsubscribe(of->sid);
+    end_under(*of, how);
+    wake_writer(later);
+  }
+  of->arrived.close();
+  later.resolve();
+}
+
+bool client::has_ended(const subscription_state& of) {
+  std::lock_guard held(mutex_);
+  return of.at_end;
+}
+
+void client::unsubscribe(const subscription_ptr& of) noexcept {
+  try {
+    end_subscription(of, {});
+  } catch (...) {
+    // Without memory for the command the server goes on to send, and what it sends is dropped.
+    of->arrived.close();
+  }
+}
+
+void client::stop_delivery(const subscription_ptr& of) {
+  endings later;
+  {
+    std::lock_guard held(mutex_);
+    talk_.stop_delivery(of->sid);
+    wake_writer(later);
+  }
+  later.resolve();
+}
+
+void client::leave(const subscription_ptr& of) noexcept {
+  endings later;
+  {
+    std::lock_guard held(mutex_);
+    if (std::exchange(of->gone, true) || --readers_ > 0) return;
+    for (auto& [number, to] : std::exchange(drains_, {})) later.add(std::move(to), {});
+  }
+  later.resolve();
+}
+
+void client::begin_drain() {
+  endings later;
+  {
+    std::lock_guard held(mutex_);
+    check_open();
+    draining_ = true;
+    for (const auto& [sid, one] : subscriptions_) talk_.stop_delivery(sid);
+    wake_writer(later);
+  }
+  later.resolve();
+}
+
+void client::end_subscriptions() {
+  std::vector<subscription_ptr> all;
+  {
+    std::lock_guard held(mutex_);
+    for (const auto& [sid, one] : subscriptions_) all.push_back(one);
+  }
+  for (const subscription_ptr& one : all) end_subscription(one, {});
+}
+
+client::call client::start_wait_for_readers() {
+  promise<answer> to;
+  call made{0, to.get_future()};
+  endings later;
+  {
+    std::lock_guard held(mutex_);
+    check_open();
+    made.number = ++last_call_;
+    if (readers_ > 0)
+      drains_.emplace(made.number, std::move(to));
+    else
+      later.add(std::move(to), {});
+  }
+  later.resolve();
+  return made;
+}
+
+// A server of before 2.2 takes no headers.
+bool client::sends_traces() {
+  if (!chosen.send_trace) return false;
+  std::lock_guard held(mutex_);
+  return connections_ == 0 || talk_.about().headers;
+}
+
+void client::close() noexcept {
+  wire_ptr on;
+  {
+    std::lock_guard held(mutex_);
+    on = on_;
+  }
+  ends_.request_stop();
+  if (on != nullptr) on->ends.request_stop();
+}
+
+// The writer ends the connection when nothing waits any more.
+void client::finish() noexcept {
+  endings later;
+  bool at_once = false;
+  {
+    std::lock_guard held(mutex_);
+    finishing_ = true;
+    at_once = on_ == nullptr;
+    wake_writer(later);
+  }
+  if (at_once) ends_.request_stop();
+  if (later.writer) later.resolve();
+}
+
+connection::status client::now() {
+  std::lock_guard held(mutex_);
+  connection::status made;
+  made.connected = talk_.is_connected();
+  made.server = server_;
+  made.connections = connections_;
+  made.waiting_bytes = talk_.waiting();
+  made.subscriptions = subscriptions_.size();
+  made.requests = sent_.size();
+  made.payload_bytes_max = connections_ == 0 ? 0 : talk_.about().max_payload;
+  return made;
+}
+
+}  // namespace troupe::nats

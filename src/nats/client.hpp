@@ -1,0 +1,196 @@
+// client: what the handles of one connection to NATS share, and the tasks that keep it connected.
+//
+// Threads: any; `mutex_` guards what is behind it. Of the tasks, one connects and reads (run), and
+// for each connection one writes and one keeps it alive.
+// Invariants
+//   C1  a call that has not ended is in `waiting_`, `sent_` or `drains_` under its number, in one
+//       of them; who takes it out resolves its promise, outside of the mutex. So it ends once.
+//   C2  calls in `waiting_` go first: nothing else is published while it is not empty.
+//   C3  after `closed_` was set no call is added, and those that waited were taken out.
+//   C4  a subscription's channel is closed after `ended` was written; only the reader sends to it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "nats/protocol/servers.hpp"
+#include "nats/protocol/session.hpp"
+#include "nats/wire.hpp"
+#include "troupe/base/small_mutex.hpp"
+#include "troupe/nats/connection.hpp"
+#include "troupe/sync/channel.hpp"
+#include "troupe/task/future.hpp"
+
+namespace troupe::nats {
+
+// How a call has ended. No exception: each caller throws its own, on its own thread.
+struct outcome {
+  bool good = true;
+  failure kind = failure::closed;
+  bool may_have_run = false;
+  std::string text;
+
+  static outcome failed(failure kind, std::string text, bool may_have_run = false) {
+    return {false, kind, may_have_run, std::move(text)};
+  }
+  void check() const {
+    if (!good) throw error(kind, text, may_have_run);
+  }
+};
+struct answer {
+  outcome end;
+  message got;
+};
+
+// What a message counts for the bytes that may wait.
+inline std::size_t bytes_of(const message& one) noexcept {
+  const std::size_t header = one.head.size() == 0 ? 0 : one.head.block_bytes();
+  return one.subject.size() + one.reply.size() + one.payload.size() + header;
+}
+
+struct subscription_state {
+  subscription_state(std::string_view to, const subscribe_options& chosen)
+      : subject(to), messages_max(chosen.messages_max), bytes_max(chosen.bytes_max) {}
+
+  const std::string subject;
+  const std::size_t messages_max, bytes_max;
+  const channel<message> arrived = channel<message>::unbounded();
+  std::atomic<std::size_t> bytes{0};     // in `arrived`
+  std::atomic<std::uint64_t> missed{0};  // in all
+  std::uint64_t missed_now = 0;          // the reader's: since the last one that had room
+  std::uint64_t sid = 0;
+  outcome ended;        // written before `arrived` is closed
+  bool at_end = false;  // guarded by the client: `ended` is written
+  bool gone = false;    // guarded by the client: nobody will read any more
+};
+using subscription_ptr = std::shared_ptr<subscription_state>;
+
+class client : public std::enable_shared_from_this<client> {
+ public:
+  client(std::vector<server> servers, const options& given);
+
+  // The tasks.
+  static task<> run(std::shared_ptr<client> self);
+
+  // Calls. Those that throw do it before anything is sent.
+  // False: it must wait (start_publish).
+  bool try_publish(std::string_view subject, std::string_view reply, const headers* head,
+                   std::string_view payload);
+  struct call {
+    std::uint64_t number = 0;
+    future<answer> end;
+  };
+  call start_publish(message&& what);
+  call start_request(message&& what);
+  call start_flush();
+  // The caller has gone.
+  void forget(std::uint64_t call) noexcept;
+
+  subscription_ptr subscribe(std::string_view subject, const subscribe_options& chosen);
+  void unsubscribe(const subscription_ptr& of) noexcept;
+  void stop_delivery(const subscription_ptr& of);
+  bool has_ended(const subscription_state& of);
+  void end_subscription(const subscription_ptr& of, const outcome& how);
+  // Its reader is at the end, or has gone.
+  void leave(const subscription_ptr& of) noexcept;
+
+  // For drain(): subscribe() is refused from now on, and nothing new comes.
+  void begin_drain();
+  void end_subscriptions();
+  // Ready when no one reads any more.
+  call start_wait_for_readers();
+
+  // Whether the trace of a caller goes with its message.
+  bool sends_traces();
+  void close() noexcept;   // at once
+  void finish() noexcept;  // once all that waits was sent
+  connection::status now();
+
+  const options chosen;
+
+ private:
+  struct waiting_call {
+    message what;
+    promise<answer> to;
+    bool asks = false;
+  };
+  // Calls that end once the mutex is free.
+  struct endings {
+    void add(promise<answer>&& to, outcome how, message got = {}) {
+      all.push_back({std::move(to), answer{std::move(how), std::move(got)}});
+    }
+    void resolve();
+    struct ending {
+      promise<answer> to;
+      answer how;
+    };
+    std::vector<ending> all;
+    std::optional<promise<>> writer;
+  };
+
+  call start_call(message&& what, bool asks);
+
+  // The tasks' parts.
+  task<> serve(wire_ptr on);
+  static task<> write_out(std::shared_ptr<client> self, wire_ptr on);
+  static task<> keep_alive(std::shared_ptr<client> self, wire_ptr on);
+  task<> read_in(wire_ptr on);
+  static task<wire_ptr> connect_some(std::shared_ptr<client> self, bool first);
+  static task<wire_ptr> one_round(std::shared_ptr<client> self);
+  static task<> pause_after(std::shared_ptr<client> self, wire_ptr on);
+  bool receive(wire& on, parser::event what);
+  void deliver(const subscription_ptr& to, happened& one);
+  bool begin(const wire_ptr& on);
+  void lose(const wire_ptr& on);
+  void end(const outcome& why);
+  void tell(incident what, std::string_view text) const;
+
+  // Under the mutex.
+  void check_open() const;
+  outcome misfit(std::string_view subject, const headers* head, std::string_view payload) const;
+  bool must_wait() const noexcept;
+  void wake_writer(endings& later) noexcept;
+  void let_in(endings& later);
+  void take_sent(std::uint64_t number, outcome how, endings& later);
+  void end_under(subscription_state& of, const outcome& how);
+
+  base::small_mutex mutex_;
+  session talk_;
+  server_list servers_;
+  std::map<std::uint64_t, waiting_call> waiting_;            // for room, or for a server
+  std::unordered_map<std::uint64_t, promise<answer>> sent_;  // requests and flushes
+  std::map<std::uint64_t, promise<answer>> drains_;          // wait for readers
+  std::map<std::uint64_t, subscription_ptr> subscriptions_;
+  std::optional<promise<>> writer_;  // it waits for bytes
+  wire_ptr on_;                      // the connection; null: none
+  std::optional<outcome> closed_;
+  std::string server_;
+  std::uint64_t last_call_ = 0, connections_ = 0;
+  std::size_t readers_ = 0;
+  bool draining_ = false, finishing_ = false;
+  std::stop_source ends_;
+  const std::shared_ptr<wire_options> wires_;
+};
+
+// What the copies of a connection share: the client ends with the last.
+class client_handle {
+ public:
+  explicit client_handle(std::shared_ptr<client> of) noexcept : is(std::move(of)) {}
+  client_handle(const client_handle&) = delete;
+  client_handle& operator=(const client_handle&) = delete;
+  ~client_handle() { is->finish(); }
+  const std::shared_ptr<client> is;
+};
+
+}  // namespace troupe::nats

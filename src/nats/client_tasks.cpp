@@ -1,0 +1,365 @@
+// The tasks that keep a client connected.
+#include <vector>
+
+#include "kit/surroundings.hpp"
+#include "nats/client.hpp"
+#include "troupe/kit/retry.hpp"
+#include "troupe/kit/stoppable_sleep.hpp"
+#include "troupe/runtime/here.hpp"
+#include "troupe/task/limits.hpp"
+
+namespace troupe::nats {
+namespace {
+
+constexpr std::size_t read_bytes = 64 * 1024;
+
+// A name that no other client has.
+std::string random_name() {
+  constexpr std::string_view letters =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567";
+  std::string made;
+  for (int i = 0; i < 22; ++i) made += letters[kit::random_number() % letters.size()];
+  return made;
+}
+
+std::string reason_of(const std::exception_ptr& failed) {
+  try {
+    std::rethrow_exception(failed);
+  } catch (const std::exception& known) {
+    return known.what();
+  } catch (...) {
+    return "unknown";
+  }
+}
+bool is_denial(const std::exception_ptr& failed) {
+  try {
+    std::rethrow_exception(failed);
+  } catch (const error& known) {
+    return known.kind() == failure::denied;
+  } catch (...) {
+    return false;
+  }
+}
+bool is_for_the_caller(const std::exception_ptr& failed) {
+  try {
+    std::rethrow_exception(failed);
+  } catch (const option_error&) {
+    return true;
+  } catch (const cancelled&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+// The end of a connection, whatever ends the task that serves it.
+struct end_of_wire {
+  explicit end_of_wire(wire& of) noexcept : on(of) {}
+  end_of_wire(const end_of_wire&) = delete;
+  ~end_of_wire() { on.ends.request_stop(); }
+  wire& on;
+};
+
+}  // namespace
+
+task<> client::run(std::shared_ptr<client> self) {
+  outcome why;
+  {
+    const std::string name = random_name();
+    std::lock_guard held(self->mutex_);
+    self->talk_.name_inbox(name);
+  }
+  try {
+    for (bool first = true;; first = false) {
+      task<wire_ptr> connects = connect_some(self, first);
+      auto within = with_stop(self->ends_.get_token(), std::move(connects));
+      const wire_ptr on = co_await std::move(within);
+      const std::chrono::nanoseconds began = troupe::now();
+      if (!self->begin(on)) break;
+      task<> serves = self->serve(on);
+      co_await std::move(serves);
+      if (self->ends_.stop_requested()) break;
+      self->tell(incident::lost, on->reason);
+      // A server that takes us and sends us away at once is not asked without a pause.
+      const auto pause = self->chosen.reconnect_delay;
+      if (troupe::now() - began < std::chrono::seconds(1))
+        co_await kit::stoppable_sleep(pause).stop(self->ends_.get_token());
+    }
+  } catch (const cancelled&) {
+  } catch (const error& failed) {
+    why = outcome::failed(failed.kind(), failed.what());
+  } catch (const std::exception& failed) {
+    why = outcome::failed(failure::unreachable, failed.what());
+  }
+  self->end(why);
+}
+
+task<wire_ptr> client::connect_some(std::shared_ptr<client> self, bool first) {
+  const options& chosen = self->chosen;
+  if (!first && chosen.reconnect_rounds == 0)
+    throw error(failure::lost, "troupe: nats: the connection was lost");
+  retry_policy policy;
+  policy.attempts = first ? 1 : chosen.reconnect_rounds;
+  policy.delay = chosen.reconnect_delay;
+  policy.delay_max = chosen.reconnect_delay_max;
+  auto make = [self] { return one_round(self); };
+  auto tries = retry(policy, std::move(make));
+  co_return co_await std::move(tries);
+}
+
+task<wire_ptr> client::one_round(std::shared_ptr<client> self) {
+  std::string reasons;
+  failure kind = failure::unreachable;
+  std::vector<server> order;
+  {
+    std::lock_guard held(self->mutex_);
+    order = self->servers_.next_round();
+  }
+  for (const server& one : order) {
+    std::exception_ptr failed;
+    try {
+      task<wire_ptr> opens = open_wire(one, self->wires_);
+      auto within = with_deadline(self->chosen.connect_timeout, std::move(opens));
+      co_return co_await std::move(within);
+    } catch (...) {
+      failed = std::current_exception();
+    }
+    if (is_for_the_caller(failed)) std::rethrow_exception(failed);
+    if (is_denial(failed)) kind = failure::denied;
+    reasons += (reasons.empty() ? "" : "; ") + one.authority() + ": " + reason_of(failed);
+  }
+  throw error(kind, "troupe: nats: no server takes us: " + reasons);
+}
+
+// False: it is not wanted any more.
+bool client::begin(const wire_ptr& on) {
+  endings later;
+  {
+    std::lock_guard held(mutex_);
+    if (ends_.stop_requested()) return false;
+    on_ = on;
+    server_ = on->to.authority();
+    ++connections_;
+    servers_.connected_to(on->to);
+    if (chosen.discover_servers) servers_.add(on->about.connect_urls);
+    talk_.begin(on->about);
+    let_in(later);
+  }
+  later.resolve();
+  tell(incident::connected, server_);
+  return true;
+}
+
+task<> client::serve(wire_ptr on) {
+  const end_of_wire ends(*on);
+  future<> writes = spawn(write_out(shared_from_this(), on));
+  future<> lives = spawn(keep_alive(shared_from_this(), on));
+  task<> reads = read_in(on);
+  co_await std::move(reads);
+  on->ends.request_stop();
+  co_await std::move(writes);
+  co_await std::move(lives);
+  lose(on);
+}
+
+task<> client::read_in(wire_ptr on) {
+  const auto buffer = std::make_unique_for_overwrite<char[]>(read_bytes);
+  std::string why = "the server has ended the connection";
+  bool stopped = false;
+  try {
+    std::string_view came = on->rest;
+    for (;;) {
+      while (!came.empty()) {
+        const parser::step step = on->reads.next(came);
+        came.remove_prefix(step.consumed);
+        if (step.what != parser::event::need_more && !receive(*on, step.what)) co_return;
+      }
+      std::size_t bytes = 0;
+      const std::span<char> into(buffer.get(), read_bytes);
+      if (on->secure.is_open()) {
+        bytes = co_await on->secure.read(into).stop(on->ends.get_token());
+      } else {
+        bytes = co_await on->plain.read(into).stop(on->ends.get_token());
+      }
+      if (bytes == 0) break;
+      came = std::string_view(buffer.get(), bytes);
+    }
+  } catch (const cancelled&) {
+    stopped = true;
+  } catch (const troupe::error& failed) {
+    why = failed.what();
+  }
+  if (stopped && !on->ends.stop_requested()) throw cancelled("troupe: nats: the runtime ends");
+  std::lock_guard held(mutex_);
+  if (on->reason.empty()) on->reason = std::move(why);
+}
+
+task<> client::write_out(std::shared_ptr<client> self, wire_ptr on) {
+  std::string batch, why;
+  try {
+    for (;;) {
+      endings later;
+      std::optional<future<>> wait;
+      bool finished = false;
+      {
+        std::lock_guard held(self->mutex_);
+        self->let_in(later);
+        self->talk_.take(batch);
+        self->let_in(later);
+        finished = batch.empty() && self->finishing_;
+        if (batch.empty()) wait = self->writer_.emplace().get_future();
+      }
+      later.resolve();
+      if (finished) break;
+      if (wait) {
+        co_await std::move(*wait).stop(on->ends.get_token());
+        continue;
+      }
+      task<> writes = on->write(batch, self->chosen.write_timeout);
+      co_await std::move(writes);
+    }
+    self->ends_.request_stop();
+  } catch (const cancelled&) {
+  } catch (const troupe::error& failed) {
+    why = failed.what();
+  }
+  {
+    std::lock_guard held(self->mutex_);
+    if (on->reason.empty()) on->reason = std::move(why);
+  }
+  on->ends.request_stop();
+}
+
+task<> client::keep_alive(std::shared_ptr<client> self, wire_ptr on) {
+  try {
+    for (bool alive = true; alive;) {
+      co_await kit::stoppable_sleep(self->chosen.ping_interval).stop(on->ends.get_token());
+      endings later;
+      {
+        std::lock_guard held(self->mutex_);
+        alive = self->talk_.unanswered() < self->chosen.pings_max;
+        if (alive) {
+          self->talk_.ping(0);
+          self->wake_writer(later);
+        } else if (on->reason.empty()) {
+          on->reason = "the server does not answer pings";
+        }
+      }
+      later.resolve();
+    }
+    on->ends.request_stop();
+  } catch (const cancelled&) {
+  }
+}
+
+// Of one event; false: the connection is of no use any more.
+bool client::receive(wire& on, parser::event what) {
+  happened one;
+  subscription_ptr to;
+  std::vector<subscription_ptr> denied;
+  endings later;
+  {
+    std::lock_guard held(mutex_);
+    talk_.receive(what, on.reads, one);
+    using kind = happened::kind;
+    if (what == parser::event::ping) wake_writer(later);
+    if (one.what == kind::message) {
+      const auto found = subscriptions_.find(one.number);
+      if (found != subscriptions_.end()) to = found->second;
+    } else if (one.what == kind::answer) {
+      auto found = sent_.extract(one.number);
+      if (found) later.add(std::move(found.mapped()), {}, std::move(one.message));
+    } else if (one.what == kind::pong) {
+      take_sent(one.number, {}, later);
+    } else if (one.what == kind::info && chosen.discover_servers) {
+      servers_.add(talk_.about().connect_urls);
+    } else if (one.what == kind::denied_send) {
+      for (const std::uint64_t number : one.numbers)
+        take_sent(number, outcome::failed(failure::denied, "troupe: nats: " + one.text), later);
+    } else if (one.what == kind::denied_read) {
+      for (const std::uint64_t number : one.numbers) {
+        const auto found = subscriptions_.find(number);
+        if (found == subscriptions_.end()) continue;
+        denied.push_back(found->second);
+        end_under(*found->second, outcome::failed(failure::denied, "troupe: nats: " + one.text));
+      }
+    } else if (one.what == kind::refused || one.what == kind::broken) {
+      on.reason = "the server says: " + one.text;
+      if (one.what == kind::broken) on.reason = "the server does not speak NATS: " + one.text;
+    }
+  }
+  later.resolve();
+  if (to != nullptr) deliver(to, one);
+  for (const subscription_ptr& each : denied) each->arrived.close();
+  if (!one.text.empty() && one.what != happened::kind::broken) tell(incident::refused, one.text);
+  return one.what != happened::kind::broken;
+}
+
+void client::deliver(const subscription_ptr& to, happened& one) {
+  const std::size_t bytes = bytes_of(one.message);
+  // order: relaxed  a bound; the messages themselves pass through the channel
+  const std::size_t kept = to->bytes.load(std::memory_order_relaxed);
+  if (to->arrived.size() >= to->messages_max || kept + bytes > to->bytes_max) {
+    // order: relaxed  statistic; publishes nothing
+    to->missed.fetch_add(1, std::memory_order_relaxed);
+    if (to->missed_now++ == 0)
+      tell(incident::slow, "the subscription to " + to->subject + " has no room");
+  } else {
+    one.message.missed = std::exchange(to->missed_now, 0);
+    // order: relaxed  as above; before the reader can take it off
+    to->bytes.fetch_add(bytes, std::memory_order_relaxed);
+    try {
+      static_cast<void>(to->arrived.try_send(std::move(one.message)));
+    } catch (const channel_closed&) {
+      // Its reader has gone meanwhile.
+    }
+  }
+  if (one.last) end_subscription(to, {});
+}
+
+// The connection has ended: what was sent is told so, and what was not waits for the next one.
+void client::lose(const wire_ptr& on) {
+  endings later;
+  {
+    std::lock_guard held(mutex_);
+    on_ = nullptr;
+    const outcome lost = outcome::failed(failure::lost,
+                                         "troupe: nats: the connection to " + on->to.authority() +
+                                             " ended before the answer: " + on->reason,
+                                         true);
+    const session::losses all = talk_.end();
+    for (const std::uint64_t number : all.requests) take_sent(number, lost, later);
+    for (const std::uint64_t number : all.pings) take_sent(number, lost, later);
+    writer_.reset();
+    if (finishing_) ends_.request_stop();
+  }
+  later.resolve();
+}
+
+// For good: all that waits is told why.
+void client::end(const outcome& why) {
+  endings later;
+  std::vector<subscription_ptr> all;
+  {
+    std::lock_guard held(mutex_);
+    if (on_ != nullptr) {
+      on_->ends.request_stop();
+      on_ = nullptr;
+      static_cast<void>(talk_.end());
+    }
+    closed_ = why;
+    const outcome told =
+        why.good ? outcome::failed(failure::closed, "troupe: nats: the connection was closed")
+                 : why;
+    for (auto& [number, one] : std::exchange(waiting_, {})) later.add(std::move(one.to), told);
+    for (auto& [number, to] : std::exchange(sent_, {})) later.add(std::move(to), told);
+    for (auto& [number, to] : std::exchange(drains_, {})) later.add(std::move(to), told);
+    for (const auto& [sid, one] : subscriptions_) all.push_back(one);
+    for (const subscription_ptr& one : all) end_under(*one, why);
+  }
+  later.resolve();
+  for (const subscription_ptr& one : all) one->arrived.close();
+  tell(incident::closed, why.text);
+}
+
+}  // namespace troupe::nats

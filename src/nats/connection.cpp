@@ -1,0 +1,252 @@
+#include "troupe/nats/connection.hpp"
+
+#include "nats/client.hpp"
+#include "nats/protocol/subject.hpp"
+#include "nats/stored.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/runtime/here.hpp"
+#include "troupe/task/limits.hpp"
+#include "troupe/task/trace_context.hpp"
+
+namespace troupe::nats {
+namespace {
+
+using handle_ptr = std::shared_ptr<const client_handle>;
+
+options checked(const options& chosen) {
+  const auto positive = [](const auto& value, const char* name) {
+    if (value <= std::remove_cvref_t<decltype(value)>(0))
+      throw option_error("troupe: nats: " + std::string(name) + " must be more than 0");
+  };
+  positive(chosen.connect_timeout, "connect_timeout");
+  positive(chosen.reconnect_delay, "reconnect_delay");
+  positive(chosen.reconnect_delay_max, "reconnect_delay_max");
+  positive(chosen.write_timeout, "write_timeout");
+  positive(chosen.request_timeout, "request_timeout");
+  positive(chosen.ping_interval, "ping_interval");
+  positive(chosen.pings_max, "pings_max");
+  positive(chosen.waiting_bytes_max, "waiting_bytes_max");
+  positive(chosen.message_bytes_max, "message_bytes_max");
+  positive(chosen.header_bytes_max, "header_bytes_max");
+  return chosen;
+}
+
+// A call that its caller may give up.
+class open_call {
+ public:
+  open_call(client& of, std::uint64_t number) noexcept : of_(of), number_(number) {}
+  open_call(const open_call&) = delete;
+  open_call& operator=(const open_call&) = delete;
+  ~open_call() {
+    if (number_ != 0) of_.forget(number_);
+  }
+  void end() noexcept { number_ = 0; }
+
+ private:
+  client& of_;
+  std::uint64_t number_;
+};
+
+task<> nothing() { co_return; }
+
+task<> await(handle_ptr by, client::call begun) {
+  open_call open(*by->is, begun.number);
+  const answer got = co_await std::move(begun.end);
+  open.end();
+  got.end.check();
+}
+
+task<> publish_later(handle_ptr by, message what) {
+  client::call begun = by->is->start_publish(std::move(what));
+  task<> waits = await(by, std::move(begun));
+  co_await std::move(waits);
+}
+
+void add_trace(client& by, headers& to) {
+  const auto trace = this_call::trace();
+  if (!trace || to.get("traceparent") || !by.sends_traces()) return;
+  to.set("traceparent", trace->traceparent());
+}
+
+task<message> ask(handle_ptr by, message what) {
+  constexpr int no_responders = 503;
+  client& of = *by->is;
+  add_trace(of, what.head);
+  const std::string subject = what.subject;
+  client::call begun = of.start_request(std::move(what));
+  open_call open(of, begun.number);
+  answer got = co_await std::move(begun.end).timeout(of.chosen.request_timeout);
+  open.end();
+  got.end.check();
+  if (got.got.head.status() == no_responders && got.got.payload.empty())
+    throw error(failure::no_responders, "troupe: nats: nobody answers requests to " + subject);
+  co_return std::move(got.got);
+}
+
+task<stored> store_message(handle_ptr by, message what) {
+  task<message> asks = ask(std::move(by), std::move(what));
+  const message answer = co_await std::move(asks);
+  co_return read_stored(answer);
+}
+
+task<> flush_now(handle_ptr by) {
+  client& of = *by->is;
+  client::call begun = of.start_flush();
+  open_call open(of, begun.number);
+  const answer got = co_await std::move(begun.end);
+  open.end();
+  got.end.check();
+}
+
+// What is lost with a connection does not come any more.
+task<> flush_or_lose(handle_ptr by) {
+  try {
+    task<> flushes = flush_now(std::move(by));
+    co_await std::move(flushes);
+  } catch (const error& failed) {
+    if (failed.kind() != failure::lost) throw;
+  }
+}
+
+task<> drain_all(handle_ptr by) {
+  client& of = *by->is;
+  of.begin_drain();
+  task<> stops = flush_or_lose(by);
+  co_await std::move(stops);
+  of.end_subscriptions();
+  task<> reads = await(by, of.start_wait_for_readers());
+  co_await std::move(reads);
+  task<> sends = flush_or_lose(by);
+  co_await std::move(sends);
+  of.close();
+}
+
+task<> drain_one(handle_ptr by, subscription_ptr of) {
+  by->is->stop_delivery(of);
+  task<> stops = flush_or_lose(by);
+  co_await std::move(stops);
+  by->is->end_subscription(of, {});
+}
+
+task<std::optional<message>> next_of(handle_ptr by, subscription_ptr of) {
+  auto waits = of->arrived.receive();
+  std::optional<message> got = co_await std::move(waits);
+  if (got) {
+    // order: relaxed  a bound; what it counts came through the channel
+    of->bytes.fetch_sub(bytes_of(*got), std::memory_order_relaxed);
+    co_return got;
+  }
+  by->is->leave(of);
+  of->ended.check();
+  co_return std::nullopt;
+}
+
+task<std::optional<message>> ended() { co_return std::nullopt; }
+
+task<subscription> subscribed(subscription made) { co_return made; }
+
+// Without a wait if it can.
+task<> publish_now(const handle_ptr& by, std::string_view subject, std::string_view reply,
+                   const headers& head, std::string_view payload) {
+  check_to_publish(subject);
+  if (!reply.empty()) check_to_publish(reply);
+  if (!this_call::trace() && by->is->try_publish(subject, reply, &head, payload)) return nothing();
+  message what{std::string(subject), std::string(payload)};
+  what.reply = reply;
+  what.head = head;
+  if (this_call::trace()) {
+    add_trace(*by->is, what.head);
+    if (by->is->try_publish(what.subject, what.reply, &what.head, what.payload)) return nothing();
+  }
+  return publish_later(by, std::move(what));
+}
+
+}  // namespace
+
+connection::connection(runtime& on, std::string_view servers, const options& chosen) {
+  auto made = std::make_shared<client>(parse_servers(servers), checked(chosen));
+  by_ = std::make_shared<const client_handle>(made);
+  on.spawn(client::run(std::move(made)));
+}
+
+task<connection> connect(std::string servers, options chosen) {
+  auto made = std::make_shared<client>(parse_servers(servers), checked(chosen));
+  connection by(std::make_shared<const client_handle>(made));
+  // Before the first attempt, which may fail at once.
+  task<> flushes = await(by.by_, made->start_flush());
+  static_cast<void>(spawn(client::run(std::move(made))));
+  co_await std::move(flushes);
+  co_return by;
+}
+
+task<> connection::publish(std::string_view subject, std::string_view payload) const {
+  return publish_now(by_, subject, {}, {}, payload);
+}
+task<> connection::publish(message what) const {
+  return publish_now(by_, what.subject, what.reply, what.head, what.payload);
+}
+bool connection::try_publish(std::string_view subject, std::string_view payload) const {
+  check_to_publish(subject);
+  return by_->is->try_publish(subject, {}, nullptr, payload);
+}
+
+task<message> connection::request(std::string_view subject, std::string_view payload) const {
+  check_to_publish(subject);
+  return ask(by_, message(std::string(subject), std::string(payload)));
+}
+task<message> connection::request(message what) const {
+  check_to_publish(what.subject);
+  return ask(by_, std::move(what));
+}
+
+task<stored> connection::store(std::string_view subject, std::string_view payload,
+                               const store_options& chosen) const {
+  return store(message(std::string(subject), std::string(payload)), chosen);
+}
+task<stored> connection::store(message what, const store_options& chosen) const {
+  check_to_publish(what.subject);
+  add_expectations(what.head, chosen);
+  return store_message(by_, std::move(what));
+}
+
+task<subscription> connection::subscribe(std::string_view subject,
+                                         const subscribe_options& chosen) const {
+  check_to_subscribe(subject);
+  check_queue(chosen.queue);
+  if (chosen.messages_max == 0 || chosen.bytes_max == 0)
+    throw option_error("troupe: nats: messages_max and bytes_max must be 1 or more");
+  return subscribed(subscription(by_, by_->is->subscribe(subject, chosen)));
+}
+
+task<> connection::flush() const { return flush_now(by_); }
+task<> connection::drain() const { return drain_all(by_); }
+void connection::close() const noexcept { by_->is->close(); }
+connection::status connection::now() const { return by_->is->now(); }
+
+subscription::subscription(std::shared_ptr<const client_handle> by,
+                           std::shared_ptr<subscription_state> of) noexcept
+    : by_(std::move(by)), of_(std::move(of)) {}
+subscription::subscription(subscription&&) noexcept = default;
+subscription::~subscription() { unsubscribe(); }
+
+task<std::optional<message>> subscription::next() {
+  if (of_ == nullptr) return ended();
+  return next_of(by_, of_);
+}
+std::uint64_t subscription::missed() const noexcept {
+  // order: relaxed  statistic; publishes nothing
+  return of_ == nullptr ? 0 : of_->missed.load(std::memory_order_relaxed);
+}
+bool subscription::has_ended() const { return of_ == nullptr || by_->is->has_ended(*of_); }
+void subscription::unsubscribe() noexcept {
+  if (of_ == nullptr) return;
+  by_->is->unsubscribe(of_);
+  by_->is->leave(of_);
+  of_.reset();
+}
+task<> subscription::drain() {
+  if (of_ == nullptr) return nothing();
+  return drain_one(by_, of_);
+}
+
+}  // namespace troupe::nats

@@ -1,0 +1,18 @@
+// credentials: who we are, from the options and the address of a server.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "nats/protocol/info.hpp"
+#include "nats/wire.hpp"
+#include "troupe/task/task.hpp"
+
+namespace troupe::nats {
+
+// Files are read anew for each connection, so that they may be renewed. Throws option_error for
+// one that cannot be read, or has no key.
+task<identity> make_identity(const server& to, std::string nonce, std::shared_ptr<wire_options> by);
+
+}  // namespace troupe::nats

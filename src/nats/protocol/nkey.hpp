@@ -1,0 +1,58 @@
+// nkey: the keys of NATS, which are Ed25519 behind base32 with a checksum; and files of
+// credentials.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace troupe::nats {
+
+// Whose key it is.
+enum class key_kind : std::uint8_t {
+  account = 0,
+  server = 13 << 3,
+  oper = 14 << 3,
+  user = 20 << 3
+};
+
+class nkey {
+ public:
+  // Of a seed ("SU…"); nothing if it is none.
+  static std::optional<nkey> from_seed(std::string_view text);
+  // With these 32 bytes as the private key.
+  nkey(key_kind of, const std::array<std::uint8_t, 32>& secret) noexcept
+      : kind_(of), secret_(secret) {}
+  nkey(const nkey&) = default;
+  nkey& operator=(const nkey&) = default;
+  ~nkey();  // overwrites the secret
+
+  key_kind kind() const noexcept { return kind_; }
+  std::string seed() const;
+  std::string public_key() const;  // "U…"
+  // 64 bytes. Throws std::bad_alloc.
+  std::string sign(std::string_view text) const;
+
+ private:
+  key_kind kind_;
+  std::array<std::uint8_t, 32> secret_;
+};
+
+// Without padding: base32 of RFC 4648, base64url of RFC 4648.
+std::string base32(std::string_view bytes);
+std::optional<std::string> from_base32(std::string_view text);
+std::string base64url(std::string_view bytes);
+std::uint16_t crc16(std::string_view bytes) noexcept;  // XMODEM
+
+// What a file of credentials has: what is missing is empty.
+struct credentials {
+  std::string jwt, seed;
+  static credentials parse(std::string_view text);
+};
+// The first line that is a seed; empty: none.
+std::string seed_in(std::string_view text);
+
+}  // namespace troupe::nats

@@ -1,0 +1,62 @@
+// parser: the bytes of a NATS server as events. Knows no socket and no time.
+//
+// Limits: a line has at most 4 KiB, that of INFO 64 KiB; a header and a payload as the options say.
+// Memory grows with the bytes that come, never with a length that was announced.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace troupe::nats {
+
+struct parser_limits {
+  std::size_t line_bytes = 4'096;
+  std::size_t info_bytes = 64 * 1024;
+  std::size_t header_bytes = 64 * 1024;
+  std::size_t message_bytes = 64 * 1024 * 1024;
+};
+
+class parser {
+ public:
+  enum class event : std::uint8_t { need_more, info, message, ping, pong, ok, refused, broken };
+  struct step {
+    event what;
+    std::size_t consumed;
+  };
+  // What comes with `message`. The strings may be moved out.
+  struct arrived {
+    std::uint64_t sid = 0;
+    std::string subject, reply;
+    std::string header;  // the block
+    std::string payload;
+  };
+
+  explicit parser(const parser_limits& limits) noexcept : limits_(limits) {}
+
+  // Reads up to the next event; need_more only when all bytes were consumed. After `broken` it is
+  // always `broken`.
+  step next(std::string_view bytes);
+
+  arrived& message() noexcept { return message_; }
+  // The JSON of `info`, the words of `refused`, and what is wrong for `broken`.
+  const std::string& text() const noexcept { return text_; }
+
+ private:
+  struct word_list;
+  event end_line(std::string_view line);
+  event begin_message(const word_list& words, bool has_header);
+  event end_message();
+  event fail(const char* why);
+  std::size_t line_limit(std::string_view more) const noexcept;
+
+  const parser_limits limits_;
+  std::string line_;  // the part of a line that came before
+  arrived message_;
+  std::string text_;
+  std::size_t header_bytes_ = 0, left_ = 0;  // of a message whose bytes are due, its end included
+  bool in_message_ = false, broken_ = false;
+};
+
+}  // namespace troupe::nats

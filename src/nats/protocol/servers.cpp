@@ -1,0 +1,120 @@
+#include "nats/protocol/servers.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "kit/surroundings.hpp"
+#include "troupe/base/error.hpp"
+
+namespace troupe::nats {
+namespace {
+
+constexpr std::size_t servers_max = 1'000;
+
+// What is wrong with the address; null: nothing.
+const char* parse_address(std::string_view text, server& to) {
+  std::string_view host = text, port;
+  if (text.starts_with('[')) {
+    const std::size_t end = text.find(']');
+    if (end == std::string_view::npos) return "a bracket is missing";
+    host = text.substr(1, end - 1);
+    port = text.substr(end + 1);
+    if (!port.empty() && port.front() != ':') return "a colon is missing before the port";
+  } else if (const std::size_t colon = text.find(':'); colon != std::string_view::npos) {
+    host = text.substr(0, colon);
+    port = text.substr(colon);
+  }
+  if (host.empty()) return "the host is missing";
+  const auto is_strange = [](char one) { return one <= ' ' || one == '/' || one == '@'; };
+  if (std::ranges::any_of(host, is_strange)) return "the host has a character that none has";
+  to.host = host;
+  if (port.empty()) return nullptr;
+  const char* const end = port.data() + port.size();
+  const auto [rest, failed] = std::from_chars(port.data() + 1, end, to.port);
+  if (failed != std::errc() || rest != end || to.port == 0) return "the port is no number";
+  return nullptr;
+}
+
+// What is wrong with it; null: nothing.
+const char* parse_server(std::string_view text, server& to) {
+  if (const std::size_t scheme = text.find("://"); scheme != std::string_view::npos) {
+    const std::string_view name = text.substr(0, scheme);
+    if (name != "nats" && name != "tls") return "only nats:// and tls:// are known";
+    to.secure = name == "tls";
+    text.remove_prefix(scheme + 3);
+  }
+  while (text.ends_with('/')) text.remove_suffix(1);
+  if (const std::size_t at = text.rfind('@'); at != std::string_view::npos) {
+    const std::string_view who = text.substr(0, at);
+    const std::size_t colon = who.find(':');
+    to.user = who.substr(0, colon);
+    if (colon != std::string_view::npos) to.password = who.substr(colon + 1);
+    text.remove_prefix(at + 1);
+  }
+  return parse_address(text, to);
+}
+
+bool is_numeric(std::string_view host) noexcept {
+  return host.find(':') != std::string_view::npos || std::ranges::all_of(host, [](char one) {
+           return one == '.' || (one >= '0' && one <= '9');
+         });
+}
+
+}  // namespace
+
+std::string server::authority() const {
+  const bool brackets = host.find(':') != std::string::npos;
+  return (brackets ? "[" + host + "]" : host) + ":" + std::to_string(port);
+}
+
+std::vector<server> parse_servers(std::string_view list) {
+  std::vector<server> all;
+  while (true) {
+    const std::size_t comma = list.find(',');
+    std::string_view one = list.substr(0, comma);
+    while (one.starts_with(' ')) one.remove_prefix(1);
+    while (one.ends_with(' ')) one.remove_suffix(1);
+    server made;
+    if (const char* const wrong = parse_server(one, made)) {
+      // Without its password.
+      const std::size_t at = one.rfind('@');
+      throw option_error("troupe: nats: the address of a server \"" +
+                         std::string(at == std::string_view::npos ? one : one.substr(at + 1)) +
+                         "\" is wrong: " + wrong + "; it is such as nats://host:4222");
+    }
+    all.push_back(std::move(made));
+    if (comma == std::string_view::npos) return all;
+    list.remove_prefix(comma + 1);
+  }
+}
+
+std::vector<server> server_list::next_round() const {
+  std::vector<server> order = all_;
+  for (std::size_t i = order.size(); i > 1; --i)
+    std::swap(order[i - 1], order[kit::random_number() % i]);
+  const auto last =
+      std::ranges::find_if(order, [&](const server& one) { return one.authority() == last_; });
+  if (last != order.end()) std::rotate(last, last + 1, order.end());
+  return order;
+}
+
+void server_list::add(const std::vector<std::string>& told) {
+  for (const std::string& text : told) {
+    if (all_.size() >= servers_max) return;
+    server made = all_.front();
+    made.port = 4222;
+    if (parse_address(text, made) != nullptr) continue;
+    const std::string name = made.authority();
+    const auto same = [&](const server& one) { return one.authority() == name; };
+    if (std::ranges::any_of(all_, same)) continue;
+    // Servers tell of numeric addresses, and have the name in their certificates.
+    const server& given = all_.front();
+    if (is_numeric(made.host) && !is_numeric(given.host))
+      made.tls_name = given.tls_name.empty() ? given.host : given.tls_name;
+    all_.push_back(std::move(made));
+  }
+}
+
+}  // namespace troupe::nats

@@ -1,0 +1,263 @@
+#include "nats/protocol/session.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <optional>
+
+namespace troupe::nats {
+namespace {
+
+constexpr std::uint64_t inbox_sid = 1;
+constexpr std::string_view line_end = "\r\n";
+// Pings of a server that takes none of our pongs.
+constexpr unsigned pongs_max = 1'000;
+
+void append_number(std::string& to, std::uint64_t number) {
+  char digits[24];
+  to.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+}
+
+// The words between the first two quotation marks.
+std::string_view quoted(std::string_view text) noexcept {
+  const std::size_t begin = text.find('"');
+  if (begin == std::string_view::npos) return {};
+  const std::size_t end = text.find('"', begin + 1);
+  return end == std::string_view::npos ? std::string_view()
+                                       : text.substr(begin + 1, end - begin - 1);
+}
+
+}  // namespace
+
+std::string only_publishes(std::string_view commands) {
+  std::string kept;
+  while (!commands.empty()) {
+    const std::size_t end = commands.find('\n') + 1;
+    const std::string_view line = commands.substr(0, end);
+    std::size_t bytes = end;
+    if (line.starts_with("PUB ") || line.starts_with("HPUB ")) {
+      const std::size_t space = line.rfind(' ');
+      std::size_t payload = 0;
+      std::from_chars(line.data() + space + 1, line.data() + line.size(), payload);
+      bytes += payload + line_end.size();
+      kept += commands.substr(0, bytes);
+    }
+    commands.remove_prefix(bytes);
+  }
+  return kept;
+}
+
+std::uint64_t session::subscribe(std::string_view subject, std::string_view queue,
+                                 std::uint64_t ends_after) {
+  const std::uint64_t sid = ++last_sid_;
+  const auto made =
+      subscriptions_
+          .emplace(sid, subscription{std::string(subject), std::string(queue), ends_after})
+          .first;
+  if (connected_) write_subscription(sid, made->second);
+  return sid;
+}
+
+void session::write_subscription(std::uint64_t sid, const subscription& one) {
+  out_ += "SUB ";
+  out_ += one.subject;
+  if (!one.queue.empty()) out_ += ' ' + one.queue;
+  out_ += ' ';
+  append_number(out_, sid);
+  out_ += line_end;
+  if (one.ends_after == 0) return;
+  out_ += "UNSUB ";
+  append_number(out_, sid);
+  out_ += ' ';
+  append_number(out_, one.ends_after - one.delivered);
+  out_ += line_end;
+}
+
+void session::unsubscribe(std::uint64_t sid) {
+  const auto found = subscriptions_.find(sid);
+  if (found == subscriptions_.end()) return;
+  stop_delivery(sid);
+  subscriptions_.erase(found);
+}
+
+void session::stop_delivery(std::uint64_t sid) {
+  const auto found = subscriptions_.find(sid);
+  if (found == subscriptions_.end() || std::exchange(found->second.stopped, true)) return;
+  if (!connected_) return;
+  out_ += "UNSUB ";
+  append_number(out_, sid);
+  out_ += line_end;
+}
+
+void session::publish(std::string_view subject, std::string_view reply, const headers* head,
+                      std::string_view payload) {
+  const bool has_header = head != nullptr && head->size() > 0;
+  const std::size_t header_bytes = has_header ? head->block_bytes() : 0;
+  out_ += has_header ? "HPUB " : "PUB ";
+  out_ += subject;
+  out_ += ' ';
+  if (!reply.empty()) {
+    out_ += reply;
+    out_ += ' ';
+  }
+  if (has_header) {
+    append_number(out_, header_bytes);
+    out_ += ' ';
+  }
+  append_number(out_, header_bytes + payload.size());
+  out_ += line_end;
+  if (has_header) head->append_to(out_);
+  out_ += payload;
+  out_ += line_end;
+}
+
+void session::request(std::uint64_t number, std::string_view subject, const headers* head,
+                      std::string_view payload) {
+  if (!has_inbox_) {
+    has_inbox_ = true;
+    const auto made = subscriptions_.emplace(inbox_sid, subscription{inbox_ + "*", {}, 0}).first;
+    if (connected_) write_subscription(inbox_sid, made->second);
+  }
+  requests_.emplace(number, waiting_request{std::string(subject), taken_ + out_.size()});
+  std::string reply = inbox_;
+  append_number(reply, number);
+  publish(subject, reply, head, payload);
+}
+
+void session::cancel(std::uint64_t request) noexcept { requests_.erase(request); }
+
+void session::ping(std::uint64_t number) {
+  if (connected_) {
+    out_ += "PING\r\n";
+    pings_.push_back(number);
+  } else if (number != 0) {
+    later_pings_.push_back(number);
+  }
+}
+std::size_t session::unanswered() const noexcept {
+  return static_cast<std::size_t>(std::ranges::count(pings_, 0u));
+}
+
+void session::begin(server_info about) {
+  about_ = std::move(about);
+  connected_ = true;
+  taken_ = 0;
+  const std::string kept = std::exchange(out_, {});
+  for (const auto& [sid, one] : subscriptions_) {
+    if (!one.stopped) write_subscription(sid, one);
+  }
+  for (auto& [number, one] : requests_) one.position = out_.size();
+  out_ += kept;
+  for (const std::uint64_t number : std::exchange(later_pings_, {})) {
+    out_ += "PING\r\n";
+    pings_.push_back(number);
+  }
+}
+
+session::losses session::end() {
+  losses lost;
+  connected_ = false;
+  pongs_ = 0;
+  std::erase_if(requests_, [&](const auto& one) {
+    const bool was_sent = one.second.position < taken_;
+    if (was_sent) lost.requests.push_back(one.first);
+    return was_sent;
+  });
+  for (const std::uint64_t number : std::exchange(pings_, {})) {
+    if (number != 0) lost.pings.push_back(number);
+  }
+  out_ = only_publishes(out_);
+  return lost;
+}
+
+void session::take(std::string& to) {
+  to.clear();
+  to.swap(out_);
+  taken_ += to.size();
+  pongs_ = 0;
+}
+
+void session::receive(parser::event what, parser& from, happened& made) {
+  switch (what) {
+    case parser::event::need_more:
+    case parser::event::ok:
+      break;
+    case parser::event::message:
+      return take_message(from.message(), made);
+    case parser::event::ping:
+      out_ += "PONG\r\n";
+      if (++pongs_ <= pongs_max) break;
+      made.what = happened::kind::broken;
+      made.text = "it pings without end";
+      break;
+    case parser::event::pong:
+      if (pings_.empty()) break;
+      made.what = happened::kind::pong;
+      made.number = pings_.front();
+      pings_.pop_front();
+      break;
+    case parser::event::info: {
+      std::optional<server_info> about = server_info::parse(from.text());
+      made.what = about ? happened::kind::info : happened::kind::broken;
+      if (about)
+        about_ = std::move(*about);
+      else
+        made.text = "its INFO is no JSON";
+      break;
+    }
+    case parser::event::refused:
+      return take_refusal(from.text(), made);
+    case parser::event::broken:
+      made.what = happened::kind::broken;
+      made.text = from.text();
+      break;
+  }
+}
+
+void session::take_message(parser::arrived& from, happened& made) {
+  made.number = from.sid;
+  const auto found = subscriptions_.find(from.sid);
+  if (found == subscriptions_.end()) return;
+  if (from.sid == inbox_sid) {
+    std::string_view digits = from.subject;
+    if (!digits.starts_with(inbox_)) return;
+    digits.remove_prefix(inbox_.size());
+    const char* const end = digits.data() + digits.size();
+    const auto [rest, failed] = std::from_chars(digits.data(), end, made.number);
+    if (failed != std::errc() || rest != end || requests_.erase(made.number) == 0) return;
+    made.what = happened::kind::answer;
+  } else {
+    subscription& one = found->second;
+    made.what = happened::kind::message;
+    made.last = ++one.delivered == one.ends_after;
+    if (made.last) subscriptions_.erase(found);
+  }
+  made.message.subject = std::move(from.subject);
+  made.message.reply = std::move(from.reply);
+  made.message.payload = std::move(from.payload);
+  if (!from.header.empty()) made.message.head = headers::parse(from.header);
+}
+
+void session::take_refusal(const std::string& text, happened& made) {
+  made.what = happened::kind::refused;
+  made.text = text;
+  if (text.starts_with("Permissions Violation for Subscription")) {
+    const std::string_view subject = quoted(text);
+    std::erase_if(subscriptions_, [&](const auto& one) {
+      if (one.first == inbox_sid || one.second.subject != subject) return false;
+      made.numbers.push_back(one.first);
+      return true;
+    });
+    if (!made.numbers.empty()) made.what = happened::kind::denied_read;
+  } else if (text.starts_with("Permissions Violation for Publish")) {
+    const std::string_view subject = quoted(text);
+    std::erase_if(requests_, [&](const auto& one) {
+      if (one.second.subject != subject || one.second.position >= taken_) return false;
+      made.numbers.push_back(one.first);
+      return true;
+    });
+    if (!made.numbers.empty()) made.what = happened::kind::denied_send;
+  }
+}
+
+}  // namespace troupe::nats

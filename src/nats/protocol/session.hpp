@@ -1,0 +1,125 @@
+// session: what one client and its servers have agreed on: subscriptions, requests, pings, and the
+// bytes that are to be sent. Knows no socket and no time; survives the end of connections.
+//
+// Invariants
+//   N1  `out` begins with a command and has whole commands only, since it is taken as a whole.
+//   N2  a request is in `requests` until it was answered, cancelled, or lost: it leaves it once.
+//   N3  without a connection `out` has nothing but messages to publish; begin() writes the rest.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "nats/protocol/info.hpp"
+#include "nats/protocol/parser.hpp"
+#include "troupe/nats/message.hpp"
+
+namespace troupe::nats {
+
+// What a part of the input means for the client.
+struct happened {
+  enum class kind : std::uint8_t {
+    nothing,
+    message,      // `number` is the subscription; `last`: it has ended with it
+    answer,       // `number` is the request
+    pong,         // `number` is that of ping()
+    info,         // the server has told of itself anew
+    refused,      // the server says `text`
+    denied_read,  // it refuses these subscriptions (`numbers`), which are forgotten
+    denied_send,  // it refuses the messages of these requests, which are forgotten
+    broken,       // the server does not keep to the protocol: `text`
+  };
+  kind what = kind::nothing;
+  std::uint64_t number = 0;
+  bool last = false;
+  nats::message message;
+  std::string text;
+  std::vector<std::uint64_t> numbers;
+};
+
+class session {
+ public:
+  // `inbox`: the part of our reply subjects that no one else has. Before the first request.
+  void name_inbox(std::string_view inbox) { inbox_ = "_INBOX." + std::string(inbox) + "."; }
+
+  // The number under which messages come. `ends_after`: 0 or the number of messages.
+  std::uint64_t subscribe(std::string_view subject, std::string_view queue,
+                          std::uint64_t ends_after);
+  // Forgets it: what still comes is dropped.
+  void unsubscribe(std::uint64_t sid);
+  // The server sends nothing new; what still comes is taken, until unsubscribe().
+  void stop_delivery(std::uint64_t sid);
+
+  // Their words were checked before. `head` may be null.
+  void publish(std::string_view subject, std::string_view reply, const headers* head,
+               std::string_view payload);
+  // `number` is the caller's, and of no other request.
+  void request(std::uint64_t number, std::string_view subject, const headers* head,
+               std::string_view payload);
+  void cancel(std::uint64_t request) noexcept;
+  // Asks for a pong, which comes with `number`; without a connection it is sent with the next.
+  // 0: it only keeps the connection alive, and unanswered() counts it.
+  void ping(std::uint64_t number);
+  std::size_t unanswered() const noexcept;
+
+  // A connection is there: subscribes again, and then sends what waits.
+  void begin(server_info about);
+  // What was lost with a connection.
+  struct losses {
+    std::vector<std::uint64_t> requests, pings;
+  };
+  losses end();
+  bool is_connected() const noexcept { return connected_; }
+  const server_info& about() const noexcept { return about_; }
+
+  // Bytes that wait to be sent; take() gives all of them, in the place of what `to` had.
+  std::size_t waiting() const noexcept { return out_.size(); }
+  void take(std::string& to);
+
+  // Of what the parser has found.
+  happened receive(parser::event what, parser& from) {
+    happened made;
+    receive(what, from, made);
+    return made;
+  }
+  // The same; `made` is as new.
+  void receive(parser::event what, parser& from, happened& made);
+
+ private:
+  struct subscription {
+    std::string subject, queue;
+    std::uint64_t ends_after = 0, delivered = 0;
+    bool stopped = false;
+  };
+  struct waiting_request {
+    std::string subject;
+    std::uint64_t position = 0;  // of its message, in all bytes of the connection
+  };
+  void write_subscription(std::uint64_t sid, const subscription& one);
+  void take_message(parser::arrived& from, happened& made);
+  void take_refusal(const std::string& text, happened& made);
+
+  std::string inbox_;  // "_INBOX.….", before the number of a request
+  std::map<std::uint64_t, subscription> subscriptions_;
+  std::unordered_map<std::uint64_t, waiting_request> requests_;
+  std::deque<std::uint64_t> pings_;         // sent, or in `out`
+  std::vector<std::uint64_t> later_pings_;  // for the next connection
+  std::string out_;
+  server_info about_;
+  std::uint64_t last_sid_ = 1;
+  std::uint64_t taken_ = 0;  // bytes of this connection that were taken to be sent
+  unsigned pongs_ = 0;       // in `out`
+  bool connected_ = false, has_inbox_ = false;
+};
+
+// The commands PUB and HPUB among whole commands.
+std::string only_publishes(std::string_view commands);
+
+}  // namespace troupe::nats

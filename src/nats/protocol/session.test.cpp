@@ -1,0 +1,271 @@
+// nats::session: what it sends for what it is asked and what comes, also over the end of a
+// connection; and the rules for subjects and headers.
+#include "nats/protocol/session.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "nats/protocol/subject.hpp"
+#include "troupe/nats/error.hpp"
+
+namespace troupe::nats {
+namespace {
+
+using kind = happened::kind;
+
+std::string sent(session& by) {
+  std::string made;
+  by.take(made);
+  return made;
+}
+// What the last of these bytes means.
+happened feed(session& to, std::string_view bytes) {
+  parser reads({});
+  happened last;
+  while (!bytes.empty()) {
+    const parser::step step = reads.next(bytes);
+    last = to.receive(step.what, reads);
+    if (step.what == parser::event::broken) break;
+    bytes.remove_prefix(step.consumed);
+  }
+  return last;
+}
+
+TEST(nats_session, subscribes_publishes_and_takes_messages) {
+  session one;
+  one.name_inbox("abc");
+  one.begin({});
+  EXPECT_EQ(one.subscribe("a.*", "", 0), 2u);
+  EXPECT_EQ(one.subscribe("b.>", "workers", 3), 3u);
+  headers head;
+  head.add("Kind", "x");
+  one.publish("a.b", "", nullptr, "hello");
+  one.publish("a.b", "r", &head, "hi");
+  EXPECT_EQ(sent(one),
+            "SUB a.* 2\r\nSUB b.> workers 3\r\nUNSUB 3 3\r\nPUB a.b 5\r\nhello\r\n"
+            "HPUB a.b r 21 23\r\nNATS/1.0\r\nKind: x\r\n\r\nhi\r\n");
+  const happened got = feed(one, "HMSG a.b 2 back 21 23\r\nNATS/1.0\r\nKind: x\r\n\r\nhi\r\n");
+  EXPECT_EQ(got.what, kind::message);
+  EXPECT_EQ(got.number, 2u);
+  EXPECT_EQ(got.message.reply, "back");
+  EXPECT_EQ(got.message.payload, "hi");
+  EXPECT_EQ(got.message.head.get("Kind"), "x");
+  EXPECT_EQ(got.message.head.get("kind"), std::nullopt);
+  one.unsubscribe(2);
+  EXPECT_EQ(sent(one), "UNSUB 2\r\n");
+  EXPECT_EQ(feed(one, "MSG a.b 2 0\r\n\r\n").what, kind::nothing);
+  EXPECT_EQ(feed(one, "MSG a.b 77 0\r\n\r\n").what, kind::nothing);
+}
+
+TEST(nats_session, ends_a_subscription_after_its_messages_over_connections) {
+  session one;
+  one.name_inbox("abc");
+  one.begin({});
+  one.subscribe("a", "", 3);
+  EXPECT_FALSE(feed(one, "MSG a 2 0\r\n\r\n").last);
+  one.end();
+  EXPECT_EQ(sent(one), "");
+  one.begin({});
+  EXPECT_EQ(sent(one), "SUB a 2\r\nUNSUB 2 2\r\n");
+  EXPECT_FALSE(feed(one, "MSG a 2 0\r\n\r\n").last);
+  EXPECT_TRUE(feed(one, "MSG a 2 0\r\n\r\n").last);
+  EXPECT_EQ(feed(one, "MSG a 2 0\r\n\r\n").what, kind::nothing);
+  one.end();
+  one.begin({});
+  EXPECT_EQ(sent(one), "");
+}
+
+TEST(nats_session, answers_come_once_to_the_request_they_belong_to) {
+  session one;
+  one.name_inbox("abc");
+  one.begin({});
+  constexpr std::uint64_t first = 1, second = 2, third = 3;
+  one.request(first, "svc", nullptr, "1");
+  one.request(second, "svc", nullptr, "2");
+  EXPECT_EQ(sent(one),
+            "SUB _INBOX.abc.* 1\r\nPUB svc _INBOX.abc.1 1\r\n1\r\nPUB svc _INBOX.abc.2 1\r\n2\r\n");
+  const happened got = feed(one, "MSG _INBOX.abc.2 1 2\r\nok\r\n");
+  EXPECT_EQ(got.what, kind::answer);
+  EXPECT_EQ(got.number, second);
+  EXPECT_EQ(feed(one, "MSG _INBOX.abc.2 1 2\r\nok\r\n").what, kind::nothing);
+  for (const char* const other : {"_INBOX.abc.3", "_INBOX.abc.", "_INBOX.abc.1x", "_INBOX.b.1"})
+    EXPECT_EQ(feed(one, "MSG " + std::string(other) + " 1 0\r\n\r\n").what, kind::nothing);
+  const happened none = feed(one, "HMSG _INBOX.abc.1 1 16 16\r\nNATS/1.0 503\r\n\r\n\r\n");
+  EXPECT_EQ(none.number, first);
+  EXPECT_EQ(none.message.head.status(), 503);
+  one.request(third, "svc", nullptr, "3");
+  one.cancel(third);
+  EXPECT_EQ(feed(one, "MSG _INBOX.abc.3 1 0\r\n\r\n").what, kind::nothing);
+}
+
+TEST(nats_session, tells_which_requests_were_lost_and_sends_the_others_later) {
+  session one;
+  one.name_inbox("abc");
+  one.begin({});
+  constexpr std::uint64_t first = 1, second = 2, third = 3;
+  one.request(first, "svc", nullptr, "1");
+  sent(one);
+  one.request(second, "svc", nullptr, "2");
+  one.subscribe("late", "", 0);
+  one.publish("news", "", nullptr, "PUB is no command here\r\nPING\r\n");
+  constexpr std::uint64_t asked = 10, asked_later = 11;
+  one.ping(asked);
+  feed(one, "PING\r\n");
+  const session::losses lost = one.end();
+  EXPECT_EQ(lost.requests, std::vector{first});
+  EXPECT_EQ(lost.pings, std::vector{asked});
+  one.request(third, "svc", nullptr, "3");
+  one.ping(asked_later);
+  one.begin({});
+  EXPECT_EQ(sent(one),
+            "SUB _INBOX.abc.* 1\r\nSUB late 2\r\nPUB svc _INBOX.abc.2 1\r\n2\r\n"
+            "PUB news 30\r\nPUB is no command here\r\nPING\r\n\r\n"
+            "PUB svc _INBOX.abc.3 1\r\n3\r\nPING\r\n");
+  EXPECT_EQ(feed(one, "PONG\r\n").number, asked_later);
+  const session::losses more = one.end();
+  EXPECT_EQ(more.requests.size(), 2u);
+  EXPECT_TRUE(std::ranges::find(more.requests, second) != more.requests.end());
+  EXPECT_TRUE(std::ranges::find(more.requests, third) != more.requests.end());
+}
+
+TEST(nats_session, pongs_belong_to_pings_in_their_order) {
+  session one;
+  one.name_inbox("abc");
+  one.ping(0);  // without a connection there is nothing to keep alive
+  one.begin({});
+  EXPECT_EQ(sent(one), "");
+  constexpr std::uint64_t flush = 5;
+  one.ping(flush);
+  one.ping(0);
+  EXPECT_EQ(sent(one), "PING\r\nPING\r\n");
+  EXPECT_EQ(one.unanswered(), 1u);
+  EXPECT_EQ(feed(one, "PONG\r\n").number, flush);
+  EXPECT_EQ(one.unanswered(), 1u);
+  EXPECT_EQ(feed(one, "PONG\r\n").what, kind::pong);
+  EXPECT_EQ(one.unanswered(), 0u);
+  EXPECT_EQ(feed(one, "PONG\r\n").what, kind::nothing);
+  feed(one, "PING\r\n");
+  EXPECT_EQ(sent(one), "PONG\r\n");
+  std::string flood;
+  for (int i = 0; i < 1'000; ++i) flood += "PING\r\n";
+  EXPECT_EQ(feed(one, flood).what, kind::nothing);
+  EXPECT_EQ(feed(one, "PING\r\n").what, kind::broken);
+}
+
+TEST(nats_session, a_subscription_that_stops_takes_what_still_comes) {
+  session one;
+  one.name_inbox("abc");
+  one.begin({});
+  const auto sid = one.subscribe("a", "", 0);
+  one.stop_delivery(sid);
+  one.stop_delivery(sid);
+  EXPECT_EQ(sent(one), "SUB a 2\r\nUNSUB 2\r\n");
+  EXPECT_EQ(feed(one, "MSG a 2 0\r\n\r\n").what, kind::message);
+  one.end();
+  one.begin({});
+  EXPECT_EQ(sent(one), "");  // it does not begin again
+  one.unsubscribe(sid);
+  EXPECT_EQ(sent(one), "");
+  EXPECT_EQ(feed(one, "MSG a 2 0\r\n\r\n").what, kind::nothing);
+}
+
+TEST(nats_session, refusals_name_what_they_refuse) {
+  session one;
+  one.name_inbox("abc");
+  one.begin({});
+  const auto sid = one.subscribe("a.b", "", 0);
+  one.subscribe("c", "", 0);
+  constexpr std::uint64_t asked = 7;
+  one.request(asked, "svc", nullptr, "");
+  sent(one);
+  const happened read = feed(one, "-ERR 'Permissions Violation for Subscription to \"a.b\"'\r\n");
+  EXPECT_EQ(read.what, kind::denied_read);
+  EXPECT_EQ(read.numbers, std::vector{sid});
+  const happened send = feed(one, "-ERR 'Permissions Violation for Publish to \"svc\"'\r\n");
+  EXPECT_EQ(send.what, kind::denied_send);
+  EXPECT_EQ(send.numbers, std::vector{asked});
+  EXPECT_EQ(feed(one, "-ERR 'Permissions Violation for Publish to \"svc\"'\r\n").what,
+            kind::refused);
+  EXPECT_EQ(feed(one, "-ERR 'Permissions Violation for Subscription to \"'\r\n").what,
+            kind::refused);
+  const happened other = feed(one, "-ERR 'Stale Connection'\r\n");
+  EXPECT_EQ(other.what, kind::refused);
+  EXPECT_EQ(other.text, "Stale Connection");
+}
+
+TEST(nats_session, takes_what_the_server_tells_of_itself) {
+  session one;
+  one.name_inbox("abc");
+  one.begin({});
+  EXPECT_EQ(feed(one, "INFO {\"max_payload\":17,\"connect_urls\":[\"h:1\"],\"x\":{}}\r\n").what,
+            kind::info);
+  EXPECT_EQ(one.about().max_payload, 17u);
+  EXPECT_EQ(one.about().connect_urls, std::vector<std::string>{"h:1"});
+  for (const char* const bad : {"", "{", "[]", "{\"max_payload\":-1}", "{\"nonce\":1}"})
+    EXPECT_EQ(feed(one, "INFO " + std::string(bad) + "\r\n").what, kind::broken) << bad;
+}
+
+TEST(nats_subjects, have_rules) {
+  for (const char* const good : {"a", "a.b.c", "a*b", "a>", "_INBOX.x.1", "$SYS.x", "ö.ü"}) {
+    EXPECT_EQ(misfit_to_publish(good), nullptr) << good;
+    EXPECT_EQ(misfit_to_subscribe(good), nullptr) << good;
+  }
+  for (const char* const wild : {"*", ">", "a.*", "*.a", "a.*.b", "a.>"}) {
+    EXPECT_NE(misfit_to_publish(wild), nullptr) << wild;
+    EXPECT_EQ(misfit_to_subscribe(wild), nullptr) << wild;
+  }
+  for (const char* const bad : {"", ".", "a.", ".a", "a..b", "a b", "a\tb", "a\r\nPUB b 0\r\n\r\n",
+                                "a\nb", ">.a", "a.>.b", "\x7f"})
+    EXPECT_NE(misfit_to_subscribe(bad), nullptr) << bad;
+  EXPECT_NE(misfit_to_publish(std::string_view("a\0b", 3)), nullptr);
+  EXPECT_EQ(misfit_to_publish(std::string(subject_bytes_max, 'x')), nullptr);
+  EXPECT_NE(misfit_to_publish(std::string(subject_bytes_max + 1, 'x')), nullptr);
+  EXPECT_EQ(misfit_of_queue(""), nullptr);
+  EXPECT_NE(misfit_of_queue("a b"), nullptr);
+  try {
+    check_to_publish("a\r\nb");
+    ADD_FAILURE();
+  } catch (const error& failed) {
+    EXPECT_EQ(failed.kind(), failure::bad_subject);
+    EXPECT_NE(std::string(failed.what()).find("a??b"), std::string::npos) << failed.what();
+  }
+}
+
+TEST(nats_headers, refuse_what_would_become_another_line) {
+  headers head;
+  for (const char* const name : {"", "a b", "a:b", "a\r\n", "ä"})
+    EXPECT_THROW(head.add(name, "x"), error) << name;
+  for (const char* const value : {"a\r\nB: c", "a\n", "\r"})
+    EXPECT_THROW(head.set("Name", value), error) << value;
+  EXPECT_TRUE(head.empty());
+  head.add("Name", "one");
+  head.add("Name", "two");
+  EXPECT_EQ(head.get("Name"), "one");
+  std::string block;
+  head.append_to(block);
+  EXPECT_EQ(block, "NATS/1.0\r\nName: one\r\nName: two\r\n\r\n");
+  EXPECT_EQ(block.size(), head.block_bytes());
+  head.set("Name", *head.get("Name"));
+  EXPECT_EQ(head.size(), 1u);
+}
+
+TEST(nats_headers, of_others_are_read_as_far_as_they_are_headers) {
+  const headers good = headers::parse("NATS/1.0 408 Request Timeout\r\nA:1\r\nB:  x y \r\n\r\n");
+  EXPECT_EQ(good.status(), 408);
+  EXPECT_EQ(good.description(), "Request Timeout");
+  EXPECT_EQ(good.get("B"), "x y");
+  EXPECT_FALSE(good.is_damaged());
+  const headers part =
+      headers::parse("NATS/1.0\r\nA: 1\r\nnonsense\r\n: x\r\nB: a\rb\r\nC: 3\r\n\r\n");
+  EXPECT_TRUE(part.is_damaged());
+  EXPECT_EQ(part.size(), 2u);
+  for (const char* const bad : {"", "HTTP/1.0\r\n\r\n", "NATS/1.0", "NATS/1.0 5\r\n\r\n",
+                                "NATS/1.0\r\n", "NATS/1.0\r\nA: 1\r\n", "NATS/1.0\r\n\r\n\r\n"})
+    EXPECT_TRUE(headers::parse(bad).is_damaged()) << bad;
+}
+
+}  // namespace
+}  // namespace troupe::nats

@@ -1,0 +1,25 @@
+// subject: which subjects, queue groups and header names NATS allows.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace troupe::nats {
+
+// Of a line of the protocol.
+inline constexpr std::size_t line_bytes_max = 4'096;
+// Of a subject, so that two and the numbers fit into a line.
+inline constexpr std::size_t subject_bytes_max = 1'900;
+
+// What is wrong with it; null: nothing. Tokens are separated by dots, none is empty, none has a
+// space or a control character. Only subscriptions have `*` for a token and `>` for the rest.
+const char* misfit_to_publish(std::string_view subject) noexcept;
+const char* misfit_to_subscribe(std::string_view subject) noexcept;
+const char* misfit_of_queue(std::string_view name) noexcept;
+
+// Throw error (bad_subject) with what is wrong.
+void check_to_publish(std::string_view subject);
+void check_to_subscribe(std::string_view subject);
+void check_queue(std::string_view name);
+
+}  // namespace troupe::nats

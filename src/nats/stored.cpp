@@ -1,0 +1,64 @@
+#include "nats/stored.hpp"
+
+#include <utility>
+
+#include "troupe/json/read.hpp"
+#include "troupe/nats/error.hpp"
+
+namespace troupe::nats {
+namespace {
+
+struct error_json {
+  std::optional<int> code, err_code;
+  std::optional<std::string> description;
+};
+struct stored_json {
+  std::optional<error_json> error;
+  std::optional<std::string> stream, domain;
+  std::optional<std::uint64_t> seq;
+  std::optional<bool> duplicate;
+};
+
+stored_json parse(const std::string& text) {
+  try {
+    return json::read<stored_json>(text);
+  } catch (const json::json_error&) {
+    return {};  // has neither a sequence nor an error
+  }
+}
+
+}  // namespace
+
+void add_expectations(headers& to, const store_options& chosen) {
+  if (!chosen.id.empty()) to.set("Nats-Msg-Id", chosen.id);
+  if (!chosen.expected_stream.empty()) to.set("Nats-Expected-Stream", chosen.expected_stream);
+  if (!chosen.expected_last_id.empty())
+    to.set("Nats-Expected-Last-Msg-Id", chosen.expected_last_id);
+  if (chosen.expected_last)
+    to.set("Nats-Expected-Last-Sequence", std::to_string(*chosen.expected_last));
+  if (chosen.expected_last_of_subject)
+    to.set("Nats-Expected-Last-Subject-Sequence", std::to_string(*chosen.expected_last_of_subject));
+}
+
+stored read_stored(const message& answer) {
+  stored_json from = parse(answer.payload);
+  if (from.error) {
+    const std::string says = from.error->description.value_or("no reason");
+    throw stream_error("troupe: nats: the message was not stored: " + says,
+                       from.error->code.value_or(0), from.error->err_code.value_or(0));
+  }
+  if (!from.stream || !from.seq)
+    throw error(
+        failure::refused,
+        "troupe: nats: what has answered is no stream of JetStream: nothing is known of the "
+        "message",
+        true);
+  stored made;
+  made.stream = std::move(*from.stream);
+  made.domain = std::move(from.domain).value_or("");
+  made.sequence = *from.seq;
+  made.duplicate = from.duplicate.value_or(false);
+  return made;
+}
+
+}  // namespace troupe::nats
