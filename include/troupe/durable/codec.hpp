@@ -1,0 +1,382 @@
+// codec: values as bytes that outlive the program, without a line in their types.
+//
+// Stored are: bool, integers, enumerations, floating-point numbers, std::string, durations and
+// times of std::chrono, std::optional, std::variant, std::array, std::pair, std::tuple, containers
+// of such values (also maps and sets), and aggregates of them. Any other type names how it is
+// stored by a specialization of durable::codec. A type that contains itself needs one, too.
+//
+// Thread: any. Cost: one pass over the value. Numbers have a fixed width and are little-endian;
+// texts and containers begin with a count of four bytes. The bytes do not name the members: the
+// shape does, and whoever keeps the bytes keeps its fingerprint beside them.
+//
+// Example:
+//     struct Account {
+//       std::string owner;
+//       std::int64_t cents = 0;
+//     };
+//     int main() {
+//       const std::vector<std::byte> bytes = troupe::durable::encode(Account{"Ada", 500});
+//       std::cout << troupe::durable::decode<Account>(bytes).cents << '\n';  // 500
+//       std::cout << troupe::durable::shape_of<Account>() << '\n';  // {owner:text,cents:i8}
+//     }
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "troupe/base/error.hpp"
+#include "troupe/reflect/members.hpp"
+
+namespace troupe::durable {
+
+// The bytes do not hold a value of the type: they are damaged, or of another shape.
+class decode_error : public error {
+  using error::error;
+};
+
+class writer;
+class reader;
+
+// How a type is stored that is not listed above. A specialization has
+//     static constexpr std::string_view shape;     // changes when the bytes change
+//     static void write(writer& to, const T& value);
+//     static T read(reader& from);                 // throws decode_error
+template <class T>
+struct codec;
+
+namespace parts {
+
+[[noreturn]] void refuse(const char* why);
+
+template <class T>
+concept has_codec = requires {
+  std::string_view(codec<T>::shape);
+};
+template <class T>
+inline constexpr bool is_optional = false;
+template <class T>
+inline constexpr bool is_optional<std::optional<T>> = true;
+template <class T>
+inline constexpr bool is_variant = false;
+template <class... T>
+inline constexpr bool is_variant<std::variant<T...>> = true;
+template <class T>
+inline constexpr bool is_duration = false;
+template <class R, class P>
+inline constexpr bool is_duration<std::chrono::duration<R, P>> = true;
+template <class T>
+inline constexpr bool is_time = false;
+template <class D>
+inline constexpr bool is_time<std::chrono::sys_time<D>> = true;
+template <class T>
+concept tuple_like = requires {
+  std::tuple_size<T>::value;
+};
+// A map's elements are read as pairs whose key can be changed.
+template <class T>
+struct element {
+  using type = T;
+};
+template <class K, class V>
+struct element<std::pair<const K, V>> {
+  using type = std::pair<K, V>;
+};
+template <class T>
+concept container = requires(T& all, typename element<typename T::value_type>::type one) {
+  all.begin();
+  all.end();
+  all.size();
+  all.insert(all.end(), std::move(one));
+};
+
+// Whose bytes can be copied at once.
+template <class T>
+inline constexpr bool is_byte_string = false;
+template <>
+inline constexpr bool is_byte_string<std::string> = true;
+template <>
+inline constexpr bool is_byte_string<std::vector<std::byte>> = true;
+
+template <std::size_t Size>
+struct member_name {
+  char text[Size + 1] = {};
+};
+template <class T, std::size_t I>
+consteval auto name_of_member() {
+  constexpr std::string_view name = reflect::member_names<T>[I];
+  member_name<name.size()> made;
+  for (std::size_t at = 0; at < name.size(); ++at) made.text[at] = name[at];
+  return made;
+}
+
+template <class T>
+consteval bool is_storable();
+// The compiler's note on this function names the struct, the member and its type.
+template <class Struct, auto Member, class Type>
+consteval bool check_member() {
+  static_assert(is_storable<Type>(),
+                "troupe: this member cannot be stored; the kinds are listed in "
+                "troupe/durable/codec.hpp. Specialize durable::codec for its type");
+  return is_storable<Type>();
+}
+template <class T>
+consteval bool are_members_storable() {
+  return []<std::size_t... I>(std::index_sequence<I...>) {
+    return (true && ... && check_member<T, name_of_member<T, I>(), reflect::member_type<T, I>>());
+  }
+  (std::make_index_sequence<reflect::member_count<T>>());
+}
+template <class T>
+consteval bool is_storable() {
+  if constexpr (has_codec<T> || std::is_arithmetic_v<T> || std::is_enum_v<T> || is_duration<T> ||
+                is_time<T> || std::is_same_v<T, std::monostate>) {
+    return !std::is_same_v<T, long double>;
+  } else if constexpr (is_optional<T>) {
+    return is_storable<typename T::value_type>();
+  } else if constexpr (is_variant<T>) {
+    return []<std::size_t... I>(std::index_sequence<I...>) {
+      return sizeof...(I) < 256 && (... && is_storable<std::variant_alternative_t<I, T>>());
+    }
+    (std::make_index_sequence<std::variant_size_v<T>>());
+  } else if constexpr (tuple_like<T>) {
+    return []<std::size_t... I>(std::index_sequence<I...>) {
+      return sizeof...(I) > 0 && (true && ... && is_storable<std::tuple_element_t<I, T>>());
+    }
+    (std::make_index_sequence<std::tuple_size_v<T>>());
+  } else if constexpr (container<T>) {
+    return is_storable<std::remove_const_t<typename element<typename T::value_type>::type>>();
+  } else if constexpr (reflect::aggregate<T>) {
+    return are_members_storable<T>();
+  } else {
+    return false;
+  }
+}
+
+}  // namespace parts
+
+// Whether values of T can be stored. Of an aggregate with a member that cannot, the compiler says
+// which.
+template <class T>
+concept storable = parts::is_storable<T>();
+
+// Where the bytes of a value are written to.
+class writer {
+ public:
+  template <storable T>
+  void write(const T& value) {
+    using namespace parts;
+    if constexpr (has_codec<T>) {
+      codec<T>::write(*this, value);
+    } else if constexpr (std::is_enum_v<T>) {
+      number(static_cast<std::underlying_type_t<T>>(value));
+    } else if constexpr (std::is_arithmetic_v<T>) {
+      number(value);
+    } else if constexpr (is_duration<T>) {
+      number(value.count());
+    } else if constexpr (is_time<T>) {
+      number(value.time_since_epoch().count());
+    } else if constexpr (is_optional<T>) {
+      number(value.has_value());
+      if (value) write(*value);
+    } else if constexpr (is_variant<T>) {
+      if (value.valueless_by_exception()) refuse("a variant without a value cannot be stored");
+      number(static_cast<std::uint8_t>(value.index()));
+      std::visit([this](const auto& one) { this->write(one); }, value);
+    } else if constexpr (tuple_like<T>) {
+      std::apply([this](const auto&... each) { (this->write(each), ...); }, value);
+    } else if constexpr (is_byte_string<T>) {
+      count(value.size());
+      append(std::as_bytes(std::span(value.data(), value.size())));
+    } else if constexpr (container<T>) {
+      count(value.size());
+      for (const auto& one : value) write<typename element<typename T::value_type>::type>(one);
+    } else if constexpr (std::is_empty_v<T>) {
+      number(std::uint8_t{0});  // so that each value takes a byte, which bounds counts
+    } else {
+      reflect::for_each_member(value,
+                               [this](std::string_view, const auto& one) { this->write(one); });
+    }
+  }
+  std::vector<std::byte> take() noexcept { return std::move(bytes_); }
+
+ private:
+  template <class N>
+  void number(N value) {
+    auto raw = std::bit_cast<std::array<std::byte, sizeof(N)>>(value);
+    if constexpr (std::endian::native == std::endian::big) std::ranges::reverse(raw);
+    append(raw);
+  }
+  void append(std::span<const std::byte> more) {
+    const std::size_t before = bytes_.size();
+    bytes_.resize(before + more.size());
+    std::ranges::copy(more, bytes_.begin() + static_cast<std::ptrdiff_t>(before));
+  }
+  void count(std::size_t size);
+
+  std::vector<std::byte> bytes_;
+};
+
+// Where the bytes of a value are read from. Lifetime: that of the bytes.
+class reader {
+ public:
+  explicit reader(std::span<const std::byte> from) noexcept : rest_(from) {}
+
+  // Throws decode_error. Memory: at most what as many elements take as there are bytes.
+  template <storable T>
+  T read() {
+    using namespace parts;
+    if constexpr (has_codec<T>) {
+      return codec<T>::read(*this);
+    } else if constexpr (std::is_same_v<T, bool>) {
+      const auto value = number<std::uint8_t>();
+      if (value > 1) refuse("a bool is neither 0 nor 1");
+      return value == 1;
+    } else if constexpr (std::is_enum_v<T>) {
+      return static_cast<T>(read<std::underlying_type_t<T>>());
+    } else if constexpr (std::is_arithmetic_v<T>) {
+      return number<T>();
+    } else if constexpr (is_duration<T>) {
+      return T(number<typename T::rep>());
+    } else if constexpr (is_time<T>) {
+      return T(typename T::duration(number<typename T::rep>()));
+    } else if constexpr (is_optional<T>) {
+      if (!read<bool>()) return std::nullopt;
+      return read<typename T::value_type>();
+    } else if constexpr (is_variant<T>) {
+      return alternative<T>(number<std::uint8_t>());
+    } else if constexpr (tuple_like<T>) {
+      return [this]<std::size_t... I>(std::index_sequence<I...>) {
+        return T{this->read<std::tuple_element_t<I, T>>()...};
+      }
+      (std::make_index_sequence<std::tuple_size_v<T>>());
+    } else if constexpr (is_byte_string<T>) {
+      T all(count(), typename T::value_type{});
+      take(std::as_writable_bytes(std::span(all.data(), all.size())));
+      return all;
+    } else if constexpr (container<T>) {
+      T all;
+      for (std::size_t left = count(); left > 0; --left)
+        all.insert(all.end(), read<typename element<typename T::value_type>::type>());
+      return all;
+    } else if constexpr (std::is_empty_v<T>) {
+      if (number<std::uint8_t>() != 0) refuse("an empty value is not 0");
+      return T{};
+    } else {
+      return [this]<std::size_t... I>(std::index_sequence<I...>) {
+        return T{this->read<reflect::member_type<T, I>>()...};
+      }
+      (std::make_index_sequence<reflect::member_count<T>>());
+    }
+  }
+  // Throws decode_error if bytes are left.
+  void check_end() const;
+
+ private:
+  template <class T, std::size_t I = 0>
+  T alternative(std::size_t index) {
+    if constexpr (I < std::variant_size_v<T>) {
+      if (index == I) return T(std::in_place_index<I>, read<std::variant_alternative_t<I, T>>());
+      return alternative<T, I + 1>(index);
+    } else {
+      parts::refuse("a variant has no such alternative");
+    }
+  }
+  template <class N>
+  N number() {
+    std::array<std::byte, sizeof(N)> raw{};
+    take(raw);
+    if constexpr (std::endian::native == std::endian::big) std::ranges::reverse(raw);
+    return std::bit_cast<N>(raw);
+  }
+  void take(std::span<std::byte> into);
+  std::size_t count();  // at most the number of bytes that are left
+
+  std::span<const std::byte> rest_;
+};
+
+template <storable T>
+std::vector<std::byte> encode(const T& value) {
+  writer to;
+  to.write(value);
+  return to.take();
+}
+
+// Throws decode_error, also if bytes are left.
+template <storable T>
+T decode(std::span<const std::byte> stored) {
+  reader from(stored);
+  T value = from.read<T>();
+  from.check_end();
+  return value;
+}
+
+// The names and types of all that T holds, in one line. Two types of the same shape have the same
+// bytes.
+template <storable T>
+std::string shape_of() {
+  using namespace parts;
+  const auto list = []<std::size_t... I>(std::index_sequence<I...>) {
+    std::string text;
+    ((text += (I == 0 ? "" : ","), text += shape_of<std::tuple_element_t<I, T>>()), ...);
+    return text;
+  };
+  if constexpr (has_codec<T>) {
+    return std::string(codec<T>::shape);
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return "bool";
+  } else if constexpr (std::is_enum_v<T>) {
+    return "enum " + shape_of<std::underlying_type_t<T>>();
+  } else if constexpr (std::is_arithmetic_v<T>) {
+    const char* const kind = std::is_floating_point_v<T> ? "f" : std::is_signed_v<T> ? "i" : "u";
+    return kind + std::to_string(sizeof(T));
+  } else if constexpr (is_duration<T>) {
+    return "duration " + shape_of<typename T::rep>() + " " + std::to_string(T::period::num) + "/" +
+           std::to_string(T::period::den);
+  } else if constexpr (is_time<T>) {
+    return "time " + shape_of<typename T::duration>();
+  } else if constexpr (is_optional<T>) {
+    return shape_of<typename T::value_type>() + "?";
+  } else if constexpr (is_variant<T>) {
+    return []<std::size_t... I>(std::index_sequence<I...>) {
+      std::string text;
+      ((text += (I == 0 ? "(" : "|"), text += shape_of<std::variant_alternative_t<I, T>>()), ...);
+      return text + ")";
+    }
+    (std::make_index_sequence<std::variant_size_v<T>>());
+  } else if constexpr (tuple_like<T>) {
+    return "<" + list(std::make_index_sequence<std::tuple_size_v<T>>()) + ">";
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return "text";
+  } else if constexpr (container<T>) {
+    return "[" + shape_of<typename element<typename T::value_type>::type>() + "]";
+  } else if constexpr (std::is_empty_v<T>) {
+    return "{}";
+  } else {
+    return []<std::size_t... I>(std::index_sequence<I...>) {
+      std::string text = "{";
+      ((text += (I == 0 ? "" : ","), text += reflect::member_names<T>[I], text += ':',
+        text += shape_of<reflect::member_type<T, I>>()),
+       ...);
+      return text + "}";
+    }
+    (std::make_index_sequence<reflect::member_count<T>>());
+  }
+}
+
+// A number for a shape: FNV-1a of 64 bits.
+std::uint64_t fingerprint_of(std::string_view shape) noexcept;
+
+}  // namespace troupe::durable

@@ -1,0 +1,272 @@
+// kind: a class of durable actors and the methods that messages may call.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "troupe/base/type_name.hpp"
+#include "troupe/durable/call.hpp"
+#include "troupe/durable/codec.hpp"
+#include "troupe/durable/error.hpp"
+#include "troupe/durable/storage.hpp"
+#include "troupe/durable/turn.hpp"
+
+namespace troupe::durable {
+
+namespace parts {
+
+template <class T>
+concept numbered = requires {
+  { T::schema } -> std::convertible_to<std::uint32_t>;
+};
+template <class T>
+consteval std::uint32_t schema_of() {
+  if constexpr (numbered<T>) {
+    static_assert(T::schema > 0, "troupe: durable: a schema number is 1 or more");
+    return T::schema;
+  } else {
+    return 1;
+  }
+}
+template <class T>
+concept upgraded = requires(typename T::previous before) {
+  { T::upgrade(std::move(before)) } -> std::same_as<T>;
+};
+template <class T>
+concept evented = requires(T& object, const typename T::event& one) {
+  object.apply(one);
+};
+
+// The bytes of a value whose type had that number when it was stored.
+template <class T>
+T read_as(std::uint32_t schema, std::span<const std::byte> from) {
+  if (schema == schema_of<T>()) return decode<T>(from);
+  if constexpr (upgraded<T>) {
+    static_assert(schema_of<typename T::previous>() < schema_of<T>(),
+                  "troupe: durable: `previous` must have a smaller schema number");
+    return T::upgrade(read_as<typename T::previous>(schema, from));
+  } else {
+    refuse("no upgrade function reads this schema number");
+  }
+}
+template <class T>
+void add_shapes(const std::string& kind, std::vector<class_shape>& to) {
+  const std::string shape = shape_of<T>();
+  to.push_back({kind, schema_of<T>(), fingerprint_of(shape), shape});
+  if constexpr (upgraded<T>) add_shapes<typename T::previous>(kind, to);
+}
+
+// An object of a durable class, of whatever type.
+using object = std::shared_ptr<void>;
+
+// What a handler gave.
+struct outcome {
+  bytes value;
+  std::vector<bytes> events;
+};
+
+struct method_entry {
+  const void* tag;
+  std::string name;
+  std::string shape;
+  std::uint64_t signature;
+  // One of the two.
+  outcome (*call)(void* on, turn& in, std::span<const std::byte> arguments);
+  task<outcome> (*start)(void* on, turn& in, bytes arguments);
+};
+
+// A class of durable actors with its methods, of whatever type.
+struct kind_table {
+  const void* tag = nullptr;
+  std::string name;
+  std::vector<class_shape> shapes;  // that of the class first, then those it upgrades
+  std::vector<class_shape> event_shapes;
+  object (*make)() = nullptr;
+  object (*read)(std::uint32_t schema, std::span<const std::byte> from) = nullptr;
+  bytes (*write)(const void* on) = nullptr;
+  // Null if the class has no events.
+  void (*apply)(void* on, std::span<const std::byte> event) = nullptr;
+  std::uint64_t events_between_snapshots = 0;
+  std::vector<method_entry> methods;
+};
+
+// "Account" of "bank::Account", "deposit" of "&bank::Account::deposit".
+std::string last_part(std::string_view name);
+
+}  // namespace parts
+
+namespace parts {
+
+template <class Given>
+outcome outcome_of(Given&& given) {
+  using type = std::decay_t<Given>;
+  if constexpr (is_changes<type>) {
+    outcome made;
+    for (const auto& one : given.events) made.events.push_back(encode(one));
+    if constexpr (requires { given.answer; }) made.value = encode(given.answer);
+    return made;
+  } else {
+    return {encode(given), {}};
+  }
+}
+
+template <auto Method>
+struct caller {
+  using facts = method_of<decltype(Method)>;
+  using owner = typename facts::owner;
+  using awaited = awaited_of<typename facts::returned>;
+  using given = typename awaited::type;
+  using arguments = typename facts::arguments;
+
+  static decltype(auto) invoke(owner& on, turn& in, arguments& args) {
+    return std::apply(
+        [&](auto&... each) -> decltype(auto) {
+          if constexpr (facts::takes_turn) {
+            return (on.*Method)(in, std::move(each)...);
+          } else {
+            return (on.*Method)(std::move(each)...);
+          }
+        },
+        args);
+  }
+  static arguments read(std::span<const std::byte> from) {
+    if constexpr (std::tuple_size_v<arguments> == 0) {
+      return {};
+    } else {
+      return decode<arguments>(from);
+    }
+  }
+  static outcome call(void* on, turn& in, std::span<const std::byte> from) {
+    arguments args = read(from);
+    if constexpr (std::is_void_v<given>) {
+      invoke(*static_cast<owner*>(on), in, args);
+      return {};
+    } else {
+      return outcome_of(invoke(*static_cast<owner*>(on), in, args));
+    }
+  }
+  static task<outcome> start(void* on, turn& in, bytes from) {
+    arguments args = read(from);
+    auto running = invoke(*static_cast<owner*>(on), in, args);
+    if constexpr (std::is_void_v<given>) {
+      co_await std::move(running);
+      co_return outcome();
+    } else {
+      given value = co_await std::move(running);
+      co_return outcome_of(std::move(value));
+    }
+  }
+  static std::string shape() {
+    std::string text = "(";
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      ((text += (I == 0 ? "" : ","), text += shape_of<std::tuple_element_t<I, arguments>>()), ...);
+    }
+    (std::make_index_sequence<std::tuple_size_v<arguments>>());
+    text += ")";
+    using answer = typename answer_type<given>::type;
+    if constexpr (!std::is_void_v<answer>) text += "->" + shape_of<answer>();
+    return text;
+  }
+};
+
+template <auto Method>
+method_entry entry_of() {
+  using facts = caller<Method>;
+  method_entry made{&method_tag<Method>,
+                    last_part(base::value_name<Method>()),
+                    facts::shape(),
+                    0,
+                    nullptr,
+                    nullptr};
+  made.signature = fingerprint_of(made.shape);
+  if constexpr (facts::awaited::is_task) {
+    made.start = &facts::start;
+  } else {
+    made.call = &facts::call;
+  }
+  return made;
+}
+
+template <class T>
+object make_object() {
+  return std::make_shared<T>();
+}
+template <class T>
+object read_object(std::uint32_t schema, std::span<const std::byte> from) {
+  return std::make_shared<T>(read_as<T>(schema, from));
+}
+template <class T>
+bytes write_object(const void* on) {
+  return encode(*static_cast<const T*>(on));
+}
+template <class T>
+void apply_event(void* on, std::span<const std::byte> event) {
+  static_cast<T*>(on)->apply(decode<typename T::event>(event));
+}
+
+}  // namespace parts
+
+// Describes a class of durable actors to store::open. T is storable (troupe/durable/codec.hpp): its
+// members are the state. `Methods` are all member functions that messages call; their parameters
+// and results are storable, and one that begins with a turn& gets the turn. A method may be a
+// coroutine, a task<R>; while it is suspended, other actors run and this one handles no message.
+//
+// The name is that of T without its namespace, unless one is given. It is stored: keep it when the
+// class is renamed. Methods are stored by their names, too.
+//
+// When the members of T change, T gets `static constexpr int schema = 2` (then 3, …), `using
+// previous` for a struct with the former members, and `static T upgrade(previous)`. Without a new
+// number the store is not opened. There are no unknown fields: each schema number has exactly the
+// members that its struct has.
+//
+// A class with `using event` and `void apply(const event&)` is stored as its events: its methods
+// are const and return changes<event, R>, and the state is what apply() makes of all events. Every
+// `events_between_snapshots` (a static member, otherwise 100) events the state is stored, too.
+// Events that are stored are read as the present type: whoever changes it gives the class a new
+// number, and may append alternatives to a std::variant, and nothing else.
+//
+// Example (declarations):
+//     struct CounterV1 { int count = 0; };
+//     struct Counter {
+//       static constexpr int schema = 2;
+//       using previous = CounterV1;
+//       static Counter upgrade(CounterV1 old) { return {old.count, "old"}; }
+//       std::int64_t count = 0;
+//       std::string label;
+//       std::int64_t add(int n) { return count += n; }
+//     };
+//     const auto counters = troupe::durable::kind<Counter, &Counter::add>();
+template <storable T, auto... Methods>
+parts::kind_table kind(std::string_view name = {}) {
+  static_assert((std::is_base_of_v<typename parts::method_of<decltype(Methods)>::owner, T> && ...),
+                "troupe: durable: these are not all methods of the class");
+  static_assert(!parts::evented<T> || (parts::method_of<decltype(Methods)>::is_const && ...),
+                "troupe: durable: the methods of a class with events are const: they return the "
+                "events, and apply() changes the object");
+  parts::kind_table made;
+  made.tag = &parts::class_tag<T>;
+  made.name = name.empty() ? parts::last_part(base::type_name<T>()) : std::string(name);
+  parts::add_shapes<T>(made.name, made.shapes);
+  made.make = &parts::make_object<T>;
+  made.read = &parts::read_object<T>;
+  made.write = &parts::write_object<T>;
+  if constexpr (parts::evented<T>) {
+    made.apply = &parts::apply_event<T>;
+    const std::string shape = shape_of<typename T::event>();
+    made.event_shapes.push_back(
+        {made.name + " event", parts::schema_of<T>(), fingerprint_of(shape), shape});
+    made.events_between_snapshots = 100;
+    if constexpr (requires { T::events_between_snapshots; })
+      made.events_between_snapshots = T::events_between_snapshots;
+  }
+  (made.methods.push_back(parts::entry_of<Methods>()), ...);
+  return made;
+}
+
+}  // namespace troupe::durable

@@ -1,0 +1,20 @@
+// sqlite_storage: a store of durable actors in a SQLite file.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "troupe/durable/storage.hpp"
+#include "troupe/runtime/runtime.hpp"
+#include "troupe/sqlite/session.hpp"
+
+namespace troupe::durable {
+
+// The tables lie in the file, which may have others too; their names begin with `durable_`. With
+// the default options a commit is on the disk before anybody is told (WAL, synchronous=FULL).
+//
+// Thread: any. Cost: a thread with a connection of its own. Errors: option_error for options that
+// make no sense; the file is opened by store::open.
+std::unique_ptr<storage> sqlite_storage(runtime& on, std::string path, sqlite::options chosen = {});
+
+}  // namespace troupe::durable

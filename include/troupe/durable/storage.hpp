@@ -1,0 +1,214 @@
+// storage: where a store of durable actors keeps its data. One seam, with SQLite, PostgreSQL and a
+// simulated database behind it. Programs choose one; they call none of its functions.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "troupe/database/error.hpp"
+#include "troupe/durable/message_id.hpp"
+#include "troupe/task/task.hpp"
+
+namespace troupe::durable {
+
+using bytes = std::vector<std::byte>;
+
+struct actor_name {
+  std::string kind;
+  std::string key;
+  auto operator<=>(const actor_name&) const = default;
+};
+
+// How a message came into the inbox.
+enum class origin : std::uint8_t {
+  post = 0,    // the sender waits for its commit alone
+  ask = 1,     // somebody in this process waits for the answer; after a restart nobody does
+  nested = 2,  // another durable actor waits: the answer is stored under the message's id
+};
+
+struct stored_message {
+  std::uint64_t order = 0;  // in the inbox of the whole store
+  // In a cluster: the shard whose owner acts on the message. That of the receiver; or, as long as
+  // the message is on its way to another node, that of the sender.
+  std::uint32_t shard = 0;
+  message_id id;
+  bool named = false;  // the sender chose the id: the answer is stored, and repeated
+  origin from = origin::post;
+  actor_name to;
+  message_id asker;  // of a nested ask: the message whose handler asks
+  std::string method;
+  std::uint64_t signature = 0;  // the fingerprint of the method's parameters and of its result
+  bytes arguments;
+  std::uint32_t failures = 0;
+};
+
+struct stored_state {
+  std::uint32_t schema = 1;
+  std::uint64_t fingerprint = 0;
+  bytes value;
+  // Of a class with events: how many events `value` contains. Further ones are in `events`.
+  std::uint64_t number = 0;
+  std::vector<bytes> events;
+};
+
+struct stored_answer {
+  message_id id;
+  message_id asker;  // none: the answer to an id that the sender chose
+  std::chrono::sys_seconds at{};
+  bool failed = false;
+  std::string error_type;
+  bytes value;  // or the text of the error
+};
+
+struct dead_letter {
+  stored_message message;
+  std::string error_type;
+  std::string error;
+  std::chrono::sys_seconds at{};
+};
+
+// A message that is to be sent at a time, once or again and again.
+struct stored_reminder {
+  actor_name to;
+  std::string name;  // each actor has at most one reminder of a name
+  std::chrono::sys_time<std::chrono::milliseconds> due{};
+  // "" (once), "every MILLISECONDS" or "cron TEXT".
+  std::string rule;
+  std::string method;
+  std::uint64_t signature = 0;
+  bytes arguments;
+  std::uint32_t shard = 0;  // in a cluster: that of the actor
+};
+
+// A part of the actors of a cluster, and the number of the change with which a node has got it.
+struct held_shard {
+  std::uint32_t shard = 0;
+  std::uint64_t fence = 0;
+  auto operator<=>(const held_shard&) const = default;
+};
+
+// The class of an actor, as the program knows it or as it was stored.
+struct class_shape {
+  std::string kind;
+  std::uint32_t schema = 1;
+  std::uint64_t fingerprint = 0;
+  std::string shape;
+};
+
+// One transaction. Its parts are done in this order.
+struct batch {
+  // One more than that of the batch before.
+  std::uint64_t number = 0;
+  std::vector<std::shared_ptr<const stored_message>> arrived;
+  struct failed_message {
+    std::uint64_t order;
+    std::uint32_t failures;
+  };
+  std::vector<failed_message> failed;
+  std::vector<std::uint64_t> handled;  // orders of messages that leave the inbox
+  struct changed_state {
+    actor_name of;
+    stored_state state;
+  };
+  // The whole state of an actor.
+  std::vector<changed_state> states;
+  struct appended_event {
+    actor_name of;
+    std::uint64_t number;
+    bytes value;
+  };
+  std::vector<appended_event> events;
+  std::vector<stored_answer> answers;
+  // Messages whose handlers have ended: the answers to their nested asks are removed.
+  std::vector<message_id> ended;
+  std::vector<dead_letter> dead;
+  std::vector<stored_reminder> reminders;  // in place of that of the same actor and name
+  struct reminder_name {
+    actor_name of;
+    std::string name;
+  };
+  std::vector<reminder_name> removed_reminders;
+  // Its message is among those that arrived. If the reminder has still that time, it gets the next
+  // one, or is removed if there is none.
+  struct fired_reminder {
+    actor_name of;
+    std::string name;
+    std::chrono::sys_time<std::chrono::milliseconds> due;
+    std::optional<std::chrono::sys_time<std::chrono::milliseconds>> next;
+  };
+  std::vector<fired_reminder> fired_reminders;
+  // Answers to ids that senders chose are removed when they are older; zero: none are.
+  std::chrono::sys_seconds forget_before{};
+  // In a cluster: of what it changes. Nothing is stored unless all of them are still this node's.
+  std::vector<held_shard> shards;
+
+  bool empty() const noexcept {
+    return arrived.empty() && failed.empty() && handled.empty() && states.empty() &&
+           events.empty() && answers.empty() && ended.empty() && dead.empty() &&
+           reminders.empty() && removed_reminders.empty() && fired_reminders.empty();
+  }
+};
+
+// What is known of an id.
+struct found_message {
+  std::optional<stored_answer> answer;
+  bool in_inbox = false;
+};
+
+// What a store finds when it opens.
+struct opened_storage {
+  std::uint64_t last_batch = 0;
+  std::uint64_t last_order = 0;  // in a cluster: orders_at_once are reserved behind it
+  std::vector<class_shape> classes;
+};
+
+// So many numbers of messages are reserved at once in a cluster.
+inline constexpr std::uint64_t orders_at_once = std::uint64_t{1} << 36;
+
+// A storage belongs to one store; the store calls at most one commit() at a time. All functions may
+// run beside each other otherwise. Errors: database::error with its kind; after it nothing of the
+// call is stored, unless effect() is unknown: then last_batch() tells. store_taken when another
+// process has called open() since.
+class storage {
+ public:
+  storage() = default;
+  storage(const storage&) = delete;
+  storage& operator=(const storage&) = delete;
+  virtual ~storage() = default;
+
+  // A short text that names the place, for errors.
+  virtual std::string name() const = 0;
+  // Makes or upgrades the tables, and takes the store over from the process that had it before:
+  // what that one commits later is refused. schema_error for tables of a newer version.
+  virtual task<opened_storage> open() = 0;
+  // Adds the shapes of these classes.
+  virtual task<> keep_classes(std::vector<class_shape> added) = 0;
+  // No value: the actor was never stored.
+  virtual task<std::optional<stored_state>> load(actor_name of) = 0;
+  // The messages of the inbox with a larger order, the smallest first.
+  virtual task<std::vector<stored_message>> inbox(std::uint64_t after, std::size_t most) = 0;
+  virtual task<found_message> find(message_id id) = 0;
+  // The reminders that are due first.
+  virtual task<std::vector<stored_reminder>> reminders(std::size_t most) = 0;
+  virtual task<> commit(std::shared_ptr<const batch> all) = 0;
+  // The number of the last batch that is stored.
+  virtual task<std::uint64_t> last_batch() = 0;
+
+  // The rest is for the nodes of a cluster, whose storages share one database and refuse nobody:
+  // each has batches of its own, and commit() throws shard_moved for shards that are not this
+  // node's any more. Without a cluster they throw, and do nothing.
+
+  // Reserves orders_at_once numbers of messages; the first is one more than the result. They are
+  // larger than all that any node has reserved before.
+  virtual task<std::uint64_t> reserve_orders();
+  // From now on inbox() and reminders() read the rows of these shards alone.
+  virtual void act_for(std::vector<std::uint32_t> shards);
+};
+
+}  // namespace troupe::durable

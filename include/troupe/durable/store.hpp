@@ -1,0 +1,208 @@
+// store: durable actors, whose state and mail survive the program.
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "troupe/durable/call.hpp"
+#include "troupe/durable/error.hpp"
+#include "troupe/durable/kind.hpp"
+#include "troupe/durable/message_id.hpp"
+#include "troupe/durable/storage.hpp"
+#include "troupe/durable/turn.hpp"
+#include "troupe/runtime/runtime.hpp"
+#include "troupe/task/future.hpp"
+#include "troupe/task/task.hpp"
+
+namespace troupe::durable {
+
+namespace parts {
+struct store_access;
+}
+
+struct options {
+  // Actors in memory. Beyond it, the one that was used least recently is put away; its state is in
+  // the store. Actors at work are not put away. 1 or more.
+  std::size_t actors_max = 100'000;
+  // An actor that handled nothing for so long is put away.
+  std::chrono::milliseconds idle_max{60'000};
+  // Messages in memory that wait or are being handled. When there are more, messages from outside
+  // fail with store_full; those of other durable actors stay in the store until there is room.
+  std::size_t waiting_max = 100'000;
+  // A post whose handler has thrown so often goes to the dead letters, with the last error. 1 or
+  // more.
+  std::uint32_t failures_max = 5;
+  // The time before a failed post is handled again; it doubles with each failure, up to 10 s.
+  std::chrono::milliseconds retry_first{10};
+  // How long the answer to an id that the sender chose is kept. A message that comes with the same
+  // id later is a new one.
+  std::chrono::seconds remember{24 * 3600};
+  // The largest state of one actor, in bytes; a handler that makes it larger fails, and so does a
+  // message, an answer or an event that is larger. 1 or more.
+  std::size_t state_bytes_max = 16u << 20;
+  // After a failed commit the store waits so long before it tries again; it doubles with each
+  // failure, up to 5 s.
+  std::chrono::milliseconds away_first{20};
+};
+
+// What a store has done since it was opened, and what it does now.
+struct counts {
+  std::uint64_t turns = 0;         // handlers whose effects are stored
+  std::uint64_t messages = 0;      // from outside, from handlers and of reminders
+  std::uint64_t commits = 0;       // transactions
+  std::uint64_t failed_turns = 0;  // handlers that threw
+  // Messages that were to be handled once more, since their handler threw or the database failed
+  // what it asked.
+  std::uint64_t retries = 0;
+  std::uint64_t reminders = 0;  // whose message was sent
+  std::uint64_t failed_commits = 0;
+  std::chrono::nanoseconds commit_time{0};  // of all commits together
+  std::uint64_t loads = 0;                  // actors read from the store
+  std::uint64_t put_away = 0;
+  std::uint64_t dead_letters = 0;
+  std::size_t actors = 0;   // in memory now
+  std::size_t waiting = 0;  // messages in memory now
+  bool is_away = false;     // the last commit failed, and none has succeeded since
+};
+
+// A durable actor, by its class and key. The object is made by the first message: from what is
+// stored, or fresh. Copyable. Thread: any. Lifetime: keeps the store open.
+template <class T>
+class ref {
+ public:
+  // Asks the actor. The answer comes when what the handler did is stored. A crash before that may
+  // have lost the message or have stored its effects, and nothing in between.
+  //
+  // Cost: about one transaction that is shared with all turns of that moment. Errors, in the
+  // future: handler_failed, which includes that nothing was changed; store_full; schema_error;
+  // unknown_method; database::error: if its effect() is none, nothing was changed.
+  template <auto Method, class... Args>
+  [[nodiscard]] auto ask(Args&&... args) const {
+    using facts = parts::method_of<decltype(Method)>;
+    using given = typename parts::awaited_of<typename facts::returned>::type;
+    using result = typename parts::answer_type<given>::type;
+    return send<result, Method>(false, std::forward<Args>(args)...);
+  }
+  // Sends a message; the future is ready when it is stored. It is handled later, once in effect,
+  // also when the program is restarted before. Order: messages of one sender that awaits each
+  // commit are handled in that order. Errors as those of ask, but those of the handler.
+  template <auto Method, class... Args>
+  [[nodiscard]] future<> post(Args&&... args) const {
+    return send<void, Method>(true, std::forward<Args>(args)...);
+  }
+
+  // The same actor, for a message with this id. A message whose id was handled within
+  // options::remember is not handled again: an ask gets the first answer. So a sender that does not
+  // know whether its message was handled sends it again.
+  ref with_id(const message_id& id) const {
+    ref other = *this;
+    other.id_ = id;
+    return other;
+  }
+  const std::string& key() const noexcept { return key_; }
+
+ private:
+  friend class store;
+  ref(std::shared_ptr<parts::engine> of, std::string key) noexcept
+      : engine_(std::move(of)), key_(std::move(key)) {}
+
+  template <class Result, auto Method, class... Args>
+  future<Result> send(bool is_post, Args&&... args) const {
+    using facts = parts::method_of<decltype(Method)>;
+    static_assert(std::is_base_of_v<typename facts::owner, T>,
+                  "troupe: durable: this is not a method of the actor's class");
+    auto answer = std::make_unique<parts::answer_of<Result>>();
+    future<Result> later = answer->get_future();
+    parts::request made;
+    made.kind = &parts::class_tag<T>;
+    made.method = &parts::method_tag<Method>;
+    made.key = key_;
+    made.arguments = parts::encode_arguments<facts>(std::forward<Args>(args)...);
+    made.id = id_;
+    made.is_post = is_post;
+    made.answer = std::move(answer);
+    parts::send(engine_, std::move(made));
+    return later;
+  }
+
+  std::shared_ptr<parts::engine> engine_;
+  std::string key_;
+  message_id id_;
+};
+
+// Durable actors in one database. One transaction stores all that a turn did: its message leaves
+// the inbox, the state is written, and what the handler sent is in the inboxes of its receivers.
+// Turns of many actors share a transaction.
+//
+// Thread: any. Copies are the same store. Lifetime: it stays open as long as a copy or a ref exists
+// or a message is being handled; the runtime must live as long. One process has a store open: when
+// another one opens it, this one's messages fail with store_taken.
+//
+// Example (declarations):
+//     #include <troupe/durable/sqlite_storage.hpp>
+//     struct Account {
+//       std::int64_t cents = 0;
+//       std::int64_t deposit(std::int64_t amount) { return cents += amount; }
+//     };
+//     troupe::task<> bank(troupe::runtime& rt) {
+//       auto file = troupe::durable::sqlite_storage(rt, "bank.db");
+//       auto store = co_await troupe::durable::store::open(
+//           rt, std::move(file), troupe::durable::kind<Account, &Account::deposit>());
+//       std::cout << co_await store.get<Account>("alice").ask<&Account::deposit>(100) << '\n';
+//     }
+class store {
+  // For the library's own use.
+  friend struct parts::store_access;
+
+ public:
+  // Opens the storage and begins to handle the messages that wait in it. Errors: database::error;
+  // schema_error, which names the class, if one has other members than those that are stored under
+  // its number; option_error for two classes or methods of one name.
+  template <std::same_as<parts::kind_table>... Kinds>
+  static task<store> open(runtime& on, std::unique_ptr<storage> in, Kinds... kinds) {
+    return open(on, std::move(in), options(), std::move(kinds)...);
+  }
+  template <std::same_as<parts::kind_table>... Kinds>
+  static task<store> open(runtime& on, std::unique_ptr<storage> in, options chosen,
+                          Kinds... kinds) {
+    std::vector<parts::kind_table> all;
+    (all.push_back(std::move(kinds)), ...);
+    return open_kinds(on, std::move(in), chosen, std::move(all));
+  }
+
+  // The actor of that class and key. Cost: some ns; nothing is read. Errors: usage_error if the
+  // class was not given to open().
+  template <class T>
+  ref<T> get(std::string_view key) const {
+    check_kind(&parts::class_tag<T>, base::type_name<T>());
+    return ref<T>(engine_, std::string(key));
+  }
+
+  // Thread: any. Cost: some us.
+  durable::counts counts() const;
+
+ private:
+  explicit store(std::shared_ptr<parts::engine> of) noexcept : engine_(std::move(of)) {}
+  static task<store> open_kinds(runtime& on, std::unique_ptr<storage> in, options chosen,
+                                std::vector<parts::kind_table> kinds);
+  void check_kind(const void* tag, const char* name) const;
+
+  std::shared_ptr<parts::engine> engine_;
+};
+
+namespace parts {
+
+struct store_access {
+  static store make(std::shared_ptr<engine> of) { return store(std::move(of)); }
+};
+
+}  // namespace parts
+}  // namespace troupe::durable

@@ -1,0 +1,114 @@
+// turn: what a handler of a durable actor can do besides changing its object.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "troupe/durable/call.hpp"
+#include "troupe/durable/message_id.hpp"
+
+namespace troupe::durable {
+
+// One handler takes it as its first parameter, `turn&`, if it sends to other durable actors, sets
+// reminders, or has effects outside of the store. What it sends and sets is stored in the same
+// transaction as the state, or not at all.
+//
+// Thread: that of the handler. Lifetime: until the handler has ended.
+//
+// Example (declarations):
+//     struct Account {
+//       std::int64_t cents = 0;
+//       void deposit(std::int64_t amount) { cents += amount; }
+//       void pay(troupe::durable::turn& turn, std::string to, std::int64_t amount) {
+//         if (amount > cents) throw std::runtime_error("not enough money");
+//         cents -= amount;
+//         turn.post<&Account::deposit>(to, amount);
+//       }
+//     };
+class turn {
+ public:
+  explicit turn(parts::turn_state& of) noexcept : state_(of) {}
+  turn(const turn&) = delete;
+  turn& operator=(const turn&) = delete;
+
+  // The key of this actor.
+  const std::string& key() const noexcept;
+  // The id of the message that is handled.
+  const message_id& id() const noexcept;
+  // An id for one effect on the outside world. A handler that runs again after a crash or a failure
+  // gets the same ids in the same order, so that the effect can be made once by whoever knows the
+  // ids that it has seen.
+  message_id next_id() noexcept;
+
+  // Sends a message to the actor with that key, of the class of the method, when this turn is
+  // stored. Order: messages of one actor to another arrive in the order in which they were sent.
+  // Errors: unknown_method.
+  template <auto Method, class... Args>
+  void post(std::string_view key, Args&&... args) {
+    parts::send_from(state_, request_of<Method>(key, std::forward<Args>(args)...));
+  }
+
+  // Asks that actor, which handles the message and stores what it did before it answers. So this
+  // handler's message is stored first; when the handler runs again, the stored answer is repeated.
+  // The asked actor does not see what this handler has changed and posted so far.
+  //
+  // Errors, at the co_await: handler_failed; deadlock if the asked actor waits for this one;
+  // unknown_method; schema_error; database::error, after which this handler is given up: whatever
+  // it does, nothing of it is stored.
+  template <auto Method, class... Args>
+  [[nodiscard]] auto ask(std::string_view key, Args&&... args) {
+    using facts = parts::method_of<decltype(Method)>;
+    using given = typename parts::awaited_of<typename facts::returned>::type;
+    using result = typename parts::answer_type<given>::type;
+    auto answer = std::make_unique<parts::answer_of<result>>();
+    future<result> later = answer->get_future();
+    parts::request asked = request_of<Method>(key, std::forward<Args>(args)...);
+    asked.answer = std::move(answer);
+    parts::ask_from(state_, std::move(asked));
+    return later;
+  }
+
+  // Sends a message to this actor at that time or, with `every`, again and again, also after a
+  // restart. It replaces the reminder of this actor with the same name, of at most 150 bytes. A
+  // time that passed while no program had the store open counts once. Accuracy: some ms, by the
+  // system's clock.
+  template <auto Method, class... Args>
+  void remind_at(std::string_view name, std::chrono::system_clock::time_point due, Args&&... args) {
+    set_reminder(name, due, "", request_of<Method>(key(), std::forward<Args>(args)...));
+  }
+  template <auto Method, class... Args>
+  void remind_every(std::string_view name, std::chrono::milliseconds period, Args&&... args) {
+    set_period(name, period, request_of<Method>(key(), std::forward<Args>(args)...));
+  }
+  // By a cron expression, in the system's time zone (troupe/cron/schedule.hpp). Throws option_error
+  // if it makes no sense.
+  template <auto Method, class... Args>
+  void remind_by(std::string_view name, std::string_view cron, Args&&... args) {
+    set_schedule(name, cron, request_of<Method>(key(), std::forward<Args>(args)...));
+  }
+  // Removes the reminder of that name, if there is one. A message that it has sent still comes.
+  void forget_reminder(std::string_view name);
+
+ private:
+  template <auto Method, class... Args>
+  static parts::request request_of(std::string_view key, Args&&... args) {
+    using facts = parts::method_of<decltype(Method)>;
+    parts::request made;
+    made.kind = &parts::class_tag<typename facts::owner>;
+    made.method = &parts::method_tag<Method>;
+    made.key = std::string(key);
+    made.arguments = parts::encode_arguments<facts>(std::forward<Args>(args)...);
+    return made;
+  }
+  void set_reminder(std::string_view name, std::chrono::system_clock::time_point due,
+                    std::string rule, parts::request what);
+  void set_period(std::string_view name, std::chrono::milliseconds period, parts::request what);
+  void set_schedule(std::string_view name, std::string_view cron, parts::request what);
+
+  parts::turn_state& state_;
+};
+
+}  // namespace troupe::durable

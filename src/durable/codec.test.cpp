@@ -1,0 +1,97 @@
+#include "troupe/durable/codec.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <set>
+
+namespace troupe::durable {
+namespace {
+
+enum class color : std::uint8_t { red, blue };
+struct empty {
+  bool operator==(const empty&) const = default;
+};
+struct item {
+  std::string name;
+  int pieces = 0;
+  bool operator==(const item&) const = default;
+};
+struct everything {
+  bool flag;
+  std::int16_t small;
+  double price;
+  color paint;
+  std::chrono::milliseconds lasts;
+  std::chrono::system_clock::time_point at;
+  std::optional<item> maybe;
+  std::variant<std::monostate, int, std::string> either;
+  std::array<int, 2> two;
+  std::pair<int, std::string> pair;
+  std::vector<bool> flags;
+  std::vector<empty> nothing;
+  std::map<std::string, std::vector<item>> by_name;
+  std::set<int> numbers;
+  bool operator==(const everything&) const = default;
+};
+
+everything example() {
+  return {true,
+          -7,
+          2.5,
+          color::blue,
+          std::chrono::milliseconds(12),
+          std::chrono::system_clock::time_point(std::chrono::seconds(1'700'000'000)),
+          item{"pen", 3},
+          "text",
+          {1, 2},
+          {5, "five"},
+          {true, false, true},
+          {{}, {}},
+          {{"a", {{"ink", 1}}}, {"b", {}}},
+          {3, 1}};
+}
+
+TEST(codecs, values_come_back) {
+  const everything value = example();
+  EXPECT_EQ(decode<everything>(encode(value)), value);
+}
+
+TEST(codecs, the_shape_has_names_and_types) {
+  EXPECT_EQ(shape_of<item>(), "{name:text,pieces:i4}");
+  EXPECT_EQ((shape_of<std::map<int, std::optional<item>>>()), "[<i4,{name:text,pieces:i4}?>]");
+  EXPECT_NE(fingerprint_of(shape_of<item>()), fingerprint_of(shape_of<everything>()));
+  EXPECT_EQ(fingerprint_of(""), 14'695'981'039'346'656'037u);
+}
+
+TEST(codecs, bytes_that_end_early_or_late_are_refused) {
+  std::vector<std::byte> bytes = encode(example());
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_THROW(decode<everything>(std::span(bytes).first(size)), decode_error) << size;
+  bytes.push_back(std::byte{0});
+  EXPECT_THROW(decode<everything>(bytes), decode_error);
+}
+
+TEST(codecs, a_count_is_bounded_by_what_follows) {
+  const std::vector<std::byte> bytes(4, std::byte{0xff});
+  EXPECT_THROW(decode<std::vector<item>>(bytes), decode_error);
+  EXPECT_THROW(decode<std::string>(bytes), decode_error);
+}
+
+TEST(codecs, damaged_bytes_give_a_value_or_an_error) {
+  const std::vector<std::byte> whole = encode(example());
+  std::minstd_rand random(1);
+  for (int round = 0; round < 20'000; ++round) {
+    std::vector<std::byte> bytes = whole;
+    for (int change = 0; change < 3; ++change)
+      bytes[random() % bytes.size()] = static_cast<std::byte>(random());
+    try {
+      static_cast<void>(decode<everything>(bytes));
+    } catch (const decode_error&) {
+    }
+  }
+}
+
+}  // namespace
+}  // namespace troupe::durable

@@ -1,0 +1,400 @@
+// The transactions of a store: what is put into them, what follows when one is stored, and what
+// when one is not.
+#include <algorithm>
+#include <utility>
+
+#include "durable/engine/engine.hpp"
+#include "durable/engine/exception_text.hpp"
+#include "troupe/task/timer.hpp"
+
+namespace troupe::durable::parts {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds away_last{5'000};
+constexpr std::size_t page_messages = 256;
+// Old answers are looked for so often.
+constexpr std::chrono::seconds forgets_every{60};
+
+bool is_unknown(const std::exception_ptr& failed) {
+  try {
+    std::rethrow_exception(failed);
+  } catch (const database::error& known) {
+    return known.effect() == database::effect::unknown;
+  } catch (...) {
+    return false;
+  }
+}
+bool is_taken(const std::exception_ptr& failed) {
+  try {
+    std::rethrow_exception(failed);
+  } catch (const store_taken&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+bool is_moved(const std::exception_ptr& failed) {
+  try {
+    std::rethrow_exception(failed);
+  } catch (const shard_moved&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+}  // namespace
+
+// With the mutex held.
+void engine::need_commit() {
+  if (commits_) return;
+  commits_ = true;
+  try {
+    start([](std::shared_ptr<engine> self) { return commit_all(std::move(self)); });
+  } catch (...) {
+    commits_ = false;
+    throw;
+  }
+}
+
+// Stores one batch after the other until nothing is to be stored. Turns fill the next one while one
+// is being stored.
+task<> engine::commit_all(std::shared_ptr<engine> self) {
+  for (;;) {
+    // Turns that are due now come into the batch.
+    co_await yield();
+    const std::shared_ptr<filling> taken = self->take_batch();
+    if (taken == nullptr) co_return;
+    std::exception_ptr failed = self->refusal_of(*taken);
+    if (failed == nullptr && taken->needs_transaction()) {
+      try {
+        auto commits = self->in_->commit(std::shared_ptr<const batch>(taken, &taken->data));
+        co_await std::move(commits);
+      } catch (...) {
+        failed = std::current_exception();
+      }
+    }
+    if (failed == nullptr) {
+      self->stored(*taken);
+    } else {
+      auto recovers = self->recover(taken, failed);
+      failed = nullptr;
+      co_await std::move(recovers);
+    }
+  }
+}
+
+std::shared_ptr<filling> engine::take_batch() {
+  guard held(*this);
+  if (must_forget_) open_batch();
+  if (open_ == nullptr || (open_->empty() && !must_forget_)) {
+    commits_ = false;
+    return nullptr;
+  }
+  std::shared_ptr<filling> taken = std::move(open_);
+  open_ = nullptr;
+  std::erase(taken->data.arrived, nullptr);
+  taken->began_ns = now_ns();
+  name_shards(*taken);
+  committing_ = taken;
+  const auto now = std::chrono::floor<std::chrono::seconds>(wall_now());
+  if (now - forgot_at_ >= forgets_every && !taken->data.empty()) {
+    forgot_at_ = now;
+    taken->data.forget_before = now - chosen_.remember;
+  }
+  return taken;
+}
+
+void engine::stored(filling& taken) {
+  std::vector<record_ref> told;
+  {
+    guard held(*this);
+    stored_number_ = taken.data.number;
+    committing_ = nullptr;
+    away_for_ = milliseconds(0);
+    away_ = nullptr;
+    if (!taken.data.empty()) count_commit(taken);
+    counts_.turns += taken.turns;
+    for (const settlement& one : taken.settlements) {
+      leave(*one.of);
+      end_wait(*one.of);
+      if (by_id_.empty()) continue;
+      const auto known = by_id_.find(one.of->what.id);
+      if (known != by_id_.end() && known->second == one.of) by_id_.erase(known);
+    }
+    for (const record_ref& one : taken.asks_elsewhere)
+      start([&one](std::shared_ptr<engine> self) { return ask_elsewhere(std::move(self), one); });
+    for (const record_ref& one : taken.delivered) {
+      if (!is_open(one->what.shard)) continue;  // another node will read it
+      if (!has_backlog_ && waiting_ >= chosen_.waiting_max) {
+        has_backlog_ = true;
+        read_up_to_ = one->what.order - 1;
+        hold_all();
+      }
+      if (one->goes_elsewhere) {
+        has_backlog_ ? leave_out(one) : post_elsewhere(one);
+        continue;
+      }
+      activation& who = actor_of(*one->kind, one->what.to.key);
+      has_backlog_ || who.refused ? leave_out(one) : enqueue(one, who);
+    }
+    // Those that were due before they were stored.
+    for (const stored_reminder& one : taken.data.reminders) plan_reminder(one.due);
+    for (const batch::fired_reminder& one : taken.data.fired_reminders) fired(one);
+    if (has_backlog_) need_inbox();
+    make_room();
+  }
+  taken.end_spans(nullptr);
+  for (const record_ref& one : taken.posted) give_all(one->on_stored, {});
+  for (settlement& one : taken.settlements) {
+    // A post that was sent while an ask of the same id was being handled is stored with its turn.
+    if (one.error != nullptr && one.of->what.from == origin::ask) {
+      fail_all(one.of->on_stored, one.error);
+    } else {
+      give_all(one.of->on_stored, {});
+    }
+    if (one.error != nullptr) {
+      fail_all(one.of->answer, one.error);
+    } else {
+      give_all(one.of->answer, one.value);
+    }
+  }
+}
+
+// The batch was not stored, or nobody knows.
+task<> engine::recover(std::shared_ptr<filling> failed, std::exception_ptr why) {
+  milliseconds pause = chosen_.away_first;
+  bool unknown = is_unknown(why);
+  while (unknown) {
+    bool asked = false;
+    std::uint64_t last = 0;
+    try {
+      auto looks = in_->last_batch();
+      last = co_await std::move(looks);
+      asked = true;
+    } catch (const store_taken&) {
+      why = std::current_exception();
+      unknown = false;
+    } catch (...) {
+    }
+    if (asked && last >= failed->data.number) {
+      stored(*failed);
+      co_return;
+    }
+    if (asked) unknown = false;
+    if (unknown) co_await sleep_for(pause);
+    pause = std::min(2 * pause, away_last);
+  }
+  forget_all(*failed, why);
+  if (is_moved(why)) {
+    guard held(*this);
+    need_inbox();
+  } else if (!is_taken(why)) {
+    try_again_later();
+  }
+}
+
+// As a crash does, but that callers are told.
+void engine::forget_all(filling& failed, const std::exception_ptr& why) {
+  struct told {
+    std::unique_ptr<answer_to> answer, on_stored;
+    bool stays = false;
+  };
+  std::vector<told> all;
+  std::shared_ptr<filling> dropped;
+  const std::exception_ptr later = with_unknown_effect(why);
+  {
+    guard held(*this);
+    ++generation_;
+    ++counts_.failed_commits;
+    last_failure_ = why;
+    away_ = is_moved(why) ? nullptr : why;
+    is_taken_ = is_taken(why);
+    const std::uint64_t failed_number = failed.data.number;
+    const auto add = [&](const record_ref& one) {
+      end_wait(*one);
+      one->left_out = false;
+      all.push_back({std::move(one->answer), std::move(one->on_stored),
+                     one->stored_with != 0 && one->stored_with < failed_number});
+    };
+    const auto add_batch = [&](filling& one) {
+      for (const record_ref& post : one.posted)
+        all.push_back({nullptr, std::move(post->on_stored), false});
+      for (const settlement& settled : one.settlements) add(settled.of);
+    };
+    add_batch(failed);
+    if (open_ != nullptr) add_batch(*open_);
+    for (const auto& [name, who] : actors_) {
+      for (const record_ref& one : who->waits) add(one);
+      who->waits.clear();
+      who->refused = false;
+      who->changed_with = 0;
+      if (!who->runs) let_go(*who);
+    }
+    for (const auto& [id, one] : by_id_) add(one);
+    by_id_.clear();
+    dropped = std::move(open_);
+    open_ = nullptr;
+    waiting_ = outside_ = 0;
+    held_.clear();
+    forget_firing();
+    has_backlog_ = true;
+    read_up_to_ = read_after_ = 0;
+    must_forget_ = false;
+    committing_ = nullptr;
+    outboxes_.clear();
+    drop_moved(failed, why);
+  }
+  failed.end_spans(why);
+  if (dropped != nullptr) dropped->end_spans(why);
+  for (told& one : all) {
+    fail_all(one.on_stored, why);
+    fail_all(one.answer, one.stays ? later : why);
+  }
+}
+
+// Returns true, and forgets all for good, if the failure says that another process has the store.
+bool engine::lost_to_another(const std::exception_ptr& failed) {
+  if (!is_taken(failed)) return false;
+  filling none;
+  forget_all(none, failed);
+  return true;
+}
+
+// Meanwhile messages fail at once. The timer keeps no program alive.
+void engine::try_again_later() {
+  guard held(*this);
+  away_for_ =
+      std::clamp(2 * away_for_, chosen_.away_first, std::max(away_last, chosen_.away_first));
+  const std::weak_ptr<engine> self = weak_from_this();
+  const auto again = [self] {
+    const std::shared_ptr<engine> here = self.lock();
+    if (here == nullptr) return;
+    guard at_work(*here);
+    here->away_ = nullptr;
+    here->need_inbox();
+  };
+  const outside_calls none;
+  away_timer_ = on_.after(away_for_, again, {.weak = true});
+}
+
+// With the mutex held.
+void engine::need_inbox() {
+  if (!has_backlog_ || reads_ || away_ != nullptr || !has_room_for_inbox()) return;
+  if (stored_number_ < read_after_) return;
+  reads_ = true;
+  try {
+    start([](std::shared_ptr<engine> self) { return read_inbox(std::move(self)); });
+  } catch (...) {
+    reads_ = false;
+    throw;
+  }
+}
+
+task<> engine::read_inbox(std::shared_ptr<engine> self) {
+  for (;;) {
+    std::uint64_t after = 0, generation = 0, stored_before = 0, round = 0;
+    {
+      guard held(*self);
+      if (!self->has_backlog_ || self->away_ != nullptr || !self->has_room_for_inbox() ||
+          self->stored_number_ < self->read_after_) {
+        self->reads_ = false;
+        co_return;
+      }
+      round = self->read_round_;
+      after = self->read_up_to_;
+      generation = self->generation_;
+      stored_before = self->stored_number_;
+    }
+    std::vector<stored_message> page;
+    std::exception_ptr failed;
+    try {
+      auto reads = self->in_->inbox(after, page_messages);
+      page = co_await std::move(reads);
+    } catch (...) {
+      failed = std::current_exception();
+    }
+    guard held(*self);
+    if (failed != nullptr) {
+      self->reads_ = false;
+      self->away_ = self->last_failure_ = failed;
+      held.unlock();
+      if (!self->lost_to_another(failed)) self->try_again_later();
+      co_return;
+    }
+    if (generation != self->generation_ || round != self->read_round_) continue;
+    if (page.empty() && stored_before == self->stored_number_) {
+      if (!self->commits_) self->end_backlog();
+      self->reads_ = false;  // the next batch that is stored starts it again
+      co_return;
+    }
+    self->take_page(std::move(page));
+  }
+}
+
+// With the mutex held.
+void engine::take_page(std::vector<stored_message> page) {
+  for (stored_message& row : page) {
+    read_up_to_ = row.order;
+    if (held_.contains(row.order) || !is_open(row.shard)) continue;
+    const kind_table* const kind = find_kind(row.to.kind);
+    if (kind == nullptr) continue;  // another program's
+    const bool goes_elsewhere = scope_ != nullptr && row.shard != shard_of(row.to);
+    const auto known = goes_elsewhere ? by_id_.end() : by_id_.find(row.id);
+    record_ref message;
+    if (known != by_id_.end()) {
+      message = known->second;
+      if (!message->left_out && !message->looked_up && !message->is_elsewhere) continue;
+      message->again |= message->looked_up || message->is_elsewhere;
+      message->looked_up = message->is_elsewhere = false;
+    } else {
+      message = std::make_shared<record>();
+      message->again = true;
+      if (row.named) by_id_.emplace(row.id, message);
+    }
+    const std::uint64_t order = row.order;
+    message->what = std::move(row);
+    message->kind = kind;
+    message->method = find_method(*kind, message->what.method, message->what.signature);
+    message->stored_with = std::max<std::uint64_t>(stored_number_, 1);
+    message->failures = message->what.failures;
+    held_.insert(order);
+    message->goes_elsewhere = goes_elsewhere;
+    goes_elsewhere ? post_elsewhere(message)
+                   : enqueue(message, actor_of(*kind, message->what.to.key));
+  }
+}
+
+// With the mutex held. What was expected in the inbox and was not there has been handled meanwhile.
+void engine::end_backlog() {
+  has_backlog_ = false;
+  held_.clear();
+  std::vector<record_ref> missed;
+  for (const auto& [id, one] : by_id_) {
+    if (one->left_out) missed.push_back(one);
+  }
+  for (const record_ref& one : missed) {
+    set_left_out(*one, false);
+    one->looked_up = true;
+    start([&one](std::shared_ptr<engine> self) { return look_up(std::move(self), one); });
+  }
+}
+
+// What is in memory is not read from the inbox again.
+void engine::hold_all() {
+  for (const auto& [name, who] : actors_) {
+    // A handler of an older generation counts for nothing: its message is read, and handled again.
+    if (who->handles != nullptr && who->generation == generation_)
+      held_.insert(who->handles->what.order);
+    for (const record_ref& one : who->waits) held_.insert(one->what.order);
+  }
+  for (const auto& [to, one] : outboxes_) {
+    for (const record_ref& each : one->waits) held_.insert(each->what.order);
+  }
+  if (open_ == nullptr) return;
+  for (const settlement& one : open_->settlements) held_.insert(one.of->what.order);
+}
+
+}  // namespace troupe::durable::parts

@@ -1,0 +1,507 @@
+#include "durable/engine/engine.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <utility>
+
+#include "kit/surroundings.hpp"
+#include "troupe/base/error.hpp"
+
+namespace troupe::durable::parts {
+namespace {
+
+void check(const durable::options& chosen) {
+  const auto need = [](bool holds, const char* what) {
+    if (!holds) throw option_error(std::string("troupe: durable: ") + what);
+  };
+  need(chosen.actors_max > 0, "actors_max must be 1 or more");
+  need(chosen.idle_max.count() > 0, "idle_max must be 1 ms or more");
+  need(chosen.waiting_max > 0, "waiting_max must be 1 or more");
+  need(chosen.failures_max > 0, "failures_max must be 1 or more");
+  need(chosen.retry_first.count() >= 0, "retry_first must be 0 or more");
+  need(chosen.remember.count() > 0, "remember must be 1 s or more");
+  need(chosen.state_bytes_max > 0, "state_bytes_max must be 1 or more");
+  need(chosen.away_first.count() > 0, "away_first must be 1 ms or more");
+}
+
+void check(const std::vector<kind_table>& kinds) {
+  for (const kind_table& one : kinds) {
+    const auto same = [&one](const kind_table& other) {
+      return other.name == one.name || other.tag == one.tag;
+    };
+    if (std::ranges::count_if(kinds, same) > 1)
+      throw option_error("troupe: durable: two classes are called " + one.name +
+                         "; give one of them another name, kind<T, ...>(\"name\")");
+    for (const method_entry& method : one.methods) {
+      if (std::ranges::count(one.methods, method.name, &method_entry::name) > 1)
+        throw option_error("troupe: durable: " + one.name + " has two methods called " +
+                           method.name + "; messages are stored by the name alone");
+    }
+  }
+}
+
+}  // namespace
+
+engine::engine(runtime& on, std::unique_ptr<storage> in, durable::options chosen,
+               std::vector<kind_table> kinds, std::shared_ptr<shard_scope> scope)
+    : on_(on),
+      in_(std::move(in)),
+      chosen_(chosen),
+      kinds_(std::move(kinds)),
+      scope_(std::move(scope)),
+      fences_(scope_ == nullptr ? 0 : shard_count) {
+  check(chosen_);
+  check(kinds_);
+}
+
+engine::~engine() {
+  reminder_timer_.cancel();
+  idle_timer_.cancel();
+  away_timer_.cancel();
+}
+
+task<> engine::open() {
+  simulated_ = kit::is_simulated();
+  auto opens = in_->open();
+  opened_storage found = co_await std::move(opens);
+  std::vector<class_shape> added;
+  for (const kind_table& kind : kinds_) {
+    std::vector<class_shape> shapes = kind.shapes;
+    shapes.insert(shapes.end(), kind.event_shapes.begin(), kind.event_shapes.end());
+    for (const class_shape& shape : shapes) {
+      const auto same = [&shape](const class_shape& other) {
+        return other.kind == shape.kind && other.schema == shape.schema;
+      };
+      const auto known = std::ranges::find_if(found.classes, same);
+      if (known == found.classes.end()) {
+        added.push_back(shape);
+      } else if (known->fingerprint != shape.fingerprint) {
+        throw schema_error("troupe: durable: " + in_->name() + " has " + shape.kind +
+                           " with schema number " + std::to_string(shape.schema) + " as " +
+                           known->shape + ", and the program has it as " + shape.shape +
+                           "; give the class a new schema number and an upgrade function");
+      }
+    }
+  }
+  if (!added.empty()) {
+    auto keeps = in_->keep_classes(std::move(added));
+    co_await std::move(keeps);
+  }
+  auto looks = in_->reminders(1);
+  std::vector<stored_reminder> first = co_await std::move(looks);
+  show();
+  guard held(*this);
+  last_number_ = stored_number_ = std::max<std::uint64_t>(found.last_batch, 1);
+  last_order_ = found.last_order;
+  has_backlog_ = scope_ == nullptr && found.last_order > 0;
+  if (!first.empty()) plan_reminder(first.front().due);
+  need_inbox();
+  const std::weak_ptr<engine> self = weak_from_this();
+  const auto look = [self] {
+    const std::shared_ptr<engine> here = self.lock();
+    if (here == nullptr) return;
+    guard at_work(*here);
+    here->put_away(here->actors_.size(),
+                   here->now_ns() - std::chrono::nanoseconds(here->chosen_.idle_max).count());
+  };
+  const outside_calls none;
+  idle_timer_ =
+      on_.every(std::max(chosen_.idle_max / 2, std::chrono::milliseconds(1)), look, {.weak = true});
+}
+
+const kind_table* engine::find_kind(const void* tag) const noexcept {
+  const auto at = std::ranges::find(kinds_, tag, &kind_table::tag);
+  return at == kinds_.end() ? nullptr : &*at;
+}
+const kind_table* engine::find_kind(std::string_view name) const noexcept {
+  const auto at = std::ranges::find(kinds_, name, &kind_table::name);
+  return at == kinds_.end() ? nullptr : &*at;
+}
+
+// Null if the class has no such method, or one with other parameters or another result.
+const method_entry* engine::find_method(const kind_table& of, std::string_view name,
+                                        std::uint64_t signature) noexcept {
+  const auto fits = [&](const method_entry& one) {
+    return one.name == name && one.signature == signature;
+  };
+  const auto at = std::ranges::find_if(of.methods, fits);
+  return at == of.methods.end() ? nullptr : &*at;
+}
+
+// Without an id, and without an origin.
+record_ref engine::make_record(request& what) const {
+  const kind_table* const kind = find_kind(what.kind);
+  if (kind == nullptr)
+    throw unknown_method("troupe: durable: the class was not given to store::open");
+  const auto method = std::ranges::find(kind->methods, what.method, &method_entry::tag);
+  if (method == kind->methods.end())
+    throw unknown_method("troupe: durable: a method that was not given to kind<" + kind->name +
+                         ", ...> was called");
+  check_size(what.key.size(), "the key has ");
+  check_size(what.arguments.size(), "the message has ");
+  auto made = std::make_shared<record>();
+  made->kind = kind;
+  made->method = &*method;
+  made->what.to = {kind->name, std::move(what.key)};
+  made->what.method = method->name;
+  made->what.signature = method->signature;
+  made->what.arguments = std::move(what.arguments);
+  made->what.shard = shard_of(made->what.to);
+  made->trace = tasks::context_ref::current_trace();
+  return made;
+}
+
+// What no database takes would fail the transaction of all others, again and again.
+void engine::check_size(std::size_t size, const char* what) const {
+  if (size > chosen_.state_bytes_max)
+    throw usage_error(std::string("troupe: durable: ") + what + std::to_string(size) +
+                      " bytes, and options::state_bytes_max is " +
+                      std::to_string(chosen_.state_bytes_max));
+}
+
+void engine::send(request what) noexcept {
+  record_ref made;
+  std::unique_ptr<answer_to> answer;
+  try {
+    answer = std::move(what.answer);
+    made = make_record(what);
+    made->what.named = !what.id.is_none();
+    // Senders may use one id, of an order for instance, for messages to several actors.
+    made->what.id =
+        made->what.named
+            ? what.id.part(message_id::of(made->kind->name + '\n' + made->what.to.key).low)
+            : message_id::random();
+    made->what.from = what.is_post ? origin::post : origin::ask;
+    (what.is_post ? made->on_stored : made->answer) = std::move(answer);
+    accept(made, false);
+  } catch (...) {
+    if (answer == nullptr && made != nullptr)
+      answer = std::move(what.is_post ? made->on_stored : made->answer);
+    if (answer != nullptr) answer->fail(std::current_exception());
+  }
+}
+
+void engine::check_room() const {
+  if (away_ != nullptr) std::rethrow_exception(away_);
+  if (waiting_ >= chosen_.waiting_max)
+    throw store_full("troupe: durable: " + std::to_string(waiting_) +
+                     " messages wait already; try again later, or raise options::waiting_max");
+}
+
+// In a cluster the message of a program goes to the node that acts for its receiver, and that of
+// another node is refused.
+void engine::accept(const record_ref& message, bool came_from_node) {
+  std::unique_ptr<answer_to> stored;
+  {
+    guard held(*this);
+    if (!is_open(message->what.shard)) {
+      if (came_from_node)
+        throw shard_moved({message->what.shard}, "troupe: durable: the actor has moved");
+      return start(
+          [&message](std::shared_ptr<engine> self) { return pass_on(std::move(self), message); });
+    }
+    check_room();
+    if (!message->what.named) return take_in(message);
+    if (!joins(*message, stored)) {
+      by_id_.emplace(message->what.id, message);
+      message->looked_up = true;
+      count(*message);
+      try {
+        start(
+            [&message](std::shared_ptr<engine> self) { return look_up(std::move(self), message); });
+      } catch (...) {
+        by_id_.erase(message->what.id);
+        leave(*message);
+        throw;
+      }
+    }
+  }
+  give_all(stored, {});
+}
+
+// Returns true if the message is in memory already: then its callers wait for that one. `stored` is
+// who is to be told at once.
+bool engine::joins(record& message, std::unique_ptr<answer_to>& stored) {
+  const auto known = by_id_.find(message.what.id);
+  if (known == by_id_.end()) return false;
+  record& first = *known->second;
+  if (first.is_elsewhere && is_here(first.what.shard)) bring_here(known->second);
+  if (message.answer != nullptr) {
+    message.answer->next = std::move(first.answer);
+    first.answer = std::move(message.answer);
+  }
+  if (message.on_stored == nullptr) return true;
+  if (first.stored_with != 0 && first.stored_with <= stored_number_) {
+    stored = std::move(message.on_stored);
+  } else {
+    message.on_stored->next = std::move(first.on_stored);
+    first.on_stored = std::move(message.on_stored);
+    // Nobody waited for the message to come into the inbox so far.
+    if (open_ != nullptr && first.stored_with == open_->data.number &&
+        first.on_stored->next == nullptr)
+      open_->posted.push_back(known->second);
+  }
+  return true;
+}
+
+namespace {
+
+void repeat_answer(const stored_answer& stored, std::unique_ptr<answer_to>& to) {
+  if (!stored.failed) return give_all(to, stored.value);
+  const auto* const text = reinterpret_cast<const char*>(stored.value.data());
+  fail_all(to, std::make_exception_ptr(
+                   handler_failed(stored.error_type, std::string(text, stored.value.size()))));
+}
+
+}  // namespace
+
+task<> engine::look_up(std::shared_ptr<engine> self, record_ref message) {
+  std::exception_ptr failed;
+  found_message found;
+  try {
+    auto finds = self->in_->find(message->what.id);
+    found = co_await std::move(finds);
+  } catch (...) {
+    failed = std::current_exception();
+  }
+  std::unique_ptr<answer_to> answer, on_stored;
+  if (failed != nullptr) self->lost_to_another(failed);
+  {
+    guard held(*self);
+    const auto known = self->by_id_.find(message->what.id);
+    // Otherwise it was forgotten meanwhile, and its callers know; or it was read from the inbox.
+    if (known == self->by_id_.end() || known->second != message || !message->looked_up) co_return;
+    message->looked_up = false;
+    if (failed == nullptr && !found.answer) {
+      if (message->unheard) {
+        // What it asked for may have been done, and the answer have been removed meanwhile.
+        failed = std::make_exception_ptr(
+            usage_error("troupe: durable: the handler has ended without this answer"));
+      } else if (!self->may_begin(*message)) {
+        failed = std::make_exception_ptr(
+            shard_moved({message->what.shard}, "troupe: durable: the actor has moved"));
+      } else if (!found.in_inbox) {
+        try {
+          if (self->away_ != nullptr) std::rethrow_exception(self->away_);
+          self->take_in(message);
+          co_return;
+        } catch (...) {
+          failed = std::current_exception();
+        }
+      } else if (self->has_backlog_ && message->answer != nullptr) {
+        self->set_left_out(*message, true);  // its callers wait until it is read
+        message->again = true;
+        on_stored = std::move(message->on_stored);
+      } else {
+        if (message->answer != nullptr)
+          failed = std::make_exception_ptr(
+              store_full("troupe: durable: this message waits in the inbox of the store, and is "
+                         "not in memory; ask for its answer later"));
+      }
+    }
+    if (!message->left_out) {
+      self->by_id_.erase(known);
+      self->leave(*message);
+      if (failed != nullptr && message->asker != nullptr && !message->unheard)
+        message->asker->gives_up = true;
+      self->end_wait(*message);
+      answer = std::move(message->answer);
+      on_stored = std::move(message->on_stored);
+    }
+    self->need_inbox();
+  }
+  if (failed != nullptr) {
+    fail_all(answer, failed);
+    fail_all(on_stored, failed);
+  } else {
+    give_all(on_stored, {});
+    if (found.answer) repeat_answer(*found.answer, answer);
+  }
+}
+
+// The functions below are called with the mutex held.
+
+filling& engine::open_batch() {
+  if (open_ == nullptr) {
+    auto made = std::make_shared<filling>();
+    made->data.number = ++last_number_;
+    open_ = std::move(made);
+  }
+  return *open_;
+}
+
+activation& engine::actor_of(const kind_table& kind, const std::string& key) {
+  const auto known = actors_.find({&kind, key});
+  if (known != actors_.end()) return *known->second;
+  make_room(1);
+  auto made = std::make_unique<activation>(
+      kind, key, scope_ == nullptr ? 0 : scope_->shard_of(kind.name, key));
+  activation& added = *made;
+  actors_.emplace(std::pair(&kind, std::string_view(added.key)), std::move(made));
+  link(added);
+  return added;
+}
+
+void engine::take_in(const record_ref& message) {
+  message->what.order = ++last_order_;
+  ++counts_.messages;
+  activation& who = actor_of(*message->kind, message->what.to.key);
+  const bool nested = message->what.from == origin::nested;
+  const bool is_post = message->what.from == origin::post;
+  const bool waits_outside = !nested && (has_backlog_ || (who.refused && is_post));
+  if (waits_outside || is_post) arrive(message);
+  waits_outside ? leave_out(message) : enqueue(message, who);
+}
+
+// The message comes into the inbox with the open batch.
+void engine::arrive(const record_ref& message) {
+  filling& into = open_batch();
+  touch(message->what.shard);
+  message->stored_with = into.data.number;
+  message->place_in_batch = into.data.arrived.size();
+  into.data.arrived.push_back(std::shared_ptr<const stored_message>(message, &message->what));
+  if (message->on_stored != nullptr) {
+    into.posted.push_back(message);
+    into.begin_span(*message);
+  }
+  need_commit();
+}
+
+// The message is handled when it is read from the inbox.
+void engine::leave_out(const record_ref& message) {
+  if (message->answer == nullptr && !message->what.named) return;
+  set_left_out(*message, true);
+  count(*message);
+  by_id_.insert_or_assign(message->what.id, message);
+}
+
+void engine::count(record& message) noexcept {
+  if (message.counted_in != generation_) ++waiting_;
+  message.counted_in = generation_;
+}
+void engine::set_left_out(record& message, bool now) noexcept {
+  if (message.left_out == now) return;
+  message.left_out = now;
+  now ? ++outside_ : --outside_;
+}
+
+void engine::enqueue(const record_ref& message, activation& who) {
+  who.waits.push_back(message);
+  set_left_out(*message, false);
+  count(*message);
+  if (who.runs) return;
+  who.runs = true;
+  unlink(who);
+  try {
+    start([&who](std::shared_ptr<engine> self) { return run(std::move(self), &who); });
+  } catch (...) {
+    who.runs = false;
+    who.waits.pop_back();
+    leave(*message);
+    throw;
+  }
+}
+
+void engine::leave(record& message) noexcept {
+  if (message.counted_in == generation_) --waiting_;
+  message.counted_in = 0;
+  set_left_out(message, false);
+  held_.erase(message.what.order);
+}
+
+// The handler of `asker` is about to wait for `asked`.
+void engine::check_circle(const activation& asker, const activation& asked) const {
+  std::vector<const activation*> path;
+  const std::function<bool(const activation&)> leads_back = [&](const activation& from) {
+    path.push_back(&from);
+    if (&from == &asker) return true;
+    for (const activation* const next : from.waits_for) {
+      if (std::ranges::find(path, next) == path.end() && leads_back(*next)) return true;
+    }
+    path.pop_back();
+    return false;
+  };
+  if (!leads_back(asked)) return;
+  std::string text =
+      "troupe: durable: this ask would wait for itself: " + asker.kind.name + " " + asker.key;
+  for (const activation* const one : path) text += " asks " + one->kind.name + " " + one->key;
+  throw deadlock(text);
+}
+
+// The handler of `asks` has asked.
+void engine::begin_wait(const record_ref& message, const turn_state& asks, activation* asked) {
+  asks.handles->asks.push_back(message);
+  message->asker = &asks.who;
+  message->asked = asked;
+  message->asked_by = asks.handles;
+  ++asks.who.asks;
+  if (asked != nullptr) ++asked->asked;
+}
+
+void engine::end_wait(record& message) noexcept {
+  if (message.asker == nullptr) return;
+  activation& asker = *std::exchange(message.asker, nullptr);
+  --asker.asks;
+  if (message.asked == nullptr) return;
+  --message.asked->asked;
+  const auto at = std::ranges::find(asker.waits_for, message.asked);
+  if (at != asker.waits_for.end()) asker.waits_for.erase(at);
+}
+
+void engine::link(activation& who) {
+  if (who.in_list) by_use_.remove(who);
+  who.in_list = true;
+  who.used_ns = now_ns();
+  by_use_.push_back(who);
+}
+void engine::unlink(activation& who) noexcept {
+  if (who.in_list) by_use_.remove(who);
+  who.in_list = false;
+}
+
+// Its object is destroyed when the mutex is free.
+void engine::let_go(activation& of) {
+  if (of.it != nullptr) gone_.push_back(std::move(of.it));
+  of.it = nullptr;
+}
+
+// Destroys at most so many objects that were not used since then.
+void engine::put_away(std::size_t most, std::int64_t used_before_ns) {
+  constexpr std::size_t looks_max = 64;
+  std::size_t kept = 0;
+  for (activation* one = by_use_.first(); one != nullptr && most > 0;) {
+    if (one->used_ns > used_before_ns) return;
+    activation* const next = by_use_.next(*one);
+    if (one->changed_with <= stored_number_ && one->asks == 0 && one->asked == 0 && !one->refused) {
+      by_use_.remove(*one);
+      if (one->it != nullptr) ++counts_.put_away;
+      let_go(*one);
+      actors_.erase({&one->kind, std::string_view(one->key)});
+      --most;
+    } else if (++kept == looks_max) {
+      return;
+    }
+    one = next;
+  }
+}
+
+// For so many actors more.
+void engine::make_room(std::size_t added) {
+  const std::size_t wanted = actors_.size() + added;
+  if (wanted > chosen_.actors_max)
+    put_away(wanted - chosen_.actors_max, std::numeric_limits<std::int64_t>::max());
+}
+
+std::chrono::sys_time<std::chrono::milliseconds> engine::wall_now() const {
+  using std::chrono::milliseconds;
+  if (!simulated_) return std::chrono::floor<milliseconds>(std::chrono::system_clock::now());
+  return std::chrono::sys_time<milliseconds>(std::chrono::seconds(1'700'000'000)) +
+         std::chrono::floor<milliseconds>(on_.now());
+}
+
+void send(const std::shared_ptr<engine>& to, request what) noexcept { to->send(std::move(what)); }
+void send_from(turn_state& from, request what) { from.of.send_from(from, std::move(what)); }
+void ask_from(turn_state& from, request what) noexcept { from.of.ask_from(from, std::move(what)); }
+
+}  // namespace troupe::durable::parts

@@ -1,0 +1,448 @@
+// engine: what the copies of a store share: the actors in memory, the messages that wait for them,
+// and the transaction that is being filled.
+//
+// Locks: one mutex guards everything; it is held for some hundred ns at a time and never while code
+// of the program runs (a handler, or an object's end), while the storage works or while somebody is
+// answered.
+//
+// Invariants
+//   E1  A turn's effects are put into the open batch as a whole, under the mutex.
+//   E2  Batches are committed one after the other. So what a turn read was stored by its own batch
+//       or by one before it.
+//   E3  What a batch answers or delivers is answered and delivered when it is stored, not before.
+//   E4  When a batch is not stored, `generation_` grows, and everything in memory is forgotten, as
+//       by a crash: objects, waiting messages, the open batch. A turn that began in an older
+//       generation puts nothing into a batch.
+// docs/protocols/durable.md has the whole protocol.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "durable/engine/shard_scope.hpp"
+#include "observe/histogram.hpp"
+#include "runtime/observing/component_list.hpp"
+#include "troupe/base/intrusive_list.hpp"
+#include "troupe/durable/kind.hpp"
+#include "troupe/durable/storage.hpp"
+#include "troupe/durable/store.hpp"
+#include "troupe/runtime/runtime.hpp"
+#include "troupe/task/call_context.hpp"
+
+namespace troupe::durable::parts {
+
+struct activation;
+
+// While it exists, what the thread starts belongs to no call: it outlives its caller's limits.
+class outside_calls {
+ public:
+  outside_calls() noexcept : before_(tasks::exchange_context(nullptr)) {}
+  outside_calls(const outside_calls&) = delete;
+  outside_calls& operator=(const outside_calls&) = delete;
+  ~outside_calls() { tasks::exchange_context(before_); }
+
+ private:
+  tasks::call_context* const before_;
+};
+
+// Tell all that wait; afterwards nobody does.
+void give_all(std::unique_ptr<answer_to>& first, std::span<const std::byte> value) noexcept;
+void fail_all(std::unique_ptr<answer_to>& first, const std::exception_ptr& why) noexcept;
+
+// A message in memory.
+struct record {
+  stored_message what;
+  const kind_table* kind = nullptr;
+  const method_entry* method = nullptr;  // null: the class has no such method
+  std::unique_ptr<answer_to> answer;     // told what the handler gave, when that is stored
+  std::unique_ptr<answer_to> on_stored;  // told when the message or its turn is stored
+  std::uint64_t counted_in = 0;          // the generation in which it counts as waiting
+  bool left_out = false;                 // it is in the inbox, or will be, and not in memory
+  bool unheard = false;                  // a nested ask: the message that asked has ended
+  bool looked_up = false;                // the storage is being asked for its id
+  // 0: in no batch; otherwise the number of the batch with which it came, or comes, into the inbox.
+  std::uint64_t stored_with = 0;
+  std::size_t place_in_batch = 0;  // among those that arrive, while that batch is open
+  std::uint32_t failures = 0;
+  // It may have been handled before, so its nested asks look for stored answers.
+  bool again = false;
+  bool goes_elsewhere = false;   // to another node: it waits in an outbox
+  bool asked_elsewhere = false;  // its handler has asked actors of other nodes
+  bool is_elsewhere = false;     // a nested ask: another node is asked for the answer
+  // Of a nested ask: the actor whose handler waits, and the one for which it waits, if it is here.
+  activation* asker = nullptr;
+  activation* asked = nullptr;
+  std::weak_ptr<record> asked_by;             // what that handler handles
+  std::vector<std::shared_ptr<record>> asks;  // what its handlers have asked
+  tasks::context_ref trace;
+};
+using record_ref = std::shared_ptr<record>;
+
+// A durable actor in memory.
+struct activation {
+  activation(const kind_table& its, std::string its_key, std::uint32_t its_shard)
+      : kind(its), key(std::move(its_key)), shard(its_shard) {}
+  activation(const activation&) = delete;
+  activation& operator=(const activation&) = delete;
+
+  const kind_table& kind;
+  const std::string key;
+  const std::uint32_t shard;
+  std::deque<record_ref> waits;
+  bool runs = false;         // a task handles its messages
+  bool refused = false;      // what is stored cannot be read: until the store is opened anew
+  object it;                 // null: not loaded
+  bytes last;                // the object's bytes after its last turn that succeeded
+  std::uint64_t events = 0;  // how many it has had
+  std::uint64_t events_in_snapshot = 0;
+  std::uint64_t generation = 0;        // in which it was loaded
+  std::uint64_t changed_with = 0;      // the number of the last batch that changes what is stored
+  std::uint64_t state_with = 0;        // the number of the last batch that has its whole state,
+  std::size_t place_in_batch = 0;      // and where, as long as that batch is open
+  std::vector<activation*> waits_for;  // whom its handler has asked
+  std::size_t asks = 0;                // nested asks of its handlers that have no answer,
+  std::size_t asked = 0;               // and those that others have sent to it
+  record_ref handles;                  // what its handler has
+  // Something that the handler asked failed for a reason that passes: it runs again.
+  bool gives_up = false;
+  std::uint32_t gave_up = 0;  // how often in a row
+  bool in_list = false;
+  std::int64_t used_ns = 0;
+  base::list_link<activation> by_use;
+};
+
+// What waits for an actor of another node, in the order in which it goes there.
+struct outbox {
+  std::deque<record_ref> waits;
+};
+
+// What is answered when a batch is stored.
+struct settlement {
+  record_ref of;
+  bytes value;
+  std::exception_ptr error;  // instead of the value
+};
+
+struct filling {
+  batch data;
+  std::vector<settlement> settlements;
+  std::vector<record_ref> posted;          // whose senders wait for this batch alone
+  std::vector<record_ref> delivered;       // sent by handlers
+  std::vector<record_ref> asks_elsewhere;  // nested asks to actors of other nodes
+  std::uint64_t turns = 0;
+  std::int64_t began_ns = 0;  // when its transaction did
+  std::vector<tasks::context_ref> spans;
+
+  void begin_span(const record& message);
+  void end_spans(const std::exception_ptr& failure) noexcept;
+  shard_set touched;  // of what it changes, and of what it answers
+
+  // An ask that leaves the node has effects that no transaction of this node stores: so it goes
+  // only when one has seen that the asker is still here.
+  bool needs_transaction() const noexcept { return !data.empty() || !asks_elsewhere.empty(); }
+  bool empty() const noexcept {
+    return data.empty() && settlements.empty() && posted.empty() && asks_elsewhere.empty();
+  }
+};
+
+// A handler while it runs.
+struct turn_state {
+  turn_state(engine& its, activation& actor, record_ref message) noexcept
+      : of(its), who(actor), handles(std::move(message)) {}
+  engine& of;
+  activation& who;
+  const record_ref handles;
+  std::uint64_t generation = 0;
+  std::uint64_t parts = 0;  // ids given so far
+  bool has_asked = false;
+  bool has_applied = false;  // its events have changed the object
+  std::vector<record_ref> sent;
+  std::vector<stored_reminder> reminders;
+  std::vector<batch::reminder_name> forgotten;
+};
+
+// Not of the address: a seed repeats the order in which actors are met.
+struct name_hash {
+  std::size_t operator()(
+      const std::pair<const kind_table*, std::string_view>& name) const noexcept {
+    return std::hash<std::string_view>()(name.second) * 31 +
+           std::hash<std::string_view>()(name.first->name);
+  }
+};
+
+class engine : public std::enable_shared_from_this<engine> {
+ public:
+  // `scope`: null for a store that has its database alone.
+  engine(runtime& on, std::unique_ptr<storage> in, durable::options chosen,
+         std::vector<kind_table> kinds, std::shared_ptr<shard_scope> scope = nullptr);
+  engine(const engine&) = delete;
+  engine& operator=(const engine&) = delete;
+  ~engine();
+
+  task<> open();
+
+  void send(request what) noexcept;
+  void send_from(turn_state& from, request what);
+  void ask_from(turn_state& from, request what) noexcept;
+  void set_reminder(turn_state& from, std::string_view name,
+                    std::chrono::system_clock::time_point due, std::string rule, request what);
+  std::chrono::sys_time<std::chrono::milliseconds> wall_now() const;
+
+  // Of a node of a cluster; thread: any.
+  //
+  // Another node has sent this message: an ask is answered, of a post it is told when it is stored.
+  // Errors: shard_moved if this node does not act for the receiver; else those of store::ask.
+  future<bytes> deliver(stored_message what);
+  // The node acts for these shards from now on.
+  void gained(const std::vector<held_shard>& shards);
+  // It must not act for them any more: what was not stored has not happened.
+  void lost(const std::vector<std::uint32_t>& shards);
+  // Nothing new begins in these shards. Done when what has begun has ended and is stored; then the
+  // node does not act for them any more. If it is cancelled, lost() has to follow.
+  task<> drain(std::vector<std::uint32_t> shards);
+
+  bool knows(const void* tag) const noexcept { return find_kind(tag) != nullptr; }
+  durable::counts counts() const;
+
+ private:
+  // The mutex. When it is given back, so are the objects that were let go under it: they are the
+  // program's, and what they do at their end may use the store.
+  class guard {
+   public:
+    explicit guard(engine& of) : of_(of), lock_(of.mutex_) {}
+    guard(const guard&) = delete;
+    guard& operator=(const guard&) = delete;
+    ~guard() { unlock(); }
+    void unlock() noexcept {
+      if (!lock_.owns_lock()) return;
+      const std::vector<object> gone = std::exchange(of_.gone_, {});
+      lock_.unlock();
+    }
+
+   private:
+    engine& of_;
+    std::unique_lock<std::mutex> lock_;
+  };
+
+  // engine.cpp: messages that come, and the actors in memory.
+  const kind_table* find_kind(const void* tag) const noexcept;
+  const kind_table* find_kind(std::string_view name) const noexcept;
+  static const method_entry* find_method(const kind_table& of, std::string_view name,
+                                         std::uint64_t signature) noexcept;
+  record_ref make_record(request& what) const;
+  void check_size(std::size_t size, const char* what) const;
+  void accept(const record_ref& message, bool came_from_node);
+  bool joins(record& message, std::unique_ptr<answer_to>& stored);
+  static task<> look_up(std::shared_ptr<engine> self, record_ref message);
+  void take_in(const record_ref& message);
+  void arrive(const record_ref& message);
+  void leave_out(const record_ref& message);
+  void count(record& message) noexcept;
+  void set_left_out(record& message, bool now) noexcept;
+  bool has_room_for_inbox() const noexcept {
+    return waiting_ - outside_ <= chosen_.waiting_max / 2;
+  }
+  activation& actor_of(const kind_table& kind, const std::string& key);
+  void enqueue(const record_ref& message, activation& who);
+  void check_room() const;
+  void check_circle(const activation& asker, const activation& asked) const;
+  void begin_wait(const record_ref& message, const turn_state& asks, activation* asked);
+  void end_wait(record& message) noexcept;
+  void leave(record& message) noexcept;
+  void let_go(activation& of);
+  void put_away(std::size_t most, std::int64_t used_before_ns);
+  void make_room(std::size_t added = 0);
+  void link(activation& who);
+  void unlink(activation& who) noexcept;
+  filling& open_batch();
+  template <class Start>
+  void start(Start starts);
+  std::int64_t now_ns() const { return on_.now().count(); }
+
+  // turns.cpp: handlers.
+  static task<> run(std::shared_ptr<engine> self, activation* who);
+  bool goes_on(activation& who);
+  record_ref next_for(activation& who);
+  task<std::chrono::milliseconds> load(activation& who, std::chrono::milliseconds waited);
+  object object_of(const activation& who, const std::optional<stored_state>& found) const;
+  void loaded(activation& who, std::optional<stored_state> found, std::uint64_t generation);
+  void refuse_all(activation& who, const std::exception_ptr& why, bool for_good);
+  bytes encoded(turn_state& of, const outcome& given) const;
+  static object before(const turn_state& of) noexcept;
+  void store_asking(turn_state& from, bool asks_elsewhere);
+  void end_asks(turn_state& done);
+  std::chrono::milliseconds finish(turn_state& done, outcome given, bytes state);
+  std::chrono::milliseconds fail(turn_state& done, const std::exception_ptr& why);
+  void give_up(turn_state& old);
+  std::chrono::milliseconds run_again(turn_state& done, object earlier);
+  void leave_inbox(const record& message, bool is_dead = false);
+  void keep_state(activation& who, bytes state, std::vector<bytes> events);
+  void keep_answer(const record& message, const bytes& value, const handler_failed* failed);
+  void keep_reminders(turn_state& done);
+  void send_all(turn_state& done);
+  void make_dead_letter(const record_ref& message, const handler_failed& why);
+  bool is_current(const turn_state& turn) const noexcept { return turn.generation == generation_; }
+
+  // commits.cpp: the transactions.
+  void need_commit();
+  static task<> commit_all(std::shared_ptr<engine> self);
+  std::shared_ptr<filling> take_batch();
+  void stored(filling& taken);
+  task<> recover(std::shared_ptr<filling> failed, std::exception_ptr why);
+  void forget_all(filling& failed, const std::exception_ptr& why);
+  bool lost_to_another(const std::exception_ptr& failed);
+  void try_again_later();
+  void need_inbox();
+  static task<> read_inbox(std::shared_ptr<engine> self);
+  void take_page(std::vector<stored_message> page);
+  void hold_all();
+  void end_backlog();
+
+  // spans.cpp
+  static tasks::context_ref begin_turn_span(const record& message);
+  void begin_commit_span(const record& message);
+  static task<outcome> in_trace(task<outcome> handler, const tasks::context_ref& within);
+
+  // numbers.cpp
+  void show();
+  void write_numbers(observing::json_text& to) const;
+  void count_commit(const filling& stored);
+
+  // shards.cpp: one engine of several in a cluster.
+  std::uint32_t shard_of(const actor_name& of) const noexcept {
+    return scope_ == nullptr ? 0 : scope_->shard_of(of.kind, of.key);
+  }
+  bool is_here(std::uint32_t shard) const noexcept {
+    return scope_ == nullptr || fences_[shard] != 0;
+  }
+  // Whether messages may begin there.
+  bool is_open(std::uint32_t shard) const noexcept { return is_here(shard) && !drains_[shard]; }
+  // What a handler here has asked goes on while its shard is drained.
+  bool may_begin(const record& message) const noexcept {
+    return message.asker != nullptr ? is_here(message.what.shard) : is_open(message.what.shard);
+  }
+  void touch(std::uint32_t shard) {
+    if (scope_ != nullptr) open_batch().touched.set(shard);
+  }
+  void touch_all(const turn_state& done);
+  bool goes_directly(const record& message, const activation& sender) const;
+  void name_shards(filling& taken) const;
+  std::exception_ptr refusal_of(const filling& taken);
+  void drop_moved(const filling& failed, const std::exception_ptr& why);
+  static task<> take_over(std::shared_ptr<engine> self);
+  void take(std::uint64_t first_order);
+  void lose(const shard_set& which);
+  void drop(const shard_set& which);
+  bool has_work(const shard_set& which) const;
+  using refused = std::vector<std::pair<std::unique_ptr<answer_to>, std::exception_ptr>>;
+  void put_off(const shard_set& which, refused& told);
+  void put_off(record& message, refused& told);
+  static task<> pass_on(std::shared_ptr<engine> self, record_ref message);
+  void post_elsewhere(const record_ref& message);
+  static task<> empty_outbox(std::shared_ptr<engine> self, std::shared_ptr<outbox> of,
+                             std::uint64_t generation);
+  bool next_of(outbox& from, std::uint64_t generation, record_ref& message, bool& is_for_here);
+  void sent_on(outbox& from, const record_ref& message);
+  static task<> ask_elsewhere(std::shared_ptr<engine> self, record_ref message);
+  bool still_asks(const record_ref& message);
+  void bring_here(const record_ref& message);
+  void end_ask(const record_ref& message, const std::exception_ptr& failed, const bytes& value);
+
+  // reminders.cpp
+  using due_time = std::chrono::sys_time<std::chrono::milliseconds>;
+  using firing = std::pair<std::string, due_time>;
+  void plan_reminder(due_time due);
+  static task<> fire(std::shared_ptr<engine> self);
+  void fire_all(const std::vector<stored_reminder>& first, std::size_t most);
+  bool fire_one(const stored_reminder& one, due_time now);
+  void fired(const batch::fired_reminder& one);
+  void forget_firing();
+  static std::optional<due_time> next_time(const stored_reminder& one, due_time now);
+
+  runtime& on_;
+  const std::unique_ptr<storage> in_;
+  const durable::options chosen_;
+  const std::vector<kind_table> kinds_;
+  const std::shared_ptr<shard_scope> scope_;
+  bool simulated_ = false;
+
+  mutable std::mutex mutex_;
+  std::unordered_map<std::pair<const kind_table*, std::string_view>, std::unique_ptr<activation>,
+                     name_hash>
+      actors_;
+  base::intrusive_list<activation, &activation::by_use> by_use_;
+  // Messages whose ids may come again: nested asks, and ids that senders chose.
+  std::unordered_map<message_id, record_ref> by_id_;
+  std::vector<object> gone_;         // destroyed when the mutex is free
+  std::shared_ptr<filling> open_;    // null: nothing is to be stored
+  std::uint64_t last_number_ = 0;    // of the batch that is being filled or committed last
+  std::uint64_t stored_number_ = 0;  // of the last batch that is stored
+  std::uint64_t last_order_ = 0;
+  std::uint64_t generation_ = 1;
+  bool commits_ = false;
+  std::exception_ptr last_failure_;  // of a batch
+  std::exception_ptr away_;          // why nothing can be stored at the moment
+  bool is_taken_ = false;            // by another process: this stays so
+  std::size_t waiting_ = 0;
+  std::size_t outside_ = 0;  // how many of them are left out
+
+  // Messages that are in the inbox and not in memory: those with an order larger than read_up_to_,
+  // except for the ones in held_.
+  bool has_backlog_ = false;
+  bool reads_ = false;
+  std::uint64_t read_up_to_ = 0;
+  std::unordered_set<std::uint64_t> held_;
+
+  std::optional<std::chrono::sys_time<std::chrono::milliseconds>> next_due_;
+  timer reminder_timer_;
+  // The reminders that are due are being read. What was read may be older than what was stored
+  // meanwhile.
+  bool fires_ = false;
+  bool fires_again_ = false;
+  std::size_t strange_reminders_ = 0;  // that are due, of classes that the program does not have
+  // Those whose messages were sent and are not stored; and, until those that were read meanwhile
+  // have been looked at, those that are.
+  std::set<firing> firing_;
+  std::vector<firing> fired_meanwhile_;
+
+  timer idle_timer_;
+  timer away_timer_;
+  std::chrono::sys_seconds forgot_at_{};
+  std::chrono::milliseconds away_for_{0};
+  durable::counts counts_;
+  observe::value_counts commit_ns_, commit_turns_;
+  observing::component_list::entry shown_;
+
+  // In a cluster.
+  std::vector<std::uint64_t> fences_;  // by shard; 0: another node acts for it, or nobody
+  shard_set drains_;
+  std::map<std::uint32_t, std::uint64_t> gained_, taking_;  // not yet begun with; by shard
+  bool takes_over_ = false;
+  bool must_forget_ = false;  // something of a lost shard is in memory or in the open batch
+  std::shared_ptr<const filling> committing_;
+  std::uint64_t read_after_ = 0;  // the inbox is read when this batch is stored,
+  std::uint64_t read_round_ = 0;  // and once more after each change of this one
+  std::map<actor_name, std::shared_ptr<outbox>> outboxes_;
+};
+
+// What is started now runs later, on the pool.
+template <class Start>
+void engine::start(Start starts) {
+  const outside_calls none;
+  static_cast<void>(on_.spawn(starts(shared_from_this())));
+}
+
+}  // namespace troupe::durable::parts

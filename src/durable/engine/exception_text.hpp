@@ -1,0 +1,17 @@
+// exception_text: what is stored of an exception, and what is told of one.
+#pragma once
+
+#include <exception>
+
+#include "troupe/durable/error.hpp"
+
+namespace troupe::durable::parts {
+
+// The type and the text of what a handler threw.
+handler_failed failure_of(const std::exception_ptr& thrown);
+
+// The same database::error with effect::unknown, or the same shard_moved of a message that is
+// stored; other exceptions stay as they are.
+std::exception_ptr with_unknown_effect(const std::exception_ptr& failed);
+
+}  // namespace troupe::durable::parts

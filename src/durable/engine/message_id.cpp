@@ -1,0 +1,64 @@
+#include "troupe/durable/message_id.hpp"
+
+#include <random>
+
+#include "kit/surroundings.hpp"
+#include "troupe/base/platform.hpp"
+
+namespace troupe::durable {
+namespace {
+
+std::uint64_t mixed(std::uint64_t value) noexcept {
+  value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9u;
+  value = (value ^ (value >> 27)) * 0x94D049BB133111EBu;
+  return value ^ (value >> 31);
+}
+
+// FNV-1a of 64 bits, from another beginning for each half.
+std::uint64_t hash_of(std::string_view text, std::uint64_t begin) noexcept {
+  std::uint64_t value = begin;
+  for (const char one : text) value = (value ^ static_cast<unsigned char>(one)) * 0x100000001B3u;
+  return mixed(value);
+}
+
+// Two sequences of 64 bits each, which begin where the operating system's random numbers say.
+TROUPE_NOINLINE message_id next_random() {
+  const auto begin = [] {
+    std::random_device source;
+    return std::uint64_t{source()} << 32 | source();
+  };
+  thread_local std::uint64_t high = begin(), low = begin();
+  high += 0x9E3779B97F4A7C15u;
+  low += 0xD1342543DE82EF95u;
+  return {mixed(high), mixed(low)};
+}
+
+}  // namespace
+
+message_id message_id::random() {
+  message_id made;
+  do {
+    made = kit::is_simulated() ? message_id{kit::random_number(), kit::random_number()}
+                               : next_random();
+  } while (made.is_none());
+  return made;
+}
+
+message_id message_id::of(std::string_view text) noexcept {
+  return {hash_of(text, 0xCBF29CE484222325u), hash_of(text, 0x9AE16A3B2F90404Fu) | 1};
+}
+
+message_id message_id::part(std::uint64_t number) const noexcept {
+  return {mixed(high + mixed(number + 0x9E3779B97F4A7C15u)), mixed(low ^ mixed(high + number)) | 1};
+}
+
+std::string message_id::to_string() const {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string text;
+  for (const std::uint64_t half : {high, low}) {
+    for (int shift = 60; shift >= 0; shift -= 4) text += digits[(half >> shift) & 15];
+  }
+  return text;
+}
+
+}  // namespace troupe::durable

@@ -1,0 +1,37 @@
+// shard_scope: the cluster around an engine. Actors are divided among the nodes by shards; each
+// node has an engine, and all engines have one database.
+#pragma once
+
+#include <bitset>
+#include <cstdint>
+#include <string_view>
+
+#include "troupe/durable/storage.hpp"
+#include "troupe/task/task.hpp"
+
+namespace troupe::durable::parts {
+
+inline constexpr std::uint32_t shard_count = 1'024;
+using shard_set = std::bitset<shard_count>;
+
+// Thread: any; shard_of and acts_for are called with the engine's mutex held, and must not call it.
+class shard_scope {
+ public:
+  shard_scope() = default;
+  shard_scope(const shard_scope&) = delete;
+  shard_scope& operator=(const shard_scope&) = delete;
+  virtual ~shard_scope() = default;
+
+  // Below shard_count, and the same on all nodes.
+  virtual std::uint32_t shard_of(std::string_view kind, std::string_view key) const noexcept = 0;
+  // Whether the lease of this shard, with this fence, lasts at this moment. It is asked before
+  // something is answered that no transaction has checked.
+  virtual bool acts_for(const held_shard& one) const noexcept = 0;
+  // Hands a message to the node that acts for its receiver, which calls deliver(): a post until it
+  // is stored there, others until they are answered. A message that is `named` may be sent again
+  // if nobody knows whether it came; the engine calls this again after each error but
+  // handler_failed and unknown_method.
+  virtual task<bytes> forward(stored_message what) = 0;
+};
+
+}  // namespace troupe::durable::parts

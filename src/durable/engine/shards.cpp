@@ -1,0 +1,484 @@
+// An engine as one of several in a cluster: which actors are its own, and what becomes of messages
+// to the others.
+//
+// Invariants
+//   S1  What a batch changes or answers belongs to shards that this node owned when it was stored:
+//       the transaction checks it, or for a batch that stores nothing the lease.
+//   S2  A message to another node leaves only after the batch is stored with which it was sent, and
+//       an ask only after a transaction has seen that the asker's shard is this node's. What an
+//       ask does on this node is stored only if the transaction sees the same.
+//   S3  Nothing of a shard is in memory that was read before the node got the shard.
+#include <algorithm>
+#include <utility>
+
+#include "durable/engine/engine.hpp"
+#include "durable/engine/exception_text.hpp"
+#include "troupe/task/timer.hpp"
+
+namespace troupe::durable::parts {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds again_first{5};
+constexpr milliseconds again_last{5'000};
+constexpr milliseconds look_first{1};
+constexpr milliseconds look_last{50};
+
+milliseconds longer(milliseconds pause) { return std::clamp(2 * pause, again_first, again_last); }
+
+std::exception_ptr has_moved(std::vector<std::uint32_t> shards = {}) {
+  return std::make_exception_ptr(shard_moved(
+      std::move(shards), "troupe: durable: another node of the cluster acts for this actor now"));
+}
+
+// An answer as its bytes.
+class bytes_answer final : public answer_to {
+ public:
+  future<bytes> get_future() { return to_.get_future(); }
+  void give(std::span<const std::byte> value) noexcept override {
+    try {
+      to_.set_value(bytes(value.begin(), value.end()));
+    } catch (...) {
+      to_.set_exception(std::current_exception());
+    }
+  }
+  void fail(const std::exception_ptr& why) noexcept override { to_.set_exception(why); }
+
+ private:
+  promise<bytes> to_;
+};
+
+}  // namespace
+
+future<bytes> engine::deliver(stored_message what) {
+  auto answer = std::make_unique<bytes_answer>();
+  future<bytes> later = answer->get_future();
+  std::unique_ptr<answer_to> told = std::move(answer);
+  const auto made = std::make_shared<record>();
+  try {
+    made->kind = find_kind(what.to.kind);
+    if (made->kind == nullptr)
+      throw unknown_method("troupe: durable: this node has no class " + what.to.kind);
+    made->method = find_method(*made->kind, what.method, what.signature);
+    made->what = std::move(what);
+    made->what.shard = shard_of(made->what.to);
+    made->what.order = 0;
+    made->what.failures = 0;
+    // Its handler may have asked others where the asker's node had the actor, too, and its turn may
+    // not have been stored.
+    made->again = made->what.from == origin::nested;
+    made->trace = tasks::context_ref::current_trace();
+    (made->what.from == origin::post ? made->on_stored : made->answer) = std::move(told);
+    accept(made, true);
+  } catch (...) {
+    if (told == nullptr)
+      told = std::move(made->what.from == origin::post ? made->on_stored : made->answer);
+    if (told != nullptr) told->fail(std::current_exception());
+  }
+  return later;
+}
+
+// The program's own message to an actor of another node.
+task<> engine::pass_on(std::shared_ptr<engine> self, record_ref message) {
+  std::exception_ptr failed;
+  bytes value;
+  try {
+    stored_message what = message->what;
+    auto passes = self->scope_->forward(std::move(what));
+    value = co_await std::move(passes);
+  } catch (...) {
+    failed = std::current_exception();
+  }
+  auto& told = message->what.from == origin::post ? message->on_stored : message->answer;
+  failed != nullptr ? fail_all(told, failed) : give_all(told, value);
+}
+
+void engine::gained(const std::vector<held_shard>& shards) {
+  guard held(*this);
+  shard_set again;
+  for (const held_shard& one : shards) {
+    if (is_here(one.shard) && fences_[one.shard] != one.fence) again.set(one.shard);
+    if (fences_[one.shard] != one.fence) gained_[one.shard] = one.fence;
+  }
+  lose(again);
+  if (takes_over_ || gained_.empty()) return;
+  takes_over_ = true;
+  start([](std::shared_ptr<engine> self) { return take_over(std::move(self)); });
+}
+
+// Numbers of messages grow, whoever gives them: so they are reserved after the shards were gained,
+// when their former owners can store nothing any more.
+task<> engine::take_over(std::shared_ptr<engine> self) {
+  milliseconds pause{0};
+  for (;;) {
+    if (pause.count() > 0) co_await sleep_for(pause);
+    {
+      guard held(*self);
+      for (const auto& [shard, fence] : std::exchange(self->gained_, {}))
+        self->taking_[shard] = fence;
+      if (self->taking_.empty()) {
+        self->takes_over_ = false;
+        co_return;
+      }
+    }
+    bool failed = false;
+    std::uint64_t first = 0;
+    try {
+      auto reserves = self->in_->reserve_orders();
+      first = co_await std::move(reserves);
+    } catch (...) {
+      failed = true;
+    }
+    guard held(*self);
+    // What was lost is forgotten before it may come back.
+    pause = failed || self->must_forget_ ? longer(pause) : milliseconds(0);
+    if (pause.count() == 0) self->take(first);
+  }
+}
+
+// With the mutex held. The inbox is read from its begin, but for what is in memory, as soon as all
+// batches are stored whose messages have smaller numbers.
+void engine::take(std::uint64_t first_order) {
+  for (const auto& [shard, fence] : std::exchange(taking_, {})) {
+    fences_[shard] = fence;
+    drains_.reset(shard);
+  }
+  drop({});
+  last_order_ = first_order;
+  has_backlog_ = true;
+  hold_all();
+  read_up_to_ = 0;
+  ++read_round_;
+  read_after_ = open_ != nullptr         ? open_->data.number
+                : committing_ != nullptr ? committing_->data.number
+                                         : stored_number_;
+  plan_reminder(wall_now());
+  need_inbox();
+}
+
+void engine::lost(const std::vector<std::uint32_t>& shards) {
+  guard held(*this);
+  shard_set which;
+  for (const std::uint32_t one : shards) {
+    gained_.erase(one);
+    taking_.erase(one);
+    which[one] = is_here(one);
+  }
+  lose(which);
+}
+
+// With the mutex held. If something of them is in memory, all is forgotten, as when a transaction
+// fails: what has been done cannot be told apart by shards.
+void engine::lose(const shard_set& which) {
+  if (which.none()) return;
+  if (has_work(which)) {
+    must_forget_ = true;
+    need_commit();
+  }
+  drop(which);
+}
+
+// With the mutex held. Tells the storage, too.
+void engine::drop(const shard_set& which) {
+  std::vector<std::uint32_t> here;
+  for (std::uint32_t shard = 0; shard < shard_count; ++shard) {
+    if (which[shard]) fences_[shard] = 0;
+    if (fences_[shard] != 0) here.push_back(shard);
+  }
+  drains_ &= ~which;
+  in_->act_for(std::move(here));
+  if (which.none()) return;
+  std::erase_if(actors_, [&](const auto& each) {
+    activation& one = *each.second;
+    if (!which[one.shard] || one.runs || one.asks != 0 || one.asked != 0) return false;
+    unlink(one);
+    let_go(one);
+    return true;
+  });
+}
+
+// With the mutex held. The transaction of `failed` was refused.
+void engine::drop_moved(const filling& failed, const std::exception_ptr& why) {
+  shard_set which;
+  try {
+    std::rethrow_exception(why);
+  } catch (const shard_moved& moved) {
+    for (const std::uint32_t one : moved.shards()) {
+      // It may have come back meanwhile.
+      const auto at = std::ranges::find(failed.data.shards, one, &held_shard::shard);
+      which[one] = at != failed.data.shards.end() && at->fence == fences_[one];
+    }
+  } catch (...) {
+  }
+  if (which.any()) drop(which);
+}
+
+// With the mutex held. Of what is here: does something begin, run, or wait to be stored?
+bool engine::has_work(const shard_set& which) const {
+  if (open_ != nullptr && (open_->touched & which).any()) return true;
+  if (committing_ != nullptr && (committing_->touched & which).any()) return true;
+  const auto works = [&](const activation& one) {
+    return one.runs || !one.waits.empty() || one.asks != 0 || one.asked != 0 ||
+           one.changed_with > stored_number_;
+  };
+  for (const auto& [name, one] : actors_) {
+    if (which[one->shard] && works(*one)) return true;
+  }
+  for (const auto& [id, one] : by_id_) {
+    if (which[one->what.shard] && (one->looked_up || one->left_out)) return true;
+  }
+  return std::ranges::any_of(outboxes_, [&](const auto& each) {
+    return std::ranges::any_of(each.second->waits,
+                               [&](const auto& one) { return which[one->what.shard]; });
+  });
+}
+
+task<> engine::drain(std::vector<std::uint32_t> shards) {
+  const std::shared_ptr<engine> self = shared_from_this();
+  shard_set which;
+  for (milliseconds pause = look_first;; pause = std::min(2 * pause, look_last)) {
+    refused told;
+    bool is_done = false;
+    {
+      guard held(*this);
+      for (const std::uint32_t one : shards) {
+        gained_.erase(one);
+        taking_.erase(one);
+        which[one] = is_here(one);
+      }
+      drains_ |= which;
+      put_off(which, told);
+      is_done = !has_work(which);
+      if (is_done) drop(which);
+    }
+    for (auto& [answer, why] : told) fail_all(answer, why);
+    if (is_done) co_return;
+    co_await sleep_for(pause);
+  }
+}
+
+// With the mutex held. What has not begun there begins where the shards go.
+void engine::put_off(const shard_set& which, refused& told) {
+  for (const auto& [name, who] : actors_) {
+    if (!which[who->shard]) continue;
+    std::deque<record_ref> stay;
+    for (record_ref& one : std::exchange(who->waits, {})) {
+      if (one->asker != nullptr) {
+        stay.push_back(std::move(one));
+        continue;
+      }
+      put_off(*one, told);
+      const auto known = by_id_.find(one->what.id);
+      if (known != by_id_.end() && known->second == one) by_id_.erase(known);
+    }
+    who->waits = std::move(stay);
+  }
+  std::erase_if(by_id_, [&](const auto& each) {
+    record& one = *each.second;
+    if (!which[one.what.shard] || !one.left_out || one.asker != nullptr) return false;
+    put_off(one, told);
+    return true;
+  });
+  for (const auto& [to, one] : outboxes_)
+    std::erase_if(one->waits, [&](const record_ref& each) {
+      if (which[each->what.shard]) leave(*each);
+      return which[each->what.shard];
+    });
+}
+
+void engine::put_off(record& message, refused& told) {
+  std::exception_ptr why = has_moved({message.what.shard});
+  if (message.stored_with != 0) why = with_unknown_effect(why);
+  if (message.answer != nullptr) told.emplace_back(std::move(message.answer), why);
+  // Otherwise whoever waits for it is told when the batch is stored.
+  if (message.stored_with == 0 && message.on_stored != nullptr)
+    told.emplace_back(std::move(message.on_stored), why);
+  leave(message);
+}
+
+// With the mutex held.
+void engine::name_shards(filling& taken) const {
+  if (scope_ == nullptr) return;
+  for (std::uint32_t shard = 0; shard < shard_count; ++shard) {
+    if (taken.touched[shard]) taken.data.shards.push_back({shard, fences_[shard]});
+  }
+}
+
+// With the mutex held. What a handler here has asked counts only if its shard is still this node's,
+// and so on up to the first who asked: another node that has got the shard may have asked the same
+// already, and the handler here would not know it.
+void engine::touch_all(const turn_state& done) {
+  if (scope_ == nullptr) return;
+  touch(done.who.shard);
+  record_ref one = done.handles;
+  while (one != nullptr && !one->unheard) {
+    touch(one->what.shard);
+    one = one->asked_by.lock();
+  }
+}
+
+// Why the batch is not to be stored; null: it may be.
+std::exception_ptr engine::refusal_of(const filling& taken) {
+  if (scope_ == nullptr) return nullptr;
+  guard held(*this);
+  if (must_forget_) return has_moved();
+  if (taken.needs_transaction()) return nullptr;
+  std::vector<std::uint32_t> moved;
+  for (const held_shard& one : taken.data.shards) {
+    if (!scope_->acts_for(one)) moved.push_back(one.shard);
+  }
+  return moved.empty() ? nullptr : has_moved(std::move(moved));
+}
+
+// With the mutex held. Messages of one actor to another stay in their order: as long as some of
+// them are on their way over an outbox, or may be among those not read, the others follow them.
+bool engine::goes_directly(const record& message, const activation& sender) const {
+  const std::uint32_t shard = message.what.shard;
+  if (scope_ == nullptr || shard == sender.shard) return true;
+  return is_open(shard) && !has_backlog_ && !outboxes_.contains(message.what.to);
+}
+
+// With the mutex held.
+void engine::post_elsewhere(const record_ref& message) {
+  set_left_out(*message, false);
+  count(*message);
+  std::shared_ptr<outbox>& of = outboxes_[message->what.to];
+  const bool is_new = of == nullptr;
+  if (is_new) of = std::make_shared<outbox>();
+  of->waits.push_back(message);
+  if (is_new) {
+    start([&of, this](std::shared_ptr<engine> self) {
+      return empty_outbox(std::move(self), of, generation_);
+    });
+  }
+}
+
+// Sends one message after the other.
+task<> engine::empty_outbox(std::shared_ptr<engine> self, std::shared_ptr<outbox> of,
+                            std::uint64_t generation) {
+  milliseconds pause{0};
+  record_ref message;
+  bool is_for_here = false;
+  while (self->next_of(*of, generation, message, is_for_here)) {
+    bool failed = false;
+    try {
+      stored_message what = message->what;
+      what.named = true;
+      if (is_for_here) {
+        auto arrives = self->deliver(std::move(what));
+        co_await std::move(arrives);
+      } else {
+        auto passes = self->scope_->forward(std::move(what));
+        co_await std::move(passes);
+      }
+    } catch (...) {
+      failed = true;
+    }
+    if (failed) {
+      pause = longer(pause);
+      co_await sleep_for(pause);
+    } else {
+      pause = milliseconds(0);
+      guard held(*self);
+      if (generation == self->generation_) self->sent_on(*of, message);
+    }
+  }
+}
+
+// False: the outbox is empty, or was forgotten.
+bool engine::next_of(outbox& from, std::uint64_t generation, record_ref& message,
+                     bool& is_for_here) {
+  guard held(*this);
+  if (generation != generation_) return false;
+  if (from.waits.empty()) {
+    std::erase_if(outboxes_, [&from](const auto& each) { return each.second.get() == &from; });
+    return false;
+  }
+  message = from.waits.front();
+  is_for_here = is_open(shard_of(message->what.to));
+  return true;
+}
+
+// With the mutex held. The receiver's node has stored it.
+void engine::sent_on(outbox& from, const record_ref& message) {
+  if (from.waits.empty() || from.waits.front() != message) return;  // its sender's shard has moved
+  from.waits.pop_front();
+  touch(message->what.shard);
+  leave_inbox(*message);
+  open_batch().settlements.push_back({message, {}, nullptr});
+  need_commit();
+}
+
+// The handler of another actor waits. Its message is stored.
+task<> engine::ask_elsewhere(std::shared_ptr<engine> self, record_ref message) {
+  milliseconds pause{0};
+  std::exception_ptr failed;
+  bytes value;
+  while (self->still_asks(message)) {
+    bool is_answered = true;
+    try {
+      stored_message what = message->what;
+      what.named = true;
+      auto asks = self->scope_->forward(std::move(what));
+      value = co_await std::move(asks);
+    } catch (const handler_failed&) {
+      failed = std::current_exception();
+    } catch (const unknown_method&) {
+      failed = std::current_exception();
+    } catch (...) {
+      is_answered = false;
+    }
+    if (is_answered) {
+      self->end_ask(message, failed, value);
+      co_return;
+    }
+    pause = longer(pause);
+    co_await sleep_for(pause);
+  }
+}
+
+// False: nobody waits any more, or the asked one is here now.
+bool engine::still_asks(const record_ref& message) {
+  {
+    guard held(*this);
+    const auto known = by_id_.find(message->what.id);
+    if (known == by_id_.end() || known->second != message) return false;
+    if (!message->is_elsewhere) return false;  // it was read from the inbox
+    if (!message->unheard) {
+      if (!is_here(message->what.shard)) return true;
+      bring_here(message);
+      return false;
+    }
+  }
+  end_ask(message,
+          std::make_exception_ptr(
+              usage_error("troupe: durable: the handler has ended without this answer")),
+          {});
+  return false;
+}
+
+// With the mutex held. This node has got the actor that is asked; the one that had it may have
+// answered.
+void engine::bring_here(const record_ref& message) {
+  message->is_elsewhere = false;
+  message->again = message->looked_up = true;
+  start([&message](std::shared_ptr<engine> self) { return look_up(std::move(self), message); });
+}
+
+void engine::end_ask(const record_ref& message, const std::exception_ptr& failed,
+                     const bytes& value) {
+  std::unique_ptr<answer_to> answer;
+  {
+    guard held(*this);
+    const auto known = by_id_.find(message->what.id);
+    if (known == by_id_.end() || known->second != message || !message->is_elsewhere) return;
+    by_id_.erase(known);
+    leave(*message);
+    end_wait(*message);
+    answer = std::move(message->answer);
+  }
+  failed != nullptr ? fail_all(answer, failed) : give_all(answer, value);
+}
+
+}  // namespace troupe::durable::parts

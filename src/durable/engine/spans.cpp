@@ -1,0 +1,57 @@
+// The spans of traces: of each turn whose message came within one that is recorded, and of each
+// commit for which somebody in one waits.
+#include <string>
+
+#include "durable/engine/engine.hpp"
+#include "troupe/task/limits.hpp"
+
+namespace troupe::durable::parts {
+
+// Refers to none if no span is recorded. Not under the mutex.
+tasks::context_ref engine::begin_turn_span(const record& message) {
+  if (message.trace.get() == nullptr) [[likely]]
+    return {};
+  tasks::context_ref made = tasks::context_ref::make_spanned(
+      *message.trace.get(), tasks::span_kind::internal, "durable turn");
+  if (made.get() == nullptr) return {};
+  tasks::name_span(*made.get(), message.what.to.kind + "::" + message.what.method);
+  tasks::add_to_span(*made.get(), "troupe.actor.class", std::string_view(message.what.to.kind));
+  return made;
+}
+
+// A handler that is a task, in the trace of its message.
+task<outcome> engine::in_trace(task<outcome> handler, const tasks::context_ref& within) {
+  if (within.get() == nullptr) [[likely]]
+    return handler;
+  tasks::task_limits limits;
+  limits.within = within.share();
+  return tasks::run_within(std::move(handler), std::move(limits));
+}
+
+// With the mutex held. The message has been handled; a post that came with this batch has a span.
+void engine::begin_commit_span(const record& message) {
+  filling& into = open_batch();
+  const bool has_one = message.on_stored != nullptr && message.stored_with == into.data.number;
+  if (!has_one) into.begin_span(message);
+}
+
+// With the mutex held. Somebody waits for this batch because of that message.
+void filling::begin_span(const record& message) {
+  if (message.trace.get() == nullptr) [[likely]]
+    return;
+  tasks::context_ref made = tasks::context_ref::make_spanned(
+      *message.trace.get(), tasks::span_kind::internal, "durable commit");
+  if (made.get() != nullptr) spans.push_back(std::move(made));
+}
+
+// `failure` may be null. Not under the mutex.
+void filling::end_spans(const std::exception_ptr& failure) noexcept {
+  for (const tasks::context_ref& one : spans) {
+    tasks::add_to_span(*one.get(), "troupe.durable.batch", static_cast<std::int64_t>(data.number));
+    tasks::add_to_span(*one.get(), "troupe.durable.turns", static_cast<std::int64_t>(turns));
+    tasks::end_span(*one.get(), failure);
+  }
+  spans.clear();
+}
+
+}  // namespace troupe::durable::parts

@@ -1,0 +1,513 @@
+// The turns of durable actors: each handles one message, and puts what it did into the open batch.
+#include <algorithm>
+#include <utility>
+
+#include "durable/engine/engine.hpp"
+#include "durable/engine/exception_text.hpp"
+#include "troupe/durable/turn.hpp"
+#include "troupe/task/timer.hpp"
+
+namespace troupe::durable::parts {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds load_again_soon{1};
+constexpr milliseconds load_again_first{50};
+constexpr milliseconds load_again_last{10'000};
+constexpr milliseconds retry_last{10'000};
+constexpr unsigned messages_in_a_row = 64;
+
+// A message that no handler of this program fits.
+std::exception_ptr no_such_method(const record& message) {
+  return std::make_exception_ptr(unknown_method(
+      "troupe: durable: " + message.what.to.kind + " of this program has no method " +
+      message.what.method + " with the parameters and the result of the message"));
+}
+
+}  // namespace
+
+// Handles the messages of one actor until none is left.
+task<> engine::run(std::shared_ptr<engine> self, activation* who) {
+  unsigned in_a_row = 0;
+  milliseconds waited{0};
+  while (self->goes_on(*who)) {
+    if (who->it == nullptr) {
+      auto loads = self->load(*who, waited);
+      waited = co_await std::move(loads);
+      continue;
+    }
+    const record_ref message = self->next_for(*who);
+    if (message == nullptr) continue;
+    if (++in_a_row % messages_in_a_row == 0) co_await yield();
+    turn_state state(*self, *who, message);
+    state.generation = who->generation;
+    turn in(state);
+    const tasks::context_ref span = begin_turn_span(*message);
+    const tasks::context_ref& within = span.get() == nullptr ? message->trace : span;
+    std::exception_ptr failed;
+    outcome given;
+    bytes encoded;
+    try {
+      const method_entry* const method = message->method;
+      if (method == nullptr) std::rethrow_exception(no_such_method(*message));
+      if (method->call != nullptr) {
+        const tasks::inside_context here(within.get());
+        given = method->call(who->it.get(), in, message->what.arguments);
+      } else {
+        auto handler = method->start(who->it.get(), in, message->what.arguments);
+        auto running = in_trace(std::move(handler), within);
+        given = co_await std::move(running);
+      }
+      encoded = self->encoded(state, given);
+    } catch (...) {
+      failed = std::current_exception();
+    }
+    if (span.get() != nullptr) tasks::end_span(*span.get(), failed);
+    milliseconds pause{0};
+    if (failed == nullptr) {
+      pause = self->finish(state, std::move(given), std::move(encoded));
+    } else {
+      pause = self->fail(state, failed);
+      failed = nullptr;
+    }
+    if (pause.count() > 0) co_await sleep_for(pause);
+  }
+}
+
+// False: the actor has no message, and its task ends.
+bool engine::goes_on(activation& who) {
+  guard held(*this);
+  who.handles = nullptr;
+  who.waits_for.clear();
+  if (who.generation != generation_) let_go(who);
+  if (!who.waits.empty()) return true;
+  who.runs = false;
+  link(who);
+  make_room();
+  return false;
+}
+
+// Null if all was forgotten meanwhile.
+record_ref engine::next_for(activation& who) {
+  guard held(*this);
+  if (who.waits.empty() || who.generation != generation_) return nullptr;
+  who.handles = std::move(who.waits.front());
+  who.waits.pop_front();
+  who.gives_up = false;
+  return who.handles;
+}
+
+// Returns how long the next try to load waits, if this one has failed; else 0.
+task<milliseconds> engine::load(activation& who, milliseconds waited) {
+  if (waited.count() > 0) co_await sleep_for(waited);
+  std::uint64_t generation = 0;
+  {
+    guard held(*this);
+    // All was forgotten while this waited. Nobody needs the object any more, and the shard may be
+    // another node's, which changes what is stored: such an object must not outlast its way back.
+    if (who.waits.empty()) co_return milliseconds(0);
+    // Turns of it are still being stored; or its shard was lost, and all will be forgotten.
+    if (who.changed_with > stored_number_ || !is_here(who.shard)) co_return load_again_soon;
+    generation = generation_;
+    ++counts_.loads;
+  }
+  std::exception_ptr failed;
+  bool for_good = false;
+  try {
+    auto loads = in_->load({who.kind.name, who.key});
+    std::optional<stored_state> found = co_await std::move(loads);
+    loaded(who, std::move(found), generation);
+    co_return milliseconds(0);
+  } catch (const database::error& of_the_database) {
+    failed = std::current_exception();
+    for_good = waited >= load_again_last && of_the_database.kind() == database::failure::corrupted;
+  } catch (...) {
+    failed = std::current_exception();
+    for_good = true;
+  }
+  if (!lost_to_another(failed)) refuse_all(who, failed, for_good);
+  co_return std::clamp(2 * waited, load_again_first, load_again_last);
+}
+
+object engine::object_of(const activation& who, const std::optional<stored_state>& found) const {
+  if (!found) return who.kind.make();
+  object made;
+  if (found->value.empty() && found->number == 0) {
+    made = who.kind.make();  // only its events are stored so far
+  } else {
+    const auto known = std::ranges::find(who.kind.shapes, found->schema, &class_shape::schema);
+    if (known == who.kind.shapes.end() || known->fingerprint != found->fingerprint)
+      throw schema_error(
+          "troupe: durable: " + who.kind.name + " " + who.key + " is stored with schema number " +
+          std::to_string(found->schema) +
+          ", which this program does not know or has with other members; it stays "
+          "as it is. Use the program that wrote it, or one with an upgrade function");
+    made = who.kind.read(found->schema, found->value);
+  }
+  if (!found->events.empty() && who.kind.apply == nullptr)
+    throw schema_error("troupe: durable: " + who.kind.name + " " + who.key +
+                       " is stored as events, and this program's class has none");
+  for (const bytes& event : found->events) who.kind.apply(made.get(), event);
+  return made;
+}
+
+void engine::loaded(activation& who, std::optional<stored_state> found, std::uint64_t generation) {
+  object made = object_of(who, found);
+  bytes last = who.kind.apply == nullptr ? who.kind.write(made.get()) : bytes();
+  guard held(*this);
+  if (generation != generation_) return;
+  who.generation = generation;
+  who.it = std::move(made);
+  who.last = std::move(last);
+  who.events_in_snapshot = found ? found->number : 0;
+  who.events = found ? found->number + found->events.size() : 0;
+}
+
+// The object cannot be loaded. Messages whose callers wait fail, and leave the inbox if no handler
+// has begun with them. Others stay in the inbox.
+void engine::refuse_all(activation& who, const std::exception_ptr& why, bool for_good) {
+  std::vector<std::pair<std::unique_ptr<answer_to>, bool>> told;
+  {
+    guard held(*this);
+    who.refused = for_good;
+    std::deque<record_ref> stay;
+    for (record_ref& one : who.waits) {
+      const bool in_inbox = one->stored_with != 0;
+      // A post that was acknowledged stays, whoever asks for its answer by its id.
+      const bool leaves =
+          one->answer != nullptr && one->what.from != origin::post && !(in_inbox && one->again);
+      told.emplace_back(std::move(one->answer), in_inbox && !leaves);
+      if (one->asker != nullptr && !one->unheard) one->asker->gives_up |= !for_good;
+      end_wait(*one);
+      if (!leaves && !for_good) {
+        stay.push_back(std::move(one));
+        continue;
+      }
+      if (leaves && in_inbox) {
+        touch(who.shard);
+        leave_inbox(*one);
+        need_commit();
+      }
+      leave(*one);
+      by_id_.erase(one->what.id);
+    }
+    who.waits = std::move(stay);
+    need_inbox();
+  }
+  for (auto& [answer, may_be_handled] : told)
+    fail_all(answer, may_be_handled ? with_unknown_effect(why) : why);
+}
+
+// What of the object is to be stored after the turn; of a class with events it is nothing, unless a
+// snapshot is due.
+bytes engine::encoded(turn_state& of, const outcome& given) const {
+  const activation& who = of.who;
+  check_size(given.value.size(), "the answer has ");
+  for (const bytes& event : given.events) check_size(event.size(), "the event has ");
+  if (who.kind.apply != nullptr) {
+    of.has_applied = !given.events.empty();
+    for (const bytes& event : given.events) who.kind.apply(who.it.get(), event);
+    if (who.events + given.events.size() <
+        who.events_in_snapshot + who.kind.events_between_snapshots)
+      return {};
+  }
+  bytes state = who.kind.write(who.it.get());
+  check_size(state.size(), "the state has ");
+  return state;
+}
+
+// The object as it was before the turn; null if it must be loaded. It calls the program's code.
+object engine::before(const turn_state& of) noexcept {
+  if (of.who.kind.apply != nullptr) return of.has_applied ? nullptr : of.who.it;
+  try {
+    return of.who.kind.read(of.who.kind.shapes.front().schema, of.who.last);
+  } catch (...) {
+    return nullptr;  // whoever loads it is told
+  }
+}
+
+// Returns how long the actor waits before it handles its next message.
+milliseconds engine::finish(turn_state& done, outcome given, bytes state) {
+  guard held(*this);
+  if (!is_current(done)) {
+    held.unlock();
+    give_up(done);
+    return milliseconds(0);
+  }
+  if (done.who.gives_up) {
+    held.unlock();
+    return run_again(done, before(done));
+  }
+  done.who.gave_up = 0;
+  const record_ref& message = done.handles;
+  filling& into = open_batch();
+  touch_all(done);
+  leave_inbox(*message);
+  keep_state(done.who, std::move(state), std::move(given.events));
+  keep_reminders(done);
+  end_asks(done);
+  if ((message->what.from == origin::nested && !message->unheard) || message->what.named)
+    keep_answer(*message, given.value, nullptr);
+  ++into.turns;
+  begin_commit_span(*message);
+  into.settlements.push_back({message, std::move(given.value), nullptr});
+  send_all(done);
+  need_commit();
+  return milliseconds(0);
+}
+
+// The message stays, and is handled once more: the answers to what the handler has asked are
+// stored, or nothing was done.
+milliseconds engine::run_again(turn_state& done, object earlier) {
+  const record_ref& message = done.handles;
+  guard held(*this);
+  if (!is_current(done)) {
+    held.unlock();
+    give_up(done);
+    return milliseconds(0);
+  }
+  std::swap(done.who.it, earlier);
+  message->again = true;
+  ++counts_.retries;
+  done.who.waits.push_front(message);
+  return std::clamp(load_again_first * (1u << std::min(done.who.gave_up++, 20u)), load_again_first,
+                    load_again_last);
+}
+
+// The message has ended: nobody asks for the answers to what it has asked. In a cluster an ask
+// may still be on its way from a node that had the actor before: its answer stays.
+void engine::end_asks(turn_state& done) {
+  record& message = *done.handles;
+  if (scope_ == nullptr ? done.has_asked || message.again
+                        : done.has_asked && !message.again && !message.asked_elsewhere)
+    open_batch().data.ended.push_back(message.what.id);
+  for (const record_ref& one : message.asks) one->unheard = true;
+  message.asks.clear();
+}
+
+// A dead letter's row is added and removed, so that its number is not used again.
+void engine::leave_inbox(const record& message, bool is_dead) {
+  if (message.stored_with == 0) return;
+  filling& into = open_batch();
+  if (message.stored_with == into.data.number && !is_dead) {
+    into.data.arrived[message.place_in_batch] = nullptr;
+  } else {
+    into.data.handled.push_back(message.what.order);
+  }
+}
+
+void engine::keep_state(activation& who, bytes state, std::vector<bytes> events) {
+  filling& into = open_batch();
+  const actor_name name{who.kind.name, who.key};
+  for (bytes& event : events) {
+    into.data.events.push_back({name, ++who.events, std::move(event)});
+    who.changed_with = into.data.number;
+  }
+  const bool evented = who.kind.apply != nullptr;
+  if (evented ? state.empty() : state == who.last) return;
+  if (evented) who.events_in_snapshot = who.events;
+  stored_state now{
+      who.kind.shapes.front().schema, who.kind.shapes.front().fingerprint, state, who.events, {}};
+  if (!evented) who.last = std::move(state);
+  who.changed_with = into.data.number;
+  if (who.state_with == into.data.number) {
+    into.data.states[who.place_in_batch].state = std::move(now);
+    return;
+  }
+  who.state_with = into.data.number;
+  who.place_in_batch = into.data.states.size();
+  into.data.states.push_back({name, std::move(now)});
+}
+
+void engine::keep_answer(const record& message, const bytes& value, const handler_failed* failed) {
+  stored_answer kept{message.what.id,
+                     message.what.asker,
+                     std::chrono::floor<std::chrono::seconds>(wall_now()),
+                     failed != nullptr,
+                     "",
+                     value};
+  if (failed != nullptr) {
+    kept.error_type = failed->type();
+    const std::string text = failed->what();
+    const auto* const first = reinterpret_cast<const std::byte*>(text.data());
+    kept.value.assign(first, first + text.size());
+  }
+  open_batch().data.answers.push_back(std::move(kept));
+}
+
+void engine::keep_reminders(turn_state& done) {
+  batch& into = open_batch().data;
+  for (batch::reminder_name& one : done.forgotten) into.removed_reminders.push_back(std::move(one));
+  for (stored_reminder& one : done.reminders) {
+    // A handler may have removed one of that name before it set this one.
+    std::erase_if(into.removed_reminders, [&one](const batch::reminder_name& removed) {
+      return removed.of == one.to && removed.name == one.name;
+    });
+    into.reminders.push_back(std::move(one));
+  }
+}
+
+void engine::send_all(turn_state& done) {
+  filling& into = open_batch();
+  for (record_ref& one : done.sent) {
+    if (!goes_directly(*one, done.who)) {
+      one->goes_elsewhere = true;
+      one->what.shard = done.who.shard;
+    }
+    one->what.order = ++last_order_;
+    ++counts_.messages;
+    arrive(one);
+    into.delivered.push_back(std::move(one));
+  }
+  done.sent.clear();
+}
+
+// The handler threw. Returns how long the actor waits before it handles its next message, which may
+// be this one.
+milliseconds engine::fail(turn_state& done, const std::exception_ptr& why) {
+  const record_ref& message = done.handles;
+  const bool no_method = message->method == nullptr;
+  const handler_failed failure = failure_of(why);
+  // Not under the mutex.
+  object earlier = before(done);
+  guard held(*this);
+  if (!is_current(done)) {
+    held.unlock();
+    give_up(done);
+    return milliseconds(0);
+  }
+  if (done.who.gives_up) {
+    held.unlock();
+    return run_again(done, std::move(earlier));
+  }
+  std::swap(done.who.it, earlier);
+  touch_all(done);
+  ++counts_.failed_turns;
+  const bool nested = message->what.from == origin::nested;
+  // A post is handled again also if somebody has asked for its answer by its id.
+  const bool waits = message->answer != nullptr && message->what.from != origin::post;
+  if (!nested && !waits && !no_method && ++message->failures < chosen_.failures_max) {
+    message->again = true;
+    ++counts_.retries;
+    open_batch().data.failed.push_back({message->what.order, message->failures});
+    need_commit();
+    done.who.waits.push_front(message);
+    return std::min(retry_last, chosen_.retry_first * (1u << std::min(message->failures - 1, 20u)));
+  }
+  filling& into = open_batch();
+  const bool is_dead = !nested && !waits;
+  leave_inbox(*message, is_dead);
+  if (is_dead) make_dead_letter(message, failure);
+  // A dead letter may be handled once more: what it has asked was done, and its answers stay.
+  if (!is_dead) end_asks(done);
+  // Nothing was done by a handler that failed, unless others did what it asked.
+  if ((nested && !message->unheard) ||
+      (message->what.named && (is_dead || done.has_asked || message->again)))
+    keep_answer(*message, {}, &failure);
+  begin_commit_span(*message);
+  std::exception_ptr told = no_method ? why : std::make_exception_ptr(failure);
+  into.settlements.push_back({message, {}, std::move(told)});
+  need_commit();
+  return milliseconds(0);
+}
+
+// To the dead letters.
+void engine::make_dead_letter(const record_ref& message, const handler_failed& why) {
+  dead_letter dead{message->what, why.type(), why.what(),
+                   std::chrono::floor<std::chrono::seconds>(wall_now())};
+  dead.message.failures = message->failures;
+  open_batch().data.dead.push_back(std::move(dead));
+  ++counts_.dead_letters;
+}
+
+// The turn began before a batch failed: nothing of it counts.
+void engine::give_up(turn_state& old) {
+  std::unique_ptr<answer_to> answer, on_stored;
+  bool may_be_handled = false;
+  std::exception_ptr why;
+  {
+    guard held(*this);
+    const record_ref& message = old.handles;
+    end_wait(*message);
+    const auto known = by_id_.find(message->what.id);
+    if (known != by_id_.end() && known->second == message) by_id_.erase(known);
+    answer = std::move(message->answer);
+    on_stored = std::move(message->on_stored);
+    may_be_handled = message->stored_with != 0;
+    why = away_ != nullptr ? away_ : last_failure_;
+  }
+  fail_all(answer, may_be_handled ? with_unknown_effect(why) : why);
+  fail_all(on_stored, why);
+}
+
+void engine::send_from(turn_state& from, request what) {
+  record_ref made = make_record(what);
+  made->what.id = from.handles->what.id.part(++from.parts);
+  made->what.from = origin::post;
+  from.sent.push_back(std::move(made));
+}
+
+// What the asked one does is stored with the message of the one that asks, or after it. In the same
+// database a nested message needs no row for that: whoever has asked it has one.
+void engine::store_asking(turn_state& from, bool asks_elsewhere) {
+  const record_ref& message = from.handles;
+  message->asked_elsewhere |= asks_elsewhere;
+  if (message->stored_with != 0) return;
+  if (message->what.from == origin::nested) {
+    if (!asks_elsewhere && !message->what.named) return;
+    message->what.named = true;  // so that it is found in the inbox
+  }
+  // Messages arrive in the order of their numbers.
+  const bool is_held = held_.erase(message->what.order) != 0;
+  message->what.order = ++last_order_;
+  if (is_held) held_.insert(last_order_);
+  arrive(message);
+}
+
+void engine::ask_from(turn_state& from, request what) noexcept {
+  record_ref made;
+  std::unique_ptr<answer_to> answer = std::move(what.answer);
+  try {
+    made = make_record(what);
+    made->what.id = from.handles->what.id.part(++from.parts);
+    made->what.from = origin::nested;
+    made->what.asker = from.handles->what.id;
+    made->again = from.handles->again;
+    guard held(*this);
+    if (!is_current(from)) std::rethrow_exception(away_ != nullptr ? away_ : last_failure_);
+    activation* asked = nullptr;
+    if (is_here(made->what.shard)) {
+      asked = &actor_of(*made->kind, made->what.to.key);
+      check_circle(from.who, *asked);
+    }
+    from.has_asked = true;
+    store_asking(from, asked == nullptr);
+    made->answer = std::move(answer);
+    if (asked != nullptr) from.who.waits_for.push_back(asked);
+    if (std::unique_ptr<answer_to> none; joins(*made, none)) {
+      const record_ref& first = by_id_.find(made->what.id)->second;
+      if (first->asker == nullptr) begin_wait(first, from, asked);  // it was read from the inbox
+      return;
+    }
+    by_id_.emplace(made->what.id, made);
+    begin_wait(made, from, asked);
+    if (asked == nullptr) {
+      count(*made);
+      made->is_elsewhere = true;
+      touch(from.who.shard);
+      open_batch().asks_elsewhere.push_back(made);
+      need_commit();
+    } else if (made->again) {
+      made->looked_up = true;
+      start([&made](std::shared_ptr<engine> self) { return look_up(std::move(self), made); });
+    } else {
+      take_in(made);
+    }
+  } catch (...) {
+    if (made != nullptr && made->answer != nullptr) answer = std::move(made->answer);
+    if (answer != nullptr) answer->fail(std::current_exception());
+  }
+}
+
+}  // namespace troupe::durable::parts

@@ -1,0 +1,289 @@
+#include "troupe/durable/simulated_storage.hpp"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "kit/surroundings.hpp"
+#include "troupe/durable/error.hpp"
+#include "troupe/task/timer.hpp"
+
+namespace troupe::durable {
+
+// Everything under one mutex; a commit is done as a whole.
+struct simulated_database::tables {
+  mutable std::mutex mutex;
+  simulated_faults faults;
+  bool away = false;
+  std::uint64_t owner = 0;
+
+  std::uint64_t last_batch = 0;
+  std::uint64_t last_order = 0;
+  std::map<std::uint64_t, std::uint64_t> last_batches;  // of the nodes of a cluster
+  std::vector<class_shape> classes;
+  std::map<actor_name, stored_state> states;
+  std::map<actor_name, std::map<std::uint64_t, bytes>> events;
+  std::map<std::uint64_t, stored_message> inbox;
+  std::map<message_id, stored_answer> answers;
+  std::vector<dead_letter> dead;
+  std::map<std::pair<actor_name, std::string>, stored_reminder> reminders;
+
+  void apply(const batch& all);
+  bool may_be_forgotten(const stored_answer& one, bool in_cluster) const;
+};
+
+// In a cluster a message that is still in the inbox may be sent to another node once more, or ask
+// once more.
+bool simulated_database::tables::may_be_forgotten(const stored_answer& one, bool in_cluster) const {
+  if (!in_cluster) return one.asker.is_none();
+  return std::ranges::none_of(inbox, [&one](const auto& row) {
+    return row.second.id == one.id || row.second.id == one.asker;
+  });
+}
+
+void simulated_database::tables::apply(const batch& all) {
+  for (const auto& one : all.arrived) {
+    inbox.emplace(one->order, *one);
+    last_order = std::max(last_order, one->order);
+  }
+  for (const batch::failed_message& one : all.failed) {
+    const auto at = inbox.find(one.order);
+    if (at != inbox.end()) at->second.failures = one.failures;
+  }
+  for (const std::uint64_t order : all.handled) inbox.erase(order);
+  for (const batch::changed_state& one : all.states) states[one.of] = one.state;
+  for (const batch::appended_event& one : all.events) events[one.of][one.number] = one.value;
+  for (const stored_answer& one : all.answers) answers[one.id] = one;
+  for (const message_id& ended : all.ended)
+    std::erase_if(answers, [&](const auto& one) { return one.second.asker == ended; });
+  std::erase_if(answers, [&](const auto& one) {
+    return one.second.at < all.forget_before && may_be_forgotten(one.second, !all.shards.empty());
+  });
+  dead.insert(dead.end(), all.dead.begin(), all.dead.end());
+  for (const stored_reminder& one : all.reminders) reminders[{one.to, one.name}] = one;
+  for (const batch::reminder_name& one : all.removed_reminders) reminders.erase({one.of, one.name});
+  for (const batch::fired_reminder& one : all.fired_reminders) {
+    const auto at = reminders.find({one.of, one.name});
+    if (at == reminders.end() || at->second.due != one.due) continue;
+    if (one.next) {
+      at->second.due = *one.next;
+    } else {
+      reminders.erase(at);
+    }
+  }
+}
+
+namespace {
+
+using tables = simulated_database::tables;
+
+bool happens(std::uint64_t one_in) { return one_in != 0 && kit::random_number() % one_in == 0; }
+
+[[noreturn]] void fail(database::failure kind, database::effect done) {
+  throw database::error(kind, 0, "troupe: durable: the simulated database failed",
+                        database::rule::other, done);
+}
+
+class in_memory : public storage {
+ public:
+  explicit in_memory(std::shared_ptr<tables> of) : of_(std::move(of)) {}
+
+  std::string name() const override { return "a simulated database"; }
+  task<opened_storage> open() override {
+    co_await delay();
+    std::lock_guard held(of_->mutex);
+    check_faults();
+    owner_ = ++of_->owner;
+    co_return opened_storage{of_->last_batch, of_->last_order, of_->classes};
+  }
+  task<> keep_classes(std::vector<class_shape> added) override {
+    co_await delay();
+    std::lock_guard held(of_->mutex);
+    check();
+    of_->classes.insert(of_->classes.end(), added.begin(), added.end());
+  }
+  task<std::optional<stored_state>> load(actor_name of) override {
+    co_await delay();
+    std::lock_guard held(of_->mutex);
+    check();
+    std::optional<stored_state> found;
+    const auto state = of_->states.find(of);
+    if (state != of_->states.end()) found = state->second;
+    const auto events = of_->events.find(of);
+    if (events == of_->events.end()) co_return found;
+    if (!found) found.emplace();
+    for (const auto& [number, event] : events->second) {
+      if (number > found->number) found->events.push_back(event);
+    }
+    co_return found;
+  }
+  task<std::vector<stored_message>> inbox(std::uint64_t after, std::size_t most) override {
+    co_await delay();
+    std::lock_guard held(of_->mutex);
+    check();
+    std::vector<stored_message> found;
+    for (auto at = of_->inbox.upper_bound(after); at != of_->inbox.end() && found.size() < most;
+         ++at) {
+      if (acts_for(at->second.shard)) found.push_back(at->second);
+    }
+    co_return found;
+  }
+  task<found_message> find(message_id id) override {
+    co_await delay();
+    std::lock_guard held(of_->mutex);
+    check();
+    found_message found;
+    const auto answer = of_->answers.find(id);
+    if (answer != of_->answers.end()) found.answer = answer->second;
+    found.in_inbox = std::ranges::any_of(
+        of_->inbox, [&](const auto& one) { return one.second.named && one.second.id == id; });
+    co_return found;
+  }
+  task<std::vector<stored_reminder>> reminders(std::size_t most) override {
+    co_await delay();
+    std::lock_guard held(of_->mutex);
+    check();
+    std::vector<stored_reminder> found;
+    for (const auto& [name, one] : of_->reminders) {
+      if (acts_for(one.shard)) found.push_back(one);
+    }
+    std::ranges::sort(found, {}, &stored_reminder::due);
+    if (found.size() > most) found.resize(most);
+    co_return found;
+  }
+  task<> commit(std::shared_ptr<const batch> all) override {
+    co_await delay();
+    std::lock_guard held(of_->mutex);
+    check();
+    check_shards(*all);
+    const bool loses = happens(of_->faults.loses);
+    if (!loses || happens(2)) {
+      of_->apply(*all);
+      number_of_last_batch() = all->number;
+    }
+    if (loses) fail(database::failure::lost, database::effect::unknown);
+  }
+  task<std::uint64_t> last_batch() override {
+    co_await delay();
+    std::lock_guard held(of_->mutex);
+    check();
+    co_return number_of_last_batch();
+  }
+
+ protected:
+  task<> delay() {
+    std::chrono::nanoseconds most{0};
+    {
+      std::lock_guard held(of_->mutex);
+      most = of_->faults.delay_max;
+    }
+    if (most.count() == 0) co_return;
+    co_await sleep_for(std::chrono::nanoseconds(static_cast<std::int64_t>(
+        kit::random_number() % static_cast<std::uint64_t>(most.count()))));
+  }
+  void check_faults() const {
+    if (of_->away || happens(of_->faults.refuses))
+      fail(database::failure::busy, database::effect::none);
+  }
+  virtual void check() const {
+    if (owner_ != of_->owner)
+      throw store_taken("troupe: durable: another store has opened the simulated database since");
+    check_faults();
+  }
+  virtual void check_shards(const batch&) const {}
+  virtual bool acts_for(std::uint32_t) const { return true; }
+  virtual std::uint64_t& number_of_last_batch() { return of_->last_batch; }
+
+  const std::shared_ptr<tables> of_;
+  std::uint64_t owner_ = 0;
+};
+
+// The part of one node of a cluster.
+class node_in_memory final : public in_memory {
+ public:
+  node_in_memory(std::shared_ptr<tables> of, std::function<bool(const held_shard&)> is_mine)
+      : in_memory(std::move(of)), is_mine_(std::move(is_mine)) {}
+
+  task<opened_storage> open() override {
+    co_await delay();
+    std::lock_guard held(of_->mutex);
+    check_faults();
+    owner_ = ++of_->owner;
+    co_return opened_storage{0, reserve(), of_->classes};
+  }
+  task<std::uint64_t> reserve_orders() override {
+    co_await delay();
+    std::lock_guard held(of_->mutex);
+    check_faults();
+    co_return reserve();
+  }
+  void act_for(std::vector<std::uint32_t> shards) override {
+    std::lock_guard held(of_->mutex);
+    shards_ = std::set<std::uint32_t>(shards.begin(), shards.end());
+  }
+
+ private:
+  std::uint64_t reserve() {
+    const std::uint64_t before = of_->last_order;
+    of_->last_order += orders_at_once;
+    return before;
+  }
+  void check() const override { check_faults(); }
+  void check_shards(const batch& all) const override {
+    std::vector<std::uint32_t> moved;
+    for (const held_shard& one : all.shards) {
+      if (!is_mine_(one)) moved.push_back(one.shard);
+    }
+    if (!moved.empty())
+      throw shard_moved(std::move(moved), "troupe: durable: another node owns these actors now");
+  }
+  bool acts_for(std::uint32_t shard) const override { return shards_.contains(shard); }
+  std::uint64_t& number_of_last_batch() override { return of_->last_batches[owner_]; }
+
+  const std::function<bool(const held_shard&)> is_mine_;
+  std::set<std::uint32_t> shards_;
+};
+
+}  // namespace
+
+simulated_database::simulated_database() : tables_(std::make_shared<tables>()) {}
+
+std::unique_ptr<storage> simulated_database::storage() const {
+  return std::make_unique<in_memory>(tables_);
+}
+std::unique_ptr<storage> simulated_database::storage_of_node(
+    std::function<bool(const held_shard&)> is_mine) const {
+  return std::make_unique<node_in_memory>(tables_, std::move(is_mine));
+}
+
+void simulated_database::set_faults(const simulated_faults& now) {
+  std::lock_guard held(tables_->mutex);
+  tables_->faults = now;
+}
+void simulated_database::set_away(bool away) {
+  std::lock_guard held(tables_->mutex);
+  tables_->away = away;
+}
+
+std::string simulated_database::dump() const {
+  std::lock_guard held(tables_->mutex);
+  std::string text = "batch " + std::to_string(tables_->last_batch) + "\n";
+  for (const auto& [order, one] : tables_->inbox)
+    text += "inbox " + std::to_string(order) + " " + one.to.kind + " " + one.to.key + " " +
+            one.method + " " + one.id.to_string() + "\n";
+  for (const auto& [name, one] : tables_->reminders)
+    text += "reminder " + one.to.kind + " " + one.to.key + " " + one.name + "\n";
+  for (const auto& [id, one] : tables_->answers)
+    text += "answer " + id.to_string() + " to " + one.asker.to_string() + "\n";
+  for (const auto& [name, one] : tables_->states)
+    text += "state " + name.kind + " " + name.key + " of " + std::to_string(one.value.size()) +
+            " bytes\n";
+  for (const dead_letter& one : tables_->dead)
+    text += "dead " + one.message.to.kind + " " + one.message.to.key + " " + one.message.method +
+            ": " + one.error + "\n";
+  return text;
+}
+
+}  // namespace troupe::durable

@@ -1,0 +1,439 @@
+#include "troupe/durable/sqlite_storage.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "durable/storage/packed_id.hpp"
+#include "troupe/durable/error.hpp"
+#include "troupe/sqlite/connection.hpp"
+
+namespace troupe::durable {
+namespace {
+
+using sqlite::session;
+using sqlite::statement;
+
+constexpr std::int64_t tables_version = 1;
+
+constexpr const char* tables = R"(
+CREATE TABLE IF NOT EXISTS durable_meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL)
+  WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS durable_classes (kind TEXT NOT NULL, "schema" INTEGER NOT NULL,
+  fingerprint INTEGER NOT NULL, shape TEXT NOT NULL, PRIMARY KEY (kind, "schema")) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS durable_state (kind TEXT NOT NULL, key TEXT NOT NULL,
+  "schema" INTEGER NOT NULL, fingerprint INTEGER NOT NULL, number INTEGER NOT NULL,
+  value BLOB NOT NULL, PRIMARY KEY (kind, key)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS durable_events (kind TEXT NOT NULL, key TEXT NOT NULL,
+  number INTEGER NOT NULL, value BLOB NOT NULL, PRIMARY KEY (kind, key, number)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS durable_inbox (number INTEGER PRIMARY KEY, id BLOB NOT NULL,
+  named INTEGER NOT NULL, origin INTEGER NOT NULL, kind TEXT NOT NULL, key TEXT NOT NULL,
+  asker BLOB NOT NULL, method TEXT NOT NULL, signature INTEGER NOT NULL, arguments BLOB NOT NULL,
+  failures INTEGER NOT NULL);
+CREATE INDEX IF NOT EXISTS durable_inbox_id ON durable_inbox (id) WHERE named = 1;
+CREATE TABLE IF NOT EXISTS durable_answers (id BLOB PRIMARY KEY, asker BLOB NOT NULL,
+  at INTEGER NOT NULL, failed INTEGER NOT NULL, error_type TEXT NOT NULL, value BLOB NOT NULL)
+  WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS durable_answers_asker ON durable_answers (asker)
+  WHERE asker <> zeroblob(16);
+CREATE INDEX IF NOT EXISTS durable_answers_at ON durable_answers (at) WHERE asker = zeroblob(16);
+CREATE TABLE IF NOT EXISTS durable_dead (number INTEGER PRIMARY KEY, id BLOB NOT NULL,
+  named INTEGER NOT NULL, origin INTEGER NOT NULL, kind TEXT NOT NULL, key TEXT NOT NULL,
+  asker BLOB NOT NULL, method TEXT NOT NULL, signature INTEGER NOT NULL, arguments BLOB NOT NULL,
+  failures INTEGER NOT NULL, error_type TEXT NOT NULL, error TEXT NOT NULL, at INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS durable_reminders (kind TEXT NOT NULL, key TEXT NOT NULL,
+  name TEXT NOT NULL, due INTEGER NOT NULL, rule TEXT NOT NULL, method TEXT NOT NULL,
+  signature INTEGER NOT NULL, arguments BLOB NOT NULL, PRIMARY KEY (kind, key, name)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS durable_reminders_due ON durable_reminders (due);
+INSERT OR IGNORE INTO durable_meta VALUES ('version', 1), ('owner', 0), ('last_batch', 0),
+  ('last_number', 0);
+)";
+
+std::int64_t as_integer(std::uint64_t value) noexcept { return static_cast<std::int64_t>(value); }
+std::uint64_t as_number(std::int64_t value) noexcept { return static_cast<std::uint64_t>(value); }
+bytes copy_of(std::span<const std::byte> from) { return {from.begin(), from.end()}; }
+
+void run(statement& one) {
+  while (one.step()) {
+  }
+  one.reset();
+}
+
+std::int64_t meta(session& in, const char* name) {
+  statement reads(in, "SELECT value FROM durable_meta WHERE name = ?");
+  reads.bind_text(1, name);
+  return reads.step() ? reads.integer(0) : 0;
+}
+void set_meta(session& in, const char* name, std::int64_t value) {
+  statement writes(in, "UPDATE durable_meta SET value = ? WHERE name = ?");
+  writes.bind_integer(1, value);
+  writes.bind_text(2, name);
+  run(writes);
+}
+
+// A transaction on the session's thread; rolled back unless it is committed.
+class transaction {
+ public:
+  explicit transaction(session& in) : in_(in) { in_.begin(); }
+  transaction(const transaction&) = delete;
+  transaction& operator=(const transaction&) = delete;
+  ~transaction() {
+    if (!committed_) in_.roll_back();
+  }
+  void commit() {
+    in_.commit();
+    committed_ = true;
+  }
+
+ private:
+  session& in_;
+  bool committed_ = false;
+};
+
+void bind(statement& to, const stored_message& one, const packed_id& id, const packed_id& asker) {
+  to.bind_integer(1, as_integer(one.order));
+  to.bind_bytes(2, id);
+  to.bind_integer(3, one.named ? 1 : 0);
+  to.bind_integer(4, static_cast<std::int64_t>(one.from));
+  to.bind_text(5, one.to.kind);
+  to.bind_text(6, one.to.key);
+  to.bind_bytes(7, asker);
+  to.bind_text(8, one.method);
+  to.bind_integer(9, as_integer(one.signature));
+  to.bind_bytes(10, one.arguments);
+  to.bind_integer(11, one.failures);
+}
+stored_message message_of(const statement& row) {
+  stored_message one;
+  one.order = as_number(row.integer(0));
+  one.id = unpacked(row.bytes(1));
+  one.named = row.integer(2) != 0;
+  one.from = static_cast<origin>(row.integer(3));
+  one.to = {std::string(row.text(4)), std::string(row.text(5))};
+  one.asker = unpacked(row.bytes(6));
+  one.method = std::string(row.text(7));
+  one.signature = as_number(row.integer(8));
+  one.arguments = copy_of(row.bytes(9));
+  one.failures = static_cast<std::uint32_t>(row.integer(10));
+  return one;
+}
+
+void write_inbox(session& in, const batch& all) {
+  if (!all.arrived.empty()) {
+    statement adds(in, "INSERT INTO durable_inbox VALUES (?,?,?,?,?,?,?,?,?,?,?)");
+    for (const auto& one : all.arrived) {
+      const packed_id id = packed(one->id), asker = packed(one->asker);
+      bind(adds, *one, id, asker);
+      run(adds);
+    }
+  }
+  if (!all.failed.empty()) {
+    statement counts(in, "UPDATE durable_inbox SET failures = ? WHERE number = ?");
+    for (const batch::failed_message& one : all.failed) {
+      counts.bind_integer(1, one.failures);
+      counts.bind_integer(2, as_integer(one.order));
+      run(counts);
+    }
+  }
+  if (!all.handled.empty()) {
+    statement removes(in, "DELETE FROM durable_inbox WHERE number = ?");
+    for (const std::uint64_t order : all.handled) {
+      removes.bind_integer(1, as_integer(order));
+      run(removes);
+    }
+  }
+}
+
+void write_states(session& in, const batch& all) {
+  if (!all.states.empty()) {
+    statement writes(in, "INSERT OR REPLACE INTO durable_state VALUES (?,?,?,?,?,?)");
+    for (const batch::changed_state& one : all.states) {
+      writes.bind_text(1, one.of.kind);
+      writes.bind_text(2, one.of.key);
+      writes.bind_integer(3, one.state.schema);
+      writes.bind_integer(4, as_integer(one.state.fingerprint));
+      writes.bind_integer(5, as_integer(one.state.number));
+      writes.bind_bytes(6, one.state.value);
+      run(writes);
+    }
+  }
+  if (!all.events.empty()) {
+    statement adds(in, "INSERT INTO durable_events VALUES (?,?,?,?)");
+    for (const batch::appended_event& one : all.events) {
+      adds.bind_text(1, one.of.kind);
+      adds.bind_text(2, one.of.key);
+      adds.bind_integer(3, as_integer(one.number));
+      adds.bind_bytes(4, one.value);
+      run(adds);
+    }
+  }
+}
+
+void write_answers(session& in, const batch& all) {
+  if (!all.answers.empty()) {
+    statement adds(in, "INSERT OR REPLACE INTO durable_answers VALUES (?,?,?,?,?,?)");
+    for (const stored_answer& one : all.answers) {
+      const packed_id id = packed(one.id), asker = packed(one.asker);
+      adds.bind_bytes(1, id);
+      adds.bind_bytes(2, asker);
+      adds.bind_integer(3, one.at.time_since_epoch().count());
+      adds.bind_integer(4, one.failed ? 1 : 0);
+      adds.bind_text(5, one.error_type);
+      adds.bind_bytes(6, one.value);
+      run(adds);
+    }
+  }
+  if (!all.ended.empty()) {
+    statement removes(in, "DELETE FROM durable_answers WHERE asker = ? AND asker <> zeroblob(16)");
+    for (const message_id& one : all.ended) {
+      const packed_id asker = packed(one);
+      removes.bind_bytes(1, asker);
+      run(removes);
+    }
+  }
+  if (all.forget_before.time_since_epoch().count() != 0) {
+    statement removes(in, "DELETE FROM durable_answers WHERE at < ? AND asker = zeroblob(16)");
+    removes.bind_integer(1, all.forget_before.time_since_epoch().count());
+    run(removes);
+  }
+}
+
+void write_dead(session& in, const batch& all) {
+  if (all.dead.empty()) return;
+  statement adds(in, "INSERT OR REPLACE INTO durable_dead VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  for (const dead_letter& one : all.dead) {
+    const packed_id id = packed(one.message.id), asker = packed(one.message.asker);
+    bind(adds, one.message, id, asker);
+    adds.bind_text(12, one.error_type);
+    adds.bind_text(13, one.error);
+    adds.bind_integer(14, one.at.time_since_epoch().count());
+    run(adds);
+  }
+}
+
+void write_reminders(session& in, const batch& all) {
+  for (const stored_reminder& one : all.reminders) {
+    statement writes(in, "INSERT OR REPLACE INTO durable_reminders VALUES (?,?,?,?,?,?,?,?)");
+    writes.bind_text(1, one.to.kind);
+    writes.bind_text(2, one.to.key);
+    writes.bind_text(3, one.name);
+    writes.bind_integer(4, one.due.time_since_epoch().count());
+    writes.bind_text(5, one.rule);
+    writes.bind_text(6, one.method);
+    writes.bind_integer(7, as_integer(one.signature));
+    writes.bind_bytes(8, one.arguments);
+    run(writes);
+  }
+  for (const batch::reminder_name& one : all.removed_reminders) {
+    statement removes(in, "DELETE FROM durable_reminders WHERE kind = ? AND key = ? AND name = ?");
+    removes.bind_text(1, one.of.kind);
+    removes.bind_text(2, one.of.key);
+    removes.bind_text(3, one.name);
+    run(removes);
+  }
+  for (const batch::fired_reminder& one : all.fired_reminders) {
+    statement moves(in, one.next ? "UPDATE durable_reminders SET due = $5 WHERE kind = $1 AND "
+                                   "key = $2 AND name = $3 AND due = $4"
+                                 : "DELETE FROM durable_reminders WHERE kind = $1 AND key = $2 "
+                                   "AND name = $3 AND due = $4");
+    moves.bind_text(1, one.of.kind);
+    moves.bind_text(2, one.of.key);
+    moves.bind_text(3, one.name);
+    moves.bind_integer(4, one.due.time_since_epoch().count());
+    if (one.next) moves.bind_integer(5, one.next->time_since_epoch().count());
+    run(moves);
+  }
+}
+
+void check_owner(session& in, std::int64_t owner, const std::string& path) {
+  if (meta(in, "owner") != owner)
+    throw store_taken("troupe: durable: another process has opened " + path +
+                      " since; this one can store nothing any more");
+}
+
+void write(session& in, const batch& all, std::int64_t owner, const std::string& path) {
+  transaction within(in);
+  check_owner(in, owner, path);
+  write_inbox(in, all);
+  write_states(in, all);
+  write_answers(in, all);
+  write_dead(in, all);
+  write_reminders(in, all);
+  set_meta(in, "last_batch", as_integer(all.number));
+  // Numbers of messages are not used again, also when the inbox is empty.
+  if (!all.arrived.empty()) set_meta(in, "last_number", as_integer(all.arrived.back()->order));
+  within.commit();
+}
+
+opened_storage open_tables(session& in, std::int64_t owner, const std::string& path) {
+  transaction within(in);
+  in.run_script(tables);
+  const std::int64_t version = meta(in, "version");
+  if (version > tables_version)
+    throw schema_error("troupe: durable: the tables of " + path + " have version " +
+                       std::to_string(version) + ", and this program knows version " +
+                       std::to_string(tables_version) + "; use the newer program");
+  set_meta(in, "owner", owner);
+  opened_storage found;
+  found.last_batch = as_number(meta(in, "last_batch"));
+  found.last_order = as_number(meta(in, "last_number"));
+  {
+    statement last(in, "SELECT coalesce(max(number), 0) FROM durable_inbox");
+    if (last.step()) found.last_order = std::max(found.last_order, as_number(last.integer(0)));
+  }
+  {
+    statement reads(in, "SELECT kind, \"schema\", fingerprint, shape FROM durable_classes");
+    while (reads.step())
+      found.classes.push_back({std::string(reads.text(0)),
+                               static_cast<std::uint32_t>(reads.integer(1)),
+                               as_number(reads.integer(2)), std::string(reads.text(3))});
+  }
+  within.commit();
+  return found;
+}
+
+void write_classes(session& in, const std::vector<class_shape>& added) {
+  transaction within(in);
+  statement adds(in, "INSERT OR IGNORE INTO durable_classes VALUES (?,?,?,?)");
+  for (const class_shape& one : added) {
+    adds.bind_text(1, one.kind);
+    adds.bind_integer(2, one.schema);
+    adds.bind_integer(3, as_integer(one.fingerprint));
+    adds.bind_text(4, one.shape);
+    run(adds);
+  }
+  within.commit();
+}
+
+std::optional<stored_state> read_state(session& in, const actor_name& of) {
+  std::optional<stored_state> found;
+  {
+    statement reads(in,
+                    "SELECT \"schema\", fingerprint, number, value FROM durable_state "
+                    "WHERE kind = ? AND key = ?");
+    reads.bind_text(1, of.kind);
+    reads.bind_text(2, of.key);
+    if (reads.step())
+      found = {static_cast<std::uint32_t>(reads.integer(0)),
+               as_number(reads.integer(1)),
+               copy_of(reads.bytes(3)),
+               as_number(reads.integer(2)),
+               {}};
+  }
+  statement reads(in,
+                  "SELECT value FROM durable_events WHERE kind = ? AND key = ? AND number > ? "
+                  "ORDER BY number");
+  reads.bind_text(1, of.kind);
+  reads.bind_text(2, of.key);
+  reads.bind_integer(3, found ? as_integer(found->number) : 0);
+  while (reads.step()) {
+    if (!found) found.emplace();
+    found->events.push_back(copy_of(reads.bytes(0)));
+  }
+  return found;
+}
+
+std::vector<stored_message> read_inbox(session& in, std::uint64_t after, std::size_t most) {
+  std::vector<stored_message> found;
+  statement reads(in, "SELECT * FROM durable_inbox WHERE number > ? ORDER BY number LIMIT ?");
+  reads.bind_integer(1, as_integer(after));
+  reads.bind_integer(2, static_cast<std::int64_t>(most));
+  while (reads.step()) found.push_back(message_of(reads));
+  return found;
+}
+
+found_message read_message(session& in, const message_id& id) {
+  const packed_id packed_one = packed(id);
+  found_message found;
+  {
+    statement reads(in,
+                    "SELECT asker, at, failed, error_type, value FROM durable_answers "
+                    "WHERE id = ?");
+    reads.bind_bytes(1, packed_one);
+    if (reads.step()) {
+      stored_answer answer{id,
+                           unpacked(reads.bytes(0)),
+                           std::chrono::sys_seconds(std::chrono::seconds(reads.integer(1))),
+                           reads.integer(2) != 0,
+                           std::string(reads.text(3)),
+                           copy_of(reads.bytes(4))};
+      found.answer = std::move(answer);
+    }
+  }
+  statement waits(in, "SELECT 1 FROM durable_inbox WHERE id = ? AND named = 1");
+  waits.bind_bytes(1, packed_one);
+  found.in_inbox = waits.step();
+  return found;
+}
+
+std::vector<stored_reminder> read_reminders(session& in, std::size_t most) {
+  std::vector<stored_reminder> found;
+  statement reads(in, "SELECT * FROM durable_reminders ORDER BY due LIMIT ?");
+  reads.bind_integer(1, static_cast<std::int64_t>(most));
+  while (reads.step())
+    found.push_back({{std::string(reads.text(0)), std::string(reads.text(1))},
+                     std::string(reads.text(2)),
+                     std::chrono::sys_time<std::chrono::milliseconds>(
+                         std::chrono::milliseconds(reads.integer(3))),
+                     std::string(reads.text(4)),
+                     std::string(reads.text(5)),
+                     as_number(reads.integer(6)),
+                     copy_of(reads.bytes(7))});
+  return found;
+}
+
+// Each call is one message to the connection's thread.
+class in_sqlite final : public storage, private sqlite::connection {
+  template <class What>
+  auto on_thread(What what) {
+    return run(state(), true, std::move(what));
+  }
+
+ public:
+  in_sqlite(runtime& on, std::string path, sqlite::options chosen)
+      : sqlite::connection(on, path, chosen), path_(std::move(path)) {}
+
+  std::string name() const override { return path_; }
+  task<opened_storage> open() override {
+    owner_ = as_integer(message_id::random().low >> 1);
+    return on_thread(
+        [owner = owner_, path = path_](session& in) { return open_tables(in, owner, path); });
+  }
+  task<> keep_classes(std::vector<class_shape> added) override {
+    return on_thread([added = std::move(added)](session& in) { write_classes(in, added); });
+  }
+  task<std::optional<stored_state>> load(actor_name of) override {
+    return on_thread([of = std::move(of)](session& in) { return read_state(in, of); });
+  }
+  task<std::vector<stored_message>> inbox(std::uint64_t after, std::size_t most) override {
+    return on_thread([after, most](session& in) { return read_inbox(in, after, most); });
+  }
+  task<found_message> find(message_id id) override {
+    return on_thread([id](session& in) { return read_message(in, id); });
+  }
+  task<std::vector<stored_reminder>> reminders(std::size_t most) override {
+    return on_thread([most](session& in) { return read_reminders(in, most); });
+  }
+  task<> commit(std::shared_ptr<const batch> all) override {
+    return on_thread([all = std::move(all), owner = owner_, path = path_](session& in) {
+      write(in, *all, owner, path);
+    });
+  }
+  task<std::uint64_t> last_batch() override {
+    return on_thread([owner = owner_, path = path_](session& in) {
+      check_owner(in, owner, path);
+      return as_number(meta(in, "last_batch"));
+    });
+  }
+
+ private:
+  const std::string path_;
+  std::int64_t owner_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<storage> sqlite_storage(runtime& on, std::string path, sqlite::options chosen) {
+  return std::make_unique<in_sqlite>(on, std::move(path), chosen);
+}
+
+}  // namespace troupe::durable

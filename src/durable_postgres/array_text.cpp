@@ -1,0 +1,102 @@
+#include "durable_postgres/array_text.hpp"
+
+#include <cstdint>
+
+namespace troupe::durable {
+namespace {
+
+constexpr std::string_view hex = "0123456789abcdef";
+
+void append_hex(std::string& to, unsigned byte) {
+  to += hex[byte >> 4 & 15];
+  to += hex[byte & 15];
+}
+int digit_of(char c) noexcept {
+  const std::size_t at = hex.find(c);
+  return at == std::string_view::npos ? -1 : static_cast<int>(at);
+}
+
+// How many bytes the character in front has; 0 if it is none of UTF-8.
+std::size_t character_size(std::string_view text) noexcept {
+  const auto byte = [&](std::size_t at) {
+    return at < text.size() ? static_cast<unsigned char>(text[at]) : 0u;
+  };
+  const auto continues = [&](std::size_t from, std::size_t to) {
+    for (std::size_t at = from; at < to; ++at) {
+      if ((byte(at) & 0xc0u) != 0x80) return false;
+    }
+    return true;
+  };
+  const unsigned first = byte(0), second = byte(1);
+  if (first < 0x80) return 1;
+  if (first < 0xc2 || first > 0xf4) return 0;
+  if (first < 0xe0) return continues(1, 2) ? 2 : 0;
+  if (first < 0xf0) {
+    // Neither longer than needed, nor half of a surrogate pair.
+    if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f)) return 0;
+    return continues(1, 3) ? 3 : 0;
+  }
+  if ((first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f)) return 0;
+  return continues(1, 4) ? 4 : 0;
+}
+
+}  // namespace
+
+std::string stored_text(std::string_view any) {
+  std::string made;
+  made.reserve(any.size());
+  while (!any.empty()) {
+    std::size_t size = character_size(any);
+    if (size == 0 || any.front() == '\0') {
+      size = 1;
+      made += "\\x";
+      append_hex(made, static_cast<unsigned char>(any.front()));
+    } else {
+      if (any.front() == '\\') made += '\\';
+      made += any.substr(0, size);
+    }
+    any.remove_prefix(size);
+  }
+  return made;
+}
+
+std::string text_of_stored(std::string_view stored) {
+  std::string made;
+  made.reserve(stored.size());
+  for (std::size_t at = 0; at < stored.size(); ++at) {
+    if (stored[at] != '\\' || at + 1 == stored.size()) {
+      made += stored[at];
+    } else if (stored[at + 1] == 'x' && at + 3 < stored.size() && digit_of(stored[at + 2]) >= 0 &&
+               digit_of(stored[at + 3]) >= 0) {
+      made += static_cast<char>(16 * digit_of(stored[at + 2]) + digit_of(stored[at + 3]));
+      at += 3;
+    } else {
+      made += stored[++at];
+    }
+  }
+  return made;
+}
+
+void array_text::add_text(std::string_view any) {
+  begin_value();
+  text_ += '"';
+  for (const char c : stored_text(any)) {
+    if (c == '"' || c == '\\') text_ += '\\';
+    text_ += c;
+  }
+  text_ += '"';
+}
+
+void array_text::add_bytes(std::span<const std::byte> bytes) {
+  begin_value();
+  text_ += "\"\\\\x";
+  for (const std::byte one : bytes) append_hex(text_, std::to_integer<unsigned>(one));
+  text_ += '"';
+}
+
+std::string array_text::take() {
+  text_ += '}';
+  return std::exchange(text_, "{");
+}
+
+}  // namespace troupe::durable

@@ -1,0 +1,287 @@
+#include "durable_postgres/batch_writer.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "durable/storage/packed_id.hpp"
+#include "durable_postgres/array_text.hpp"
+
+namespace troupe::durable {
+namespace {
+
+std::int64_t as_integer(std::uint64_t value) noexcept { return static_cast<std::int64_t>(value); }
+
+// Of those with the same key the last one: a statement may write a row once.
+template <class T, class Key>
+std::vector<const T*> last_ones(const std::vector<T>& all, Key key_of) {
+  std::set<decltype(key_of(all.front()))> seen;
+  std::vector<const T*> found;
+  for (auto at = all.rbegin(); at != all.rend(); ++at) {
+    if (seen.insert(key_of(*at)).second) found.push_back(&*at);
+  }
+  std::ranges::reverse(found);
+  return found;
+}
+
+struct message_columns {
+  array_text number, id, named, origin, kind, key, asker, method, signature, arguments, failures;
+  array_text shard;  // in a cluster
+
+  void add(const stored_message& one) {
+    number.add(as_integer(one.order));
+    id.add_bytes(packed(one.id));
+    named.add(one.named ? 1 : 0);
+    origin.add(static_cast<int>(one.from));
+    kind.add_text(one.to.kind);
+    key.add_text(one.to.key);
+    asker.add_bytes(packed(one.asker));
+    method.add_text(one.method);
+    signature.add(as_integer(one.signature));
+    arguments.add_bytes(one.arguments);
+    failures.add(one.failures);
+    shard.add(one.shard);
+  }
+};
+
+}  // namespace
+
+task<> batch_writer::run(task<postgres::changes> one) { co_await std::move(one); }
+
+std::vector<task<>> batch_writer::statements_of(const batch& all) {
+  add_inbox(all);
+  add_states(all);
+  add_answers(all);
+  add_dead(all);
+  add_reminders(all);
+  add_fired_reminders(all);
+  if (in_cluster_) return std::move(made_);
+  // Numbers of messages are not used again, also when the inbox is empty.
+  add("UPDATE durable_meta SET value = "
+      "CASE name WHEN 'last_batch' THEN $1::bigint ELSE greatest(value, $2::bigint) END "
+      "WHERE name IN ('last_batch', 'last_number')",
+      as_integer(all.number), all.arrived.empty() ? 0 : as_integer(all.arrived.back()->order));
+  return std::move(made_);
+}
+
+void batch_writer::add_arrived(const batch& all) {
+  message_columns rows;
+  for (const auto& one : all.arrived) rows.add(*one);
+  const auto add_rows = [&](std::string_view text, auto&&... more) {
+    add(text, rows.number.take(), rows.id.take(), rows.named.take(), rows.origin.take(),
+        rows.kind.take(), rows.key.take(), rows.asker.take(), rows.method.take(),
+        rows.signature.take(), rows.arguments.take(), rows.failures.take(), more...);
+  };
+  if (in_cluster_) {
+    add_rows(
+        "INSERT INTO durable_inbox SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::integer[], "
+        "$4::integer[], $5::text[], $6::text[], $7::bytea[], $8::text[], $9::bigint[], "
+        "$10::bytea[], $11::integer[], $12::integer[])",
+        rows.shard.take());
+  } else {
+    add_rows(
+        "INSERT INTO durable_inbox SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::integer[], "
+        "$4::integer[], $5::text[], $6::text[], $7::bytea[], $8::text[], $9::bigint[], "
+        "$10::bytea[], $11::integer[])");
+  }
+}
+
+void batch_writer::add_inbox(const batch& all) {
+  if (!all.arrived.empty()) add_arrived(all);
+  if (!all.failed.empty()) {
+    array_text number, failures;
+    for (const batch::failed_message* one :
+         last_ones(all.failed, [](const auto& each) { return each.order; })) {
+      number.add(as_integer(one->order));
+      failures.add(one->failures);
+    }
+    add("UPDATE durable_inbox AS i SET failures = n.failures "
+        "FROM unnest($1::bigint[], $2::integer[]) AS n(number, failures) "
+        "WHERE i.number = n.number",
+        number.take(), failures.take());
+  }
+  if (!all.handled.empty()) {
+    array_text number;
+    for (const std::uint64_t order : all.handled) number.add(as_integer(order));
+    add("DELETE FROM durable_inbox WHERE number = ANY($1::bigint[])", number.take());
+  }
+}
+
+void batch_writer::add_states(const batch& all) {
+  if (!all.states.empty()) {
+    array_text kind, key, schema, fingerprint, number, value;
+    for (const batch::changed_state* one :
+         last_ones(all.states, [](const auto& each) { return each.of; })) {
+      kind.add_text(one->of.kind);
+      key.add_text(one->of.key);
+      schema.add(one->state.schema);
+      fingerprint.add(as_integer(one->state.fingerprint));
+      number.add(as_integer(one->state.number));
+      value.add_bytes(one->state.value);
+    }
+    add("INSERT INTO durable_state SELECT * FROM unnest($1::text[], $2::text[], $3::integer[], "
+        "$4::bigint[], $5::bigint[], $6::bytea[]) ON CONFLICT (kind, key) DO UPDATE SET "
+        "\"schema\" = excluded.\"schema\", fingerprint = excluded.fingerprint, "
+        "number = excluded.number, value = excluded.value",
+        kind.take(), key.take(), schema.take(), fingerprint.take(), number.take(), value.take());
+  }
+  if (!all.events.empty()) {
+    array_text kind, key, number, value;
+    for (const batch::appended_event& one : all.events) {
+      kind.add_text(one.of.kind);
+      key.add_text(one.of.key);
+      number.add(as_integer(one.number));
+      value.add_bytes(one.value);
+    }
+    add("INSERT INTO durable_events "
+        "SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bytea[])",
+        kind.take(), key.take(), number.take(), value.take());
+  }
+}
+
+void batch_writer::add_answers(const batch& all) {
+  if (!all.answers.empty()) {
+    array_text id, asker, at, failed, error_type, value;
+    for (const stored_answer* one :
+         last_ones(all.answers, [](const auto& each) { return each.id; })) {
+      id.add_bytes(packed(one->id));
+      asker.add_bytes(packed(one->asker));
+      at.add(one->at.time_since_epoch().count());
+      failed.add(one->failed ? 1 : 0);
+      error_type.add_text(one->error_type);
+      value.add_bytes(one->value);
+    }
+    add("INSERT INTO durable_answers SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], "
+        "$4::integer[], $5::text[], $6::bytea[]) ON CONFLICT (id) DO UPDATE SET "
+        "asker = excluded.asker, at = excluded.at, failed = excluded.failed, "
+        "error_type = excluded.error_type, value = excluded.value",
+        id.take(), asker.take(), at.take(), failed.take(), error_type.take(), value.take());
+  }
+  if (!all.ended.empty()) {
+    array_text asker;
+    for (const message_id& one : all.ended) asker.add_bytes(packed(one));
+    add("DELETE FROM durable_answers WHERE asker = ANY($1::bytea[]) "
+        "AND asker <> '\\x00000000000000000000000000000000'",
+        asker.take());
+  }
+  if (all.forget_before.time_since_epoch().count() != 0) forget_answers(all);
+}
+
+void batch_writer::forget_answers(const batch& all) {
+  const std::int64_t before = all.forget_before.time_since_epoch().count();
+  if (in_cluster_) {
+    // In a cluster a message that is still in the inbox may be sent to another node once more, or
+    // ask once more. Nodes do this at the same time: none waits for another one's rows.
+    add("WITH old AS (SELECT a.id FROM durable_answers AS a WHERE a.at < $1::bigint "
+        "AND NOT EXISTS (SELECT FROM durable_inbox WHERE id = a.id) "
+        "AND NOT EXISTS (SELECT FROM durable_inbox WHERE id = a.asker) "
+        "FOR UPDATE OF a SKIP LOCKED) "
+        "DELETE FROM durable_answers AS a USING old WHERE a.id = old.id",
+        before);
+  } else {
+    add("DELETE FROM durable_answers WHERE at < $1::bigint "
+        "AND asker = '\\x00000000000000000000000000000000'",
+        before);
+  }
+}
+
+void batch_writer::add_dead(const batch& all) {
+  if (all.dead.empty()) return;
+  message_columns rows;
+  array_text error_type, error, at;
+  for (const dead_letter* one :
+       last_ones(all.dead, [](const auto& each) { return each.message.order; })) {
+    rows.add(one->message);
+    error_type.add_text(one->error_type);
+    error.add_text(one->error);
+    at.add(one->at.time_since_epoch().count());
+  }
+  add("INSERT INTO durable_dead SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::integer[], "
+      "$4::integer[], $5::text[], $6::text[], $7::bytea[], $8::text[], $9::bigint[], "
+      "$10::bytea[], $11::integer[], $12::text[], $13::text[], $14::bigint[]) "
+      "ON CONFLICT (number) DO UPDATE SET failures = excluded.failures, "
+      "error_type = excluded.error_type, error = excluded.error, at = excluded.at",
+      rows.number.take(), rows.id.take(), rows.named.take(), rows.origin.take(), rows.kind.take(),
+      rows.key.take(), rows.asker.take(), rows.method.take(), rows.signature.take(),
+      rows.arguments.take(), rows.failures.take(), error_type.take(), error.take(), at.take());
+}
+
+void batch_writer::add_set_reminders(const batch& all) {
+  array_text kind, key, name, due, rule, method, signature, arguments, shard;
+  for (const stored_reminder* one :
+       last_ones(all.reminders, [](const auto& each) { return std::pair(each.to, each.name); })) {
+    kind.add_text(one->to.kind);
+    key.add_text(one->to.key);
+    name.add_text(one->name);
+    due.add(one->due.time_since_epoch().count());
+    rule.add_text(one->rule);
+    method.add_text(one->method);
+    signature.add(as_integer(one->signature));
+    arguments.add_bytes(one->arguments);
+    shard.add(one->shard);
+  }
+  const auto add_rows = [&](std::string_view text, auto&&... more) {
+    add(text, kind.take(), key.take(), name.take(), due.take(), rule.take(), method.take(),
+        signature.take(), arguments.take(), more...);
+  };
+  if (in_cluster_) {
+    add_rows(
+        "INSERT INTO durable_reminders SELECT * FROM unnest($1::text[], $2::text[], $3::text[], "
+        "$4::bigint[], $5::text[], $6::text[], $7::bigint[], $8::bytea[], $9::integer[]) "
+        "ON CONFLICT (kind, key, name) DO UPDATE SET due = excluded.due, rule = excluded.rule, "
+        "method = excluded.method, signature = excluded.signature, "
+        "arguments = excluded.arguments, shard = excluded.shard",
+        shard.take());
+  } else {
+    add_rows(
+        "INSERT INTO durable_reminders SELECT * FROM unnest($1::text[], $2::text[], $3::text[], "
+        "$4::bigint[], $5::text[], $6::text[], $7::bigint[], $8::bytea[]) "
+        "ON CONFLICT (kind, key, name) DO UPDATE SET due = excluded.due, rule = excluded.rule, "
+        "method = excluded.method, signature = excluded.signature, "
+        "arguments = excluded.arguments");
+  }
+}
+
+void batch_writer::add_reminders(const batch& all) {
+  if (!all.reminders.empty()) add_set_reminders(all);
+  if (!all.removed_reminders.empty()) {
+    array_text kind, key, name;
+    for (const batch::reminder_name& one : all.removed_reminders) {
+      kind.add_text(one.of.kind);
+      key.add_text(one.of.key);
+      name.add_text(one.name);
+    }
+    add("DELETE FROM durable_reminders WHERE (kind, key, name) IN "
+        "(SELECT * FROM unnest($1::text[], $2::text[], $3::text[]))",
+        kind.take(), key.take(), name.take());
+  }
+}
+
+void batch_writer::add_fired_reminders(const batch& all) {
+  struct columns {
+    array_text kind, key, name, due, next;
+    bool any = false;
+  } moved, removed;
+  for (const batch::fired_reminder& one : all.fired_reminders) {
+    columns& to = one.next ? moved : removed;
+    to.any = true;
+    to.kind.add_text(one.of.kind);
+    to.key.add_text(one.of.key);
+    to.name.add_text(one.name);
+    to.due.add(one.due.time_since_epoch().count());
+    if (one.next) to.next.add(one.next->time_since_epoch().count());
+  }
+  if (moved.any)
+    add("UPDATE durable_reminders AS r SET due = n.next "
+        "FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[]) "
+        "AS n(kind, key, name, due, next) "
+        "WHERE r.kind = n.kind AND r.key = n.key AND r.name = n.name AND r.due = n.due",
+        moved.kind.take(), moved.key.take(), moved.name.take(), moved.due.take(),
+        moved.next.take());
+  if (removed.any)
+    add("DELETE FROM durable_reminders WHERE (kind, key, name, due) IN "
+        "(SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]))",
+        removed.kind.take(), removed.key.take(), removed.name.take(), removed.due.take());
+}
+
+}  // namespace troupe::durable

@@ -1,0 +1,288 @@
+#include "troupe/durable_postgres/postgres_storage.hpp"
+
+#include <optional>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include "durable/storage/packed_id.hpp"
+#include "durable_postgres/array_text.hpp"
+#include "durable_postgres/batch_writer.hpp"
+#include "durable_postgres/in_postgres.hpp"
+#include "durable_postgres/tables.hpp"
+#include "troupe/database/error.hpp"
+#include "troupe/durable/error.hpp"
+#include "troupe/postgres/connection.hpp"
+#include "troupe/task/when.hpp"
+
+namespace troupe::durable {
+namespace {
+
+using postgres::transaction;
+
+// Of "troupe": stores that are opened at the same time make their tables one after the other.
+constexpr std::int64_t opening_lock = 0x74726f757065;
+// An index of PostgreSQL takes no row of more than 2,704 bytes.
+constexpr std::size_t name_bytes_max = 2'000;
+// The server ends a transaction whose process has gone without a word; until then it keeps the row
+// of the owner. See the header.
+constexpr const char* silence_max_ms = "10000";
+
+bytes as_bytes(const packed_id& id) { return {id.begin(), id.end()}; }
+
+void check_owner(std::int64_t owner, std::int64_t mine) {
+  if (owner != mine)
+    throw store_taken(
+        "troupe: durable: another process has opened the store in the PostgreSQL database since; "
+        "this one can store nothing any more");
+}
+
+// Keeps the row of the owner until the transaction ends. So a process that has lost the store
+// commits either before the new owner reads the tables, or not at all.
+task<> keep_owner(transaction& within, std::int64_t mine) {
+  auto asks = within.query_one<std::tuple<std::int64_t, std::string>>(
+      "SELECT value, set_config('idle_in_transaction_session_timeout', $1::text, true) "
+      "FROM durable_meta WHERE name = 'owner' FOR UPDATE",
+      silence_max_ms);
+  const auto found = co_await std::move(asks);
+  if (!found) refuse_missing_row();
+  check_owner(std::get<0>(*found), mine);
+}
+
+task<> run(task<postgres::changes> one) { co_await std::move(one); }
+
+task<opened_storage> open_tables(transaction& within, std::int64_t owner) {
+  auto makes = make_tables(within);
+  co_await std::move(makes);
+  auto reads_version = read_meta(within, "version");
+  const std::int64_t version = co_await std::move(reads_version);
+  if (version == cluster_tables_version)
+    throw schema_error(
+        "troupe: durable: the tables of the PostgreSQL database are those of a cluster; a node of "
+        "the cluster can open them, and a store without a cluster cannot");
+  if (version > tables_version)
+    throw schema_error("troupe: durable: the tables of the PostgreSQL database have version " +
+                       std::to_string(version) + ", and this program knows version " +
+                       std::to_string(tables_version) + "; use the newer program");
+  auto takes =
+      within.execute("UPDATE durable_meta SET value = $1::bigint WHERE name = 'owner'", owner);
+  co_await std::move(takes);
+  opened_storage found;
+  auto reads_batch = read_meta(within, "last_batch");
+  found.last_batch = as_number(co_await std::move(reads_batch));
+  auto reads_number = within.query_one<std::int64_t>(
+      "SELECT greatest((SELECT max(number) FROM durable_inbox), "
+      "(SELECT value FROM durable_meta WHERE name = 'last_number'))");
+  found.last_order = as_number((co_await std::move(reads_number)).value_or(0));
+  auto reads_classes = read_classes(within);
+  found.classes = co_await std::move(reads_classes);
+  co_return found;
+}
+
+task<> write(transaction& within, std::shared_ptr<const batch> all, std::int64_t owner) {
+  std::vector<task<>> statements;
+  statements.push_back(keep_owner(within, owner));
+  for (task<>& one : batch_writer(within).statements_of(*all)) statements.push_back(std::move(one));
+  all.reset();
+  auto runs = when_all(std::move(statements));
+  co_await std::move(runs);
+}
+
+}  // namespace
+
+void refuse_missing_row() {
+  throw database::error(database::failure::corrupted, 0,
+                        "troupe: durable: a row is missing in the table durable_meta of the "
+                        "PostgreSQL database; restore the tables from a backup");
+}
+
+task<> make_tables(transaction& within) {
+  // Each statement sees what others have committed before it, however the server is set.
+  auto sets = within.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED");
+  co_await std::move(sets);
+  auto locks = within.execute("SELECT pg_advisory_xact_lock($1::bigint)", opening_lock);
+  co_await std::move(locks);
+  auto looks = within.query_one<std::tuple<bool, std::string>>(
+      "SELECT to_regclass('durable_meta') IS NOT NULL, current_setting('server_encoding')");
+  const auto found = co_await std::move(looks);
+  if (!found) refuse_missing_row();
+  if (std::get<1>(*found) != "UTF8")
+    throw usage_error("troupe: durable: the encoding of the PostgreSQL database is " +
+                      std::get<1>(*found) + "; make one with ENCODING 'UTF8'");
+  if (std::get<0>(*found)) co_return;
+  auto makes = within.run_script(tables);
+  co_await std::move(makes);
+}
+
+task<std::int64_t> read_meta(transaction& within, const char* name) {
+  auto asks =
+      within.query_one<std::int64_t>("SELECT value FROM durable_meta WHERE name = $1", name);
+  const auto found = co_await std::move(asks);
+  if (!found) refuse_missing_row();
+  co_return *found;
+}
+
+task<std::vector<class_shape>> read_classes(transaction& within) {
+  auto asks = within.query<std::tuple<std::string, std::uint32_t, std::int64_t, std::string>>(
+      "SELECT kind, \"schema\", fingerprint, shape FROM durable_classes");
+  const auto rows = co_await std::move(asks);
+  std::vector<class_shape> found;
+  for (const auto& [kind, schema, fingerprint, shape] : rows)
+    found.push_back({text_of_stored(kind), schema, as_number(fingerprint), text_of_stored(shape)});
+  co_return found;
+}
+
+stored_message message_of(message_row row) {
+  stored_message one;
+  one.order = as_number(std::get<0>(row));
+  one.id = unpacked(std::get<1>(row));
+  one.named = std::get<2>(row) != 0;
+  one.from = static_cast<origin>(std::get<3>(row));
+  one.to = {text_of_stored(std::get<4>(row)), text_of_stored(std::get<5>(row))};
+  one.asker = unpacked(std::get<6>(row));
+  one.method = text_of_stored(std::get<7>(row));
+  one.signature = as_number(std::get<8>(row));
+  one.arguments = std::move(std::get<9>(row));
+  one.failures = std::get<10>(row);
+  one.shard = std::get<11>(row);
+  return one;
+}
+stored_reminder reminder_of(reminder_row row) {
+  stored_reminder one;
+  one.to = {text_of_stored(std::get<0>(row)), text_of_stored(std::get<1>(row))};
+  one.name = text_of_stored(std::get<2>(row));
+  one.due = decltype(one.due)(std::chrono::milliseconds(std::get<3>(row)));
+  one.rule = text_of_stored(std::get<4>(row));
+  one.method = text_of_stored(std::get<5>(row));
+  one.signature = as_number(std::get<6>(row));
+  one.arguments = std::move(std::get<7>(row));
+  one.shard = std::get<8>(row);
+  return one;
+}
+
+task<opened_storage> in_postgres::open() {
+  owner_ = new_owner();
+  const auto body = [owner = owner_](transaction& within) { return open_tables(within, owner); };
+  return writes_.in_transaction(body);
+}
+
+task<> in_postgres::commit(std::shared_ptr<const batch> all) {
+  const auto body = [all = std::move(all), owner = owner_](transaction& within) {
+    return write(within, all, owner);
+  };
+  return writes_.in_transaction(body);
+}
+
+task<> in_postgres::keep_classes(std::vector<class_shape> added) {
+  array_text kind, schema, fingerprint, shape;
+  for (const class_shape& one : added) {
+    kind.add_text(one.kind);
+    schema.add(one.schema);
+    fingerprint.add(as_integer(one.fingerprint));
+    shape.add_text(one.shape);
+  }
+  return run(writes_.execute(
+      "INSERT INTO durable_classes SELECT * FROM unnest($1::text[], $2::integer[], $3::bigint[], "
+      "$4::text[]) ORDER BY 1, 2 ON CONFLICT DO NOTHING",
+      kind.take(), schema.take(), fingerprint.take(), shape.take()));
+}
+
+task<std::optional<stored_state>> in_postgres::load(actor_name of) {
+  const std::string kind = stored_text(of.kind), key = stored_text(of.key);
+  if (kind.size() + key.size() > name_bytes_max)
+    throw usage_error("troupe: durable: class and key of an actor have " +
+                      std::to_string(kind.size() + key.size()) +
+                      " bytes together, and PostgreSQL keeps them up to " +
+                      std::to_string(name_bytes_max) + "; choose shorter keys");
+  // The state's own row has the number 0, and comes before the events.
+  auto asks = reading(
+      reads_.query<std::tuple<std::int64_t, std::uint32_t, std::int64_t, std::int64_t, bytes>>(
+          "SELECT 0::bigint, \"schema\", fingerprint, number, value FROM durable_state "
+          "WHERE kind = $1::text AND key = $2::text UNION ALL "
+          "SELECT number, 0, 0, 0, value FROM durable_events "
+          "WHERE kind = $1::text AND key = $2::text AND number > coalesce("
+          "(SELECT number FROM durable_state WHERE kind = $1::text AND key = $2::text), 0) "
+          "ORDER BY 1",
+          kind, key));
+  auto rows = co_await std::move(asks);
+  std::optional<stored_state> found;
+  for (auto& [event, schema, fingerprint, number, value] : rows) {
+    if (!found) found.emplace();
+    if (event == 0) {
+      found->schema = schema;
+      found->fingerprint = as_number(fingerprint);
+      found->number = as_number(number);
+      found->value = std::move(value);
+    } else {
+      found->events.push_back(std::move(value));
+    }
+  }
+  co_return found;
+}
+
+task<std::vector<stored_message>> in_postgres::inbox(std::uint64_t after, std::size_t most) {
+  auto asks = reading(reads_.query<message_row>(
+      "SELECT number, id, named, origin, kind, key, asker, method, signature, arguments, failures, "
+      "0 FROM durable_inbox WHERE number > $1::bigint ORDER BY number LIMIT $2::bigint",
+      as_integer(after), as_integer(most)));
+  auto rows = co_await std::move(asks);
+  std::vector<stored_message> found;
+  for (message_row& row : rows) found.push_back(message_of(std::move(row)));
+  co_return found;
+}
+
+task<found_message> in_postgres::find(message_id id) {
+  using row = std::tuple<bool, std::optional<bytes>, std::optional<std::int64_t>,
+                         std::optional<int>, std::optional<std::string>, std::optional<bytes>>;
+  auto asks = reading(reads_.query_one<row>(
+      "SELECT EXISTS (SELECT FROM durable_inbox WHERE id = $1::bytea AND named = 1), "
+      "a.asker, a.at, a.failed, a.error_type, a.value "
+      "FROM (SELECT 1) AS one LEFT JOIN durable_answers AS a ON a.id = $1::bytea",
+      as_bytes(packed(id))));
+  auto got = co_await std::move(asks);
+  found_message found;
+  if (!got) co_return found;
+  auto& [waits, asker, at, failed, error_type, value] = *got;
+  found.in_inbox = waits;
+  if (asker && at && failed && error_type && value) {
+    stored_answer answer{id,
+                         unpacked(*asker),
+                         std::chrono::sys_seconds(std::chrono::seconds(*at)),
+                         *failed != 0,
+                         text_of_stored(*error_type),
+                         std::move(*value)};
+    found.answer = std::move(answer);
+  }
+  co_return found;
+}
+
+task<std::vector<stored_reminder>> in_postgres::reminders(std::size_t most) {
+  auto asks = reading(
+      reads_.query<reminder_row>("SELECT kind, key, name, due, rule, method, signature, arguments, "
+                                 "0 FROM durable_reminders ORDER BY due LIMIT $1::bigint",
+                                 as_integer(most)));
+  auto rows = co_await std::move(asks);
+  std::vector<stored_reminder> found;
+  for (reminder_row& row : rows) found.push_back(reminder_of(std::move(row)));
+  co_return found;
+}
+
+// A server that has lost our connection may still have the COMMIT before it: its transaction has
+// the rows locked, so that this waits until it has ended. In the order in which a commit locks
+// them.
+task<std::uint64_t> in_postgres::last_batch() {
+  auto asks = reading(writes_.query<std::tuple<std::string, std::int64_t>>(
+      "SELECT name, value FROM durable_meta WHERE name IN ('owner', 'last_batch') "
+      "ORDER BY name DESC FOR UPDATE"));
+  const auto rows = co_await std::move(asks);
+  if (rows.size() != 2) refuse_missing_row();
+  check_owner(std::get<1>(rows[0]), owner_);
+  co_return as_number(std::get<1>(rows[1]));
+}
+
+std::unique_ptr<storage> postgres_storage(runtime& on, std::string target,
+                                          const postgres::options& chosen) {
+  return std::make_unique<in_postgres>(on, target, chosen);
+}
+
+}  // namespace troupe::durable

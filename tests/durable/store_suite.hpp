@@ -1,0 +1,391 @@
+// The tests of a store of durable actors: state and mail survive, and each message has its effect
+// once. A program that includes them says where they store.
+#pragma once
+
+#include "troupe/durable/store.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "support/conformance.hpp"
+#include "support/scratch.hpp"
+
+namespace troupe::test {
+
+// The program's own: an empty place for one test, by its name, and a storage there.
+std::string make_place(const scratch& folder);
+std::unique_ptr<durable::storage> storage_at(const std::string& place, runtime& rt);
+
+namespace {
+
+using namespace std::chrono_literals;
+using durable::kind;
+using durable::store;
+
+struct Account {
+  std::int64_t cents = 0;
+  std::vector<std::string> lines;
+
+  std::int64_t deposit(std::int64_t amount) { return cents += amount; }
+  void note(std::string line) { lines.push_back(std::move(line)); }
+  std::vector<std::string> all_lines() const { return lines; }
+  std::int64_t balance() const { return cents; }
+  void refuse(std::string why) {
+    cents = -1;
+    throw std::invalid_argument(why);
+  }
+  void pay(durable::turn& turn, std::string to, std::int64_t amount) {
+    if (amount > cents) throw std::runtime_error("not enough money");
+    cents -= amount;
+    turn.post<&Account::deposit>(to, amount);
+  }
+  task<std::int64_t> take_from(durable::turn& turn, std::string from, std::int64_t amount) {
+    auto taken = turn.ask<&Account::withdraw>(from, amount);
+    cents += co_await std::move(taken);
+    co_return cents;
+  }
+  std::int64_t withdraw(std::int64_t amount) {
+    if (amount > cents) throw std::runtime_error("not enough money");
+    cents -= amount;
+    return amount;
+  }
+  task<> ask_back(durable::turn& turn, std::string whom) {
+    auto asked = turn.ask<&Account::ask_back>(whom, turn.key());
+    co_await std::move(asked);
+  }
+};
+
+auto accounts() {
+  return kind<Account, &Account::deposit, &Account::note, &Account::all_lines, &Account::balance,
+              &Account::refuse, &Account::pay, &Account::take_from, &Account::withdraw,
+              &Account::ask_back>();
+}
+
+class durable_stores : public conformance {
+ protected:
+  // Runs test(store) as a task, in a program of its own.
+  template <class Test, class... Kinds>
+  void with(Test test, durable::options chosen, Kinds... kinds) {
+    runtime rt(options());
+    auto all = [&]() -> task<> {
+      auto opens = store::open(rt, storage_at(place_, rt), chosen, std::move(kinds)...);
+      store opened = co_await std::move(opens);
+      auto runs = test(std::move(opened));
+      co_await std::move(runs);
+    };
+    future<> done = rt.spawn(all());
+    rt.run();
+    done.get();
+  }
+  template <class Test>
+  void with(Test test, durable::options chosen = {}) {
+    with(std::move(test), chosen, accounts());
+  }
+
+  void SetUp() override {
+    conformance::SetUp();
+    if (!IsSkipped()) place_ = make_place(folder_);
+  }
+  scratch folder_;
+  std::string place_;
+};
+
+template <class Error, class Call>
+task<std::string> error_of(Call call) {
+  try {
+    co_await std::move(call);
+  } catch (const Error& failed) {
+    co_return failed.what();
+  }
+  co_return "none";
+}
+
+TEST_P(durable_stores, state_survives_the_program) {
+  with([](store bank) -> task<> {
+    auto alice = bank.get<Account>("alice");
+    EXPECT_EQ(co_await alice.ask<&Account::deposit>(100), 100);
+    EXPECT_EQ(co_await alice.ask<&Account::deposit>(20), 120);
+    EXPECT_EQ(co_await bank.get<Account>("bob").ask<&Account::balance>(), 0);
+  });
+  with([](store bank) -> task<> {
+    EXPECT_EQ(co_await bank.get<Account>("alice").ask<&Account::balance>(), 120);
+  });
+}
+
+TEST_P(durable_stores, posts_are_handled_in_order) {
+  with([](store bank) -> task<> {
+    auto alice = bank.get<Account>("alice");
+    for (int i = 0; i < 20; ++i) co_await alice.post<&Account::note>(std::to_string(i));
+    const auto lines = co_await alice.ask<&Account::all_lines>();
+    EXPECT_EQ(lines.size(), 20u);
+    for (std::size_t i = 0; i < lines.size(); ++i) EXPECT_EQ(lines[i], std::to_string(i));
+  });
+}
+
+TEST_P(durable_stores, what_a_handler_that_throws_has_done_is_rolled_back) {
+  with([](store bank) -> task<> {
+    auto alice = bank.get<Account>("alice");
+    co_await alice.ask<&Account::deposit>(7);
+    auto refused = alice.ask<&Account::refuse>("no reason");
+    std::string type;
+    try {
+      co_await std::move(refused);
+    } catch (const durable::handler_failed& failed) {
+      type = failed.type();
+      EXPECT_STREQ(failed.what(), "no reason");
+    }
+    EXPECT_EQ(type, "std::invalid_argument");
+    EXPECT_EQ(co_await alice.ask<&Account::balance>(), 7);
+    EXPECT_EQ(co_await error_of<durable::handler_failed>(alice.ask<&Account::pay>("bob", 8)),
+              "not enough money");
+    EXPECT_EQ(co_await bank.get<Account>("bob").ask<&Account::balance>(), 0);
+  });
+  with([](store bank) -> task<> {
+    EXPECT_EQ(co_await bank.get<Account>("alice").ask<&Account::balance>(), 7);
+  });
+}
+
+TEST_P(durable_stores, handlers_send_to_others) {
+  with([](store bank) -> task<> {
+    auto alice = bank.get<Account>("alice");
+    co_await alice.ask<&Account::deposit>(50);
+    co_await alice.ask<&Account::pay>("bob", 20);
+    EXPECT_EQ(co_await bank.get<Account>("carol").ask<&Account::take_from>("alice", 5), 5);
+    EXPECT_EQ(co_await alice.ask<&Account::balance>(), 25);
+  });
+  with([](store bank) -> task<> {
+    EXPECT_EQ(co_await bank.get<Account>("alice").ask<&Account::balance>(), 25);
+    EXPECT_EQ(co_await bank.get<Account>("bob").ask<&Account::balance>(), 20);
+    EXPECT_EQ(co_await bank.get<Account>("carol").ask<&Account::balance>(), 5);
+  });
+}
+
+TEST_P(durable_stores, an_ask_that_would_wait_for_itself_is_refused) {
+  with([](store bank) -> task<> {
+    auto asked = bank.get<Account>("alice").ask<&Account::ask_back>("bob");
+    std::string type, text;
+    try {
+      co_await std::move(asked);
+    } catch (const durable::handler_failed& refused) {
+      type = refused.type();
+      text = refused.what();
+    }
+    EXPECT_EQ(type, "troupe::deadlock");
+    EXPECT_NE(text.find("this ask would wait for itself: Account bob asks Account alice asks "
+                        "Account bob"),
+              std::string::npos)
+        << text;
+  });
+}
+
+TEST_P(durable_stores, an_id_of_the_sender_is_handled_once) {
+  const auto id = durable::message_id::of("order 17");
+  with([id](store bank) -> task<> {
+    auto alice = bank.get<Account>("alice");
+    EXPECT_EQ(co_await alice.with_id(id).ask<&Account::deposit>(10), 10);
+    EXPECT_EQ(co_await alice.ask<&Account::deposit>(1), 11);
+    EXPECT_EQ(co_await alice.with_id(id).ask<&Account::deposit>(10), 10);
+    co_await alice.with_id(id).post<&Account::deposit>(10);
+    auto first = alice.with_id(durable::message_id::of("18")).ask<&Account::deposit>(100);
+    auto second = alice.with_id(durable::message_id::of("18")).ask<&Account::deposit>(100);
+    EXPECT_EQ(co_await std::move(first), 111);
+    EXPECT_EQ(co_await std::move(second), 111);
+    // The same id for another actor is another message.
+    EXPECT_EQ(co_await bank.get<Account>("bob").with_id(id).ask<&Account::deposit>(3), 3);
+  });
+  with([id](store bank) -> task<> {
+    auto alice = bank.get<Account>("alice");
+    EXPECT_EQ(co_await alice.with_id(id).ask<&Account::deposit>(10), 10);
+    EXPECT_EQ(co_await alice.ask<&Account::balance>(), 111);
+  });
+}
+
+TEST_P(durable_stores, poison_goes_to_the_dead_letters) {
+  durable::options chosen;
+  chosen.failures_max = 3;
+  chosen.retry_first = 1ms;
+  with(
+      [](store bank) -> task<> {
+        auto alice = bank.get<Account>("alice");
+        co_await alice.post<&Account::refuse>("poison");
+        co_await alice.post<&Account::deposit>(4);
+        EXPECT_EQ(co_await alice.ask<&Account::balance>(), 4);
+        EXPECT_EQ(bank.counts().dead_letters, 1u);
+        EXPECT_EQ(bank.counts().failed_turns, 3u);
+      },
+      chosen);
+}
+
+TEST_P(durable_stores, actors_are_put_away_and_come_back) {
+  durable::options chosen;
+  chosen.actors_max = 10;
+  with(
+      [](store bank) -> task<> {
+        for (int round = 1; round <= 2; ++round) {
+          for (int i = 0; i < 100; ++i) {
+            auto one = bank.get<Account>("a" + std::to_string(i));
+            EXPECT_EQ(co_await one.ask<&Account::deposit>(1), round);
+          }
+        }
+        EXPECT_LE(bank.counts().actors, 12u);
+        EXPECT_GE(bank.counts().put_away, 180u);
+      },
+      chosen);
+}
+
+TEST_P(durable_stores, many_turns_share_a_transaction) {
+  with([](store bank) -> task<> {
+    std::vector<future<std::int64_t>> all;
+    for (int i = 0; i < 1000; ++i)
+      all.push_back(bank.get<Account>("a" + std::to_string(i % 100)).ask<&Account::deposit>(1));
+    for (auto& one : all) co_await std::move(one);
+    EXPECT_EQ(bank.counts().turns, 1000u);
+    EXPECT_LT(bank.counts().commits, 500u);
+  });
+}
+
+struct Thing {
+  int number = 0;
+  void set(int to) { number = to; }
+};
+struct OtherThing {
+  std::string number;
+  void set(int) {}
+};
+struct OldThing {
+  int number = 0;
+};
+struct NewThing {
+  static constexpr int schema = 2;
+  using previous = OldThing;
+  static NewThing upgrade(OldThing old) { return {old.number, "from before"}; }
+  std::int64_t number = 0;
+  std::string text;
+  std::string show() const { return std::to_string(number) + " " + text; }
+  void set(int to) { number = to; }
+};
+
+TEST_P(durable_stores, an_old_schema_is_upgraded_and_a_changed_one_refused) {
+  with([](store things) -> task<> { co_await things.get<Thing>("it").ask<&Thing::set>(5); },
+       durable::options(), kind<Thing, &Thing::set>("Thing"));
+  EXPECT_THROW(with([](store) -> task<> { co_return; }, durable::options(),
+                    kind<OtherThing, &OtherThing::set>("Thing")),
+               durable::schema_error);
+  with(
+      [](store things) -> task<> {
+        auto it = things.get<NewThing>("it");
+        EXPECT_EQ(co_await it.ask<&NewThing::show>(), "5 from before");
+        co_await it.ask<&NewThing::set>(6);
+      },
+      durable::options(), kind<NewThing, &NewThing::show, &NewThing::set>("Thing"));
+  // The older program says what it cannot read, and leaves it as it is.
+  with(
+      [](store things) -> task<> {
+        auto asked = things.get<Thing>("it").ask<&Thing::set>(7);
+        const std::string text = co_await error_of<durable::schema_error>(std::move(asked));
+        EXPECT_NE(text.find("schema number 2"), std::string::npos) << text;
+      },
+      durable::options(), kind<Thing, &Thing::set>("Thing"));
+  with(
+      [](store things) -> task<> {
+        EXPECT_EQ(co_await things.get<NewThing>("it").ask<&NewThing::show>(), "6 from before");
+      },
+      durable::options(), kind<NewThing, &NewThing::show, &NewThing::set>("Thing"));
+}
+
+struct Counter {
+  using event = int;
+  static constexpr std::uint64_t events_between_snapshots = 10;
+  std::int64_t sum = 0;
+  void apply(const int& by) { sum += by; }
+  durable::changes<int, std::int64_t> add(int by) const { return {sum + by, {by}}; }
+  durable::changes<int> add_twice(int by) const { return {{by, by}}; }
+  std::int64_t value() const { return sum; }
+};
+
+TEST_P(durable_stores, a_class_with_events_is_their_fold) {
+  const auto counters = [] {
+    return kind<Counter, &Counter::add, &Counter::add_twice, &Counter::value>();
+  };
+  with(
+      [](store all) -> task<> {
+        auto one = all.get<Counter>("one");
+        for (int i = 1; i <= 25; ++i) {
+          EXPECT_EQ(co_await one.ask<&Counter::add>(1), i);
+        }
+        co_await one.ask<&Counter::add_twice>(10);
+      },
+      durable::options(), counters());
+  with(
+      [](store all) -> task<> {
+        auto one = all.get<Counter>("one");
+        EXPECT_EQ(co_await one.ask<&Counter::value>(), 45);
+        EXPECT_EQ(co_await one.ask<&Counter::add>(1), 46);
+      },
+      durable::options(), counters());
+}
+
+struct OtherCounter {
+  using event = std::string;
+  std::int64_t sum = 0;
+  void apply(const std::string&) { ++sum; }
+  durable::changes<std::string> add(int) const { return {{"one"}}; }
+};
+
+TEST_P(durable_stores, events_of_another_shape_are_refused_under_the_same_number) {
+  with([](store all) -> task<> { co_await all.get<Counter>("one").ask<&Counter::add>(1); },
+       durable::options(), kind<Counter, &Counter::add>("Counter"));
+  EXPECT_THROW(with([](store) -> task<> { co_return; }, durable::options(),
+                    kind<OtherCounter, &OtherCounter::add>("Counter")),
+               durable::schema_error);
+}
+
+TEST_P(durable_stores, what_is_too_large_to_be_stored_fails_alone) {
+  durable::options chosen;
+  chosen.state_bytes_max = 1'000;
+  with(
+      [](store bank) -> task<> {
+        auto alice = bank.get<Account>("alice");
+        EXPECT_NE(
+            co_await error_of<usage_error>(alice.ask<&Account::note>(std::string(1'001, 'x'))),
+            "none");
+        EXPECT_NE(co_await error_of<usage_error>(
+                      bank.get<Account>(std::string(1'001, 'k')).ask<&Account::deposit>(1)),
+                  "none");
+        EXPECT_EQ(co_await alice.ask<&Account::deposit>(1), 1);
+      },
+      chosen);
+}
+
+struct Alarm {
+  int rings = 0;
+  void set(durable::turn& turn) {
+    turn.remind_at<&Alarm::ring>("once", std::chrono::system_clock::time_point(), 1);
+    turn.remind_every<&Alarm::ring>("again", 5ms, 1);
+  }
+  void stop(durable::turn& turn) { turn.forget_reminder("again"); }
+  void ring(int by) { rings += by; }
+  int count() const { return rings; }
+};
+
+TEST_P(durable_stores, reminders_come_also_after_a_restart) {
+  const auto alarms = [] {
+    return kind<Alarm, &Alarm::set, &Alarm::stop, &Alarm::ring, &Alarm::count>();
+  };
+  with([](store all) -> task<> { co_await all.get<Alarm>("a").ask<&Alarm::set>(); },
+       durable::options(), alarms());
+  with(
+      [](store all) -> task<> {
+        auto alarm = all.get<Alarm>("a");
+        while (co_await alarm.ask<&Alarm::count>() < 3) co_await sleep_for(5ms);
+        co_await alarm.ask<&Alarm::stop>();
+      },
+      durable::options(), alarms());
+}
+
+}  // namespace
+}  // namespace troupe::test

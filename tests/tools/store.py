@@ -1,0 +1,166 @@
+"""`troupe store` on the file that version 0.1 has written, and on a copy of it in PostgreSQL: what it shows, and that copies by export and import
+are the same, whatever the database."""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+BUILT = pathlib.Path(os.environ["TROUPE_BINARY_DIR"])
+TOOL = BUILT / "tools/troupe"
+FIXTURE = pathlib.Path(os.environ["TROUPE_SOURCE_DIR"]) / "tests/durable/fixtures/0.1.db"
+SECONDS_MAX = 60
+NOTHING = '["troupe store",1]\n'
+
+
+def fail(text):
+    print(f"store: {text}")
+    sys.exit(1)
+
+
+def run(*words, status=0):
+    done = subprocess.run([TOOL, "store", *map(str, words)], capture_output=True, text=True, timeout=SECONDS_MAX)
+    if done.returncode != status:
+        fail(f"{words}: status {done.returncode}: {done.stdout}{done.stderr}")
+    return done.stdout if status == 0 else done.stderr
+
+
+def check(what, got, wanted):
+    if got != wanted:
+        fail(f"{what}: {got!r}, not {wanted!r}")
+
+
+def check_refused(what, text, *words):
+    said = run(*words, status=1)
+    if text not in said:
+        fail(f"{what}: {said}")
+
+
+def check_shown(store):
+    words = [line.split() for line in run(store, "ls").splitlines()]
+    check("ls", words, [["class", "schema", "actors"], ["Counter", "1", "1"], ["Customer", "1", "1"], ["Waiting", "1"],
+                        ["messages", "that", "wait", "1"], ["dead", "letters", "1"], ["reminders", "0"], ["stored", "answers", "1"]])
+    first, state = run(store, "show", "Customer", "ada").split("\n", 1)
+    check("head", first, "state, schema 1, 95 bytes:")
+    check("state", json.loads(state),
+          {"name": "Ada", "lines": [{"what": "pen", "cents": 120}, {"what": "ink", "cents": 99}, {"what": "added", "cents": 5}],
+           "marks": [["a", 1], ["b", None]], "either": "text", "waits": "1500 * 1/1000 s"})
+    check("events", run(store, "show", "Counter", "c").splitlines()[-1], "2 events since then")
+    letters = run(store, "dead-letters")
+    if "Customer ada refuse: poison (std::runtime_error), 1 failures" not in letters:
+        fail(f"dead letters: {letters}")
+    check_refused("an actor that is not there", "there is no Customer bob", store, "show", "Customer", "bob")
+
+
+def check_handled_again(store):
+    run(store, "dead-letters", "--again", run(store, "dead-letters").split()[0])
+    check("no dead letter is left", run(store, "dead-letters"), "")
+    check("messages", run(store, "ls").splitlines()[-4].split()[-1], "2")
+    check_refused("a dead letter that is not there", "there is no dead letter 77", store, "dead-letters", "--again", 77)
+
+
+def check_copies(lines_file, store, empty):
+    """`store` and `empty` have no rows; the first one gets those of the file."""
+    lines = lines_file.read_text()
+    run(store, "import", lines_file)
+    check("the copy", run(store, "export"), lines)
+    check_shown(store)
+    check_refused("an import into a store with rows", "rows already", store, "import", lines_file)
+    bad = lines_file.with_name("bad.json")
+    for was, now, why in (("durable_dead", "durable_dear", "there is no table durable_dear"), ('"durable_events","Counter"', '"durable_events",5', "line"),
+                          (NOTHING, "", "no export of a store"), ("\n", "\n[\n", "line 2")):
+        bad.write_text(lines.replace(was, now, 1))
+        check_refused(f"an import with {now!r}", why, empty, "import", bad)
+        if was != NOTHING and now != "\n[\n":
+            check("after it", run(empty, "export"), NOTHING)
+    check_handled_again(store)
+
+
+def owner_of(file):
+    with contextlib.closing(sqlite3.connect(file)) as db:
+        return db.execute("SELECT value FROM durable_meta WHERE name = 'owner'").fetchone()
+
+
+def add_strange_key(file):
+    """An actor whose key has a zero byte and is no UTF-8."""
+    with contextlib.closing(sqlite3.connect(file)) as db, db:
+        db.execute("INSERT INTO durable_state SELECT kind, CAST(x'61ff005c62' AS TEXT), \"schema\", fingerprint, number, value FROM durable_state "
+                   "WHERE kind = 'Customer'")
+
+
+@contextlib.contextmanager
+def postgres():
+    """The URL of a server of our own, and a function that runs SQL there; nothing where it or the library's client of it is missing."""
+    programs = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    if not programs or not (BUILT / "libtroupe_durable_postgres.a").exists():
+        yield None
+        return
+    folder = tempfile.mkdtemp()
+    as_user = []
+    if os.getuid() == 0:  # the server refuses to run as root
+        as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", "--pdeathsig=INT"]
+        shutil.chown(folder, "postgres", "postgres")
+    os.chmod(folder, 0o711)
+    quiet = {"cwd": folder, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    subprocess.run([*as_user, programs[-1], "-D", "data", "-U", "tester", "-A", "trust", "-N", "-E", "UTF8"], check=True, **quiet)
+    server = subprocess.Popen([*as_user, programs[-1].parent / "postgres", "-D", "data", "-k", folder, "-c", "listen_addresses=", "-c", "fsync=off"],
+                              **quiet)
+
+    def sql(text):
+        return subprocess.run([programs[-1].parent / "psql", "-h", folder, "-U", "tester", "-d", "postgres", "-Atc", text], **quiet).returncode == 0
+
+    try:
+        until = time.monotonic() + SECONDS_MAX
+        while not sql("SELECT 1"):
+            if time.monotonic() > until:
+                fail("the server of PostgreSQL does not start")
+            time.sleep(0.05)  # sleeps: the server is being started
+        yield (lambda database: f"postgresql://tester@/{database}?host={folder}"), sql
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.wait()
+        shutil.rmtree(folder)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        store, lines_file, strange_file = folder / "a.db", folder / "lines.json", folder / "strange.json"
+        shutil.copy(FIXTURE, store)
+        check_shown(store)
+        lines_file.write_text(run(store, "export"))
+        check_copies(lines_file, folder / "b.db", folder / "c.db")
+        run(folder / "none.db", "ls", status=1)
+        owner = owner_of(store)
+        check_refused("an import into a store with rows", "rows already", store, "import", lines_file)
+        check("the program that has the store keeps it", owner_of(store), owner)
+        add_strange_key(store)
+        strange_file.write_text(run(store, "export"))
+        run(folder / "d.db", "import", strange_file)
+        check("a copy of a strange key", run(folder / "d.db", "export"), strange_file.read_text())
+
+        with postgres() as server:
+            if server is None:
+                print("store: PostgreSQL is not here; SQLite alone was tested")
+                return
+            url, sql = server
+            for database in "first", "second", "third":
+                sql(f"CREATE DATABASE {database}")
+            check_copies(lines_file, url("first"), url("second"))
+            run(url("third"), "import", strange_file)
+            back = folder / "back.json"
+            back.write_text(run(url("third"), "export"))
+            check("rows", sorted(back.read_text().splitlines()), sorted(strange_file.read_text().splitlines()))
+            run(folder / "e.db", "import", back)
+            check("there and back", run(folder / "e.db", "export"), strange_file.read_text())
+            check_refused("a database that is not there", "fourth", url("fourth"), "ls")
+
+
+main()

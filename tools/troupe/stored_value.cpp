@@ -1,0 +1,193 @@
+#include <bit>
+#include <cstring>
+#include <optional>
+#include <stdexcept>
+
+#include "store.hpp"
+
+namespace troupe_tool {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+// The shape is of a type with a codec of its own, or the bytes end too early.
+struct unexplained : std::exception {};
+
+// Reads a shape and bytes at the same time. A shape that is read without bytes is skipped.
+class explainer {
+ public:
+  explainer(std::string_view shape, std::span<const std::byte> bytes)
+      : shape_(shape), bytes_(bytes) {}
+
+  json all() {
+    json value = one();
+    if (!shape_.empty() || !bytes_.empty()) throw unexplained();
+    return value;
+  }
+
+ private:
+  json one() {
+    // `X?` is known as an optional only behind X.
+    const std::string_view begin = shape_;
+    skip();
+    const bool optional = take("?");
+    const std::string_view end = shape_;
+    shape_ = begin;
+    if (!optional) return plain();
+    json value;
+    if (number<std::uint8_t>() != 0) value = plain();
+    shape_ = end;
+    return value;
+  }
+  json plain() {
+    if (take("bool")) return number<std::uint8_t>() != 0;
+    if (take("text")) return text();
+    if (take("enum ")) return plain();
+    if (take("time ")) return plain();
+    if (take("duration ")) return duration();
+    if (take("[")) return list();
+    if (take("<")) return tuple();
+    if (take("(")) return variant();
+    if (take("{")) return members();
+    return numeric();
+  }
+  json numeric() {
+    if (shape_.size() < 2) throw unexplained();
+    const std::string_view kind = shape_.substr(0, 2);
+    shape_.remove_prefix(2);
+    if (kind == "i1") return number<std::int8_t>();
+    if (kind == "i2") return number<std::int16_t>();
+    if (kind == "i4") return number<std::int32_t>();
+    if (kind == "i8") return number<std::int64_t>();
+    if (kind == "u1") return number<std::uint8_t>();
+    if (kind == "u2") return number<std::uint16_t>();
+    if (kind == "u4") return number<std::uint32_t>();
+    if (kind == "u8") return number<std::uint64_t>();
+    if (kind == "f4") return number<float>();
+    if (kind == "f8") return number<double>();
+    throw unexplained();
+  }
+  json duration() {
+    json value = numeric();
+    const std::string unit = ratio();
+    return value.dump() + " * " + unit + " s";
+  }
+  std::string ratio() {
+    std::size_t size = shape_.find_first_not_of("0123456789/ ");
+    if (size == std::string_view::npos) size = shape_.size();
+    std::string text(shape_.substr(0, size));
+    shape_.remove_prefix(size);
+    return text.substr(text.find_first_not_of(' '));
+  }
+  std::string text() {
+    const std::size_t size = number<std::uint32_t>();
+    if (size > bytes_.size()) throw unexplained();
+    std::string value(reinterpret_cast<const char*>(bytes_.data()), size);
+    bytes_ = bytes_.subspan(size);
+    return value;
+  }
+  json list() {
+    json values = json::array();
+    const std::string_view of = shape_;
+    for (std::size_t left = number<std::uint32_t>(); left > 0; --left) {
+      if (bytes_.empty()) throw unexplained();
+      shape_ = of;
+      values.push_back(one());
+    }
+    shape_ = of;
+    skip();
+    expect("]");
+    return values;
+  }
+  json tuple() {
+    json values = json::array();
+    do {
+      values.push_back(one());
+    } while (take(","));
+    expect(">");
+    return values;
+  }
+  json variant() {
+    const unsigned chosen = number<std::uint8_t>();
+    json value;
+    unsigned at = 0;
+    do {
+      if (at++ == chosen) {
+        value = one();
+      } else {
+        skip();
+      }
+    } while (take("|"));
+    expect(")");
+    if (chosen >= at) throw unexplained();
+    return value;
+  }
+  json members() {
+    if (take("}")) {
+      number<std::uint8_t>();
+      return json::object();
+    }
+    json values = json::object();
+    do {
+      const std::size_t colon = shape_.find(':');
+      if (colon == std::string_view::npos) throw unexplained();
+      const std::string name(shape_.substr(0, colon));
+      shape_.remove_prefix(colon + 1);
+      values[name] = one();
+    } while (take(","));
+    expect("}");
+    return values;
+  }
+
+  // Passes one shape, less a `?` behind it.
+  void skip() {
+    int depth = 0;
+    std::size_t at = 0;
+    for (; at < shape_.size(); ++at) {
+      const char c = shape_[at];
+      if (c == '{' || c == '[' || c == '<' || c == '(') ++depth;
+      const bool closes = c == '}' || c == ']' || c == '>' || c == ')';
+      if (depth == 0 && (closes || c == ',' || c == '|' || c == '?')) break;
+      if (closes) --depth;
+    }
+    shape_.remove_prefix(at);
+  }
+  bool take(std::string_view word) {
+    if (!shape_.starts_with(word)) return false;
+    shape_.remove_prefix(word.size());
+    return true;
+  }
+  void expect(std::string_view word) {
+    if (!take(word)) throw unexplained();
+  }
+  template <class N>
+  N number() {
+    if (bytes_.size() < sizeof(N)) throw unexplained();
+    N value;
+    std::memcpy(&value, bytes_.data(), sizeof(N));
+    static_assert(std::endian::native == std::endian::little);
+    bytes_ = bytes_.subspan(sizeof(N));
+    return value;
+  }
+
+  std::string_view shape_;
+  std::span<const std::byte> bytes_;
+};
+
+}  // namespace
+
+json value_of(std::string_view shape, std::span<const std::byte> bytes) {
+  try {
+    return explainer(shape, bytes).all();
+  } catch (const unexplained&) {
+    std::string text;
+    for (const std::byte one : bytes) {
+      constexpr char digits[] = "0123456789abcdef";
+      text += digits[std::to_integer<unsigned>(one) >> 4];
+      text += digits[std::to_integer<unsigned>(one) & 15];
+    }
+    return text;
+  }
+}
+
+}  // namespace troupe_tool
