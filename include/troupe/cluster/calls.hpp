@@ -1,0 +1,150 @@
+// calls: a message to an actor of a cluster on its way. For the library's own use.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "troupe/cluster/error.hpp"
+#include "troupe/durable/call.hpp"
+#include "troupe/durable/codec.hpp"
+#include "troupe/runtime/runtime.hpp"
+#include "troupe/sync/semaphore.hpp"
+#include "troupe/task/task.hpp"
+#include "troupe/task/trace_context.hpp"
+
+namespace troupe::cluster::parts {
+
+class node_state;
+using state_ref = std::shared_ptr<node_state>;
+using bytes = std::vector<std::byte>;
+using durable::parts::answer_to;
+struct class_table;
+struct method_entry;
+
+// Of actors that are on one node each, whatever their keys: no shard has this number.
+inline constexpr std::uint32_t own_shard = 1'024;
+
+// Which actor.
+struct address {
+  const class_table* kind = nullptr;
+  std::string key;
+  std::uint32_t shard = 0;
+  std::string member;  // of an actor that is on one node each: that node's id
+};
+
+// An actor that is on this node. Who has a message for it keeps it here.
+struct activation {
+  activation(state_ref its_node, address where, std::uint64_t its_fence)
+      : node(std::move(its_node)), what(std::move(where)), fence(its_fence) {}
+  activation(const activation&) = delete;
+  activation& operator=(const activation&) = delete;
+  virtual ~activation() = default;
+  // Under the lock of its shard: ends the actor at once, as a crash of the node does.
+  virtual void end() const = 0;
+
+  const state_ref node;
+  const address what;
+  const std::uint64_t fence;
+  std::atomic<std::int64_t> used_ns{0};
+  bool is_made = false;  // under the lock of its shard
+};
+
+// The actor, and the lock of its shard. No actor: it is not on this node.
+struct found_actor {
+  std::unique_lock<std::mutex> held;
+  std::shared_ptr<activation> it;
+  bool is_new = false;
+};
+found_actor find_here(const state_ref& on, const address& what);
+std::unique_lock<std::mutex> lock_shard(activation& of);
+// It could not be made.
+void remove(activation& one) noexcept;
+
+// The handler has run, and its answer came when the node did not own the actor any more.
+class answer_too_late : public error {
+ public:
+  answer_too_late();
+};
+// Throws error (unreachable) if this node does not own the actor any more. Cost: two loads and the
+// clock.
+void check_owned(const activation& one);
+bool is_owned(const activation& one) noexcept;
+// Throws answer_too_late in that case.
+void check_may_answer(const activation& one);
+// The exception that is being handled, as a caller on any node gets it.
+std::exception_ptr travelling(const node_state& on) noexcept;
+
+runtime& runtime_of(const node_state& on) noexcept;
+
+// Who sent a message that is handled here. Without give() or fail() the sender is told in the end
+// that the message was lost.
+class served {
+ public:
+  served(state_ref on, std::string reply, semaphore::permit permit) noexcept;
+  served(state_ref on, std::unique_ptr<answer_to> here) noexcept;
+  served(const served&) = delete;
+  served& operator=(const served&) = delete;
+  ~served();
+
+  const state_ref& node() const noexcept { return on_; }
+  bool wants_answer() const noexcept { return here_ != nullptr || !reply_.empty(); }
+  // Each of them ends it.
+  void give(const bytes& value) noexcept;
+  // The exception, as travelling() gives it.
+  void fail(const std::exception_ptr& why) noexcept;
+  // Somebody else answers.
+  std::unique_ptr<answer_to> forget() noexcept {
+    reply_.clear();
+    return std::move(here_);
+  }
+
+  std::int64_t deadline_ns = 0;  // in the time of the runtime; 0: none
+  std::optional<trace_context> trace;
+
+ private:
+  state_ref on_;
+  std::string reply_;
+  std::unique_ptr<answer_to> here_;
+  semaphore::permit permit_;
+};
+
+// Runs it as long as the message's deadline allows, in its trace.
+task<bytes> within_limits(const served& who, task<bytes> of);
+
+// Sends it to the node that owns the actor; `answer` is null for a tell. Never throws for an ask:
+// a failure is the answer. Throws error for a tell that finds no room.
+void send_away(const state_ref& on, address to, const method_entry& what, bytes arguments,
+               std::unique_ptr<answer_to> answer);
+
+// While it exists, refs that this thread reads are refs of that node.
+class reading_on {
+ public:
+  explicit reading_on(const state_ref& on) noexcept;  // which must live as long
+  explicit reading_on(state_ref&&) = delete;
+  reading_on(const reading_on&) = delete;
+  reading_on& operator=(const reading_on&) = delete;
+  ~reading_on();
+
+ private:
+  const state_ref* before_;
+};
+// That node. Throws decode_error if there is none.
+const state_ref& read_on();
+
+// Throw usage_error, which names the class, if the node was not given it.
+const class_table& table_of(const node_state& on, const void* tag, const char* name);
+// Of the name of a class; throws decode_error if the node was not given it.
+const class_table& table_of(const node_state& on, std::string_view name);
+std::uint32_t shard_of(std::string_view kind, std::string_view key) noexcept;
+
+}  // namespace troupe::cluster::parts

@@ -1,0 +1,56 @@
+// error: what can become of a message to an actor of a cluster.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "troupe/base/error.hpp"
+
+namespace troupe::cluster {
+
+// What kind of failure it was: by this, not by the text, a program decides what to do.
+enum class failure : std::uint8_t {
+  unreachable,     // nobody could be reached who owns the actor: the message did not run
+  lost,            // the message was sent, and nobody knows whether it ran
+  unknown_method,  // the owner has no such class or method, or another signature: it did not run
+  too_large,       // more bytes than a message may have: it did not run
+  full,            // the owner or the way to it has no room now: it did not run; try again later
+  malformed,       // what came could not be read
+  stopped,         // this node has been stopped
+};
+const char* name_of(failure kind) noexcept;
+
+// Thrown by asks, and by calls of a node. An ask whose time is over throws timed_out instead, after
+// which it may have run.
+//
+// Example:
+//     try {
+//       throw troupe::cluster::error(troupe::cluster::failure::lost, "the node has ended");
+//     } catch (const troupe::cluster::error& e) {
+//       std::cerr << troupe::cluster::name_of(e.kind()) << ' ' << e.may_have_run() << '\n';
+//     }
+class error : public troupe::error {
+ public:
+  error(failure kind, const std::string& text) : troupe::error(text), kind_(kind) {}
+  failure kind() const noexcept { return kind_; }
+  bool may_have_run() const noexcept { return kind_ == failure::lost; }
+
+ private:
+  failure kind_;
+};
+
+// The handler on another node threw an exception of a type that this program has not registered, or
+// the handler of a durable actor threw. The type's name and the text have travelled.
+class remote_exception : public troupe::error {
+ public:
+  remote_exception(std::string type, const std::string& text)
+      : troupe::error(text), type_(std::move(type)) {}
+  // The type of the exception as the compiler spells it.
+  const std::string& type() const noexcept { return type_; }
+
+ private:
+  std::string type_;
+};
+
+}  // namespace troupe::cluster

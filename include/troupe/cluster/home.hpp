@@ -1,0 +1,44 @@
+// home: what an actor of a cluster knows of its place: its key, and its node.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "troupe/base/type_name.hpp"
+#include "troupe/cluster/calls.hpp"
+
+namespace troupe::cluster {
+
+template <class T>
+class ref;
+
+// An actor whose constructor takes one gets its own. Copyable. Thread: any. Lifetime: may outlive
+// the actor.
+//
+// Example (declarations):
+//     #include <troupe/cluster/node.hpp>
+//     struct Cart {
+//       explicit Cart(troupe::cluster::home its) : here(std::move(its)) {}
+//       void add(std::string item) {
+//         here.get<Cart>("all").tell<&Cart::add>(here.key() + " bought " + item);
+//       }
+//       troupe::cluster::home here;
+//     };
+class home {
+ public:
+  home(parts::state_ref on, std::string key) noexcept : on_(std::move(on)), key_(std::move(key)) {}
+  const std::string& key() const noexcept { return key_; }
+  // As those of node.
+  template <class T>
+  ref<T> get(std::string_view key) const;
+  template <class T>
+  ref<T> single() const;
+
+ private:
+  parts::state_ref on_;
+  std::string key_;
+};
+
+}  // namespace troupe::cluster

@@ -1,0 +1,124 @@
+// kind: a class of actors of a cluster, and the methods that messages may call.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+#include <vector>
+
+#include "troupe/base/type_name.hpp"
+#include "troupe/cluster/activation.hpp"
+#include "troupe/cluster/calls.hpp"
+#include "troupe/durable/kind.hpp"
+
+namespace troupe::cluster {
+
+namespace parts {
+
+struct method_entry {
+  const void* tag;
+  std::string name;
+  std::string shape;  // of its parameters and its result
+  std::uint64_t signature;
+  // Reads the arguments and sends the actor its message. Returns false if the actor is not here;
+  // then `who` is left as it was. Throws decode_error.
+  bool (*serve)(const state_ref& on, const address& to, std::span<const std::byte> arguments,
+                std::unique_ptr<served>& who);
+};
+
+struct class_table {
+  const void* tag = nullptr;
+  std::string name;
+  std::vector<method_entry> methods;
+  std::shared_ptr<activation> (*make)(state_ref on, address what, std::uint64_t fence) = nullptr;
+
+  const method_entry* find(const void* method) const noexcept {
+    for (const method_entry& one : methods)
+      if (one.tag == method) return &one;
+    return nullptr;
+  }
+};
+
+// An exception that a caller on another node gets as itself.
+struct exception_entry {
+  const std::type_info* type;
+  std::string name;
+  std::exception_ptr (*make)(const std::string& text);
+};
+
+// As the compiler spells it.
+std::string readable_name(const std::type_info& of);
+
+template <class T, auto Method>
+bool serve(const state_ref& on, const address& to, std::span<const std::byte> arguments,
+           std::unique_ptr<served>& who) {
+  using facts = facts_of<decltype(Method)>;
+  serving<T, Method> with;
+  if constexpr (std::tuple_size_v < typename facts::arguments >> 0) {
+    const reading_on here(on);
+    with.args = durable::decode<typename facts::arguments>(arguments);
+  }
+  with.who = std::move(who);
+  if (with_actor<T>(on, to, with)) return true;
+  who = std::move(with.who);
+  return false;
+}
+
+template <class T, auto Method>
+method_entry entry_of() {
+  method_entry made{&durable::parts::method_tag<Method>,
+                    durable::parts::last_part(base::value_name<Method>()),
+                    durable::parts::caller<Method>::shape(), 0, &serve<T, Method>};
+  made.signature = durable::fingerprint_of(made.shape);
+  return made;
+}
+
+template <class E>
+std::exception_ptr make_exception(const std::string& text) {
+  return std::make_exception_ptr(E(text));
+}
+
+}  // namespace parts
+
+// Describes a class of actors to a node. T is any class of actors, whose constructor takes nothing,
+// or the key as a std::string, or a cluster::home. `Methods` are all member functions that messages
+// call; their parameters and results can be stored (troupe/durable/codec.hpp), or are refs of a
+// cluster. The actor is in memory alone: its state is gone when it is put away, when its node ends,
+// and when its shard moves to another node.
+//
+// The name is that of T without its namespace, unless one is given. Nodes know classes and methods
+// by their names, and compare the types of parameters and results by a fingerprint.
+//
+// Example (declarations):
+//     struct Counter {
+//       int count = 0;
+//       int add(int n) { return count += n; }
+//     };
+//     const auto counters = troupe::cluster::kind<Counter, &Counter::add>();
+template <class T, auto... Methods>
+parts::class_table kind(std::string_view name = {}) {
+  static_assert((std::is_base_of_v<typename parts::facts_of<decltype(Methods)>::owner, T> && ...),
+                "troupe: cluster: these are not all methods of the class");
+  parts::class_table made;
+  made.tag = &durable::parts::class_tag<T>;
+  made.name = name.empty() ? durable::parts::last_part(base::type_name<T>()) : std::string(name);
+  made.make = &parts::make_activation<T>;
+  (made.methods.push_back(parts::entry_of<T, Methods>()), ...);
+  return made;
+}
+
+// Names an exception that callers on other nodes get as itself, made of its text; others come as
+// remote_exception. Also for callers on the same node, so that it makes no difference where an
+// actor is. The exceptions of troupe that tell of a time or of a cancelled call need no name.
+template <class E>
+parts::exception_entry exception() {
+  static_assert(std::is_constructible_v<E, const std::string&>,
+                "troupe: cluster: such an exception is made of a text");
+  return {&typeid(E), parts::readable_name(typeid(E)), &parts::make_exception<E>};
+}
+
+}  // namespace troupe::cluster

@@ -1,0 +1,52 @@
+// options: what a node of a cluster is told when it is made.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "troupe/nats/options.hpp"
+
+namespace troupe::cluster {
+
+// A value that makes no sense is an option_error.
+struct options {
+  // The servers of NATS, by which nodes reach each other: "nats://one:4222,two". Empty: this node
+  // is alone, in one process, and `database` is empty, too.
+  std::string nats{};
+  // Of the node, for people. Two nodes may have one name.
+  std::string name = "node";
+  // Nodes of one cluster have the same; others do not see them. Letters, digits, `-` and `_`.
+  std::string cluster = "troupe";
+  // The PostgreSQL database that says which node owns what: as for postgres::connection.
+  std::string database{};
+  // The SQLite file in which a node that is alone keeps its durable actors. In a cluster they are
+  // in `database`.
+  std::string store{};
+  // Credentials and TLS of NATS, and what a lost connection does.
+  nats::options connection{};
+
+  // How long an ask waits for its answer, if with_deadline says nothing shorter. More than 0.
+  std::chrono::milliseconds ask_timeout{10'000};
+  // How long this node owns its shards without a word from the database. When it has ended without
+  // a word, another node takes them over after that time. 1 s or more.
+  std::chrono::milliseconds lease{6'000};
+  // How wrong the clocks of this machine and of the database may be in one lease, and how long an
+  // answer travels inside this machine: so much earlier the node stops to act. Less than half of
+  // the lease.
+  std::chrono::milliseconds margin{600};
+  // An actor that handled nothing for so long is put away. 1 ms or more.
+  std::chrono::milliseconds idle_max{60'000};
+  // Actors on this node; beyond it, those that were used least recently are put away. Actors at
+  // work are not put away. 1 or more.
+  std::size_t actors_max = 1'000'000;
+  // Messages of this node that wait for other nodes, and messages of others that are handled here
+  // at a time. What is more fails with failure::full, and waits at its sender. 1 or more.
+  std::size_t waiting_max = 100'000;
+  std::size_t served_max = 10'000;
+  // How long stop() waits for handlers that run. 0 or more.
+  std::chrono::milliseconds drain_max{30'000};
+};
+
+}  // namespace troupe::cluster

@@ -1,0 +1,153 @@
+// ref: an actor of a cluster, by its class and key, wherever it is.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "troupe/cluster/activation.hpp"
+#include "troupe/cluster/calls.hpp"
+#include "troupe/cluster/error.hpp"
+#include "troupe/cluster/home.hpp"
+#include "troupe/cluster/kind.hpp"
+#include "troupe/durable/codec.hpp"
+#include "troupe/task/future.hpp"
+
+namespace troupe::cluster {
+
+// Refers to an actor by its class and key. The actor is made by the first message, on the node that
+// owns it then, and put away when it is idle. Refs may be parts of messages. Copyable. Thread: any.
+// Lifetime: it may outlive the node, whose messages fail with failure::stopped then.
+//
+// Order: messages of one actor or task to another one arrive in the order in which they were sent,
+// as long as the receiver stays where it is.
+template <class T>
+class ref {
+ public:
+  ref() = default;
+
+  // Asks the actor. If it is on this node, nothing is copied into bytes: the ask costs about twice
+  // as much as one of a plain actor. The nearest deadline of the calls around it travels along, and
+  // otherwise options::ask_timeout.
+  //
+  // Errors, in the future, each of them told and none a hang: timed_out, after which it may have
+  // run; error with its kind; what the handler has thrown: as itself, if the node has its type by
+  // exception<E>(), and otherwise as remote_exception.
+  template <auto Method, class... Args>
+  [[nodiscard]] auto ask(Args&&... args) const {
+    using call = parts::method_call<T, Method>;
+    using result = typename call::result;
+    const parts::method_entry& what = method<Method>();
+    std::optional<future<result>> asked;
+    parts::asking<T, Method> here{arguments_of<Method>(std::forward<Args>(args)...), &asked};
+    if (parts::with_actor<T>(on_, to_, here)) return std::move(*asked);
+    auto answer = std::make_unique<durable::parts::answer_of<result>>();
+    future<result> later = answer->get_future();
+    parts::send_away(on_, to_, what, encoded<Method>(here.args), std::move(answer));
+    return later;
+  }
+
+  // Sends a message, at most once: nobody hears what has become of it. An exception of the handler
+  // is a failure of the program that it is in. Errors: error: full and stopped; nothing was sent.
+  template <auto Method, class... Args>
+  void tell(Args&&... args) const {
+    const parts::method_entry& what = method<Method>();
+    parts::telling<T, Method> here{arguments_of<Method>(std::forward<Args>(args)...)};
+    if (parts::with_actor<T>(on_, to_, here)) return;
+    parts::send_away(on_, to_, what, encoded<Method>(here.args), nullptr);
+  }
+
+  const std::string& key() const noexcept { return to_.key; }
+  explicit operator bool() const noexcept { return on_ != nullptr; }
+  friend bool operator==(const ref& one, const ref& other) noexcept {
+    return one.to_.key == other.to_.key && one.to_.member == other.to_.member;
+  }
+
+ private:
+  friend class node;
+  friend class home;
+  friend struct durable::codec<ref>;
+  ref(parts::state_ref on, parts::address to) noexcept : on_(std::move(on)), to_(std::move(to)) {}
+  static ref at(const parts::state_ref& on, std::string_view key) {
+    const parts::class_table& kind =
+        parts::table_of(*on, &durable::parts::class_tag<T>, base::type_name<T>());
+    return ref(on, {&kind, std::string(key), parts::shard_of(kind.name, key), {}});
+  }
+
+  template <auto Method, class... Args>
+  static auto arguments_of(Args&&... args) {
+    using arguments = typename parts::facts_of<decltype(Method)>::arguments;
+    static_assert(std::tuple_size_v<arguments> == sizeof...(Args),
+                  "troupe: cluster: the method takes another number of arguments; default "
+                  "arguments are not part of a method's type");
+    static_assert(std::is_constructible_v<arguments, Args...>,
+                  "troupe: cluster: these arguments do not fit the method's parameters");
+    return arguments(std::forward<Args>(args)...);
+  }
+  template <auto Method, class Arguments>
+  static parts::bytes encoded(const Arguments& args) {
+    if constexpr (std::tuple_size_v<Arguments> == 0) {
+      return {};
+    } else {
+      return durable::encode(args);
+    }
+  }
+  template <auto Method>
+  const parts::method_entry& method() const {
+    using owner = typename parts::facts_of<decltype(Method)>::owner;
+    static_assert(std::is_base_of_v<owner, T>,
+                  "troupe: cluster: this is not a method of the actor's class");
+    check_refers();
+    const parts::method_entry* const found = to_.kind->find(&durable::parts::method_tag<Method>);
+    if (found == nullptr)
+      throw usage_error(
+          "troupe: cluster: the method is not among those that the node was given "
+          "for the class " +
+          to_.kind->name);
+    return *found;
+  }
+  void check_refers() const {
+    if (on_ == nullptr) throw usage_error("troupe: cluster: the ref refers to no actor");
+  }
+
+  parts::state_ref on_;
+  parts::address to_;
+};
+
+template <class T>
+ref<T> home::get(std::string_view key) const {
+  return ref<T>::at(on_, key);
+}
+template <class T>
+ref<T> home::single() const {
+  return ref<T>::at(on_, {});
+}
+
+}  // namespace troupe::cluster
+
+// By the names of the class and of the key. Reading it needs the node that the bytes came to.
+template <class T>
+struct troupe::durable::codec<troupe::cluster::ref<T>> {
+  static constexpr std::string_view shape = "ref";
+  static void write(writer& to, const cluster::ref<T>& value) {
+    to.write(value.to_.kind == nullptr ? std::string() : value.to_.kind->name);
+    to.write(value.to_.key);
+    to.write(value.to_.member);
+  }
+  static cluster::ref<T> read(reader& from) {
+    const auto kind = from.read<std::string>();
+    auto key = from.read<std::string>();
+    auto member = from.read<std::string>();
+    if (kind.empty()) return {};
+    const cluster::parts::state_ref& on = cluster::parts::read_on();
+    const cluster::parts::class_table& known = cluster::parts::table_of(*on, kind);
+    if (known.tag != &parts::class_tag<T>) parts::refuse("the ref is of another class");
+    const std::uint32_t shard =
+        member.empty() ? cluster::parts::shard_of(kind, key) : cluster::parts::own_shard;
+    return cluster::ref<T>(on, {&known, std::move(key), shard, std::move(member)});
+  }
+};

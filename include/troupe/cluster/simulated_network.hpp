@@ -1,0 +1,87 @@
+// simulated_network: the network between the nodes of a cluster in one simulated program, with the
+// faults that a test wants.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace troupe {
+class runtime;
+}
+
+namespace troupe::cluster {
+
+class transport;
+
+// How the network fails. Each number is one in so many messages; 0 is never. A plain value.
+struct network_faults {
+  network_faults() noexcept {}
+  std::uint64_t loses = 0;
+  std::uint64_t duplicates = 0;
+  // Each message takes a random time up to this one. What one node sends to another still comes in
+  // order.
+  std::chrono::nanoseconds delay_max{0};
+  // Also what one node sends to another comes in another order. NATS does that only with what was
+  // on its way when a connection was lost.
+  bool reorders = false;
+  // What meets a cut way waits for heal() in the place of being lost, as TCP does at a short cut.
+  bool holds = false;
+  // Who asks a node that is killed then is told nothing, as NATS does. Else the ask is lost.
+  bool silent_deaths = false;
+  // Messages that may wait for one taker of a node; what comes then is lost. 1 or more.
+  std::size_t waiting_max = 1'000'000;
+};
+
+// The network of nodes that run in one program under the simulated policy, whose seed decides about
+// faults and delays. Nodes are named as the program names them; one that is started again has the
+// same ways. Copies are the same network.
+//
+// Thread: any. Lifetime: the network goes with the last copy and the last node.
+//
+// Example:
+//     troupe::cluster::simulated_network net;
+//     troupe::cluster::network_faults rough;
+//     rough.loses = 100;
+//     rough.delay_max = std::chrono::milliseconds(20);
+//     net.set_faults(rough);
+//     net.cut("one", "two");
+//     net.heal();
+class simulated_network {
+ public:
+  simulated_network();
+
+  // Nothing passes between these two, until heal(). Asks of what is behind a cut wait until their
+  // deadline.
+  void cut(const std::string& one, const std::string& other);
+  void cut_one_way(const std::string& from, const std::string& to);
+  // Nothing passes between this node and all others.
+  void cut_off(const std::string& node);
+  // Ends all cuts; or those between two nodes.
+  void heal();
+  void heal(const std::string& one, const std::string& other);
+
+  // Ends the connection of this node at once: it neither sends nor takes any more.
+  void kill(const std::string& node);
+  // From now on.
+  void set_faults(const network_faults& now);
+
+  struct counts {
+    counts() noexcept {}
+    std::uint64_t sent = 0;       // to each receiver, answers too
+    std::uint64_t delivered = 0;  // duplicates too
+    std::uint64_t lost = 0;
+  };
+  counts now() const;
+
+  struct state;
+
+ private:
+  friend std::unique_ptr<transport> transport_of(const simulated_network& in, runtime& on,
+                                                 std::string node);
+  std::shared_ptr<state> state_;
+};
+
+}  // namespace troupe::cluster

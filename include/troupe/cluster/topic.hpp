@@ -1,0 +1,112 @@
+// topic: what one node publishes, and all that subscribe hear, on whatever node they are.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "troupe/cluster/calls.hpp"
+#include "troupe/durable/codec.hpp"
+#include "troupe/sync/channel.hpp"
+#include "troupe/task/task.hpp"
+
+namespace troupe::cluster {
+
+struct topic_options {
+  // Of the subscriptions of one group, on whatever nodes, one gets each message. Empty: each
+  // subscription gets all. Letters, digits, `-` and `_`.
+  std::string group{};
+  // Messages that wait to be read. While there are so many, the node reads no more of this topic;
+  // what the way to it has no room for then is lost. 1 or more.
+  std::size_t waiting_max = 1'024;
+};
+
+namespace parts {
+
+// The bytes of a value. Throws decode_error for a value of another shape.
+std::span<const std::byte> topic_payload(std::string_view frame, std::string_view shape);
+
+// Takes the messages of a topic as bytes.
+class topic_reader {
+ public:
+  topic_reader() = default;
+  topic_reader(const topic_reader&) = delete;
+  topic_reader& operator=(const topic_reader&) = delete;
+  virtual ~topic_reader() = default;
+  virtual task<> take(state_ref on, std::string frame) = 0;
+  virtual void close() noexcept = 0;
+};
+
+template <class T>
+class topic_reader_of final : public topic_reader {
+ public:
+  explicit topic_reader_of(std::size_t waiting_max) : values(channel<T>::bounded(waiting_max)) {}
+  task<> take(state_ref on, std::string frame) override {
+    std::optional<T> value;
+    try {
+      const reading_on here(on);
+      value = durable::decode<T>(topic_payload(frame, durable::shape_of<T>()));
+    } catch (const durable::decode_error&) {
+    }
+    if (!value) {
+      refused.fetch_add(1, std::memory_order_relaxed);  // order: a counter, for people
+      co_return;
+    }
+    try {
+      auto sends = values.send(std::move(*value));
+      co_await std::move(sends);
+    } catch (const troupe::error&) {
+      // It has been closed.
+    }
+  }
+  void close() noexcept override { values.close(); }
+
+  const channel<T> values;
+  std::atomic<std::uint64_t> refused{0};
+};
+
+// The bytes of a value on its way to a topic.
+std::string topic_frame(std::string_view shape, const bytes& value);
+task<> publish(state_ref on, std::string topic, std::string frame);
+task<> subscribe(state_ref on, std::string topic, std::string group,
+                 std::shared_ptr<topic_reader> to);
+void unsubscribe(const state_ref& on, const std::shared_ptr<topic_reader>& to) noexcept;
+
+}  // namespace parts
+
+// Gives the values of a topic, in the order in which they came. A stream, for `|`. Movable. Thread:
+// one handler or task at a time. Lifetime: when it goes, nothing comes any more.
+template <class T>
+class topic_stream {
+ public:
+  using value_type = T;
+  topic_stream(parts::state_ref on, std::shared_ptr<parts::topic_reader_of<T>> of) noexcept
+      : on_(std::move(on)), of_(std::move(of)) {}
+  topic_stream(topic_stream&&) noexcept = default;
+  topic_stream& operator=(topic_stream&&) = delete;
+  ~topic_stream() {
+    if (of_ != nullptr) parts::unsubscribe(on_, of_);
+  }
+
+  // Nothing when the node has stopped.
+  task<std::optional<T>> next() {
+    auto receives = of_->values.receive();
+    co_return co_await std::move(receives);
+  }
+  // How many values were of another type than T.
+  std::uint64_t refused() const noexcept {
+    return of_->refused.load(std::memory_order_relaxed);  // order: as where it is counted
+  }
+
+ private:
+  parts::state_ref on_;
+  std::shared_ptr<parts::topic_reader_of<T>> of_;
+};
+
+}  // namespace troupe::cluster

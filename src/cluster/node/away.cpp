@@ -1,0 +1,263 @@
+// Messages to actors that are on other nodes.
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "cluster/node/node_state.hpp"
+#include "troupe/runtime/here.hpp"
+#include "troupe/task/limits.hpp"
+
+namespace troupe::cluster::parts {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+// An answer that says more than what the handler gave.
+std::exception_ptr failure_of(const answer_frame& is, const outgoing& what) {
+  const std::string text(is.bytes), class_name = what.to.kind->name;
+  const auto made = [](failure kind, const std::string& words) {
+    return std::make_exception_ptr(error(kind, "troupe: cluster: " + words));
+  };
+  switch (is.kind) {
+    case answer_kind::unknown_class:
+      return made(failure::unknown_method, "the other node has no class " + class_name);
+    case answer_kind::unknown_method:
+      return made(failure::unknown_method, "the other node's class " + class_name +
+                                               " has no method " + what.method->name +
+                                               what.method->shape);
+    case answer_kind::other_signature:
+      return made(failure::unknown_method,
+                  "here the method " + class_name + "::" + what.method->name + " is " +
+                      what.method->shape + ", and on the other node " + text);
+    case answer_kind::malformed:
+      return made(failure::malformed, "the other node could not read the message: " + text);
+    case answer_kind::lost:
+      return std::make_exception_ptr(error(failure::lost, text));
+    case answer_kind::timed_out:
+      return std::make_exception_ptr(timed_out(text));
+    case answer_kind::cancelled:
+      return std::make_exception_ptr(cancelled(text));
+    default:
+      return std::make_exception_ptr(remote_exception(std::string(is.type), text));
+  }
+}
+
+}  // namespace
+
+void send_away(const state_ref& on, address to, const method_entry& method, bytes arguments,
+               std::unique_ptr<answer_to> answer) {
+  if (answer == nullptr && on->tell_at_once(to, method, arguments)) return;
+  auto what = std::make_unique<outgoing>();
+  what->to = std::move(to);
+  what->method = &method;
+  what->arguments = std::move(arguments);
+  what->answer = std::move(answer);
+  on->send_away(std::move(what));
+}
+
+void node_state::send_away(std::unique_ptr<outgoing> what) {
+  const auto refuse = [&](failure kind, const char* words) {
+    const auto why = std::make_exception_ptr(error(kind, words));
+    if (what->answer == nullptr) std::rethrow_exception(why);
+    std::exchange(what->answer, nullptr)->fail(why);
+  };
+  if (is_stopped_) return refuse(failure::stopped, "troupe: cluster: the node has been stopped");
+  if (counts_.waiting.fetch_add(1, relaxed) >= chosen_.waiting_max) {
+    counts_.waiting.fetch_sub(1, relaxed);
+    return refuse(failure::full,
+                  "troupe: cluster: options::waiting_max messages wait for other nodes; try again "
+                  "later");
+  }
+  const nanoseconds left = this_call::remaining();
+  what->is_callers_deadline = left <= chosen_.ask_timeout;
+  what->deadline_ns =
+      now_ns() + std::min<nanoseconds>(left, nanoseconds(chosen_.ask_timeout)).count();
+  if (const auto trace = this_call::trace()) what->trace = trace->traceparent();
+  shard_state& of = shards_[what->to.shard];
+  troupe::ref<route> out;
+  {
+    std::lock_guard held(of.mutex);
+    if (!of.out) of.out = on_.spawn<route>(weak_from_this());
+    ++of.queued;
+    out = of.out;
+  }
+  const outside_calls none;
+  out.tell<&route::send>(std::move(what));
+}
+
+// The usual case: its owner is known, nothing to the shard waits, and there is room.
+bool node_state::tell_at_once(const address& to, const method_entry& method,
+                              const bytes& arguments) {
+  if (!has_joined_ || is_stopped_ || !to.member.empty()) return false;
+  const auto owner = placement_->owner(to.shard);
+  if (owner == nullptr || owner->id == self_.id) return false;
+  request_frame frame;
+  frame.signature = method.signature;
+  frame.kind = to.kind->name;
+  frame.key = to.key;
+  frame.method = method.name;
+  std::string trace;
+  if (const auto here = this_call::trace()) frame.trace = trace = here->traceparent();
+  frame.arguments = as_text(arguments);
+  const std::string bytes_of = write_request(frame);
+  const std::string subject = subject_of(owner->id);
+  std::lock_guard held(shards_[to.shard].mutex);
+  if (shards_[to.shard].queued != 0 || !way_->try_send(subject, bytes_of)) return false;
+  counts_.sent.fetch_add(1, relaxed);
+  return true;
+}
+
+task<> route::send(std::unique_ptr<outgoing> what) {
+  const state_ref node = of_.lock();
+  if (node == nullptr) co_return;
+  auto delivers = node->deliver(std::move(what));
+  co_await std::move(delivers);
+}
+
+task<> node_state::deliver(std::unique_ptr<outgoing> what) {
+  std::exception_ptr failed;
+  try {
+    const nanoseconds left(what->deadline_ns - now_ns());
+    auto tries = attempt(*what);
+    auto limited = with_deadline(std::max(left, nanoseconds(0)), std::move(tries));
+    co_await std::move(limited);
+  } catch (const timed_out&) {
+    failed = what->is_callers_deadline || what->may_have_run
+                 ? std::current_exception()
+                 : std::make_exception_ptr(error(
+                       failure::unreachable,
+                       "troupe: cluster: within options::ask_timeout no node was found that owns "
+                       "the actor"));
+  } catch (...) {
+    failed = std::current_exception();
+  }
+  counts_.waiting.fetch_sub(1, relaxed);
+  {
+    std::lock_guard held(shards_[what->to.shard].mutex);
+    --shards_[what->to.shard].queued;
+  }
+  if (failed == nullptr) co_return;
+  counts_.failed.fetch_add(1, relaxed);
+  if (what->answer != nullptr) std::exchange(what->answer, nullptr)->fail(failed);
+}
+
+// Until it has run, or nobody knows whether it has.
+task<> node_state::attempt(outgoing& what) {
+  milliseconds pause = pause_first;
+  for (;;) {
+    if (is_stopped_) throw error(failure::stopped, "troupe: cluster: the node has been stopped");
+    if (hand_over_here(what)) co_return;
+    std::string to = what.to.member;
+    if (to.empty() && has_joined_) {
+      if (const auto owner = placement_->owner(what.to.shard)) to = owner->id;
+    }
+    if (!to.empty() && to != self_.id) {
+      auto tries = try_once(what, to);
+      if (co_await std::move(tries)) co_return;
+      counts_.sent_again.fetch_add(1, relaxed);
+      if (!what.to.member.empty())
+        throw error(failure::unreachable, "troupe: cluster: the node " + to + " has left");
+      placement_->hurry();
+    }
+    co_await sleep_for(pause);
+    pause = std::min(2 * pause, pause_last);
+  }
+}
+
+// The actor's shard may have come to this node meanwhile.
+bool node_state::hand_over_here(outgoing& what) {
+  const bool is_here = what.to.member.empty() ? has_joined_ && placement_->is_mine(what.to.shard)
+                                              : what.to.member == self_.id;
+  if (!is_here) return false;
+  auto who = std::make_unique<served>(shared_from_this(), std::move(what.answer));
+  who->deadline_ns = what.deadline_ns;
+  who->trace = trace_context::parse(what.trace);
+  try {
+    if (what.method->serve(shared_from_this(), what.to, what.arguments, who)) return true;
+  } catch (...) {
+    if (who != nullptr) what.answer = who->forget();
+    throw;
+  }
+  what.answer = who->forget();
+  return false;
+}
+
+// Returns false if it is known that it did not run, and another node may have the actor.
+task<bool> node_state::try_once(outgoing& what, std::string to) {
+  counts_.sent.fetch_add(1, relaxed);
+  bool is_lost = false;
+  std::string answer;
+  const std::stop_token end = end_of(to);
+  try {
+    if (what.answer == nullptr) {
+      auto sends = way_->send(subject_of(to), frame_of(what));
+      co_await std::move(sends);
+      co_return true;
+    }
+    what.may_have_run = true;
+    auto asks = way_->request(subject_of(to), frame_of(what));
+    auto limited = with_stop(end, std::move(asks));
+    answer = co_await std::move(limited);
+  } catch (const error& e) {
+    if (e.kind() != failure::unreachable) throw;
+    what.may_have_run = false;
+    co_return false;
+  } catch (const cancelled&) {
+    if (!end.stop_requested()) throw;
+    is_lost = true;
+  }
+  if (is_lost)
+    throw error(failure::lost,
+                "troupe: cluster: the node that owned the actor has ended, or was "
+                "cut off, before it answered");
+  co_return settle(what, answer);
+}
+
+bool node_state::settle(outgoing& what, std::string_view answer) {
+  const std::optional<answer_frame> is = read_answer(answer);
+  if (!is) throw error(failure::malformed, "troupe: cluster: the answer is no answer of troupe");
+  if (is->kind == answer_kind::not_here || is->kind == answer_kind::full) {
+    what.may_have_run = false;
+    return false;
+  }
+  const std::unique_ptr<answer_to> to = std::move(what.answer);
+  if (is->kind == answer_kind::value) {
+    const state_ref self = shared_from_this();
+    const reading_on here(self);
+    to->give(as_bytes(is->bytes));
+    return true;
+  }
+  std::exception_ptr why;
+  if (is->kind == answer_kind::exception) {
+    if (const exception_entry* const known = find_exception(is->type))
+      why = known->make(std::string(is->bytes));
+  }
+  to->fail(why != nullptr ? why : failure_of(*is, what));
+  return true;
+}
+
+std::string node_state::subject_of(std::string_view member) const {
+  return "troupe." + chosen_.cluster + ".node." + std::string(member);
+}
+
+std::string node_state::frame_of(const outgoing& what) const {
+  request_frame frame;
+  frame.signature = what.method->signature;
+  // At least 1 us: none would be no limit.
+  frame.remaining_us = std::max<std::int64_t>((what.deadline_ns - now_ns()) / 1'000, 1);
+  frame.kind = what.to.kind->name;
+  frame.key = what.to.key;
+  frame.method = what.method->name;
+  frame.trace = what.trace;
+  if (!what.to.member.empty()) frame.to = request_frame::target::member;
+  frame.arguments = as_text(what.arguments);
+  return write_request(frame);
+}
+
+std::stop_token node_state::end_of(const std::string& member) {
+  std::lock_guard held(mutex_);
+  return ends_[member].get_token();
+}
+
+}  // namespace troupe::cluster::parts

@@ -1,0 +1,185 @@
+// Durable actors: the engine of this node, and their messages to and from other nodes.
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "cluster/node/node_state.hpp"
+#include "durable/engine/shard_scope.hpp"
+#include "troupe/durable/error.hpp"
+#include "troupe/runtime/here.hpp"
+#include "troupe/task/limits.hpp"
+
+namespace troupe::cluster::parts {
+namespace {
+
+using durable::stored_message;
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+// What the engine asks of its node.
+class node_scope final : public durable::parts::shard_scope {
+ public:
+  explicit node_scope(std::weak_ptr<node_state> of) noexcept : of_(std::move(of)) {}
+  std::uint32_t shard_of(std::string_view kind, std::string_view key) const noexcept override {
+    return parts::shard_of(kind, key);
+  }
+  bool acts_for(const durable::held_shard& one) const noexcept override {
+    const state_ref node = of_.lock();
+    return node != nullptr && node->owns(one.shard, one.fence);
+  }
+  task<bytes> forward(stored_message what) override {
+    const state_ref node = of_.lock();
+    if (node == nullptr)
+      throw error(failure::stopped, "troupe: cluster: the node has been stopped");
+    return node_state::forward(node, std::move(what));
+  }
+
+ private:
+  const std::weak_ptr<node_state> of_;
+};
+
+}  // namespace
+
+const durable::store& store_of(const node_state& on) { return on.store(); }
+
+const durable::store& node_state::store() const {
+  if (engine_ == nullptr)
+    throw usage_error("troupe: cluster: the node was given no durable classes");
+  if (!has_joined_) throw usage_error("troupe: cluster: await ready() before get_durable()");
+  return *store_;
+}
+
+void node_state::open_engine(std::unique_ptr<durable::storage> in) {
+  std::shared_ptr<durable::parts::shard_scope> scope;
+  if (!is_alone_) scope = std::make_shared<node_scope>(weak_from_this());
+  engine_ = std::make_shared<durable::parts::engine>(on_, std::move(in), durable::options(),
+                                                     with_.durable_kinds, std::move(scope));
+  store_ = durable::parts::store_access::make(engine_);
+}
+
+// Until the node that owns the receiver has taken it, or nobody knows.
+task<bytes> node_state::forward(state_ref self, stored_message what) {
+  const std::uint32_t shard = shard_of(what.to.kind, what.to.key);
+  const std::int64_t until =
+      self->now_ns() +
+      std::min<nanoseconds>(this_call::remaining(), self->chosen_.ask_timeout).count();
+  milliseconds pause = pause_first;
+  while (!self->is_stopped_) {
+    std::string to;
+    if (const auto owner = self->placement_->owner(shard)) to = owner->id;
+    bool again = to.empty();
+    if (to == self->self_.id) {
+      try {
+        auto delivers = self->engine_->deliver(what);
+        co_return co_await std::move(delivers);
+      } catch (const durable::shard_moved& moved) {
+        if (moved.is_stored()) throw;
+        again = true;
+      }
+    } else if (!to.empty()) {
+      auto tries = self->forward_once(what, to, again);
+      bytes got = co_await std::move(tries);
+      if (!again) co_return got;
+      self->placement_->hurry();
+    }
+    if (self->now_ns() >= until)
+      throw error(failure::unreachable, "troupe: cluster: no node was found that owns the actor");
+    co_await sleep_for(pause);
+    pause = std::min(2 * pause, pause_last);
+  }
+  throw error(failure::stopped, "troupe: cluster: the node has been stopped");
+}
+
+// `again`: it did not run there.
+task<bytes> node_state::forward_once(const stored_message& what, const std::string& to,
+                                     bool& again) {
+  const bytes encoded = durable::encode(what);
+  request_frame frame;
+  frame.to = request_frame::target::durable;
+  frame.remaining_us =
+      std::chrono::duration_cast<std::chrono::microseconds>(chosen_.ask_timeout).count();
+  frame.arguments = as_text(encoded);
+  std::string trace;
+  if (const auto here = this_call::trace()) frame.trace = trace = here->traceparent();
+  counts_.sent.fetch_add(1, relaxed);
+  std::string got;
+  const std::stop_token end = end_of(to);
+  bool is_lost = false;
+  try {
+    auto asks = way_->request(subject_of(to), write_request(frame));
+    auto stoppable = with_stop(end, std::move(asks));
+    auto limited = with_deadline(chosen_.ask_timeout, std::move(stoppable));
+    got = co_await std::move(limited);
+  } catch (const error& e) {
+    if (e.kind() != failure::unreachable) throw;
+    again = true;
+  } catch (const cancelled&) {
+    if (!end.stop_requested()) throw;
+    is_lost = true;
+  }
+  if (again) co_return bytes();
+  if (is_lost)
+    throw error(failure::lost, "troupe: cluster: the node that owned the actor has ended");
+  const std::optional<answer_frame> is = read_answer(got);
+  if (!is) throw error(failure::malformed, "troupe: cluster: the answer is no answer of troupe");
+  const std::string text(is->bytes);
+  switch (is->kind) {
+    case answer_kind::value: {
+      bytes value(is->bytes.size());
+      std::ranges::copy(as_bytes(is->bytes), value.begin());
+      co_return value;
+    }
+    case answer_kind::exception:
+      throw durable::handler_failed(std::string(is->type), text);
+    case answer_kind::unknown_class:
+    case answer_kind::unknown_method:
+    case answer_kind::other_signature:
+      throw durable::unknown_method(text);
+    case answer_kind::not_here:
+    case answer_kind::full:
+      again = true;
+      co_return bytes();
+    case answer_kind::malformed:
+      throw error(failure::malformed, text);
+    default:
+      throw error(failure::lost, text);
+  }
+}
+
+std::string node_state::serve_durable(const request_frame& what, const std::string& reply,
+                                      semaphore::permit permit) {
+  if (engine_ == nullptr)
+    return write_answer({answer_kind::unknown_class, {}, "the node has no durable classes"});
+  if (!has_joined_) return write_answer({answer_kind::not_here, {}, {}});
+  try {
+    auto message = durable::decode<stored_message>(as_bytes(what.arguments));
+    const outside_calls none;
+    static_cast<void>(on_.spawn(answer_durable(
+        shared_from_this(), reply, engine_->deliver(std::move(message)), std::move(permit))));
+    return {};
+  } catch (const durable::decode_error& e) {
+    return write_answer({answer_kind::malformed, {}, e.what()});
+  }
+}
+
+task<> node_state::answer_durable(state_ref self, std::string reply, future<bytes> from,
+                                  semaphore::permit) {
+  std::string frame;
+  try {
+    const bytes value = co_await std::move(from);
+    frame = write_answer({answer_kind::value, {}, as_text(value)});
+  } catch (const durable::handler_failed& e) {
+    frame = write_answer({answer_kind::exception, e.type(), e.what()});
+  } catch (const durable::unknown_method& e) {
+    frame = write_answer({answer_kind::unknown_method, {}, e.what()});
+  } catch (const durable::shard_moved& e) {
+    frame = write_answer({e.is_stored() ? answer_kind::lost : answer_kind::not_here, {}, e.what()});
+  } catch (const durable::store_full& e) {
+    frame = write_answer({answer_kind::full, {}, e.what()});
+  } catch (const std::exception& e) {
+    frame = write_answer({answer_kind::lost, {}, e.what()});
+  }
+  if (!reply.empty()) self->answer(std::move(reply), std::move(frame));
+}
+
+}  // namespace troupe::cluster::parts

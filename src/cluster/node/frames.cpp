@@ -1,0 +1,114 @@
+#include "cluster/node/frames.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+namespace troupe::cluster::parts {
+namespace {
+
+constexpr char request_mark = 'R', answer_mark = 'A';
+// Grows when the bytes change; a node answers others of its own version alone.
+constexpr char version = 1;
+constexpr std::size_t short_text_max = 0xFFFF;
+
+template <class N>
+void put(std::string& to, N value) {
+  auto raw = std::bit_cast<std::array<char, sizeof(N)>>(value);
+  if constexpr (std::endian::native == std::endian::big) std::ranges::reverse(raw);
+  to.append(raw.data(), raw.size());
+}
+void put_text(std::string& to, std::string_view text) {
+  put(to, static_cast<std::uint32_t>(text.size()));
+  to += text;
+}
+
+class frame_reader {
+ public:
+  explicit frame_reader(std::string_view from) noexcept : rest_(from) {}
+  template <class N>
+  bool get(N& into) noexcept {
+    if (rest_.size() < sizeof(N)) return false;
+    std::array<char, sizeof(N)> raw;
+    std::memcpy(raw.data(), rest_.data(), sizeof(N));
+    if constexpr (std::endian::native == std::endian::big) std::ranges::reverse(raw);
+    into = std::bit_cast<N>(raw);
+    rest_.remove_prefix(sizeof(N));
+    return true;
+  }
+  bool get_text(std::string_view& into) noexcept {
+    std::uint32_t size = 0;
+    if (!get(size) || size > rest_.size() || size > short_text_max) return false;
+    into = rest_.substr(0, size);
+    rest_.remove_prefix(size);
+    return true;
+  }
+  bool get_mark(char mark) noexcept {
+    char is = 0, of = 0;
+    return get(is) && get(of) && is == mark && of == version;
+  }
+  std::string_view rest() const noexcept { return rest_; }
+
+ private:
+  std::string_view rest_;
+};
+
+}  // namespace
+
+std::string write_request(const request_frame& what) {
+  std::string to;
+  to.reserve(40 + what.kind.size() + what.key.size() + what.method.size() + what.trace.size() +
+             what.arguments.size());
+  to += request_mark;
+  to += version;
+  put(to, static_cast<std::uint8_t>(what.to));
+  put(to, what.signature);
+  put(to, what.remaining_us);
+  put_text(to, what.trace);
+  put_text(to, what.kind);
+  put_text(to, what.key);
+  put_text(to, what.method);
+  to += what.arguments;
+  return to;
+}
+
+std::optional<request_frame> read_request(std::string_view from) noexcept {
+  frame_reader in(from);
+  request_frame what;
+  std::uint8_t target = 0;
+  if (!in.get_mark(request_mark) || !in.get(target) || target > 2 || !in.get(what.signature) ||
+      !in.get(what.remaining_us) || what.remaining_us < 0 || !in.get_text(what.trace) ||
+      !in.get_text(what.kind) || !in.get_text(what.key) || !in.get_text(what.method))
+    return std::nullopt;
+  what.to = static_cast<request_frame::target>(target);
+  what.arguments = in.rest();
+  return what;
+}
+
+std::string write_answer(const answer_frame& what) {
+  std::string to;
+  to.reserve(8 + what.type.size() + what.bytes.size());
+  to += answer_mark;
+  to += version;
+  put(to, static_cast<std::uint8_t>(what.kind));
+  if (what.kind == answer_kind::exception)
+    put_text(to, what.type.substr(0, std::min(what.type.size(), short_text_max)));
+  to += what.bytes;
+  return to;
+}
+
+std::optional<answer_frame> read_answer(std::string_view from) noexcept {
+  frame_reader in(from);
+  answer_frame what;
+  std::uint8_t kind = 0;
+  if (!in.get_mark(answer_mark) || !in.get(kind) ||
+      kind > static_cast<std::uint8_t>(answer_kind::cancelled))
+    return std::nullopt;
+  what.kind = static_cast<answer_kind>(kind);
+  if (what.kind == answer_kind::exception && !in.get_text(what.type)) return std::nullopt;
+  what.bytes = in.rest();
+  return what;
+}
+
+}  // namespace troupe::cluster::parts

@@ -1,0 +1,59 @@
+// frames: the bytes of a message to an actor on another node, and of its answer. Whatever bytes
+// come, reading them ends, and takes no more memory than they have.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace troupe::cluster::parts {
+
+struct request_frame {
+  std::uint64_t signature = 0;    // of the method's parameters and result
+  std::int64_t remaining_us = 0;  // until the deadline; 0: none
+  std::string_view kind, key, method;
+  std::string_view trace;  // as traceparent; empty: none
+  enum class target : std::uint8_t {
+    shard = 0,
+    member = 1,   // the actor that each node has one of
+    durable = 2,  // the arguments are a durable::stored_message
+  };
+  target to = target::shard;
+  std::string_view arguments;
+};
+std::string write_request(const request_frame& what);
+// Nothing for bytes that are no request. Lifetime: the views are of the bytes.
+std::optional<request_frame> read_request(std::string_view from) noexcept;
+
+enum class answer_kind : std::uint8_t {
+  value = 0,
+  exception = 1,  // its type and its text
+  not_here = 2,   // this node does not own the actor: it did not run
+  unknown_class = 3,
+  unknown_method = 4,
+  other_signature = 5,  // the text is the signature that this node has
+  malformed = 6,        // the text says what of the arguments could not be read
+  full = 7,
+  lost = 8,  // it may have run
+  timed_out = 9,
+  cancelled = 10,
+};
+struct answer_frame {
+  answer_kind kind = answer_kind::value;
+  std::string_view type;   // of an exception
+  std::string_view bytes;  // the value, or a text
+};
+std::string write_answer(const answer_frame& what);
+std::optional<answer_frame> read_answer(std::string_view from) noexcept;
+
+inline std::string_view as_text(std::span<const std::byte> from) noexcept {
+  return {reinterpret_cast<const char*>(from.data()), from.size()};
+}
+inline std::span<const std::byte> as_bytes(std::string_view from) noexcept {
+  return std::as_bytes(std::span(from.data(), from.size()));
+}
+
+}  // namespace troupe::cluster::parts

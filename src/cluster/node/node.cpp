@@ -1,0 +1,103 @@
+#include "troupe/cluster/node.hpp"
+
+#include <utility>
+
+#include "cluster/node/node_state.hpp"
+#include "cluster/node/simulation_parts.hpp"
+#include "cluster/placement/memory_leases.hpp"
+#include "cluster/placement/postgres_leases.hpp"
+#include "cluster/transport/nats_transport.hpp"
+#include "cluster/transport/simulated_network.hpp"
+#include "troupe/cluster/simulation.hpp"
+#include "troupe/durable/sqlite_storage.hpp"
+#include "troupe/durable_postgres/postgres_storage.hpp"
+
+namespace troupe::cluster {
+
+namespace parts {
+
+namespace {
+
+// Its actors keep the node: they are let go also if the runtime ends before the node has stopped.
+struct let_go_at_end {
+  explicit let_go_at_end(state_ref its) noexcept : of(std::move(its)) {}
+  let_go_at_end(let_go_at_end&&) noexcept = default;
+  ~let_go_at_end() {
+    if (of != nullptr) of->let_go();
+  }
+  state_ref of;
+};
+
+task<> leave(let_go_at_end at_end) {
+  auto stops = node_state::stop(at_end.of);
+  co_await std::move(stops);
+}
+
+}  // namespace
+
+node_owner::~node_owner() {
+  try {
+    const outside_calls none;
+    static_cast<void>(of_->on().spawn(leave(let_go_at_end(of_))));
+  } catch (...) {
+    of_->kill();
+  }
+}
+
+}  // namespace parts
+
+void node::open(runtime& on, options chosen, parts::setup all) {
+  const bool has_durable = !all.durable_kinds.empty();
+  const auto made = std::make_shared<parts::node_state>(on, std::move(chosen), std::move(all));
+  parts::surroundings with;
+  const options& its = made->chosen();
+  if (has_durable && its.nats.empty() && its.store.empty())
+    throw option_error(
+        "troupe: cluster: a node that is alone keeps its durable actors in the file "
+        "options::store");
+  if (its.nats.empty()) {
+    with.is_alone = true;
+    with.way = transport_of(simulated_network(), on, made->self().id);
+    if (has_durable) with.storage = durable::sqlite_storage(on, its.store);
+    with.leases = [] { return memory_leases().store(); };
+  } else {
+    with.way = nats_transport(on, its.nats, its.connection);
+    with.leases = [&on, target = its.database] { return postgres_leases(on, target); };
+    if (has_durable)
+      with.storage =
+          durable::postgres_storage_of_node(on, its.database, its.cluster, made->self().id);
+  }
+  made->begin(std::move(with));
+  owner_ = std::make_shared<parts::node_owner>(made);
+}
+
+void node::open_in(runtime& on, const simulation& in, options chosen, parts::setup all) {
+  const auto made = std::make_shared<parts::node_state>(on, std::move(chosen), std::move(all));
+  parts::surroundings with;
+  with.way = transport_of(in.network(), on, made->self().id);
+  with.leases = [leases = in.its_parts().leases] { return leases.store(); };
+  const auto is_mine = [leases = in.its_parts().leases,
+                        id = made->self().id](const durable::held_shard& one) {
+    const shard_row row = leases.shards()[one.shard];
+    return row.owner == id && row.fence == one.fence;
+  };
+  with.storage = in.its_parts().database.storage_of_node(is_mine);
+  made->begin(std::move(with));
+  owner_ = std::make_shared<parts::node_owner>(made);
+}
+
+task<> node::ready() const {
+  const parts::state_ref at = state();
+  auto waits = at->ready();
+  co_await std::move(waits);
+}
+task<> node::stop() const {
+  auto stops = parts::node_state::stop(state());
+  co_await std::move(stops);
+}
+const member& node::self() const noexcept { return state()->self(); }
+std::vector<member> node::members_now() const { return state()->members_now(); }
+channel<member_event> node::members() const { return state()->watch_members(); }
+counts node::counts() const { return state()->counts(); }
+
+}  // namespace troupe::cluster

@@ -1,0 +1,24 @@
+#include "troupe/cluster/simulation.hpp"
+
+#include "cluster/node/node_state.hpp"
+#include "cluster/node/simulation_parts.hpp"
+
+namespace troupe::cluster {
+
+simulation::simulation() : parts_(std::make_shared<parts>()) {}
+const simulated_network& simulation::network() const noexcept { return parts_->network; }
+
+void simulation::set_faults(const database_faults& now) const {
+  lease_faults faults;
+  faults.refuses = now.refuses;
+  faults.loses = now.loses;
+  faults.delay_max = now.delay_max;
+  parts_->leases.set_faults(faults);
+}
+void simulation::set_database_away(bool away) const { parts_->leases.set_away(away); }
+void simulation::cut_off_from_database(const node& one, bool cut_off) const {
+  parts_->leases.set_cut_off(one.self().id, cut_off);
+}
+void simulation::kill(const node& one) const { one.state()->kill(); }
+
+}  // namespace troupe::cluster

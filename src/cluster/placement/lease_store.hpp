@@ -1,0 +1,93 @@
+// lease_store: where the members of a cluster and the owners of its shards are written down. One
+// seam, with PostgreSQL, the simulated store and the store of a node that runs alone behind it.
+//
+// All leases of a member end together, so that the store keeps one time for each member and none
+// for each shard.
+//
+// Invariants
+//   T1  a row of a shard has an owner only while that member has a row.
+//   T2  the row of a member is deleted when it leaves, or when its lease has run out by the clock
+//       of the store; in the same transaction its shards get no owner.
+//   T3  the fence of a shard grows by one with each change of its owner, also to nobody.
+//   T4  of the renewals of one member none takes effect after one with a larger round.
+#pragma once
+
+#include <chrono>
+#include <compare>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "troupe/task/task.hpp"
+
+namespace troupe::cluster {
+
+inline constexpr std::uint32_t shard_count = 1'024;
+
+// A lease that never runs out, and a time that never comes.
+inline constexpr std::chrono::milliseconds forever = std::chrono::milliseconds::max();
+
+struct member_row {
+  std::string id;    // of one life of a node: a node that is started again has another one
+  std::string name;  // as the program has given it
+  auto operator<=>(const member_row&) const = default;
+};
+
+struct shard_row {
+  std::uint32_t shard = 0;
+  std::string owner;        // the id of a member; empty: nobody
+  std::uint64_t fence = 0;  // grows by one with each change of the owner
+};
+
+// A shard as its owner knows it.
+struct held_shard {
+  std::uint32_t shard = 0;
+  std::uint64_t fence = 0;
+  auto operator<=>(const held_shard&) const = default;
+};
+
+// All that a node says to the store in one period, and all it asks. It is one transaction.
+struct renewal {
+  member_row self;
+  std::uint64_t round = 0;  // larger than that of each renewal of this member before
+  // How long the leases of the member last from now on, by the clock of the store; or `forever`.
+  std::chrono::milliseconds lease{};
+  // All that the node still has. What the store has as this member's beside them, or with another
+  // fence, is released.
+  std::vector<held_shard> kept;
+  std::uint32_t wanted = 0;  // at most so many shards that nobody owns are taken
+  // Changes since then are told: `seen` of the last view. 0 also after a renewal that has failed:
+  // all is told, and the store assumes nothing about what it has told before.
+  std::uint64_t seen = 0;
+  bool leaves = false;  // the member leaves: all its shards are released
+};
+
+struct lease_view {
+  std::vector<held_shard> held;  // what this node has now: what was kept, and what was taken
+  // By id; none: they are as they were when `seen` was told.
+  std::optional<std::vector<member_row>> members;
+  std::vector<shard_row> changed;  // whose owner or fence has changed since `seen`
+  // How long it is, by the clock of the store, until a lease of another member runs out if that
+  // member does not renew it.
+  std::chrono::milliseconds next_end = forever;
+  std::uint64_t seen = 0;    // for the next renewal
+  bool has_changed = false;  // this renewal has changed members or owners
+};
+
+// Thread: await the calls in tasks; one at a time. Errors: database::error; after it, and after a
+// call that was cancelled, nothing may be assumed: it may have taken effect, or do so later (T4).
+class lease_store {
+ public:
+  lease_store() = default;
+  lease_store(const lease_store&) = delete;
+  lease_store& operator=(const lease_store&) = delete;
+  virtual ~lease_store() = default;
+
+  // Makes what it stands on, if it is not there. `cluster` names one of several clusters.
+  virtual task<> open(std::string cluster) = 0;
+  virtual task<lease_view> renew(renewal what) = 0;
+};
+
+}  // namespace troupe::cluster

@@ -1,0 +1,52 @@
+// memory_leases: a store of leases in memory: for a node that runs alone, and for simulations, in
+// which several nodes share it and it fails when the seed says so.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cluster/placement/lease_store.hpp"
+
+namespace troupe::cluster {
+
+// How often the store fails. Each number is one in so many renewals; 0 is never.
+struct lease_faults {
+  std::uint64_t refuses = 0;  // the renewal fails and changes nothing
+  // The renewal fails, and has taken effect, or not, or does so up to `late_max` later.
+  std::uint64_t loses = 0;
+  std::chrono::nanoseconds late_max{0};
+  std::uint64_t hangs = 0;  // no answer comes, until the caller gives up
+  // Each renewal takes a random time up to this one, half of it before it takes effect.
+  std::chrono::nanoseconds delay_max{0};
+};
+
+// Copies are the same store. Thread: any. Lifetime: the data goes with the last copy and the last
+// lease_store.
+class memory_leases {
+ public:
+  // By which leases run out; never called while they are `forever`. Without one it is
+  // troupe::now().
+  explicit memory_leases(std::function<std::chrono::nanoseconds()> clock = {});
+
+  std::unique_ptr<lease_store> store() const;
+
+  // From now on.
+  void set_faults(const lease_faults& now) const;
+  // While it is away, or the node is cut off from it, renewals fail.
+  void set_away(bool away) const;
+  void set_cut_off(const std::string& member, bool cut_off) const;
+
+  std::vector<shard_row> shards() const;
+  std::vector<member_row> members() const;
+
+  struct tables;
+
+ private:
+  std::shared_ptr<tables> tables_;
+};
+
+}  // namespace troupe::cluster

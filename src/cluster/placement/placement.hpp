@@ -1,0 +1,114 @@
+// placement: which shards this node owns, and which node owns each of the others.
+//
+// A loop renews all leases of this node every third of a lease, in one call of the store, and reads
+// what has changed. From the members each node knows how many shards are its part: it releases what
+// it has too many, drained, and takes what nobody owns. The loop never waits for a renewal or a
+// drain, so that it sees the end of the lease in time.
+//
+// Invariants
+//   L1  This node acts for a shard only until `begun + lease - margin`, by its own clock, where
+//       `begun` is when it began the renewal that has succeeded last. The store counts the lease
+//       from a later moment, so that another node owns the shard later, if no clock is wrong by
+//       more than the margin in one lease.
+//   L2  A shard that is released has been drained before: nothing of it runs, and what was answered
+//       is stored. Or `lost` was told of it, since the drain took too long.
+//   L3  A shard of which `lost` was told comes back with a larger fence only: the next renewal does
+//       not keep it, so that the store takes it away, even if no other node wants it.
+// The whole protocol: docs/protocols/placement.md.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cluster/placement/lease_store.hpp"
+#include "troupe/runtime/runtime.hpp"
+#include "troupe/task/task.hpp"
+
+namespace troupe::cluster {
+
+struct placement_options {
+  // At least 100 ms. `forever` for a node that runs alone: it has all shards once it was started,
+  // there is no loop, and so nothing that keeps the program alive.
+  std::chrono::milliseconds lease{6'000};
+  // How wrong the clocks of the node and of the store may be in one lease, and the time that a
+  // handler's answer takes to be seen. Less than half of a lease.
+  std::chrono::milliseconds margin{600};
+  // How long a drain may take. What is not drained by then is given up.
+  std::chrono::milliseconds drain_max{10'000};
+  // For tests, the clock of the node; else its own one, which goes on while the machine is
+  // suspended, or the virtual one of a simulated program.
+  std::function<std::chrono::nanoseconds()> clock{};
+};
+
+// What has become of renewals so far.
+struct placement_counts {
+  std::uint64_t renewals = 0;  // that have succeeded
+  std::uint64_t failures = 0;  // those that have not
+  std::uint64_t lost = 0;      // shards of which `lost` was told
+  std::string last_failure;    // why the last one failed; empty: none did
+};
+
+class placement {
+ public:
+  // Told in the loop, one at a time. Each may be left out. They must not throw.
+  struct hooks {
+    // The node owns this shard from now on.
+    std::function<void(std::uint32_t shard, std::uint64_t fence)> gained;
+    // The node must not act for it any more, since its lease could not be renewed or another node
+    // has it, or since it was not drained in time. What runs there is given up.
+    std::function<void(std::uint32_t shard)> lost;
+    // The node is to hand these over: nothing new begins there. Done when nothing runs there any
+    // more. Until then is_mine() says true; afterwards no. It is cancelled after drain_max.
+    std::function<task<>(std::vector<std::uint32_t> shards)> drain;
+    // Members have come or gone.
+    std::function<void(std::vector<member_row> members)> members;
+    // Other nodes have other shards: who waits for an answer of a former owner may ask again.
+    std::function<void(std::uint32_t shard)> moved;
+    // This node has changed what others see: tell them, so that each calls hurry(). Without it, or
+    // if it does not reach them, they see it at the end of their periods.
+    std::function<void()> changed;
+  };
+
+  // Errors: option_error for options that make no sense.
+  placement(runtime& on, std::unique_ptr<lease_store> in, std::string cluster, member_row self,
+            placement_options chosen, hooks told);
+  placement(const placement&) = delete;
+  placement& operator=(const placement&) = delete;
+  // As kill().
+  ~placement();
+
+  // Makes the tables, joins, and begins the loop. Done after the first renewal, and after the first
+  // attempt to take what is free. Errors: those of the store, and timed_out when it does not
+  // answer; then another placement is made for the next attempt.
+  task<> start();
+  // Drains and releases all, leaves, and ends the loop. After `at most` what is not drained is
+  // given up, and if the store does not answer then, the leases run out.
+  task<> stop(std::chrono::milliseconds at_most);
+  // As a crash does: the loop ends, and nothing is released. is_mine() says no from now on, and
+  // nothing is told any more. Thread: any.
+  void kill() noexcept;
+
+  // Something has changed: the next renewal is now, and not at the end of the period. At most some
+  // times a second. Thread: any.
+  void hurry();
+
+  // Whether this node may act for the shard now. Thread: any. Cost: two loads and the clock.
+  bool is_mine(std::uint32_t shard) const noexcept;
+  // With which fence; 0: it is not this node's. Thread: any.
+  std::uint64_t fence(std::uint32_t shard) const noexcept;
+  // The member that owns it, as far as this node knows; null: nobody. Thread: any.
+  std::shared_ptr<const member_row> owner(std::uint32_t shard) const;
+  // By id. Thread: any.
+  std::vector<member_row> members() const;
+  placement_counts counts() const;
+
+ private:
+  class core;
+  const std::shared_ptr<core> core_;
+};
+
+}  // namespace troupe::cluster

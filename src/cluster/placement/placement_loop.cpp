@@ -1,0 +1,423 @@
+// The loop of placement.
+#include <algorithm>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
+#include "cluster/placement/placement_core.hpp"
+#include "cluster/placement/share.hpp"
+#include "kit/surroundings.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/task/limits.hpp"
+
+namespace troupe::cluster {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+std::string text_of(const std::exception_ptr& failed) {
+  try {
+    std::rethrow_exception(failed);
+  } catch (const std::exception& known) {
+    return known.what();
+  } catch (...) {
+    return "unknown";
+  }
+}
+
+}  // namespace
+
+// Begins the loop, if it has ended since nothing was due; else lets it make a step.
+void placement::core::wake() {
+  bool begins = false;
+  {
+    std::lock_guard held(mutex_);
+    if (!over_ && !runs_) begins = runs_ = true;
+  }
+  if (begins) {
+    on_.spawn(run(shared_from_this()));
+  } else {
+    woken_.set();
+  }
+}
+
+task<> placement::core::run(std::shared_ptr<core> self) {
+  try {
+    while (self->go_on()) {
+      const time until = self->next_step();
+      auto waits = self->woken_.wait();
+      if (until == never) {
+        co_await std::move(waits);
+        continue;
+      }
+      const time pause = std::max(until - self->clock_(), time(milliseconds(1)));
+      try {
+        co_await std::move(waits).timeout(pause);
+      } catch (const timed_out&) {
+      }
+    }
+  } catch (const cancelled&) {
+    self->kill();  // the runtime ends
+  } catch (...) {
+    self->kill();
+    throw;
+  }
+}
+
+// One renewal, beside the loop.
+task<> placement::core::renew(std::shared_ptr<core> self, attempt made) {
+  made.begun = self->clock_();
+  try {
+    auto asks = self->store_->renew(made.what);
+    if (self->lasts_forever()) {
+      made.view = co_await std::move(asks);
+    } else {
+      auto limited = with_deadline(time(self->chosen_.lease) / 4, std::move(asks));
+      made.view = co_await std::move(limited);
+    }
+  } catch (...) {
+    made.failed = std::current_exception();
+  }
+  {
+    std::lock_guard held(self->mutex_);
+    self->attempt_ = std::move(made);
+  }
+  self->woken_.set();
+}
+
+task<> placement::core::drain(std::shared_ptr<core> self, drained made, time at_most) {
+  std::vector<std::uint32_t> shards;
+  for (const held_shard& one : made.which) shards.push_back(one.shard);
+  try {
+    if (self->told_.drain) {
+      auto drains = self->told_.drain(std::move(shards));
+      auto limited = with_deadline(at_most, std::move(drains));
+      co_await std::move(limited);
+    }
+    made.well = true;
+  } catch (...) {
+    // Those shards are given up.
+  }
+  {
+    std::lock_guard held(self->mutex_);
+    self->drained_.push_back(std::move(made));
+  }
+  self->woken_.set();
+}
+
+// One step. False: the loop ends.
+bool placement::core::go_on() {
+  woken_.reset();
+  std::optional<attempt> renewed;
+  std::vector<drained> handed_over;
+  {
+    std::lock_guard held(mutex_);
+    if (over_) return false;
+    renewed = std::exchange(attempt_, std::nullopt);
+    handed_over = std::exchange(drained_, {});
+    hurries_ |= std::exchange(hurried_, false);
+    stopping_ = stops_;
+  }
+  expire();
+  for (const drained& one : handed_over) take(one);
+  if (renewed) take(*renewed);
+  if (phase_ == phase::has_left) {
+    finish();
+    return false;
+  }
+  begin_drains();
+  begin_renewal();
+  return !ends_for_now();
+}
+
+// Of a node that runs alone: nothing will be due.
+bool placement::core::ends_for_now() {
+  if (!lasts_forever() || renewing_ || drains_ != 0) return false;
+  std::lock_guard held(mutex_);
+  if (stops_ != stopping_) return false;
+  runs_ = false;
+  return true;
+}
+
+void placement::core::finish() noexcept {
+  {
+    std::lock_guard held(mutex_);
+    over_ = true;
+    words_.set_until(time(0));
+    for (std::uint32_t i = 0; i < shard_count; ++i) words_.take_away(i);
+  }
+  started_.set();
+  ended_.set();
+}
+
+// The lease has ended before it could be renewed (L1).
+void placement::core::expire() {
+  if (mine_ == 0 || clock_() < words_.until()) return;
+  for (std::uint32_t i = 0; i < shard_count; ++i) {
+    if (words_.fence(i) == 0) continue;
+    words_.take_away(i);
+    lose(i);
+  }
+  mine_ = 0;
+  draining_.reset();
+  plan_.reset();
+}
+
+void placement::core::lose(std::uint32_t shard) {
+  {
+    std::lock_guard held(mutex_);
+    ++counts_.lost;
+  }
+  if (told_.lost) told_.lost(shard);
+}
+
+void placement::core::take(const drained& ended) {
+  --drains_;
+  plan_.reset();
+  for (const held_shard& one : ended.which) {
+    // Otherwise it was lost meanwhile, and has perhaps come back.
+    if (words_.fence(one.shard) != one.fence) continue;
+    words_.take_away(one.shard);
+    --mine_;
+    draining_.reset(one.shard);
+    if (!ended.well) lose(one.shard);
+  }
+}
+
+void placement::core::take(const attempt& ended) {
+  renewing_ = false;
+  plan_.reset();
+  last_renewal_ = clock_();
+  {
+    std::lock_guard held(mutex_);
+    ++(ended.view ? counts_.renewals : counts_.failures);
+    if (!ended.view) counts_.last_failure = text_of(ended.failed);
+  }
+  if (!ended.view) return take_failure(ended);
+  backoff_ = not_before_ = time(0);
+  if (ended.what.leaves) {
+    phase_ = phase::has_left;
+  } else {
+    apply(ended);
+    const bool took_nothing = ended.what.wanted != 0 && !ended.view->has_changed;
+    if (took_nothing) not_before_ = last_renewal_ + milliseconds(10);
+    if (phase_ == phase::takes_first) phase_ = phase::runs;
+    if (phase_ == phase::joins) phase_ = planned().want != 0 ? phase::takes_first : phase::runs;
+    if (phase_ == phase::runs) started_.set();
+  }
+  if (ended.view->has_changed && told_.changed) told_.changed();
+}
+
+void placement::core::take_failure(const attempt& ended) {
+  seen_ = 0;
+  if (phase_ == phase::joins) {
+    {
+      std::lock_guard held(mutex_);
+      start_failed_ = ended.failed;
+    }
+    phase_ = phase::has_left;
+    return;
+  }
+  phase_ = phase::runs;
+  started_.set();
+  if (ended.what.leaves && last_renewal_ >= stop_by_) {
+    phase_ = phase::has_left;
+    return;
+  }
+  const time first = lasts_forever() ? time(milliseconds(50)) : time(chosen_.lease) / 120;
+  backoff_ = std::clamp(backoff_ * 2, first, first * 10);
+  not_before_ = last_renewal_ + backoff_ / 2 + random_part_of(backoff_ / 2);
+}
+
+// What the store has said. What it has taken from us goes first (W1 of lease_words).
+void placement::core::apply(const attempt& ended) {
+  const lease_view& view = *ended.view;
+  const std::vector<std::uint32_t> lost = take_away_unless_held(view);
+  if (view.members) note_members(*view.members);
+  const std::vector<std::uint32_t> moved = note_owners(view.changed);
+  const std::vector<held_shard> gained = give_new(ended);
+  seen_ = view.seen;
+  if (!lasts_forever()) {
+    next_renewal_ = ended.begun + period_ - random_part_of(period_ / 10);
+    const time check_spread = std::min(time(milliseconds(250)), time(chosen_.lease) / 24);
+    next_check_ = view.next_end == forever ? never
+                                           : last_renewal_ + view.next_end + milliseconds(1) +
+                                                 random_part_of(check_spread);
+  }
+  if (view.members && told_.members) told_.members(members());
+  for (const std::uint32_t shard : lost) lose(shard);
+  if (told_.gained) {
+    for (const held_shard& one : gained) told_.gained(one.shard, one.fence);
+  }
+  if (told_.moved) std::ranges::for_each(moved, told_.moved);
+}
+
+std::vector<std::uint32_t> placement::core::take_away_unless_held(const lease_view& view) {
+  std::array<std::uint64_t, shard_count> held{};
+  for (const held_shard& one : view.held) held.at(one.shard) = one.fence;
+  std::vector<std::uint32_t> lost;
+  for (std::uint32_t i = 0; i < shard_count; ++i) {
+    const std::uint64_t fence = words_.fence(i);
+    if (fence == 0 || fence == held[i]) continue;
+    words_.take_away(i);
+    draining_.reset(i);
+    --mine_;
+    lost.push_back(i);
+  }
+  return lost;
+}
+
+// The lease counts from when the renewal was begun (L1). What this node had when it began, and has
+// not any more, does not come back so (L3).
+std::vector<held_shard> placement::core::give_new(const attempt& ended) {
+  const time until = lasts_forever() ? never : ended.begun + chosen_.lease - chosen_.margin;
+  std::vector<held_shard> gained;
+  std::lock_guard held(mutex_);
+  if (over_) return gained;
+  words_.set_until(until);
+  if (clock_() >= until) return gained;
+  for (const held_shard& one : ended.view->held) {
+    if (std::ranges::binary_search(ended.what.kept, one)) continue;
+    words_.give(one.shard, one.fence);
+    ++mine_;
+    gained.push_back(one);
+  }
+  return gained;
+}
+
+void placement::core::note_members(const std::vector<member_row>& rows) {
+  std::lock_guard held(mutex_);
+  std::unordered_map<std::string_view, member_ptr> before;
+  for (const member_ptr& one : members_) before.emplace(one->id, one);
+  std::vector<member_ptr> all;
+  all.reserve(rows.size());
+  for (const member_row& row : rows) {
+    const auto known = before.find(row.id);
+    const bool is_same = known != before.end() && *known->second == row;
+    all.push_back(is_same ? known->second : std::make_shared<const member_row>(row));
+  }
+  members_ = std::move(all);
+}
+
+// Returns those that another member has now, or nobody.
+std::vector<std::uint32_t> placement::core::note_owners(const std::vector<shard_row>& rows) {
+  std::vector<std::uint32_t> moved;
+  std::lock_guard held(mutex_);
+  std::unordered_map<std::string_view, member_ptr> by_id;
+  for (const member_ptr& one : members_) by_id.emplace(one->id, one);
+  for (const shard_row& row : rows) {
+    known_shard& known = rows_.at(row.shard);
+    const auto found = by_id.find(row.owner);
+    const member_ptr owner = found == by_id.end() ? nullptr : found->second;
+    const bool is_another = known.owner == nullptr
+                                ? owner != nullptr
+                                : owner == nullptr || known.owner->id != owner->id;
+    known = {owner, row.fence, row.owner == self_.id};
+    if (is_another && !known.is_own) moved.push_back(row.shard);
+  }
+  return moved;
+}
+
+const placement::core::plan& placement::core::planned() {
+  if (!plan_) plan_ = make_plan();
+  return *plan_;
+}
+
+placement::core::plan placement::core::make_plan() const {
+  plan made;
+  std::unordered_map<const member_row*, std::size_t> places;
+  std::optional<std::size_t> self;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    places.emplace(members_[i].get(), i);
+    if (members_[i]->id == self_.id) self = i;
+  }
+  std::vector<std::uint32_t> counts(members_.size());
+  std::uint32_t free = 0;
+  for (std::uint32_t i = 0; i < shard_count; ++i) {
+    const known_shard& row = rows_[i];
+    const bool is_released = row.is_own && !has(row, i);
+    made.releases |= is_released;
+    if (row.owner == nullptr || is_released) {
+      ++free;
+    } else if (const auto at = places.find(row.owner.get()); at != places.end()) {
+      ++counts[at->second];
+    }
+  }
+  if (!self || stopping_) return made;
+  const std::uint32_t target = target_of(counts, *self);
+  const std::uint32_t stays = mine_ - static_cast<std::uint32_t>(draining_.count());
+  made.want = std::min(free, target - std::min(target, stays));
+  made.excess = stays - std::min(target, stays);
+  return made;
+}
+
+void placement::core::begin_drains() {
+  const time now = clock_();
+  std::uint32_t count = 0;
+  time at_most = chosen_.drain_max;
+  if (stopping_) {
+    count = mine_ - static_cast<std::uint32_t>(draining_.count());
+    at_most = std::max(stop_by_ - now, time(0));
+  } else if (drains_ == 0 && phase_ == phase::runs && seen_ != 0) {
+    count = planned().excess;
+  }
+  if (count == 0) return;
+  drained begun;
+  for (std::uint32_t i = shard_count; i-- > 0 && begun.which.size() < count;) {
+    if (words_.fence(i) == 0 || draining_.test(i)) continue;
+    draining_.set(i);
+    begun.which.push_back({i, words_.fence(i)});
+  }
+  ++drains_;
+  plan_.reset();
+  on_.spawn(drain(shared_from_this(), std::move(begun), at_most));
+}
+
+// When the next renewal is to begin, if none is under way.
+placement::core::time placement::core::due() const {
+  time at = std::min(next_renewal_, next_check_);
+  if (lasts_forever() && phase_ == phase::runs) at = never;
+  if (hurries_) at = std::min(at, last_renewal_ + hurry_pause());
+  if (stopping_ && mine_ == 0 && drains_ == 0) at = time(0);
+  if (plan_ && (plan_->want != 0 || plan_->releases)) at = time(0);
+  return std::max(at, not_before_);
+}
+
+placement::core::time placement::core::next_step() const {
+  const time end = mine_ != 0 ? words_.until() : never;
+  return renewing_ ? end : std::min(end, due());
+}
+
+void placement::core::begin_renewal() {
+  if (renewing_) return;
+  const plan& now_planned = planned();
+  if (due() > clock_()) return;
+  attempt begun;
+  renewal& what = begun.what;
+  what.self = self_;
+  what.round = ++round_;
+  what.lease = chosen_.lease;
+  what.leaves = stopping_ && mine_ == 0 && drains_ == 0;
+  what.wanted = stopping_ ? 0 : now_planned.want;
+  what.seen = seen_;
+  what.kept.reserve(mine_);
+  for (std::uint32_t i = 0; i < shard_count; ++i) {
+    if (const std::uint64_t fence = words_.fence(i); fence != 0) what.kept.push_back({i, fence});
+  }
+  renewing_ = true;
+  hurries_ = false;
+  on_.spawn(renew(shared_from_this(), std::move(begun)));
+}
+
+// All nodes together hurry some hundreds of times a second at most.
+placement::core::time placement::core::hurry_pause() const {
+  return std::clamp<time>(milliseconds(2) * members_.size(), milliseconds(50),
+                          std::max(period_, time(milliseconds(50))));
+}
+
+placement::core::time placement::core::random_part_of(time whole) const {
+  return time(static_cast<std::int64_t>(static_cast<double>(whole.count()) * kit::random_part()));
+}
+
+}  // namespace troupe::cluster

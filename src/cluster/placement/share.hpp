@@ -1,0 +1,16 @@
+// share: how many shards are the part of each member.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace troupe::cluster {
+
+// Of members that have so many shards now, in an order that all nodes know: how many the member at
+// `of` is to have. The targets of all members are shard_count together, and differ by at most one.
+// Who has the larger part has it already, if there are enough of those, so that as few shards move
+// as needed; and who gets it does not depend on how far the others have come.
+std::uint32_t target_of(const std::vector<std::uint32_t>& counts, std::size_t of);
+
+}  // namespace troupe::cluster

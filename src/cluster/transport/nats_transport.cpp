@@ -1,0 +1,272 @@
+#include "cluster/transport/nats_transport.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "troupe/base/small_mutex.hpp"
+#include "troupe/cluster/error.hpp"
+#include "troupe/nats/connection.hpp"
+#include "troupe/runtime/here.hpp"
+
+namespace troupe::cluster {
+namespace {
+
+// What one subject may have that its taker has not taken; what has no room is lost. Windows keep
+// far below it (docs/protocols/cluster_windows.md).
+constexpr std::size_t messages_max = 1'000'000;
+constexpr std::size_t bytes_max = 256 * 1024 * 1024;
+
+// A server that is silent is given up after three of them: asks wait for no answer meanwhile, and
+// another server may be there.
+constexpr std::chrono::milliseconds ping_interval_max{2'000};
+
+error as_cluster(const nats::error& failed) {
+  if (failed.kind() == nats::failure::too_large) return {failure::too_large, failed.what()};
+  const bool lost = failed.may_have_run() || failed.kind() == nats::failure::lost;
+  return {lost ? failure::lost : failure::unreachable, failed.what()};
+}
+
+// What the tasks of the connection tell, and others ask often.
+struct sight {
+  std::atomic<bool> connected{false};
+  std::atomic<std::size_t> bytes_max{0};  // 0: not asked yet
+};
+
+nats::options adapted(nats::options chosen, std::shared_ptr<sight> seen) {
+  chosen.reconnect_rounds = std::numeric_limits<unsigned>::max();
+  chosen.request_timeout = std::chrono::hours(24 * 365);  // the call context limits it
+  chosen.send_trace = false;                              // the frames of nodes have it
+  chosen.ping_interval = std::min(chosen.ping_interval, ping_interval_max);
+  auto tell = std::move(chosen.on_incident);
+  chosen.on_incident = [tell, seen](nats::incident what, std::string_view text) {
+    using enum nats::incident;
+    // order: relaxed  hints; what they tell of may have changed since
+    if (what == connected) seen->bytes_max.store(0, std::memory_order_relaxed);
+    if (what == connected || what == lost || what == closed)
+      seen->connected.store(what == connected, std::memory_order_relaxed);
+    if (tell) tell(what, text);
+  };
+  return chosen;
+}
+
+// What the calls share, so that each may outlive the transport.
+struct shared {
+  shared(runtime& on, std::string_view servers, const nats::options& chosen)
+      : bus(on, servers, adapted(chosen, seen)) {}
+
+  struct reader {
+    std::shared_ptr<nats::subscription> from;
+    future<> ends;
+  };
+  const std::shared_ptr<sight> seen = std::make_shared<sight>();
+  const nats::connection bus;
+  std::atomic<bool> ended{false};  // nothing is taken any more
+  base::small_mutex mutex;
+  std::multimap<std::pair<std::string, std::string>, reader> readers;  // by subject and queue
+};
+using shared_ptr_of_all = std::shared_ptr<shared>;
+
+task<> nothing() { co_return; }
+task<> failing(error how) {
+  throw how;
+  co_return;
+}
+
+task<> read(shared_ptr_of_all all, std::shared_ptr<nats::subscription> from, transport::taker to) {
+  for (;;) {
+    task<std::optional<nats::message>> waits = from->next();
+    std::optional<nats::message> got = co_await std::move(waits);
+    // order: relaxed  whoever ends does not wait for this
+    if (!got || all->ended.load(std::memory_order_relaxed)) break;
+    incoming one;
+    one.bytes = std::move(got->payload);
+    one.reply = std::move(got->reply);
+    task<> takes = to(std::move(one));
+    co_await std::move(takes);
+  }
+}
+
+// Done when the server has taken all that was sent before, over this connection or the next.
+task<> flush(shared_ptr_of_all all) {
+  for (;;) {
+    try {
+      task<> flushes = all->bus.flush();
+      co_await std::move(flushes);
+      co_return;
+    } catch (const nats::error& failed) {
+      if (failed.kind() != nats::failure::lost) throw;
+    }
+  }
+}
+
+task<> take_from(shared_ptr_of_all all, std::string subject, std::string queue,
+                 transport::taker to) {
+  nats::subscribe_options chosen;
+  chosen.queue = queue;
+  chosen.messages_max = messages_max;
+  chosen.bytes_max = bytes_max;
+  try {
+    task<nats::subscription> subscribes = all->bus.subscribe(subject, chosen);
+    auto from = std::make_shared<nats::subscription>(co_await std::move(subscribes));
+    task<> flushes = flush(all);
+    co_await std::move(flushes);
+    if (from->has_ended())
+      throw error(failure::unreachable,
+                  "troupe: cluster: the NATS server does not let us take " + subject);
+    future<> ends = spawn(read(all, from, std::move(to)));
+    std::lock_guard held(all->mutex);
+    all->readers.emplace(std::pair(std::move(subject), std::move(queue)),
+                         shared::reader{std::move(from), std::move(ends)});
+  } catch (const nats::error& failed) {
+    throw as_cluster(failed);
+  }
+}
+
+task<> leave_subject(shared_ptr_of_all all, std::string subject, std::string queue) {
+  std::vector<shared::reader> left;
+  {
+    std::lock_guard held(all->mutex);
+    const auto [begin, end] = all->readers.equal_range({subject, queue});
+    for (auto at = begin; at != end; ++at) left.push_back(std::move(at->second));
+    all->readers.erase(begin, end);
+  }
+  try {
+    for (shared::reader& one : left) {
+      task<> drains = one.from->drain();
+      co_await std::move(drains);
+    }
+  } catch (const nats::error&) {
+    // The connection was closed: nothing comes any more, either.
+  }
+}
+
+task<> send_later(shared_ptr_of_all all, std::string subject, std::string bytes) {
+  try {
+    task<> sends = all->bus.publish(nats::message(std::move(subject), std::move(bytes)));
+    co_await std::move(sends);
+  } catch (const nats::error& failed) {
+    throw as_cluster(failed);
+  }
+}
+
+task<> answer_later(shared_ptr_of_all all, std::string reply, std::string bytes) {
+  try {
+    task<> sends = all->bus.publish(nats::message(std::move(reply), std::move(bytes)));
+    co_await std::move(sends);
+  } catch (const nats::error&) {
+    // It is lost.
+  }
+}
+
+task<std::string> ask(shared_ptr_of_all all, std::string subject, std::string bytes) {
+  try {
+    task<nats::message> asks =
+        all->bus.request(nats::message(std::move(subject), std::move(bytes)));
+    nats::message got = co_await std::move(asks);
+    co_return std::move(got.payload);
+  } catch (const nats::error& failed) {
+    throw as_cluster(failed);
+  }
+}
+
+task<> drain(shared_ptr_of_all all) {
+  try {
+    task<> drains = all->bus.drain();
+    co_await std::move(drains);
+  } catch (const nats::error&) {
+    // It was closed already.
+  }
+  decltype(shared::readers) left;
+  {
+    std::lock_guard held(all->mutex);
+    left.swap(all->readers);
+  }
+  for (auto& [subject, one] : left) co_await std::move(one.ends);
+  all->seen->connected.store(false, std::memory_order_relaxed);  // order: relaxed  a hint
+}
+
+class over_nats final : public transport {
+ public:
+  over_nats(runtime& on, std::string_view servers, const nats::options& chosen)
+      : all_(std::make_shared<shared>(on, servers, chosen)) {}
+  ~over_nats() override { end(); }
+
+  task<> take(std::string subject, std::string queue, taker to) override {
+    return take_from(all_, std::move(subject), std::move(queue), std::move(to));
+  }
+  task<> leave(std::string subject, std::string queue) override {
+    return leave_subject(all_, std::move(subject), std::move(queue));
+  }
+
+  task<> send(std::string subject, std::string bytes) override {
+    try {
+      if (all_->bus.try_publish(subject, bytes)) return nothing();
+    } catch (const nats::error& failed) {
+      return failing(as_cluster(failed));
+    }
+    return send_later(all_, std::move(subject), std::move(bytes));
+  }
+  bool try_send(const std::string& subject, std::string_view bytes) override {
+    try {
+      return all_->bus.try_publish(subject, bytes);
+    } catch (const nats::error&) {
+      return false;
+    }
+  }
+  task<std::string> request(std::string subject, std::string bytes) override {
+    return ask(all_, std::move(subject), std::move(bytes));
+  }
+  task<> answer(std::string reply, std::string bytes) override {
+    try {
+      if (all_->bus.try_publish(reply, bytes)) return nothing();
+    } catch (const nats::error&) {
+      return nothing();
+    }
+    return answer_later(all_, std::move(reply), std::move(bytes));
+  }
+
+  bool is_connected() const noexcept override {
+    // order: relaxed  a hint
+    return all_->seen->connected.load(std::memory_order_relaxed);
+  }
+  std::size_t bytes_max() const noexcept override {
+    // order: relaxed  a number that publishes nothing
+    std::size_t known = all_->seen->bytes_max.load(std::memory_order_relaxed);
+    if (known != 0) return known;
+    known = all_->bus.now().payload_bytes_max;
+    if (known == 0) return default_bytes_max;
+    all_->seen->bytes_max.store(known, std::memory_order_relaxed);  // order: relaxed  as above
+    return known;
+  }
+  task<> close(bool at_once) override {
+    if (!at_once) return drain(all_);
+    end();
+    return nothing();
+  }
+
+ private:
+  static constexpr std::size_t default_bytes_max = 1024 * 1024;  // of nats-server
+
+  void end() noexcept {
+    all_->ended.store(true, std::memory_order_relaxed);  // order: relaxed  its readers see it soon
+    all_->bus.close();
+  }
+
+  const shared_ptr_of_all all_;
+};
+
+}  // namespace
+
+std::unique_ptr<transport> nats_transport(runtime& on, const std::string& servers,
+                                          const nats::options& chosen) {
+  return std::make_unique<over_nats>(on, servers, chosen);
+}
+
+}  // namespace troupe::cluster

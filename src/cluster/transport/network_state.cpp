@@ -1,0 +1,349 @@
+#include "cluster/transport/network_state.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "kit/surroundings.hpp"
+#include "troupe/cluster/error.hpp"
+#include "troupe/runtime/here.hpp"
+#include "troupe/task/timer.hpp"
+
+namespace troupe::cluster {
+namespace {
+
+using state = simulated_network::state;
+
+bool happens(std::uint64_t one_in) { return one_in != 0 && kit::random_number() % one_in == 0; }
+
+std::size_t random_below(std::size_t count) {
+  return static_cast<std::size_t>(kit::random_number() % count);
+}
+
+std::string_view first_token(std::string_view& of) noexcept {
+  const std::size_t dot = of.find('.');
+  const std::string_view first = of.substr(0, dot);
+  of = dot == std::string_view::npos ? std::string_view() : of.substr(dot + 1);
+  return first;
+}
+
+// The two numbers of a reply subject.
+std::optional<std::pair<std::uint64_t, std::uint64_t>> parse_reply(std::string_view reply) {
+  std::pair<std::uint64_t, std::uint64_t> made;
+  const char* const end = reply.data() + reply.size();
+  const auto first = std::from_chars(reply.data(), end, made.first);
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != '.') return std::nullopt;
+  const auto second = std::from_chars(first.ptr + 1, end, made.second);
+  if (second.ec != std::errc() || second.ptr != end) return std::nullopt;
+  return made;
+}
+
+}  // namespace
+
+bool matches(std::string_view pattern, std::string_view subject) noexcept {
+  while (!pattern.empty() && !subject.empty()) {
+    const std::string_view wanted = first_token(pattern);
+    if (wanted == ">" && pattern.empty()) return true;
+    const std::string_view token = first_token(subject);
+    if (wanted != "*" && wanted != token) return false;
+  }
+  return pattern.empty() && subject.empty();
+}
+
+void state::afterwards::run(const std::shared_ptr<state>& of) {
+  for (const network_subscription_ptr& one : closed) one->arrived.close();
+  for (auto& [to, how] : ended) to.set_value(std::move(how));
+  for (const network_link_ptr& one : to_carry) static_cast<void>(one->to->on.spawn(carry(of, one)));
+}
+
+endpoint_ptr state::join(std::string node, runtime& on) {
+  std::lock_guard held(mutex);
+  const auto made = std::make_shared<endpoint>(std::move(node), on, ++last_endpoint);
+  endpoints.emplace(made->number, made);
+  return made;
+}
+
+network_subscription_ptr state::take(endpoint& by, std::string subject, std::string queue) {
+  std::lock_guard held(mutex);
+  check(by, subject, 0);
+  by.takes.push_back(
+      std::make_shared<network_subscription>(by, std::move(subject), std::move(queue)));
+  return by.takes.back();
+}
+
+void state::check(const endpoint& by, const std::string& subject, std::size_t bytes) const {
+  if (!by.alive)
+    throw error(failure::unreachable, "troupe: cluster: the connection of this node has ended");
+  if (bytes > bytes_max)
+    throw error(failure::too_large, "troupe: cluster: a message of " + std::to_string(bytes) +
+                                        " bytes to " + subject + " is more than the network takes");
+}
+
+bool state::passes(const endpoint& from, const endpoint& to) const {
+  if (from.node == to.node) return true;
+  return !cut_off.contains(from.node) && !cut_off.contains(to.node) &&
+         !cuts.contains({from.node, to.node});
+}
+
+bool state::is_connected(const endpoint& by) const {
+  std::lock_guard held(mutex);
+  return by.alive && !cut_off.contains(by.node);
+}
+
+std::chrono::nanoseconds state::random_delay() const {
+  std::chrono::nanoseconds most{0};
+  {
+    std::lock_guard held(mutex);
+    most = faults.delay_max;
+  }
+  if (most.count() <= 0) return most;
+  return std::chrono::nanoseconds(
+      static_cast<std::int64_t>(random_below(static_cast<std::size_t>(most.count()))));
+}
+
+// Of each queue group one, if possible one that is not behind a cut.
+std::vector<network_subscription_ptr> state::takers_of(const endpoint& by, std::string_view subject,
+                                                       bool& anybody) const {
+  std::vector<network_subscription_ptr> found;
+  std::map<std::string_view, std::vector<network_subscription_ptr>> groups;
+  for (const auto& [number, other] : endpoints) {
+    for (const network_subscription_ptr& one : other->takes) {
+      if (one->ends || !matches(one->subject, subject)) continue;
+      anybody = true;
+      if (one->queue.empty()) {
+        found.push_back(one);
+      } else if (passes(by, *other)) {
+        groups[one->queue].push_back(one);
+      }
+    }
+  }
+  for (const auto& [queue, members] : groups)
+    found.push_back(members[random_below(members.size())]);
+  return found;
+}
+
+void state::put(network_link& on, parcel one) {
+  if (one.into != nullptr) ++one.into->on_the_way;
+  const std::int64_t most = faults.delay_max.count();
+  one.due = on.from->on.now();
+  if (most > 0)
+    one.due += std::chrono::nanoseconds(
+        static_cast<std::int64_t>(random_below(static_cast<std::size_t>(most))));
+  if (faults.reorders) {
+    const auto place = static_cast<std::ptrdiff_t>(random_below(on.parcels.size() + 1));
+    on.parcels.insert(on.parcels.begin() + place, std::move(one));
+    return;
+  }
+  one.due = on.last_due = std::max(one.due, on.last_due);
+  on.parcels.push_back(std::move(one));
+}
+
+void state::post(const endpoint_ptr& from, const endpoint_ptr& to, const parcel& what,
+                 afterwards& later) {
+  ++seen.sent;
+  const bool is_cut = !passes(*from, *to) && !faults.holds;
+  if (is_cut || happens(faults.loses)) {
+    ++seen.lost;
+    return;
+  }
+  network_link_ptr& on = links[{from->number, to->number}];
+  if (on == nullptr) on = std::make_shared<network_link>(from, to);
+  if (happens(faults.duplicates)) put(*on, what);
+  put(*on, what);
+  if (!std::exchange(on->carried, true)) later.to_carry.push_back(on);
+}
+
+void state::send(const endpoint_ptr& by, const std::string& subject, std::string bytes) {
+  afterwards later;
+  {
+    std::lock_guard held(mutex);
+    check(*by, subject, bytes.size());
+    parcel one;
+    one.what.bytes = std::move(bytes);
+    bool anybody = false;
+    for (const network_subscription_ptr& to : takers_of(*by, subject, anybody)) {
+      one.into = to;
+      post(by, endpoints.at(to->of.number), one, later);
+    }
+  }
+  later.run(shared_from_this());
+}
+
+state::asked state::request(const endpoint_ptr& by, const std::string& subject, std::string bytes) {
+  afterwards later;
+  asked made;
+  {
+    std::lock_guard held(mutex);
+    check(*by, subject, bytes.size());
+    bool anybody = false;
+    const auto all = takers_of(*by, subject, anybody);
+    made.nobody = !anybody && !cut_off.contains(by->node);
+    if (made.nobody) return made;
+    made.number = ++last_request;
+    endpoint::request& waits = by->requests[made.number];
+    made.end = waits.to.get_future();
+    parcel one;
+    one.what.bytes = std::move(bytes);
+    one.what.reply = std::to_string(by->number) + "." + std::to_string(made.number);
+    for (const network_subscription_ptr& to : all) {
+      if (passes(*by, to->of)) waits.asked.push_back(to->of.number);
+      one.into = to;
+      post(by, endpoints.at(to->of.number), one, later);
+    }
+  }
+  later.run(shared_from_this());
+  return made;
+}
+
+void state::forget(endpoint& by, std::uint64_t request) noexcept {
+  std::optional<promise<response>> gone;  // it ends with the mutex free
+  std::lock_guard held(mutex);
+  if (auto one = by.requests.extract(request)) gone.emplace(std::move(one.mapped().to));
+}
+
+void state::answer(const endpoint_ptr& by, const std::string& reply, std::string bytes) {
+  const auto numbers = parse_reply(reply);
+  if (!numbers || bytes.size() > bytes_max) return;
+  afterwards later;
+  {
+    std::lock_guard held(mutex);
+    const auto asker = endpoints.find(numbers->first);
+    if (!by->alive || asker == endpoints.end()) return;
+    parcel one;
+    one.request = numbers->second;
+    one.what.bytes = std::move(bytes);
+    post(by, asker->second, one, later);
+  }
+  later.run(shared_from_this());
+}
+
+void state::stop_taking(endpoint& by, const std::string* subject, const std::string& queue) {
+  afterwards later;
+  {
+    std::lock_guard held(mutex);
+    std::erase_if(by.takes, [&](const network_subscription_ptr& one) {
+      if (subject != nullptr && (one->subject != *subject || one->queue != queue)) return false;
+      one->ends = true;
+      if (one->on_the_way == 0) later.closed.push_back(one);
+      return true;
+    });
+  }
+  later.run(shared_from_this());
+}
+
+// Who has asked it, and nobody else, is told that the ask is lost.
+void state::end(endpoint& one) {
+  afterwards later;
+  endpoint_ptr kept;
+  {
+    std::lock_guard held(mutex);
+    if (!one.alive.exchange(false)) return;
+    kept = std::move(endpoints.extract(one.number).mapped());
+    later.closed = std::exchange(one.takes, {});
+    for (auto& [asked_as, asks] : std::exchange(one.requests, {}))
+      later.end_lost(std::move(asks.to));
+    for (const auto& [number, other] : endpoints) {
+      for (auto at = other->requests.begin(); at != other->requests.end();) {
+        auto& [asked_as, asks] = *at;
+        const bool was_asked = std::erase(asks.asked, one.number) > 0;
+        const bool hears = was_asked && !faults.silent_deaths && passes(one, *other);
+        if (hears && asks.asked.empty()) later.end_lost(std::move(asks.to));
+        at = hears && asks.asked.empty() ? other->requests.erase(at) : std::next(at);
+      }
+    }
+    // What it has sent is still on its way.
+    std::erase_if(links, [&](const auto& each) {
+      const auto& [ends, link] = each;
+      if (ends.second != one.number) return ends.first == one.number && link->parcels.empty();
+      if (!link->carried) link->parcels.clear();
+      return !link->carried;
+    });
+  }
+  later.run(shared_from_this());
+}
+
+void state::heal_where(const std::optional<std::pair<std::string, std::string>>& between) {
+  afterwards later;
+  {
+    std::lock_guard held(mutex);
+    if (between) {
+      cuts.erase(*between);
+      cuts.erase({between->second, between->first});
+    } else {
+      cuts.clear();
+      cut_off.clear();
+    }
+    for (const auto& [ends, link] : links) {
+      if (link->parcels.empty() || link->carried || !link->to->alive) continue;
+      if (!passes(*link->from, *link->to)) continue;
+      link->carried = true;
+      later.to_carry.push_back(link);
+    }
+  }
+  later.run(shared_from_this());
+}
+
+void state::drop(parcel& one, afterwards& later) {
+  network_subscription* const into = one.into.get();
+  if (into == nullptr || --into->on_the_way > 0 || !into->ends) return;
+  later.closed.push_back(one.into);
+}
+
+void state::arrive(parcel& one, afterwards& later) {
+  const bool has_room = one.into->arrived.size() < faults.waiting_max;
+  ++(has_room ? seen.delivered : seen.lost);
+  try {
+    if (has_room) static_cast<void>(one.into->arrived.try_send(std::move(one.what)));
+  } catch (const channel_closed&) {
+    // Its node has been killed.
+  }
+  drop(one, later);
+}
+
+void state::arrive_answer(endpoint& asker, parcel& one, afterwards& later) {
+  ++seen.delivered;
+  auto asks = asker.requests.extract(one.request);
+  if (!asks) return;  // it was answered, or nobody waits any more
+  response how;
+  how.bytes = std::move(one.what.bytes);
+  later.ended.emplace_back(std::move(asks.mapped().to), std::move(how));
+}
+
+// Of the first parcel, if it is due; else how long it takes until then. Nothing: there is none, or
+// it is held.
+std::optional<std::chrono::nanoseconds> state::carry_first(network_link& over, afterwards& later) {
+  std::lock_guard held(mutex);
+  const bool cut = !passes(*over.from, *over.to);
+  if (over.parcels.empty() || (cut && faults.holds)) {
+    over.carried = false;
+    return std::nullopt;
+  }
+  const std::chrono::nanoseconds wait = over.parcels.front().due - over.to->on.now();
+  if (wait.count() > 0) return wait;
+  parcel one = std::move(over.parcels.front());
+  over.parcels.pop_front();
+  if (cut || !over.to->alive) {
+    ++seen.lost;
+    drop(one, later);
+  } else if (one.into != nullptr) {
+    arrive(one, later);
+  } else {
+    arrive_answer(*over.to, one, later);
+  }
+  return std::chrono::nanoseconds(0);
+}
+
+task<> state::carry(std::shared_ptr<state> self, network_link_ptr over) {
+  for (;;) {
+    afterwards later;
+    const std::optional<std::chrono::nanoseconds> wait = self->carry_first(*over, later);
+    later.run(self);
+    if (!wait) break;
+    if (wait->count() > 0) {
+      co_await sleep_for(*wait);
+    } else {
+      co_await yield();
+    }
+  }
+}
+
+}  // namespace troupe::cluster

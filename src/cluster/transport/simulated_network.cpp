@@ -1,0 +1,193 @@
+#include "cluster/transport/simulated_network.hpp"
+
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "cluster/transport/network_state.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/cluster/error.hpp"
+#include "troupe/runtime/here.hpp"
+#include "troupe/task/timer.hpp"
+
+namespace troupe::cluster {
+namespace {
+
+using state = simulated_network::state;
+using state_ptr = std::shared_ptr<state>;
+
+// What the calls of one node share, so that each may outlive the transport.
+struct shared {
+  shared(state_ptr in, endpoint_ptr as) : net(std::move(in)), self(std::move(as)) {}
+  const state_ptr net;
+  const endpoint_ptr self;
+  std::mutex mutex;
+  std::vector<future<>> readers;
+};
+using shared_ptr_of_all = std::shared_ptr<shared>;
+
+task<> nothing() { co_return; }
+
+// A request that its caller may give up.
+class open_request {
+ public:
+  open_request(shared& of, std::uint64_t number) noexcept : of_(of), number_(number) {}
+  open_request(const open_request&) = delete;
+  open_request& operator=(const open_request&) = delete;
+  ~open_request() { of_.net->forget(*of_.self, number_); }
+
+ private:
+  shared& of_;
+  const std::uint64_t number_;
+};
+
+task<> read(shared_ptr_of_all all, network_subscription_ptr from, transport::taker to) {
+  for (;;) {
+    auto waits = from->arrived.receive();
+    std::optional<incoming> got = co_await std::move(waits);
+    if (!got || !all->self->alive) break;
+    task<> takes = to(std::move(*got));
+    co_await std::move(takes);
+  }
+}
+
+task<> take_from(shared_ptr_of_all all, std::string subject, std::string queue,
+                 transport::taker to) {
+  co_await sleep_for(all->net->random_delay());
+  network_subscription_ptr from = all->net->take(*all->self, std::move(subject), std::move(queue));
+  future<> ends = spawn(read(all, std::move(from), std::move(to)));
+  std::lock_guard held(all->mutex);
+  all->readers.push_back(std::move(ends));
+}
+
+task<> leave_subject(shared_ptr_of_all all, std::string subject, std::string queue) {
+  all->net->stop_taking(*all->self, &subject, queue);
+  co_return;
+}
+
+task<> send_now(shared_ptr_of_all all, std::string subject, std::string bytes) {
+  all->net->send(all->self, subject, std::move(bytes));
+  co_return;
+}
+
+task<std::string> ask(shared_ptr_of_all all, std::string subject, std::string bytes) {
+  state::asked begun = all->net->request(all->self, subject, std::move(bytes));
+  if (begun.nobody) {
+    co_await sleep_for(all->net->random_delay());
+    throw error(failure::unreachable, "troupe: cluster: nobody takes " + subject);
+  }
+  const open_request open(*all, begun.number);
+  response how = co_await std::move(begun.end);
+  if (how.lost)
+    throw error(failure::lost,
+                "troupe: cluster: the connection ended before the answer to " + subject);
+  co_return std::move(how.bytes);
+}
+
+task<> answer_now(shared_ptr_of_all all, std::string reply, std::string bytes) {
+  all->net->answer(all->self, reply, std::move(bytes));
+  co_return;
+}
+
+task<> drain(shared_ptr_of_all all) {
+  all->net->stop_taking(*all->self, nullptr, {});
+  std::vector<future<>> readers;
+  {
+    std::lock_guard held(all->mutex);
+    readers.swap(all->readers);
+  }
+  for (future<>& one : readers) co_await std::move(one);
+  all->net->end(*all->self);
+}
+
+class in_memory final : public transport {
+ public:
+  in_memory(state_ptr in, runtime& on, std::string node)
+      : all_(std::make_shared<shared>(in, in->join(std::move(node), on))) {}
+  ~in_memory() override { all_->net->end(*all_->self); }
+
+  task<> take(std::string subject, std::string queue, taker to) override {
+    return take_from(all_, std::move(subject), std::move(queue), std::move(to));
+  }
+  task<> leave(std::string subject, std::string queue) override {
+    return leave_subject(all_, std::move(subject), std::move(queue));
+  }
+  task<> send(std::string subject, std::string bytes) override {
+    return send_now(all_, std::move(subject), std::move(bytes));
+  }
+  bool try_send(const std::string& subject, std::string_view bytes) override {
+    try {
+      all_->net->send(all_->self, subject, std::string(bytes));
+      return true;
+    } catch (const error&) {
+      return false;
+    }
+  }
+  task<std::string> request(std::string subject, std::string bytes) override {
+    return ask(all_, std::move(subject), std::move(bytes));
+  }
+  task<> answer(std::string reply, std::string bytes) override {
+    return answer_now(all_, std::move(reply), std::move(bytes));
+  }
+  bool is_connected() const noexcept override { return all_->net->is_connected(*all_->self); }
+  std::size_t bytes_max() const noexcept override { return state::bytes_max; }
+  task<> close(bool at_once) override {
+    if (!at_once) return drain(all_);
+    all_->net->end(*all_->self);
+    return nothing();
+  }
+
+ private:
+  const shared_ptr_of_all all_;
+};
+
+}  // namespace
+
+std::unique_ptr<transport> transport_of(const simulated_network& in, runtime& on,
+                                        std::string node) {
+  return std::make_unique<in_memory>(in.state_, on, std::move(node));
+}
+
+simulated_network::simulated_network() : state_(std::make_shared<state>()) {}
+
+void simulated_network::cut(const std::string& one, const std::string& other) {
+  cut_one_way(one, other);
+  cut_one_way(other, one);
+}
+void simulated_network::cut_one_way(const std::string& from, const std::string& to) {
+  std::lock_guard held(state_->mutex);
+  state_->cuts.emplace(from, to);
+}
+void simulated_network::cut_off(const std::string& node) {
+  std::lock_guard held(state_->mutex);
+  state_->cut_off.insert(node);
+}
+void simulated_network::heal() { state_->heal_where(std::nullopt); }
+void simulated_network::heal(const std::string& one, const std::string& other) {
+  state_->heal_where(std::pair(one, other));
+}
+
+void simulated_network::kill(const std::string& node) {
+  std::vector<endpoint_ptr> all;
+  {
+    std::lock_guard held(state_->mutex);
+    for (const auto& [number, one] : state_->endpoints) {
+      if (one->node == node) all.push_back(one);
+    }
+  }
+  for (const endpoint_ptr& one : all) state_->end(*one);
+}
+
+void simulated_network::set_faults(const network_faults& now) {
+  if (now.waiting_max == 0) throw option_error("troupe: cluster: waiting_max must be 1 or more");
+  std::lock_guard held(state_->mutex);
+  state_->faults = now;
+}
+
+simulated_network::counts simulated_network::now() const {
+  std::lock_guard held(state_->mutex);
+  return state_->seen;
+}
+
+}  // namespace troupe::cluster

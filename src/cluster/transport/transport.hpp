@@ -1,0 +1,67 @@
+// transport: how bytes travel between the nodes of a cluster. One seam, with NATS and the simulated
+// network behind it. A node that runs alone has none.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "troupe/task/task.hpp"
+
+namespace troupe::cluster {
+
+// What has come for this node. Where `reply` is not empty, the sender waits for an answer.
+struct incoming {
+  incoming() noexcept {}
+  std::string bytes;
+  std::string reply;
+};
+
+// A node has one. What one node sends to another arrives at most once, or not at all; and in the
+// order in which it was sent, while the connection of the sender lasts. What was on its way when a
+// connection was lost may still come, after what is sent over the next one: the network, or the
+// server, still has it. Thread: await the calls in tasks; several may run at once. After close()
+// calls fail with unreachable.
+class transport {
+ public:
+  // Awaited before the next message of the same subscription is taken: so a slow receiver holds
+  // back, and what has no room is lost (windows.hpp holds the senders back). It must not throw, and
+  // it keeps alive what it uses: one that runs may outlive the transport.
+  using taker = std::function<task<>(incoming)>;
+
+  transport() = default;
+  transport(const transport&) = delete;
+  transport& operator=(const transport&) = delete;
+  virtual ~transport() = default;
+
+  // Takes what is sent to these subjects, until close(). With a queue group, one of the takers of
+  // the group gets each message. Done when what others send from now on arrives. Errors: as send.
+  virtual task<> take(std::string subject, std::string queue, taker to) = 0;
+  // Stops to take that subject. What was sent before is still taken, perhaps after this has
+  // returned.
+  virtual task<> leave(std::string subject, std::string queue) = 0;
+
+  // Waits while too many bytes wait to be sent. It says nothing about the receiver. Errors, of
+  // cluster::error: unreachable: nothing was sent; too_large.
+  virtual task<> send(std::string subject, std::string bytes) = 0;
+  // The same without a wait. Returns false if it would have to, or cannot: nothing was sent.
+  virtual bool try_send(const std::string& subject, std::string_view bytes) = 0;
+  // Waits for the first answer, as long as the call context allows. Errors, of cluster::error:
+  // unreachable, when nobody takes that subject: it did not run; lost, when the connection ended
+  // after it was sent; too_large. Besides, timed_out and cancelled.
+  virtual task<std::string> request(std::string subject, std::string bytes) = 0;
+  // Answers a message with `reply`. Never fails: without a connection the answer is lost.
+  virtual task<> answer(std::string reply, std::string bytes) = 0;
+
+  // Whether there is a connection to the others now.
+  virtual bool is_connected() const noexcept = 0;
+  // The largest message, in bytes.
+  virtual std::size_t bytes_max() const noexcept = 0;
+  // Takes nothing new, awaits the takers of what has come, sends what was given to send, and ends:
+  // no taker may await it. `at_once`: as a crash does, when it is called and not when it is
+  // awaited; takers that run end by themselves. The destructor does the same.
+  virtual task<> close(bool at_once) = 0;
+};
+
+}  // namespace troupe::cluster

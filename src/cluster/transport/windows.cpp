@@ -1,0 +1,216 @@
+#include "cluster/transport/windows.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <stop_token>
+#include <utility>
+
+#include "cluster/transport/window_set.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/cluster/error.hpp"
+#include "troupe/kit/stoppable_sleep.hpp"
+#include "troupe/runtime/here.hpp"
+#include "troupe/task/limits.hpp"
+
+namespace troupe::cluster {
+namespace {
+
+using namespace std::chrono_literals;
+
+// An answer that comes later is not looked at: a node that takes less than a window in this time
+// does not get more.
+constexpr std::chrono::nanoseconds mark_time = 5min;
+// How often a window whose calls wait is marked again. A mark may be lost without a word.
+constexpr std::chrono::nanoseconds remind_first = 250ms, remind_max = 4s;
+
+// What the calls share, so that each may outlive the transport.
+struct shared {
+  shared(runtime& in, std::unique_ptr<transport> below, const window_options& chosen)
+      : on(in), over(std::move(below)), windows(chosen) {}
+  runtime& on;
+  const std::unique_ptr<transport> over;
+  window_set windows;
+  std::stop_source ends;
+};
+using shared_ptr_of_all = std::shared_ptr<shared>;
+using due_mark = std::optional<window_set::mark>;
+
+task<> failing(std::exception_ptr how) {
+  std::rethrow_exception(how);
+  co_return;
+}
+
+task<> send_marks(shared_ptr_of_all all, window_set::mark first);
+
+// Thread: any, since try_send may be called on any.
+void begin(const shared_ptr_of_all& all, due_mark&& due) {
+  if (due) static_cast<void>(all->on.spawn(send_marks(all, std::move(*due))));
+}
+
+// Whether it was lost with the connection. `due` is the mark that follows.
+task<bool> send_mark(shared_ptr_of_all all, const window_set::mark& one, due_mark& due) {
+  try {
+    auto asks = [all, of = one.of] { return all->over->request(of->subject, {}); };
+    auto within = with_deadline(mark_time, std::move(asks));
+    static_cast<void>(co_await std::move(within));
+    due = all->windows.taken(one.of, one.at);
+  } catch (const error& failed) {
+    if (failed.kind() != failure::unreachable) co_return true;
+    due = all->windows.taken_all(one.of);  // nobody is there who could have it
+  } catch (const timed_out&) {
+    // It was lost without a word, or the node is very slow.
+  }
+  co_return false;
+}
+
+task<> send_marks(shared_ptr_of_all all, window_set::mark first) {
+  due_mark due;
+  task<bool> sends = send_mark(all, first, due);
+  const bool lost = co_await std::move(sends);
+  begin(all, std::move(due));
+  begin(all, all->windows.end_mark(first.of, lost));
+}
+
+// While calls wait for room.
+task<> look_after(shared_ptr_of_all all, window_ptr of) {
+  std::chrono::nanoseconds pause = remind_first;
+  try {
+    for (bool waits = true; waits;) {
+      co_await kit::stoppable_sleep(pause).stop(all->ends.get_token());
+      pause = std::min(2 * pause, remind_max);
+      due_mark due;
+      waits = all->windows.look_after(of, due);
+      begin(all, std::move(due));
+    }
+  } catch (const cancelled&) {
+  }
+}
+
+class open_wait {
+ public:
+  open_wait(window_set& in, window& of, std::uint64_t number) noexcept
+      : in_(in), of_(of), number_(number) {}
+  open_wait(const open_wait&) = delete;
+  open_wait& operator=(const open_wait&) = delete;
+  ~open_wait() { in_.give_up(of_, number_); }
+
+ private:
+  window_set& in_;
+  window& of_;
+  const std::uint64_t number_;
+};
+
+task<> wait_for_room(shared_ptr_of_all all, window_ptr of, std::size_t bytes) {
+  window_set::wait begun = all->windows.begin_wait(of, bytes);
+  const open_wait open(all->windows, *of, begun.number);
+  begin(all, std::move(begun.due));
+  if (begun.remind) static_cast<void>(all->on.spawn(look_after(all, of)));
+  co_await std::move(begun.end);
+}
+
+task<> send_later(shared_ptr_of_all all, window_ptr of, std::string subject, std::string bytes) {
+  task<> waits = wait_for_room(all, std::move(of), bytes.size());
+  co_await std::move(waits);
+  task<> sends = all->over->send(std::move(subject), std::move(bytes));
+  co_await std::move(sends);
+}
+
+// The answer says that all that was sent before was taken.
+task<std::string> ask(shared_ptr_of_all all, std::string subject, std::string bytes) {
+  window_set::entry in = all->windows.enter(subject, bytes.size());
+  if (!in.entered) {
+    task<> waits = wait_for_room(all, in.of, bytes.size());
+    co_await std::move(waits);
+  }
+  begin(all, std::move(in.due));
+  try {
+    task<std::string> asks = all->over->request(std::move(subject), std::move(bytes));
+    std::string got = co_await std::move(asks);
+    if (in.entered) begin(all, all->windows.taken(in.of, in.at));
+    co_return got;
+  } catch (const error& failed) {
+    if (failed.kind() == failure::unreachable) begin(all, all->windows.taken_all(in.of));
+    throw;
+  }
+}
+
+class over_windows final : public transport {
+ public:
+  over_windows(runtime& on, std::unique_ptr<transport> over, const window_options& chosen)
+      : all_(std::make_shared<shared>(on, std::move(over), chosen)), prefix_(chosen.prefix) {}
+  ~over_windows() override {
+    end();
+    static_cast<void>(all_->over->close(true));
+  }
+
+  task<> take(std::string subject, std::string queue, taker to) override {
+    // Not the transport itself: it keeps the taker.
+    taker also_marks = [by = std::weak_ptr(all_), to = std::move(to)](incoming one) -> task<> {
+      if (!one.bytes.empty() || one.reply.empty()) return to(std::move(one));
+      const shared_ptr_of_all all = by.lock();
+      if (all == nullptr)
+        return failing(std::make_exception_ptr(cancelled("troupe: cluster: end")));
+      return all->over->answer(std::move(one.reply), {});
+    };
+    return all_->over->take(std::move(subject), std::move(queue), std::move(also_marks));
+  }
+  task<> leave(std::string subject, std::string queue) override {
+    return all_->over->leave(std::move(subject), std::move(queue));
+  }
+
+  task<> send(std::string subject, std::string bytes) override {
+    check(bytes);
+    if (!subject.starts_with(prefix_))
+      return all_->over->send(std::move(subject), std::move(bytes));
+    window_set::entry in = all_->windows.enter(subject, bytes.size());
+    if (!in.entered)
+      return send_later(all_, std::move(in.of), std::move(subject), std::move(bytes));
+    begin(all_, std::move(in.due));
+    return all_->over->send(std::move(subject), std::move(bytes));
+  }
+  bool try_send(const std::string& subject, std::string_view bytes) override {
+    if (!subject.starts_with(prefix_)) return all_->over->try_send(subject, bytes);
+    window_set::entry in = all_->windows.enter(subject, bytes.size());
+    if (!in.entered) return false;
+    begin(all_, std::move(in.due));
+    return all_->over->try_send(subject, bytes);
+  }
+  task<std::string> request(std::string subject, std::string bytes) override {
+    check(bytes);
+    if (!subject.starts_with(prefix_))
+      return all_->over->request(std::move(subject), std::move(bytes));
+    return ask(all_, std::move(subject), std::move(bytes));
+  }
+  task<> answer(std::string reply, std::string bytes) override {
+    return all_->over->answer(std::move(reply), std::move(bytes));
+  }
+  bool is_connected() const noexcept override { return all_->over->is_connected(); }
+  std::size_t bytes_max() const noexcept override { return all_->over->bytes_max(); }
+  task<> close(bool at_once) override {
+    end();
+    return all_->over->close(at_once);
+  }
+
+ private:
+  static void check(const std::string& bytes) {
+    if (bytes.empty()) throw usage_error("troupe: cluster: an empty message is a mark of windows");
+  }
+  void end() {
+    all_->ends.request_stop();
+    all_->windows.close();
+  }
+
+  const shared_ptr_of_all all_;
+  const std::string prefix_;
+};
+
+}  // namespace
+
+std::unique_ptr<transport> windowed(runtime& on, std::unique_ptr<transport> over,
+                                    const window_options& chosen) {
+  if (chosen.bytes < 4 || chosen.messages < 4)
+    throw option_error("troupe: cluster: a window must have 4 bytes and 4 messages or more");
+  return std::make_unique<over_windows>(on, std::move(over), chosen);
+}
+
+}  // namespace troupe::cluster
