@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 import urllib.parse
+import urllib.request
 
 TOOL, PROGRAM = sys.argv[1:3]
 SECONDS_MAX = 60
@@ -99,6 +100,28 @@ def check_silent(pid):
     check_works(pid, "after them")
 
 
+def check_idle(pid):
+    """They take more places than there are, and ask nothing, or never end their question."""
+    idle = [connect(pid) for _ in range(24)]
+    for i, one in enumerate(idle):
+        one.sendall([b"", b"summ", b"summary\n"][i % 3])
+    check_works(pid, "while idle connections take all places")
+    page = subprocess.Popen([TOOL, "page", str(pid), "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    try:
+        url = page.stdout.readline().strip()
+        deadline = time.monotonic() + 4
+        while time.monotonic() < deadline:  # until the page's connection is among those that go
+            idle.append(connect(pid))
+            time.sleep(0.05)  # sleeps: others come meanwhile
+        with urllib.request.urlopen(url + "metrics", timeout=SECONDS_MAX) as answer:
+            check("the page asks again", "troupe_up_seconds" in answer.read().decode(), url)
+    finally:
+        page.terminate()
+    page.wait(timeout=SECONDS_MAX)
+    for one in idle:
+        one.close()
+
+
 def check_page(pid):
     page = subprocess.Popen([TOOL, "page", str(pid), "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
     try:
@@ -142,6 +165,7 @@ def main():
         check_nonsense(program.pid)
         check_goers(program.pid)
         check_silent(program.pid)
+        check_idle(program.pid)
         check_page(program.pid)
         program.stdin.close()
         check("the program ends", program.wait(timeout=SECONDS_MAX) == 0, program)

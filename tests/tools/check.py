@@ -63,11 +63,12 @@ def check_actors(pid):
     later = json.loads(tool("actors", pid, "--longest", "--count", 1, "--json"))["actors"]
     check("it grows", later[0]["mail"] > longest[0]["mail"], (longest, later))
     check("it waits", later[0]["state"] == "suspended", later)
+    check("its name and its last handler", (later[0]["name"], later[0]["last_handler"]) == ("the tree", "&Grows::wait"), later)
     page = json.loads(tool("actors", pid, "--class", "Quick", "--count", 1000, "--json"))
     check("a page of actors", len(page["actors"]) == 1000 and page["next"] > 0, page["next"])
-    check("as a table", "Grows" in tool("actors", pid, "--longest"), tool("actors", pid, "--longest"))
+    check("as a table", 'Grows "the tree"  &Grows::wait' in tool("actors", pid, "--longest"), tool("actors", pid, "--longest"))
     dump = tool("dump", pid)
-    check("a dump names who waits", "Grows::wait waits at" in dump, dump)
+    check("a dump names who waits", re.search(r'Grows #\d+ "the tree" in &Grows::wait waits at', dump), dump)
 
 
 def check_warnings(pid):
@@ -229,7 +230,7 @@ def check_terminal(pid):
         row = ["Slow::work"]
         wait_for("the busiest handler first", lambda lines: [line.split()[0] for line in lines[5:6] if line] == row)
         do("send-keys", "-t", "t", "Enter")
-        wait_for("the actors of that class", lambda lines: any(line.split()[3:] == ["Slow"] for line in lines[5:]))
+        wait_for("the actors of that class", lambda lines: any(line.split()[3:] == ["Slow", "&Slow::work"] for line in lines[5:]))
         do("send-keys", "-t", "t", "BSpace")
         wait_for("all handlers again", lambda lines: [line.split()[0] for line in lines[5:6] if line] == row)
         do("send-keys", "-t", "t", "n")
@@ -237,18 +238,20 @@ def check_terminal(pid):
         do("send-keys", "-t", "t", "l")
         wait_for("the longest mailbox", lambda lines: any("suspended" in line and "Grows" in line for line in lines))
         do("send-keys", "-t", "t", "m", "Enter")
-        wait_for("the story of that actor", lambda lines: re.match(r"Grows #\d+: suspended, \d+ messages in its mailbox, 1 suspended", lines[4]))
+        wait_for("the story of that actor", lambda lines: re.match(r'Grows "the tree" #\d+: suspended, \d+ messages in its mailbox, 1 suspended', lines[4]))
         wait_for("what it waits for", lambda lines: re.match(r" +1 +- +program.cpp:\d+ +&Grows::wait, ", lines[6]))
         do("send-keys", "-t", "t", "Escape")
         wait_for("the mailboxes again", lambda lines: lines[4].split()[:2] == ["id", "mail"])
         do("send-keys", "-t", "t", "Left")
         wait_for("the handlers", lambda lines: lines[4].startswith("handler"))
         do("send-keys", "-t", "t", "Down", "Down", "a", "Up", "Up", "Up", "Enter")
-        wait_for("100 of the class with most actors", lambda lines: len(lines) == 24 and all(line.split()[3:] == ["Quick"] for line in lines[5:22]))
+        wait_for("100 of the class with most actors", lambda lines: len(lines) == 24 and all(line.split()[3:] in (["Quick", "&Quick::add"], ["Quick", "&Quick::fail"]) for line in lines[5:22]))
         do("send-keys", "-t", "t", "NPage", "NPage", "NPage", "NPage", "NPage", "NPage", "NPage", "NPage")
-        wait_for("the end of the list", lambda lines: len(lines) > 21 and lines[21].split()[3:] == ["Quick"])
+        wait_for("the end of the list", lambda lines: len(lines) > 21 and lines[21].split()[3:] == ["Quick", "&Quick::add"])
         do("send-keys", "-t", "t", "Escape", "v")
         wait_for("the warnings", lambda lines: any("&Slow::work of Slow" in line for line in lines))
+        do("send-keys", "-t", "t", "Escape", "i")
+        wait_for("the timers", lambda lines: any(line.startswith("timer every ") for line in lines))
         do("send-keys", "-t", "t", "q")
         wait_for("the end", lambda lines: "ended" in lines)
     finally:

@@ -176,7 +176,7 @@ def check_blocking(browser):
 
 def check_growing(browser):
     """The snake's mailbox is the longest, grows, and its turn is suspended."""
-    browser.wait("a mailbox that grows", lambda: [row for row in browser.rows("#mail") if row[1] == "Snake" and row[3].startswith("+")], MOMENTS_MAX)
+    browser.wait("a mailbox that grows", lambda: [row for row in browser.rows("#mail") if row[1] == "Snake" and row[4].startswith("+")], MOMENTS_MAX)
     actor = next(row[0] for row in browser.rows("#mail") if row[1] == "Snake")
     browser.click("the actor", "#mail tbody button", actor, MOMENTS_MAX)
     story = browser.wait("its story", lambda: re.search(r"Snake #\d+ is suspended\. .* messages wait in its mailbox, \+", browser.text("#detail-body")), MOMENTS_MAX)
@@ -265,7 +265,8 @@ def check_filter(browser):
 
 def check_flame(browser):
     says = lambda: [one.get_attribute("aria-label") for one in browser.all("#flame button")]
-    browser.wait("the handler that takes most time", lambda: [one for one in says() if re.match(r"worker \d+ → Sloth → climb: ", one)], MOMENTS_MAX)
+    for what, name in (("the handler that takes most time", "climb"), ("what takes the time in it", "climb → hang")):
+        browser.wait(what, lambda: [one for one in says() if re.match(rf"worker \d+ → Sloth → {name}: ", one)], MOMENTS_MAX)
 
 
 def check_trace(browser):

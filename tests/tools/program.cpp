@@ -30,7 +30,7 @@ int main() {
   troupe::runtime rt(options);
   troupe::promise<> end;
   auto slow = rt.spawn<Slow>();
-  auto grows = rt.spawn<Grows>(end.get_future());
+  auto grows = rt.spawn<Grows>({.name = "the tree"}, end.get_future());
   std::vector<troupe::ref<Quick>> quick;
   for (int i = 0; i < 2'000; ++i) quick.push_back(rt.spawn<Quick>());
   for (int i = 0; i < 20'000; ++i)

@@ -7,11 +7,13 @@
 #include <cstdio>
 #include <exception>
 #include <map>
+#include <memory>
 #include <thread>
 
 #include "observe_page/metrics.hpp"
 #include "page.hpp"
 #include "program.hpp"
+#include "store.hpp"
 #include "tables.hpp"
 #include "top.hpp"
 #include "trace_file.hpp"
@@ -71,6 +73,8 @@ void show_once(program& of, const choices& chosen) {
   constexpr std::size_t width = 80;
   print(head_lines(seen, width));
   print(handler_table(seen, chosen.by, width));
+  const table others = work_table(seen, width);
+  if (!others.lines.empty()) print(others);
 }
 
 void show_actors(program& of, const choices& chosen) {
@@ -87,6 +91,8 @@ void show_actors(program& of, const choices& chosen) {
 void show_dump(program& of) {
   const json answer = of.ask("dump");
   for (const json& one : answer["dumps"]) fmt::print("{}", one.get<std::string>());
+  const table work = work_table({json(), of.ask("summary")}, 120);
+  if (!work.lines.empty()) print(work);
   const table warnings = warning_table(of.ask("warnings"), SIZE_MAX);
   if (!warnings.lines.empty()) print(warnings);
 }
@@ -101,6 +107,35 @@ void show_log(program& of, const std::string& level, const std::string& of_logge
   const json answer = of.ask(question);
   for (const auto& [name, its] : answer["levels"].items())
     fmt::print("{:8} {}\n", its.get<std::string>(), name);
+}
+
+// `troupe store FILE|URL ...`: needs no running program.
+void add_store_commands(CLI::App& app) {
+  const auto kept = std::make_shared<store_choices>();
+  store_choices& chosen = *kept;
+  CLI::App* const store =
+      app.add_subcommand("store", "What durable actors have stored in a database.");
+  store->add_option("DATABASE", chosen.target, "a SQLite file, or postgresql://…")
+      ->required()
+      ->check(CLI::NonexistentPath | CLI::ExistingFile);
+  store->require_subcommand(1);
+  const auto command = [&](const char* name, const char* what, auto does) {
+    CLI::App* const made = store->add_subcommand(name, what);
+    made->callback([kept, does] { does(*kept); });
+    return made;
+  };
+  command("ls", "Classes, and how many actors and messages there are.", list_store);
+  CLI::App* const show =
+      command("show", "One actor: its state, messages and reminders.", show_stored);
+  show->add_option("CLASS", chosen.kind)->required();
+  show->add_option("KEY", chosen.key)->required();
+  command("dead-letters", "Messages whose handlers failed too often.", show_dead_letters)
+      ->add_option("--again", chosen.again,
+                   "the number of one that is to be handled again at the next start");
+  command("export", "All rows as lines of JSON.", export_store);
+  command("import", "Such lines into a new store.", import_store)
+      ->add_option("INPUT", chosen.input, "the lines")
+      ->required();
 }
 
 int run(int argc, char** argv) {
@@ -134,15 +169,15 @@ int run(int argc, char** argv) {
   std::string listen = "127.0.0.1:8125";
   CLI::App* const page = command("page", "A page for a browser on this machine.");
   page->add_option("--listen", listen, "address and port (default 127.0.0.1:8125)");
-  std::string duration, file;
+  std::string duration, file, level, of_logger;
   CLI::App* const trace = command("trace", "What each thread does, for ui.perfetto.dev.");
   trace->add_option("DURATION", duration, "5s, 500ms or 2m, at most 10m")->required();
   trace->add_option("-o,--output", file, "the new file to write")->required();
-  std::string level, of_logger;
   CLI::App* const log = command("log", "The levels of the program's log.");
   log->add_option("LEVEL", level, "set it: trace, debug, info, warning, error or off");
   log->add_option("LOGGER", of_logger, "of that logger alone");
   CLI::App* const metrics = command("metrics", "All numbers in the text format of Prometheus.");
+  add_store_commands(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& wrong) {
@@ -156,7 +191,7 @@ int run(int argc, char** argv) {
     write_trace(chosen.pid, duration_of(duration), file);
     return 0;
   }
-  if (app.got_subcommand("ps")) return 0;
+  if (app.got_subcommand("ps") || app.got_subcommand("store")) return 0;
   program of(chosen.pid);
   if (actors->parsed()) {
     show_actors(of, chosen);

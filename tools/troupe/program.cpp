@@ -60,7 +60,18 @@ program::program(int pid) : pid_(pid), stream_(connect_to(socket_of(pid))) {
 
 program::~program() { ::close(stream_); }
 
+void program::connect_again_if_cut_off() {
+  char next = 0;
+  if (::recv(stream_, &next, 1, MSG_PEEK | MSG_DONTWAIT) != 0) return;
+  const int again = connect_to(socket_of(pid_));
+  if (again < 0) return;  // it has ended
+  ::close(stream_);
+  stream_ = again;
+  heard_.clear();
+}
+
 void program::send(const std::string& question) {
+  connect_again_if_cut_off();
   const std::string line = question + "\n";
   if (::send(stream_, line.data(), line.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(line.size()))
     throw failure("process " + std::to_string(pid_) + " has ended");

@@ -34,6 +34,8 @@ class program {
   void trace(std::chrono::milliseconds duration, std::FILE* to);
 
  private:
+  // The program cuts off what has been idle for long, when others want to ask.
+  void connect_again_if_cut_off();
   void send(const std::string& question);
   // Waits for more bytes of the answer. Throws failure if there are none.
   void hear();

@@ -119,9 +119,18 @@ void sort_by(std::vector<row>& rows, order by) {
   });
 }
 
+// Characters of UTF-8 stay whole.
 std::string cut(std::string line, std::size_t width) {
-  if (line.size() > width) line.resize(width);
+  if (line.size() <= width) return line;
+  while (width != 0 && (static_cast<unsigned char>(line[width]) & 0xC0u) == 0x80u) --width;
+  line.resize(width);
   return line;
+}
+
+// The class of an actor, and the name that it was given.
+std::string class_and_name(const json& actor) {
+  const auto name = actor.value("name", std::string());
+  return actor["class"].get<std::string>() + (name.empty() ? "" : " \"" + name + "\"");
 }
 
 std::uint64_t warnings_of(const json& runtime) {
@@ -179,6 +188,51 @@ table handler_table(const moment& seen, order by, std::size_t width) {
   return made;
 }
 
+table work_table(const moment& seen, std::size_t width) {
+  struct list {
+    const char *key, *name, *counted, *word;
+  };
+  constexpr std::array lists{list{"io", "operation", "done", "io"},
+                             list{"lazies", "lazy", "computed", "lazy"},
+                             list{"timers", "source", "armed", "timer"}};
+  constexpr std::size_t numbers_width = 51;
+  const std::size_t name_width = width > numbers_width + 10 ? width - numbers_width : 10;
+  table made{cut(fmt::format("{:<{}}{:>9}{:>8}{:>9}{:>8}{:>8}{:>9}", "I/O, lazies, timers",
+                             name_width, "count", "/s", "bytes/s", "p50", "p99", "errors"),
+                 width),
+             {}};
+  const double seconds = seconds_between(seen);
+  for (std::size_t i = 0; i < seen.now["runtimes"].size(); ++i) {
+    const json& runtime = seen.now["runtimes"][i];
+    for (const auto& [key, name, counted, word] : lists) {
+      for (const json& one : runtime.value(key, json::array())) {
+        const auto its_name = one[name].get<std::string>();
+        const double count = one[counted].get<double>();
+        if (count == 0) continue;
+        json old;
+        if (!seen.before.is_null() && i < seen.before["runtimes"].size()) {
+          for (const json& other : seen.before["runtimes"][i].value(key, json::array()))
+            if (other[name] == its_name) old = other;
+        }
+        const auto rate = [&](const char* member) {
+          const double before = old.is_null() ? 0.0 : old.value(member, 0.0);
+          return short_count(std::max(one.value(member, 0.0) - before, 0.0) / seconds);
+        };
+        const std::string bytes = one.contains("bytes") ? rate("bytes") : "-";
+        const std::string errors =
+            one.contains("errors") ? short_count(one["errors"].get<double>()) : "-";
+        std::string text = fmt::format("{:<{}}{:>9}{:>8}{:>9}{:>8}{:>8}{:>9}",
+                                       cut(fmt::format("{} {}", word, its_name), name_width - 1),
+                                       name_width, short_count(count), rate(counted), bytes,
+                                       short_time(one.value("p50_ns", 0.0)),
+                                       short_time(one.value("p99_ns", 0.0)), errors);
+        made.lines.push_back({cut(std::move(text), width), i});
+      }
+    }
+  }
+  return made;
+}
+
 table warning_table(const json& summary, std::size_t width) {
   struct found {
     const json* warning;
@@ -205,13 +259,17 @@ table warning_table(const json& summary, std::size_t width) {
 }
 
 table actor_table(const json& page, std::size_t runtime, std::size_t width) {
-  table made{cut(fmt::format("{:>10} {:>8}  {:<10} {}", "id", "mail", "state", "class"), width),
+  table made{cut(fmt::format("{:>10} {:>8}  {:<10} {}", "id", "mail", "state",
+                             "class \"name\"  last handler"),
+                 width),
              {}};
   for (const json& one : page["actors"]) {
     const auto id = one["id"].get<std::uint64_t>();
     const auto of_class = one["class"].get<std::string>();
-    std::string text = fmt::format("{:>10} {:>8}  {:<10} {}", id, one["mail"].get<std::uint64_t>(),
-                                   one["state"].get<std::string>(), of_class);
+    std::string text =
+        fmt::format("{:>10} {:>8}  {:<10} {}  {}", id, one["mail"].get<std::uint64_t>(),
+                    one["state"].get<std::string>(), class_and_name(one),
+                    one.value("last_handler", std::string()));
     made.lines.push_back({cut(std::move(text), width), runtime, of_class, id});
   }
   return made;
@@ -247,9 +305,13 @@ table call_table(const json& story, std::size_t runtime, std::size_t width) {
 std::string story_line(const json& story, std::uint64_t id, std::size_t width) {
   const json& of = story["actor"];
   if (of.is_null()) return cut(fmt::format("#{} has ended", id), width);
-  return cut(fmt::format("{} #{}: {}, {} messages in its mailbox, {} suspended calls",
-                         of["class"].get<std::string>(), id, of["state"].get<std::string>(),
-                         of["mail"].get<std::uint64_t>(), story["suspended"].get<std::uint64_t>()),
+  const auto last = of.value("last_handler", std::string());
+  const auto parent = of.value("parent", std::uint64_t{0});
+  return cut(fmt::format("{} #{}: {}, {} messages in its mailbox, {} suspended calls{}{}",
+                         class_and_name(of), id, of["state"].get<std::string>(),
+                         of["mail"].get<std::uint64_t>(), story["suspended"].get<std::uint64_t>(),
+                         last.empty() ? "" : ", last handler " + last,
+                         parent == 0 ? "" : fmt::format(", child of #{}", parent)),
              width);
 }
 

@@ -35,6 +35,8 @@ struct table {
 std::vector<std::string> head_lines(const moment& seen, std::size_t width);
 // A line for each handler.
 table handler_table(const moment& seen, order by, std::size_t width);
+// A line for each kind of I/O operation, each class of lazies, and each source of timers.
+table work_table(const moment& seen, std::size_t width);
 // A line for each actor of an answer to `longest` or `actors`.
 table actor_table(const json& page, std::size_t runtime, std::size_t width);
 // A line for each warning of a summary, the newest first.

@@ -28,10 +28,10 @@ class screen {
 
 constexpr std::size_t actors_max = 100;
 
-// What one table is about: all handlers, the longest mailboxes of all classes, the warnings, the
-// actors of one class, or one actor.
+// What one table is about: all handlers, the longest mailboxes of all classes, the warnings, I/O
+// with lazies and timers, the actors of one class, or one actor.
 struct level {
-  enum class of { handlers, longest, warnings, actors, actor } what = of::handlers;
+  enum class of { handlers, longest, warnings, work, actors, actor } what = of::handlers;
   std::size_t runtime = 0;
   std::string of_class{};
   std::uint64_t actor = 0;
@@ -59,6 +59,7 @@ class view {
     if (key == 'q') ends_ = true;
     if (key == 'l') at.what == level::of::longest ? go_up() : go_to({level::of::longest});
     if (key == 'v') at.what == level::of::warnings ? go_up() : go_to({level::of::warnings});
+    if (key == 'i') at.what == level::of::work ? go_up() : go_to({level::of::work});
     if (key == KEY_DOWN || key == 'j') ++at.chosen;
     if (key == KEY_UP || key == 'k') at.chosen -= std::min<std::size_t>(at.chosen, 1);
     if (key == KEY_NPAGE) at.chosen += page;
@@ -71,7 +72,9 @@ class view {
   const char* keys() {
     switch (here().what) {
       case level::of::handlers:
-        return "sort: m b w a f n  Enter: its actors  l: longest mailboxes  v: warnings  q: quit";
+        return "sort: m b w a f n  Enter: actors  l: mailboxes  i: I/O  v: warnings  q: quit";
+      case level::of::work:
+        return "Backspace: back  q: quit";
       case level::of::warnings:
         return "Enter: the actor  Backspace: back  q: quit";
       case level::of::actor:
@@ -134,6 +137,8 @@ shown_text look_at(program& of, const moment& seen, view& how, std::size_t width
     text.body = handler_table(seen, how.by(), width);
   } else if (at.what == level::of::warnings) {
     text.body = warning_table(seen.now, width);
+  } else if (at.what == level::of::work) {
+    text.body = work_table(seen, width);
   } else if (at.what == level::of::actor) {
     const json story =
         of.ask("actor " + std::to_string(at.runtime) + " " + std::to_string(at.actor));

@@ -38,7 +38,7 @@ KNOWN_WAITS = [
     ("tree_of_task", "a fork"),
     ("deadline", "the end of a deadline"),
 ]
-LIBRARY_FILE = re.compile(r"troupe/(actor|task|sync|jobs|io|runtime|parallel|protocol|streams|kit|cron|dns|tls|http|observe_page)/[^.]*\.hpp$")
+LIBRARY_FILE = re.compile(r"troupe/(actor|task|sync|jobs|io|runtime|parallel|protocol|streams|kit|cron|dns|tls|http|otlp|observe_page)/[^.]*\.hpp$")
 
 
 def balanced(text, start, stops):
