@@ -3,7 +3,7 @@
 #include <iostream>
 #include <string>
 
-#include "troupe/troupe.hpp"
+#include "troupe/actors.hpp"
 
 struct Printer {
   void line(std::string text) { std::cout << text << '\n'; }

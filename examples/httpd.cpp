@@ -3,17 +3,23 @@
 //
 // httpd DIR [--port N] [--database FILE] [--connections N] [--certificate FILE --key FILE
 // [--plain-port N]]: listens on 127.0.0.1 and prints where. SIGTERM or SIGINT ends it: requests
-// that have begun are finished. With a certificate it serves HTTPS; SIGHUP then reads the files
-// again, and --plain-port redirects from a port without TLS.
+// that have begun are finished. With a certificate it serves HTTPS, by HTTP/2 to clients that offer
+// it; SIGHUP then reads the files again, and --plain-port redirects from a port without TLS.
+//
+// SIGUSR2 starts the program anew, perhaps a newer version of it, with the same arguments and the
+// same sockets; when the new one accepts, the old one ends, and no request is lost. The sockets may
+// also be those of systemd, by the names web and plain (`Type=notify`).
 //
 //   /plaintext /json /db /fortunes          as TechEmpower asks for them
 //   /queries?queries=N /updates?queries=N   the same
 //   /chat                                   a page, and the WebSocket that it talks to
+//   /pictures                               a page of 256 small pictures, made when asked for
 //   all other paths                         files of DIR
 //
 // One actor, on a thread of its own, calls SQLite: handlers ask it, and wait without holding a
-// thread. A request allocates in its context: in the steady state no request takes memory of the
-// general heap.
+// thread. With --database sqlite:FILE or postgresql://… the pages use the library's client of that
+// database instead, by the same code for both. Without it a request allocates in its context: in
+// the steady state no request takes memory of the general heap.
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -38,10 +44,18 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/database/client.hpp"
 #include "troupe/http/files.hpp"
 #include "troupe/http/server.hpp"
 #include "troupe/http/websocket.hpp"
+#include "troupe/sqlite/connection.hpp"
 #include "troupe/troupe.hpp"
+#if __has_include(<libpq-fe.h>) || __has_include(<postgresql/libpq-fe.h>)
+#define HTTPD_HAS_POSTGRES 1
+#include "troupe/postgres/pool.hpp"
+#else
+#define HTTPD_HAS_POSTGRES 0
+#endif
 
 namespace http = troupe::http;
 
@@ -61,6 +75,14 @@ struct FortuneRoom {
   std::span<Fortune> rows;
   std::span<char> texts;
 };
+
+constexpr const char* fortune_messages[] = {
+    "A bad random number generator: 1, 1, 1, 1, 1, 4.33e+67, 1, 1, 1",
+    "A computer program does what you tell it to do.",
+    "<script>alert(\"This should not be displayed in a browser alert box.\");</script>",
+    "フレームワークのベンチマーク",
+    "Any program that runs right is obsolete.",
+    "Feature: a bug with seniority."};
 
 int random_number() {
   thread_local std::minstd_rand random(std::random_device{}());
@@ -202,15 +224,8 @@ class Database {
       run(add);
     }
     const Statement tell = prepare("INSERT OR IGNORE INTO fortune VALUES (?, ?)");
-    const char* const messages[] = {
-        "A bad random number generator: 1, 1, 1, 1, 1, 4.33e+67, 1, 1, 1",
-        "A computer program does what you tell it to do.",
-        "<script>alert(\"This should not be displayed in a browser alert box.\");</script>",
-        "フレームワークのベンチマーク",
-        "Any program that runs right is obsolete.",
-        "Feature: a bug with seniority."};
     int id = 0;
-    for (const char* message : messages) {
+    for (const char* message : fortune_messages) {
       sqlite3_bind_int(tell.get(), 1, ++id);
       sqlite3_bind_text(tell.get(), 2, message, -1, nullptr);
       run(tell);
@@ -447,15 +462,65 @@ document.getElementById("form").onsubmit = asked => {
 </script></body></html>
 )";
 
-http::router make_routes(const std::string& folder, troupe::ref<Database> database,
-                         troupe::ref<Room> room) {
-  http::router routes;
-  routes.get("/plaintext", [] { return http::response::text("Hello, World!").type("text/plain"); });
-  routes.get("/json", [] {
-    Text text(troupe::this_context());
-    return http::response::view(text.add("{\"message\":\"", "Hello, World!", "\"}").view(),
-                                "application/json");
-  });
+// ---- a page of many pictures: parts of the Mandelbrot set ----
+
+constexpr int picture_pixels = 32, pictures_a_side = 16, escape_steps = 64;
+
+std::string pictures_page() {
+  std::string page =
+      "<!doctype html><meta charset=utf-8><title>pictures</title><style>div{display:grid;"
+      "grid-template-columns:repeat(16,32px)}img{display:block}</style><div>";
+  for (int i = 0; i < pictures_a_side * pictures_a_side; ++i) {
+    page += "<img width=32 height=32 alt='' src=/pictures/" + std::to_string(i % pictures_a_side) +
+            "/" + std::to_string(i / pictures_a_side) + ">";
+  }
+  return page + "</div>\n";
+}
+
+// How many steps the point takes to leave the circle around 0 whose radius is 2.
+int steps_to_escape(double x, double y) {
+  double a = 0, b = 0;
+  for (int step = 0; step < escape_steps; ++step) {
+    const double next = a * a - b * b + x;
+    b = 2 * a * b + y;
+    a = next;
+    if (a * a + b * b > 4) return step;
+  }
+  return escape_steps;
+}
+
+// One picture, as an uncompressed bitmap.
+http::response picture(const http::request& asked, int column, int row) {
+  const auto inside = [](int at) { return at >= 0 && at < pictures_a_side; };
+  if (!inside(column) || !inside(row)) return http::response(404);
+  constexpr std::size_t head = 54, pixels = picture_pixels * picture_pixels,
+                        bytes = head + 3 * pixels;
+  const std::span<char> all = make_room<char>(asked.memory(), bytes);
+  std::ranges::fill(all, 0);
+  const auto put = [&](std::size_t at, unsigned number) {  // the least significant byte first
+    for (std::size_t i = 0; i < 4; ++i) all[at + i] = static_cast<char>(number >> (8 * i));
+  };
+  all[0] = 'B', all[1] = 'M';
+  put(2, bytes), put(10, head), put(14, 40);
+  put(18, picture_pixels), put(22, picture_pixels), put(26, 1 | 24 << 16);
+  constexpr double width = 3.0 / (picture_pixels * pictures_a_side);
+  std::size_t at = head;
+  for (int y = picture_pixels - 1; y >= 0; --y) {  // the last line comes first
+    for (int x = 0; x < picture_pixels; ++x) {
+      const int steps = steps_to_escape(-2.25 + width * (column * picture_pixels + x),
+                                        -1.5 + width * (row * picture_pixels + y));
+      const int light = steps == escape_steps ? 0 : 40 + steps * 215 / escape_steps;
+      all[at++] = static_cast<char>(light);
+      all[at++] = static_cast<char>(light / 2);
+      all[at++] = static_cast<char>(light / 4);
+    }
+  }
+  return http::response::view({all.data(), all.size()}, "image/bmp")
+      .field("Cache-Control", "max-age=3600");
+}
+
+// The pages of a database that is called by hand.
+void add_pages(http::router& routes, troupe::ref<Database> database) {
   routes.get("/db", [database](const http::request& asked) -> troupe::task<http::response> {
     const Worlds found = make_room<World>(asked.memory(), 1);
     auto to = troupe::persist(asked.memory().make<Worlds>(found));
@@ -487,6 +552,94 @@ http::router make_routes(const std::string& folder, troupe::ref<Database> databa
       if (found) co_return page_of(asked.memory(), all.first(*found + 1));
     }
   });
+}
+
+// The same pages by the library's own client, for SQLite and for PostgreSQL.
+struct FortuneRow {
+  int id = 0;
+  std::string message;
+};
+
+template <troupe::database::client Store>
+troupe::task<> make_tables(Store store) {
+  co_await store.run_script(
+      "CREATE TABLE IF NOT EXISTS world (id INTEGER PRIMARY KEY, number INTEGER NOT NULL);"
+      "CREATE TABLE IF NOT EXISTS fortune (id INTEGER PRIMARY KEY, message TEXT NOT NULL)");
+  const auto fill = [](auto& all) -> troupe::task<> {
+    for (int id = 1; id <= worlds; ++id)
+      co_await all.execute("INSERT INTO world VALUES ($1, $2) ON CONFLICT DO NOTHING", id,
+                           random_number());
+    int id = 0;
+    for (const char* const message : fortune_messages)
+      co_await all.execute("INSERT INTO fortune VALUES ($1, $2) ON CONFLICT DO NOTHING", ++id,
+                           message);
+  };
+  co_await store.in_transaction(fill);
+}
+
+constexpr const char* find_text = "SELECT id, number FROM world WHERE id = $1";
+
+template <class Store>
+troupe::task<World> find_world(const Store& store, int id) {
+  const std::optional<World> found = co_await store.template query_one<World>(find_text, id);
+  co_return found.value();
+}
+
+// In the order of their numbers, so that no two requests wait for each other's rows.
+template <class Transaction>
+troupe::task<> update_worlds(Transaction& all, Worlds changed) {
+  for (World& one : changed) one.id = random_number();
+  std::ranges::sort(changed, {}, &World::id);
+  for (World& one : changed) {
+    one = co_await find_world(all, one.id);
+    one.number = random_number();
+    co_await all.execute("UPDATE world SET number = $1 WHERE id = $2", one.number, one.id);
+  }
+}
+
+template <troupe::database::client Store>
+void add_pages(http::router& routes, Store store) {
+  routes.get("/db", [store](const http::request& asked) -> troupe::task<http::response> {
+    const World found = co_await find_world(store, random_number());
+    Text text(asked.memory());
+    add_json(text, found);
+    co_return http::response::view(text.view(), "application/json");
+  });
+  routes.get("/queries", [store](const http::request& asked) -> troupe::task<http::response> {
+    std::vector<troupe::task<World>> finds;
+    for (std::size_t i = 0; i < queries_in(asked); ++i)
+      finds.push_back(find_world(store, random_number()));
+    auto together = troupe::when_all(std::move(finds));
+    std::vector<World> found = co_await std::move(together);
+    co_return json_of(asked.memory(), found);
+  });
+  routes.get("/updates", [store](const http::request& asked) -> troupe::task<http::response> {
+    const Worlds changed = make_room<World>(asked.memory(), queries_in(asked));
+    const auto update = [changed](auto& all) -> troupe::task<> {
+      return update_worlds(all, changed);
+    };
+    co_await store.in_transaction(update);
+    co_return json_of(asked.memory(), changed);
+  });
+  routes.get("/fortunes", [store](const http::request& asked) -> troupe::task<http::response> {
+    auto rows = store.template query<FortuneRow>("SELECT id, message FROM fortune");
+    const std::vector<FortuneRow> found = co_await std::move(rows);
+    std::vector<Fortune> all{{0, "Additional fortune added at request time."}};
+    for (const FortuneRow& one : found) all.push_back({one.id, one.message});
+    co_return page_of(asked.memory(), all);
+  });
+}
+
+template <class Store>
+http::router make_routes(const std::string& folder, Store store, troupe::ref<Room> room) {
+  http::router routes;
+  routes.get("/plaintext", [] { return http::response::text("Hello, World!").type("text/plain"); });
+  routes.get("/json", [] {
+    Text text(troupe::this_context());
+    return http::response::view(text.add("{\"message\":\"", "Hello, World!", "\"}").view(),
+                                "application/json");
+  });
+  add_pages(routes, std::move(store));
   http::websocket_options speaks;
   speaks.subprotocols = {"chat"};
   speaks.message_bytes = 4096;
@@ -501,14 +654,42 @@ http::router make_routes(const std::string& folder, troupe::ref<Database> databa
     return http::response::websocket([room](http::websocket& peer) { return chat(peer, room); },
                                      speaks);
   });
+  routes.get("/pictures", [page = pictures_page()] { return http::response::html(page); });
+  routes.get("/pictures/{column}/{row}", picture);
   routes.files("/", folder);
   return routes;
 }
 
-// Waits for a signal, and then stops the servers.
-troupe::task<> stop_by_signal(http::server web, http::server plain) {
-  auto signals = troupe::signal_listener::listen({SIGINT, SIGTERM});
-  co_await signals.next();
+// The program anew. Returns whether it has begun to serve.
+troupe::task<bool> start_anew(troupe::service::successor& next, std::vector<std::string> words) {
+  bool is_replaced = true;
+  try {
+    const std::string program = words.front();
+    words.erase(words.begin());
+    co_await next.start(program, std::move(words));
+  } catch (const troupe::error& why) {
+    std::cerr << "httpd: " << why.what() << std::endl;
+    is_replaced = false;
+  }
+  co_return is_replaced;
+}
+
+// Waits for a signal, and then stops the servers, or lets a new process replace them.
+troupe::task<> end_by_signal(troupe::signal_listener signals, http::server web, http::server plain,
+                             troupe::service::successor next, std::vector<std::string> words) {
+  using namespace std::chrono_literals;
+  for (;;) {
+    const int signal = co_await signals.next();
+    if (signal != SIGUSR2) break;
+    auto starting = start_anew(next, words);
+    const bool is_replaced = co_await std::move(starting);
+    if (!is_replaced) continue;
+    web.drain(30s);
+    plain.drain(30s);
+    co_return;
+  }
+  troupe::service::stopping();
+  next = troupe::service::successor();  // no client shall wait on its sockets
   web.stop();
   plain.stop();
 }
@@ -539,7 +720,9 @@ constexpr const char* usage =
     "             [--certificate FILE --key FILE [--plain-port N]]\n"
     "  DIR              whose files are served\n"
     "  --port N         0 to 65535; 0 (default): one that is free\n"
-    "  --database FILE  of SQLite (default: in memory)\n"
+    "  --database FILE  of SQLite, called by hand (default: in memory)\n"
+    "  --database sqlite:FILE, --database postgresql://USER@HOST/NAME\n"
+    "                   by the library's own client\n"
     "  --connections N  at a time, and of one peer (default: what the library says)\n"
     "  --certificate FILE, --key FILE\n"
     "                   in PEM: serves HTTPS; SIGHUP reads them again\n"
@@ -591,11 +774,46 @@ Options parse(int argc, char** argv) {
   return chosen;
 }
 
-troupe::tcp_listener listen_on(int port) {
-  return troupe::tcp_listener::listen(troupe::endpoint::loopback(static_cast<std::uint16_t>(port)));
+// A socket that this process has from another one, or a new one.
+troupe::tcp_listener listen_on(int port, const char* name,
+                               troupe::service::inherited_sockets& sockets,
+                               troupe::service::successor& next) {
+  auto listener = sockets.tcp(name);
+  if (!listener) {
+    const auto at = troupe::endpoint::loopback(static_cast<std::uint16_t>(port));
+    listener = troupe::tcp_listener::listen(at);
+  }
+  next.hand(*listener, name);
+  return std::move(*listener);
 }
 
-void serve(const Options& chosen) {
+http::router choose_routes(troupe::runtime& rt, const Options& chosen) {
+  constexpr std::string_view sqlite = "sqlite:", postgres = "postgresql:";
+  const std::string& database = chosen.database;
+  const auto by_client = [&](auto store) {
+    auto made = rt.spawn(make_tables(store));
+    rt.run();
+    made.get();
+    return make_routes(chosen.folder, std::move(store), rt.spawn<Room>());
+  };
+  if (database.starts_with(sqlite)) {
+    troupe::sqlite::options fast;
+    fast.stored = troupe::sqlite::durability::off;
+    return by_client(troupe::sqlite::connection(rt, database.substr(sqlite.size()), fast));
+  }
+  if (database.starts_with(postgres)) {
+#if HTTPD_HAS_POSTGRES
+    return by_client(troupe::postgres::pool(rt, database));
+#else
+    throw WrongUse("it was built without libpq");
+#endif
+  }
+  return make_routes(chosen.folder, rt.spawn<Database>(troupe::pinned("database"), database),
+                     rt.spawn<Room>());
+}
+
+void serve(const Options& chosen, std::vector<std::string> words) {
+  auto sockets = troupe::service::inherited_sockets::take();
   SqliteMemory::use();
   troupe::runtime rt;
   http::server_options limits;
@@ -603,14 +821,11 @@ void serve(const Options& chosen) {
   if (chosen.connections > 0) {
     limits.connections = limits.connections_per_peer = static_cast<std::size_t>(chosen.connections);
   }
-  http::server web(
-      make_routes(chosen.folder, rt.spawn<Database>(troupe::pinned("database"), chosen.database),
-                  rt.spawn<Room>()),
-      limits);
-  auto listener = listen_on(chosen.port);
+  http::server web(choose_routes(rt, chosen), limits);
+  troupe::service::successor next;
+  auto listener = listen_on(chosen.port, "web", sockets, next);
   const troupe::endpoint at = listener.local();
   http::server plain(http::redirect_to_https(at.port()));
-  rt.spawn(stop_by_signal(web, plain));
   if (chosen.certificate.empty()) {
     rt.spawn(web.serve(std::move(listener)));
   } else {
@@ -621,15 +836,19 @@ void serve(const Options& chosen) {
   }
   std::cout << "listening on " << at.to_string() << std::endl;
   if (chosen.plain_port) {
-    auto also = listen_on(*chosen.plain_port);
+    auto also = listen_on(*chosen.plain_port, "plain", sockets, next);
     std::cout << "redirecting from " << also.local().to_string() << std::endl;
     rt.spawn(plain.serve(std::move(also)));
   }
+  // The signals are heard before the process is ready.
+  auto signals = troupe::signal_listener::listen({SIGINT, SIGTERM, SIGUSR2});
+  rt.spawn(end_by_signal(std::move(signals), web, plain, std::move(next), std::move(words)));
+  troupe::service::ready();
   rt.run();
 }
 
 int main(int argc, char** argv) try {
-  serve(parse(argc, argv));
+  serve(parse(argc, argv), {argv, argv + argc});
   return 0;
 } catch (const WrongUse& wrong) {
   std::cerr << usage << "httpd: " << wrong.what() << '\n';

@@ -49,8 +49,11 @@ struct Fish {
 };
 
 struct Sloth {
-  // sleeps: it stands for a call that blocks, which a handler should leave to troupe::blocking
-  void climb() { std::this_thread::sleep_for(climbing_time); }
+  void climb() {
+    const troupe::trace_span span("hang");
+    // sleeps: it stands for a call that blocks, which a handler should leave to troupe::blocking
+    std::this_thread::sleep_for(climbing_time);
+  }
 };
 
 struct Snake {

@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -14,6 +15,8 @@ import subprocess
 import sys
 import threading
 import zlib
+
+import _servers
 
 HTTPD = pathlib.Path(os.environ["TROUPE_EXAMPLES_DIR"]) / "httpd"
 FOLDER = pathlib.Path(os.environ["TROUPE_BINARY_DIR"]) / "httpd_check"
@@ -76,7 +79,12 @@ def check_pages(port):
     check("a large file", hashlib.sha256(body).digest(), hashlib.sha256((FOLDER / "www" / "large.bin").read_bytes()).digest())
     get(client, "/large.bin", 304, **{"If-None-Match": answer.headers["ETag"]})
     check("a part", get(client, "/a.txt", 206, Range="bytes=1-3")[1], b"123")
-    for target in "/none", "/../secret.txt", "/%2e%2e/secret.txt", "/out":
+    page = get(client, "/pictures")[1].decode()
+    check("/pictures", page.count("<img "), 256)
+    pictures = {get(client, target)[1] for target in re.findall(r"src=(/pictures/\d+/\d+)>", page)[::17]}
+    check("pictures", ({(one[:2], len(one), int.from_bytes(one[2:6], "little")) for one in pictures}, len(pictures) > 8),
+          ({(b"BM", 3126, 3126)}, True))
+    for target in "/none", "/pictures/16/0", "/pictures/0/-1", "/pictures/a/0", "/../secret.txt", "/%2e%2e/secret.txt", "/out":
         get(client, target, 404)
     client.close()
 
@@ -242,6 +250,25 @@ def check_drain(environment):
     end(server)
 
 
+def check_database(database):
+    server, port = start({}, "--database", database)
+    threads = [threading.Thread(target=check_pages, args=(port,)) for _ in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    server.send_signal(signal.SIGTERM)
+    end(server)
+
+
+def check_postgres():
+    """With a server of its own, where there is PostgreSQL and the component was built."""
+    if _servers.postgres_programs() is None or not list(pathlib.Path(os.environ["TROUPE_BINARY_DIR"]).glob("libtroupe_postgres.a")):
+        return
+    with _servers.postgres() as folder:
+        check_database("postgresql://tester@/postgres?host=" + folder)
+
+
 def main():
     shutil.rmtree(FOLDER, ignore_errors=True)
     (FOLDER / "www").mkdir(parents=True)
@@ -266,6 +293,8 @@ def main():
         end(server)
         check_drain(environment)
     check_silent_guests({})
+    check_database("sqlite::memory:")
+    check_postgres()
     for arguments in ([], ["a", "b"], ["a", "--port"], ["a", "--port", "x"], ["a", "--what", "1"]):
         refused = subprocess.run([HTTPD, *arguments], capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
         check(arguments, (refused.returncode, refused.stderr.startswith("usage:")), (2, True))

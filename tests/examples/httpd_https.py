@@ -28,7 +28,7 @@ def check(what, got, wanted):
 
 
 def run(*command, asked="", status=0):
-    ended = subprocess.run(command, input=asked, capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
+    ended = subprocess.run(command, input=asked, capture_output=True, text=True, errors="replace", timeout=SECONDS_MAX, check=False)
     if status is not None and ended.returncode != status:
         fail(f"{command}: {ended.returncode} {ended.stdout} {ended.stderr}")
     return ended.stdout + ended.stderr
@@ -60,7 +60,9 @@ def check_curl(port, plain_port):
     curl = ["curl", "--silent", "--show-error", "--cacert", FOLDER / "certificate.pem", "--max-time", str(SECONDS_MAX)]
     for version in "1.2", "1.3":
         only = ["--tlsv" + version, "--tls-max", version]
-        check("curl " + version, run(*curl, *only, f"https://localhost:{port}/plaintext"), "Hello, World!")
+        for protocol in "1.1", "2":
+            said = run(*curl, *only, "--http" + protocol, "--write-out", " by %{http_version}", f"https://localhost:{port}/plaintext")
+            check("curl " + version, said, "Hello, World! by " + protocol)
         run(*curl, *only, "--output", FOLDER / "got.bin", f"https://localhost:{port}/large.bin")
         check("a large file", *(hashlib.sha256(one.read_bytes()).digest() for one in (FOLDER / "got.bin", FOLDER / "www" / "large.bin")))
     check("the way there", run(*curl, "--location", f"http://localhost:{plain_port}/plaintext?a=b"), "Hello, World!")
@@ -74,11 +76,11 @@ def s_client(port, *options, asked="", status=0):
 
 def check_openssl(port):
     for version in "-tls1_2", "-tls1_3":
-        said = s_client(port, version, "-alpn", "h2,http/1.1", "-servername", "localhost", "-verify_return_error")
-        if "ALPN protocol: http/1.1" not in said or "Verify return code: 0 (ok)" not in said:
+        said = s_client(port, version, "-alpn", "http/1.1,h2", "-servername", "localhost", "-verify_return_error")
+        if "ALPN protocol: h2" not in said or "Verify return code: 0 (ok)" not in said:
             fail(said)
     for options in (["-tls1_1", "-cipher", "ALL:@SECLEVEL=0"], ["-tls1_2", "-cipher", "AES128-SHA256"],
-                    ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-SHA"], ["-alpn", "h2"]):
+                    ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-SHA"], ["-alpn", "spdy/3"]):
         if "alert" not in s_client(port, *options, status=1):
             fail(f"{options} were not refused")
 
