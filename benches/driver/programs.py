@@ -115,6 +115,12 @@ def asked_tls(server: Program) -> Program:
     return served(server, "http/load_tls.cpp", "-lssl", "-lcrypto")
 
 
+def asked_h2(server: Program) -> Program:
+    """A server, asked by h2load, which a script starts beside it."""
+    script = SOURCES / "http/load_h2.py"
+    return replace(server, start=lambda workers: (str(script), *server.start(workers)), also_watch=(*server.also_watch, script))
+
+
 def with_argument(server: Program, argument: str) -> Program:
     return replace(server, start=lambda workers: (*server.start(workers), argument))
 
@@ -135,11 +141,32 @@ def rust_server(folder: str, product_name: str) -> Program:
                    executable(product), environment={"RUSTC": "/usr/bin/rustc", "CARGO_TARGET_DIR": str(target)})
 
 
-def nginx(name: str) -> Program:
-    """Nothing to build: a script that writes a configuration and becomes nginx."""
-    script = SOURCES / "http/nginx/serve.sh"
-    product = BUILT / f"nginx_{name}.sh"
+def scripted(server: str, name: str) -> Program:
+    """Nothing to build: a script that writes a configuration and becomes the server."""
+    script = SOURCES / f"http/{server}/serve.sh"
+    product = BUILT / f"{server}_{name}.sh"
     return Program(script.parent, (("cp", str(script), str(product)),), product, executable(product))
+
+
+def databases(program: Program) -> dict[str, Program]:
+    """For PostgreSQL, a script starts a server beside it."""
+    script = str(SOURCES / "db/with_postgres.sh")
+    program = replace(program, also_watch=(*program.also_watch, SOURCES / "db/work.hpp"))
+    return {"sqlite": program, "postgres": replace(program, start=lambda workers: (script, *program.start(workers)))}
+
+
+def messaging(program: Program) -> dict[str, Program]:
+    """A script starts a NATS server beside it."""
+    script = str(SOURCES / "nats/with_nats.sh")
+    program = replace(program, also_watch=(*program.also_watch, SOURCES / "nats/work.hpp"))
+    program = replace(program, start=lambda workers: (script, *program.start(workers)))
+    return {"nats": program, "cluster": program}
+
+
+def between_nodes(program: Program) -> dict[str, Program]:
+    """A script starts a NATS server beside it, and another one a PostgreSQL server."""
+    scripts = (str(SOURCES / "nats/with_nats.sh"), str(SOURCES / "db/with_postgres.sh"))
+    return {"cluster": replace(program, start=lambda workers: (*scripts, *program.start(workers))), "cluster_alone": program}
 
 
 def observed(program: Program) -> Program:
@@ -151,13 +178,15 @@ def kind_of(program: str) -> str:
     """Of whom the rows of a program ask."""
     if program.startswith("observed_"):
         return "unobserved"
-    return {"context": "allocator", "tasks": "tasks", "ramp": "tasks", "json": "allocator", "http": "web", "tls": "web"}.get(program, "runtime")
+    return {"sqlite": "database", "postgres": "database", "nats": "messaging", "cluster": "messaging", "cluster_alone": "plain", "context": "allocator", "tasks": "tasks", "ramp": "tasks", "json": "allocator", "http": "web", "tls": "web", "h2": "web2"}.get(program, "runtime")
 
 
 TROUPE = Contestant("troupe", "this library",
                     {**all_by(troupe("actors")), "coro": troupe("coro"), "kit": troupe("kit"), "context": troupe("contexts"), "tasks": troupe("tasks"), "ramp": troupe("tasks"),
+                     **databases(troupe("db")),
+                     **messaging(troupe("nats")), **between_nodes(troupe("cluster")),
                      "echo": served(troupe("echo")), "http": asked_http(with_argument(troupe("http"), "context")),
-                     "json": asked_http(with_argument(troupe("http"), "context")), "tls": asked_tls(troupe("tls")),
+                     "json": asked_http(with_argument(troupe("http"), "context")), "tls": asked_tls(troupe("tls")), "h2": asked_h2(with_argument(troupe("http"), "context")),
                      "observed_actors": observed(troupe("actors")), "observed_coro": observed(troupe("coro")),
                      "observed_http": observed(asked_http(with_argument(troupe("http"), "context")))})
 
@@ -171,6 +200,9 @@ LOCKS = ("mutex", "mutex_64", "semaphore", "semaphore_64")
 CHANNELS = ("channel_1_1", "channel_4_1", "channel_4_4", "rendezvous", "broadcast_1_8", "select_8")
 KIT = (*LOCKS, *CHANNELS, "scope", "async_generator")
 NO_KIT = {bench: "it has nothing like it" for bench in KIT}
+
+# Of web servers without TLS.
+TLS = ("tls_handshakes", "tls_resumed", "tls_bulk", "https_plaintext", "https_idle")
 
 # For contestants that no user would choose for this.
 NO_SERVER = {bench: "its echo server is not written" for bench in ("echo_64", "echo_10k")}
@@ -229,12 +261,25 @@ PEERS = (
                ("g++", "/usr/include/liburing.h"), ("g++", "liburing-dev"), kind="server"),
     Contestant("asio", "Asio 1.22", {"echo": served(cpp("echo/asio.cpp", "echo_asio", "-std=c++20"))},
                ("g++", "/usr/include/asio.hpp"), ("g++", "libasio-dev"), kind="server"),
-    Contestant("nginx", "nginx 1.22", {"http": asked_http(nginx("http")), "tls": asked_tls(nginx("tls"))},
+    Contestant("nginx", "nginx 1.22", {"http": asked_http(scripted("nginx", "http")), "tls": asked_tls(scripted("nginx", "tls")),
+                                       "h2": asked_h2(scripted("nginx", "h2"))},
                ("/usr/sbin/nginx", "openssl", "/usr/include/openssl/ssl.h"), ("nginx-light", "openssl", "libssl-dev"), kind="web"),
+    Contestant("h2o", "h2o 2.2", {"h2": asked_h2(scripted("h2o", "h2"))}, ("h2o", "h2load", "curl"), ("h2o", "nghttp2-client", "curl"), kind="web2"),
+    Contestant("nghttpd", "nghttpd 1.52", {"h2": asked_h2(scripted("nghttpd", "h2"))}, ("nghttpd", "h2load", "curl"),
+               ("nghttp2-server", "nghttp2-client", "curl"), lacks={"gzip_json": "it compresses nothing"}, kind="web2"),
     Contestant("hyper", "hyper 0.14", {"http": asked_http(rust_server("http/hyper", "http_hyper"))},
                ("/usr/bin/cargo", "/usr/bin/rustc", "/usr/share/cargo/registry/hyper-0.14*"),
                ("cargo", "librust-hyper-dev", "librust-tokio-dev"),
-               lacks={"http_static": "it serves no files", "tls_handshakes": "it has no TLS", "tls_bulk": "it has no TLS"}, kind="web"),
+               lacks={"http_static": "it serves no files", **{bench: "it has no TLS" for bench in TLS}}, kind="web"),
+    Contestant("bare", "bare loops over sqlite3 and libpq",
+               databases(cpp("db/bare.cpp", "db_bare", "-std=c++23", "-I/usr/include/postgresql", "-lsqlite3", "-lpq")),
+               ("g++", "/usr/include/sqlite3.h", "/usr/include/postgresql/libpq-fe.h", "/usr/lib/postgresql/*/bin/initdb"),
+               ("g++", "libsqlite3-dev", "libpq-dev", "postgresql-15"), lacks={"durable_idle": "it has no actors"}, kind="database"),
+    Contestant("sockets", "blocking sockets", messaging(cpp("nats/bare.cpp", "nats_sockets", "-std=c++20", "-pthread")),
+               ("g++", "/usr/sbin/nats-server"), ("g++", "nats-server"), lacks={"cluster_activate": "it has no actors"}, kind="messaging"),
+    Contestant("libnats", "libnats 3.4", messaging(cpp("nats/libnats.cpp", "nats_libnats", "-std=c++20", "-lnats")),
+               ("g++", "/usr/include/nats/nats.h", "/usr/sbin/nats-server"), ("g++", "libnats-dev", "nats-server"), lacks={"cluster_activate": "it has no actors"}, kind="messaging"),
+    Contestant("plain", "plain actors of this library", {"cluster_alone": troupe("plain_asks")}, kind="plain"),
     Contestant("unobserved", "this library, without observation",
                {"observed_actors": troupe("actors"), "observed_coro": troupe("coro"),
                 "observed_http": asked_http(with_argument(troupe("http"), "context"))}, kind="unobserved"),

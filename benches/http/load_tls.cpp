@@ -3,16 +3,20 @@
 //
 // load_tls SERVER [ARGUMENT...] BENCH WORKERS SIZE starts SERVER ARGUMENT... BENCH FOLDER on CPU 0,
 // and itself runs on CPU 1. FOLDER has certificate.pem, key.pem and files/bulk.txt, of 1 MiB. TLS
-// 1.3, TLS_AES_128_GCM_SHA256, X25519; no session is resumed.
+// 1.3, TLS_AES_128_GCM_SHA256, X25519; no session is resumed but in tls_resumed.
 //
 //   - tls_handshakes: 16 connections at a time. Each is made, asks for /hello, and is closed by the
 //     server, in order. SIZE: connections.
+//   - tls_resumed: the same, and each continues the session of the one before it.
 //   - tls_bulk: 4 connections, each of which asks for /bulk.txt repeatedly. SIZE: answers, of 1 MiB
 //     each.
+//   - https_plaintext: 64 connections, each of which asks for /hello repeatedly. SIZE: answers.
+//   - https_idle: each connection gets one answer, and then nothing is asked of it. SIZE:
+//     connections.
 //
-// Prints value (handshakes, or MiB, a second), check (answers that were right), cpu_us (the
-// server's, for one of them), p50 and p99 (us, from the beginning of one to its end), and rss_kb
-// (the server's, at the end).
+// Prints value (handshakes, MiB or requests, a second), check (answers that were right), cpu_us
+// (the server's, for one of them), p50 and p99 (us, from the beginning of one to its end), and
+// rss_kb (the server's, at the end). For https_idle value is bytes for one connection.
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <sys/epoll.h>
@@ -31,6 +35,7 @@ constexpr std::size_t bulk_bytes = std::size_t{1} << 20;
 struct freed {
   void operator()(SSL_CTX* one) const { SSL_CTX_free(one); }
   void operator()(SSL* one) const { SSL_free(one); }
+  void operator()(SSL_SESSION* one) const { SSL_SESSION_free(one); }
 };
 
 [[noreturn]] void fail_tls(const char* what) {
@@ -39,10 +44,38 @@ struct freed {
   refuse(std::string(what) + ": " + (reason != nullptr ? reason : "without a reason"));
 }
 
+struct shape {
+  std::string_view bench;
+  std::size_t connections;
+  bool closes, resumes;  // a connection for each request; sessions are continued
+  std::string_view path;
+};
+constexpr shape shapes[] = {{"tls_handshakes", 16, true, false, "/hello"},
+                            {"tls_resumed", 16, true, true, "/hello"},
+                            {"tls_bulk", 4, false, false, "/bulk.txt"},
+                            {"https_plaintext", 64, false, false, "/hello"},
+                            {"https_idle", 0, false, false, "/hello"}};
+
+using context_ptr = std::unique_ptr<SSL_CTX, freed>;
+
+context_ptr make_context(bool resumes) {
+  context_ptr made(SSL_CTX_new(TLS_client_method()));
+  if (made == nullptr || SSL_CTX_set_min_proto_version(made.get(), TLS1_3_VERSION) != 1 ||
+      SSL_CTX_set_ciphersuites(made.get(), "TLS_AES_128_GCM_SHA256") != 1 ||
+      SSL_CTX_set1_groups_list(made.get(), "X25519") != 1) {
+    fail_tls("the context");
+  }
+  SSL_CTX_set_session_cache_mode(
+      made.get(),
+      resumes ? SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL : SSL_SESS_CACHE_OFF);
+  return made;
+}
+
 struct connection {
   int fd = -1;
   std::unique_ptr<SSL, freed> tls;
-  bool shaken = false;
+  std::unique_ptr<SSL_SESSION, freed> session;  // of the connection before
+  bool shaken = false, continues = false;
   std::size_t answered = 0;
   std::int64_t began_ns = 0;
   answers got;
@@ -50,23 +83,16 @@ struct connection {
 
 class asking {
  public:
-  asking(const server_process& server, bool handshakes, std::size_t size, std::string body)
+  asking(const server_process& server, const shape& how, std::size_t size, std::string body)
       : server_(server),
-        handshakes_(handshakes),
+        how_(how),
         size_(size),
         body_(std::move(body)),
-        all_(handshakes ? 16 : 4),
+        all_(how.connections),
         left_(all_.size() + size),
-        request_(handshakes ? "GET /hello HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-                            : "GET /bulk.txt HTTP/1.1\r\nHost: localhost\r\n\r\n"),
-        context_(SSL_CTX_new(TLS_client_method())) {
-    if (context_ == nullptr || SSL_CTX_set_min_proto_version(context_.get(), TLS1_3_VERSION) != 1 ||
-        SSL_CTX_set_ciphersuites(context_.get(), "TLS_AES_128_GCM_SHA256") != 1 ||
-        SSL_CTX_set1_groups_list(context_.get(), "X25519") != 1) {
-      fail_tls("the context");
-    }
-    SSL_CTX_set_session_cache_mode(context_.get(), SSL_SESS_CACHE_OFF);
-  }
+        request_("GET " + std::string(how.path) + " HTTP/1.1\r\nHost: localhost\r\n" +
+                 (how.closes ? "Connection: close\r\n\r\n" : "\r\n")),
+        context_(make_context(how.resumes)) {}
 
   void run() {
     late_.reserve(size_);
@@ -91,12 +117,16 @@ class asking {
 
   void open(std::size_t which) {
     connection& one = all_[which];
+    auto session = std::move(one.session);
     one = connection();
     one.began_ns = now_ns();
     one.fd = server_.connect();
     one.tls.reset(SSL_new(context_.get()));
     if (one.tls == nullptr || SSL_set_fd(one.tls.get(), one.fd) != 1) fail_tls("a connection");
     SSL_set_connect_state(one.tls.get());
+    if (session != nullptr && SSL_set_session(one.tls.get(), session.get()) != 1)
+      fail_tls("a session");
+    one.continues = session != nullptr;
     epoll_event wanted{};
     wanted.events = EPOLLIN;
     wanted.data.u64 = which;
@@ -107,7 +137,7 @@ class asking {
   void ask(connection& one) {
     if (left_ == 0) return;
     --left_;
-    if (!handshakes_) one.began_ns = now_ns();
+    if (!how_.closes) one.began_ns = now_ns();
     const int bytes = static_cast<int>(request_.size());
     if (SSL_write(one.tls.get(), request_.data(), bytes) != bytes) fail_tls("write");
   }
@@ -118,7 +148,8 @@ class asking {
     if (!one.shaken) {
       const int done = SSL_do_handshake(one.tls.get());
       if (done != 1) return must_wait(one, done, "the handshake");
-      if (SSL_session_reused(one.tls.get()) != 0) refuse("a session was resumed");
+      if ((SSL_session_reused(one.tls.get()) != 0) != one.continues)
+        refuse(one.continues ? "a session was not resumed" : "a session was resumed");
       one.shaken = true;
       ask(one);
     }
@@ -132,7 +163,7 @@ class asking {
           std::string_view(buffer_.data(), static_cast<std::size_t>(bytes)), body_, heads_);
       if (whole == 0) continue;
       one.answered += whole;
-      if (!handshakes_) {
+      if (!how_.closes) {
         count(one);
         ask(one);
       }
@@ -145,8 +176,12 @@ class asking {
 
   void closed(std::size_t which) {
     connection& one = all_[which];
-    if (!handshakes_ || one.answered != 1) refuse("a connection was closed by the server");
+    if (!how_.closes || one.answered != 1) refuse("a connection was closed by the server");
     count(one);
+    if (how_.resumes) {
+      SSL_shutdown(one.tls.get());  // the session of a connection that is just dropped is no more
+      one.session.reset(SSL_get1_session(one.tls.get()));
+    }
     one.tls.reset();
     ::close(one.fd);
     if (left_ > 0) open(which);
@@ -162,13 +197,13 @@ class asking {
   }
 
   const server_process& server_;
-  const bool handshakes_;
+  const shape how_;
   const std::size_t size_;
   const std::string body_;
   std::vector<connection> all_;
   std::size_t left_, done_ = 0;
   const std::string request_;
-  const std::unique_ptr<SSL_CTX, freed> context_;
+  const context_ptr context_;
   const int set_ = ::epoll_create1(0);
   head_memory heads_;
   std::vector<std::int64_t> late_;
@@ -176,14 +211,50 @@ class asking {
   std::array<char, 65'536> buffer_;
 };
 
+// Connects, sends one request and reads its answer.
+std::unique_ptr<SSL, freed> answered(const server_process& server, SSL_CTX& context,
+                                     head_memory& heads) {
+  std::unique_ptr<SSL, freed> tls(SSL_new(&context));
+  const int fd = server.connect();
+  ::fcntl(fd, F_SETFL, 0);  // its calls wait
+  if (tls == nullptr || SSL_set_fd(tls.get(), fd) != 1) fail_tls("a connection");
+  if (SSL_connect(tls.get()) != 1) fail_tls("the handshake");
+  const std::string_view request = "GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  if (SSL_write(tls.get(), request.data(), static_cast<int>(request.size())) <= 0)
+    fail_tls("write");
+  answers got;
+  for (std::array<char, 4096> buffer;;) {
+    const int bytes = SSL_read(tls.get(), buffer.data(), static_cast<int>(buffer.size()));
+    if (bytes <= 0) fail_tls("read");
+    const std::string_view part(buffer.data(), static_cast<std::size_t>(bytes));
+    if (got.take(part, "Hello, World!", heads) == 1) return tls;
+  }
+}
+
+void idle(const server_process& server, std::size_t size) {
+  const context_ptr context = make_context(false);
+  head_memory heads;
+  const auto first = answered(server, *context, heads);
+  const long before = server.rss_kb();
+  std::vector<std::unique_ptr<SSL, freed>> all(size);
+  for (auto& one : all) one = answered(server, *context, heads);
+  ::usleep(500'000);
+  const long grown = std::max(0L, server.rss_kb() - before);
+  std::printf("value=%.1f check=%zu rss_kb=%ld\n",
+              static_cast<double>(grown) * 1024 / static_cast<double>(size), all.size(),
+              server.rss_kb());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string_view bench = argc >= 5 ? argv[argc - 3] : "";
-  const long size = argc >= 5 ? std::atol(argv[argc - 1]) : 0;
-  if ((bench != "tls_handshakes" && bench != "tls_bulk") || size < 1) {
-    return std::fprintf(stderr, "usage: load_tls SERVER [ARGUMENT...] BENCH WORKERS SIZE\n"), 2;
+  const shape* how = nullptr;
+  for (const shape& one : shapes) {
+    if (argc >= 5 && one.bench == argv[argc - 3]) how = &one;
   }
+  const long size = argc >= 5 ? std::atol(argv[argc - 1]) : 0;
+  if (how == nullptr || size < 1)
+    return std::fprintf(stderr, "usage: load_tls SERVER [ARGUMENT...] BENCH WORKERS SIZE\n"), 2;
   return run_main([&] {
     allow_many_files();
     const temporary_folder folder;
@@ -196,9 +267,13 @@ int main(int argc, char** argv) {
     argv[argc - 1] = nullptr;
     const server_process server(argv + 1);
     pin(1);
-    const bool handshakes = bench == "tls_handshakes";
-    asking(server, handshakes, static_cast<std::size_t>(size), handshakes ? "Hello, World!" : bulk)
-        .run();
+    if (how->connections == 0) {
+      idle(server, static_cast<std::size_t>(size));
+    } else {
+      asking(server, *how, static_cast<std::size_t>(size),
+             how->path == "/hello" ? "Hello, World!" : bulk)
+          .run();
+    }
     return 0;
   });
 }

@@ -4,6 +4,8 @@
 #include <sys/resource.h>
 
 #include <cstdio>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <memory_resource>
 #include <string>
@@ -11,6 +13,7 @@
 #include <vector>
 
 #include "document.hpp"
+#include "troupe/http/around/compress.hpp"
 #include "troupe/http/files.hpp"
 #include "troupe/http/server.hpp"
 #include "troupe/troupe.hpp"
@@ -38,6 +41,11 @@ response json_by_malloc() {
   return response::json(std::move(text));
 }
 
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 troupe::task<> serve(troupe::http::server web) {
   auto listener = troupe::tcp_listener::listen(troupe::endpoint::loopback(0));
   std::printf("%d\n", listener.local().port());
@@ -58,6 +66,12 @@ int main(int argc, char** argv) {
   troupe::http::router routes;
   routes.get("/plaintext", [] { return response::view("Hello, World!", "text/plain"); });
   routes.get("/json", memory == "context" ? json_in_context : json_by_malloc);
+  const std::string document =
+      bench == "gzip_json" ? text_of(std::string(argv[3]) + "/document") : "";
+  if (!document.empty()) {
+    routes.get("/document", [&] { return response::view(document, "application/json"); });
+    routes.around(troupe::http::compress());
+  }
   if (bench == "http_static") routes.files("/", std::string(argv[3]) + "/files");
   troupe::http::server_options options;
   options.name = "troupe";

@@ -30,8 +30,8 @@ func main() {
 	}
 	fmt.Println(listener.Addr().(*net.TCPAddr).Port)
 	server := &http.Server{Handler: routes}
-	if strings.HasPrefix(bench, "tls_") {
-		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS13, SessionTicketsDisabled: true}
+	if strings.HasPrefix(bench, "tls_") || strings.HasPrefix(bench, "https_") {
+		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS13, SessionTicketsDisabled: bench != "tls_resumed"}
 		server.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){} // no HTTP/2
 		panic(server.ServeTLS(listener, folder+"/certificate.pem", folder+"/key.pem"))
 	}
