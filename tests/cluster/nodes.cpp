@@ -55,6 +55,16 @@ struct Counter {
     co_return co_await std::move(asked);
   }
   cluster::ref<Counter> other(std::string key) const { return here.get<Counter>(key); }
+  // Through all these actors, the last one first, each of which waits for the next. Returns how
+  // many it has reached.
+  task<int> pass_through(std::vector<std::string> keys) {
+    co_await sleep_for(std::chrono::milliseconds(2));
+    if (keys.empty()) co_return 0;
+    const auto next = here.get<Counter>(keys.back());
+    keys.pop_back();
+    auto passes = next.ask<&Counter::pass_through>(std::move(keys));
+    co_return 1 + co_await std::move(passes);
+  }
 
   cluster::home here;
   int count = 0;
@@ -65,7 +75,7 @@ auto counters() {
   return kind<Counter, &Counter::add, &Counter::get, &Counter::fail, &Counter::fail_known,
               &Counter::slow, &Counter::remaining_ms, &Counter::remaining_in_task_ms,
               &Counter::trace_id, &Counter::trace_id_in_task, &Counter::note, &Counter::its_notes,
-              &Counter::ask_other, &Counter::other>();
+              &Counter::ask_other, &Counter::other, &Counter::pass_through>();
 }
 
 cluster::options named(std::string name) {
@@ -362,6 +372,71 @@ TEST_P(cluster_nodes, a_node_that_stops_hands_its_actors_over_and_no_ask_fails) 
     goes_on = false;
     for (auto& one : running) co_await std::move(one);
     EXPECT_GT(answers.load(), 10);
+  });
+}
+
+// Handlers that wait for others, over several nodes, while one after the other is stopped.
+TEST_P(cluster_nodes, what_runs_on_a_node_that_stops_reaches_all_others_until_its_end) {
+  with(3, [](runtime&, cluster::simulation, nodes_of nodes) -> task<> {
+    const auto passes = [](node from, int first) -> task<> {
+      std::vector<std::string> keys;
+      for (int i = 0; i < 8; ++i) keys.push_back(std::to_string(first * 8 + i));
+      try {
+        auto all = from.get<Counter>(keys.front() + " begins").ask<&Counter::pass_through>(keys);
+        EXPECT_EQ(co_await std::move(all), 8);
+      } catch (const troupe::error& e) {
+        ADD_FAILURE() << e.what();
+      }
+    };
+    std::vector<future<>> running;
+    const auto begin = [&](int first) {
+      for (int i = 0; i < 40; ++i) running.push_back(spawn(passes(nodes[2], first + i)));
+    };
+    begin(0);
+    for (std::size_t stopped = 0; stopped < 2; ++stopped) {
+      co_await sleep_for(5ms);
+      // One of those that each node has for itself takes part, too.
+      auto own = nodes[2]
+                     .on<Counter>(nodes[stopped].self())
+                     .ask<&Counter::pass_through>(std::vector<std::string>{"a", "b", "c", "d"});
+      begin(100 + 100 * static_cast<int>(stopped));
+      co_await sleep_for(5ms);
+      const auto begun = troupe::now();
+      auto stops = nodes[stopped].stop();
+      co_await std::move(stops);
+      EXPECT_LT(troupe::now() - begun, 8s);  // nothing of it had to be given up
+      EXPECT_EQ(co_await std::move(own), 4);
+    }
+    for (auto& one : running) co_await std::move(one);
+  });
+}
+
+TEST_P(cluster_nodes, messages_that_wait_for_an_owner_keep_their_order) {
+  with(2, [](runtime&, cluster::simulation in, nodes_of nodes) -> task<> {
+    auto finds = key_on(nodes[0], nodes[1]);
+    const std::string key = co_await std::move(finds);
+    const auto counter = nodes[0].get<Counter>(key);
+    in.kill(nodes[1]);
+    std::vector<future<int>> asked;
+    for (int i = 0; i < 300; ++i) {
+      counter.tell<&Counter::note>(i);
+      if (i % 10 == 0) asked.push_back(counter.ask<&Counter::add>(1));
+      co_await sleep_for(10ms);
+    }
+    const auto notes = co_await counter.ask<&Counter::its_notes>();
+    EXPECT_TRUE(std::ranges::is_sorted(notes));
+    EXPECT_GT(notes.size(), 10u);
+    EXPECT_EQ(notes.back(), 299);
+    int last = 0;
+    for (auto& one : asked) {
+      try {
+        const int now = co_await std::move(one);
+        EXPECT_GT(now, last);
+        last = now;
+      } catch (const cluster::error& e) {
+        EXPECT_EQ(e.kind(), cluster::failure::lost);
+      }
+    }
   });
 }
 

@@ -77,6 +77,10 @@ class directory {
     std::lock_guard held(mutex_);
     return nodes_[number];
   }
+  held_shard held(std::uint32_t shard) const {
+    std::lock_guard locked(mutex_);
+    return {shard, leases_[shard].fence};
+  }
   void set_node(std::size_t at, node_ref now) {
     std::lock_guard held(mutex_);
     nodes_[at] = std::move(now);
@@ -277,22 +281,23 @@ class bank_of_nodes {
       }
       default: {
         if (from == nullptr) co_return;
-        auto drains = drain(from, shard);
+        auto drains = drain(from, all_.held(shard));
         co_await std::move(drains);
         auto gives = take_over(shard, to);
         co_await std::move(gives);
       }
     }
   }
-  static task<> drain(node_ref from, std::uint32_t shard) {
-    bool is_drained = false;
-    try {
-      auto drains = with_deadline(200ms, from->runs->drain(one_number(shard)));
-      co_await std::move(drains);
-      is_drained = true;
-    } catch (const timed_out&) {
+  static task<> drain(node_ref from, held_shard which) {
+    const auto until = troupe::now() + 200ms;
+    while (from->runs->hand_over({which}, true).empty()) {
+      if (troupe::now() < until) {
+        co_await sleep_for(2ms);
+        continue;
+      }
+      from->runs->lost(one_number(which.shard));
+      break;
     }
-    if (!is_drained) from->runs->lost(one_number(shard));
   }
 
   // As a client does that does not know whether it was heard, each time at another node.

@@ -75,10 +75,10 @@ void make(activation_of<T>& one) {
 
 // Calls `with(activation, actor, exception)` now or when the actor has been made, in the order of
 // such calls; `with.defer()` comes before if it is later. Returns false, and leaves it as it was,
-// if the actor is not on this node.
+// if the actor is not on this node, or `behind` earlier messages that are under way.
 template <class T, class With>
-bool with_actor(const state_ref& on, const address& what, With& with) {
-  found_actor found = find_here(on, what);
+bool with_actor(const state_ref& on, const address& what, bool behind, With& with) {
+  found_actor found = find_here(on, what, behind);
   if (found.it == nullptr) return false;
   auto& one = static_cast<activation_of<T>&>(*found.it);
   if (one.is_made) [[likely]] {

@@ -65,7 +65,8 @@ struct found_actor {
   std::shared_ptr<activation> it;
   bool is_new = false;
 };
-found_actor find_here(const state_ref& on, const address& what);
+// `behind`: none is found while earlier messages from this node are under way to its shard.
+found_actor find_here(const state_ref& on, const address& what, bool behind);
 std::unique_lock<std::mutex> lock_shard(activation& of);
 // It could not be made.
 void remove(activation& one) noexcept;

@@ -63,7 +63,7 @@ bool serve(const state_ref& on, const address& to, std::span<const std::byte> ar
     with.args = durable::decode<typename facts::arguments>(arguments);
   }
   with.who = std::move(who);
-  if (with_actor<T>(on, to, with)) return true;
+  if (with_actor<T>(on, to, false, with)) return true;
   who = std::move(with.who);
   return false;
 }

@@ -44,7 +44,7 @@ class ref {
     const parts::method_entry& what = method<Method>();
     std::optional<future<result>> asked;
     parts::asking<T, Method> here{arguments_of<Method>(std::forward<Args>(args)...), &asked};
-    if (parts::with_actor<T>(on_, to_, here)) return std::move(*asked);
+    if (parts::with_actor<T>(on_, to_, true, here)) return std::move(*asked);
     auto answer = std::make_unique<durable::parts::answer_of<result>>();
     future<result> later = answer->get_future();
     parts::send_away(on_, to_, what, encoded<Method>(here.args), std::move(answer));
@@ -57,7 +57,7 @@ class ref {
   void tell(Args&&... args) const {
     const parts::method_entry& what = method<Method>();
     parts::telling<T, Method> here{arguments_of<Method>(std::forward<Args>(args)...)};
-    if (parts::with_actor<T>(on_, to_, here)) return;
+    if (parts::with_actor<T>(on_, to_, true, here)) return;
     parts::send_away(on_, to_, what, encoded<Method>(here.args), nullptr);
   }
 

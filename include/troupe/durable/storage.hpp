@@ -86,7 +86,10 @@ struct stored_reminder {
   std::uint32_t shard = 0;  // in a cluster: that of the actor
 };
 
-// A part of the actors of a cluster, and the number of the change with which a node has got it.
+// Into how many parts the actors of a cluster are divided.
+inline constexpr std::uint32_t shard_count = 1'024;
+
+// Such a part, and the number of the change with which a node has got it.
 struct held_shard {
   std::uint32_t shard = 0;
   std::uint64_t fence = 0;

@@ -12,12 +12,13 @@ thread_local const state_ref* node_that_reads = nullptr;
 
 }  // namespace
 
-found_actor node_state::find(const address& what) {
+found_actor node_state::find(const address& what, bool behind) {
   found_actor found;
   if (!what.member.empty() && what.member != self_.id) return found;
   if (is_stopped_) return found;
   shard_state& of = shards_[what.shard];
   std::unique_lock held(of.mutex);
+  if (behind && of.queued != 0) return found;
   if (!of.is_open || !owns(what.shard, of.fence)) return found;
   const auto known = of.actors.find({what.kind, what.key});
   if (known != of.actors.end()) {
@@ -78,7 +79,9 @@ void node_state::put_away_idle() {
   }
 }
 
-found_actor find_here(const state_ref& on, const address& what) { return on->find(what); }
+found_actor find_here(const state_ref& on, const address& what, bool behind) {
+  return on->find(what, behind);
+}
 std::unique_lock<std::mutex> lock_shard(activation& of) {
   return std::unique_lock(of.node->lock_of(of.what.shard));
 }

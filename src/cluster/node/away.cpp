@@ -108,18 +108,36 @@ bool node_state::tell_at_once(const address& to, const method_entry& method,
   return true;
 }
 
+waiting_line::place::place(waiting_line& in, std::uint64_t number) : in_(in), number_(number) {
+  in_.all_.try_emplace(number_);
+}
+waiting_line::place::~place() {
+  in_.all_.erase(number_);
+  if (in_.all_.empty()) return;
+  if (const auto& first = in_.all_.begin()->second) first->set();
+}
+task<> waiting_line::place::comes_first() const {
+  while (in_.all_.begin()->first != number_) {
+    std::optional<event>& comes = in_.all_.at(number_);
+    comes.emplace();
+    const event one = *comes;
+    co_await one.wait();
+  }
+}
+
 task<> route::send(std::unique_ptr<outgoing> what) {
   const state_ref node = of_.lock();
   if (node == nullptr) co_return;
-  auto delivers = node->deliver(std::move(what));
+  what->number = ++count_;
+  auto delivers = node->deliver(std::move(what), line_);
   co_await std::move(delivers);
 }
 
-task<> node_state::deliver(std::unique_ptr<outgoing> what) {
+task<> node_state::deliver(std::unique_ptr<outgoing> what, waiting_line& in) {
   std::exception_ptr failed;
   try {
     const nanoseconds left(what->deadline_ns - now_ns());
-    auto tries = attempt(*what);
+    auto tries = attempt(*what, in);
     auto limited = with_deadline(std::max(left, nanoseconds(0)), std::move(tries));
     co_await std::move(limited);
   } catch (const timed_out&) {
@@ -143,25 +161,37 @@ task<> node_state::deliver(std::unique_ptr<outgoing> what) {
 }
 
 // Until it has run, or nobody knows whether it has.
-task<> node_state::attempt(outgoing& what) {
-  milliseconds pause = pause_first;
-  for (;;) {
+task<> node_state::attempt(outgoing& what, waiting_line& in) {
+  for (milliseconds pause{0};; pause = std::clamp(2 * pause, pause_first, pause_last)) {
+    auto finds = next_owner(what, in, pause);
+    const std::string to = co_await std::move(finds);
+    if (to.empty()) co_return;
+    auto tries = try_once(what, to);
+    if (co_await std::move(tries)) co_return;
+    counts_.sent_again.fetch_add(1, relaxed);
+    if (!what.to.member.empty())
+      throw error(failure::unreachable, "troupe: cluster: the node " + to + " has left");
+    placement_->hurry();
+  }
+}
+
+// Waits until its owner is known and all messages before it were sent. Returns the owner; "": it
+// was handed over to an actor here.
+task<std::string> node_state::next_owner(outgoing& what, waiting_line& in, milliseconds pause) {
+  const waiting_line::place at(in, what.number);
+  for (;; pause = std::clamp(2 * pause, pause_first, pause_last)) {
+    if (pause.count() > 0) co_await sleep_for(pause);
+    auto waits = at.comes_first();
+    co_await std::move(waits);
     if (is_stopped_) throw error(failure::stopped, "troupe: cluster: the node has been stopped");
-    if (hand_over_here(what)) co_return;
-    std::string to = what.to.member;
-    if (to.empty() && has_joined_) {
-      if (const auto owner = placement_->owner(what.to.shard)) to = owner->id;
-    }
-    if (!to.empty() && to != self_.id) {
-      auto tries = try_once(what, to);
-      if (co_await std::move(tries)) co_return;
-      counts_.sent_again.fetch_add(1, relaxed);
-      if (!what.to.member.empty())
-        throw error(failure::unreachable, "troupe: cluster: the node " + to + " has left");
-      placement_->hurry();
-    }
-    co_await sleep_for(pause);
-    pause = std::min(2 * pause, pause_last);
+    if (hand_over_here(what)) co_return std::string();
+    if (what.to.member == self_.id)
+      throw error(failure::stopped, "troupe: cluster: the node is being stopped");
+    if (!what.to.member.empty()) co_return what.to.member;
+    if (!has_joined_) continue;
+    if (const auto owner = placement_->owner(what.to.shard);
+        owner != nullptr && owner->id != self_.id)
+      co_return owner->id;
   }
 }
 

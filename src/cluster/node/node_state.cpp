@@ -3,16 +3,19 @@
 #include <algorithm>
 #include <cctype>
 #include <chrono>
+#include <numeric>
 #include <utility>
 
 #include "cluster/transport/windows.hpp"
 #include "troupe/durable/message_id.hpp"
 #include "troupe/runtime/here.hpp"
+#include "troupe/task/limits.hpp"
 
 namespace troupe::cluster::parts {
 namespace {
 
 using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
 
 void check(const options& chosen) {
   const auto need = [](bool holds, const char* what) {
@@ -53,6 +56,12 @@ void check(const setup& with) {
 }
 
 constexpr std::size_t events_kept = 4'096;
+
+// N2
+bool rests(const shard_state& of) {
+  return std::ranges::all_of(of.actors,
+                             [](const auto& one) { return one.second.use_count() == 1; });
+}
 
 // Nobody waits for it.
 task<> run_quietly(std::function<task<>()> makes) {
@@ -129,7 +138,7 @@ task<> node_state::open_way() {
 task<> node_state::join(state_ref self) {
   constexpr milliseconds pause{500};
   bool has_way = self->is_alone_, has_store = self->engine_ == nullptr;
-  while (!self->is_stopped_) {
+  while (!self->is_leaving_) {
     std::exception_ptr failed;
     try {
       if (!has_way) {
@@ -161,7 +170,7 @@ task<> node_state::join(state_ref self) {
     self->replace_placement();
     co_await sleep_for(pause);
   }
-  if (self->is_stopped_) {
+  if (self->is_leaving_) {
     // It has been stopped while it was joining.
     std::lock_guard held(self->mutex_);
     self->placement_->kill();
@@ -184,20 +193,33 @@ task<> node_state::ready() {
   if (failed_ != nullptr) std::rethrow_exception(failed_);
 }
 
+// What runs here goes on until the shards are drained, and asks others meanwhile. Then nothing new
+// is sent, and what was sent is waited for.
 task<> node_state::stop(state_ref self) {
-  if (self->is_stopped_.exchange(true)) co_return;
+  if (self->is_leaving_.exchange(true)) co_return;
+  const nanoseconds drain_max = self->chosen_.drain_max;
+  const std::int64_t until = self->now_ns() + drain_max.count();
   self->sweeper_.cancel();
   if (self->has_joined_) {
-    auto leaves = self->placement_->stop(self->chosen_.drain_max);
+    auto rests = self->rest(self->now_ns() + drain_max.count() / 4);
+    co_await std::move(rests);
+    auto leaves = self->placement_->stop(
+        milliseconds(std::max<std::int64_t>((until - self->now_ns()) / 1'000'000, 0)));
     co_await std::move(leaves);
+    self->close(own_shard);
+    auto rests_at_last = self->rest(until);
+    co_await std::move(rests_at_last);
   } else {
     std::lock_guard held(self->mutex_);
     self->placement_->kill();
   }
-  for (std::uint32_t shard = 0; shard <= own_shard; ++shard) self->lost(shard);
+  self->is_stopped_ = true;
+  self->lose_all();
   self->end_watchers();
-  // Who has asked this node meanwhile is still told that it has the actor no more.
   constexpr milliseconds answers_travel{20};
+  while (self->counts_.waiting.load(relaxed) != 0 && self->now_ns() < until)
+    co_await sleep_for(milliseconds(2));
+  // Who has asked this node meanwhile is still told that it has the actor no more.
   constexpr int pauses_max = 50;
   auto leaves_way = self->way_->leave(self->subject_of(self->self_.id), {});
   co_await std::move(leaves_way);
@@ -206,6 +228,15 @@ task<> node_state::stop(state_ref self) {
   auto closes = self->way_->close(false);
   co_await std::move(closes);
   self->joined_or_failed_.set();
+}
+
+// Until no actor that only this node has is at work.
+task<> node_state::rest(std::int64_t until_ns) {
+  const auto is_at_rest = [this] {
+    std::lock_guard held(shards_[own_shard].mutex);
+    return rests(shards_[own_shard]);
+  };
+  while (!is_at_rest() && now_ns() < until_ns) co_await sleep_for(milliseconds(2));
 }
 
 void node_state::end_watchers() noexcept {
@@ -223,7 +254,7 @@ void node_state::end_watchers() noexcept {
 }
 
 void node_state::kill() noexcept {
-  is_stopped_ = true;
+  is_leaving_ = is_stopped_ = true;
   static_cast<void>(way_->close(true));
   sweeper_.cancel();
   {
@@ -234,7 +265,7 @@ void node_state::kill() noexcept {
     std::lock_guard held(of.mutex);
     for (const auto& [name, one] : of.actors) one->end();
   }
-  for (std::uint32_t shard = 0; shard <= own_shard; ++shard) lost(shard);
+  lose_all();
   end_watchers();
 }
 
@@ -267,16 +298,16 @@ void node_state::tell_others() noexcept {
 placement::hooks node_state::hooks() {
   placement::hooks told;
   const std::weak_ptr<node_state> here = weak_from_this();
-  told.gained = [here](std::uint32_t shard, std::uint64_t fence) {
-    if (const state_ref self = here.lock()) self->gained(shard, fence);
+  told.gained = [here](const std::vector<held_shard>& shards) {
+    if (const state_ref self = here.lock()) self->gained(shards);
   };
-  told.lost = [here](std::uint32_t shard) {
-    if (const state_ref self = here.lock()) self->lost(shard);
+  told.lost = [here](const std::vector<std::uint32_t>& shards) {
+    if (const state_ref self = here.lock()) self->lost(shards);
   };
-  told.drain = [here](std::vector<std::uint32_t> shards) -> task<> {
+  told.drain = [here](std::vector<held_shard> shards, placement::release released) -> task<> {
     const state_ref self = here.lock();
     if (self == nullptr) co_return;
-    auto drains = self->drain(std::move(shards));
+    auto drains = self->drain(std::move(shards), std::move(released));
     co_await std::move(drains);
   };
   told.members = [here](std::vector<member_row> now) {
@@ -288,51 +319,84 @@ placement::hooks node_state::hooks() {
   return told;
 }
 
-void node_state::gained(std::uint32_t shard, std::uint64_t fence) {
-  {
-    std::lock_guard held(shards_[shard].mutex);
-    shards_[shard].is_open = true;
-    shards_[shard].fence = fence;
+void node_state::gained(const std::vector<held_shard>& shards) {
+  for (const held_shard& one : shards) {
+    std::lock_guard held(shards_[one.shard].mutex);
+    shards_[one.shard].is_open = true;
+    shards_[one.shard].fence = one.fence;
   }
-  if (has_shared_store()) engine_->gained({{shard, fence}});
+  if (has_shared_store()) engine_->gained(shards);
+}
+
+void node_state::lost(const std::vector<std::uint32_t>& shards) {
+  for (const std::uint32_t shard : shards) close(shard);
+  if (has_shared_store()) engine_->lost(shards);
+}
+
+void node_state::lose_all() {
+  std::vector<std::uint32_t> all(shard_count);
+  std::iota(all.begin(), all.end(), 0);
+  lost(all);
+  close(own_shard);
 }
 
 // What waits in the mailboxes of its actors is refused when its turn comes.
-void node_state::lost(std::uint32_t shard) {
+void node_state::close(std::uint32_t shard) noexcept {
   decltype(shard_state::actors) gone;
-  {
-    std::lock_guard held(shards_[shard].mutex);
-    shards_[shard].is_open = false;
-    gone.swap(shards_[shard].actors);
-  }
+  std::lock_guard held(shards_[shard].mutex);
+  shards_[shard].is_open = false;
+  gone.swap(shards_[shard].actors);
   counts_.actors.fetch_sub(gone.size(), relaxed);
-  if (shard != own_shard && has_shared_store()) engine_->lost({shard});
 }
 
-task<> node_state::drain(std::vector<std::uint32_t> shards) {
-  for (const std::uint32_t shard : shards) {
-    std::lock_guard held(shards_[shard].mutex);
-    shards_[shard].is_open = false;
+// Each shard goes when it is at rest. Until then it is open, since what runs here may ask its
+// actors, on the way over other nodes, too; those that never come to rest are closed after a while.
+task<> node_state::drain(std::vector<held_shard> shards, placement::release released) {
+  constexpr milliseconds pause_most{20};
+  const nanoseconds at_most = std::min<nanoseconds>(this_call::remaining(), chosen_.drain_max);
+  const std::int64_t closes_at = now_ns() + at_most.count() / 4;
+  std::ranges::sort(shards);
+  for (milliseconds pause{1};; pause = std::min(2 * pause, pause_most)) {
+    const std::vector<held_shard> resting = hand_over(shards, now_ns() >= closes_at);
+    std::erase_if(shards,
+                  [&](const held_shard& one) { return std::ranges::binary_search(resting, one); });
+    if (shards.empty()) co_return;
+    if (!resting.empty()) released(resting);
+    co_await sleep_for(pause);
   }
-  for (const std::uint32_t shard : shards) {
-    milliseconds pause{1};
-    for (;;) {
-      {
-        std::lock_guard held(shards_[shard].mutex);
-        // N2
-        if (std::ranges::all_of(shards_[shard].actors,
-                                [](const auto& one) { return one.second.use_count() == 1; }))
-          break;
-      }
-      co_await sleep_for(pause);
-      pause = std::min(2 * pause, milliseconds(50));
-    }
+}
+
+// Of shards in order. Returns those that are at rest, in order: they are closed now. Others are
+// closed if `closes`.
+std::vector<held_shard> node_state::hand_over(const std::vector<held_shard>& shards, bool closes) {
+  std::vector<held_shard> resting;
+  for (const held_shard& one : shards) {
+    shard_state& of = shards_[one.shard];
+    std::lock_guard held(of.mutex);
+    const bool was_lost = of.fence != one.fence;  // and has perhaps come back
+    const bool is_at_rest = rests(of);
+    if (was_lost || is_at_rest) resting.push_back(one);
+    if (!was_lost && (is_at_rest || closes)) of.is_open = false;
   }
-  if (has_shared_store()) {
-    auto drains = engine_->drain(shards);
-    co_await std::move(drains);
+  const std::vector<held_shard> done =
+      has_shared_store() ? engine_->hand_over(resting, closes) : resting;
+  for (const held_shard& one : resting) {
+    const bool is_done = std::ranges::binary_search(done, one);
+    if (is_done || !closes) end_look(one, is_done);
   }
-  for (const std::uint32_t shard : shards) lost(shard);
+  return done;
+}
+
+// It was closed for a look at its durable actors: it goes, or is open again.
+void node_state::end_look(const held_shard& one, bool goes) noexcept {
+  decltype(shard_state::actors) gone;
+  shard_state& of = shards_[one.shard];
+  std::lock_guard held(of.mutex);
+  if (of.fence != one.fence) return;
+  of.is_open = !goes;
+  if (!goes) return;
+  gone.swap(of.actors);
+  counts_.actors.fetch_sub(gone.size(), relaxed);
 }
 
 void node_state::changed(std::vector<member_row> now) {
@@ -348,6 +412,7 @@ void node_state::changed(std::vector<member_row> now) {
           events.push_back({joined, {one.id, one.name}});
       }
     };
+    for (member_row& one : now) one.is_leaving = false;  // it is still there
     std::ranges::sort(now);
     add(members_, now, false);
     add(now, members_, true);

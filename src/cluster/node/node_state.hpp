@@ -56,10 +56,32 @@ struct outgoing {
   const method_entry* method = nullptr;
   bytes arguments;
   std::unique_ptr<answer_to> answer;  // null: a tell
+  std::uint64_t number = 0;           // its place in the order of its route
   std::int64_t deadline_ns = 0;       // in the time of the runtime
   bool is_callers_deadline = false;
   bool may_have_run = false;
   std::string trace;
+};
+
+// Messages that were not sent yet, in the order in which they came. Each goes on when it is the
+// first, and stays the first until its place ends, also while nobody owns the shard. Thread: one.
+class waiting_line {
+ public:
+  class place {
+   public:
+    place(waiting_line& in, std::uint64_t number);
+    place(const place&) = delete;
+    place& operator=(const place&) = delete;
+    ~place();
+    task<> comes_first() const;
+
+   private:
+    waiting_line& in_;
+    const std::uint64_t number_;
+  };
+
+ private:
+  std::map<std::uint64_t, std::optional<event>> all_;  // by number; an event: somebody waits
 };
 
 // What is sent from this node to the actors of one shard, in order.
@@ -71,6 +93,8 @@ class route {
 
  private:
   const std::weak_ptr<node_state> of_;
+  std::uint64_t count_ = 0;
+  waiting_line line_;
 };
 
 struct name_hash {
@@ -89,7 +113,7 @@ struct shard_state {
                      name_hash>
       actors;
   troupe::ref<route> out;
-  std::size_t queued = 0;  // messages that `out` has not sent
+  std::size_t queued = 0;  // messages with `out`: later ones from this node come behind them
 };
 
 // What a node stands on, apart from its runtime.
@@ -117,11 +141,12 @@ class node_state : public std::enable_shared_from_this<node_state> {
   // Lets the actors go that are here, which keep the node.
   void let_go() noexcept;
 
-  found_actor find(const address& what);
+  // `behind`: none is found while earlier messages from this node are under way to its shard.
+  found_actor find(const address& what, bool behind);
   void remove(activation& one) noexcept;
   void send_away(std::unique_ptr<outgoing> what);
   bool tell_at_once(const address& to, const method_entry& method, const bytes& arguments);
-  task<> deliver(std::unique_ptr<outgoing> what);
+  task<> deliver(std::unique_ptr<outgoing> what, waiting_line& in);
 
   runtime& on() const noexcept { return on_; }
   const options& chosen() const noexcept { return chosen_; }
@@ -176,14 +201,20 @@ class node_state : public std::enable_shared_from_this<node_state> {
   void quietly(std::function<task<>()> makes) noexcept;
   void end_watchers() noexcept;
   placement::hooks hooks();
-  void gained(std::uint32_t shard, std::uint64_t fence);
-  void lost(std::uint32_t shard);
+  void gained(const std::vector<held_shard>& shards);
+  void lost(const std::vector<std::uint32_t>& shards);
+  void close(std::uint32_t shard) noexcept;
+  void end_look(const held_shard& one, bool goes) noexcept;
+  void lose_all();
   // Whether durable actors of this node are in the database of the cluster.
   bool has_shared_store() const noexcept { return engine_ != nullptr && !is_alone_; }
-  task<> drain(std::vector<std::uint32_t> shards);
+  task<> drain(std::vector<held_shard> shards, placement::release released);
+  std::vector<held_shard> hand_over(const std::vector<held_shard>& shards, bool closes);
+  task<> rest(std::int64_t until_ns);
   void changed(std::vector<member_row> now);
 
-  task<> attempt(outgoing& what);
+  task<> attempt(outgoing& what, waiting_line& in);
+  task<std::string> next_owner(outgoing& what, waiting_line& in, std::chrono::milliseconds pause);
   task<bool> try_once(outgoing& what, std::string to);
   bool hand_over_here(outgoing& what);
   bool settle(outgoing& what, std::string_view answer);
@@ -204,7 +235,8 @@ class node_state : public std::enable_shared_from_this<node_state> {
   std::shared_ptr<durable::parts::engine> engine_;  // null: no durable classes
   std::optional<durable::store> store_;
   std::atomic<bool> has_joined_{false};
-  std::atomic<bool> is_stopped_{false};
+  std::atomic<bool> is_leaving_{false};  // stop() was called: what runs goes on, and may ask others
+  std::atomic<bool> is_stopped_{false};  // it sends nothing any more
   event joined_or_failed_;
   std::atomic<std::size_t> answering_{0};  // answers that were not sent yet
   std::array<shard_state, own_shard + 1> shards_;

@@ -54,7 +54,7 @@ answer_too_late::answer_too_late()
 std::exception_ptr travelling(const node_state& on) noexcept {
   const std::exception_ptr thrown = std::current_exception();
   const std::type_info* const type = abi::__cxa_current_exception_type();
-  if (type == nullptr || type == &typeid(remote_exception) || *type == typeid(answer_too_late) ||
+  if (type == nullptr || *type == typeid(remote_exception) || *type == typeid(answer_too_late) ||
       *type == typeid(timed_out) || *type == typeid(cancelled) || on.find_exception(*type))
     return thrown;
   try {

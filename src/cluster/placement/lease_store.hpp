@@ -20,18 +20,21 @@
 #include <string>
 #include <vector>
 
+#include "troupe/durable/storage.hpp"
 #include "troupe/task/task.hpp"
 
 namespace troupe::cluster {
 
-inline constexpr std::uint32_t shard_count = 1'024;
+using durable::held_shard;
+using durable::shard_count;
 
 // A lease that never runs out, and a time that never comes.
 inline constexpr std::chrono::milliseconds forever = std::chrono::milliseconds::max();
 
 struct member_row {
-  std::string id;    // of one life of a node: a node that is started again has another one
-  std::string name;  // as the program has given it
+  std::string id;           // of one life of a node: a node that is started again has another one
+  std::string name;         // as the program has given it
+  bool is_leaving = false;  // it hands its shards over, and gets none
   auto operator<=>(const member_row&) const = default;
 };
 
@@ -39,13 +42,6 @@ struct shard_row {
   std::uint32_t shard = 0;
   std::string owner;        // the id of a member; empty: nobody
   std::uint64_t fence = 0;  // grows by one with each change of the owner
-};
-
-// A shard as its owner knows it.
-struct held_shard {
-  std::uint32_t shard = 0;
-  std::uint64_t fence = 0;
-  auto operator<=>(const held_shard&) const = default;
 };
 
 // All that a node says to the store in one period, and all it asks. It is one transaction.

@@ -13,7 +13,8 @@ inline constexpr const char* tables = R"(
 CREATE TABLE clusters (cluster text COLLATE "C" PRIMARY KEY, tables_version bigint NOT NULL,
   version bigint NOT NULL, members_changed bigint NOT NULL);
 CREATE TABLE cluster_members (cluster text COLLATE "C" NOT NULL, id text COLLATE "C" NOT NULL,
-  name text NOT NULL, round bigint NOT NULL, until timestamptz NOT NULL, PRIMARY KEY (cluster, id))
+  name text NOT NULL, round bigint NOT NULL, until timestamptz NOT NULL,
+  leaving boolean NOT NULL, PRIMARY KEY (cluster, id))
   WITH (fillfactor = 30);
 CREATE TABLE cluster_shards (cluster text COLLATE "C" NOT NULL, shard bigint NOT NULL,
   owner text COLLATE "C" NOT NULL, fence bigint NOT NULL, changed bigint NOT NULL,
@@ -50,8 +51,9 @@ inline constexpr const char* leave =
 // No row: a later renewal was here first.
 inline constexpr const char* join =
     "INSERT INTO cluster_members AS m VALUES ($1::text, $2::text, $5::text, $3::bigint, "
-    "clock_timestamp() + $4::bigint * interval '1 millisecond') "
-    "ON CONFLICT (cluster, id) DO UPDATE SET until = excluded.until, round = excluded.round "
+    "clock_timestamp() + $4::bigint * interval '1 millisecond', $6::boolean) "
+    "ON CONFLICT (cluster, id) DO UPDATE SET until = excluded.until, round = excluded.round, "
+    "leaving = excluded.leaving "
     "WHERE m.round <= excluded.round RETURNING xmax = 0";
 
 // In the order of their numbers: so transactions that check owners lock them in the same order.
@@ -79,7 +81,8 @@ inline constexpr const char* set_version =
 inline constexpr const char* read_changes =
     "SELECT 0::bigint, version, 0::bigint, (members_changed > $2::bigint)::text, '' FROM clusters "
     "WHERE cluster = $1::text UNION ALL "
-    "SELECT 1, 0, 0, m.id, m.name FROM cluster_members m JOIN clusters c USING (cluster) "
+    "SELECT 1, 0, m.leaving::integer, m.id, m.name FROM cluster_members m JOIN clusters c USING "
+    "(cluster) "
     "WHERE cluster = $1::text AND c.members_changed > $2::bigint UNION ALL "
     "SELECT 2, shard, fence, owner, '' FROM cluster_shards "
     "WHERE cluster = $1::text AND changed > $2::bigint UNION ALL "

@@ -84,7 +84,8 @@ lease_view memory_leases::tables::apply(const renewal& what) {
   const std::uint64_t next = version + 1;
   bool members_differ = drop_members(what, now);
   if (!what.leaves) {
-    members_differ |= !members.contains(what.self.id);
+    members_differ |=
+        before == members.end() || before->second.row.is_leaving != what.self.is_leaving;
     const nanoseconds until = what.lease == forever ? nanoseconds::max() : now + what.lease;
     members[what.self.id] = {what.self, what.round, until};
   }

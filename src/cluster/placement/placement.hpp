@@ -11,7 +11,8 @@
 //       from a later moment, so that another node owns the shard later, if no clock is wrong by
 //       more than the margin in one lease.
 //   L2  A shard that is released has been drained before: nothing of it runs, and what was answered
-//       is stored. Or `lost` was told of it, since the drain took too long.
+//       is stored. Or `lost` was told of it, since the drain took too long. Each is released as soon
+//       as it is at rest, so that what runs in the others can reach its actors where they go.
 //   L3  A shard of which `lost` was told comes back with a larger fence only: the next renewal does
 //       not keep it, so that the store takes it away, even if no other node wants it.
 // The whole protocol: docs/protocols/placement.md.
@@ -54,20 +55,22 @@ struct placement_counts {
 
 class placement {
  public:
+  // Of a drain: these shards are at rest. Thread: any.
+  using release = std::function<void(std::vector<held_shard> shards)>;
+
   // Told in the loop, one at a time. Each may be left out. They must not throw.
   struct hooks {
-    // The node owns this shard from now on.
-    std::function<void(std::uint32_t shard, std::uint64_t fence)> gained;
-    // The node must not act for it any more, since its lease could not be renewed or another node
-    // has it, or since it was not drained in time. What runs there is given up.
-    std::function<void(std::uint32_t shard)> lost;
-    // The node is to hand these over: nothing new begins there. Done when nothing runs there any
-    // more. Until then is_mine() says true; afterwards no. It is cancelled after drain_max.
-    std::function<task<>(std::vector<std::uint32_t> shards)> drain;
+    // The node owns these shards from now on.
+    std::function<void(const std::vector<held_shard>& shards)> gained;
+    // The node must not act for these any more, since its lease could not be renewed or another
+    // node has them, or since they were not drained in time. What runs there is given up.
+    std::function<void(const std::vector<std::uint32_t>& shards)> lost;
+    // The node is to hand these over. It calls `released` with those where nothing runs and nothing
+    // will begin, in parts as it comes to that, or is done when that holds for all that are left.
+    // Until then is_mine() says true; afterwards no. It is cancelled after drain_max.
+    std::function<task<>(std::vector<held_shard> shards, release released)> drain;
     // Members have come or gone.
     std::function<void(std::vector<member_row> members)> members;
-    // Other nodes have other shards: who waits for an answer of a former owner may ask again.
-    std::function<void(std::uint32_t shard)> moved;
     // This node has changed what others see: tell them, so that each calls hurry(). Without it, or
     // if it does not reach them, they see it at the end of their periods.
     std::function<void()> changed;

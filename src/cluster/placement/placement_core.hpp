@@ -52,6 +52,7 @@ class placement::core final : public std::enable_shared_from_this<placement::cor
   struct drained {
     std::vector<held_shard> which;
     bool well = false;
+    bool is_last = true;  // the drain has ended
   };
   // A row of the store, as it was seen last.
   struct known_shard {
@@ -75,13 +76,14 @@ class placement::core final : public std::enable_shared_from_this<placement::cor
   // The loop's steps.
   bool go_on();
   bool ends_for_now();
-  void lose(std::uint32_t shard);
+  void note(drained made);
+  void lose(const std::vector<std::uint32_t>& shards);
   void take(const drained& ended);
   void take(const attempt& ended);
   void take_failure(const attempt& ended);
   void apply(const attempt& ended);
   void note_members(const std::vector<member_row>& rows);
-  std::vector<std::uint32_t> note_owners(const std::vector<shard_row>& rows);
+  void note_owners(const std::vector<shard_row>& rows);
   std::vector<std::uint32_t> take_away_unless_held(const lease_view& view);
   std::vector<held_shard> give_new(const attempt& ended);
   void expire();
@@ -130,7 +132,7 @@ class placement::core final : public std::enable_shared_from_this<placement::cor
   std::bitset<shard_count> draining_;
   std::uint32_t mine_ = 0;
   unsigned drains_ = 0;
-  bool renewing_ = false, hurries_ = false, stopping_ = false;
+  bool renewing_ = false, hurries_ = false, stopping_ = false, said_leaving_ = false;
   std::uint64_t round_ = 0, seen_ = 0;
   time last_renewal_{0}, next_renewal_{0}, next_check_{never}, not_before_{0}, backoff_{0};
 };

@@ -87,23 +87,28 @@ task<> placement::core::renew(std::shared_ptr<core> self, attempt made) {
 }
 
 task<> placement::core::drain(std::shared_ptr<core> self, drained made, time at_most) {
-  std::vector<std::uint32_t> shards;
-  for (const held_shard& one : made.which) shards.push_back(one.shard);
+  const auto released = [self](std::vector<held_shard> part) {
+    self->note({.which = std::move(part), .well = true, .is_last = false});
+  };
   try {
     if (self->told_.drain) {
-      auto drains = self->told_.drain(std::move(shards));
+      auto drains = self->told_.drain(made.which, released);
       auto limited = with_deadline(at_most, std::move(drains));
       co_await std::move(limited);
     }
     made.well = true;
   } catch (...) {
-    // Those shards are given up.
+    // What was not released is given up.
   }
+  self->note(std::move(made));
+}
+
+void placement::core::note(drained made) {
   {
-    std::lock_guard held(self->mutex_);
-    self->drained_.push_back(std::move(made));
+    std::lock_guard held(mutex_);
+    drained_.push_back(std::move(made));
   }
-  self->woken_.set();
+  woken_.set();
 }
 
 // One step. False: the loop ends.
@@ -154,35 +159,40 @@ void placement::core::finish() noexcept {
 // The lease has ended before it could be renewed (L1).
 void placement::core::expire() {
   if (mine_ == 0 || clock_() < words_.until()) return;
+  std::vector<std::uint32_t> lost;
   for (std::uint32_t i = 0; i < shard_count; ++i) {
     if (words_.fence(i) == 0) continue;
     words_.take_away(i);
-    lose(i);
+    lost.push_back(i);
   }
   mine_ = 0;
   draining_.reset();
   plan_.reset();
+  lose(lost);
 }
 
-void placement::core::lose(std::uint32_t shard) {
+void placement::core::lose(const std::vector<std::uint32_t>& shards) {
+  if (shards.empty()) return;
   {
     std::lock_guard held(mutex_);
-    ++counts_.lost;
+    counts_.lost += shards.size();
   }
-  if (told_.lost) told_.lost(shard);
+  if (told_.lost) told_.lost(shards);
 }
 
 void placement::core::take(const drained& ended) {
-  --drains_;
+  if (ended.is_last) --drains_;
   plan_.reset();
+  std::vector<std::uint32_t> lost;
   for (const held_shard& one : ended.which) {
-    // Otherwise it was lost meanwhile, and has perhaps come back.
+    // Otherwise it was released before, or lost and has perhaps come back.
     if (words_.fence(one.shard) != one.fence) continue;
     words_.take_away(one.shard);
     --mine_;
     draining_.reset(one.shard);
-    if (!ended.well) lose(one.shard);
+    if (!ended.well) lost.push_back(one.shard);
   }
+  lose(lost);
 }
 
 void placement::core::take(const attempt& ended) {
@@ -196,6 +206,7 @@ void placement::core::take(const attempt& ended) {
   }
   if (!ended.view) return take_failure(ended);
   backoff_ = not_before_ = time(0);
+  said_leaving_ = ended.what.self.is_leaving;
   if (ended.what.leaves) {
     phase_ = phase::has_left;
   } else {
@@ -235,7 +246,7 @@ void placement::core::apply(const attempt& ended) {
   const lease_view& view = *ended.view;
   const std::vector<std::uint32_t> lost = take_away_unless_held(view);
   if (view.members) note_members(*view.members);
-  const std::vector<std::uint32_t> moved = note_owners(view.changed);
+  note_owners(view.changed);
   const std::vector<held_shard> gained = give_new(ended);
   seen_ = view.seen;
   if (!lasts_forever()) {
@@ -246,11 +257,8 @@ void placement::core::apply(const attempt& ended) {
                                                  random_part_of(check_spread);
   }
   if (view.members && told_.members) told_.members(members());
-  for (const std::uint32_t shard : lost) lose(shard);
-  if (told_.gained) {
-    for (const held_shard& one : gained) told_.gained(one.shard, one.fence);
-  }
-  if (told_.moved) std::ranges::for_each(moved, told_.moved);
+  lose(lost);
+  if (told_.gained && !gained.empty()) told_.gained(gained);
 }
 
 std::vector<std::uint32_t> placement::core::take_away_unless_held(const lease_view& view) {
@@ -300,9 +308,7 @@ void placement::core::note_members(const std::vector<member_row>& rows) {
   members_ = std::move(all);
 }
 
-// Returns those that another member has now, or nobody.
-std::vector<std::uint32_t> placement::core::note_owners(const std::vector<shard_row>& rows) {
-  std::vector<std::uint32_t> moved;
+void placement::core::note_owners(const std::vector<shard_row>& rows) {
   std::lock_guard held(mutex_);
   std::unordered_map<std::string_view, member_ptr> by_id;
   for (const member_ptr& one : members_) by_id.emplace(one->id, one);
@@ -310,13 +316,8 @@ std::vector<std::uint32_t> placement::core::note_owners(const std::vector<shard_
     known_shard& known = rows_.at(row.shard);
     const auto found = by_id.find(row.owner);
     const member_ptr owner = found == by_id.end() ? nullptr : found->second;
-    const bool is_another = known.owner == nullptr
-                                ? owner != nullptr
-                                : owner == nullptr || known.owner->id != owner->id;
     known = {owner, row.fence, row.owner == self_.id};
-    if (is_another && !known.is_own) moved.push_back(row.shard);
   }
-  return moved;
 }
 
 const placement::core::plan& placement::core::planned() {
@@ -326,13 +327,14 @@ const placement::core::plan& placement::core::planned() {
 
 placement::core::plan placement::core::make_plan() const {
   plan made;
-  std::unordered_map<const member_row*, std::size_t> places;
+  std::unordered_map<const member_row*, std::size_t> places;  // of those that stay
   std::optional<std::size_t> self;
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    places.emplace(members_[i].get(), i);
-    if (members_[i]->id == self_.id) self = i;
+  for (const member_ptr& one : members_) {
+    if (one->is_leaving) continue;
+    if (one->id == self_.id) self = places.size();
+    places.emplace(one.get(), places.size());
   }
-  std::vector<std::uint32_t> counts(members_.size());
+  std::vector<std::uint32_t> counts(places.size());
   std::uint32_t free = 0;
   for (std::uint32_t i = 0; i < shard_count; ++i) {
     const known_shard& row = rows_[i];
@@ -380,6 +382,7 @@ placement::core::time placement::core::due() const {
   if (lasts_forever() && phase_ == phase::runs) at = never;
   if (hurries_) at = std::min(at, last_renewal_ + hurry_pause());
   if (stopping_ && mine_ == 0 && drains_ == 0) at = time(0);
+  if (stopping_ && !said_leaving_ && !lasts_forever()) at = time(0);
   if (plan_ && (plan_->want != 0 || plan_->releases)) at = time(0);
   return std::max(at, not_before_);
 }
@@ -396,6 +399,7 @@ void placement::core::begin_renewal() {
   attempt begun;
   renewal& what = begun.what;
   what.self = self_;
+  what.self.is_leaving = stopping_;
   what.round = ++round_;
   what.lease = chosen_.lease;
   what.leaves = stopping_ && mine_ == 0 && drains_ == 0;

@@ -76,7 +76,8 @@ lease_view view_of(const std::vector<row>& rows) {
         if (text == "true") view.members.emplace();
         break;
       case sql::member_of:
-        if (view.members) view.members->push_back({text, durable::text_of_stored(name)});
+        if (view.members)
+          view.members->push_back({text, durable::text_of_stored(name), fence != 0});
         break;
       case sql::changed_shard:
         view.changed.push_back({static_cast<std::uint32_t>(number), text, as_number(fence)});
@@ -94,8 +95,9 @@ lease_view view_of(const std::vector<row>& rows) {
 
 // A renewal as the parameters of its statements.
 struct written_renewal {
-  written_renewal(std::string of, renewal given, milliseconds at_most)
+  written_renewal(std::string of, renewal given, milliseconds at_most, bool leaves_soon)
       : what(std::move(given)),
+        begins_to_leave(leaves_soon),
         cluster(std::move(of)),
         name(durable::stored_text(what.self.name)),
         limit(std::to_string(at_most.count())),
@@ -103,6 +105,7 @@ struct written_renewal {
         lease_ms(std::min(what.lease, longest).count()) {}
 
   renewal what;
+  bool begins_to_leave;  // the row of the member does not say so yet
   std::string cluster, name, limit;
   std::int64_t round, lease_ms;
 };
@@ -131,14 +134,14 @@ task<beginning> begin(transaction& within, renewal_ptr all) {
     version = std::get<2>(got);
     begun.members_differ = std::get<3>(got).rows != 0 || std::get<4>(got).rows != 0;
   } else {
-    auto joins =
-        within.query_one<bool>(sql::join, cluster, id, all->round, all->lease_ms, all->name);
+    auto joins = within.query_one<bool>(sql::join, cluster, id, all->round, all->lease_ms,
+                                        all->name, all->what.self.is_leaving);
     auto runs = when_all(std::move(sets), std::move(limits), std::move(locks), std::move(drops),
                          std::move(joins));
     const auto got = co_await std::move(runs);
     version = std::get<2>(got);
     if (!std::get<4>(got)) refuse_late();
-    begun.members_differ = std::get<3>(got).rows != 0 || *std::get<4>(got);
+    begun.members_differ = std::get<3>(got).rows != 0 || *std::get<4>(got) || all->begins_to_leave;
   }
   if (!version) refuse_missing_row();
   begun.version = *version;
@@ -183,7 +186,9 @@ class in_postgres final : public lease_store {
   }
   task<lease_view> renew(renewal what) override {
     const milliseconds limit = std::clamp(what.lease / 4, limit_min, limit_max);
-    const auto all = std::make_shared<const written_renewal>(cluster_, std::move(what), limit);
+    const bool is_leaving = what.self.is_leaving;
+    const auto all = std::make_shared<const written_renewal>(cluster_, std::move(what), limit,
+                                                             is_leaving && !said_leaving_);
     try {
       auto tries = renew_unchanged(all);
       if (std::optional<lease_view> view = co_await std::move(tries)) {
@@ -195,6 +200,7 @@ class in_postgres final : public lease_store {
       auto runs = db.in_transaction(body);
       lease_view view = co_await std::move(runs);
       held_ = view.held;
+      said_leaving_ = is_leaving;
       co_return view;
     } catch (...) {
       connect();
@@ -212,7 +218,8 @@ class in_postgres final : public lease_store {
     const renewal& what = all->what;
     const bool is_known = what.seen != 0;
     std::optional<lease_view> view;
-    if (what.leaves || what.wanted != 0 || (is_known && what.kept != held_)) co_return view;
+    if (what.leaves || what.wanted != 0 || all->begins_to_leave || (is_known && what.kept != held_))
+      co_return view;
     const postgres::connection db = *db_;
     auto asks =
         db.query_one<steady_row>(sql::renew, all->cluster, what.self.id, all->round, all->lease_ms);
@@ -242,6 +249,7 @@ class in_postgres final : public lease_store {
   std::string cluster_;
   std::optional<postgres::connection> db_;
   std::vector<held_shard> held_;  // of the last view
+  bool said_leaving_ = false;     // the row of the member says so
 };
 
 }  // namespace

@@ -210,9 +210,10 @@ class engine : public std::enable_shared_from_this<engine> {
   void gained(const std::vector<held_shard>& shards);
   // It must not act for them any more: what was not stored has not happened.
   void lost(const std::vector<std::uint32_t>& shards);
-  // Nothing new begins in these shards. Done when what has begun has ended and is stored; then the
-  // node does not act for them any more. If it is cancelled, lost() has to follow.
-  task<> drain(std::vector<std::uint32_t> shards);
+  // Returns those of these shards where nothing runs, waits, or is to be stored: the node does not
+  // act for them any more. In the others nothing new begins from now on, if `closes`; what has
+  // begun there goes on. For all others that were closed, this or lost() has to follow.
+  std::vector<held_shard> hand_over(const std::vector<held_shard>& shards, bool closes);
 
   bool knows(const void* tag) const noexcept { return find_kind(tag) != nullptr; }
   durable::counts counts() const;
@@ -346,7 +347,7 @@ class engine : public std::enable_shared_from_this<engine> {
   void take(std::uint64_t first_order);
   void lose(const shard_set& which);
   void drop(const shard_set& which);
-  bool has_work(const shard_set& which) const;
+  shard_set working() const;
   using refused = std::vector<std::pair<std::unique_ptr<answer_to>, std::exception_ptr>>;
   void put_off(const shard_set& which, refused& told);
   void put_off(record& message, refused& told);

@@ -11,7 +11,6 @@
 
 namespace troupe::durable::parts {
 
-inline constexpr std::uint32_t shard_count = 1'024;
 using shard_set = std::bitset<shard_count>;
 
 // Thread: any; shard_of and acts_for are called with the engine's mutex held, and must not call it.

@@ -22,8 +22,6 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds again_first{5};
 constexpr milliseconds again_last{5'000};
-constexpr milliseconds look_first{1};
-constexpr milliseconds look_last{50};
 
 milliseconds longer(milliseconds pause) { return std::clamp(2 * pause, again_first, again_last); }
 
@@ -172,7 +170,7 @@ void engine::lost(const std::vector<std::uint32_t>& shards) {
 // fails: what has been done cannot be told apart by shards.
 void engine::lose(const shard_set& which) {
   if (which.none()) return;
-  if (has_work(which)) {
+  if ((working() & which).any()) {
     must_forget_ = true;
     need_commit();
   }
@@ -214,48 +212,52 @@ void engine::drop_moved(const filling& failed, const std::exception_ptr& why) {
   if (which.any()) drop(which);
 }
 
-// With the mutex held. Of what is here: does something begin, run, or wait to be stored?
-bool engine::has_work(const shard_set& which) const {
-  if (open_ != nullptr && (open_->touched & which).any()) return true;
-  if (committing_ != nullptr && (committing_->touched & which).any()) return true;
-  const auto works = [&](const activation& one) {
-    return one.runs || !one.waits.empty() || one.asks != 0 || one.asked != 0 ||
-           one.changed_with > stored_number_;
-  };
+// With the mutex held. The shards of which something begins here, runs, or waits to be stored.
+shard_set engine::working() const {
+  shard_set all;
+  if (open_ != nullptr) all |= open_->touched;
+  if (committing_ != nullptr) all |= committing_->touched;
   for (const auto& [name, one] : actors_) {
-    if (which[one->shard] && works(*one)) return true;
+    if (one->runs || !one->waits.empty() || one->asks != 0 || one->asked != 0 ||
+        one->changed_with > stored_number_)
+      all.set(one->shard);
   }
   for (const auto& [id, one] : by_id_) {
-    if (which[one->what.shard] && (one->looked_up || one->left_out)) return true;
+    if (one->looked_up || one->left_out) all.set(one->what.shard);
   }
-  return std::ranges::any_of(outboxes_, [&](const auto& each) {
-    return std::ranges::any_of(each.second->waits,
-                               [&](const auto& one) { return which[one->what.shard]; });
-  });
+  for (const auto& [to, each] : outboxes_) {
+    for (const record_ref& one : each->waits) all.set(one->what.shard);
+  }
+  return all;
 }
 
-task<> engine::drain(std::vector<std::uint32_t> shards) {
-  const std::shared_ptr<engine> self = shared_from_this();
-  shard_set which;
-  for (milliseconds pause = look_first;; pause = std::min(2 * pause, look_last)) {
-    refused told;
-    bool is_done = false;
-    {
-      guard held(*this);
-      for (const std::uint32_t one : shards) {
-        gained_.erase(one);
-        taking_.erase(one);
-        which[one] = is_here(one);
-      }
+std::vector<held_shard> engine::hand_over(const std::vector<held_shard>& shards, bool closes) {
+  std::vector<held_shard> done;
+  refused told;
+  {
+    guard held(*this);
+    shard_set which;
+    for (const held_shard& one : shards) {
+      // Otherwise it has not begun here, or it was lost, and has perhaps come back.
+      if (fences_[one.shard] == one.fence) which.set(one.shard);
+    }
+    if (closes) {
       drains_ |= which;
       put_off(which, told);
-      is_done = !has_work(which);
-      if (is_done) drop(which);
     }
-    for (auto& [answer, why] : told) fail_all(answer, why);
-    if (is_done) co_return;
-    co_await sleep_for(pause);
+    const shard_set busy = working() & which;
+    for (const held_shard& one : shards) {
+      if (busy[one.shard]) continue;
+      done.push_back(one);
+      for (auto* const each : {&gained_, &taking_}) {
+        const auto known = each->find(one.shard);
+        if (known != each->end() && known->second == one.fence) each->erase(known);
+      }
+    }
+    drop(which & ~busy);
   }
+  for (auto& [answer, why] : told) fail_all(answer, why);
+  return done;
 }
 
 // With the mutex held. What has not begun there begins where the shards go.

@@ -67,11 +67,13 @@ class placement_on_threads : public testing::Test {
     chosen.lease = lease;
     chosen.margin = lease / 10;
     placement::hooks told;
-    told.gained = [&one](std::uint32_t shard, std::uint64_t fence) {
-      ++one.gained;
-      if (shard == 7) one.fence_of_seven = fence;
+    told.gained = [&one](const auto& shards) {
+      one.gained += static_cast<int>(shards.size());
+      for (const auto& [shard, fence] : shards) {
+        if (shard == 7) one.fence_of_seven = fence;
+      }
     };
-    told.lost = [&one](std::uint32_t) { ++one.lost; };
+    told.lost = [&one](const auto& shards) { one.lost += static_cast<int>(shards.size()); };
     one.at =
         std::make_unique<placement>(rt, place_(rt), "shop", troupe::cluster::member_row{id, "some"},
                                     std::move(chosen), std::move(told));

@@ -178,6 +178,27 @@ TEST_P(lease_stores, who_leaves_has_nothing_any_more) {
   });
 }
 
+TEST_P(lease_stores, who_is_about_to_leave_says_so_and_keeps_what_it_has) {
+  with_two([](client& a, client& b) -> task<> {
+    co_await a.renew(500);
+    co_await b.renew(100);
+    co_await b.renew();
+    EXPECT_FALSE(b.members.at(0).is_leaving);
+    for (int i = 0; i < 2; ++i) {
+      renewal leaving = a.next();
+      leaving.self.is_leaving = true;
+      const lease_view told = co_await a.send(leaving);
+      EXPECT_EQ(told.held.size(), 500u);
+      EXPECT_EQ(told.has_changed, i == 0);
+      co_await b.renew();
+      EXPECT_EQ(b.members.size(), 2u);
+      EXPECT_TRUE(b.members.at(0).is_leaving);
+      EXPECT_FALSE(b.members.at(1).is_leaving);
+    }
+    EXPECT_EQ(count_of(b, "a"), 500u);
+  });
+}
+
 TEST_P(lease_stores, a_lease_that_runs_out_frees_the_shards) {
   with_two([](client& a, client& b) -> task<> {
     a.lease = 150ms;

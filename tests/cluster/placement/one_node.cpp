@@ -18,6 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using troupe::cluster::forever;
+using troupe::cluster::held_shard;
 using troupe::cluster::memory_leases;
 using troupe::cluster::placement;
 using troupe::cluster::placement_options;
@@ -31,35 +32,51 @@ struct told_node {
 
   placement::hooks hooks(std::chrono::nanoseconds drain_takes) {
     placement::hooks told;
-    told.gained = [this](std::uint32_t shard, std::uint64_t fence) {
-      EXPECT_TRUE(at.is_mine(shard));
-      EXPECT_EQ(at.fence(shard), fence);
-      mine.insert(shard);
+    told.gained = [this](const auto& shards) {
+      for (const auto& [shard, fence] : shards) {
+        EXPECT_TRUE(at.is_mine(shard));
+        EXPECT_EQ(at.fence(shard), fence);
+        mine.insert(shard);
+      }
     };
-    told.lost = [this](std::uint32_t shard) {
-      EXPECT_FALSE(at.is_mine(shard));
-      mine.erase(shard);
-      ++lost;
+    told.lost = [this](const auto& shards) {
+      for (const std::uint32_t shard : shards) {
+        EXPECT_FALSE(at.is_mine(shard));
+        mine.erase(shard);
+        ++lost;
+      }
     };
-    told.drain = [this, drain_takes](std::vector<std::uint32_t> shards) {
-      return drain(std::move(shards), drain_takes);
+    told.drain = [this, drain_takes](std::vector<held_shard> shards, placement::release released) {
+      return drain(std::move(shards), std::move(released), drain_takes);
     };
     told.members = [this](const auto& all) { members = all.size(); };
-    told.moved = [this](std::uint32_t) { ++moved; };
     told.changed = [this] { ++changes; };
     return told;
   }
-  task<> drain(std::vector<std::uint32_t> shards, std::chrono::nanoseconds takes) {
+  // `rests_early` of them are at rest at once.
+  task<> drain(std::vector<held_shard> shards, placement::release released,
+               std::chrono::nanoseconds takes) {
+    std::vector<held_shard> early;
+    while (early.size() < rests_early && !shards.empty()) {
+      early.push_back(shards.back());
+      shards.pop_back();
+    }
+    hand_over(early);
+    released(early);
     co_await sleep_for(takes);
-    for (const std::uint32_t shard : shards) {
-      EXPECT_TRUE(at.is_mine(shard));
-      mine.erase(shard);
+    for (const held_shard& one : early) EXPECT_FALSE(at.is_mine(one.shard));
+    hand_over(shards);
+  }
+  void hand_over(const std::vector<held_shard>& shards) {
+    for (const held_shard& one : shards) {
+      EXPECT_TRUE(at.is_mine(one.shard));
+      mine.erase(one.shard);
       ++drained;
     }
   }
 
   std::set<std::uint32_t> mine;
-  std::size_t lost = 0, drained = 0, members = 0, moved = 0, changes = 0;
+  std::size_t lost = 0, drained = 0, members = 0, rests_early = 0, changes = 0;
   placement at;
 };
 
@@ -120,7 +137,6 @@ TEST(placement, what_is_told_when_another_comes_and_goes) {
     EXPECT_EQ(a.drained, shard_count / 2);
     EXPECT_EQ(b.mine.size(), shard_count / 2);
     EXPECT_EQ(a.members, 2u);
-    EXPECT_GE(a.moved, shard_count / 2);
     EXPECT_EQ(a.at.owner(*b.mine.begin())->id, "b");
     EXPECT_EQ(b.at.owner(*a.mine.begin())->id, "a");
     auto ends = a.at.stop(1s);
@@ -135,6 +151,27 @@ TEST(placement, what_is_told_when_another_comes_and_goes) {
     EXPECT_FALSE(b.at.is_mine(5));
     EXPECT_EQ(b.lost, 0u);
     EXPECT_EQ(free_shards(leases), 0u);
+  });
+}
+
+TEST(placement, what_is_at_rest_goes_before_the_rest_of_the_drain) {
+  simulate([](runtime& rt) -> task<> {
+    const memory_leases leases;
+    told_node a(rt, leases, "a", with_lease(6s), 5s), b(rt, leases, "b", with_lease(6s));
+    auto starts = a.at.start();
+    co_await std::move(starts);
+    a.rests_early = 300;
+    auto starts_too = b.at.start();
+    co_await std::move(starts_too);
+    a.at.hurry();
+    co_await sleep_for(4s);
+    EXPECT_EQ(a.mine.size(), shard_count - 300);
+    EXPECT_EQ(b.mine.size(), 300u);
+    co_await sleep_for(6s);
+    EXPECT_EQ(b.mine.size(), shard_count / 2);
+    EXPECT_EQ(a.lost, 0u);
+    a.at.kill();
+    b.at.kill();
   });
 }
 

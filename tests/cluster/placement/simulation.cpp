@@ -195,12 +195,14 @@ class fleet {
   }
   placement::hooks hooks_of(member& one) {
     placement::hooks told;
-    told.gained = [this, &one](std::uint32_t shard, std::uint64_t fence) {
-      gain(one, shard, fence);
+    told.gained = [this, &one](const auto& shards) {
+      for (const auto& [shard, fence] : shards) gain(one, shard, fence);
     };
-    told.lost = [this](std::uint32_t shard) { drained_by_[shard] = nullptr; };
-    told.drain = [this, &one](std::vector<std::uint32_t> shards) {
-      return drain(one, std::move(shards));
+    told.lost = [this](const auto& shards) {
+      for (const std::uint32_t shard : shards) drained_by_[shard] = nullptr;
+    };
+    told.drain = [this, &one](std::vector<held_shard> shards, placement::release released) {
+      return drain(one, std::move(shards), std::move(released));
     };
     told.changed = [this, &one] { tell_others(one); };
     return told;
@@ -219,12 +221,21 @@ class fleet {
     drained_by_[shard] = nullptr;
     fences_[shard] = fence;
   }
-  task<> drain(const member& one, std::vector<std::uint32_t> shards) {
-    for (const std::uint32_t shard : shards) drained_by_[shard] = &one;
+  // A part of them is at rest before the others.
+  task<> drain(const member& one, std::vector<held_shard> shards, placement::release released) {
+    for (const held_shard& each : shards) drained_by_[each.shard] = &one;
+    const auto early = shards.begin() + static_cast<std::ptrdiff_t>(up_to(shards.size()));
+    std::vector<held_shard> first(shards.begin(), early);
+    co_await sleep_for(up_to(50ms));
+    rests(one, first);
+    released(std::move(first));
     const bool is_slow = kit::random_number() % 20 == 0;
     co_await sleep_for(up_to(is_slow ? 4s : 50ms));
-    for (const std::uint32_t shard : shards) {
-      if (drained_by_[shard] == &one) drained_by_[shard] = nullptr;
+    rests(one, shards);
+  }
+  void rests(const member& one, const std::vector<held_shard>& shards) {
+    for (const held_shard& each : shards) {
+      if (drained_by_[each.shard] == &one) drained_by_[each.shard] = nullptr;
     }
   }
   void tell_others(const member& one) {
