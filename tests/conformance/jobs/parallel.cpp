@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "conformance/jobs/on_pool.hpp"
 #include "support/conformance.hpp"
 #include "support/counted.hpp"
-#include "support/on_pool.hpp"
 
 namespace troupe::test {
 namespace {

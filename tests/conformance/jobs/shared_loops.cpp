@@ -11,9 +11,9 @@
 #include <thread>
 #include <vector>
 
+#include "conformance/jobs/on_pool.hpp"
 #include "support/conformance.hpp"
 #include "support/counted.hpp"
-#include "support/on_pool.hpp"
 #include "support/timing.hpp"
 
 namespace troupe::test {
