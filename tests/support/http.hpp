@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -37,6 +38,12 @@ inline task<std::string> read_to_end(tcp_stream& from) {
   co_return all;
 }
 
+// The same for a task of its own, which may outlive its spawner when the program ends.
+inline task<std::string> read_to_end(std::shared_ptr<tcp_stream> from) {
+  task<std::string> reads = read_to_end(*from);
+  co_return co_await std::move(reads);
+}
+
 // Reads until the text ends with `end`.
 inline task<std::string> read_until(tcp_stream& from, std::string end) {
   std::string all;
@@ -51,11 +58,12 @@ inline task<std::string> read_until(tcp_stream& from, std::string end) {
 
 // Sends these bytes and returns everything that comes, up to the end of the connection.
 inline task<std::string> exchange(endpoint at, std::string bytes) {
-  tcp_stream peer = co_await tcp_stream::connect(at);
+  tcp_stream made = co_await tcp_stream::connect(at);
+  const auto peer = std::make_shared<tcp_stream>(std::move(made));
   // Reads while it writes: a server that cannot send its answers stops reading.
   future<std::string> answer = spawn(read_to_end(peer));
   try {
-    co_await peer.write_all(std::move(bytes));
+    co_await peer->write_all(std::move(bytes));
   } catch (const io_error&) {  // the server has sent all that it wanted to send
   }
   std::string got = co_await std::move(answer);

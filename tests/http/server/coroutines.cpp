@@ -2,6 +2,8 @@
 // arguments: the arguments stay until the coroutines have ended. AddressSanitizer finds what was
 // freed too early, because contexts are poisoned.
 #include <chrono>
+#include <memory>
+#include <utility>
 
 #include "support/counted.hpp"
 #include "support/http.hpp"
@@ -262,8 +264,9 @@ TEST_P(http_coroutines, each_may_be_stopped_in_flight) {
         auto listener = tcp_listener::listen(endpoint::loopback(0));
         const endpoint at = listener.local();
         in.spawn(web.serve(std::move(listener)));
-        tcp_stream peer = co_await tcp_stream::connect(at);
-        co_await peer.write_all(asked);
+        tcp_stream made = co_await tcp_stream::connect(at);
+        const auto peer = std::make_shared<tcp_stream>(std::move(made));
+        co_await peer->write_all(asked);
         // The simulated network keeps little that is not read.
         future<std::string> reading = spawn(read_to_end(peer));
         co_await told.wait();

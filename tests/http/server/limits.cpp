@@ -333,12 +333,13 @@ struct timed {
 // Sends the parts with this time between them, and notes the answer and when the connection ends.
 task<> send_slowly(endpoint at, std::vector<std::string> parts, std::chrono::nanoseconds between,
                    timed* to) {
-  tcp_stream peer = co_await tcp_stream::connect(at);
+  tcp_stream made = co_await tcp_stream::connect(at);
+  const auto peer = std::make_shared<tcp_stream>(std::move(made));
   const std::chrono::nanoseconds begun = now();
   future<std::string> answer = spawn(read_to_end(peer));
   try {
     for (std::string& one : parts) {
-      co_await peer.write_all(std::move(one));
+      co_await peer->write_all(std::move(one));
       co_await sleep_for(between);
     }
   } catch (const io_error&) {
