@@ -116,6 +116,7 @@ void engine::stored(filling& taken) {
     away_for_ = milliseconds(0);
     away_ = nullptr;
     if (!taken.data.empty()) count_commit(taken);
+    if (reads_) removed_meanwhile_.insert(taken.data.handled.begin(), taken.data.handled.end());
     counts_.turns += taken.turns;
     for (const settlement& one : taken.settlements) {
       leave(*one.of);
@@ -307,6 +308,7 @@ task<> engine::read_inbox(std::shared_ptr<engine> self) {
       after = self->read_up_to_;
       generation = self->generation_;
       stored_before = self->stored_number_;
+      self->removed_meanwhile_.clear();
     }
     std::vector<stored_message> page;
     std::exception_ptr failed;
@@ -338,7 +340,8 @@ task<> engine::read_inbox(std::shared_ptr<engine> self) {
 void engine::take_page(std::vector<stored_message> page) {
   for (stored_message& row : page) {
     read_up_to_ = row.order;
-    if (held_.contains(row.order) || !is_open(row.shard)) continue;
+    if (held_.contains(row.order) || removed_meanwhile_.contains(row.order) || !is_open(row.shard))
+      continue;
     const kind_table* const kind = find_kind(row.to.kind);
     if (kind == nullptr) continue;  // another program's
     const bool goes_elsewhere = scope_ != nullptr && row.shard != shard_of(row.to);

@@ -406,6 +406,9 @@ class engine : public std::enable_shared_from_this<engine> {
   bool reads_ = false;
   std::uint64_t read_up_to_ = 0;
   std::unordered_set<std::uint64_t> held_;
+  // Those that were handled since the page that is being read was asked for: it may still have
+  // them.
+  std::unordered_set<std::uint64_t> removed_meanwhile_;
 
   std::optional<std::chrono::sys_time<std::chrono::milliseconds>> next_due_;
   timer reminder_timer_;

@@ -106,63 +106,32 @@ class in_memory : public storage {
   }
   task<std::optional<stored_state>> load(actor_name of) override {
     co_await delay();
-    std::lock_guard held(of_->mutex);
-    check();
-    std::optional<stored_state> found;
-    const auto state = of_->states.find(of);
-    if (state != of_->states.end()) found = state->second;
-    const auto events = of_->events.find(of);
-    if (events == of_->events.end()) co_return found;
-    if (!found) found.emplace();
-    for (const auto& [number, event] : events->second) {
-      if (number > found->number) found->events.push_back(event);
-    }
+    std::optional<stored_state> found = look(of);
+    co_await delay();
     co_return found;
   }
   task<std::vector<stored_message>> inbox(std::uint64_t after, std::size_t most) override {
     co_await delay();
-    std::lock_guard held(of_->mutex);
-    check();
-    std::vector<stored_message> found;
-    for (auto at = of_->inbox.upper_bound(after); at != of_->inbox.end() && found.size() < most;
-         ++at) {
-      if (acts_for(at->second.shard)) found.push_back(at->second);
-    }
+    std::vector<stored_message> found = look(after, most);
+    co_await delay();
     co_return found;
   }
   task<found_message> find(message_id id) override {
     co_await delay();
-    std::lock_guard held(of_->mutex);
-    check();
-    found_message found;
-    const auto answer = of_->answers.find(id);
-    if (answer != of_->answers.end()) found.answer = answer->second;
-    found.in_inbox = std::ranges::any_of(
-        of_->inbox, [&](const auto& one) { return one.second.named && one.second.id == id; });
+    found_message found = look(id);
+    co_await delay();
     co_return found;
   }
   task<std::vector<stored_reminder>> reminders(std::size_t most) override {
     co_await delay();
-    std::lock_guard held(of_->mutex);
-    check();
-    std::vector<stored_reminder> found;
-    for (const auto& [name, one] : of_->reminders) {
-      if (acts_for(one.shard)) found.push_back(one);
-    }
-    std::ranges::sort(found, {}, &stored_reminder::due);
-    if (found.size() > most) found.resize(most);
+    std::vector<stored_reminder> found = look_at_reminders(most);
+    co_await delay();
     co_return found;
   }
   task<> commit(std::shared_ptr<const batch> all) override {
     co_await delay();
-    std::lock_guard held(of_->mutex);
-    check();
-    check_shards(*all);
-    const bool loses = happens(of_->faults.loses);
-    if (!loses || happens(2)) {
-      of_->apply(*all);
-      number_of_last_batch() = all->number;
-    }
+    const bool loses = store(*all);
+    co_await delay();
     if (loses) fail(database::failure::lost, database::effect::unknown);
   }
   task<std::uint64_t> last_batch() override {
@@ -173,6 +142,64 @@ class in_memory : public storage {
   }
 
  protected:
+  std::optional<stored_state> look(const actor_name& of) const {
+    std::lock_guard held(of_->mutex);
+    check();
+    std::optional<stored_state> found;
+    const auto state = of_->states.find(of);
+    if (state != of_->states.end()) found = state->second;
+    const auto events = of_->events.find(of);
+    if (events == of_->events.end()) return found;
+    if (!found) found.emplace();
+    for (const auto& [number, event] : events->second) {
+      if (number > found->number) found->events.push_back(event);
+    }
+    return found;
+  }
+  std::vector<stored_message> look(std::uint64_t after, std::size_t most) const {
+    std::lock_guard held(of_->mutex);
+    check();
+    std::vector<stored_message> found;
+    for (auto at = of_->inbox.upper_bound(after); at != of_->inbox.end() && found.size() < most;
+         ++at) {
+      if (acts_for(at->second.shard)) found.push_back(at->second);
+    }
+    return found;
+  }
+  found_message look(message_id id) const {
+    std::lock_guard held(of_->mutex);
+    check();
+    found_message found;
+    const auto answer = of_->answers.find(id);
+    if (answer != of_->answers.end()) found.answer = answer->second;
+    found.in_inbox = std::ranges::any_of(
+        of_->inbox, [&](const auto& one) { return one.second.named && one.second.id == id; });
+    return found;
+  }
+  std::vector<stored_reminder> look_at_reminders(std::size_t most) const {
+    std::lock_guard held(of_->mutex);
+    check();
+    std::vector<stored_reminder> found;
+    for (const auto& [name, one] : of_->reminders) {
+      if (acts_for(one.shard)) found.push_back(one);
+    }
+    std::ranges::sort(found, {}, &stored_reminder::due);
+    if (found.size() > most) found.resize(most);
+    return found;
+  }
+  // Returns whether the answer is lost; then it has been stored or not.
+  bool store(const batch& all) {
+    std::lock_guard held(of_->mutex);
+    check();
+    check_shards(all);
+    const bool loses = happens(of_->faults.loses);
+    if (!loses || happens(2)) {
+      of_->apply(all);
+      number_of_last_batch() = all.number;
+    }
+    return loses;
+  }
+  // The way there, or back.
   task<> delay() {
     std::chrono::nanoseconds most{0};
     {
