@@ -8,10 +8,16 @@
 //     ./run examples/shop.cpp --nats nats://127.0.0.1 --database "dbname=shop" --serve &
 //     ./run examples/shop.cpp --nats nats://127.0.0.1 --database "dbname=shop" --seconds 10
 //
+// `examples/cluster/up` starts three of them, and the servers that they need. With `--page PORT` a
+// browser on this machine sees at http://127.0.0.1:PORT/troupe/ who is there, which node has which
+// actors, and what they do.
+//
 // Each customer has a cart, an actor named by the customer, and each article is an actor that knows
 // how many of it are left. Whoever sends them a message need not know on which node they are.
-// `--serve` runs a node without customers until SIGTERM or SIGINT; its actors are handed over to
-// the other nodes then, and customers notice nothing. Customers count what becomes of their orders.
+// `--serve` runs a node until SIGTERM or SIGINT, without customers unless it is told how many; its
+// actors are handed over to the other nodes then, and customers notice nothing. Customers count
+// what becomes of their orders.
+#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <csignal>
@@ -21,6 +27,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -28,6 +35,8 @@
 #include <vector>
 
 #include "troupe/cluster/node.hpp"
+#include "troupe/http/server.hpp"
+#include "troupe/observe_page/observe_page.hpp"
 #include "troupe/troupe.hpp"
 
 namespace cluster = troupe::cluster;
@@ -83,6 +92,7 @@ struct Cart {
 // ---- customers ----
 
 struct Totals {
+  std::atomic<bool> closes{false};  // customers end with the order that they have begun
   std::mutex mutex;
   std::map<std::string, std::uint64_t> orders;  // by what has become of them
   std::uint64_t articles = 0;
@@ -103,8 +113,14 @@ troupe::task<std::size_t> shop_once(cluster::ref<Cart> cart, int round) {
   co_return co_await std::move(orders);
 }
 
+struct Shopping {
+  int customers = 20;
+  std::chrono::milliseconds pause{1};  // of each, after an order
+  std::chrono::nanoseconds until{};
+};
+
 troupe::task<> customer(cluster::node shop, std::string name, std::shared_ptr<Totals> totals,
-                        std::chrono::nanoseconds until) {
+                        Shopping how) {
   const auto cart = shop.get<Cart>(name);
   int round = static_cast<int>(name.back());
   do {
@@ -121,36 +137,48 @@ troupe::task<> customer(cluster::node shop, std::string name, std::shared_ptr<To
       end = e.type();
     }
     totals->add(end, got);
-    co_await troupe::sleep_for(1ms);
-  } while (troupe::now() < until);
+    co_await troupe::sleep_for(how.pause);
+  } while (troupe::now() < how.until && !totals->closes);
+}
+
+// Until then, or until the shop closes.
+troupe::task<> shop_all(cluster::node shop, std::shared_ptr<Totals> totals, Shopping how) {
+  std::vector<troupe::future<>> all;
+  for (int i = 0; i < how.customers; ++i)
+    all.push_back(troupe::spawn(
+        customer(shop, shop.self().name + " customer " + std::to_string(i), totals, how)));
+  for (auto& one : all) co_await std::move(one);
 }
 
 // ---- the program ----
 
 struct Options {
   cluster::options node{.name = "shop"};
-  int customers = 20;
+  Shopping shopping;
   int seconds = 1;
   bool serve = false;
+  std::optional<int> page;
 };
 struct WrongUse : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 constexpr const char* usage =
-    "usage: shop [--customers N] [--seconds N] [--serve] [--name NAME] [--nats SERVERS --database "
-    "TARGET]\n";
+    "usage: shop [--customers N] [--pause MILLISECONDS] [--seconds N] [--serve] [--page PORT]\n"
+    "            [--name NAME] [--nats SERVERS --database TARGET]\n";
 
-int number_of(std::string_view option, std::string_view text) {
+int number_of(std::string_view option, std::string_view text, int least = 1, int most = 1'000'000) {
   int value = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failed != std::errc() || end != text.data() + text.size() || value < 1 || value > 1'000'000)
-    throw WrongUse(std::string(option) + " takes a number from 1 to 1000000");
+  if (failed != std::errc() || end != text.data() + text.size() || value < least || value > most)
+    throw WrongUse(std::string(option) + " takes a number from " + std::to_string(least) + " to " +
+                   std::to_string(most));
   return value;
 }
 
 Options parse(int argc, char** argv) {
   Options chosen;
+  bool has_customers = false;
   for (int i = 1; i < argc; ++i) {
     const std::string_view option = argv[i];
     if (option == "--serve") {
@@ -160,7 +188,12 @@ Options parse(int argc, char** argv) {
     if (i + 1 == argc) throw WrongUse(std::string(option) + " takes a value, or is not known");
     const std::string value = argv[++i];
     if (option == "--customers") {
-      chosen.customers = number_of(option, value);
+      chosen.shopping.customers = number_of(option, value);
+      has_customers = true;
+    } else if (option == "--pause") {
+      chosen.shopping.pause = std::chrono::milliseconds(number_of(option, value));
+    } else if (option == "--page") {
+      chosen.page = number_of(option, value, 0, 65'535);  // 0: any that is free
     } else if (option == "--seconds") {
       chosen.seconds = number_of(option, value);
     } else if (option == "--name") {
@@ -173,47 +206,71 @@ Options parse(int argc, char** argv) {
       throw WrongUse("no option " + std::string(option));
     }
   }
+  if (chosen.serve && !has_customers) chosen.shopping.customers = 0;
   return chosen;
 }
 
-troupe::task<> serve(cluster::node shop) {
+troupe::task<> serve(cluster::node shop, Shopping how) {
   auto signals = troupe::signal_listener::listen({SIGINT, SIGTERM});
+  how.until = std::chrono::nanoseconds::max();
+  const auto totals = std::make_shared<Totals>();
+  auto shopping = troupe::spawn(shop_all(shop, totals, how));
   co_await signals.next();
+  totals->closes = true;
+  co_await std::move(shopping);
   auto stops = shop.stop();
   co_await std::move(stops);
   std::cout << "handed over" << std::endl;
 }
 
-troupe::task<> buy(cluster::node shop, int customers, std::chrono::nanoseconds until) {
+troupe::task<> buy(cluster::node shop, Shopping how) {
   const auto totals = std::make_shared<Totals>();
-  std::vector<troupe::future<>> all;
-  for (int i = 0; i < customers; ++i)
-    all.push_back(troupe::spawn(customer(shop, "customer " + std::to_string(i), totals, until)));
-  for (auto& one : all) co_await std::move(one);
+  auto shops = shop_all(shop, totals, how);
+  co_await std::move(shops);
   for (const auto& [end, count] : totals->orders)
     std::cout << "orders " << end << ": " << count << '\n';
   std::cout << "articles: " << totals->articles << '\n';
+  const auto now = shop.counts();
+  std::cout << "nodes: " << now.members << ", shards here: " << now.shards
+            << ", actors here: " << now.actors << '\n';
+  auto stops = shop.stop();
+  co_await std::move(stops);
 }
 
+// The page of the running program, for browsers of this machine, while this exists.
+class Page {
+ public:
+  Page(troupe::runtime& rt, int port) : web_(routes()) {
+    auto listener =
+        troupe::tcp_listener::listen(troupe::endpoint::loopback(static_cast<std::uint16_t>(port)));
+    std::cout << "page: http://127.0.0.1:" << listener.local().port() << "/troupe/" << std::endl;
+    rt.spawn(web_.serve(std::move(listener)));
+  }
+  Page(const Page&) = delete;
+  ~Page() { web_.stop(); }
+
+ private:
+  static troupe::http::router routes() {
+    troupe::http::router made;
+    troupe::add_observe_page(made);
+    return made;
+  }
+  troupe::http::server web_;
+};
+
 troupe::task<> run(troupe::runtime& rt, Options chosen) {
+  std::optional<Page> page;
+  if (chosen.page) page.emplace(rt, *chosen.page);
   const cluster::node shop(
       rt, chosen.node, cluster::kind<Article, &Article::take, &Article::deliver>(),
       cluster::kind<Cart, &Cart::add, &Cart::order>(), cluster::exception<SoldOut>());
   auto joins = shop.ready();
   co_await std::move(joins);
   std::cout << "joined as " << shop.self().name << ' ' << shop.self().id << std::endl;
-  if (chosen.serve) {
-    auto serves = serve(shop);
-    co_await std::move(serves);
-    co_return;
-  }
-  auto buys = buy(shop, chosen.customers, troupe::now() + std::chrono::seconds(chosen.seconds));
-  co_await std::move(buys);
-  const auto now = shop.counts();
-  std::cout << "nodes: " << now.members << ", shards here: " << now.shards
-            << ", actors here: " << now.actors << '\n';
-  auto stops = shop.stop();
-  co_await std::move(stops);
+  Shopping how = chosen.shopping;
+  how.until = troupe::now() + std::chrono::seconds(chosen.seconds);
+  auto does = chosen.serve ? serve(shop, how) : buy(shop, how);
+  co_await std::move(does);
 }
 
 int main(int argc, char** argv) try {
@@ -222,7 +279,9 @@ int main(int argc, char** argv) try {
     return 0;
   }
   const Options chosen = parse(argc, argv);
-  troupe::runtime rt;
+  troupe::runtime_options options;
+  options.observe = chosen.page.has_value();
+  troupe::runtime rt(options);
   rt.spawn(run(rt, chosen));
   rt.run();
   return 0;

@@ -158,6 +158,33 @@ constexpr std::array of_durable{
     number{"away", "troupe_durable_away", "gauge",
            "1 if the last transaction failed and none was stored since."}};
 
+constexpr std::array of_cluster{
+    number{"members", "troupe_cluster_members", "gauge", "Nodes of the cluster."},
+    number{"shards", "troupe_cluster_shards", "gauge", "Shards that this node owns."},
+    number{"actors", "troupe_cluster_actors", "gauge", "Actors of the cluster in memory here."},
+    number{"made", "troupe_cluster_made_total", "counter", "Actors that were made here."},
+    number{"put_away", "troupe_cluster_put_away_total", "counter",
+           "Actors that were put away, since they were idle or too many."},
+    number{"local", "troupe_cluster_local_messages_total", "counter",
+           "Messages for actors that were here."},
+    number{"sent", "troupe_cluster_sent_messages_total", "counter", "Messages to other nodes."},
+    number{"served", "troupe_cluster_served_messages_total", "counter", "Messages of other nodes."},
+    number{"sent_again", "troupe_cluster_sent_again_total", "counter",
+           "Messages that were sent once more, since the actor had moved."},
+    number{"failed", "troupe_cluster_failed_messages_total", "counter",
+           "Messages to other nodes that failed, for another reason than their handlers."},
+    number{"waiting", "troupe_cluster_waiting_messages", "gauge",
+           "Messages that wait for other nodes."},
+    number{"renewals", "troupe_cluster_renewals_total", "counter",
+           "Renewals of the leases of this node."},
+    number{"failed_renewals", "troupe_cluster_failed_renewals_total", "counter",
+           "Renewals that failed."},
+    number{"shards_lost", "troupe_cluster_lost_shards_total", "counter",
+           "Shards that were given up, since they could not be renewed or drained in time."},
+    number{"joined", "troupe_cluster_joined", "gauge", "1 if the node has joined."},
+    number{"connected", "troupe_cluster_connected", "gauge",
+           "1 if the node has a connection to a NATS server, or is alone."}};
+
 using each_element = std::function<void(const std::function<void(const labels&, const json&)>&)>;
 
 void add(metrics_text& to, std::span<const number> numbers, const each_element& for_each) {
@@ -317,6 +344,7 @@ std::string metrics_of(const json& summary) {
   add_operations_and_lazies(text, elements_of(runtimes, "io", "operation"),
                             elements_of(runtimes, "lazies", "lazy"));
   add_durable(text, elements_of(runtimes, "durable", "store"));
+  add(text, of_cluster, elements_of(runtimes, "cluster", "node"));
   add(text, of_worker, workers);
   add(text, of_class, classes);
   add(text, of_handler, handlers);

@@ -14,12 +14,8 @@ TEST(metrics_text, takes_only_a_summary) {
     EXPECT_THROW(as_metrics(other), std::runtime_error) << other;
 }
 
-// A summary without that list is one of a program that has no such store, or of an earlier version.
-TEST(metrics_text, shows_stores_of_durable_actors) {
-  const std::string empty = as_metrics("{\"runtimes\":[]}");
-  EXPECT_NE(empty.find("# TYPE troupe_durable_commit_seconds summary\n"), std::string::npos);
-  EXPECT_EQ(empty.find("\ntroupe_durable"), std::string::npos);
-
+// The metrics of a program with one runtime, whose summary has these members, too.
+std::string metrics_with(const std::string& members) {
   std::string runtime = R"({"up_ns":1,"workers":[],"classes":[],"warning_counts":{})";
   for (const char* const one : {"total", "others"})
     runtime +=
@@ -27,12 +23,21 @@ TEST(metrics_text, shows_stores_of_durable_actors) {
   runtime += R"(,"metrics":{"actors":0,"suspended":0,"dead_letters":0,"failures":0,)"
              R"("failures_dropped":0,"lazies_queued":0,"resource_bytes":0,"io_waits":0,)"
              R"("io_in_flight":0,"io_open":0,"timers_armed":0,"blocking_calls":0})";
-  runtime += R"(,"durable":[{"store":"a \"b\".db","turns":12,"messages":13,"failed_turns":1,)"
-             R"("retries":2,"dead_letters":3,"reminders":4,"commits":5,"failed_commits":6,)"
-             R"("loads":7,"put_away":8,"actors":9,"waiting":10,"away":1,"commit_ns":2500000000,)"
-             R"("commit_p50_ns":500000000,"commit_p99_ns":750000000,"commit_p50_turns":2,)"
-             R"("commit_p99_turns":4}]})";
-  const std::string text = as_metrics("{\"runtimes\":[" + runtime + "]}");
+  return as_metrics("{\"runtimes\":[" + runtime + members + "}]}");
+}
+
+// A summary without that list is one of a program that has no such store, or of an earlier version.
+TEST(metrics_text, shows_stores_of_durable_actors) {
+  const std::string empty = as_metrics("{\"runtimes\":[]}");
+  EXPECT_NE(empty.find("# TYPE troupe_durable_commit_seconds summary\n"), std::string::npos);
+  EXPECT_EQ(empty.find("\ntroupe_durable"), std::string::npos);
+
+  const std::string text = metrics_with(
+      R"(,"durable":[{"store":"a \"b\".db","turns":12,"messages":13,"failed_turns":1,)"
+      R"("retries":2,"dead_letters":3,"reminders":4,"commits":5,"failed_commits":6,)"
+      R"("loads":7,"put_away":8,"actors":9,"waiting":10,"away":1,"commit_ns":2500000000,)"
+      R"("commit_p50_ns":500000000,"commit_p99_ns":750000000,"commit_p50_turns":2,)"
+      R"("commit_p99_turns":4}])");
   const std::string store = R"(runtime="0",store="a \"b\".db")";
   for (const std::string& line :
        {"troupe_durable_turns_total{" + store + "} 12", "troupe_durable_away{" + store + "} 1",
@@ -44,6 +49,29 @@ TEST(metrics_text, shows_stores_of_durable_actors) {
         "troupe_durable_commit_turns{" + store + ",quantile=\"0.5\"} 2",
         "troupe_durable_commit_turns_sum{" + store + "} 12"})
     EXPECT_NE(text.find("\n" + line + "\n"), std::string::npos) << line << '\n' << text;
+}
+
+// The second one has just gone.
+TEST(metrics_text, shows_nodes_of_a_cluster) {
+  const std::string text = metrics_with(
+      R"(,"cluster":[{"node":"shop","id":"1","of":"troupe","alone":0,"joined":1,"connected":0,)"
+      R"("shards":342,"members":3,"actors":4,"made":5,"put_away":6,"local":7,"sent":8,)"
+      R"("served":9,"sent_again":10,"failed":11,"waiting":12,"renewals":13,)"
+      R"("failed_renewals":14,"shards_lost":15,"nodes":[],"owners":[-1,1024]},{"node":"b"}])");
+  const std::string node = R"({runtime="0",node="shop"} )";
+  for (const std::string& line :
+       {"troupe_cluster_members" + node + "3", "troupe_cluster_shards" + node + "342",
+        "troupe_cluster_local_messages_total" + node + "7",
+        "troupe_cluster_sent_messages_total" + node + "8",
+        "troupe_cluster_served_messages_total" + node + "9",
+        "troupe_cluster_sent_again_total" + node + "10",
+        "troupe_cluster_failed_messages_total" + node + "11",
+        "troupe_cluster_renewals_total" + node + "13",
+        "troupe_cluster_failed_renewals_total" + node + "14",
+        "troupe_cluster_lost_shards_total" + node + "15", "troupe_cluster_joined" + node + "1",
+        "troupe_cluster_connected" + node + "0"})
+    EXPECT_NE(text.find("\n" + line + "\n"), std::string::npos) << line << '\n' << text;
+  EXPECT_EQ(text.find("node=\"b\""), std::string::npos);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-TOOL, ZOO = sys.argv[1:3]
+TOOL, ZOO, SHOP = sys.argv[1:4]
 SKIPPED = 77
 SECONDS_MAX = 60  # a machine may have much else to do
 MOMENTS_MAX = 10  # that the page may need, one a second, to show what is wrong
@@ -67,10 +67,10 @@ class Browser:
         self.url = url
         self.load()
 
-    def load(self):
+    def load(self, program="zoo"):
         self.driver.get(self.url)
         self.driver.execute_script("window.moments = 0; source.addEventListener('message', () => { ++window.moments; });")
-        self.wait("the program's name", lambda: "zoo" in self.text("#title"))
+        self.wait("the program's name", lambda: program in self.text("#title"))
 
     def moments(self):
         return self.driver.execute_script("return window.moments")
@@ -361,6 +361,34 @@ def check_alone(browser):
     check("no error in the page", not wrong, wrong)
 
 
+def check_cluster(browser):
+    """A node that is alone: its shards are all of one colour, and it says of what it consists."""
+    shop = subprocess.Popen([SHOP, "--serve", "--customers", "2", "--name", "corner", "--page", "0"], stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    try:
+        browser.url = shop.stdout.readline().removeprefix("page: ").strip()
+        browser.load("shop")
+        browser.wait("its shards", lambda: [row[:2] for row in browser.rows("#cluster")] == [["corner (this program)", "1\u202f024"]], MOMENTS_MAX)
+        check("what it is", "node corner of the cluster troupe. It is alone." in browser.text("#cluster p"), browser.text("#cluster"))
+        gauges = "return [...document.querySelectorAll('#cluster .gauge')].map((g) => [g.children[0].textContent, g.children[1].textContent])"
+        browser.wait("messages", lambda: float(dict(browser.driver.execute_script(gauges))["here/s"].rstrip("k")) > 0, MOMENTS_MAX)
+        label, colours, title = browser.driver.execute_script("""
+            const map = document.querySelector('#cluster canvas'), pen = map.getContext('2d'), colours = new Set();
+            for (let shard = 0; shard < 1024; ++shard)
+              colours.add([...pen.getImageData(shard % 64 * 10 + 4, Math.floor(shard / 64) * 10 + 4, 1, 1).data].join());
+            map.dispatchEvent(new MouseEvent('mousemove', { clientX: map.getBoundingClientRect().right - 1, clientY: map.getBoundingClientRect().bottom - 1 }));
+            return [map.getAttribute('aria-label'), [...colours], map.title];""")
+        check("the map has one colour", len(colours) == 1 and not colours[0].startswith("0,0,0"), colours)
+        check("and says who owns what", label == "Shards by owner: corner 1024" and re.fullmatch(r"shard 1023: corner", title), (label, title))
+        browser.width(400, 1640)
+        browser.wait("drawn again", lambda: browser.driver.execute_script("return document.querySelector('#cluster canvas').clientWidth") < 400)
+        widths = browser.driver.execute_script("return [document.documentElement.scrollWidth, window.innerWidth]")
+        check("nothing is wider than the window", widths == [400, 400], widths)
+        browser.emulate("clearDeviceMetricsOverride")
+    finally:
+        shop.terminate()
+        check("the shop ends", shop.wait(timeout=SECONDS_MAX) == 0, shop)
+
+
 def check_end(browser, zoo):
     zoo.terminate()
     check("the zoo ends", zoo.wait(timeout=SECONDS_MAX) == 0, zoo)
@@ -388,6 +416,7 @@ def main():
         check_looks(browser)
         check_alone(browser)
         check_end(browser, zoo)
+        check_cluster(browser)
     except AssertionError as wrong:
         print(f"page: {wrong}")
         sys.exit(1)

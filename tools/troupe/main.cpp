@@ -40,12 +40,18 @@ void list_programs() {
       continue;
     }
     std::uint64_t actors = 0, messages = 0;
+    auto name = summary["program"].get<std::string>();
     for (const json& one : summary["runtimes"]) {
+      for (const json& node : one.value("cluster", json::array())) {
+        if (node.contains("shards"))
+          name += fmt::format(", node {}: {} shards", node["node"].get<std::string>(),
+                              node["shards"].get<int>());
+      }
       actors += one["metrics"]["actors"].get<std::uint64_t>();
       messages += one["total"]["messages"].get<std::uint64_t>();
     }
     fmt::print("{:>8} {:>8} {:>10} {:>12}  {}\n", pid, summary["runtimes"].size(), actors, messages,
-               summary["program"].get<std::string>());
+               name);
   }
 }
 
@@ -91,8 +97,11 @@ void show_actors(program& of, const choices& chosen) {
 void show_dump(program& of) {
   const json answer = of.ask("dump");
   for (const json& one : answer["dumps"]) fmt::print("{}", one.get<std::string>());
-  const table work = work_table({json(), of.ask("summary")}, 120);
+  const json summary = of.ask("summary");
+  const table work = work_table({json(), summary}, 120);
   if (!work.lines.empty()) print(work);
+  const table members = member_table(summary, 120);
+  if (!members.lines.empty()) print(members);
   const table warnings = warning_table(of.ask("warnings"), SIZE_MAX);
   if (!warnings.lines.empty()) print(warnings);
 }

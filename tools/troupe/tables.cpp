@@ -133,6 +133,32 @@ std::string class_and_name(const json& actor) {
   return actor["class"].get<std::string>() + (name.empty() ? "" : " \"" + name + "\"");
 }
 
+// Two lines for each node of a cluster that the runtime has.
+void add_nodes(std::vector<std::string>& lines, const json& runtime, const json& before,
+               double seconds) {
+  for (const json& one : runtime.value("cluster", json::array())) {
+    if (one.size() == 1) continue;  // it has just gone
+    json old;
+    for (const json& other : before.value("cluster", json::array()))
+      if (other.contains("id") && other["id"] == one["id"]) old = other;
+    const auto rate = [&](const char* key) {
+      const double since = old.is_null() ? 0.0 : old[key].get<double>();
+      return short_count(std::max(one[key].get<double>() - since, 0.0) / seconds);
+    };
+    lines.push_back(fmt::format(
+        "node {} of {}: {} of 1024 shards, {} node{}, {} actors{}", one["node"].get<std::string>(),
+        one["of"].get<std::string>(), one["shards"].get<int>(), one["members"].get<int>(),
+        one["members"] == 1 ? "" : "s", short_count(one["actors"].get<double>()),
+        one["joined"] == 0      ? ", has not joined"
+        : one["connected"] == 0 ? ", is not connected"
+                                : ""));
+    lines.push_back(fmt::format("  {} here/s, {} sent/s, {} served/s, {} waiting, {} failed",
+                                rate("local"), rate("sent"), rate("served"),
+                                short_count(one["waiting"].get<double>()),
+                                short_count(one["failed"].get<double>())));
+  }
+}
+
 std::uint64_t warnings_of(const json& runtime) {
   std::uint64_t sum = 0;
   for (const json& count : runtime["warning_counts"]) sum += count.get<std::uint64_t>();
@@ -163,6 +189,7 @@ std::vector<std::string> head_lines(const moment& seen, std::size_t width) {
                                 short_count(messages / seconds),
                                 of["failures"].get<std::uint64_t>(),
                                 of["dead_letters"].get<std::uint64_t>(), warnings_of(now)));
+    add_nodes(lines, now, known ? seen.before["runtimes"][i] : json::object(), seconds);
     lines.push_back("running: " + now["running"].get<std::string>());
   }
   for (std::string& line : lines) line = cut(std::move(line), width);
@@ -228,6 +255,27 @@ table work_table(const moment& seen, std::size_t width) {
                                        short_time(one.value("p99_ns", 0.0)), errors);
         made.lines.push_back({cut(std::move(text), width), i});
       }
+    }
+  }
+  return made;
+}
+
+table member_table(const json& summary, std::size_t width) {
+  table made{cut(fmt::format("{:>7}  {:<33} {}", "shards", "id of the node", "name"), width), {}};
+  for (std::size_t i = 0; i < summary["runtimes"].size(); ++i) {
+    for (const json& node : summary["runtimes"][i].value("cluster", json::array())) {
+      for (const json& one : node.value("nodes", json::array())) {
+        std::string text = fmt::format("{:>7}  {:<33} {}{}{}", one["shards"].get<int>(),
+                                       one["id"].get<std::string>(), one["name"].get<std::string>(),
+                                       one["id"] == node["id"] ? " (this program)" : "",
+                                       one["leaving"].get<bool>() ? ", leaves" : "");
+        made.lines.push_back({cut(std::move(text), width), i});
+      }
+      if (node.contains("last_failure"))
+        made.lines.push_back(
+            {cut("the last failure of its leases: " + node["last_failure"].get<std::string>(),
+                 width),
+             i});
     }
   }
   return made;

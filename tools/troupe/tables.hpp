@@ -31,7 +31,7 @@ struct table {
 };
 
 // No line of these is longer than `width`.
-// The head: the program, its runtimes and workers.
+// The head: the program, its runtimes and workers, and its nodes of clusters.
 std::vector<std::string> head_lines(const moment& seen, std::size_t width);
 // A line for each handler.
 table handler_table(const moment& seen, order by, std::size_t width);
@@ -39,6 +39,8 @@ table handler_table(const moment& seen, order by, std::size_t width);
 table work_table(const moment& seen, std::size_t width);
 // A line for each actor of an answer to `longest` or `actors`.
 table actor_table(const json& page, std::size_t runtime, std::size_t width);
+// A line for each node of the clusters of which the program is a part.
+table member_table(const json& summary, std::size_t width);
 // A line for each warning of a summary, the newest first.
 table warning_table(const json& summary, std::size_t width);
 // A line for each kind of call of an answer to `actor`; a call that asks another actor is about

@@ -50,6 +50,10 @@ struct counts {
   std::uint64_t sent_again = 0;  // since the actor had moved
   std::uint64_t failed = 0;      // asks of other nodes, for another reason than their handlers
   std::size_t waiting = 0;       // messages that wait for other nodes
+  std::uint64_t renewals = 0;    // of the leases of this node, since it began to join
+  std::uint64_t failed_renewals = 0;
+  std::uint64_t shards_lost = 0;  // that it gave up, since it could not renew or drain in time
+  bool is_connected = false;      // to a NATS server; always when it is alone
 };
 
 namespace parts {

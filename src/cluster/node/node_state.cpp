@@ -94,6 +94,7 @@ void node_state::begin(surroundings with) {
   if (!with_.durable_kinds.empty()) open_engine(std::move(with.storage));
   make_leases_ = std::move(with.leases);
   placement_ = make_placement();
+  show();
   const outside_calls none;
   static_cast<void>(on_.spawn(join(shared_from_this())));
 }
@@ -466,26 +467,6 @@ const exception_entry* node_state::find_exception(const std::type_info& type) co
 const exception_entry* node_state::find_exception(std::string_view name) const noexcept {
   const auto found = std::ranges::find(with_.exceptions, name, &exception_entry::name);
   return found == with_.exceptions.end() ? nullptr : &*found;
-}
-
-cluster::counts node_state::counts() const {
-  cluster::counts now;
-  now.actors = counts_.actors.load(relaxed);
-  now.made = counts_.made.load(relaxed);
-  now.put_away = counts_.put_away.load(relaxed);
-  now.local = counts_.local.load(relaxed);
-  now.sent = counts_.sent.load(relaxed);
-  now.served = counts_.served.load(relaxed);
-  now.sent_again = counts_.sent_again.load(relaxed);
-  now.failed = counts_.failed.load(relaxed);
-  now.waiting = counts_.waiting.load(relaxed);
-  if (has_joined_) {
-    for (std::uint32_t shard = 0; shard < shard_count; ++shard)
-      now.shards += placement_->is_mine(shard);
-  }
-  std::lock_guard held(mutex_);
-  now.members = members_.size();
-  return now;
 }
 
 }  // namespace troupe::cluster::parts

@@ -33,6 +33,7 @@
 #include "cluster/placement/placement.hpp"
 #include "cluster/transport/transport.hpp"
 #include "durable/engine/engine.hpp"
+#include "runtime/observing/component_list.hpp"
 #include "troupe/cluster/node.hpp"
 #include "troupe/runtime/runtime.hpp"
 #include "troupe/sync/channel.hpp"
@@ -194,7 +195,9 @@ class node_state : public std::enable_shared_from_this<node_state> {
                                semaphore::permit permit);
   void open_engine(std::unique_ptr<durable::storage> in);
   task<bytes> forward_once(const durable::stored_message& what, const std::string& to, bool& again);
-  static task<> sweep(state_ref self);
+  void show();
+  void write_numbers(observing::json_text& to) const;
+  void write_members(observing::json_text& to) const;
   void put_away_idle();
   void tell_others() noexcept;
   // Starts it, and hears nothing of its end.
@@ -256,6 +259,7 @@ class node_state : public std::enable_shared_from_this<node_state> {
         failed{0};
   };
   counters counts_;
+  observing::component_list::entry shown_;  // last: it goes first
 };
 
 }  // namespace troupe::cluster::parts
