@@ -92,6 +92,17 @@ class cluster_durable_actors : public conformance {
     }
     co_return all;
   }
+  static task<> deposit_once(node on, std::string to) {
+    for (bool done = false; !done;) {
+      try {
+        auto asked = on.get_durable<Account>(to).ask<&Account::deposit>("d", 1);
+        static_cast<void>(co_await std::move(asked));
+        done = true;
+      } catch (const troupe::error&) {
+      }
+      co_await sleep_for(20ms);
+    }
+  }
 };
 
 class cluster_durable_transfers : public cluster_durable_actors {};
@@ -119,6 +130,36 @@ TEST_P(cluster_durable_actors, every_node_has_the_same_ones) {
       auto asked = nodes[2].get_durable<Account>(account(1)).ask<&Account::all>();
       second = (co_await std::move(asked)).cents;
       co_await sleep_for(5ms);
+    }
+    for (const node& one : nodes) {
+      auto stops = one.stop();
+      co_await std::move(stops);
+    }
+  };
+  future<> done = rt.spawn(test());
+  rt.run();
+  done.get();
+}
+
+// Clients that ask all the time are answered within a lease and a second of the database's return,
+// however long it was away.
+TEST_P(cluster_durable_actors, are_answered_soon_after_the_database_is_back) {
+  if (GetParam().policy != policy::simulated) return;  // it takes a minute
+  runtime rt(options());
+  const auto test = [&rt]() -> task<> {
+    const cluster::simulation in;
+    auto joins = join(rt, in, 2);
+    const std::vector<node> nodes = co_await std::move(joins);
+    for (const std::chrono::milliseconds away : {500ms, 5'000ms, 16'000ms}) {
+      in.set_database_away(true);
+      std::vector<future<>> asks;
+      for (std::uint64_t i = 0; i < account_count; ++i)
+        asks.push_back(spawn(deposit_once(nodes[i % 2], account(i))));
+      co_await sleep_for(away);
+      in.set_database_away(false);
+      const auto back = now();
+      for (auto& one : asks) co_await std::move(one);
+      EXPECT_LE(now() - back, 3s) << "it was away for " << away.count() << " ms";
     }
     for (const node& one : nodes) {
       auto stops = one.stop();

@@ -49,7 +49,7 @@ struct options {
   // message, an answer or an event that is larger. 1 or more.
   std::size_t state_bytes_max = 16u << 20;
   // After a failed commit the store waits so long before it tries again; it doubles with each
-  // failure, up to 5 s.
+  // failure, up to 5 s; of a node in a cluster up to 500 ms.
   std::chrono::milliseconds away_first{20};
 };
 

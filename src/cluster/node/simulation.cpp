@@ -15,7 +15,10 @@ void simulation::set_faults(const database_faults& now) const {
   faults.delay_max = now.delay_max;
   parts_->leases.set_faults(faults);
 }
-void simulation::set_database_away(bool away) const { parts_->leases.set_away(away); }
+void simulation::set_database_away(bool away) const {
+  parts_->leases.set_away(away);
+  durable::simulated_database(parts_->database).set_away(away);
+}
 void simulation::cut_off_from_database(const node& one, bool cut_off) const {
   parts_->leases.set_cut_off(one.self().id, cut_off);
 }

@@ -12,7 +12,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds away_last{5'000};
 constexpr std::size_t page_messages = 256;
 // Old answers are looked for so often.
 constexpr std::chrono::seconds forgets_every{60};
@@ -186,7 +185,7 @@ task<> engine::recover(std::shared_ptr<filling> failed, std::exception_ptr why) 
     }
     if (asked) unknown = false;
     if (unknown) co_await sleep_for(pause);
-    pause = std::min(2 * pause, away_last);
+    pause = std::min(2 * pause, pause_max());
   }
   forget_all(*failed, why);
   if (is_moved(why)) {
@@ -268,7 +267,7 @@ bool engine::lost_to_another(const std::exception_ptr& failed) {
 void engine::try_again_later() {
   guard held(*this);
   away_for_ =
-      std::clamp(2 * away_for_, chosen_.away_first, std::max(away_last, chosen_.away_first));
+      std::clamp(2 * away_for_, chosen_.away_first, std::max(pause_max(), chosen_.away_first));
   const std::weak_ptr<engine> self = weak_from_this();
   const auto again = [self] {
     const std::shared_ptr<engine> here = self.lock();

@@ -323,6 +323,12 @@ class engine : public std::enable_shared_from_this<engine> {
   void count_commit(const filling& stored);
 
   // shards.cpp: one engine of several in a cluster.
+  // Between attempts while the database is away. In a cluster a node answers soon after its leases
+  // are taken or renewed, so it has to try more often than a lease may be short.
+  std::chrono::milliseconds pause_max() const noexcept {
+    return std::chrono::milliseconds(scope_ == nullptr ? 5'000 : 500);
+  }
+  std::chrono::milliseconds longer(std::chrono::milliseconds pause) const noexcept;
   std::uint32_t shard_of(const actor_name& of) const noexcept {
     return scope_ == nullptr ? 0 : scope_->shard_of(of.kind, of.key);
   }

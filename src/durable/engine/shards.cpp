@@ -21,9 +21,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds again_first{5};
-constexpr milliseconds again_last{5'000};
-
-milliseconds longer(milliseconds pause) { return std::clamp(2 * pause, again_first, again_last); }
 
 std::exception_ptr has_moved(std::vector<std::uint32_t> shards = {}) {
   return std::make_exception_ptr(shard_moved(
@@ -48,6 +45,10 @@ class bytes_answer final : public answer_to {
 };
 
 }  // namespace
+
+milliseconds engine::longer(milliseconds pause) const noexcept {
+  return std::clamp(2 * pause, again_first, pause_max());
+}
 
 future<bytes> engine::deliver(stored_message what) {
   auto answer = std::make_unique<bytes_answer>();
@@ -130,7 +131,7 @@ task<> engine::take_over(std::shared_ptr<engine> self) {
     }
     guard held(*self);
     // What was lost is forgotten before it may come back.
-    pause = failed || self->must_forget_ ? longer(pause) : milliseconds(0);
+    pause = failed || self->must_forget_ ? self->longer(pause) : milliseconds(0);
     if (pause.count() == 0) self->take(first);
   }
 }
@@ -378,7 +379,7 @@ task<> engine::empty_outbox(std::shared_ptr<engine> self, std::shared_ptr<outbox
       failed = true;
     }
     if (failed) {
-      pause = longer(pause);
+      pause = self->longer(pause);
       co_await sleep_for(pause);
     } else {
       pause = milliseconds(0);
@@ -435,7 +436,7 @@ task<> engine::ask_elsewhere(std::shared_ptr<engine> self, record_ref message) {
       self->end_ask(message, failed, value);
       co_return;
     }
-    pause = longer(pause);
+    pause = self->longer(pause);
     co_await sleep_for(pause);
   }
 }
