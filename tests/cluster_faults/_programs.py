@@ -1,0 +1,132 @@
+"""What runs on the machines of a test: PostgreSQL, nats-server, and nodes."""
+
+import os
+import pathlib
+import queue
+import shutil
+import signal
+import subprocess
+import threading
+import time
+
+from _machines import FILES, run
+
+SECONDS_MAX = 60
+NATS = "/usr/sbin/nats-server"
+
+
+def postgres_programs():
+    found = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    return found[-1].parent if found else None
+
+
+def wait_until(holds, what, seconds=SECONDS_MAX):
+    until = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > until:
+            raise RuntimeError(f"after {seconds} s: {what}")
+        time.sleep(0.05)  # sleeps: another process makes it so
+
+
+class Postgres:
+    USER = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+
+    def __init__(self, machine, logs):
+        self.machine, self.programs = machine, postgres_programs()
+        self.folder = FILES / "postgres"
+        self.log = open(logs / "postgres.log", "w")
+        self.folder.mkdir()
+        shutil.chown(self.folder, "postgres", "postgres")
+        run(*self.USER, self.programs / "initdb", "-D", "data", "-U", "tester", "-A", "trust", "-N", "-E", "UTF8",
+            "--locale=C", cwd=self.folder)
+        with open(self.folder / "data/pg_hba.conf", "a") as rules:
+            rules.write("host all all 10.77.0.0/24 trust\n")
+        self.start()
+
+    def target(self):
+        return f"host={self.machine.address} user=tester dbname=postgres"
+
+    def start(self):
+        def serves():
+            if self.process is None or self.process.poll() is not None:
+                # Also again, when processes of one that was killed have not ended yet.
+                self.process = self.machine.start(
+                    *self.USER, self.programs / "postgres", "-D", "data", "-k", self.folder, "-c",
+                    f"listen_addresses={self.machine.address}", "-c", "fsync=off", "-c", "shared_buffers=16MB", "-c",
+                    "min_wal_size=32MB", "-c", "max_wal_size=64MB", "-c", "max_connections=60", cwd=self.folder,
+                    stdout=self.log, stderr=self.log)
+            return subprocess.run(self.machine.inside(self.programs / "pg_isready", "-q", "-h", self.machine.address),
+                                  cwd=self.folder).returncode == 0
+
+        self.process = None
+        wait_until(serves, "PostgreSQL does not start")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+class Nats:
+    def __init__(self, machine, logs):
+        self.machine, self.log = machine, open(logs / "nats.log", "w")
+        self.start()
+
+    def url(self):
+        return f"nats://{self.machine.address}:4222"
+
+    def start(self):
+        self.process = self.machine.start(NATS, "-a", self.machine.address, "-p", "4222", stdout=self.log, stderr=self.log)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+class Node:
+    """One life of a node; `words` are those of node.cpp."""
+
+    def __init__(self, machine, program, words, log):
+        self.machine, self.name, self.is_paused = machine, machine.name, False
+        self.log = open(log, "w")
+        self.process = machine.start(program, *words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log,
+                                     text=True)
+        self.lines = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.lines.put(line.strip())
+        self.lines.put(None)
+
+    def wait_for(self, word, seconds=SECONDS_MAX):
+        """The rest of the next line that begins with the word."""
+        until = time.monotonic() + seconds
+        while True:
+            try:
+                line = self.lines.get(timeout=max(0, until - time.monotonic()))
+            except queue.Empty:
+                raise RuntimeError(f"node {self.name} does not say `{word}` within {seconds} s") from None
+            if line is None:
+                raise RuntimeError(f"node {self.name} ends with {self.process.wait()}; see {self.log.name}")
+            if line.split()[0] == word:
+                return line.removeprefix(word).strip()
+
+    def say(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def status(self):
+        """(its shards, the members it knows)"""
+        self.say("status")
+        shards, members = self.wait_for("status").split()
+        return int(shards), int(members)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def pause(self):
+        os.kill(self.process.pid, signal.SIGSTOP)
+
+    def go_on(self):
+        os.kill(self.process.pid, signal.SIGCONT)
