@@ -44,12 +44,14 @@ class cluster_on_real_servers : public conformance {
   }
 };
 
-node join(runtime& rt, const nats_server& bus, std::string name) {
+node join(runtime& rt, const nats_server& bus, std::string name,
+          std::chrono::milliseconds drain_max = 30s) {
   troupe::cluster::options chosen;
+  chosen.drain_max = drain_max;
   chosen.nats = bus.url();
   chosen.name = std::move(name);
   chosen.database = test::postgres_server::get().target();
-  chosen.cluster = "real" + std::to_string(bus.port());
+  chosen.cluster = "real";
   return node(rt, chosen, kind<Counter, &Counter::add>(),
               durable::kind<Account, &Account::deposit, &Account::pay>());
 }
@@ -97,6 +99,30 @@ TEST_P(cluster_on_real_servers, actors_are_found_and_durable_ones_survive_a_hand
   future<> done = rt.spawn(test());
   rt.run();
   done.get();
+}
+
+TEST_P(cluster_on_real_servers, a_stop_ends_though_the_servers_have_gone) {
+  for (const bool without_database : {false, true}) {
+    nats_server bus;
+    runtime rt(options());
+    const auto test = [&]() -> task<> {
+      const node one = join(rt, bus, "one", 2s);
+      auto waits = one.ready();
+      co_await std::move(waits);
+      auto counts = one.get<Counter>("key").ask<&Counter::add>(1);
+      EXPECT_EQ(co_await std::move(counts), 1);
+      bus.kill();
+      if (without_database) postgres_server::get().kill_server();
+      const auto begun = troupe::now();
+      auto stops = one.stop();
+      co_await std::move(stops);
+      EXPECT_LT(troupe::now() - begun, 20s);
+    };
+    future<> done = rt.spawn(test());
+    rt.run();
+    if (without_database) postgres_server::get().start_server();
+    done.get();
+  }
 }
 
 std::vector<setting> one_setting() { return {{policy::work_stealing, 2, 1}}; }

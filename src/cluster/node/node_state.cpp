@@ -63,6 +63,16 @@ bool rests(const shard_state& of) {
                              [](const auto& one) { return one.second.use_count() == 1; });
 }
 
+// What a server that is there does at once. One that has gone is not waited for.
+task<> within_a_moment(task<> what) {
+  constexpr milliseconds at_most{2'000};
+  try {
+    auto limited = with_deadline(at_most, std::move(what));
+    co_await std::move(limited);
+  } catch (const troupe::error&) {
+  }
+}
+
 // Nobody waits for it.
 task<> run_quietly(std::function<task<>()> makes) {
   try {
@@ -222,12 +232,14 @@ task<> node_state::stop(state_ref self) {
     co_await sleep_for(milliseconds(2));
   // Who has asked this node meanwhile is still told that it has the actor no more.
   constexpr int pauses_max = 50;
-  auto leaves_way = self->way_->leave(self->subject_of(self->self_.id), {});
+  auto leaves_way = within_a_moment(self->way_->leave(self->subject_of(self->self_.id), {}));
   co_await std::move(leaves_way);
   co_await sleep_for(answers_travel);
   for (int i = 0; i < pauses_max && self->answering_ != 0; ++i) co_await sleep_for(answers_travel);
-  auto closes = self->way_->close(false);
+  auto closes = within_a_moment(self->way_->close(false));
   co_await std::move(closes);
+  auto ends = self->way_->close(true);
+  co_await std::move(ends);
   self->joined_or_failed_.set();
 }
 
