@@ -23,7 +23,8 @@ namespace troupe::test {
 // Thread: any; start() and join() in a task. It must outlive join().
 class steered_proxy {
  public:
-  explicit steered_proxy(std::uint16_t port) : upstream_(endpoint::loopback(port)) {}
+  explicit steered_proxy(std::uint16_t port) : steered_proxy(endpoint::loopback(port)) {}
+  explicit steered_proxy(endpoint upstream) : upstream_(upstream) {}
   steered_proxy(const steered_proxy&) = delete;
   steered_proxy& operator=(const steered_proxy&) = delete;
 
@@ -32,7 +33,8 @@ class steered_proxy {
     at_ = listener.local();
     ended_ = spawn(accept(std::move(listener), *this, end_.get_token()));
   }
-  std::string url() const { return "nats://127.0.0.1:" + std::to_string(at_.port()); }
+  std::uint16_t port() const { return at_.port(); }
+  std::string url() const { return "nats://127.0.0.1:" + std::to_string(port()); }
   task<> join() {
     end_.request_stop();
     reset();
@@ -87,10 +89,13 @@ class steered_proxy {
   static task<> carry(tcp_stream client, steered_proxy& self, std::stop_token until) {
     connection both;
     both.client = std::move(client);
+    std::stop_source ends;
+    const auto stops = [&ends]() noexcept { ends.request_stop(); };
+    const std::stop_callback with_all(until, stops);
     try {
       both.server = co_await tcp_stream::connect(self.upstream_).stop(until);
-      auto pumps = when_all(pump(both.client, both.server, self.holds_there_, self, until),
-                            pump(both.server, both.client, self.holds_back_, self, until));
+      auto pumps = when_all(pump_to_end(both.client, both.server, self.holds_there_, self, ends),
+                            pump_to_end(both.server, both.client, self.holds_back_, self, ends));
       co_await std::move(pumps);
     } catch (const io_error&) {
     } catch (const cancelled&) {
@@ -98,7 +103,18 @@ class steered_proxy {
     both.reset();
   }
 
-  // The end of one direction ends both, by io_error.
+  // The end of one direction ends both.
+  static task<> pump_to_end(tcp_stream& from, tcp_stream& to, const std::atomic<bool>& holds,
+                            steered_proxy& self, std::stop_source ends) {
+    try {
+      auto pumps = pump(from, to, holds, self, ends.get_token());
+      co_await std::move(pumps);
+    } catch (const io_error&) {
+    } catch (const cancelled&) {
+    }
+    ends.request_stop();
+  }
+
   static task<> pump(tcp_stream& from, tcp_stream& to, const std::atomic<bool>& holds,
                      steered_proxy& self, std::stop_token until) {
     std::array<char, 16'384> buffer;

@@ -43,8 +43,8 @@ class Postgres:
             rules.write("host all all 10.77.0.0/24 trust\n")
         self.start()
 
-    def target(self):
-        return f"host={self.machine.address} user=tester dbname=postgres"
+    def server(self):
+        return f"{self.machine.address}:5432"
 
     def start(self):
         def serves():
@@ -71,8 +71,8 @@ class Nats:
         self.machine, self.log = machine, open(logs / "nats.log", "w")
         self.start()
 
-    def url(self):
-        return f"nats://{self.machine.address}:4222"
+    def server(self):
+        return f"{self.machine.address}:4222"
 
     def start(self):
         self.process = self.machine.start(NATS, "-a", self.machine.address, "-p", "4222", stdout=self.log, stderr=self.log)
@@ -82,14 +82,13 @@ class Nats:
         self.process.wait()
 
 
-class Node:
-    """One life of a node; `words` are those of node.cpp."""
+class Program:
+    """One that is told what to do by lines, and answers with lines."""
 
-    def __init__(self, machine, program, words, log):
-        self.machine, self.name, self.is_paused = machine, machine.name, False
+    def __init__(self, machine, words, log):
+        self.machine, self.name = machine, machine.name
         self.log = open(log, "w")
-        self.process = machine.start(program, *words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log,
-                                     text=True)
+        self.process = machine.start(*words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True)
         self.lines = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
 
@@ -105,15 +104,36 @@ class Node:
             try:
                 line = self.lines.get(timeout=max(0, until - time.monotonic()))
             except queue.Empty:
-                raise RuntimeError(f"node {self.name} does not say `{word}` within {seconds} s") from None
+                raise RuntimeError(f"{self.name} does not say `{word}` within {seconds} s") from None
             if line is None:
-                raise RuntimeError(f"node {self.name} ends with {self.process.wait()}; see {self.log.name}")
+                raise RuntimeError(f"{self.name} ends with {self.process.wait()}; see {self.log.name}")
             if line.split()[0] == word:
                 return line.removeprefix(word).strip()
 
     def say(self, line):
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
+
+
+class Proxies(Program):
+    """Between the node of a machine and its servers."""
+
+    def __init__(self, machine, program, servers, log):
+        super().__init__(machine, [program, "proxy", *servers], log)
+        self.servers = [f"127.0.0.1:{port}" for port in self.wait_for("ports").split()]
+
+    def heal(self):
+        self.say("hold 0 0")
+        self.say("delay 0")
+
+
+class Node(Program):
+    """One life of a node; `words` are those of node.cpp."""
+
+    def __init__(self, machine, program, servers, words, log):
+        (host, port), bus = servers[1].split(":"), servers[0]
+        database = f"host={host} port={port} user=tester dbname=postgres"
+        super().__init__(machine, [program, "serve", f"nats://{bus}", database, *words], log)
 
     def status(self):
         """(its shards, the members it knows)"""

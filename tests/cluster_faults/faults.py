@@ -24,6 +24,7 @@ LEASE_S = 4
 # Within a lease and a second; a machine with much else to do gets one more.
 TAKEN_OVER_S = LEASE_S + 1 + 1
 NODES = ("one", "two", "three")
+BEHIND_PROXIES = "three"
 CLIENTS = 32
 # Those of client_options.
 REGISTERS = 32
@@ -45,6 +46,8 @@ class Cluster:
         self.postgres = _programs.Postgres(network.machine("database"), folder)
         self.nats = _programs.Nats(network.machine("bus"), folder)
         self.machines = {name: network.machine(name) for name in NODES}
+        self.servers = [self.nats.server(), self.postgres.server()]
+        self.proxies = _programs.Proxies(self.machines[BEHIND_PROXIES], program, self.servers, folder / "proxies.log")
         self.nodes = {}
 
     def seconds(self):
@@ -57,9 +60,10 @@ class Cluster:
         self.lives += 1
         history = self.folder / f"{self.lives}.history"
         self.histories.append(history)
-        words = ["serve", self.nats.url(), self.postgres.target(), name, history, self.lives, self.begun, CLIENTS,
-                 self.pause_ms, LEASE_S * 1000]
-        self.nodes[name] = _programs.Node(self.machines[name], self.program, words, self.folder / f"{self.lives}.log")
+        words = [name, history, self.lives, self.begun, CLIENTS, self.pause_ms, LEASE_S * 1000]
+        servers = self.proxies.servers if name == BEHIND_PROXIES else self.servers
+        self.nodes[name] = _programs.Node(self.machines[name], self.program, servers, words,
+                                          self.folder / f"{self.lives}.log")
 
     def start_all(self):
         for name in NODES:
@@ -128,12 +132,23 @@ def check_take_over(cluster, name, with_database):
 # ---- faults ----
 
 class Faults:
+    """One fault of a process after the other, and beside every other one a fault of the network."""
+
     def __init__(self, cluster, chance):
         self.cluster, self.chance = cluster, chance
+        self.turns = {}
 
     def wait(self, most):
         time.sleep(self.chance.uniform(0.2, most))  # sleeps: a fault takes its time
 
+    def next_of(self, kinds):
+        """Each once, before one comes again."""
+        waiting = self.turns.setdefault(kinds, [])
+        if not waiting:
+            waiting.extend(self.chance.sample(kinds, len(kinds)))
+        return waiting.pop()
+
+    # Of processes, which begin and end.
     def kill_node(self, name):
         self.cluster.nodes[name].kill()
         self.wait(2 * LEASE_S)
@@ -154,16 +169,67 @@ class Faults:
         self.wait(2 * LEASE_S)
         self.cluster.nodes[name].go_on()
 
+    def leave_processes(self, _):
+        self.wait(2 * LEASE_S)
+
+    PROCESSES = ("kill_node", "kill_node", "kill_nats", "kill_database", "pause_node", "leave_processes",
+                 "leave_processes")
+
+    # Of the network, which last until they are healed.
+    def server(self):
+        return self.chance.choice((self.cluster.nats.machine, self.cluster.postgres.machine))
+
+    def cut_one_way_there(self, name):
+        self.cluster.machines[name].drop_to(self.server())
+
+    def cut_one_way_back(self, name):
+        self.cluster.machines[name].drop_from(self.server())
+
+    def cut_off(self, name):
+        for server in (self.cluster.nats.machine, self.cluster.postgres.machine):
+            self.cluster.machines[name].drop_to(server)
+            self.cluster.machines[name].drop_from(server)
+
+    def lose_packets(self, name):
+        percent = self.chance.randrange(2, 40)
+        server = self.server()
+        self.cluster.machines[name].drop_to(server, percent)
+        self.cluster.machines[name].drop_from(server, percent)
+
+    def end_connections(self, name):
+        for server in (self.cluster.nats.machine, self.cluster.postgres.machine):
+            self.cluster.machines[name].end_connections_to(server)
+
+    def delay(self, _):
+        self.cluster.proxies.say(f"delay {self.chance.choice((1_000, 10_000, 100_000, 400_000))}")
+
+    def hold(self, _):
+        self.cluster.proxies.say("hold " + self.chance.choice(("1 0", "0 1", "1 1")))
+
+    def reset(self, _):
+        self.cluster.proxies.say("reset")
+
+    NETWORK = ("cut_one_way_there", "cut_one_way_back", "cut_off", "lose_packets", "end_connections", "delay", "hold",
+               "reset")
+
+    def heal(self):
+        self.cluster.proxies.heal()
+        for machine in self.cluster.machines.values():
+            machine.heal()
+
     def run(self, seconds):
-        kinds = [self.kill_node, self.kill_node, self.kill_nats, self.kill_database, self.pause_node]
         until = self.cluster.seconds() + seconds
-        turn = []
         while self.cluster.seconds() < until:
-            turn = turn or self.chance.sample(kinds, len(kinds))
-            fault, name = turn.pop(), self.chance.choice(NODES)
-            self.cluster.note(f"{fault.__name__} {name}")
-            fault(name)
-            self.wait(2)
+            faults = [(self.next_of(self.NETWORK), self.chance.choice(NODES))] if self.chance.random() < 0.7 else []
+            faults.append((self.next_of(self.PROCESSES), self.chance.choice(NODES)))
+            self.cluster.note(", ".join(f"{what} {name}" for what, name in faults))
+            for what, name in faults:
+                getattr(self, what)(name)
+            self.wait(1)
+            if self.chance.random() < 0.7:
+                self.heal()
+            self.wait(1)
+        self.heal()
 
 
 # ---- the history ----
@@ -197,7 +263,7 @@ def main():
     print(f"seed {seed}")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    cluster = Cluster(program, folder, 25 if seconds <= 600 else 150)
+    cluster = Cluster(program, folder, 32 if seconds <= 600 else 150)
     cluster.start_all()
     cluster.settle()
     cluster.note("all nodes serve")

@@ -5,6 +5,7 @@
 //   stop    hands the shards over, and ends
 //
 //     node serve NATS DATABASE NAME HISTORY NUMBER BEGUN_NS CLIENTS PAUSE_MS LEASE_MS
+//     node proxy ADDRESS...   proxies (proxies.hpp)
 //     node check HISTORY...   looks whether the histories together are linearizable
 #include <atomic>
 #include <chrono>
@@ -18,6 +19,7 @@
 
 #include "cluster_faults/check.hpp"
 #include "cluster_faults/clients.hpp"
+#include "cluster_faults/proxies.hpp"
 #include "troupe/troupe.hpp"
 
 namespace troupe::test {
@@ -110,6 +112,7 @@ int run(const std::vector<std::string>& words) {
   const std::vector<std::string> rest(words.begin() + 1, words.end());
   if (words[0] == "serve") return run_node(rest);
   if (words[0] == "check") return check_histories(rest);
+  if (words[0] == "proxy") return run_proxies(rest);
   throw std::invalid_argument("cannot " + words[0]);
 }
 
