@@ -134,8 +134,8 @@ task<> clients::run_one(clients& self, cluster::node on, int client) {
     if (got.how == ending::done && what.what == act::read) seen[key] = got.value;
     if (got.how == ending::done && what.what != act::read && got.value == (what.what == act::swap))
       seen[key] = fresh;
-    // sleeps: clients think for a while
-    co_await sleep_for(std::chrono::milliseconds(random() % (2 * chosen.pause.count() + 1)));
+    std::uniform_int_distribution<std::int64_t> pauses(0, 2 * chosen.pause.count());
+    co_await sleep_for(std::chrono::milliseconds(pauses(random)));  // sleeps: clients think
   }
 }
 
