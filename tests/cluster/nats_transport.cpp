@@ -97,7 +97,8 @@ TEST_P(cluster_nats_transport, each_call_ends_while_a_server_comes_and_goes) {
   });
 }
 
-TEST_P(cluster_nats_transport, a_server_that_is_not_there_or_refuses_us_is_unreachable) {
+TEST_P(cluster_nats_transport,
+       a_server_that_is_not_there_is_unreachable_and_one_that_refuses_us_denies) {
   nats_server locked(
       "authorization { users = [ { user: ada, password: x, permissions: { subscribe: \"open.>\" "
       "} } ] }");
@@ -107,9 +108,9 @@ TEST_P(cluster_nats_transport, a_server_that_is_not_there_or_refuses_us_is_unrea
     const auto came = channel<std::string>::unbounded();
     const transport_ptr good = cluster::nats_transport(on, with_password);
     EXPECT_EQ(co_await outcome_of(take(*good, "open.a", into(came))), "ok ");
-    EXPECT_EQ(co_await outcome_of(take(*good, "closed.a", into(came))), "unreachable");
+    EXPECT_EQ(co_await outcome_of(take(*good, "closed.a", into(came))), "denied");
     const transport_ptr stranger = cluster::nats_transport(on, without);
-    EXPECT_EQ(co_await outcome_of(take(*stranger, "open.a", into(came))), "unreachable");
+    EXPECT_EQ(co_await outcome_of(take(*stranger, "open.a", into(came))), "denied");
     const transport_ptr alone = cluster::nats_transport(on, nowhere);
     EXPECT_EQ(co_await outcome_of(alone->send("open.a", "x")), "unreachable");
     EXPECT_EQ(co_await outcome_of(alone->request("open.a", "x")), "unreachable");

@@ -2,10 +2,10 @@
 
 NAME is `requests`, our framing of requests against Boost.Beast's, `inflations`, the compressed messages of WebSockets against
 zlib alone, `values`, bodies of multipart/form-data, cookies and queries in pieces against the same at once,
-`frames`, those of a client of HTTP/2, `proxies`, what a proxy says about its client, `decodings`, compressed bodies, or `nats`, the bytes of a NATS server,
-in pieces against the same at once. What it finds is written to FOLDER (default: a temporary one) and printed; put it into
-tests/fuzz/corpus, tests/fuzz/messages, tests/fuzz/values, tests/fuzz/frames, tests/fuzz/behind_proxy/corpus, tests/fuzz/coding/corpus or
-tests/fuzz/nats/corpus when it is mended. Status 77: clang or Boost is not here.
+`frames`, those of a client of HTTP/2, `proxies`, what a proxy says about its client, `decodings`, compressed bodies, `nats`, the bytes of a NATS server,
+in pieces against the same at once, or `cluster`, what a peer sends to a node. What it finds is written to FOLDER (default: a temporary one) and printed; put it into
+tests/fuzz/corpus, tests/fuzz/messages, tests/fuzz/values, tests/fuzz/frames, tests/fuzz/behind_proxy/corpus, tests/fuzz/coding/corpus,
+tests/fuzz/nats/corpus or tests/fuzz/cluster/corpus when it is mended. Status 77: clang, Boost, or the built library is not here.
 """
 import glob
 import os
@@ -36,6 +36,12 @@ def library_of(header, *names):
 BROTLI = library_of("brotli/decode.h", "brotlidec", "brotlienc")
 ZSTD = library_of("zstd.h", "zstd")
 
+# The rest of the library, as it was built, for what needs most of it.
+BUILT = os.environ.get("TROUPE_BINARY_DIR") or f"{SOURCE}/build/release"
+ARCHIVES = [f"{BUILT}/libtroupe{part}.a" for part in ("_cluster", "_durable_postgres", "_durable", "_cron", "_sqlite", "_postgres", "_nats", "_json",
+                                                      "_dns", "_tls", "")]
+LIBRARIES = [f"-l{name}" for name in ("date-tz", "sqlite3", "pq", "simdjson", "cares", "uring", "ssl", "crypto", "z")]
+
 # Of each fuzzer: its sources, what it is linked with, its corpus, and how it is run. Long inputs say nothing that short ones do not,
 # and Beast reads each as often as it has requests.
 FUZZERS = {
@@ -61,6 +67,10 @@ FUZZERS = {
              paths_of("document", "read", "write", folder="src/json") + paths_of("base/json_string", folder="src") +
              paths_of("nats", "nats_entry", folder="tests/fuzz/nats"), ["-lsimdjson"], "nats/corpus",
              ["-max_len=500", f"-dict={SOURCE}/tests/fuzz/nats/nats.dict"]),
+    "cluster": (paths_of("actors_here", "away", "durable_actors", "frames", "served", "topics", folder="src/cluster/node") +
+                paths_of("codec", folder="src/durable") + paths_of("cluster", "cluster_entry", folder="tests/fuzz/cluster"),
+                ["-Wl,--start-group", *ARCHIVES, "-Wl,--end-group", *LIBRARIES], "cluster/corpus",
+                ["-max_len=600", f"-dict={SOURCE}/tests/fuzz/cluster/cluster.dict"]),
 }
 
 
@@ -78,15 +88,20 @@ def main():
     if name == "frames" and not os.path.exists("/usr/include/nghttp2/nghttp2.h"):
         print("skipped: libnghttp2-dev is not here")
         return SKIPPED
+    if name == "cluster" and not os.path.exists(ARCHIVES[0]):
+        print("skipped: the library is not built")
+        return SKIPPED
     sources, libraries, corpus, how = FUZZERS[name]
+    # What is linked with the library as it was built has its checks.
+    checked = 0 if name == "cluster" else 1
     with tempfile.TemporaryDirectory(prefix="troupe-fuzz-") as here:
         found = os.path.abspath(sys.argv[3]) if len(sys.argv) > 3 else here + "/found"
         seeds, grown, objects = here + "/seeds", here + "/grown", []
         for folder in (found, seeds, grown):
             os.makedirs(folder, exist_ok=True)
-        flags = ["-O1", "-g1", "-DTROUPE_CHECKED=1", "-DLLHTTP_STRICT_MODE=1", "-DTROUPE_HAS_LIBNGHTTP2=1", f"-DTROUPE_HAS_LIBBROTLIENC={len(BROTLI) // 2}",
+        flags = ["-O1", "-g1", f"-DTROUPE_CHECKED={checked}", "-DTROUPE_PLAIN_BLOCKS=0", "-DLLHTTP_STRICT_MODE=1", "-DTROUPE_HAS_LIBNGHTTP2=1", f"-DTROUPE_HAS_LIBBROTLIENC={len(BROTLI) // 2}",
                  f"-DTROUPE_HAS_LIBBROTLIDEC={len(BROTLI) // 2}", f"-DTROUPE_HAS_LIBZSTD={len(ZSTD)}", f"-I{SOURCE}/src", f"-I{SOURCE}/tests",
-                 f"-I{SOURCE}/include", "-isystem", "/usr/share/include/llhttp", "-fsanitize=fuzzer-no-link,address,undefined"]
+                 f"-I{SOURCE}/include", "-isystem", "/usr/share/include/llhttp", "-fsanitize=fuzzer-no-link,address,undefined", "-fno-sanitize-recover=undefined"]
         for source in sources:
             objects.append(f"{here}/{os.path.basename(source)}.o")
             language = ["-x", "c++", "-std=c++23"] if source.endswith(".cpp") else ["-x", "c", "-w"]

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "nats/fixture.hpp"
+#include "nats/issued_user.hpp"
 #include "nats/protocol/nkey.hpp"
 #include "tls/certificates.hpp"
 
@@ -69,44 +70,18 @@ TEST_P(nats_security, nkeys) {
   EXPECT_EQ(first_outcome(server.url(), chosen), "denied");
 }
 
-std::string jwt(const nkey& by, const std::string& claims) {
-  const std::string text =
-      nats::base64url(R"({"typ":"JWT","alg":"ed25519-nkey"})") + "." + nats::base64url(claims);
-  return text + "." + nats::base64url(by.sign(text));
-}
-std::string claims(const nkey& by, const nkey& of, const std::string& is) {
-  return R"({"jti":"X","iat":1700000000,"iss":")" + by.public_key() + R"(","name":"n","sub":")" +
-         of.public_key() + R"(","nats":{)" + is + R"("version":2}})";
-}
-
 TEST_P(nats_security, files_of_credentials) {
-  const nkey oper(key_kind::oper, {1}), account(key_kind::account, {2}), user(key_kind::user, {3}),
-      other(key_kind::user, {4});
-  const std::string of_operator = jwt(oper, claims(oper, oper, R"("type":"operator",)"));
-  const std::string of_account =
-      jwt(oper, claims(oper, account,
-                       R"("limits":{"subs":-1,"data":-1,"payload":-1,"imports":-1,"exports":-1,)"
-                       R"("wildcards":true,"conn":-1,"leaf":-1},"type":"account",)"));
-  const std::string of_user =
-      jwt(account, claims(account, user,
-                          R"("pub":{},"sub":{},"subs":-1,"data":-1,"payload":-1,)"
-                          R"("type":"user",)"));
-  const auto file = [&](const nkey& key) {
-    return "-----BEGIN NATS USER JWT-----\n" + of_user +
-           "\n------END NATS USER JWT------\n\n-----BEGIN USER NKEY SEED-----\n" + key.seed() +
-           "\n------END USER NKEY SEED------\n";
-  };
-  nats_server server("operator: " + of_operator + "\nresolver: MEMORY\nresolver_preload: { " +
-                         account.public_key() + ": " + of_account + " }",
-                     {{"user.creds", file(user)}});
+  const nkey user(key_kind::user, {3}), other(key_kind::user, {4});
+  const issued_user issued(user);
+  nats_server server(issued.server_config(), {{"user.creds", issued.file(user)}});
   nats::options chosen;
   EXPECT_EQ(first_outcome(server.url()), "denied");
   chosen.credentials_file = server.folder() + "/user.creds";
   EXPECT_EQ(first_outcome(server.url(), chosen), "ok");
   chosen.credentials_file.clear();
-  chosen.credentials = file(user);
+  chosen.credentials = issued.file(user);
   EXPECT_EQ(first_outcome(server.url(), chosen), "ok");
-  chosen.credentials = file(other);
+  chosen.credentials = issued.file(other);
   EXPECT_EQ(first_outcome(server.url(), chosen), "denied");
   chosen.credentials = "no credentials";
   EXPECT_EQ(first_outcome(server.url(), chosen), "denied");

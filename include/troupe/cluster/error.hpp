@@ -18,6 +18,7 @@ enum class failure : std::uint8_t {
   full,            // the owner or the way to it has no room now: it did not run; try again later
   malformed,       // what came could not be read
   stopped,         // this node has been stopped
+  denied,          // the NATS servers do not take this node's credentials, or it may not do that
 };
 const char* name_of(failure kind) noexcept;
 

@@ -18,6 +18,8 @@ const char* name_of(failure kind) noexcept {
       return "malformed";
     case failure::stopped:
       return "stopped";
+    case failure::denied:
+      return "denied";
   }
   return "unknown";
 }

@@ -126,7 +126,8 @@ void node_state::replace_placement() {
   placement_.swap(next);
 }
 
-task<> node_state::open_way() {
+// After a failure it goes on where it was: what is taken twice would be handled twice.
+task<> node_state::open_way(bool& takes_own) {
   const std::weak_ptr<node_state> here = weak_from_this();
   const auto take_one = [here](incoming one) -> task<> {
     const state_ref self = here.lock();
@@ -134,8 +135,11 @@ task<> node_state::open_way() {
     auto takes = self->take(std::move(one));
     co_await std::move(takes);
   };
-  auto own = way_->take(subject_of(self_.id), {}, take_one);
-  co_await std::move(own);
+  if (!takes_own) {
+    auto own = way_->take(subject_of(self_.id), {}, take_one);
+    co_await std::move(own);
+    takes_own = true;
+  }
   const auto hears = [here](incoming) -> task<> {
     if (const state_ref self = here.lock(); self != nullptr && self->has_joined_)
       self->placement_->hurry();
@@ -148,12 +152,12 @@ task<> node_state::open_way() {
 // Again and again, until it has joined or was stopped.
 task<> node_state::join(state_ref self) {
   constexpr milliseconds pause{500};
-  bool has_way = self->is_alone_, has_store = self->engine_ == nullptr;
+  bool takes_own = false, has_way = self->is_alone_, has_store = self->engine_ == nullptr;
   while (!self->is_leaving_) {
     std::exception_ptr failed;
     try {
       if (!has_way) {
-        auto opens = self->open_way();
+        auto opens = self->open_way(takes_own);
         co_await std::move(opens);
         has_way = true;
       }

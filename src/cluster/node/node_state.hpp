@@ -184,7 +184,7 @@ class node_state : public std::enable_shared_from_this<node_state> {
 
   static task<> answer_one(state_ref self, std::string reply, std::string frame);
   static task<> join(state_ref self);
-  task<> open_way();
+  task<> open_way(bool& takes_own);
   std::unique_ptr<placement> make_placement();
   void replace_placement();
   task<> take(incoming one);

@@ -1,6 +1,7 @@
 // What comes from other nodes, and how it is answered.
 #include <cxxabi.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <typeinfo>
@@ -162,7 +163,10 @@ std::string node_state::serve(const request_frame& what, const std::string& repl
       what.to == request_frame::target::member ? own_shard : shard_of(kind->name, what.key),
       {}};
   auto who = std::make_unique<served>(shared_from_this(), reply, std::move(permit));
-  if (what.remaining_us > 0) who->deadline_ns = now_ns() + 1'000 * what.remaining_us;
+  // As far as the clock goes, whatever the other node says.
+  constexpr std::int64_t remaining_us_max = 1'000'000'000'000;
+  if (what.remaining_us > 0)
+    who->deadline_ns = now_ns() + 1'000 * std::min(what.remaining_us, remaining_us_max);
   who->trace = trace_context::parse(what.trace);
   std::string why;
   try {

@@ -29,6 +29,7 @@ constexpr std::chrono::milliseconds ping_interval_max{2'000};
 
 error as_cluster(const nats::error& failed) {
   if (failed.kind() == nats::failure::too_large) return {failure::too_large, failed.what()};
+  if (failed.kind() == nats::failure::denied) return {failure::denied, failed.what()};
   const bool lost = failed.may_have_run() || failed.kind() == nats::failure::lost;
   return {lost ? failure::lost : failure::unreachable, failed.what()};
 }
@@ -36,6 +37,7 @@ error as_cluster(const nats::error& failed) {
 // What the tasks of the connection tell, and others ask often.
 struct sight {
   std::atomic<bool> connected{false};
+  std::atomic<bool> closed{false};        // for good
   std::atomic<std::size_t> bytes_max{0};  // 0: not asked yet
 };
 
@@ -51,6 +53,7 @@ nats::options adapted(nats::options chosen, std::shared_ptr<sight> seen) {
     if (what == connected) seen->bytes_max.store(0, std::memory_order_relaxed);
     if (what == connected || what == lost || what == closed)
       seen->connected.store(what == connected, std::memory_order_relaxed);
+    if (what == closed) seen->closed.store(true, std::memory_order_relaxed);
     if (tell) tell(what, text);
   };
   return chosen;
@@ -72,6 +75,51 @@ struct shared {
   std::multimap<std::pair<std::string, std::string>, reader> readers;  // by subject and queue
 };
 using shared_ptr_of_all = std::shared_ptr<shared>;
+
+// The connection. When no server was there at first, or none took us, it is closed for good; then
+// the next that is to be taken makes another one. Once something was taken it stays.
+class connection_slot {
+ public:
+  connection_slot(runtime& on, std::string servers, nats::options chosen)
+      : on_(on), servers_(std::move(servers)), chosen_(std::move(chosen)), all_(make()) {}
+
+  shared_ptr_of_all get() const {
+    // order: acquire  all_ does not change any more; pairs with keep/release
+    if (kept_.load(std::memory_order_acquire)) return all_;
+    std::lock_guard held(mutex_);
+    return all_;
+  }
+  shared_ptr_of_all get_for_take() {
+    if (kept_.load(std::memory_order_acquire)) return all_;  // order: acquire  as above
+    shared_ptr_of_all before;
+    std::lock_guard held(mutex_);
+    // order: relaxed  a hint: what is missed is seen by the next attempt
+    if (!ends_ && all_->seen->closed.load(std::memory_order_relaxed))
+      before = std::exchange(all_, make());
+    return all_;
+  }
+  void keep() {
+    std::lock_guard held(mutex_);
+    kept_.store(true, std::memory_order_release);  // order: release  pairs with get/acquire
+  }
+  // No other connection is made from now on. Returns the last one.
+  shared_ptr_of_all end() noexcept {
+    std::lock_guard held(mutex_);
+    ends_ = true;
+    return all_;
+  }
+
+ private:
+  shared_ptr_of_all make() const { return std::make_shared<shared>(on_, servers_, chosen_); }
+
+  runtime& on_;
+  const std::string servers_;
+  const nats::options chosen_;
+  mutable std::mutex mutex_;
+  std::atomic<bool> kept_{false};
+  bool ends_ = false;
+  shared_ptr_of_all all_;  // under the mutex until it is kept
+};
 
 task<> nothing() { co_return; }
 task<> failing(error how) {
@@ -118,7 +166,7 @@ task<> take_from(shared_ptr_of_all all, std::string subject, std::string queue,
     task<> flushes = flush(all);
     co_await std::move(flushes);
     if (from->has_ended())
-      throw error(failure::unreachable,
+      throw error(failure::denied,
                   "troupe: cluster: the NATS server does not let us take " + subject);
     future<> ends = spawn(read(all, from, std::move(to)));
     std::lock_guard held(all->mutex);
@@ -127,6 +175,13 @@ task<> take_from(shared_ptr_of_all all, std::string subject, std::string queue,
   } catch (const nats::error& failed) {
     throw as_cluster(failed);
   }
+}
+
+task<> take_in(std::shared_ptr<connection_slot> slot, std::string subject, std::string queue,
+               transport::taker to) {
+  auto takes = take_from(slot->get_for_take(), std::move(subject), std::move(queue), std::move(to));
+  co_await std::move(takes);
+  slot->keep();
 }
 
 task<> leave_subject(shared_ptr_of_all all, std::string subject, std::string queue) {
@@ -194,59 +249,60 @@ task<> drain(shared_ptr_of_all all) {
 
 class over_nats final : public transport {
  public:
-  over_nats(runtime& on, std::string_view servers, const nats::options& chosen)
-      : all_(std::make_shared<shared>(on, servers, chosen)) {}
+  over_nats(runtime& on, const std::string& servers, const nats::options& chosen)
+      : slot_(std::make_shared<connection_slot>(on, servers, chosen)) {}
   ~over_nats() override { end(); }
 
   task<> take(std::string subject, std::string queue, taker to) override {
-    return take_from(all_, std::move(subject), std::move(queue), std::move(to));
+    return take_in(slot_, std::move(subject), std::move(queue), std::move(to));
   }
   task<> leave(std::string subject, std::string queue) override {
-    return leave_subject(all_, std::move(subject), std::move(queue));
+    return leave_subject(slot_->get(), std::move(subject), std::move(queue));
   }
 
   task<> send(std::string subject, std::string bytes) override {
     try {
-      if (all_->bus.try_publish(subject, bytes)) return nothing();
+      if (slot_->get()->bus.try_publish(subject, bytes)) return nothing();
     } catch (const nats::error& failed) {
       return failing(as_cluster(failed));
     }
-    return send_later(all_, std::move(subject), std::move(bytes));
+    return send_later(slot_->get(), std::move(subject), std::move(bytes));
   }
   bool try_send(const std::string& subject, std::string_view bytes) override {
     try {
-      return all_->bus.try_publish(subject, bytes);
+      return slot_->get()->bus.try_publish(subject, bytes);
     } catch (const nats::error&) {
       return false;
     }
   }
   task<std::string> request(std::string subject, std::string bytes) override {
-    return ask(all_, std::move(subject), std::move(bytes));
+    return ask(slot_->get(), std::move(subject), std::move(bytes));
   }
   task<> answer(std::string reply, std::string bytes) override {
     try {
-      if (all_->bus.try_publish(reply, bytes)) return nothing();
+      if (slot_->get()->bus.try_publish(reply, bytes)) return nothing();
     } catch (const nats::error&) {
       return nothing();
     }
-    return answer_later(all_, std::move(reply), std::move(bytes));
+    return answer_later(slot_->get(), std::move(reply), std::move(bytes));
   }
 
   bool is_connected() const noexcept override {
     // order: relaxed  a hint
-    return all_->seen->connected.load(std::memory_order_relaxed);
+    return slot_->get()->seen->connected.load(std::memory_order_relaxed);
   }
   std::size_t bytes_max() const noexcept override {
+    const shared_ptr_of_all all = slot_->get();
     // order: relaxed  a number that publishes nothing
-    std::size_t known = all_->seen->bytes_max.load(std::memory_order_relaxed);
+    std::size_t known = all->seen->bytes_max.load(std::memory_order_relaxed);
     if (known != 0) return known;
-    known = all_->bus.now().payload_bytes_max;
+    known = all->bus.now().payload_bytes_max;
     if (known == 0) return default_bytes_max;
-    all_->seen->bytes_max.store(known, std::memory_order_relaxed);  // order: relaxed  as above
+    all->seen->bytes_max.store(known, std::memory_order_relaxed);  // order: relaxed  as above
     return known;
   }
   task<> close(bool at_once) override {
-    if (!at_once) return drain(all_);
+    if (!at_once) return drain(slot_->end());
     end();
     return nothing();
   }
@@ -255,11 +311,12 @@ class over_nats final : public transport {
   static constexpr std::size_t default_bytes_max = 1024 * 1024;  // of nats-server
 
   void end() noexcept {
-    all_->ended.store(true, std::memory_order_relaxed);  // order: relaxed  its readers see it soon
-    all_->bus.close();
+    const shared_ptr_of_all all = slot_->end();
+    all->ended.store(true, std::memory_order_relaxed);  // order: relaxed  its readers see it soon
+    all->bus.close();
   }
 
-  const shared_ptr_of_all all_;
+  const std::shared_ptr<connection_slot> slot_;
 };
 
 }  // namespace

@@ -36,14 +36,15 @@ class transport {
   virtual ~transport() = default;
 
   // Takes what is sent to these subjects, until close(). With a queue group, one of the takers of
-  // the group gets each message. Done when what others send from now on arrives. Errors: as send.
+  // the group gets each message. Done when what others send from now on arrives. Errors: as send;
+  // after one, another attempt may succeed.
   virtual task<> take(std::string subject, std::string queue, taker to) = 0;
   // Stops to take that subject. What was sent before is still taken, perhaps after this has
   // returned.
   virtual task<> leave(std::string subject, std::string queue) = 0;
 
   // Waits while too many bytes wait to be sent. It says nothing about the receiver. Errors, of
-  // cluster::error: unreachable: nothing was sent; too_large.
+  // cluster::error: unreachable or denied: nothing was sent; too_large.
   virtual task<> send(std::string subject, std::string bytes) = 0;
   // The same without a wait. Returns false if it would have to, or cannot: nothing was sent.
   virtual bool try_send(const std::string& subject, std::string_view bytes) = 0;
