@@ -11,8 +11,8 @@
 //       from a later moment, so that another node owns the shard later, if no clock is wrong by
 //       more than the margin in one lease.
 //   L2  A shard that is released has been drained before: nothing of it runs, and what was answered
-//       is stored. Or `lost` was told of it, since the drain took too long. Each is released as soon
-//       as it is at rest, so that what runs in the others can reach its actors where they go.
+//       is stored. Or `lost` was told of it, since the drain took too long. Each is released as
+//       soon as it is at rest, so that what runs in the others can reach its actors where they go.
 //   L3  A shard of which `lost` was told comes back with a larger fence only: the next renewal does
 //       not keep it, so that the store takes it away, even if no other node wants it.
 // The whole protocol: docs/protocols/placement.md.
