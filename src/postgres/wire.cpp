@@ -107,6 +107,12 @@ PGconn* start(const settings& all, const place& at) {
   chosen["port"] = at.port;
   chosen["gssencmode"] = "disable";
   chosen["client_encoding"] = "UTF8";
+  // A server that has gone without a word is noticed within 30 s unless the target says otherwise,
+  // also by PQcancel, which blocks a thread until the server closes the connection.
+  chosen.emplace("keepalives_idle", "10");
+  chosen.emplace("keepalives_interval", "5");
+  chosen.emplace("keepalives_count", "4");
+  chosen.emplace("tcp_user_timeout", "30000");
   std::vector<const char*> keys, values;
   for (const auto& [key, value] : chosen) {
     keys.push_back(key.c_str());

@@ -18,7 +18,7 @@ namespace troupe::durable {
 //
 // A process that is cut off within a commit keeps another one from the store until the server
 // knows that, at most 10 s. When the network fails without a word, this process notices it after
-// the time that `tcp_user_timeout` in the target names.
+// 30 s, or the time that `tcp_user_timeout` in the target names.
 //
 // Keys, and other texts, may have any bytes: what PostgreSQL does not take in a text is written as
 // \xHH, and a backslash as two. An actor whose class and key have more than 2,000 bytes together
