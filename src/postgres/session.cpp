@@ -19,13 +19,25 @@ namespace {
 using database::effect;
 using database::failure;
 
-// They hold the session and its connection only while answers are due.
-task<> wait_to_read(ref<session> on, std::shared_ptr<wire> of) {
+// They hold the session and its connection only while answers are due. `at_most`: of one wait; 0:
+// no limit.
+task<> wait_to_read(ref<session> on, std::shared_ptr<wire> of, std::chrono::nanoseconds at_most) {
   try {
     for (bool goes_on = true; goes_on;) {
       const std::stop_token ends = of->ends.get_token();
-      co_await readable(PQsocket(of->pg)).stop(ends);
-      auto reads = on.ask([of](session& self) { return self.read_from(*of); });
+      bool is_silent = false;
+      try {
+        if (at_most.count() == 0) {
+          co_await readable(PQsocket(of->pg)).stop(ends);
+        } else {
+          co_await readable(PQsocket(of->pg)).timeout(at_most).stop(ends);
+        }
+      } catch (const timed_out&) {
+        is_silent = true;
+      }
+      auto reads = on.ask([of, is_silent](session& self) {
+        return is_silent ? self.hear_nothing(*of) : self.read_from(*of);
+      });
       goes_on = co_await std::move(reads);
     }
   } catch (const cancelled&) {
@@ -195,6 +207,16 @@ bool session::read_from(const wire& of) {
   return s.reading;
 }
 
+bool session::hear_nothing(const wire& of) {
+  state& s = *state_;
+  if (s.on.get() != &of) return false;
+  s.reading = s.wants_to_read();
+  const bool is_late = s.busy && now() - s.busy_since >= s.chosen.answer_timeout;
+  if (!is_late || s.copy.is != copying::no) return s.reading;
+  lose("the server has not answered in time; look whether it runs, or raise answer_timeout");
+  return false;
+}
+
 bool session::flush(const wire& of) {
   state& s = *state_;
   if (s.on.get() != &of) return false;
@@ -217,10 +239,11 @@ void session::go_on() {
     return;
   }
   if (PQstatus(s.on->pg) != CONNECTION_OK) return lose();
+  if (std::exchange(s.busy, !s.sent.empty()) != s.busy) s.busy_since = now();
   take_notifications();
   if (!s.reading && s.wants_to_read()) {
     s.reading = true;
-    static_cast<void>(spawn(wait_to_read(self(this), s.on)));
+    static_cast<void>(spawn(wait_to_read(self(this), s.on, s.chosen.answer_timeout)));
   }
   if (!s.flushing && PQflush(s.on->pg) == 1) {
     s.flushing = true;
@@ -230,10 +253,10 @@ void session::go_on() {
 }
 
 // The connection has ended: what was sent is told so, and what was not waits for the next one.
-void session::lose() {
+void session::lose(std::string reason) {
   state& s = *state_;
   s.on->ends.request_stop();
-  const std::string reason = PQerrorMessage(s.on->pg);
+  if (reason.empty()) reason = PQerrorMessage(s.on->pg);
   s.on.reset();
   for (const listening& one : std::exchange(s.listeners, {})) one.to.close();
   if (s.copy.is != copying::no && s.copy.is != copying::ended) {
@@ -241,7 +264,7 @@ void session::lose() {
         lost_error(reason, "08006", s.copy.is == copying::ends ? effect::unknown : effect::none));
     finish_copy(s.sent.front());
   }
-  s.reading = s.flushing = s.cancelling = s.cancel_travels = s.alone = false;
+  s.reading = s.flushing = s.cancelling = s.cancel_travels = s.alone = s.busy = false;
   s.statements.clear();
   s.open_epoch = 0;
   // What stands behind a statement at which the server has ended, it has not seen.

@@ -107,6 +107,8 @@ struct session::state {
   std::uint64_t names = 0;       // of statements
   copy_state copy;
   std::vector<listening> listeners;
+  std::chrono::nanoseconds busy_since{0};  // if something is sent and not answered
+  bool busy = false;
   bool connecting = false;
   bool reading = false;  // a task waits for the socket
   bool flushing = false;

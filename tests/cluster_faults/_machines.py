@@ -88,6 +88,11 @@ class Machine:
                            "chain output { type filter hook output priority 0; }", "}"))
         run(*self.inside("nft", "-f", "-"), input=rules)
 
+    def cut_off(self):
+        """Nothing comes, and nothing goes but to itself."""
+        for chain, which in (("input", 'iifname "eth0"'), ("output", 'oifname "eth0"')):
+            self._drop(chain, which, 100)
+
     def drop_to(self, other, percent=100):
         self._drop("output", f"ip daddr {other.address}", percent)
 
@@ -96,7 +101,7 @@ class Machine:
 
     def _drop(self, chain, which, percent):
         chance = "" if percent == 100 else f" numgen random mod 100 < {percent}"
-        run(*self.inside("nft", f"add rule inet faults {chain} {which}{chance} drop"))
+        run(*self.inside("nft", "-f", "-"), input=f"add rule inet faults {chain} {which}{chance} drop")
 
     def end_connections_to(self, other):
         run(*self.inside("ss", "-K", "dst", other.address))

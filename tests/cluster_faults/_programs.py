@@ -1,5 +1,6 @@
 """What runs on the machines of a test: PostgreSQL, nats-server, and nodes."""
 
+import contextlib
 import os
 import pathlib
 import queue
@@ -64,6 +65,22 @@ class Postgres:
     def kill(self):
         self.process.kill()
         self.process.wait()
+
+    def vanish(self):
+        """As its machine does without power: what it has taken it does not answer, and nobody is told of its end."""
+        children = run("ps", "-o", "pid=", "--ppid", self.process.pid).split()
+        for process in (self.process.pid, *map(int, children)):
+            os.kill(process, signal.SIGSTOP)
+        time.sleep(0.3)  # sleeps: requests come to the machine
+        self.machine.cut_off()
+        for process in map(int, children):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        self.kill()
+
+    def come_back(self):
+        self.start()
+        self.machine.heal()
 
 
 class Nats:

@@ -101,19 +101,24 @@ class Cluster:
 
 # ---- take-over ----
 
-def check_take_over(cluster, name, with_database):
-    what = f"kill node {name}" + (" and the database" if with_database else "")
+def check_take_over(cluster, name, database=None):
+    """`database`: what becomes of it at the same time; None: nothing."""
+    what = f"kill node {name}" + (f" and {database} the database" if database else "")
     # The same registers are in use all the time.
-    needed = TAKEN_OVER_S + (LEASE_S + 4 if with_database else 1)
+    needed = TAKEN_OVER_S + (LEASE_S + 4 if database else 1)
     left = PERIOD_S - cluster.seconds() % PERIOD_S
     if left < needed:
         time.sleep(left + 0.5)  # sleeps: until others are in use
     cluster.note(what)
     cluster.nodes[name].kill()
-    if with_database:
+    if database == "kill":
         cluster.postgres.kill()
         time.sleep(LEASE_S + 1)  # sleeps: all leases end
         cluster.postgres.start()
+    elif database == "vanish":
+        cluster.postgres.vanish()
+        time.sleep(LEASE_S + 1)  # sleeps: all leases end
+        cluster.postgres.come_back()
     since = time.monotonic_ns()
     period = int(cluster.seconds() / PERIOD_S)
     time.sleep(TAKEN_OVER_S + 0.5)  # sleeps: the others take over
@@ -164,6 +169,11 @@ class Faults:
         self.wait(LEASE_S)
         self.cluster.postgres.start()
 
+    def vanish_database(self, _):
+        self.cluster.postgres.vanish()
+        self.wait(LEASE_S)
+        self.cluster.postgres.come_back()
+
     def pause_node(self, name):
         self.cluster.nodes[name].pause()
         self.wait(2 * LEASE_S)
@@ -172,7 +182,7 @@ class Faults:
     def leave_processes(self, _):
         self.wait(2 * LEASE_S)
 
-    PROCESSES = ("kill_node", "kill_node", "kill_nats", "kill_database", "pause_node", "leave_processes",
+    PROCESSES = ("kill_node", "kill_node", "kill_nats", "kill_database", "vanish_database", "pause_node", "leave_processes",
                  "leave_processes")
 
     # Of the network, which last until they are healed.
@@ -267,10 +277,9 @@ def main():
     cluster.start_all()
     cluster.settle()
     cluster.note("all nodes serve")
-    for name in NODES:
-        check_take_over(cluster, name, False)
+    for name, database in (("two", None), ("three", None), ("one", "kill"), ("two", "vanish")):
+        check_take_over(cluster, name, database)
         cluster.settle()
-    check_take_over(cluster, NODES[0], True)
     Faults(cluster, random.Random(seed)).run(seconds - cluster.seconds())
     cluster.note("calm")
     cluster.settle()

@@ -214,6 +214,35 @@ TEST_P(postgres_failures, a_commit_whose_answer_is_lost_may_have_been_done) {
   });
 }
 
+// All calls of the connection are told, and the next one has another connection.
+TEST_P(postgres_failures, a_server_that_is_silent_is_given_up) {
+  postgres_server::get().sql("DROP TABLE IF EXISTS marks; CREATE TABLE marks (n int)");
+  postgres::options impatient;
+  impatient.answer_timeout = 400ms;
+  with(
+      target(),
+      [](postgres::connection db) -> task<> {
+        for (int i = 0; i < 2; ++i) {
+          const auto told = std::make_shared<outcomes>();
+          std::vector<task<>> all;
+          all.push_back(note(db.execute("INSERT INTO marks VALUES (1)"), told));
+          all.push_back(note(db.execute("SELECT pg_sleep(5)"), told));
+          all.push_back(note(db.execute("INSERT INTO marks VALUES (2)"), told));
+          auto runs = in_order(std::move(all));
+          co_await std::move(runs);
+          // What was not sent yet is sent over the next connection.
+          EXPECT_GE(told->lost, 1);
+          EXPECT_EQ(told->answered + told->lost, 3);
+          EXPECT_EQ(told->unknown, told->lost);
+        }
+        EXPECT_EQ(co_await db.query_one<int>("SELECT count(*) FROM marks WHERE n = 1"), 2);
+        // An idle connection is not silent.
+        co_await sleep_for(600ms);
+        EXPECT_EQ(co_await db.query_one<int>("SELECT 1"), 1);
+      },
+      impatient);
+}
+
 TROUPE_TEST_EACH(postgres_failures, each_thread_policy);
 
 }  // namespace

@@ -11,6 +11,11 @@ namespace troupe::postgres {
 struct options {
   // How long it may take until there is a connection, over all addresses of all hosts; more than 0.
   std::chrono::milliseconds connect_timeout{10'000};
+  // How long the server may send nothing while answers are due, but those of a COPY. Then the
+  // connection is given up: its calls fail with failure::lost, and the next call connects again.
+  // So a server that has gone without a word is noticed, and a statement that takes longer fails.
+  // 0: no limit.
+  std::chrono::milliseconds answer_timeout{0};
   // Statements that are sent and not yet answered; more of them wait in the program. 1 or more.
   std::size_t in_flight_max = 256;
   // Statements that the server keeps prepared for this connection, by their text; 1 or more.

@@ -110,6 +110,7 @@ class session {
 
   // For the tasks that wait for the socket: whether they are to go on.
   bool read_from(const wire& of);
+  bool hear_nothing(const wire& of);
   bool flush(const wire& of);
   // For the task that connects.
   void use(std::shared_ptr<wire> made);
@@ -145,7 +146,7 @@ class session {
   bool was_hit(const sent_request& done) const;
   bool tries_again(const sent_request& done);
   void cancel_front();
-  void lose();
+  void lose(std::string reason = {});
 
   std::unique_ptr<state> state_;
 };

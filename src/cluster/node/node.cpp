@@ -1,5 +1,7 @@
 #include "troupe/cluster/node.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "cluster/node/node_state.hpp"
@@ -63,9 +65,15 @@ void node::open(runtime& on, options chosen, parts::setup all) {
   } else {
     with.way = nats_transport(on, its.nats, its.connection);
     with.leases = [&on, target = its.database] { return postgres_leases(on, target); };
-    if (has_durable)
+    if (has_durable) {
+      // A database that has gone without a word must not keep a node from what the next one says.
+      constexpr std::chrono::milliseconds least(1'000);
+      postgres::options quick;
+      quick.connect_timeout = std::max(its.lease / 4, least);
+      quick.answer_timeout = std::max(its.lease / 2, least);
       with.storage =
-          durable::postgres_storage_of_node(on, its.database, its.cluster, made->self().id);
+          durable::postgres_storage_of_node(on, its.database, its.cluster, made->self().id, quick);
+    }
   }
   made->begin(std::move(with));
   owner_ = std::make_shared<parts::node_owner>(made);
