@@ -252,6 +252,53 @@ task<> check_all(Bank& bank) {
   for (const auto& [id, count] : effects) EXPECT_EQ(count, 2) << id;
 }
 
+// Each of these waits for the other's actor, on another node; and one that asks who asks it.
+TEST_P(cluster_durable_actors, asks_that_wait_for_each_other_over_nodes_are_refused) {
+  runtime rt(options());
+  const auto test = [&rt]() -> task<> {
+    const cluster::simulation in;
+    auto joins = join(rt, in, 3);
+    const std::vector<node> nodes = co_await std::move(joins);
+    std::atomic<int> done{0}, refused{0};
+    const auto collects = [&](std::uint64_t to, std::uint64_t from, std::string id) -> task<> {
+      try {
+        auto asked = nodes[to % 3]
+                         .get_durable<Account>(account(to))
+                         .ask<&Account::collect>(account(from), id, 5);
+        static_cast<void>(co_await std::move(asked));
+        ++done;
+      } catch (const durable::handler_failed& e) {
+        EXPECT_EQ(e.type(), "troupe::deadlock") << e.what();
+        ++refused;
+      }
+    };
+    const auto begun = troupe::now();
+    const int rounds = fewer(4);
+    for (int round = 0; round < rounds; ++round) {
+      std::vector<future<>> all;
+      for (std::uint64_t i = 0; i < account_count; ++i)
+        all.push_back(spawn(collects(i, round % 2 == 0 ? i ^ 1u : (i + 1) % account_count,
+                                     std::to_string(round))));
+      for (auto& one : all) co_await std::move(one);
+    }
+    EXPECT_LT(troupe::now() - begun, rounds * 9s);  // an ask takes 10 s until its time is over
+    EXPECT_EQ(done + refused, rounds * static_cast<int>(account_count));
+    EXPECT_GT(done.load(), 0);
+    EXPECT_GT(refused.load(), 0);
+    auto reads = read_all(nodes[0]);
+    std::int64_t sum = 0;
+    for (const Account& one : co_await std::move(reads)) sum += one.cents;
+    EXPECT_EQ(sum, 0);
+    for (const node& one : nodes) {
+      auto stops = one.stop();
+      co_await std::move(stops);
+    }
+  };
+  future<> done = rt.spawn(test());
+  rt.run();
+  done.get();
+}
+
 TEST_P(cluster_durable_transfers, transfers_have_their_effect_once_while_nodes_come_and_go) {
   runtime rt(options());
   const auto test = [&rt]() -> task<> {

@@ -33,6 +33,12 @@ class node_scope final : public durable::parts::shard_scope {
       throw error(failure::stopped, "troupe: cluster: the node has been stopped");
     return node_state::forward(node, std::move(what));
   }
+  task<bool> waits_for(durable::parts::circle_question what) override {
+    const state_ref node = of_.lock();
+    if (node == nullptr)
+      throw error(failure::stopped, "troupe: cluster: the node has been stopped");
+    return node_state::ask_for_circle(node, std::move(what));
+  }
 
  private:
   const std::weak_ptr<node_state> of_;
@@ -141,6 +147,8 @@ task<bytes> node_state::forward_once(const stored_message& what, const std::stri
       co_return bytes();
     case answer_kind::malformed:
       throw error(failure::malformed, text);
+    case answer_kind::deadlock:
+      throw deadlock(text);
     default:
       throw error(failure::lost, text);
   }
@@ -174,12 +182,60 @@ task<> node_state::answer_durable(state_ref self, std::string reply, future<byte
     frame = write_answer({answer_kind::unknown_method, {}, e.what()});
   } catch (const durable::shard_moved& e) {
     frame = write_answer({e.is_stored() ? answer_kind::lost : answer_kind::not_here, {}, e.what()});
+  } catch (const deadlock& e) {
+    frame = write_answer({answer_kind::deadlock, {}, e.what()});
   } catch (const durable::store_full& e) {
     frame = write_answer({answer_kind::full, {}, e.what()});
   } catch (const std::exception& e) {
     frame = write_answer({answer_kind::lost, {}, e.what()});
   }
   if (!reply.empty()) self->answer(std::move(reply), std::move(frame));
+}
+
+constexpr std::chrono::seconds circle_answer_max{2};
+constexpr std::string_view yes = "yes", no = "no";
+
+// Where the actor is.
+task<bool> node_state::ask_for_circle(state_ref self, durable::parts::circle_question what) {
+  const auto owner = self->placement_->owner(shard_of(what.to.kind, what.to.key));
+  if (owner == nullptr) co_return false;
+  if (owner->id == self->self_.id) {
+    auto looks = durable::parts::engine::waits_for(self->engine_, std::move(what));
+    co_return co_await std::move(looks);
+  }
+  const bytes encoded = durable::encode(what);
+  request_frame frame;
+  frame.to = request_frame::target::circle;
+  frame.arguments = as_text(encoded);
+  auto asks = self->way_->request(self->subject_of(owner->id), write_request(frame));
+  auto limited = with_deadline(circle_answer_max, std::move(asks));
+  const std::string got = co_await std::move(limited);
+  const std::optional<answer_frame> is = read_answer(got);
+  co_return is && is->kind == answer_kind::value && is->bytes == yes;
+}
+
+std::string node_state::serve_circle(const request_frame& what, const std::string& reply,
+                                     semaphore::permit permit) {
+  if (engine_ == nullptr || !has_joined_) return write_answer({answer_kind::value, {}, no});
+  try {
+    auto question = durable::decode<durable::parts::circle_question>(as_bytes(what.arguments));
+    const outside_calls none;
+    static_cast<void>(on_.spawn(
+        answer_circle(shared_from_this(), reply, std::move(question), std::move(permit))));
+    return {};
+  } catch (const durable::decode_error& e) {
+    return write_answer({answer_kind::malformed, {}, e.what()});
+  }
+}
+
+task<> node_state::answer_circle(state_ref self, std::string reply,
+                                 durable::parts::circle_question what, semaphore::permit) {
+  constexpr std::uint32_t nodes_max = 16;
+  what.nodes_left = std::min(what.nodes_left, nodes_max);
+  auto looks = durable::parts::engine::waits_for(self->engine_, std::move(what));
+  const bool waits = co_await std::move(looks);
+  if (!reply.empty())
+    self->answer(std::move(reply), write_answer({answer_kind::value, {}, waits ? yes : no}));
 }
 
 }  // namespace troupe::cluster::parts

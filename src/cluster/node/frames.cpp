@@ -77,9 +77,11 @@ std::optional<request_frame> read_request(std::string_view from) noexcept {
   frame_reader in(from);
   request_frame what;
   std::uint8_t target = 0;
-  if (!in.get_mark(request_mark) || !in.get(target) || target > 2 || !in.get(what.signature) ||
-      !in.get(what.remaining_us) || what.remaining_us < 0 || !in.get_text(what.trace) ||
-      !in.get_text(what.kind) || !in.get_text(what.key) || !in.get_text(what.method))
+  if (!in.get_mark(request_mark) || !in.get(target) ||
+      target > static_cast<std::uint8_t>(request_frame::target::circle) ||
+      !in.get(what.signature) || !in.get(what.remaining_us) || what.remaining_us < 0 ||
+      !in.get_text(what.trace) || !in.get_text(what.kind) || !in.get_text(what.key) ||
+      !in.get_text(what.method))
     return std::nullopt;
   what.to = static_cast<request_frame::target>(target);
   what.arguments = in.rest();
@@ -103,7 +105,7 @@ std::optional<answer_frame> read_answer(std::string_view from) noexcept {
   answer_frame what;
   std::uint8_t kind = 0;
   if (!in.get_mark(answer_mark) || !in.get(kind) ||
-      kind > static_cast<std::uint8_t>(answer_kind::cancelled))
+      kind > static_cast<std::uint8_t>(answer_kind::deadlock))
     return std::nullopt;
   what.kind = static_cast<answer_kind>(kind);
   if (what.kind == answer_kind::exception && !in.get_text(what.type)) return std::nullopt;

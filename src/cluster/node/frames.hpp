@@ -20,6 +20,7 @@ struct request_frame {
     shard = 0,
     member = 1,   // the actor that each node has one of
     durable = 2,  // the arguments are a durable::stored_message
+    circle = 3,   // they are a durable::parts::circle_question
   };
   target to = target::shard;
   std::string_view arguments;
@@ -40,6 +41,7 @@ enum class answer_kind : std::uint8_t {
   lost = 8,  // it may have run
   timed_out = 9,
   cancelled = 10,
+  deadlock = 11,  // it did not run
 };
 struct answer_frame {
   answer_kind kind = answer_kind::value;

@@ -170,6 +170,7 @@ class node_state : public std::enable_shared_from_this<node_state> {
   // Of durable actors.
   const durable::store& store() const;
   static task<bytes> forward(state_ref self, durable::stored_message what);
+  static task<bool> ask_for_circle(state_ref self, durable::parts::circle_question what);
 
   // An answer to another node, from whatever thread.
   void answer(std::string reply, std::string frame) noexcept;
@@ -193,6 +194,10 @@ class node_state : public std::enable_shared_from_this<node_state> {
                             semaphore::permit permit);
   static task<> answer_durable(state_ref self, std::string reply, future<bytes> from,
                                semaphore::permit permit);
+  std::string serve_circle(const request_frame& what, const std::string& reply,
+                           semaphore::permit permit);
+  static task<> answer_circle(state_ref self, std::string reply,
+                              durable::parts::circle_question what, semaphore::permit permit);
   void open_engine(std::unique_ptr<durable::storage> in);
   task<bytes> forward_once(const durable::stored_message& what, const std::string& to, bool& again);
   void show();

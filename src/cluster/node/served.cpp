@@ -136,9 +136,10 @@ task<> node_state::take(incoming one) {
     auto waits = may_serve_->acquire();
     auto permit = co_await std::move(waits);
     counts_.served.fetch_add(1, relaxed);
-    refusal = what->to == request_frame::target::durable
-                  ? serve_durable(*what, one.reply, std::move(permit))
-                  : serve(*what, one.reply, std::move(permit));
+    using enum request_frame::target;
+    refusal = what->to == durable  ? serve_durable(*what, one.reply, std::move(permit))
+              : what->to == circle ? serve_circle(*what, one.reply, std::move(permit))
+                                   : serve(*what, one.reply, std::move(permit));
   }
   if (refusal.empty() || one.reply.empty()) co_return;
   auto refuses = way_->answer(std::move(one.reply), std::move(refusal));

@@ -124,6 +124,7 @@ void engine::stored(filling& taken) {
       const auto known = by_id_.find(one.of->what.id);
       if (known != by_id_.end() && known->second == one.of) by_id_.erase(known);
     }
+    if (!taken.asks_elsewhere.empty()) need_circle_looks();
     for (const record_ref& one : taken.asks_elsewhere)
       start([&one](std::shared_ptr<engine> self) { return ask_elsewhere(std::move(self), one); });
     for (const record_ref& one : taken.delivered) {

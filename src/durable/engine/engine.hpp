@@ -214,6 +214,7 @@ class engine : public std::enable_shared_from_this<engine> {
   // act for them any more. In the others nothing new begins from now on, if `closes`; what has
   // begun there goes on. For all others that were closed, this or lost() has to follow.
   std::vector<held_shard> hand_over(const std::vector<held_shard>& shards, bool closes);
+  static task<bool> waits_for(std::shared_ptr<engine> self, circle_question what);
 
   bool knows(const void* tag) const noexcept { return find_kind(tag) != nullptr; }
   durable::counts counts() const;
@@ -368,6 +369,20 @@ class engine : public std::enable_shared_from_this<engine> {
   void bring_here(const record_ref& message);
   void end_ask(const record_ref& message, const std::exception_ptr& failed, const bytes& value);
 
+  // circles.cpp
+  struct circle_steps {
+    bool is_found = false;
+    std::vector<circle_question> elsewhere;
+  };
+  void need_circle_looks();
+  static task<> look_for_circles(std::shared_ptr<engine> self);
+  bool find_waiting_asks(std::vector<circle_question>& waiting);
+  const activation* find_actor(const actor_name& of) const;
+  void follow(const circle_question& what, circle_steps& to);
+  void follow_handler(const activation& of, const circle_question& what,
+                      std::vector<const activation*>& seen, circle_steps& to) const;
+  void take_back(const message_id& ask);
+
   // reminders.cpp
   using due_time = std::chrono::sys_time<std::chrono::milliseconds>;
   using firing = std::pair<std::string, due_time>;
@@ -446,6 +461,7 @@ class engine : public std::enable_shared_from_this<engine> {
   std::uint64_t read_after_ = 0;  // the inbox is read when this batch is stored,
   std::uint64_t read_round_ = 0;  // and once more after each change of this one
   std::map<actor_name, std::shared_ptr<outbox>> outboxes_;
+  bool looks_for_circles_ = false;
 };
 
 // What is started now runs later, on the pool.

@@ -13,6 +13,14 @@ namespace troupe::durable::parts {
 
 using shard_set = std::bitset<shard_count>;
 
+// Whether an ask, which waits at this actor or is handled by it, waits for another ask to be
+// answered, over at most so many other nodes.
+struct circle_question {
+  actor_name to;
+  message_id ask, other;
+  std::uint32_t nodes_left = 16;
+};
+
 // Thread: any; shard_of and acts_for are called with the engine's mutex held, and must not call it.
 class shard_scope {
  public:
@@ -29,8 +37,10 @@ class shard_scope {
   // Hands a message to the node that acts for its receiver, which calls deliver(): a post until it
   // is stored there, others until they are answered. A message that is `named` may be sent again
   // if nobody knows whether it came; the engine calls this again after each error but
-  // handler_failed and unknown_method.
+  // handler_failed, unknown_method and deadlock.
   virtual task<bytes> forward(stored_message what) = 0;
+  // Asks engine::waits_for at the node that acts for `what.to`. Errors: any; then it is not known.
+  virtual task<bool> waits_for(circle_question what) = 0;
 };
 
 }  // namespace troupe::durable::parts

@@ -429,6 +429,8 @@ task<> engine::ask_elsewhere(std::shared_ptr<engine> self, record_ref message) {
       failed = std::current_exception();
     } catch (const unknown_method&) {
       failed = std::current_exception();
+    } catch (const deadlock&) {
+      failed = std::current_exception();
     } catch (...) {
       is_answered = false;
     }
