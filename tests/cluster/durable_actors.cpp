@@ -277,8 +277,8 @@ TEST_P(cluster_durable_actors, asks_that_wait_for_each_other_over_nodes_are_refu
     for (int round = 0; round < rounds; ++round) {
       std::vector<future<>> all;
       for (std::uint64_t i = 0; i < account_count; ++i)
-        all.push_back(spawn(collects(i, round % 2 == 0 ? i ^ 1u : (i + 1) % account_count,
-                                     std::to_string(round))));
+        all.push_back(spawn(
+            collects(i, round % 2 == 0 ? i ^ 1u : (i + 1) % account_count, std::to_string(round))));
       for (auto& one : all) co_await std::move(one);
     }
     EXPECT_LT(troupe::now() - begun, rounds * 9s);  // an ask takes 10 s until its time is over
