@@ -177,17 +177,20 @@ void engine::refuse_all(activation& who, const std::exception_ptr& why, bool for
       // A post that was acknowledged stays, whoever asks for its answer by its id.
       const bool leaves =
           one->answer != nullptr && one->what.from != origin::post && !(in_inbox && one->again);
-      told.emplace_back(std::move(one->answer), in_inbox && !leaves);
       if (one->asker != nullptr && !one->unheard) one->asker->gives_up |= !for_good;
       end_wait(*one);
+      if (leaves && in_inbox) {
+        // Its caller is told when that is stored: until then it may still be handled.
+        touch(who.shard);
+        leave_inbox(*one);
+        open_batch().settlements.push_back({one, {}, why});
+        need_commit();
+        continue;
+      }
+      told.emplace_back(std::move(one->answer), in_inbox);
       if (!leaves && !for_good) {
         stay.push_back(std::move(one));
         continue;
-      }
-      if (leaves && in_inbox) {
-        touch(who.shard);
-        leave_inbox(*one);
-        need_commit();
       }
       leave(*one);
       by_id_.erase(one->what.id);
