@@ -9,7 +9,8 @@
 
 namespace troupe::cluster {
 
-// How the simulated database of leases fails. Each number is one in so many calls; 0 is never.
+// How the simulated database of leases and durable actors fails. Each number is one in so many
+// calls; 0 is never.
 struct database_faults {
   database_faults() noexcept {}
   std::uint64_t refuses = 0;  // the call fails and changes nothing
@@ -49,6 +50,9 @@ class simulation {
   // While it is away, or the node is cut off from it, calls of the database fail.
   void set_database_away(bool away) const;
   void cut_off_from_database(const node& one, bool cut_off) const;
+  // How fast the clocks are of the nodes that are made from now on; 1 is right. Their leases are
+  // safe as long as options::margin covers how wrong a clock is in one lease.
+  void set_clock_rate(double of_next) const;
   // Ends the node as a crash does: nothing is handed over, and what it had is gone.
   void kill(const node& one) const;
 

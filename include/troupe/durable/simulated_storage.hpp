@@ -45,13 +45,16 @@ class simulated_database {
 
   std::unique_ptr<durable::storage> storage() const;
   // For one node of a cluster: several may be open at the same time. `is_mine` says, within each
-  // commit, whether the node still owns the shard with that fence.
-  std::unique_ptr<durable::storage> storage_of_node(
-      std::function<bool(const held_shard&)> is_mine) const;
+  // commit, whether the node still owns the shard with that fence. `node` is its name for
+  // set_cut_off().
+  std::unique_ptr<durable::storage> storage_of_node(std::function<bool(const held_shard&)> is_mine,
+                                                    std::string node = {}) const;
   // From now on.
   void set_faults(const simulated_faults& now);
   // While it is away, all calls fail.
   void set_away(bool away);
+  // While a node is cut off, all of its calls fail.
+  void set_cut_off(const std::string& node, bool cut_off);
   // All that is stored, as text: one line for each row.
   std::string dump() const;
 

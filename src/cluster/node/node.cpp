@@ -1,6 +1,7 @@
 #include "troupe/cluster/node.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <utility>
 
@@ -84,12 +85,21 @@ void node::open_in(runtime& on, const simulation& in, options chosen, parts::set
   parts::surroundings with;
   with.way = transport_of(in.network(), on, made->self().id);
   with.leases = [leases = in.its_parts().leases] { return leases.store(); };
-  const auto is_mine = [leases = in.its_parts().leases,
-                        id = made->self().id](const durable::held_shard& one) {
-    const shard_row row = leases.shards()[one.shard];
-    return row.owner == id && row.fence == one.fence;
+  // order: relaxed  set before this node was made
+  const double rate = in.its_parts().clock_rate.load(std::memory_order_relaxed);
+  if (rate != 1) {
+    with.clock = [&on, rate] {
+      const double now = static_cast<double>(on.now().count()) * rate;
+      return std::chrono::nanoseconds(static_cast<std::int64_t>(now));
+    };
+  }
+  // order: relaxed  as above
+  const bool checks = in.its_parts().checks_fences.load(std::memory_order_relaxed);
+  const auto is_mine = [leases = in.its_parts().leases, id = made->self().id,
+                        checks](const durable::held_shard& one) {
+    return !checks || leases.is_owner(id, one);
   };
-  with.storage = in.its_parts().database.storage_of_node(is_mine);
+  with.storage = in.its_parts().database.storage_of_node(is_mine, made->self().id);
   made->begin(std::move(with));
   owner_ = std::make_shared<parts::node_owner>(made);
 }

@@ -103,6 +103,7 @@ void node_state::begin(surroundings with) {
   is_alone_ = with.is_alone;
   if (!with_.durable_kinds.empty()) open_engine(std::move(with.storage));
   make_leases_ = std::move(with.leases);
+  clock_ = std::move(with.clock);
   placement_ = make_placement();
   show();
   const outside_calls none;
@@ -114,6 +115,7 @@ std::unique_ptr<placement> node_state::make_placement() {
   how.lease = is_alone_ ? forever : chosen_.lease;
   how.margin = chosen_.margin;
   how.drain_max = chosen_.drain_max;
+  how.clock = clock_;
   return std::make_unique<placement>(on_, make_leases_(), chosen_.cluster,
                                      member_row{self_.id, self_.name}, std::move(how), hooks());
 }

@@ -124,6 +124,8 @@ struct surroundings {
   bool is_alone = false;  // its leases last for ever
   // Of its durable actors; null: it has none.
   std::unique_ptr<durable::storage> storage;
+  // By which its leases run out; null: its machine's.
+  std::function<std::chrono::nanoseconds()> clock{};
 };
 
 class node_state : public std::enable_shared_from_this<node_state> {
@@ -239,6 +241,7 @@ class node_state : public std::enable_shared_from_this<node_state> {
   std::unique_ptr<transport> way_;
   bool is_alone_ = false;
   std::function<std::unique_ptr<lease_store>()> make_leases_;
+  std::function<std::chrono::nanoseconds()> clock_;
   std::unique_ptr<placement> placement_;            // replaced under mutex_, until it has joined
   std::shared_ptr<durable::parts::engine> engine_;  // null: no durable classes
   std::optional<durable::store> store_;

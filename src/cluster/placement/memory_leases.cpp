@@ -185,14 +185,17 @@ class in_memory final : public lease_store {
         return;
       }
       default:
-        after(random_up_to(faults.late_max), [of = of_, what] {
-          std::lock_guard held(of->mutex);
-          try {
-            of->apply(what);
-          } catch (const database::error&) {
-            // A later one was first.
-          }
-        });
+        static_cast<void>(spawn(apply_late(of_, what, random_up_to(faults.late_max))));
+    }
+  }
+  // A task, since the clock of the store is one of tasks.
+  static task<> apply_late(std::shared_ptr<tables> of, renewal what, nanoseconds later) {
+    co_await sleep_for(later);
+    std::lock_guard held(of->mutex);
+    try {
+      of->apply(what);
+    } catch (const database::error&) {
+      // A later one was first.
     }
   }
 
@@ -234,6 +237,11 @@ std::vector<shard_row> memory_leases::shards() const {
   for (std::uint32_t i = 0; i < shard_count; ++i)
     all.push_back({i, tables_->shards[i].owner, tables_->shards[i].fence});
   return all;
+}
+bool memory_leases::is_owner(const std::string& member, const held_shard& of) const {
+  std::lock_guard held(tables_->mutex);
+  const tables::shard& row = tables_->shards.at(of.shard);
+  return row.owner == member && row.fence == of.fence;
 }
 std::vector<member_row> memory_leases::members() const {
   std::lock_guard held(tables_->mutex);

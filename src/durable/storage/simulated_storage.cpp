@@ -17,6 +17,7 @@ struct simulated_database::tables {
   mutable std::mutex mutex;
   simulated_faults faults;
   bool away = false;
+  std::set<std::string> cut_off;  // nodes
   std::uint64_t owner = 0;
 
   std::uint64_t last_batch = 0;
@@ -88,7 +89,8 @@ bool happens(std::uint64_t one_in) { return one_in != 0 && kit::random_number() 
 
 class in_memory : public storage {
  public:
-  explicit in_memory(std::shared_ptr<tables> of) : of_(std::move(of)) {}
+  explicit in_memory(std::shared_ptr<tables> of, std::string node = {})
+      : of_(std::move(of)), node_(std::move(node)) {}
 
   std::string name() const override { return "a simulated database"; }
   task<opened_storage> open() override {
@@ -211,7 +213,7 @@ class in_memory : public storage {
         kit::random_number() % static_cast<std::uint64_t>(most.count()))));
   }
   void check_faults() const {
-    if (of_->away || happens(of_->faults.refuses))
+    if (of_->away || of_->cut_off.contains(node_) || happens(of_->faults.refuses))
       fail(database::failure::busy, database::effect::none);
   }
   virtual void check() const {
@@ -224,14 +226,16 @@ class in_memory : public storage {
   virtual std::uint64_t& number_of_last_batch() { return of_->last_batch; }
 
   const std::shared_ptr<tables> of_;
+  const std::string node_;  // "": of no cluster, or without a name
   std::uint64_t owner_ = 0;
 };
 
 // The part of one node of a cluster.
 class node_in_memory final : public in_memory {
  public:
-  node_in_memory(std::shared_ptr<tables> of, std::function<bool(const held_shard&)> is_mine)
-      : in_memory(std::move(of)), is_mine_(std::move(is_mine)) {}
+  node_in_memory(std::shared_ptr<tables> of, std::function<bool(const held_shard&)> is_mine,
+                 std::string node)
+      : in_memory(std::move(of), std::move(node)), is_mine_(std::move(is_mine)) {}
 
   task<opened_storage> open() override {
     co_await delay();
@@ -281,8 +285,8 @@ std::unique_ptr<storage> simulated_database::storage() const {
   return std::make_unique<in_memory>(tables_);
 }
 std::unique_ptr<storage> simulated_database::storage_of_node(
-    std::function<bool(const held_shard&)> is_mine) const {
-  return std::make_unique<node_in_memory>(tables_, std::move(is_mine));
+    std::function<bool(const held_shard&)> is_mine, std::string node) const {
+  return std::make_unique<node_in_memory>(tables_, std::move(is_mine), std::move(node));
 }
 
 void simulated_database::set_faults(const simulated_faults& now) {
@@ -292,6 +296,15 @@ void simulated_database::set_faults(const simulated_faults& now) {
 void simulated_database::set_away(bool away) {
   std::lock_guard held(tables_->mutex);
   tables_->away = away;
+}
+
+void simulated_database::set_cut_off(const std::string& node, bool cut_off) {
+  std::lock_guard held(tables_->mutex);
+  if (cut_off) {
+    tables_->cut_off.insert(node);
+  } else {
+    tables_->cut_off.erase(node);
+  }
 }
 
 std::string simulated_database::dump() const {
