@@ -26,24 +26,27 @@ namespace troupe::test::linearizable {
 // state and answers. It may neither refuse a call nor choose. A call with an answer that
 // `changes_nothing` does so in no state.
 
-// A value that is read, written, and replaced if it is the expected one.
+// A value that is read, written, replaced if it is the expected one, and added to.
 struct register_model {
   using state = std::int64_t;
-  enum class act : std::uint8_t { read, write, replace };
+  enum class act : std::uint8_t { read, write, replace, add };
   struct call {
     act what = act::read;
     std::int64_t value = 0, expected = 0;
     bool operator==(const call&) const = default;
   };
-  using answer = std::int64_t;  // of a read the value, of a write 0, of a replacement 1 if it was
+  // Of a read or an addition the value after it, of a write 0, of a replacement 1 if it was done.
+  using answer = std::int64_t;
 
   static call read() { return {}; }
   static call write(std::int64_t value) { return {act::write, value, 0}; }
   static call replace(std::int64_t expected, std::int64_t value) {
     return {act::replace, value, expected};
   }
+  static call add(std::int64_t value) { return {act::add, value, 0}; }
   static answer apply(state& now, const call& what) {
     if (what.what == act::read) return now;
+    if (what.what == act::add) return now += what.value;
     if (what.what == act::replace && now != what.expected) return 0;
     now = what.value;
     return what.what == act::replace ? 1 : 0;
@@ -55,6 +58,7 @@ struct register_model {
     if (what.what == act::read) return "read";
     const std::string value = std::to_string(what.value);
     if (what.what == act::write) return "write " + value;
+    if (what.what == act::add) return "add " + value;
     return "replace " + std::to_string(what.expected) + " by " + value;
   }
 };
@@ -143,6 +147,8 @@ class search {
     prefix done;
     std::vector<std::size_t> used;  // operations with unknown answers, by their places, sorted
     typename Model::state now{};
+    // What was before the last operation, if that was one with an unknown answer.
+    std::optional<typename Model::state> before{};
   };
   // `choices`: places of known operations, then known_.size() + places of unknown ones.
   struct position {
@@ -203,14 +209,23 @@ class search {
   std::optional<situation> after(const situation& at, std::size_t choice) const {
     const bool is_known = choice < known_.size();
     const std::size_t place = is_known ? choice : choice - known_.size();
+    const one& what = is_known ? known_[place] : unknown_[place];
     typename Model::state now = at.now;
-    Model::apply(now, is_known ? known_[place].what : unknown_[place].what);
+    const auto answer = Model::apply(now, what.what);
     if (!is_known && now == at.now) return std::nullopt;
+    if (at.before) {
+      // Nobody has seen the last one: it is not needed here.
+      typename Model::state without = *at.before;
+      const auto same = Model::apply(without, what.what);
+      if (without == now && (!is_known || same == answer)) return std::nullopt;
+    }
     situation next = at;
     next.now = std::move(now);
+    next.before.reset();
     if (is_known) {
       next.done.add(place);
     } else {
+      next.before = at.now;
       next.used.insert(std::ranges::upper_bound(next.used, place), place);
     }
     return next;
