@@ -7,6 +7,7 @@ process ends, the kernel ends all that it has started, and removes networks and 
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -30,7 +31,7 @@ def run(*words, **options):
 
 
 def enter():
-    """Returns inside; outside it does not return."""
+    """Returns inside; outside it ends with the status of what runs inside."""
     if os.environ.get(INSIDE):
         run("mount", "--make-rprivate", "/")
         for folder in HIDDEN:
@@ -39,15 +40,23 @@ def enter():
         return
     if os.getuid() != 0:
         skip("only root can make network namespaces")
-    for program in ("unshare", "nsenter", "ip", "nft", "ss"):
+    for program in ("unshare", "nsenter", "setpriv", "ip", "nft", "ss", "ps"):
         if shutil.which(program) is None:
-            skip(f"there is no {program} (Debian: util-linux, iproute2, nftables)")
+            skip(f"there is no {program} (Debian: util-linux, iproute2, nftables, procps)")
     namespaces = ["unshare", "--net", "--mount", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc"]
     trial = subprocess.run([*namespaces, "sh", "-c", "ip link add trial type bridge && nft add table inet trial"],
                            capture_output=True, text=True)
     if trial.returncode != 0:
         skip(f"namespaces and nftables cannot be used here: {trial.stderr.strip()}")
-    os.execvpe("unshare", [*namespaces, sys.executable, *sys.argv], {**os.environ, INSIDE: "1"})
+    # Whatever ends this process ends that one, with all that it has started.
+    process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *namespaces, sys.executable, *sys.argv],
+                               env={**os.environ, INSIDE: "1"})
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        status = process.wait()
+    finally:
+        process.kill()
+    sys.exit(status)
 
 
 class Network:
