@@ -68,9 +68,11 @@ class Postgres:
 
     def vanish(self):
         """As its machine does without power: what it has taken it does not answer, and nobody is told of its end."""
+        os.kill(self.process.pid, signal.SIGSTOP)
         children = run("ps", "-o", "pid=", "--ppid", self.process.pid).split()
-        for process in (self.process.pid, *map(int, children)):
-            os.kill(process, signal.SIGSTOP)
+        for process in map(int, children):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGSTOP)
         time.sleep(0.3)  # sleeps: requests come to the machine
         self.machine.cut_off()
         for process in map(int, children):
