@@ -57,6 +57,10 @@ void check(const setup& with) {
 
 constexpr std::size_t events_kept = 4'096;
 
+// How long an answer may be under way: of a node whose lease has run out, and of one that has left
+// in good order, which has answered all that it was asked.
+constexpr milliseconds answers_of_the_dead{250}, answers_of_who_left{2'000};
+
 // N2
 bool rests(const shard_state& of) {
   return std::ranges::all_of(of.actors,
@@ -379,10 +383,14 @@ task<> node_state::drain(std::vector<held_shard> shards, placement::release rele
     const std::vector<held_shard> resting = hand_over(shards, now_ns() >= closes_at);
     std::erase_if(shards,
                   [&](const held_shard& one) { return std::ranges::binary_search(resting, one); });
-    if (shards.empty()) co_return;
+    if (shards.empty()) break;
     if (!resting.empty()) released(resting);
     co_await sleep_for(pause);
   }
+  // When the others hear that a node has left, its answers should be with them.
+  if (!is_leaving_) co_return;
+  constexpr int looks_max = 200;
+  for (int i = 0; i < looks_max && answering_ != 0; ++i) co_await sleep_for(milliseconds(1));
 }
 
 // Of shards in order. Returns those that are at rest, in order: they are closed now. Others are
@@ -420,7 +428,7 @@ void node_state::end_look(const held_shard& one, bool goes) noexcept {
 
 void node_state::changed(std::vector<member_row> now) {
   std::vector<channel<member_event>> watchers;
-  std::vector<std::stop_source> ended;
+  std::vector<std::stop_source> ended, left;
   std::vector<member_event> events;
   {
     std::lock_guard held(mutex_);
@@ -431,7 +439,9 @@ void node_state::changed(std::vector<member_row> now) {
           events.push_back({joined, {one.id, one.name}});
       }
     };
-    for (member_row& one : now) one.is_leaving = false;  // it is still there
+    for (member_row& one : now) {
+      if (std::exchange(one.is_leaving, false)) leaving_.insert(one.id);  // it is still there
+    }
     std::ranges::sort(now);
     add(members_, now, false);
     add(now, members_, true);
@@ -439,13 +449,26 @@ void node_state::changed(std::vector<member_row> now) {
     watchers = watchers_;
     for (const member_event& one : events) {
       if (one.joined) continue;
-      if (auto end = ends_.extract(one.who.id)) ended.push_back(std::move(end.mapped()));
+      const bool has_left = leaving_.erase(one.who.id) != 0;
+      if (auto end = ends_.extract(one.who.id))
+        (has_left ? left : ended).push_back(std::move(end.mapped()));
     }
   }
-  for (auto& one : ended) one.request_stop();
+  end_later(std::move(ended), answers_of_the_dead);
+  end_later(std::move(left), answers_of_who_left);
   for (const auto& to : watchers) {
     for (const member_event& one : events) static_cast<void>(to.try_send(one));
   }
+}
+
+// The asks that are on their way to members that have gone, since their answers may be, too.
+void node_state::end_later(std::vector<std::stop_source> asks, milliseconds pause) {
+  if (asks.empty()) return;
+  const auto ends = [all = std::move(asks)]() mutable {
+    for (auto& one : all) one.request_stop();
+  };
+  const outside_calls none;
+  static_cast<void>(on_.after(pause, ends, {.weak = true}));
 }
 
 channel<member_event> node_state::watch_members() {

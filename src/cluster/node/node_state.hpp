@@ -22,6 +22,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -222,6 +223,7 @@ class node_state : public std::enable_shared_from_this<node_state> {
   std::vector<held_shard> hand_over(const std::vector<held_shard>& shards, bool closes);
   task<> rest(std::int64_t until_ns);
   void changed(std::vector<member_row> now);
+  void end_later(std::vector<std::stop_source> asks, std::chrono::milliseconds pause);
 
   task<> attempt(outgoing& what, waiting_line& in);
   task<std::string> next_owner(outgoing& what, waiting_line& in, std::chrono::milliseconds pause);
@@ -257,6 +259,7 @@ class node_state : public std::enable_shared_from_this<node_state> {
   std::exception_ptr failed_;  // why it has not joined
   std::vector<member_row> members_;
   std::map<std::string, std::stop_source> ends_;  // of members to which messages are on their way
+  std::set<std::string> leaving_;                 // members that have said so
   std::vector<channel<member_event>> watchers_;
   std::map<topic_name, topic> topics_;
   timer sweeper_;
