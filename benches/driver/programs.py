@@ -158,9 +158,9 @@ def databases(program: Program) -> dict[str, Program]:
 def messaging(program: Program) -> dict[str, Program]:
     """A script starts a NATS server beside it."""
     script = str(SOURCES / "nats/with_nats.sh")
-    program = replace(program, also_watch=(*program.also_watch, SOURCES / "nats/work.hpp"))
-    program = replace(program, start=lambda workers: (script, *program.start(workers)))
-    return {"nats": program, "cluster": program}
+    started = replace(program, also_watch=(*program.also_watch, SOURCES / "nats/work.hpp"),
+                      start=lambda workers: (script, *program.start(workers)))
+    return {"nats": started, "cluster": started}
 
 
 def between_nodes(program: Program) -> dict[str, Program]:
