@@ -44,6 +44,20 @@ class node_scope final : public durable::parts::shard_scope {
   const std::weak_ptr<node_state> of_;
 };
 
+// One more of those for which a stop waits.
+class waiting_message {
+ public:
+  explicit waiting_message(std::atomic<std::size_t>& in) noexcept : in_(in) {
+    in_.fetch_add(1, relaxed);
+  }
+  waiting_message(const waiting_message&) = delete;
+  waiting_message& operator=(const waiting_message&) = delete;
+  ~waiting_message() { in_.fetch_sub(1, relaxed); }
+
+ private:
+  std::atomic<std::size_t>& in_;
+};
+
 }  // namespace
 
 const durable::store& store_of(const node_state& on) { return on.store(); }
@@ -65,6 +79,7 @@ void node_state::open_engine(std::unique_ptr<durable::storage> in) {
 
 // Until the node that owns the receiver has taken it, or nobody knows.
 task<bytes> node_state::forward(state_ref self, stored_message what) {
+  const waiting_message counted(self->counts_.waiting);
   const std::uint32_t shard = shard_of(what.to.kind, what.to.key);
   const std::int64_t until =
       self->now_ns() +
