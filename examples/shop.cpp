@@ -79,6 +79,9 @@ struct Cart {
         ++got;
       } catch (const SoldOut&) {
         is_sold_out = true;
+      } catch (const cluster::error& e) {
+        // The article's node has ended: the order goes on without it.
+        if (e.kind() == cluster::failure::stopped) throw;
       }
       if (is_sold_out) stock.tell<&Article::deliver>(100);
     }
