@@ -78,12 +78,15 @@ runtime_core::runtime_core(runtime_options chosen)
   show_debugger(*system);
   // a simulated program's work is done in run(): only searches of other runtimes use its lane
   if (system->is_simulated) return;
-  const auto search = [](void* of) noexcept {
+  const auto now = [](void* of) noexcept {
     actor::deadlock_search& deadlocks = static_cast<actor::actor_system*>(of)->deadlocks;
     // the search may have missed turns that were running
     if (deadlocks.search() == 0) deadlocks.search_soon();
   };
-  tasks::main_lanes::set_search(system->main_lane, search, system);
+  const auto soon = [](void* of) noexcept {
+    static_cast<actor::actor_system*>(of)->deadlocks.search_soon();
+  };
+  tasks::main_lanes::set_search(system->main_lane, {now, soon, system});
 }
 
 std::int64_t runtime_core::now_ns() const noexcept {
@@ -264,7 +267,7 @@ void runtime_core::make_executors() {
 // main thread's actors and the pool's are destroyed, and the system goes. Other threads may send to
 // actors and drop refs meanwhile. The user must see to it that no thread uses the runtime itself.
 void runtime_core::shut_down() {
-  tasks::main_lanes::set_search(system->main_lane, nullptr, nullptr);
+  tasks::main_lanes::set_search(system->main_lane, {});
   // order: relaxed  the threads that must see it are stopped and joined below
   system->discard(true);
   system->close();

@@ -13,18 +13,22 @@ constexpr unsigned thread_shift = 1;
 
 constinit std::array<std::atomic<std::uint64_t>, 256> lanes{};  // lane 0 is never used
 
-struct search_hook {
-  void (*search)(void* context) noexcept = nullptr;
-  void* context = nullptr;
-};
-struct search_hooks {
+struct searches {
   std::mutex mutex;
-  std::array<search_hook, 256> all{};
-  static search_hooks& get() {
-    static constinit search_hooks instance;  // trivially destructible
+  std::array<main_lanes::search, 256> all{};
+  static searches& get() {
+    static constinit searches instance;  // trivially destructible
     return instance;
   }
 };
+
+void call_all(void (*main_lanes::search::*which)(void* context) noexcept) noexcept {
+  searches& known = searches::get();
+  std::lock_guard lock(known.mutex);
+  for (const main_lanes::search& one : known.all) {
+    if (one.*which != nullptr) (one.*which)(one.context);
+  }
+}
 
 constinit std::atomic<std::int64_t> time_to_call_run_ns{1'000'000'000};
 constexpr auto between_looks = std::chrono::milliseconds(1);
@@ -58,20 +62,14 @@ void main_lanes::give_back(std::uint8_t lane) noexcept {
   if (lane != 0) lanes[lane].store(0, std::memory_order_relaxed);
 }
 
-void main_lanes::set_search(std::uint8_t lane, void (*search)(void* context) noexcept,
-                            void* context) noexcept {
-  search_hooks& hooks = search_hooks::get();
-  std::lock_guard lock(hooks.mutex);
-  if (lane != 0) hooks.all[lane] = {search, context};
+void main_lanes::set_search(std::uint8_t lane, const search& how) noexcept {
+  searches& known = searches::get();
+  std::lock_guard lock(known.mutex);
+  if (lane != 0) known.all[lane] = how;
 }
 
-void main_lanes::search_all() noexcept {
-  search_hooks& hooks = search_hooks::get();
-  std::lock_guard lock(hooks.mutex);
-  for (const search_hook& one : hooks.all) {
-    if (one.search != nullptr) one.search(one.context);
-  }
-}
+void main_lanes::search_all() noexcept { call_all(&search::now); }
+void main_lanes::search_all_soon() noexcept { call_all(&search::soon); }
 
 void main_lanes::enter(std::uint8_t lane) noexcept {
   // order: relaxed  a time; the runtime orders its runs

@@ -24,12 +24,17 @@ class main_lanes {
   static std::uint8_t claim() noexcept;
   static void give_back(std::uint8_t lane) noexcept;
 
-  // Sets the function that looks for deadlocks in the lane's runtime, at once. It is called on
-  // threads that are in no turn, and not any longer when the next call of set_search has returned.
-  static void set_search(std::uint8_t lane, void (*search)(void* context) noexcept,
-                         void* context) noexcept;
-  // Looks for deadlocks in each runtime.
+  // How the lane's runtime looks for deadlocks.
+  struct search {
+    void (*now)(void* context) noexcept = nullptr;   // on a thread that is in no turn
+    void (*soon)(void* context) noexcept = nullptr;  // on any thread: the runtime's timer does it
+    void* context = nullptr;
+  };
+  // Neither function of the search before is called any longer when this returns.
+  static void set_search(std::uint8_t lane, const search& how) noexcept;
+  // Looks for deadlocks in each runtime: at once, or within 100 ms.
   static void search_all() noexcept;
+  static void search_all_soon() noexcept;
 
   // The calling thread enters or leaves run(). One thread at a time.
   static void enter(std::uint8_t lane) noexcept;
@@ -55,6 +60,11 @@ class main_lanes {
   // would call it. Tests change it.
   static std::chrono::nanoseconds time_to_call_run() noexcept;
   static void set_time_to_call_run(std::chrono::nanoseconds time) noexcept;
+
+  // A thread that runs a job may close a circle by its wait when all searches have been: it asks
+  // for another one after this time, then after twice, four times, ... as long.
+  static constexpr std::chrono::nanoseconds time_to_search = std::chrono::milliseconds(100);
+  static constexpr std::chrono::nanoseconds longest_to_search = std::chrono::hours(1);
 };
 
 }  // namespace troupe::tasks

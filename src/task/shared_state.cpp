@@ -209,8 +209,6 @@ void shared_state::drop_ref() noexcept {
 
 namespace {
 
-constexpr auto longest_between_looks = std::chrono::nanoseconds(std::chrono::hours(1));
-
 // Whether only run() on the calling thread can resolve the state. The lane is read twice: the ask
 // may have been handled and forwarded in between.
 bool is_own_to_run(const shared_state& of,
@@ -227,7 +225,8 @@ bool is_own_to_run(const shared_state& of,
 }
 
 // A thread that has made a runtime or called run() checks whether it waits for itself: at once when
-// it is in run(), else each time after other threads have had enough time to call run().
+// it is in run(), else each time after other threads have had enough time to call run(). A thread
+// that runs a job asks for a search.
 void wait_without_limit(shared_state& of) {
   if (is_own_to_run(of, &main_lanes::is_run_by)) throw_waits_for_itself();
   blocked here;
@@ -236,14 +235,18 @@ void wait_without_limit(shared_state& of) {
     enlisted while_blocked(of, here);
     std::unique_lock lock(here.mutex);
     const auto has_ended = [&] { return here.ended; };
-    if (main_lanes::this_thread() == 0) {
+    const bool may_run = main_lanes::this_thread() != 0;
+    if (!may_run && job_thread == nullptr) {
       here.changed.wait(lock, has_ended);
       return;
     }
-    for (auto span = main_lanes::time_to_call_run(); !here.changed.wait_for(lock, span, has_ended);
-         span = std::min(2 * span, longest_between_looks)) {
+    for (auto span = may_run ? main_lanes::time_to_call_run() : main_lanes::time_to_search;
+         !here.changed.wait_for(lock, span, has_ended);
+         span = std::min(2 * span, main_lanes::longest_to_search)) {
       lock.unlock();
-      if (is_own_to_run(of, &main_lanes::belongs_to)) {
+      if (!may_run) {
+        main_lanes::search_all_soon();
+      } else if (is_own_to_run(of, &main_lanes::belongs_to)) {
         if (of.detach(here)) throw_waits_for_itself();
       } else {
         while_blocked.be_main_thread();

@@ -1,11 +1,13 @@
 #include "jobs/lazies/waiting.hpp"
 
+#include <algorithm>
 #include <mutex>
 #include <string>
 
 #include "jobs/lazies/deadlocks.hpp"
 #include "jobs/lazies/job_word.hpp"
 #include "jobs/pool/job_pool.hpp"
+#include "task/main_lanes.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/observe/trace.hpp"
 
@@ -160,11 +162,14 @@ void wait_until_done(job& of) {
   sleeper one(self);
   if (!attach(of, one)) return;
   const asleep_span traced(of.name);
+  auto span = tasks::main_lanes::time_to_search;
   // order: acquire  the waker is done with it; also sees the result
   while (!one.woken.load(std::memory_order_acquire)) {
     // order: acquire  pairs with the thread that has found the circle
     if (self.refused.load(std::memory_order_acquire)) leave_refused(of, one);
-    self.parker.wait();
+    if (self.parker.wait_for(span)) continue;
+    tasks::main_lanes::search_all_soon();
+    span = std::min(2 * span, tasks::main_lanes::longest_to_search);
   }
 }
 
