@@ -440,6 +440,77 @@ TEST_P(cluster_nodes, messages_that_wait_for_an_owner_keep_their_order) {
   });
 }
 
+// Tells it `count` notes, and asks after each `each` of them how many it has.
+task<> expect_asks_between_tells(cluster::ref<Counter> counter, int count, int each) {
+  std::vector<future<std::vector<int>>> asked;
+  for (int i = 0; i < count; ++i) {
+    counter.tell<&Counter::note>(i);
+    if ((i + 1) % each == 0) asked.push_back(counter.ask<&Counter::its_notes>());
+  }
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    const std::vector<int> notes = co_await std::move(asked[i]);
+    EXPECT_EQ(notes.size(), (i + 1) * static_cast<std::size_t>(each));
+    EXPECT_TRUE(std::ranges::is_sorted(notes));
+  }
+}
+
+TEST_P(cluster_nodes, asks_find_the_place_between_tells_that_wait_for_room) {
+  with(2, [](runtime&, cluster::simulation, nodes_of nodes) -> task<> {
+    auto finds = key_on(nodes[0], nodes[1]);
+    const std::string key = co_await std::move(finds);
+    auto asks = expect_asks_between_tells(nodes[0].get<Counter>(key), 9'000, 750);
+    co_await std::move(asks);
+  });
+}
+
+TEST_P(cluster_nodes, asks_find_the_place_between_tells_that_wait_for_this_node) {
+  runtime rt(options());
+  const auto test = [&rt]() -> task<> {
+    const cluster::simulation in;
+    in.set_database_away(true);
+    const node one(rt, in, named("one"), counters());
+    auto asks = expect_asks_between_tells(one.get<Counter>("a"), 60, 3);
+    future<> asked = spawn(std::move(asks));
+    co_await sleep_for(20ms);
+    EXPECT_EQ(one.counts().made, 0u);
+    in.set_database_away(false);
+    co_await std::move(asked);
+    auto stops = one.stop();
+    co_await std::move(stops);
+  };
+  future<> done = rt.spawn(test());
+  rt.run();
+  done.get();
+}
+
+TEST_P(cluster_nodes, tells_that_wait_for_too_long_are_dropped_and_counted) {
+  runtime rt(options());
+  const auto test = [&rt]() -> task<> {
+    const cluster::simulation in;
+    in.set_database_away(true);
+    auto chosen = named("one");
+    chosen.waiting_max = 10;
+    chosen.ask_timeout = 100ms;
+    const node one(rt, in, chosen, counters());
+    const auto counter = one.get<Counter>("a");
+    for (int i = 0; i < 10; ++i) counter.tell<&Counter::note>(i);
+    EXPECT_THROW(counter.tell<&Counter::note>(10), cluster::error);
+    while (one.counts().failed != 10) co_await sleep_for(5ms);
+    EXPECT_EQ(one.counts().waiting, 0u);
+    in.set_database_away(false);
+    while (one.counts().shards != 1'024) co_await sleep_for(5ms);
+    counter.tell<&Counter::note>(11);
+    const auto notes = co_await counter.ask<&Counter::its_notes>();
+    EXPECT_EQ(notes.size(), 1u);
+    EXPECT_EQ(notes.front(), 11);
+    auto stops = one.stop();
+    co_await std::move(stops);
+  };
+  future<> done = rt.spawn(test());
+  rt.run();
+  done.get();
+}
+
 TEST_P(cluster_nodes, what_a_killed_node_had_to_answer_is_lost_and_others_take_over) {
   with(2, [](runtime&, cluster::simulation in, nodes_of nodes) -> task<> {
     auto finds = key_on(nodes[0], nodes[1]);

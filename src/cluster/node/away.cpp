@@ -47,7 +47,7 @@ std::exception_ptr failure_of(const answer_frame& is, const outgoing& what) {
 
 void send_away(const state_ref& on, address to, const method_entry& method, bytes arguments,
                std::unique_ptr<answer_to> answer) {
-  if (answer == nullptr && on->tell_at_once(to, method, arguments)) return;
+  if (answer == nullptr && to.member.empty()) return on->tell_away(to, method, arguments);
   auto what = std::make_unique<outgoing>();
   what->to = std::move(to);
   what->method = &method;
@@ -75,37 +75,13 @@ void node_state::send_away(std::unique_ptr<outgoing> what) {
       now_ns() + std::min<nanoseconds>(left, nanoseconds(chosen_.ask_timeout)).count();
   if (const auto trace = this_call::trace()) what->trace = trace->traceparent();
   shard_state& of = shards_[what->to.shard];
-  troupe::ref<route> out;
-  {
-    std::lock_guard held(of.mutex);
-    if (!of.out) of.out = on_.spawn<route>(weak_from_this());
-    ++of.queued;
-    out = of.out;
-  }
   const outside_calls none;
-  out.tell<&route::send>(std::move(what));
-}
-
-// The usual case: its owner is known, nothing to the shard waits, and there is room.
-bool node_state::tell_at_once(const address& to, const method_entry& method,
-                              const bytes& arguments) {
-  if (!has_joined_ || is_stopped_ || !to.member.empty()) return false;
-  const auto owner = placement_->owner(to.shard);
-  if (owner == nullptr || owner->id == self_.id) return false;
-  request_frame frame;
-  frame.signature = method.signature;
-  frame.kind = to.kind->name;
-  frame.key = to.key;
-  frame.method = method.name;
-  std::string trace;
-  if (const auto here = this_call::trace()) frame.trace = trace = here->traceparent();
-  frame.arguments = as_text(arguments);
-  const std::string bytes_of = write_request(frame);
-  const std::string subject = subject_of(owner->id);
-  std::lock_guard held(shards_[to.shard].mutex);
-  if (shards_[to.shard].queued != 0 || !way_->try_send(subject, bytes_of)) return false;
-  counts_.sent.fetch_add(1, relaxed);
-  return true;
+  // With the lock, so that the route gets messages in the order in which they stand in the line.
+  std::lock_guard held(of.mutex);
+  if (!of.out) of.out = on_.spawn<route>(weak_from_this());
+  of.out.tell<&route::send>(std::move(what));
+  ++of.queued;
+  of.tells.reset();
 }
 
 waiting_line::place::place(waiting_line& in, std::uint64_t number) : in_(in), number_(number) {

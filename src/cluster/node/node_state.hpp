@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -86,12 +87,25 @@ class waiting_line {
   std::map<std::uint64_t, std::optional<event>> all_;  // by number; an event: somebody waits
 };
 
+// Tells to the actors of one shard that could not be sent at once, in the order in which they came,
+// with no ask between them. They are one message to the route, which sends one after the other.
+struct tell_line {
+  struct tell {
+    std::string frame;
+    std::int64_t deadline_ns = 0;  // in the time of the runtime
+  };
+  explicit tell_line(std::uint32_t its_shard) noexcept : shard(its_shard) {}
+  const std::uint32_t shard;
+  std::deque<tell> all;  // guarded by the lock of the shard
+};
+
 // What is sent from this node to the actors of one shard, in order.
 class route {
  public:
   static constexpr bool reentrant = true;
   explicit route(std::weak_ptr<node_state> of) noexcept : of_(std::move(of)) {}
   task<> send(std::unique_ptr<outgoing> what);
+  task<> send_tells(std::shared_ptr<tell_line> what);
 
  private:
   const std::weak_ptr<node_state> of_;
@@ -116,6 +130,8 @@ struct shard_state {
       actors;
   troupe::ref<route> out;
   std::size_t queued = 0;  // messages with `out`: later ones from this node come behind them
+  std::shared_ptr<tell_line>
+      tells;  // the last of them, which takes more tells; null: there is none
 };
 
 // What a node stands on, apart from its runtime.
@@ -149,8 +165,9 @@ class node_state : public std::enable_shared_from_this<node_state> {
   found_actor find(const address& what, bool behind);
   void remove(activation& one) noexcept;
   void send_away(std::unique_ptr<outgoing> what);
-  bool tell_at_once(const address& to, const method_entry& method, const bytes& arguments);
+  void tell_away(const address& to, const method_entry& method, const bytes& arguments);
   task<> deliver(std::unique_ptr<outgoing> what, waiting_line& in);
+  task<> deliver_tells(std::shared_ptr<tell_line> what, waiting_line& in, std::uint64_t number);
 
   runtime& on() const noexcept { return on_; }
   const options& chosen() const noexcept { return chosen_; }
@@ -229,6 +246,12 @@ class node_state : public std::enable_shared_from_this<node_state> {
   task<std::string> next_owner(outgoing& what, waiting_line& in, std::chrono::milliseconds pause);
   task<bool> try_once(outgoing& what, std::string to);
   bool hand_over_here(outgoing& what);
+  bool tell_owner(std::uint32_t shard, std::string_view frame);
+  void queue_tell(shard_state& of, std::uint32_t shard, std::string frame);
+  bool take_tells(tell_line& of, std::deque<tell_line::tell>& into);
+  task<bool> try_tell(const tell_line::tell& what, std::uint32_t shard);
+  task<> attempt_tell(const tell_line::tell& what, std::uint32_t shard);
+  bool tell_here(std::string_view frame);
   bool settle(outgoing& what, std::string_view answer);
   std::string subject_of(std::string_view member) const;
   std::string topic_subject(std::string_view topic) const;

@@ -1,0 +1,159 @@
+// Tells to actors that are on other nodes: at once where that is possible, and otherwise in a line.
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "cluster/node/node_state.hpp"
+#include "troupe/runtime/here.hpp"
+#include "troupe/task/limits.hpp"
+
+namespace troupe::cluster::parts {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+// Before others have a turn.
+constexpr unsigned tells_in_turn = 256;
+
+}  // namespace
+
+// The usual case: its owner is known, nothing to the shard waits, and there is room.
+void node_state::tell_away(const address& to, const method_entry& method, const bytes& arguments) {
+  request_frame frame;
+  frame.signature = method.signature;
+  frame.kind = to.kind->name;
+  frame.key = to.key;
+  frame.method = method.name;
+  std::string trace;
+  if (const auto here = this_call::trace()) frame.trace = trace = here->traceparent();
+  frame.arguments = as_text(arguments);
+  std::string bytes_of = write_request(frame);
+  shard_state& of = shards_[to.shard];
+  std::lock_guard held(of.mutex);
+  if (of.queued == 0 && tell_owner(to.shard, bytes_of)) return;
+  queue_tell(of, to.shard, std::move(bytes_of));
+}
+
+// Returns false if its owner is not known, or is this node, or there is no room.
+bool node_state::tell_owner(std::uint32_t shard, std::string_view frame) {
+  if (!has_joined_ || is_stopped_) return false;
+  const auto owner = placement_->owner(shard);
+  if (owner == nullptr || owner->id == self_.id) return false;
+  if (!way_->try_send(subject_of(owner->id), frame)) return false;
+  counts_.sent.fetch_add(1, relaxed);
+  return true;
+}
+
+// Under the lock of the shard.
+void node_state::queue_tell(shard_state& of, std::uint32_t shard, std::string frame) {
+  if (is_stopped_) throw error(failure::stopped, "troupe: cluster: the node has been stopped");
+  if (counts_.waiting.fetch_add(1, relaxed) >= chosen_.waiting_max) {
+    counts_.waiting.fetch_sub(1, relaxed);
+    throw error(failure::full,
+                "troupe: cluster: options::waiting_max messages wait for other nodes; try again "
+                "later");
+  }
+  const nanoseconds left = std::min<nanoseconds>(this_call::remaining(), chosen_.ask_timeout);
+  tell_line::tell one{std::move(frame), now_ns() + left.count()};
+  if (of.tells != nullptr) {
+    of.tells->all.push_back(std::move(one));
+    return;
+  }
+  auto made = std::make_shared<tell_line>(shard);
+  made->all.push_back(std::move(one));
+  const outside_calls none;
+  if (!of.out) of.out = on_.spawn<route>(weak_from_this());
+  of.out.tell<&route::send_tells>(made);
+  ++of.queued;
+  of.tells = std::move(made);
+}
+
+task<> route::send_tells(std::shared_ptr<tell_line> what) {
+  const state_ref node = of_.lock();
+  if (node == nullptr) co_return;
+  auto delivers = node->deliver_tells(std::move(what), line_, ++count_);
+  co_await std::move(delivers);
+}
+
+// It keeps its place in the line of the route until nothing is left.
+task<> node_state::deliver_tells(std::shared_ptr<tell_line> what, waiting_line& in,
+                                 std::uint64_t number) {
+  const waiting_line::place at(in, number);
+  auto waits = at.comes_first();
+  co_await std::move(waits);
+  std::deque<tell_line::tell> batch;
+  for (unsigned in_turn = 0; take_tells(*what, batch);) {
+    for (; !batch.empty(); batch.pop_front()) {
+      bool is_sent = tell_owner(what->shard, batch.front().frame);
+      if (!is_sent) {
+        auto tries = try_tell(batch.front(), what->shard);
+        is_sent = co_await std::move(tries);
+        in_turn = 0;
+      }
+      counts_.waiting.fetch_sub(1, relaxed);
+      if (!is_sent) counts_.failed.fetch_add(1, relaxed);
+      if (++in_turn % tells_in_turn == 0) co_await yield();
+    }
+  }
+}
+
+// Returns whether it was sent before its deadline.
+task<bool> node_state::try_tell(const tell_line::tell& what, std::uint32_t shard) {
+  const nanoseconds left(what.deadline_ns - now_ns());
+  if (is_stopped_ || left.count() <= 0) co_return false;
+  try {
+    auto tries = attempt_tell(what, shard);
+    auto limited = with_deadline(left, std::move(tries));
+    co_await std::move(limited);
+  } catch (const troupe::error&) {
+    co_return false;
+  }
+  co_return true;
+}
+
+// Returns false if there are none: then the line has ended.
+bool node_state::take_tells(tell_line& of, std::deque<tell_line::tell>& into) {
+  shard_state& from = shards_[of.shard];
+  std::lock_guard held(from.mutex);
+  into.swap(of.all);
+  if (!into.empty()) return true;
+  if (from.tells.get() == &of) from.tells.reset();
+  --from.queued;
+  return false;
+}
+
+// Until it was sent, or handed over to an actor here, or nobody knows.
+task<> node_state::attempt_tell(const tell_line::tell& what, std::uint32_t shard) {
+  for (milliseconds pause{0};; pause = std::clamp(2 * pause, pause_first, pause_last)) {
+    if (pause.count() > 0) co_await sleep_for(pause);
+    if (is_stopped_) throw error(failure::stopped, "troupe: cluster: the node has been stopped");
+    if (!has_joined_) continue;
+    if (placement_->is_mine(shard) && tell_here(what.frame)) co_return;
+    const auto owner = placement_->owner(shard);
+    if (owner == nullptr || owner->id == self_.id) continue;
+    counts_.sent.fetch_add(1, relaxed);
+    try {
+      auto sends = way_->send(subject_of(owner->id), what.frame);
+      co_await std::move(sends);
+      co_return;
+    } catch (const error& e) {
+      if (e.kind() != failure::unreachable) throw;
+    }
+    counts_.sent_again.fetch_add(1, relaxed);
+    placement_->hurry();
+  }
+}
+
+// The actor's shard may have come to this node meanwhile. Returns false if it has gone again.
+bool node_state::tell_here(std::string_view frame) {
+  const std::optional<request_frame> what = read_request(frame);
+  if (!what) return false;
+  const std::string refusal = serve(*what, {}, {});
+  if (refusal.empty()) return true;
+  const std::optional<answer_frame> is = read_answer(refusal);
+  if (!is || is->kind == answer_kind::not_here) return false;
+  throw error(failure::malformed, "troupe: cluster: this node could not read its own message");
+}
+
+}  // namespace troupe::cluster::parts
