@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "cluster/placement/lease_tables.hpp"
+#include "cluster/leases/lease_tables.hpp"
 #include "durable_postgres/place.hpp"
 
 namespace troupe::test {

@@ -5,10 +5,10 @@
 #include <chrono>
 #include <utility>
 
+#include "cluster/leases/memory_leases.hpp"
+#include "cluster/leases/postgres_leases.hpp"
 #include "cluster/node/node_state.hpp"
 #include "cluster/node/simulation_parts.hpp"
-#include "cluster/placement/memory_leases.hpp"
-#include "cluster/placement/postgres_leases.hpp"
 #include "cluster/transport/nats_transport.hpp"
 #include "cluster/transport/simulated_network.hpp"
 #include "troupe/cluster/simulation.hpp"

@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "cluster/placement/memory_leases.hpp"
+#include "cluster/leases/memory_leases.hpp"
 #include "troupe/cluster/simulation.hpp"
 #include "troupe/durable/simulated_storage.hpp"
 

@@ -11,7 +11,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "cluster/placement/lease_store.hpp"
+#include "cluster/leases/lease_store.hpp"
 
 namespace troupe::cluster {
 

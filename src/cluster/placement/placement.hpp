@@ -25,7 +25,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/placement/lease_store.hpp"
+#include "cluster/leases/lease_store.hpp"
 #include "troupe/runtime/runtime.hpp"
 #include "troupe/task/task.hpp"
 

@@ -1,6 +1,6 @@
 #include "cluster/placement/share.hpp"
 
-#include "cluster/placement/lease_store.hpp"
+#include "cluster/leases/lease_store.hpp"
 
 namespace troupe::cluster {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <random>
 
-#include "cluster/placement/lease_store.hpp"
+#include "cluster/leases/lease_store.hpp"
 
 namespace troupe::cluster {
 namespace {

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/placement/memory_leases.hpp"
+#include "cluster/leases/memory_leases.hpp"
 #include "cluster/placement/placement.hpp"
 #include "support/conformance.hpp"
 #include "troupe/cluster/calls.hpp"

@@ -7,8 +7,8 @@
 #include <ostream>
 #include <string>
 
-#include "cluster/placement/memory_leases.hpp"
-#include "cluster/placement/postgres_leases.hpp"
+#include "cluster/leases/memory_leases.hpp"
+#include "cluster/leases/postgres_leases.hpp"
 #include "postgres/cluster.hpp"
 #include "support/conformance.hpp"
 

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/placement/memory_leases.hpp"
+#include "cluster/leases/memory_leases.hpp"
 #include "cluster/placement/placement.hpp"
 #include "kit/surroundings.hpp"
 #include "support/conformance.hpp"

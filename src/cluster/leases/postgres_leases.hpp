@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "cluster/placement/lease_store.hpp"
+#include "cluster/leases/lease_store.hpp"
 #include "troupe/runtime/runtime.hpp"
 
 namespace troupe::cluster {

@@ -1,4 +1,4 @@
-#include "cluster/placement/memory_leases.hpp"
+#include "cluster/leases/memory_leases.hpp"
 
 #include <algorithm>
 #include <array>

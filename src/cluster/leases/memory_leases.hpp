@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/placement/lease_store.hpp"
+#include "cluster/leases/lease_store.hpp"
 
 namespace troupe::cluster {
 

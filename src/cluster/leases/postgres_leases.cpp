@@ -1,11 +1,11 @@
-#include "cluster/placement/postgres_leases.hpp"
+#include "cluster/leases/postgres_leases.hpp"
 
 #include <algorithm>
 #include <optional>
 #include <tuple>
 #include <utility>
 
-#include "cluster/placement/lease_tables.hpp"
+#include "cluster/leases/lease_tables.hpp"
 #include "durable_postgres/array_text.hpp"
 #include "troupe/database/error.hpp"
 #include "troupe/postgres/connection.hpp"
