@@ -474,6 +474,11 @@ bool statement::step() {
   fail(code);
 }
 
+void statement::run() {
+  while (step()) {
+  }
+  reset();
+}
 void statement::reset() noexcept { sqlite3_reset(as_statement(handle_)); }
 
 int statement::columns() const noexcept { return sqlite3_column_count(as_statement(handle_)); }

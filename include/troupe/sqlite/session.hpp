@@ -77,6 +77,8 @@ class statement {
   bool step();
   // Begins anew, with the same parameters until they are bound to others.
   void reset() noexcept;
+  // For a change: all its steps, then reset().
+  void run();
 
   // Of the row. Views live until the next step.
   int columns() const noexcept;
@@ -220,6 +222,25 @@ class session {
   const std::string thread_;
   std::unique_ptr<state> state_;
   std::vector<std::unique_ptr<waiting_call>> waiting_;
+};
+
+// A transaction, on the session's thread. Rolled back at the end of the scope unless committed.
+class session_transaction {
+ public:
+  explicit session_transaction(session& in) : in_(in) { in_.begin(); }
+  session_transaction(const session_transaction&) = delete;
+  session_transaction& operator=(const session_transaction&) = delete;
+  ~session_transaction() {
+    if (!committed_) in_.roll_back();
+  }
+  void commit() {
+    in_.commit();
+    committed_ = true;
+  }
+
+ private:
+  session& in_;
+  bool committed_ = false;
 };
 
 // The name of a thread that no session has: names come back when their sessions end.
