@@ -1,7 +1,7 @@
-// Durable actors of three nodes on one PostgreSQL database: shards move while transfers are made,
-// in good order and without a word; nodes are replaced, and those that were go on trying; messages
-// between nodes are lost and doubled; connections are cut. Money is conserved, and each
-// acknowledged transfer has its effect once.
+// Durable actors of three nodes on one PostgreSQL database or SQLite file: shards move while
+// transfers are made, in good order and without a word; nodes are replaced, and those that were go
+// on trying; messages between nodes are lost and doubled; connections are cut, or the file is
+// locked. Money is conserved, and each acknowledged transfer has its effect once.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -276,12 +276,8 @@ class bank_of_nodes {
         break;
       }
       case 2: {
-        auto cuts = blocking([] {
-          postgres_server::get().sql(
-              "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = "
-              "'client backend' AND pid <> pg_backend_pid()");
-        });
-        co_await std::move(cuts);
+        auto disturbs = blocking([this] { table_.disturb(); });
+        co_await std::move(disturbs);
         break;
       }
       default: {
@@ -411,15 +407,21 @@ class bank_of_nodes {
   std::vector<std::string> transfers_[3];
 };
 
-TEST(durable_postgres_moving_shards, each_transfer_has_its_effect_once_whoever_has_the_shards) {
-  if (!postgres_server::get().why_not().empty()) GTEST_SKIP() << postgres_server::get().why_not();
-  const shards_table table(make_schema());
+void move_shards(const shards_table& table) {
   runtime rt({.workers = 2});
   auto bank = std::make_unique<bank_of_nodes>(rt, table);
   const int changes = std::getenv("TROUPE_DEEP") != nullptr ? 1'000 : fewer(60);
   future<> done = rt.spawn(bank->run(changes));
   rt.run();
   done.get();
+}
+
+TEST(durable_moving_shards, each_transfer_has_its_effect_once_whoever_has_the_shards) {
+  if (!postgres_server::get().why_not().empty()) GTEST_SKIP() << postgres_server::get().why_not();
+  move_shards(postgres_shards_table(make_schema()));
+}
+TEST(durable_moving_shards, each_transfer_has_its_effect_once_in_a_shared_sqlite_file) {
+  move_shards(sqlite_shards_table());
 }
 
 }  // namespace

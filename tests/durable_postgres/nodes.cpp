@@ -1,5 +1,6 @@
-// The storage of one node of a cluster in PostgreSQL: batches of nodes that have lost a shard, the
-// numbers of each node, and databases that a store without a cluster had before.
+// The storage of one node of a cluster, in PostgreSQL or in a SQLite file: batches of nodes that
+// have lost a shard, the numbers of each node, and databases that a store without a cluster had
+// before.
 #include <chrono>
 #include <concepts>
 #include <cstdint>
@@ -92,6 +93,49 @@ std::shared_ptr<batch> batch_of(std::uint64_t number, std::same_as<held_shard> a
   return made;
 }
 
+// Runs test(runtime) as a task.
+template <class Test>
+void with(Test test) {
+  runtime rt({.workers = 2});
+  future<> done = rt.spawn(test(rt));
+  rt.run();
+  done.get();
+}
+task<std::unique_ptr<storage>> open_in(const shards_table& table, runtime& rt, std::string life) {
+  auto made = table.storage_of(rt, life);
+  auto opens = made->open();
+  co_await std::move(opens);
+  co_return made;
+}
+std::string rows_in(const shards_table& table) {
+  return table.sql(
+      "SELECT (SELECT count(*) FROM durable_inbox) || ' ' || (SELECT count(*) FROM "
+      "durable_state) || ' ' || (SELECT count(*) FROM durable_reminders) || ' ' || "
+      "(SELECT count(*) FROM durable_answers) || ' ' || "
+      "(SELECT coalesce(sum(length(value)), 0) FROM durable_state)");
+}
+
+// What both do.
+enum class kept_in { postgres, sqlite };
+class durable_nodes : public testing::TestWithParam<kept_in> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == kept_in::sqlite) {
+      table_ = std::make_unique<sqlite_shards_table>();
+      return;
+    }
+    if (!postgres_server::get().why_not().empty()) GTEST_SKIP() << postgres_server::get().why_not();
+    table_ = std::make_unique<postgres_shards_table>(make_schema());
+  }
+  std::string rows() const { return rows_in(*table_); }
+  task<std::unique_ptr<storage>> open_node(runtime& rt, std::string life) const {
+    return open_in(*table_, rt, std::move(life));
+  }
+
+  std::unique_ptr<const shards_table> table_;
+};
+
+// What depends on how PostgreSQL locks rows.
 class durable_postgres_nodes : public testing::Test {
  protected:
   void SetUp() override {
@@ -99,33 +143,16 @@ class durable_postgres_nodes : public testing::Test {
     schema_ = make_schema();
     table_.emplace(schema_);
   }
-  // Runs test(runtime) as a task.
-  template <class Test>
-  void with(Test test) {
-    runtime rt({.workers = 2});
-    future<> done = rt.spawn(test(rt));
-    rt.run();
-    done.get();
-  }
-  std::string rows() const {
-    return table_->sql(
-        "SELECT (SELECT count(*) FROM durable_inbox) || ' ' || (SELECT count(*) FROM "
-        "durable_state) || ' ' || (SELECT count(*) FROM durable_reminders) || ' ' || "
-        "(SELECT count(*) FROM durable_answers) || ' ' || "
-        "(SELECT coalesce(sum(length(value)), 0) FROM durable_state)");
-  }
+  std::string rows() const { return rows_in(*table_); }
   task<std::unique_ptr<storage>> open_node(runtime& rt, std::string life) const {
-    auto made = table_->storage_of(rt, life);
-    auto opens = made->open();
-    co_await std::move(opens);
-    co_return made;
+    return open_in(*table_, rt, std::move(life));
   }
 
   std::string schema_;
-  std::optional<shards_table> table_;
+  std::optional<postgres_shards_table> table_;
 };
 
-TEST_F(durable_postgres_nodes, a_batch_for_a_shard_that_has_moved_is_not_stored) {
+TEST_P(durable_nodes, a_batch_for_a_shard_that_has_moved_is_not_stored) {
   with([this](runtime& rt) -> task<> {
     auto opens_a = open_node(rt, "a");
     const auto a = co_await std::move(opens_a);
@@ -251,7 +278,7 @@ TEST_F(durable_postgres_nodes, the_last_batch_is_known_once_no_commit_is_under_w
   });
 }
 
-TEST_F(durable_postgres_nodes, a_later_storage_of_the_same_node_takes_its_place) {
+TEST_P(durable_nodes, a_later_storage_of_the_same_node_takes_its_place) {
   with([this](runtime& rt) -> task<> {
     auto opens = open_node(rt, "a");
     const auto first = co_await std::move(opens);
@@ -269,7 +296,7 @@ TEST_F(durable_postgres_nodes, a_later_storage_of_the_same_node_takes_its_place)
   });
 }
 
-TEST_F(durable_postgres_nodes, numbers_of_messages_are_larger_than_all_before) {
+TEST_P(durable_nodes, numbers_of_messages_are_larger_than_all_before) {
   with([this](runtime& rt) -> task<> {
     const auto a = table_->storage_of(rt, "a");
     auto opens = a->open();
@@ -286,7 +313,7 @@ TEST_F(durable_postgres_nodes, numbers_of_messages_are_larger_than_all_before) {
   });
 }
 
-TEST_F(durable_postgres_nodes, a_node_reads_the_rows_of_its_shards) {
+TEST_P(durable_nodes, a_node_reads_the_rows_of_its_shards) {
   with([this](runtime& rt) -> task<> {
     auto opens = open_node(rt, "a");
     const auto a = co_await std::move(opens);
@@ -310,7 +337,7 @@ TEST_F(durable_postgres_nodes, a_node_reads_the_rows_of_its_shards) {
   });
 }
 
-TEST_F(durable_postgres_nodes, answers_are_kept_while_their_messages_may_be_sent_again) {
+TEST_P(durable_nodes, answers_are_kept_while_their_messages_may_be_sent_again) {
   with([this](runtime& rt) -> task<> {
     auto opens = open_node(rt, "a");
     const auto a = co_await std::move(opens);
@@ -349,14 +376,14 @@ TEST_F(durable_postgres_nodes, answers_are_kept_while_their_messages_may_be_sent
 
 actor_name account(const std::string& key) { return {"Account", key}; }
 
-task<durable::store> open_plain(runtime& rt, std::string schema) {
-  auto opens = durable::store::open(rt, storage_in(schema, rt), transfers::accounts());
+task<durable::store> open_plain(runtime& rt, const shards_table& table) {
+  auto opens = durable::store::open(rt, table.storage_without_cluster(rt), transfers::accounts());
   co_return co_await std::move(opens);
 }
 
-TEST_F(durable_postgres_nodes, the_first_node_takes_the_tables_over_from_a_store_without_cluster) {
+TEST_P(durable_nodes, the_first_node_takes_the_tables_over_from_a_store_without_cluster) {
   with([this](runtime& rt) -> task<> {
-    auto opens = open_plain(rt, schema_);
+    auto opens = open_plain(rt, *table_);
     durable::store plain = co_await std::move(opens);
     auto asked = plain.get<Account>("alice").ask<&Account::open>(500);
     co_await std::move(asked);
@@ -378,7 +405,7 @@ TEST_F(durable_postgres_nodes, the_first_node_takes_the_tables_over_from_a_store
       is_taken = true;
     }
     EXPECT_TRUE(is_taken);
-    const outcome again = co_await outcome_of(open_plain(rt, schema_));
+    const outcome again = co_await outcome_of(open_plain(rt, *table_));
     EXPECT_NE(again.failed.find("schema_error"), std::string::npos) << again.failed;
     EXPECT_NE(again.failed.find("those of a cluster"), std::string::npos) << again.failed;
     auto opens_b = open_node(rt, "b");
@@ -389,9 +416,9 @@ TEST_F(durable_postgres_nodes, the_first_node_takes_the_tables_over_from_a_store
   });
 }
 
-TEST_F(durable_postgres_nodes, a_database_with_messages_that_have_no_shard_is_refused) {
+TEST_P(durable_nodes, a_database_with_messages_that_have_no_shard_is_refused) {
   with([this](runtime& rt) -> task<> {
-    auto opens = open_plain(rt, schema_);
+    auto opens = open_plain(rt, *table_);
     durable::store plain = co_await std::move(opens);
     table_->sql(
         "INSERT INTO durable_reminders VALUES ('Account', 'alice', 'later', 9e15, '', 'open', 1, "
@@ -407,7 +434,7 @@ TEST_F(durable_postgres_nodes, a_database_with_messages_that_have_no_shard_is_re
   });
 }
 
-TEST_F(durable_postgres_nodes, tables_of_others_are_refused) {
+TEST_P(durable_nodes, tables_of_others_are_refused) {
   with([this](runtime& rt) -> task<> {
     auto opens = open_node(rt, "a");
     co_await std::move(opens);
@@ -424,7 +451,7 @@ TEST_F(durable_postgres_nodes, tables_of_others_are_refused) {
   });
 }
 
-TEST_F(durable_postgres_nodes, nodes_may_open_an_empty_database_at_the_same_time) {
+TEST_P(durable_nodes, nodes_may_open_an_empty_database_at_the_same_time) {
   with([this](runtime& rt) -> task<> {
     std::vector<task<std::unique_ptr<storage>>> opens;
     for (char life = 'a'; life <= 'd'; ++life) opens.push_back(open_node(rt, std::string(1, life)));
@@ -433,6 +460,12 @@ TEST_F(durable_postgres_nodes, nodes_may_open_an_empty_database_at_the_same_time
     EXPECT_EQ(table_->sql("SELECT count(*) FROM durable_nodes"), "4");
   });
 }
+
+INSTANTIATE_TEST_SUITE_P(places, durable_nodes, testing::Values(kept_in::postgres, kept_in::sqlite),
+                         [](const auto& one) {
+                           return std::string(one.param == kept_in::postgres ? "postgres"
+                                                                             : "sqlite");
+                         });
 
 }  // namespace
 }  // namespace troupe::test

@@ -17,4 +17,10 @@ namespace troupe::durable {
 // make no sense; the file is opened by store::open.
 std::unique_ptr<storage> sqlite_storage(runtime& on, std::string path, sqlite::options chosen = {});
 
+// For one life of a node of a cluster whose nodes are processes of one machine and share the file;
+// its leases must be in the same file. `cluster` and `life` name the node in them. cluster::node
+// makes it. usage_error, from open(), when the file has no leases, or belongs to another cluster.
+std::unique_ptr<storage> sqlite_storage_of_node(runtime& on, std::string path, std::string cluster,
+                                                std::string life, sqlite::options chosen = {});
+
 }  // namespace troupe::durable

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "durable/storage/in_sqlite.hpp"
 #include "durable/storage/packed_id.hpp"
 #include "troupe/durable/error.hpp"
 #include "troupe/sqlite/connection.hpp"
@@ -11,52 +12,12 @@ namespace troupe::durable {
 namespace {
 
 using sqlite::session;
+using sqlite::session_transaction;
 using sqlite::statement;
 
-constexpr std::int64_t tables_version = 1;
-
-constexpr const char* tables = R"(
-CREATE TABLE IF NOT EXISTS durable_meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL)
-  WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS durable_classes (kind TEXT NOT NULL, "schema" INTEGER NOT NULL,
-  fingerprint INTEGER NOT NULL, shape TEXT NOT NULL, PRIMARY KEY (kind, "schema")) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS durable_state (kind TEXT NOT NULL, key TEXT NOT NULL,
-  "schema" INTEGER NOT NULL, fingerprint INTEGER NOT NULL, number INTEGER NOT NULL,
-  value BLOB NOT NULL, PRIMARY KEY (kind, key)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS durable_events (kind TEXT NOT NULL, key TEXT NOT NULL,
-  number INTEGER NOT NULL, value BLOB NOT NULL, PRIMARY KEY (kind, key, number)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS durable_inbox (number INTEGER PRIMARY KEY, id BLOB NOT NULL,
-  named INTEGER NOT NULL, origin INTEGER NOT NULL, kind TEXT NOT NULL, key TEXT NOT NULL,
-  asker BLOB NOT NULL, method TEXT NOT NULL, signature INTEGER NOT NULL, arguments BLOB NOT NULL,
-  failures INTEGER NOT NULL);
-CREATE INDEX IF NOT EXISTS durable_inbox_id ON durable_inbox (id) WHERE named = 1;
-CREATE TABLE IF NOT EXISTS durable_answers (id BLOB PRIMARY KEY, asker BLOB NOT NULL,
-  at INTEGER NOT NULL, failed INTEGER NOT NULL, error_type TEXT NOT NULL, value BLOB NOT NULL)
-  WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS durable_answers_asker ON durable_answers (asker)
-  WHERE asker <> zeroblob(16);
-CREATE INDEX IF NOT EXISTS durable_answers_at ON durable_answers (at) WHERE asker = zeroblob(16);
-CREATE TABLE IF NOT EXISTS durable_dead (number INTEGER PRIMARY KEY, id BLOB NOT NULL,
-  named INTEGER NOT NULL, origin INTEGER NOT NULL, kind TEXT NOT NULL, key TEXT NOT NULL,
-  asker BLOB NOT NULL, method TEXT NOT NULL, signature INTEGER NOT NULL, arguments BLOB NOT NULL,
-  failures INTEGER NOT NULL, error_type TEXT NOT NULL, error TEXT NOT NULL, at INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS durable_reminders (kind TEXT NOT NULL, key TEXT NOT NULL,
-  name TEXT NOT NULL, due INTEGER NOT NULL, rule TEXT NOT NULL, method TEXT NOT NULL,
-  signature INTEGER NOT NULL, arguments BLOB NOT NULL, PRIMARY KEY (kind, key, name)) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS durable_reminders_due ON durable_reminders (due);
-INSERT OR IGNORE INTO durable_meta VALUES ('version', 1), ('owner', 0), ('last_batch', 0),
-  ('last_number', 0);
-)";
-
-std::int64_t as_integer(std::uint64_t value) noexcept { return static_cast<std::int64_t>(value); }
-std::uint64_t as_number(std::int64_t value) noexcept { return static_cast<std::uint64_t>(value); }
 bytes copy_of(std::span<const std::byte> from) { return {from.begin(), from.end()}; }
 
-void run(statement& one) {
-  while (one.step()) {
-  }
-  one.reset();
-}
+}  // namespace
 
 std::int64_t meta(session& in, const char* name) {
   statement reads(in, "SELECT value FROM durable_meta WHERE name = ?");
@@ -67,27 +28,10 @@ void set_meta(session& in, const char* name, std::int64_t value) {
   statement writes(in, "UPDATE durable_meta SET value = ? WHERE name = ?");
   writes.bind_integer(1, value);
   writes.bind_text(2, name);
-  run(writes);
+  writes.run();
 }
 
-// A transaction on the session's thread; rolled back unless it is committed.
-class transaction {
- public:
-  explicit transaction(session& in) : in_(in) { in_.begin(); }
-  transaction(const transaction&) = delete;
-  transaction& operator=(const transaction&) = delete;
-  ~transaction() {
-    if (!committed_) in_.roll_back();
-  }
-  void commit() {
-    in_.commit();
-    committed_ = true;
-  }
-
- private:
-  session& in_;
-  bool committed_ = false;
-};
+namespace {
 
 void bind(statement& to, const stored_message& one, const packed_id& id, const packed_id& asker) {
   to.bind_integer(1, as_integer(one.order));
@@ -102,6 +46,8 @@ void bind(statement& to, const stored_message& one, const packed_id& id, const p
   to.bind_bytes(10, one.arguments);
   to.bind_integer(11, one.failures);
 }
+}  // namespace
+
 stored_message message_of(const statement& row) {
   stored_message one;
   one.order = as_number(row.integer(0));
@@ -114,16 +60,22 @@ stored_message message_of(const statement& row) {
   one.signature = as_number(row.integer(8));
   one.arguments = copy_of(row.bytes(9));
   one.failures = static_cast<std::uint32_t>(row.integer(10));
+  if (row.columns() > 11) one.shard = static_cast<std::uint32_t>(row.integer(11));
   return one;
 }
 
-void write_inbox(session& in, const batch& all) {
+namespace {
+
+void write_inbox(session& in, const batch& all, rows_for whom) {
   if (!all.arrived.empty()) {
-    statement adds(in, "INSERT INTO durable_inbox VALUES (?,?,?,?,?,?,?,?,?,?,?)");
+    const bool has_shards = whom == rows_for::cluster;
+    statement adds(in, has_shards ? "INSERT INTO durable_inbox VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
+                                  : "INSERT INTO durable_inbox VALUES (?,?,?,?,?,?,?,?,?,?,?)");
     for (const auto& one : all.arrived) {
       const packed_id id = packed(one->id), asker = packed(one->asker);
       bind(adds, *one, id, asker);
-      run(adds);
+      if (has_shards) adds.bind_integer(12, one->shard);
+      adds.run();
     }
   }
   if (!all.failed.empty()) {
@@ -131,14 +83,14 @@ void write_inbox(session& in, const batch& all) {
     for (const batch::failed_message& one : all.failed) {
       counts.bind_integer(1, one.failures);
       counts.bind_integer(2, as_integer(one.order));
-      run(counts);
+      counts.run();
     }
   }
   if (!all.handled.empty()) {
     statement removes(in, "DELETE FROM durable_inbox WHERE number = ?");
     for (const std::uint64_t order : all.handled) {
       removes.bind_integer(1, as_integer(order));
-      run(removes);
+      removes.run();
     }
   }
 }
@@ -153,7 +105,7 @@ void write_states(session& in, const batch& all) {
       writes.bind_integer(4, as_integer(one.state.fingerprint));
       writes.bind_integer(5, as_integer(one.state.number));
       writes.bind_bytes(6, one.state.value);
-      run(writes);
+      writes.run();
     }
   }
   if (!all.events.empty()) {
@@ -163,9 +115,22 @@ void write_states(session& in, const batch& all) {
       adds.bind_text(2, one.of.key);
       adds.bind_integer(3, as_integer(one.number));
       adds.bind_bytes(4, one.value);
-      run(adds);
+      adds.run();
     }
   }
+}
+
+// In a cluster a message that is still in the inbox may be sent to another node once more, or ask
+// once more.
+void forget_answers(session& in, const batch& all, rows_for whom) {
+  if (all.forget_before.time_since_epoch().count() == 0) return;
+  statement removes(in, whom == rows_for::cluster
+                            ? "DELETE FROM durable_answers WHERE at < ? "
+                              "AND NOT EXISTS (SELECT 1 FROM durable_inbox AS i WHERE "
+                              "i.id = durable_answers.id OR i.id = durable_answers.asker)"
+                            : "DELETE FROM durable_answers WHERE at < ? AND asker = zeroblob(16)");
+  removes.bind_integer(1, all.forget_before.time_since_epoch().count());
+  removes.run();
 }
 
 void write_answers(session& in, const batch& all) {
@@ -179,7 +144,7 @@ void write_answers(session& in, const batch& all) {
       adds.bind_integer(4, one.failed ? 1 : 0);
       adds.bind_text(5, one.error_type);
       adds.bind_bytes(6, one.value);
-      run(adds);
+      adds.run();
     }
   }
   if (!all.ended.empty()) {
@@ -187,13 +152,8 @@ void write_answers(session& in, const batch& all) {
     for (const message_id& one : all.ended) {
       const packed_id asker = packed(one);
       removes.bind_bytes(1, asker);
-      run(removes);
+      removes.run();
     }
-  }
-  if (all.forget_before.time_since_epoch().count() != 0) {
-    statement removes(in, "DELETE FROM durable_answers WHERE at < ? AND asker = zeroblob(16)");
-    removes.bind_integer(1, all.forget_before.time_since_epoch().count());
-    run(removes);
   }
 }
 
@@ -206,13 +166,17 @@ void write_dead(session& in, const batch& all) {
     adds.bind_text(12, one.error_type);
     adds.bind_text(13, one.error);
     adds.bind_integer(14, one.at.time_since_epoch().count());
-    run(adds);
+    adds.run();
   }
 }
 
-void write_reminders(session& in, const batch& all) {
+void write_reminders(session& in, const batch& all, rows_for whom) {
   for (const stored_reminder& one : all.reminders) {
-    statement writes(in, "INSERT OR REPLACE INTO durable_reminders VALUES (?,?,?,?,?,?,?,?)");
+    const bool has_shards = whom == rows_for::cluster;
+    statement writes(in, has_shards
+                             ? "INSERT OR REPLACE INTO durable_reminders VALUES (?,?,?,?,?,?,?,?,?)"
+                             : "INSERT OR REPLACE INTO durable_reminders VALUES (?,?,?,?,?,?,?,?)");
+    if (has_shards) writes.bind_integer(9, one.shard);
     writes.bind_text(1, one.to.kind);
     writes.bind_text(2, one.to.key);
     writes.bind_text(3, one.name);
@@ -221,14 +185,14 @@ void write_reminders(session& in, const batch& all) {
     writes.bind_text(6, one.method);
     writes.bind_integer(7, as_integer(one.signature));
     writes.bind_bytes(8, one.arguments);
-    run(writes);
+    writes.run();
   }
   for (const batch::reminder_name& one : all.removed_reminders) {
     statement removes(in, "DELETE FROM durable_reminders WHERE kind = ? AND key = ? AND name = ?");
     removes.bind_text(1, one.of.kind);
     removes.bind_text(2, one.of.key);
     removes.bind_text(3, one.name);
-    run(removes);
+    removes.run();
   }
   for (const batch::fired_reminder& one : all.fired_reminders) {
     statement moves(in, one.next ? "UPDATE durable_reminders SET due = $5 WHERE kind = $1 AND "
@@ -240,9 +204,22 @@ void write_reminders(session& in, const batch& all) {
     moves.bind_text(3, one.name);
     moves.bind_integer(4, one.due.time_since_epoch().count());
     if (one.next) moves.bind_integer(5, one.next->time_since_epoch().count());
-    run(moves);
+    moves.run();
   }
 }
+
+}  // namespace
+
+void write_rows(session& in, const batch& all, rows_for whom) {
+  write_inbox(in, all, whom);
+  write_states(in, all);
+  write_answers(in, all);
+  forget_answers(in, all, whom);
+  write_dead(in, all);
+  write_reminders(in, all, whom);
+}
+
+namespace {
 
 void check_owner(session& in, std::int64_t owner, const std::string& path) {
   if (meta(in, "owner") != owner)
@@ -251,23 +228,35 @@ void check_owner(session& in, std::int64_t owner, const std::string& path) {
 }
 
 void write(session& in, const batch& all, std::int64_t owner, const std::string& path) {
-  transaction within(in);
+  session_transaction within(in);
   check_owner(in, owner, path);
-  write_inbox(in, all);
-  write_states(in, all);
-  write_answers(in, all);
-  write_dead(in, all);
-  write_reminders(in, all);
+  write_rows(in, all, rows_for::one_process);
   set_meta(in, "last_batch", as_integer(all.number));
   // Numbers of messages are not used again, also when the inbox is empty.
   if (!all.arrived.empty()) set_meta(in, "last_number", as_integer(all.arrived.back()->order));
   within.commit();
 }
 
+}  // namespace
+
+std::vector<class_shape> read_classes(session& in) {
+  std::vector<class_shape> found;
+  statement reads(in, "SELECT kind, \"schema\", fingerprint, shape FROM durable_classes");
+  while (reads.step())
+    found.push_back({std::string(reads.text(0)), static_cast<std::uint32_t>(reads.integer(1)),
+                     as_number(reads.integer(2)), std::string(reads.text(3))});
+  return found;
+}
+
+namespace {
+
 opened_storage open_tables(session& in, std::int64_t owner, const std::string& path) {
-  transaction within(in);
-  in.run_script(tables);
+  session_transaction within(in);
+  in.run_script(sqlite_tables);
   const std::int64_t version = meta(in, "version");
+  if (version == cluster_tables_version)
+    throw schema_error("troupe: durable: the tables of " + path +
+                       " are those of a cluster; open them as one of its nodes");
   if (version > tables_version)
     throw schema_error("troupe: durable: the tables of " + path + " have version " +
                        std::to_string(version) + ", and this program knows version " +
@@ -280,26 +269,20 @@ opened_storage open_tables(session& in, std::int64_t owner, const std::string& p
     statement last(in, "SELECT coalesce(max(number), 0) FROM durable_inbox");
     if (last.step()) found.last_order = std::max(found.last_order, as_number(last.integer(0)));
   }
-  {
-    statement reads(in, "SELECT kind, \"schema\", fingerprint, shape FROM durable_classes");
-    while (reads.step())
-      found.classes.push_back({std::string(reads.text(0)),
-                               static_cast<std::uint32_t>(reads.integer(1)),
-                               as_number(reads.integer(2)), std::string(reads.text(3))});
-  }
+  found.classes = read_classes(in);
   within.commit();
   return found;
 }
 
 void write_classes(session& in, const std::vector<class_shape>& added) {
-  transaction within(in);
+  session_transaction within(in);
   statement adds(in, "INSERT OR IGNORE INTO durable_classes VALUES (?,?,?,?)");
   for (const class_shape& one : added) {
     adds.bind_text(1, one.kind);
     adds.bind_integer(2, one.schema);
     adds.bind_integer(3, as_integer(one.fingerprint));
     adds.bind_text(4, one.shape);
-    run(adds);
+    adds.run();
   }
   within.commit();
 }
@@ -365,72 +348,64 @@ found_message read_message(session& in, const message_id& id) {
   return found;
 }
 
+}  // namespace
+
+stored_reminder reminder_of(const statement& row) {
+  stored_reminder one;
+  one.to = {std::string(row.text(0)), std::string(row.text(1))};
+  one.name = std::string(row.text(2));
+  one.due = decltype(one.due)(std::chrono::milliseconds(row.integer(3)));
+  one.rule = std::string(row.text(4));
+  one.method = std::string(row.text(5));
+  one.signature = as_number(row.integer(6));
+  one.arguments = copy_of(row.bytes(7));
+  if (row.columns() > 8) one.shard = static_cast<std::uint32_t>(row.integer(8));
+  return one;
+}
+
+namespace {
+
 std::vector<stored_reminder> read_reminders(session& in, std::size_t most) {
   std::vector<stored_reminder> found;
   statement reads(in, "SELECT * FROM durable_reminders ORDER BY due LIMIT ?");
   reads.bind_integer(1, static_cast<std::int64_t>(most));
-  while (reads.step())
-    found.push_back({{std::string(reads.text(0)), std::string(reads.text(1))},
-                     std::string(reads.text(2)),
-                     std::chrono::sys_time<std::chrono::milliseconds>(
-                         std::chrono::milliseconds(reads.integer(3))),
-                     std::string(reads.text(4)),
-                     std::string(reads.text(5)),
-                     as_number(reads.integer(6)),
-                     copy_of(reads.bytes(7))});
+  while (reads.step()) found.push_back(reminder_of(reads));
   return found;
 }
 
-// Each call is one message to the connection's thread.
-class in_sqlite final : public storage, private sqlite::connection {
-  template <class What>
-  auto on_thread(What what) {
-    return run(state(), true, std::move(what));
-  }
-
- public:
-  in_sqlite(runtime& on, std::string path, sqlite::options chosen)
-      : sqlite::connection(on, path, chosen), path_(std::move(path)) {}
-
-  std::string name() const override { return path_; }
-  task<opened_storage> open() override {
-    owner_ = as_integer(message_id::random().low >> 1);
-    return on_thread(
-        [owner = owner_, path = path_](session& in) { return open_tables(in, owner, path); });
-  }
-  task<> keep_classes(std::vector<class_shape> added) override {
-    return on_thread([added = std::move(added)](session& in) { write_classes(in, added); });
-  }
-  task<std::optional<stored_state>> load(actor_name of) override {
-    return on_thread([of = std::move(of)](session& in) { return read_state(in, of); });
-  }
-  task<std::vector<stored_message>> inbox(std::uint64_t after, std::size_t most) override {
-    return on_thread([after, most](session& in) { return read_inbox(in, after, most); });
-  }
-  task<found_message> find(message_id id) override {
-    return on_thread([id](session& in) { return read_message(in, id); });
-  }
-  task<std::vector<stored_reminder>> reminders(std::size_t most) override {
-    return on_thread([most](session& in) { return read_reminders(in, most); });
-  }
-  task<> commit(std::shared_ptr<const batch> all) override {
-    return on_thread([all = std::move(all), owner = owner_, path = path_](session& in) {
-      write(in, *all, owner, path);
-    });
-  }
-  task<std::uint64_t> last_batch() override {
-    return on_thread([owner = owner_, path = path_](session& in) {
-      check_owner(in, owner, path);
-      return as_number(meta(in, "last_batch"));
-    });
-  }
-
- private:
-  const std::string path_;
-  std::int64_t owner_ = 0;
-};
-
 }  // namespace
+
+task<opened_storage> in_sqlite::open() {
+  owner_ = as_integer(message_id::random().low >> 1);
+  return on_thread(
+      [owner = owner_, path = path_](session& in) { return open_tables(in, owner, path); });
+}
+task<> in_sqlite::keep_classes(std::vector<class_shape> added) {
+  return on_thread([added = std::move(added)](session& in) { write_classes(in, added); });
+}
+task<std::optional<stored_state>> in_sqlite::load(actor_name of) {
+  return on_thread([of = std::move(of)](session& in) { return read_state(in, of); });
+}
+task<std::vector<stored_message>> in_sqlite::inbox(std::uint64_t after, std::size_t most) {
+  return on_thread([after, most](session& in) { return read_inbox(in, after, most); });
+}
+task<found_message> in_sqlite::find(message_id id) {
+  return on_thread([id](session& in) { return read_message(in, id); });
+}
+task<std::vector<stored_reminder>> in_sqlite::reminders(std::size_t most) {
+  return on_thread([most](session& in) { return read_reminders(in, most); });
+}
+task<> in_sqlite::commit(std::shared_ptr<const batch> all) {
+  return on_thread([all = std::move(all), owner = owner_, path = path_](session& in) {
+    write(in, *all, owner, path);
+  });
+}
+task<std::uint64_t> in_sqlite::last_batch() {
+  return on_thread([owner = owner_, path = path_](session& in) {
+    check_owner(in, owner, path);
+    return as_number(meta(in, "last_batch"));
+  });
+}
 
 std::unique_ptr<storage> sqlite_storage(runtime& on, std::string path, sqlite::options chosen) {
   return std::make_unique<in_sqlite>(on, std::move(path), chosen);
