@@ -1,4 +1,5 @@
-// places: where the tests of placement keep leases: in memory, or in a PostgreSQL database.
+// places: where the tests of placement keep leases: in memory, in a SQLite file, or in a PostgreSQL
+// database.
 #pragma once
 
 #include <chrono>
@@ -9,8 +10,10 @@
 
 #include "cluster/leases/memory_leases.hpp"
 #include "cluster/leases/postgres_leases.hpp"
+#include "cluster/leases/sqlite_leases.hpp"
 #include "postgres/cluster.hpp"
 #include "support/conformance.hpp"
+#include "support/scratch.hpp"
 
 namespace troupe::test {
 
@@ -30,6 +33,13 @@ inline std::ostream& operator<<(std::ostream& out, const lease_place_kind& one) 
 inline lease_place make_memory_place() {
   const troupe::cluster::memory_leases leases;
   return [leases](runtime&) { return leases.store(); };
+}
+
+// The file goes with the last copy of the place.
+inline lease_place make_sqlite_place() {
+  const auto folder = std::make_shared<const scratch>();
+  return
+      [folder](runtime& rt) { return troupe::cluster::sqlite_leases(rt, *folder / "cluster.db"); };
 }
 
 // In a schema of its own.
@@ -54,6 +64,7 @@ inline std::string why_no_postgres() {
 inline const lease_place_kind lease_place_kinds[] = {
     {"in_memory", policy::work_stealing, make_memory_place, [] { return std::string(); }},
     {"simulated", policy::simulated, make_memory_place, [] { return std::string(); }},
+    {"in_sqlite", policy::work_stealing, make_sqlite_place, [] { return std::string(); }},
     {"in_postgres", policy::work_stealing, make_postgres_place, why_no_postgres},
 };
 
