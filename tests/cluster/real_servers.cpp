@@ -1,4 +1,4 @@
-// Two nodes over a NATS server and a PostgreSQL server of the test's own.
+// Two nodes over a NATS server and a PostgreSQL server of the test's own, or a SQLite file.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -9,6 +9,7 @@
 #include "nats/nats_server.hpp"
 #include "postgres/cluster.hpp"
 #include "support/conformance.hpp"
+#include "support/scratch.hpp"
 #include "troupe/cluster/node.hpp"
 #include "troupe/runtime/here.hpp"
 
@@ -45,23 +46,24 @@ class cluster_on_real_servers : public conformance {
 };
 
 node join(runtime& rt, const nats_server& bus, std::string name,
-          std::chrono::milliseconds drain_max = 30s) {
+          std::chrono::milliseconds drain_max = 30s,
+          std::string database = test::postgres_server::get().target()) {
   troupe::cluster::options chosen;
   chosen.drain_max = drain_max;
   chosen.nats = bus.url();
   chosen.name = std::move(name);
-  chosen.database = test::postgres_server::get().target();
+  chosen.database = std::move(database);
   chosen.cluster = "real";
   return node(rt, chosen, kind<Counter, &Counter::add>(),
               durable::kind<Account, &Account::deposit, &Account::pay>());
 }
 
-TEST_P(cluster_on_real_servers, actors_are_found_and_durable_ones_survive_a_hand_over) {
+void hand_actors_over(const runtime_options& chosen, const std::string& database) {
   const nats_server bus;
-  runtime rt(options());
+  runtime rt(chosen);
   const auto test = [&]() -> task<> {
     std::vector<node> nodes;
-    for (const char* name : {"one", "two"}) nodes.push_back(join(rt, bus, name));
+    for (const char* name : {"one", "two"}) nodes.push_back(join(rt, bus, name, 30s, database));
     for (const node& one : nodes) {
       auto waits = one.ready();
       co_await std::move(waits);
@@ -99,6 +101,14 @@ TEST_P(cluster_on_real_servers, actors_are_found_and_durable_ones_survive_a_hand
   future<> done = rt.spawn(test());
   rt.run();
   done.get();
+}
+
+TEST_P(cluster_on_real_servers, actors_are_found_and_durable_ones_survive_a_hand_over) {
+  hand_actors_over(options(), test::postgres_server::get().target());
+}
+TEST_P(cluster_on_real_servers, actors_are_found_and_survive_in_a_shared_sqlite_file) {
+  const scratch folder;
+  hand_actors_over(options(), "sqlite:" + folder / "cluster.db");
 }
 
 TEST_P(cluster_on_real_servers, a_stop_ends_though_the_servers_have_gone) {

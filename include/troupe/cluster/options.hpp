@@ -19,10 +19,11 @@ struct options {
   std::string name = "node";
   // Nodes of one cluster have the same; others do not see them. Letters, digits, `-` and `_`.
   std::string cluster = "troupe";
-  // The PostgreSQL database that says which node owns what: as for postgres::connection.
+  // The database that says which node owns what, and keeps the durable actors. PostgreSQL: as for
+  // postgres::connection. For nodes that are processes of one machine also "sqlite:FILE", with the
+  // path of a file that all of them open; on a file system of the machine itself.
   std::string database{};
-  // The SQLite file in which a node that is alone keeps its durable actors. In a cluster they are
-  // in `database`.
+  // The SQLite file in which a node that is alone keeps its durable actors.
   std::string store{};
   // Credentials and TLS of NATS, and what a lost connection does.
   nats::options connection{};

@@ -7,6 +7,7 @@
 
 #include "cluster/leases/memory_leases.hpp"
 #include "cluster/leases/postgres_leases.hpp"
+#include "cluster/leases/sqlite_leases.hpp"
 #include "cluster/node/node_state.hpp"
 #include "cluster/node/simulation_parts.hpp"
 #include "cluster/transport/nats_transport.hpp"
@@ -49,6 +50,33 @@ node_owner::~node_owner() {
 
 }  // namespace parts
 
+namespace {
+
+// A database that has gone without a word must not keep a node from what the next one says.
+constexpr std::chrono::milliseconds least_wait(1'000);
+
+void use_postgres(parts::surroundings& with, runtime& on, const options& its,
+                  const std::string& life, bool has_durable) {
+  with.leases = [&on, target = its.database] { return postgres_leases(on, target); };
+  if (!has_durable) return;
+  postgres::options quick;
+  quick.connect_timeout = std::max(its.lease / 4, least_wait);
+  quick.answer_timeout = std::max(its.lease / 2, least_wait);
+  with.storage = durable::postgres_storage_of_node(on, its.database, its.cluster, life, quick);
+}
+
+void use_sqlite(parts::surroundings& with, runtime& on, const options& its, const std::string& life,
+                bool has_durable) {
+  const std::string path = its.database.substr(parts::sqlite_database.size());
+  sqlite::options quick;
+  quick.busy_timeout = std::max(its.lease / 4, least_wait);
+  with.leases = [&on, path, quick] { return sqlite_leases(on, path, quick); };
+  if (has_durable)
+    with.storage = durable::sqlite_storage_of_node(on, path, its.cluster, life, quick);
+}
+
+}  // namespace
+
 void node::open(runtime& on, options chosen, parts::setup all) {
   const bool has_durable = !all.durable_kinds.empty();
   const auto made = std::make_shared<parts::node_state>(on, std::move(chosen), std::move(all));
@@ -65,16 +93,10 @@ void node::open(runtime& on, options chosen, parts::setup all) {
     with.leases = [] { return memory_leases().store(); };
   } else {
     with.way = nats_transport(on, its.nats, its.connection);
-    with.leases = [&on, target = its.database] { return postgres_leases(on, target); };
-    if (has_durable) {
-      // A database that has gone without a word must not keep a node from what the next one says.
-      constexpr std::chrono::milliseconds least(1'000);
-      postgres::options quick;
-      quick.connect_timeout = std::max(its.lease / 4, least);
-      quick.answer_timeout = std::max(its.lease / 2, least);
-      with.storage =
-          durable::postgres_storage_of_node(on, its.database, its.cluster, made->self().id, quick);
-    }
+    const std::string& life = made->self().id;
+    its.database.starts_with(parts::sqlite_database)
+        ? use_sqlite(with, on, its, life, has_durable)
+        : use_postgres(with, on, its, life, has_durable);
   }
   made->begin(std::move(with));
   owner_ = std::make_shared<parts::node_owner>(made);

@@ -23,6 +23,8 @@ void check(const options& chosen) {
   };
   need(chosen.nats.empty() == chosen.database.empty(),
        "a node that is not alone needs both servers of NATS and a database");
+  need(chosen.database != parts::sqlite_database && chosen.database != "sqlite::memory:",
+       "`sqlite:` in options::database is followed by the path of a file, which all nodes share");
   need(!chosen.cluster.empty() && std::ranges::all_of(chosen.cluster,
                                                       [](unsigned char c) {
                                                         return std::isalnum(c) != 0 || c == '-' ||

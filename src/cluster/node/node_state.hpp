@@ -52,6 +52,9 @@ using durable::parts::outside_calls;
 // Before a message looks again for the owner of its actor; it doubles.
 inline constexpr std::chrono::milliseconds pause_first{2}, pause_last{100};
 
+// How options::database begins when it names a SQLite file.
+inline constexpr std::string_view sqlite_database = "sqlite:";
+
 // A message to an actor that is not here, until it was sent and answered.
 struct outgoing {
   outgoing() noexcept {}  // no aggregate, since g++ 12 destroys those twice in co_await expressions
