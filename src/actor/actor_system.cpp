@@ -169,7 +169,7 @@ void actor_system::destroy(actor_system* self) noexcept {
   std::int64_t left = 0;
   self->slots.for_each([&](void* slot) {
     cell& actor = *static_cast<cell*>(slot);
-    // order: release  a later sender sees a closed mailbox; pairs with mailbox_word::look
+    // order: release  a later sender sees a closed mailbox; pairs with append_always
     actor.word.store(mailbox::closed, std::memory_order_release);
     left += actor.refs.make_orphan();
   });

@@ -5,6 +5,8 @@
 #include <map>
 #include <random>
 #include <set>
+#include <stdexcept>
+#include <variant>
 
 namespace troupe::durable {
 namespace {
@@ -91,6 +93,18 @@ TEST(codecs, damaged_bytes_give_a_value_or_an_error) {
     } catch (const decode_error&) {
     }
   }
+}
+
+int fail_to_make() { throw std::runtime_error("it cannot be made"); }
+struct never_made {
+  int n = fail_to_make();
+};
+
+TEST(codecs, a_variant_without_a_value_is_the_error_of_who_stores_it) {
+  std::variant<int, never_made> value;
+  EXPECT_THROW(value.emplace<never_made>(), std::runtime_error);
+  EXPECT_TRUE(value.valueless_by_exception());
+  EXPECT_THROW(static_cast<void>(encode(value)), usage_error);
 }
 
 }  // namespace

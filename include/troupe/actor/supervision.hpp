@@ -56,9 +56,9 @@ struct restart_limit {
 // Why an actor ended: the result of ref::watch.
 struct ended {
   enum class why : std::uint8_t {
-    unreferred,  // its last ref was dropped
-    stopped,     // by stop() or stop_now(), or together with its parent
-    failed,      // because of its error_policy
+    unreferenced,  // its last ref was dropped
+    stopped,       // by stop() or stop_now(), or together with its parent
+    failed,        // because of its error_policy
     runtime_ended,
     consumed,  // its object was given back (ref::consume)
     before,    // it had already ended when the watch reached it

@@ -73,9 +73,11 @@ void make(activation_of<T>& one) {
   for (auto& each : std::exchange(one.early, {})) each(failed == nullptr ? &made : nullptr, failed);
 }
 
-// Calls `with(activation, actor, exception)` now or when the actor has been made, in the order of
-// such calls; `with.defer()` comes before if it is later. Returns false, and leaves it as it was,
-// if the actor is not on this node, or `behind` earlier messages that are under way.
+// Finds or makes the actor on this node, then calls `with(activation, actor, exception)`: at once,
+// or when its constructor, which still runs, has ended; then `with.defer()` is called first. Calls
+// come in the order of the calls of this function. Returns false, and does not touch `with`, if the
+// actor is not on this node, or if `behind` is true and earlier messages to its shard are under
+// way.
 template <class T, class With>
 bool with_actor(const state_ref& on, const address& what, bool behind, With& with) {
   found_actor found = find_here(on, what, behind);

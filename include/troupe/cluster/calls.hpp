@@ -65,10 +65,11 @@ struct found_actor {
   std::shared_ptr<activation> it;
   bool is_new = false;
 };
-// `behind`: none is found while earlier messages from this node are under way to its shard.
+// `behind`: if true, the actor is not found while earlier messages of this node to its shard are
+// under way.
 found_actor find_here(const state_ref& on, const address& what, bool behind);
 std::unique_lock<std::mutex> lock_shard(activation& of);
-// It could not be made.
+// Removes an actor whose constructor has thrown from its shard's table.
 void remove(activation& one) noexcept;
 
 // The handler has run, and its answer came when the node did not own the actor any more.
@@ -99,11 +100,11 @@ class served {
 
   const state_ref& node() const noexcept { return on_; }
   bool wants_answer() const noexcept { return here_ != nullptr || !reply_.empty(); }
-  // Each of them ends it.
+  // These two answer the sender, with a value or an exception; one of them is called, once.
   void give(const bytes& value) noexcept;
   // The exception, as travelling() gives it.
   void fail(const std::exception_ptr& why) noexcept;
-  // Somebody else answers.
+  // Gives the duty to answer to the caller.
   std::unique_ptr<answer_to> forget() noexcept {
     reply_.clear();
     return std::move(here_);

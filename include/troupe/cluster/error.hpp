@@ -15,15 +15,15 @@ enum class failure : std::uint8_t {
   lost,            // the message was sent, and nobody knows whether it ran
   unknown_method,  // the owner has no such class or method, or another signature: it did not run
   too_large,       // more bytes than a message may have: it did not run
-  full,            // the owner or the way to it has no room now: it did not run; try again later
+  full,            // the owner or the connection to it has no room now: it did not run; try later
   malformed,       // what came could not be read
   stopped,         // this node has been stopped
-  denied,          // the NATS servers do not take this node's credentials, or it may not do that
+  denied,          // the NATS servers do not take this node's credentials, or it lacks a permission
 };
 const char* name_of(failure kind) noexcept;
 
-// Thrown by asks, and by calls of a node. An ask whose time is over throws timed_out instead, after
-// which it may have run.
+// Thrown by asks, and by calls of a node. An ask whose deadline passes throws timed_out instead;
+// the message may have run.
 //
 // Example:
 //     try {

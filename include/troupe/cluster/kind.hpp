@@ -111,13 +111,14 @@ parts::class_table kind(std::string_view name = {}) {
   return made;
 }
 
-// Names an exception that callers on other nodes get as itself, made of its text; others come as
-// remote_exception. Also for callers on the same node, so that it makes no difference where an
-// actor is. The exceptions of troupe that tell of a time or of a cancelled call need no name.
+// Registers a type of exceptions: callers get an E, made from its text; exceptions of other types
+// arrive as remote_exception. Also for callers on the same node, so that it makes no difference
+// where an actor is. The exceptions of troupe that tell of a time or of a cancelled call need no
+// name.
 template <class E>
 parts::exception_entry exception() {
   static_assert(std::is_constructible_v<E, const std::string&>,
-                "troupe: cluster: such an exception is made of a text");
+                "troupe: cluster: a registered exception needs a constructor from std::string");
   return {&typeid(E), parts::readable_name(typeid(E)), &parts::make_exception<E>};
 }
 

@@ -73,7 +73,7 @@ concept setting = std::same_as<T, class_table> || std::same_as<T, exception_entr
 // Throws usage_error before the node has joined, and if it has no durable classes.
 const durable::store& store_of(const node_state& on);
 
-// Of which copies of a node share one.
+// Shared by all copies of a node; its destructor makes the node leave.
 class node_owner {
  public:
   explicit node_owner(state_ref of) noexcept : of_(std::move(of)) {}
@@ -127,8 +127,7 @@ class node {
     open_in(on, in, std::move(chosen), std::move(all));
   }
 
-  // Awaits that it has joined. Throws what has kept it from that at its first attempt; it goes on
-  // to try.
+  // Completes when the node has joined. Throws why the first attempt failed; the node keeps trying.
   task<> ready() const;
 
   // The actor of that class and key. Cost: some ns. Errors: usage_error if the node was not given
@@ -150,7 +149,7 @@ class node {
   durable::ref<T> get_durable(std::string_view key) const {
     return parts::store_of(*state()).template get<T>(key);
   }
-  // The one of its class on that node.
+  // The actor of class T that belongs to that node: each node has one.
   template <class T>
   ref<T> on(const member& where) const {
     const parts::class_table& kind =
@@ -159,15 +158,16 @@ class node {
   }
 
   // Publishes a value to all that subscribe to the topic now, on whatever node, at most once. The
-  // name of a topic has letters, digits, `-`, `_` and single dots. Awaits that it may be sent.
+  // name of a topic has letters, digits, `-`, `_` and single dots. Waits while too many bytes wait
+  // to be sent.
   // Errors: usage_error for another name; error: unreachable, too_large and stopped.
   template <durable::storable T>
   task<> publish(std::string topic, const T& value) const {
     return parts::publish(state(), std::move(topic),
                           parts::topic_frame(durable::shape_of<T>(), durable::encode(value)));
   }
-  // Awaits that values which others publish from now on arrive. Values of another type are counted,
-  // and not given. Errors: usage_error for another name; error: unreachable, stopped.
+  // Completes when values that are published from now on will arrive. Values of another type are
+  // counted, and not given. Errors: usage_error for another name; error: unreachable, stopped.
   template <durable::storable T>
   task<topic_stream<T>> subscribe(std::string topic, topic_options chosen = {}) const {
     return open_topic<T>(state(), std::move(topic), std::move(chosen));
@@ -176,8 +176,8 @@ class node {
   const member& self() const noexcept;
   // Those that this node knows of, by id.
   std::vector<member> members_now() const;
-  // What happens to members from now on, after a `joined` for each that is there. A stream. Who
-  // does not read misses the oldest.
+  // A stream of changes of the membership; it begins with a `joined` for each member that is there.
+  // A reader that is too slow misses the oldest events.
   channel<member_event> members() const;
 
   // Hands its shards over when their handlers have ended, and leaves. Afterwards messages fail with

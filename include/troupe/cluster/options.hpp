@@ -33,18 +33,20 @@ struct options {
   // How long this node owns its shards without a word from the database. When it has ended without
   // a word, another node takes them over after that time. 1 s or more.
   std::chrono::milliseconds lease{6'000};
-  // How wrong the clocks of this machine and of the database may be in one lease, and how long an
-  // answer travels inside this machine: so much earlier the node stops to act. Less than half of
-  // the lease.
+  // The node stops acting this long before its lease ends. It covers how far the clocks of this
+  // machine and of the database may drift apart in one lease, and how long an answer travels inside
+  // this machine. Less than half of the lease.
   std::chrono::milliseconds margin{600};
-  // An actor that handled nothing for so long is put away. 1 ms or more.
+  // How long an actor may be idle before it is put away: its object is destroyed. 1 ms or more.
   std::chrono::milliseconds idle_max{60'000};
   // Actors on this node; beyond it, those that were used least recently are put away. Actors at
   // work are not put away. 1 or more.
   std::size_t actors_max = 1'000'000;
-  // Messages of this node that wait for other nodes, and messages of others that are handled here
-  // at a time. What is more fails with failure::full, and waits at its sender. 1 or more.
+  // How many messages of this node may wait for other nodes; one more fails with failure::full. 1
+  // or more.
   std::size_t waiting_max = 100'000;
+  // How many messages of other nodes are handled here at the same time; more wait at their senders.
+  // 1 or more.
   std::size_t served_max = 10'000;
   // How long stop() waits for handlers that run. 0 or more.
   std::chrono::milliseconds drain_max{30'000};

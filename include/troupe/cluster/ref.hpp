@@ -34,9 +34,9 @@ class ref {
   // as much as one of a plain actor. The nearest deadline of the calls around it travels along, and
   // otherwise options::ask_timeout.
   //
-  // Errors, in the future, each of them told and none a hang: timed_out, after which it may have
-  // run; error with its kind; what the handler has thrown: as itself, if the node has its type by
-  // exception<E>(), and otherwise as remote_exception.
+  // Errors are in the returned future; an ask never hangs. timed_out: the handler may have run.
+  // error: its kind says what is known. What the handler has thrown: as itself, if the node has its
+  // type by exception<E>(), and otherwise as remote_exception.
   template <auto Method, class... Args>
   [[nodiscard]] auto ask(Args&&... args) const {
     using call = parts::method_call<T, Method>;
@@ -129,7 +129,8 @@ ref<T> home::single() const {
 
 }  // namespace troupe::cluster
 
-// By the names of the class and of the key. Reading it needs the node that the bytes came to.
+// Stored as the class's name, the key and the member. It can be read only in a message that came to
+// a node, because the ref needs that node.
 template <class T>
 struct troupe::durable::codec<troupe::cluster::ref<T>> {
   static constexpr std::string_view shape = "ref";

@@ -24,20 +24,21 @@ struct network_faults {
   // Each message takes a random time up to this one. What one node sends to another still comes in
   // order.
   std::chrono::nanoseconds delay_max{0};
-  // Also what one node sends to another comes in another order. NATS does that only with what was
-  // on its way when a connection was lost.
+  // Messages from one node to another may change their order, too. NATS does that only with what
+  // was on its way when a connection was lost.
   bool reorders = false;
-  // What meets a cut way waits for heal() in the place of being lost, as TCP does at a short cut.
+  // A message that meets a cut waits for heal() instead of being lost, as with TCP at a short cut.
   bool holds = false;
-  // Who asks a node that is killed then is told nothing, as NATS does. Else the ask is lost.
+  // True: an ask to a node that is killed gets no error, as with NATS, and ends by its deadline.
+  // False: it fails with failure::lost.
   bool silent_deaths = false;
-  // Messages that may wait for one taker of a node; what comes then is lost. 1 or more.
+  // How many messages may wait for one subscription of a node; more are lost. 1 or more.
   std::size_t waiting_max = 1'000'000;
 };
 
 // The network of nodes that run in one program under the simulated policy, whose seed decides about
-// faults and delays. Nodes are named as the program names them; one that is started again has the
-// same ways. Copies are the same network.
+// faults and delays. cut(), heal() and kill() take the name that the program gave to a node; a node
+// that is started again keeps its cuts. Copies are the same network.
 //
 // Thread: any. Lifetime: the network goes with the last copy and the last node.
 //

@@ -43,7 +43,7 @@ class simulation {
  public:
   simulation();
 
-  // Its nodes are named by their ids.
+  // In this network the name of a node is its id (`node.self().id`), not options::name.
   const simulated_network& network() const noexcept;
   // From now on.
   void set_faults(const database_faults& now) const;

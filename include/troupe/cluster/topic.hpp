@@ -22,8 +22,8 @@ struct topic_options {
   // Of the subscriptions of one group, on whatever nodes, one gets each message. Empty: each
   // subscription gets all. Letters, digits, `-` and `_`.
   std::string group{};
-  // Messages that wait to be read. While there are so many, the node reads no more of this topic;
-  // what the way to it has no room for then is lost. 1 or more.
+  // How many messages may wait to be read. While that many wait, the node takes no more of this
+  // topic, and what the connection has no room for is lost. 1 or more.
   std::size_t waiting_max = 1'024;
 };
 
@@ -94,7 +94,7 @@ class topic_stream {
     if (of_ != nullptr) parts::unsubscribe(on_, of_);
   }
 
-  // Nothing when the node has stopped.
+  // Returns std::nullopt after the node has stopped.
   task<std::optional<T>> next() {
     auto receives = of_->values.receive();
     co_return co_await std::move(receives);

@@ -192,7 +192,8 @@ class writer {
       number(value.has_value());
       if (value) write(*value);
     } else if constexpr (is_variant<T>) {
-      if (value.valueless_by_exception()) refuse("a variant without a value cannot be stored");
+      if (value.valueless_by_exception())
+        throw usage_error("troupe: durable: a variant without a value cannot be stored");
       number(static_cast<std::uint8_t>(value.index()));
       std::visit([this](const auto& one) { this->write(one); }, value);
     } else if constexpr (tuple_like<T>) {

@@ -43,15 +43,14 @@ class store_taken : public error {
   using error::error;
 };
 
-// In a cluster: another node acts for the actor now, or will in a moment. This one has changed
-// nothing.
+// In a cluster: another node owns the actor now, or is about to. This one has changed nothing.
 class shard_moved : public error {
  public:
   shard_moved(std::vector<std::uint32_t> shards, const std::string& text, bool is_stored = false)
       : error(text), shards_(std::move(shards)), is_stored_(is_stored) {}
   // Those that have moved; empty if the thrower does not know.
   const std::vector<std::uint32_t>& shards() const noexcept { return shards_; }
-  // The message is stored, and the other node handles it: only with its id may it be sent again.
+  // The message is stored, and the new owner handles it. If you send it again, use the same id.
   bool is_stored() const noexcept { return is_stored_; }
 
  private:

@@ -43,7 +43,7 @@ concept evented = requires(T& object, const typename T::event& one) {
   object.apply(one);
 };
 
-// The bytes of a value whose type had that number when it was stored.
+// Reads a value that was stored when its type had the number `schema`.
 template <class T>
 T read_as(std::uint32_t schema, std::span<const std::byte> from) {
   if (schema == schema_of<T>()) return decode<T>(from);
@@ -76,7 +76,7 @@ struct method_entry {
   std::string name;
   std::string shape;
   std::uint64_t signature;
-  // One of the two.
+  // Exactly one is set: `call` for a plain method, `start` for a coroutine.
   outcome (*call)(void* on, turn& in, std::span<const std::byte> arguments);
   task<outcome> (*start)(void* on, turn& in, bytes arguments);
 };
@@ -85,7 +85,7 @@ struct method_entry {
 struct kind_table {
   const void* tag = nullptr;
   std::string name;
-  std::vector<class_shape> shapes;  // that of the class first, then those it upgrades
+  std::vector<class_shape> shapes;  // the present one first, then those of its `previous` types
   std::vector<class_shape> event_shapes;
   object (*make)() = nullptr;
   object (*read)(std::uint32_t schema, std::span<const std::byte> from) = nullptr;

@@ -27,7 +27,7 @@ struct actor_name {
 
 // How a message came into the inbox.
 enum class origin : std::uint8_t {
-  post = 0,    // the sender waits for its commit alone
+  post = 0,    // the sender waits until the message is stored, not for an answer
   ask = 1,     // somebody in this process waits for the answer; after a restart nobody does
   nested = 2,  // another durable actor waits: the answer is stored under the message's id
 };
@@ -137,8 +137,8 @@ struct batch {
     std::string name;
   };
   std::vector<reminder_name> removed_reminders;
-  // Its message is among those that arrived. If the reminder has still that time, it gets the next
-  // one, or is removed if there is none.
+  // A reminder that came due in this batch; its message is in `arrived`. If the stored reminder
+  // still has the time `due`, it gets the time `next`; without `next` it is removed.
   struct fired_reminder {
     actor_name of;
     std::string name;
@@ -148,7 +148,8 @@ struct batch {
   std::vector<fired_reminder> fired_reminders;
   // Answers to ids that senders chose are removed when they are older; zero: none are.
   std::chrono::sys_seconds forget_before{};
-  // In a cluster: of what it changes. Nothing is stored unless all of them are still this node's.
+  // In a cluster: the shards of the actors that this batch changes. Nothing is stored unless all of
+  // them are still this node's.
   std::vector<held_shard> shards;
 
   bool empty() const noexcept {

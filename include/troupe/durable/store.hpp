@@ -32,13 +32,13 @@ struct options {
   // Actors in memory. Beyond it, the one that was used least recently is put away; its state is in
   // the store. Actors at work are not put away. 1 or more.
   std::size_t actors_max = 100'000;
-  // An actor that handled nothing for so long is put away.
+  // How long an actor may be idle before it is put away. 1 ms or more.
   std::chrono::milliseconds idle_max{60'000};
   // Messages in memory that wait or are being handled. When there are more, messages from outside
   // fail with store_full; those of other durable actors stay in the store until there is room.
   std::size_t waiting_max = 100'000;
-  // A post whose handler has thrown so often goes to the dead letters, with the last error. 1 or
-  // more.
+  // After how many failures of its handler a post goes to the dead letters, with the last error. 1
+  // or more.
   std::uint32_t failures_max = 5;
   // The time before a failed post is handled again; it doubles with each failure, up to 10 s.
   std::chrono::milliseconds retry_first{10};
@@ -48,8 +48,8 @@ struct options {
   // The largest state of one actor, in bytes; a handler that makes it larger fails, and so does a
   // message, an answer or an event that is larger. 1 or more.
   std::size_t state_bytes_max = 16u << 20;
-  // After a failed commit the store waits so long before it tries again; it doubles with each
-  // failure, up to 5 s; of a node in a cluster up to 500 ms.
+  // How long the store waits after a failed commit before it tries again; the time doubles with
+  // each failure, up to 5 s; of a node in a cluster up to 500 ms.
   std::chrono::milliseconds away_first{20};
 };
 
@@ -59,8 +59,8 @@ struct counts {
   std::uint64_t messages = 0;      // from outside, from handlers and of reminders
   std::uint64_t commits = 0;       // transactions
   std::uint64_t failed_turns = 0;  // handlers that threw
-  // Messages that were to be handled once more, since their handler threw or the database failed
-  // what it asked.
+  // How often a message had to be handled again, because its handler threw, or because the database
+  // failed during an ask of the handler.
   std::uint64_t retries = 0;
   std::uint64_t reminders = 0;  // whose message was sent
   std::uint64_t failed_commits = 0;
@@ -81,9 +81,9 @@ class ref {
   // Asks the actor. The answer comes when what the handler did is stored. A crash before that may
   // have lost the message or have stored its effects, and nothing in between.
   //
-  // Cost: about one transaction that is shared with all turns of that moment. Errors, in the
-  // future: handler_failed, which includes that nothing was changed; store_full; schema_error;
-  // unknown_method; database::error: if its effect() is none, nothing was changed.
+  // Cost: about one transaction that is shared with all turns of that moment. Errors are in the
+  // returned future: handler_failed, which includes that nothing was changed; store_full;
+  // schema_error; unknown_method; database::error: if its effect() is none, nothing was changed.
   template <auto Method, class... Args>
   [[nodiscard]] auto ask(Args&&... args) const {
     using facts = parts::method_of<decltype(Method)>;
@@ -92,8 +92,8 @@ class ref {
     return send<result, Method>(false, std::forward<Args>(args)...);
   }
   // Sends a message; the future is ready when it is stored. It is handled later, once in effect,
-  // also when the program is restarted before. Order: messages of one sender that awaits each
-  // commit are handled in that order. Errors as those of ask, but those of the handler.
+  // also when the program is restarted before. Order: if a sender awaits each post before it sends
+  // the next, they are handled in that order. Errors: those of ask(), except handler_failed.
   template <auto Method, class... Args>
   [[nodiscard]] future<> post(Args&&... args) const {
     return send<void, Method>(true, std::forward<Args>(args)...);

@@ -12,9 +12,9 @@
 
 namespace troupe::durable {
 
-// One handler takes it as its first parameter, `turn&`, if it sends to other durable actors, sets
-// reminders, or has effects outside of the store. What it sends and sets is stored in the same
-// transaction as the state, or not at all.
+// A handler that sends to other durable actors, sets reminders or has effects outside of the store
+// takes a `turn&` as its first parameter. What it sends and sets is stored in the same transaction as
+// the state, or not at all.
 //
 // Thread: that of the handler. Lifetime: until the handler has ended.
 //
@@ -39,8 +39,8 @@ class turn {
   // The id of the message that is handled.
   const message_id& id() const noexcept;
   // An id for one effect on the outside world. A handler that runs again after a crash or a failure
-  // gets the same ids in the same order, so that the effect can be made once by whoever knows the
-  // ids that it has seen.
+  // gets the same ids in the same order. A receiver that remembers the ids it has seen can then
+  // ignore the second call.
   message_id next_id() noexcept;
 
   // Sends a message to the actor with that key, of the class of the method, when this turn is
@@ -51,9 +51,10 @@ class turn {
     parts::send_from(state_, request_of<Method>(key, std::forward<Args>(args)...));
   }
 
-  // Asks that actor, which handles the message and stores what it did before it answers. So this
-  // handler's message is stored first; when the handler runs again, the stored answer is repeated.
-  // The asked actor does not see what this handler has changed and posted so far.
+  // Asks that actor, which handles the message and stores what it did before it answers. This
+  // handler's own message is stored no later than the turn of the asked actor. If this handler runs
+  // again, it gets the stored answer, and the actor is not asked again. The asked actor does not
+  // see what this handler has changed and posted so far.
   //
   // Errors, at the co_await: handler_failed; deadlock if the asked actor waits for this one;
   // unknown_method; schema_error; database::error, after which this handler is given up: whatever

@@ -310,7 +310,7 @@ TROUPE_INLINE next_step out_of_batch(activation& active, turn_limit& limit,
       collect(active);
       return limit.handled != 0 && limit.arrivals_over() ? next_step::stop : next_step::batch;
     case out_of_mail::ends:
-      end_object(actor, ended(ended::why::unreferred));
+      end_object(actor, ended(ended::why::unreferenced));
       return next_step::batch;
     case out_of_mail::goes:
       after = sched::after_turn::gone;
@@ -417,7 +417,7 @@ TROUPE_INLINE bool takes_fast_path(const tasks::running_state& state, unsigned f
 TROUPE_INLINE void end_on_fast_path(tasks::running_state& state, actor_system& system,
                                     cell& actor) noexcept {
   if (system.supervised.in_use() || (actor.flags & cell::guards) != 0) [[unlikely]]
-    return end_object(actor, ended(ended::why::unreferred));
+    return end_object(actor, ended(ended::why::unreferenced));
   actor.flags |= cell::stopped;
   state.own.add(tasks::counted::ended, 1);
   if (thread_counts* const counts = system.counts_here()) [[unlikely]]

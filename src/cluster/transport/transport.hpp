@@ -39,7 +39,7 @@ class transport {
   // the group gets each message. Done when what others send from now on arrives. Errors: as send;
   // after one, another attempt may succeed.
   virtual task<> take(std::string subject, std::string queue, taker to) = 0;
-  // Stops to take that subject. What was sent before is still taken, perhaps after this has
+  // Stops taking that subject. What was sent before is still taken, perhaps after this has
   // returned.
   virtual task<> leave(std::string subject, std::string queue) = 0;
 

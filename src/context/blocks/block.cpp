@@ -48,7 +48,7 @@ std::byte* take_chunks(std::size_t count) {
   auto* chunks = static_cast<std::byte*>(memory::map_chunks(count));
   const std::uintptr_t first = address_of(chunks) >> chunk_shift;
   ::new (chunks) chunk_head{};
-  watch_for_leaks(chunks, count * chunk_bytes);
+  add_leak_root(chunks, count * chunk_bytes);
   mark(chunks_here, first, true);
   for (std::size_t i = 1; i < count; ++i) mark(chunks_inside, first + i, true);
   return chunks;
@@ -58,7 +58,7 @@ void return_chunks(std::byte* chunks, std::size_t count) noexcept {
   const std::uintptr_t first = address_of(chunks) >> chunk_shift;
   mark(chunks_here, first, false);
   for (std::size_t i = 1; i < count; ++i) mark(chunks_inside, first + i, false);
-  forget_for_leaks(chunks, count * chunk_bytes);
+  remove_leak_root(chunks, count * chunk_bytes);
   unpoison(chunks, count * chunk_bytes);
   memory::unmap_chunks(chunks, count);
 }

@@ -28,13 +28,13 @@ inline void unpoison([[maybe_unused]] const void* begin,
 }
 
 // Memory in this range may refer to blocks of malloc, which are then not reported as leaks.
-inline void watch_for_leaks([[maybe_unused]] const void* begin,
-                            [[maybe_unused]] std::size_t bytes) noexcept {
+inline void add_leak_root([[maybe_unused]] const void* begin,
+                          [[maybe_unused]] std::size_t bytes) noexcept {
 #if TROUPE_PLAIN_BLOCKS
   __lsan_register_root_region(begin, bytes);
 #endif
 }
-inline void forget_for_leaks([[maybe_unused]] const void* begin,
+inline void remove_leak_root([[maybe_unused]] const void* begin,
                              [[maybe_unused]] std::size_t bytes) noexcept {
 #if TROUPE_PLAIN_BLOCKS
   __lsan_unregister_root_region(begin, bytes);

@@ -124,7 +124,7 @@ class idle_life {
   // Whether work waits where only a search finds it, although no searcher and no timed searcher is
   // there. A thread that leaves such work later finds idle_workers::lonely() set.
   bool left_alone() {
-    // A thread that changes this after our caller did has the same duty.
+    // A thread that leaves work after this look calls a worker itself.
     return is_lonely() && !pool_.nothing_left(self_);
   }
 
@@ -135,7 +135,7 @@ class idle_life {
       pool_.wake(pool_.idle_workers_.call());
   }
 
-  // order: relaxed  as left_alone
+  // order: relaxed  as in worker::unwatched; for what this misses see R4 of idle_workers
   bool is_lonely() { return pool_.idle_workers_.lonely().load(std::memory_order_relaxed) != 0; }
 
   bool go_with_io() {

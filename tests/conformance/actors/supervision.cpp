@@ -371,7 +371,7 @@ TEST_P(supervision, watches_tell_why) {
   EXPECT_EQ(failed.reason, ended::why::failed);
   EXPECT_THROW(std::rethrow_exception(failed.what), std::runtime_error);
   EXPECT_EQ(ends[1].get().reason, ended::why::stopped);
-  EXPECT_EQ(ends[2].get().reason, ended::why::unreferred);
+  EXPECT_EQ(ends[2].get().reason, ended::why::unreferenced);
   EXPECT_EQ(second.get().reason, ended::why::failed);
   auto late = failing.watch();
   rt.run();
