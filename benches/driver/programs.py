@@ -155,6 +155,14 @@ def databases(program: Program) -> dict[str, Program]:
     return {"sqlite": program, "postgres": replace(program, start=lambda workers: (script, *program.start(workers)))}
 
 
+def database_web(server: Program) -> Program:
+    """A server that answers from PostgreSQL, asked by a load generator; a script starts PostgreSQL beside both."""
+    script = str(SOURCES / "db/with_postgres.sh")
+    asked = served(server, "db/load.cpp", "-I/usr/include/postgresql", "-lpq")
+    return replace(asked, start=lambda workers: (script, *asked.start(workers)),
+                   also_watch=(*asked.also_watch, *(SOURCES / "db").glob("*.hpp")))
+
+
 def messaging(program: Program) -> dict[str, Program]:
     """A script starts a NATS server beside it."""
     script = str(SOURCES / "nats/with_nats.sh")
@@ -178,12 +186,12 @@ def kind_of(program: str) -> str:
     """Of whom the rows of a program ask."""
     if program.startswith("observed_"):
         return "unobserved"
-    return {"sqlite": "database", "postgres": "database", "nats": "messaging", "cluster": "messaging", "cluster_alone": "plain", "context": "allocator", "tasks": "tasks", "ramp": "tasks", "json": "allocator", "http": "web", "tls": "web", "h2": "web2"}.get(program, "runtime")
+    return {"sqlite": "database", "postgres": "database", "postgres_web": "database", "nats": "messaging", "cluster": "messaging", "cluster_alone": "plain", "context": "allocator", "tasks": "tasks", "ramp": "tasks", "json": "allocator", "http": "web", "tls": "web", "h2": "web2"}.get(program, "runtime")
 
 
 TROUPE = Contestant("troupe", "this library",
                     {**all_by(troupe("actors")), "coro": troupe("coro"), "kit": troupe("kit"), "context": troupe("contexts"), "tasks": troupe("tasks"), "ramp": troupe("tasks"),
-                     **databases(troupe("db")),
+                     **databases(troupe("db")), "postgres_web": database_web(troupe("db_web")),
                      **messaging(troupe("nats")), **between_nodes(troupe("cluster")),
                      "echo": served(troupe("echo")), "http": asked_http(with_argument(troupe("http"), "context")),
                      "json": asked_http(with_argument(troupe("http"), "context")), "tls": asked_tls(troupe("tls")), "h2": asked_h2(with_argument(troupe("http"), "context")),
@@ -203,6 +211,9 @@ NO_KIT = {bench: "it has nothing like it" for bench in KIT}
 
 # Of web servers without TLS.
 TLS = ("tls_handshakes", "tls_resumed", "tls_bulk", "https_plaintext", "https_idle")
+
+# Of bare loops over a database.
+NO_WEB = {bench: "it has no HTTP" for bench in ("postgres_updates", "fortunes")}
 
 # For contestants that no user would choose for this.
 NO_SERVER = {bench: "its echo server is not written" for bench in ("echo_64", "echo_10k")}
@@ -274,7 +285,16 @@ PEERS = (
     Contestant("bare", "bare loops over sqlite3 and libpq",
                databases(cpp("db/bare.cpp", "db_bare", "-std=c++23", "-I/usr/include/postgresql", "-lsqlite3", "-lpq")),
                ("g++", "/usr/include/sqlite3.h", "/usr/include/postgresql/libpq-fe.h", "/usr/lib/postgresql/*/bin/initdb"),
-               ("g++", "libsqlite3-dev", "libpq-dev", "postgresql-15"), lacks={"durable_idle": "it has no actors"}, kind="database"),
+               ("g++", "libsqlite3-dev", "libpq-dev", "postgresql-15"), lacks={"durable_idle": "it has no actors", **NO_WEB}, kind="database"),
+    Contestant("tokio_postgres", "tokio-postgres 0.7, and hyper 0.14 before it",
+               {"postgres": databases(rust_server("db/tokio_postgres", "queries"))["postgres"],
+                "postgres_web": database_web(rust_server("db/tokio_postgres", "web"))},
+               ("/usr/bin/cargo", "/usr/bin/rustc", "/usr/share/cargo/registry/hyper-0.14*", "/usr/share/cargo/registry/tokio-postgres-0.7*",
+                "g++", "/usr/include/postgresql/libpq-fe.h", "/usr/lib/postgresql/*/bin/initdb"),
+               ("cargo", "librust-hyper-dev", "librust-tokio-dev", "librust-tokio-postgres-dev", "librust-futures-util-dev",
+                "g++", "libpq-dev", "postgresql-15"),
+               lacks={bench: "it is a client of PostgreSQL" for bench in ("sqlite_query", "sqlite_insert", "durable_turns", "durable_idle")},
+               kind="database"),
     Contestant("sockets", "blocking sockets", messaging(cpp("nats/bare.cpp", "nats_sockets", "-std=c++20", "-pthread")),
                ("g++", "/usr/sbin/nats-server"), ("g++", "nats-server"), lacks={"cluster_activate": "it has no actors"}, kind="messaging"),
     Contestant("libnats", "libnats 3.4", messaging(cpp("nats/libnats.cpp", "nats_libnats", "-std=c++20", "-lnats")),

@@ -125,17 +125,21 @@ class Servers(unittest.TestCase):
         self.assertEqual(self.names(self.peer("nginx"), "http"), ["http_load", "nginx_http.sh"])
         self.assertEqual(self.names(programs.FLOOR, "http"), ["http_load", "http_epoll"])
 
+    def test_database_is_started_before_the_load_generator(self):
+        ours, rival = self.names(programs.TROUPE, "postgres_web"), self.names(self.peer("tokio_postgres"), "postgres_web")
+        self.assertEqual((ours, rival), (["with_postgres.sh", "db_load", "bench_db_web"], ["with_postgres.sh", "db_load", "web"]))
+
     def test_memory_of_a_handler_is_all_that_differs(self):
         ours, rival = self.names(programs.TROUPE, "json"), self.names(self.peer("malloc"), "json")
         self.assertEqual((ours, rival), (["http_load", "bench_http", "context"], ["http_load", "bench_http", "malloc"]))
 
     def test_every_servers_row_has_its_cpu_time_beside_it(self):
         for one in rows.ROWS:
-            if one.program in ("echo", "http", "tls") and one.better == "more":
+            if one.program in ("echo", "http", "tls", "postgres_web") and one.better == "more":
                 beside = next((other for other in rows.ROWS if other.name == one.name + "_cpu"), None)
                 self.assertIsNotNone(beside, one.name)
                 self.assertEqual((beside.value, beside.better), ("cpu_us", "less"))
-                self.assertEqual(Case(beside, 1).run, Case(one, 1).run)
+                self.assertEqual(Case(beside, one.workers[0]).run, Case(one, one.workers[0]).run)
 
     def test_pipelines_are_counted_in_whole(self):
         for one in rows.ROWS:
