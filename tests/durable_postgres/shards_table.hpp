@@ -95,6 +95,7 @@ class sqlite_shards_table final : public shards_table {
     return run(text, [] {});
   }
   void disturb() const override {
+    // sleeps: others wait for the lock that it holds meanwhile
     run("BEGIN IMMEDIATE", [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); });
   }
 

@@ -9,9 +9,11 @@
 namespace troupe {
 
 namespace actor {
-// How many bytes `object` lies behind the beginning of the running actor's object, which it must be
-// or be a base of. Throws usage_error if it is neither, or if no actor is running.
-std::size_t offset_in_self(cell* running, const void* object, std::size_t bytes);
+// Prepares a ref to the running actor, whose object `object` is, or a base of that object. Returns
+// how many bytes it lies behind the beginning of the actor's object. An actor under construction
+// takes mail from now on. Throws usage_error if it is neither, or if no actor is running; and
+// std::bad_alloc.
+std::size_t prepare_self_ref(cell* running, const void* object, std::size_t bytes);
 }  // namespace actor
 
 // Returns a ref to the actor whose handler or constructor is running, to keep or to send:
@@ -29,7 +31,7 @@ std::size_t offset_in_self(cell* running, const void* object, std::size_t bytes)
 template <class T>
 ref<T> self(const T* object) {
   actor::cell* running = actor::current_cell();
-  const std::size_t offset = actor::offset_in_self(running, object, sizeof(T));
+  const std::size_t offset = actor::prepare_self_ref(running, object, sizeof(T));
   actor::add_ref(*running);
   return ref_access::adopt_part<T>(*running, offset);
 }

@@ -118,8 +118,9 @@ class construction {
     actor::set_factory(*cell_, std::move(make));
   }
 
-  // Prepares for a ref to an actor that is still under construction. Throws std::bad_alloc.
-  static void share(cell& of);
+  // Lets an actor that is still under construction take mail, before a ref to it goes out. Throws
+  // std::bad_alloc.
+  static void accept_mail(cell& of);
 
  private:
   void fail() noexcept;

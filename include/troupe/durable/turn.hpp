@@ -13,8 +13,8 @@
 namespace troupe::durable {
 
 // A handler that sends to other durable actors, sets reminders or has effects outside of the store
-// takes a `turn&` as its first parameter. What it sends and sets is stored in the same transaction as
-// the state, or not at all.
+// takes a `turn&` as its first parameter. What it sends and sets is stored in the same transaction
+// as the state, or not at all.
 //
 // Thread: that of the handler. Lifetime: until the handler has ended.
 //

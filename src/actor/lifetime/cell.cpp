@@ -48,14 +48,14 @@ void refuse_far_base(std::size_t offset) {
 
 bool current_is_reentrant() noexcept { return current_cell()->type->reentrant; }
 
-std::size_t offset_in_self(cell* running, const void* object, std::size_t bytes) {
+std::size_t prepare_self_ref(cell* running, const void* object, std::size_t bytes) {
   const std::size_t offset = running == nullptr ? SIZE_MAX : offset_in(*running, object);
   if (offset > address::offset_max || (offset != 0 && offset + bytes > running->type->bytes)) {
     throw usage_error(
         "troupe: self() is for the actor whose handler is running, called with `this`; elsewhere "
         "keep the ref that spawn() returned");
   }
-  construction::share(*running);
+  construction::accept_mail(*running);
   return offset;
 }
 
@@ -110,7 +110,7 @@ cell& construction::finish() {
   return made;
 }
 
-void construction::share(cell& of) {
+void construction::accept_mail(cell& of) {
   construction* here = turn_here().building;
   if (here == nullptr || here->cell_ != &of || here->activation_ != nullptr) return;
   activation& made = make_activation(of);

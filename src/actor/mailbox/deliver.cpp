@@ -72,9 +72,9 @@ struct actor_side {
     if (!mailbox::is_activation(seen) || mailbox::is_parked(seen)) return;
     activation& active = mailbox::as_activation(seen);
     // order: relaxed  a wake hint for the wrong worker is passed on (worker.cpp)
-    sched::worker* is_deferred_at = active.home_worker.load(std::memory_order_relaxed);
-    if (is_deferred_at == nullptr) return;
-    is_deferred_at->wake_hints.push(active);
+    sched::worker* deferred_at = active.home_worker.load(std::memory_order_relaxed);
+    if (deferred_at == nullptr) return;
+    deferred_at->wake_hints.push(active);
     if (system.enter_gate()) executor.attend();  // that worker may be in a long handler (P11)
     system.leave();
   }
