@@ -63,6 +63,7 @@ class Cluster:
     def start(self, name):
         self.lives += 1
         history = self.folder / f"{self.lives}.history"
+        history.touch()  # it is read even if the program has not come so far
         self.histories.append(history)
         words = [name, history, self.lives, self.begun, CLIENTS, self.pause_ms, LEASE_S * 1000]
         servers = self.proxies.servers if name == BEHIND_PROXIES else self.servers
