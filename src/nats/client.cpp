@@ -1,10 +1,16 @@
 #include "nats/client.hpp"
 
+#include <algorithm>
+
 #include "nats/protocol/subject.hpp"
 #include "troupe/nats/error.hpp"
 
 namespace troupe::nats {
 namespace {
+
+// Large enough that the server's work for a message does not count. The reader takes memory for a
+// message of this size at once (parser::begin_message).
+constexpr std::size_t joined_bytes_max = 16 * 1024 - 64;
 
 std::size_t bytes_of(const headers* head, std::string_view payload) noexcept {
   return payload.size() + (head != nullptr && head->size() > 0 ? head->block_bytes() : 0);
@@ -63,6 +69,25 @@ bool client::try_publish(std::string_view subject, std::string_view reply, const
     if (must_wait()) return false;
     misfit(subject, head, payload).check();
     talk_.publish(subject, reply, head, payload);
+    wake_writer(later);
+  }
+  later.resolve();
+  return true;
+}
+
+bool client::try_publish_joined(std::string_view subject, std::string_view lead,
+                                std::initializer_list<std::string_view> pieces) {
+  std::size_t bytes = 0;
+  for (const std::string_view piece : pieces) bytes += piece.size();
+  endings later;
+  {
+    std::lock_guard held(mutex_);
+    check_open();
+    if (must_wait()) return false;
+    const std::size_t bytes_max = std::min(joined_bytes_max, talk_.about().max_payload);
+    if (lead.size() + bytes > bytes_max) return false;
+    if (!talk_.would_join(subject, bytes, bytes_max)) check_to_publish(subject);
+    talk_.publish_joined(subject, lead, pieces, bytes_max);
     wake_writer(later);
   }
   later.resolve();

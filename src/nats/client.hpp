@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -87,6 +88,8 @@ class client : public std::enable_shared_from_this<client> {
   // False: it must wait (start_publish).
   bool try_publish(std::string_view subject, std::string_view reply, const headers* head,
                    std::string_view payload);
+  bool try_publish_joined(std::string_view subject, std::string_view lead,
+                          std::initializer_list<std::string_view> pieces);
   struct call {
     std::uint64_t number = 0;
     future<answer> end;

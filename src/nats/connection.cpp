@@ -190,6 +190,11 @@ bool connection::try_publish(std::string_view subject, std::string_view payload)
   return by_->is->try_publish(subject, {}, nullptr, payload);
 }
 
+bool connection::try_publish_joined(std::string_view subject, std::string_view lead,
+                                    std::initializer_list<std::string_view> pieces) const {
+  return by_->is->try_publish_joined(subject, lead, pieces);
+}
+
 task<message> connection::request(std::string_view subject, std::string_view payload) const {
   check_to_publish(subject);
   return ask(by_, message(std::string(subject), std::string(payload)));

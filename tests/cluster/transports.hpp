@@ -80,10 +80,7 @@ class test_network {
     return has_windows_ ? cluster::windowed(on_, std::move(made), windows) : std::move(made);
   }
   bool has_windows() const noexcept { return has_windows_; }
-  cluster::simulated_network net;
-  cluster::window_options windows;
-
- private:
+  // Without windows.
   transport_ptr bare_node(const std::string& name) const {
     if (server_ == nullptr) return cluster::transport_of(net, on_, name);
     nats::options quick;
@@ -91,7 +88,10 @@ class test_network {
     quick.reconnect_delay_max = std::chrono::milliseconds(50);
     return cluster::nats_transport(on_, server_->url(), quick);
   }
+  cluster::simulated_network net;
+  cluster::window_options windows;
 
+ private:
   runtime& on_;
   const nats_server* const server_;
   const bool has_windows_;

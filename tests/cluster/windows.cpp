@@ -2,8 +2,12 @@
 #include "cluster/transport/windows.hpp"
 
 #include <algorithm>
+#include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
+#include "cluster/transport/bundle.hpp"
 #include "cluster/transports.hpp"
 
 namespace troupe::test {
@@ -47,6 +51,12 @@ task<> send_all(transport& by, std::string subject, int count, std::size_t size,
     task<> sends = by.send(subject, std::move(text));
     co_await std::move(sends);
     counts.send(bytes);
+  }
+}
+task<> send_numbers_to(transport& by, std::string subject, int count) {
+  for (int i = 0; i < count; ++i) {
+    task<> sends = by.send(subject, std::to_string(i));
+    co_await std::move(sends);
   }
 }
 task<> wait_until_taken(const tally& counts) {
@@ -101,6 +111,75 @@ TEST_P(cluster_windows, bytes_count_and_a_large_message_goes_alone) {
     co_await wait_until_taken(large);
     EXPECT_LE(large.most, 2);
     EXPECT_EQ(large.taken, 20);
+  });
+}
+
+// Takes "to" without windows, and answers marks like this. Puts all else into `came`.
+task<> take_as(transport& to, std::string answer_to_marks, std::vector<std::string>& came) {
+  const auto takes = [&to, &came, says = std::move(answer_to_marks)](incoming one) -> task<> {
+    if (one.reply.empty()) {
+      came.push_back(one.bytes);
+      co_return;
+    }
+    task<> answers = to.answer(std::move(one.reply), one.bytes.empty() ? says : "re:");
+    co_await std::move(answers);
+  };
+  task<> begins = take(to, "to", takes);
+  co_await std::move(begins);
+}
+
+TEST_P(cluster_windows, who_does_not_say_that_it_takes_bundles_gets_none) {
+  with(window_of(8), [](test_network& nodes) -> task<> {
+    const transport_ptr by = nodes.node("by"), to = nodes.bare_node("to");
+    std::vector<std::string> came;
+    task<> takes = take_as(*to, "", came);
+    co_await std::move(takes);
+    task<> sends = send_numbers_to(*by, "to", 100);
+    co_await std::move(sends);
+    while (came.size() < 100) co_await sleep_for(1ms);
+    for (std::size_t i = 0; i < came.size(); ++i) EXPECT_EQ(came[i], std::to_string(i));
+  });
+}
+
+TEST_P(cluster_windows, who_says_that_it_takes_bundles_gets_them_after_the_first_mark) {
+  with(window_of(8), [](test_network& nodes) -> task<> {
+    const transport_ptr by = nodes.node("by"), to = nodes.bare_node("to");
+    std::vector<std::string> came;
+    task<> takes = take_as(*to, std::string(cluster::bundle_mark), came);
+    co_await std::move(takes);
+    task<> sends = send_numbers_to(*by, "to", 100);
+    co_await std::move(sends);
+    while (came.size() < 100) co_await sleep_for(1ms);
+    EXPECT_EQ(came[0], "0");
+    EXPECT_EQ(came[99], std::string("B\1\2\0\0\0"
+                                    "99",
+                                    8));
+  });
+}
+
+TEST_P(cluster_windows, what_is_whole_of_a_damaged_bundle_is_taken) {
+  with(window_of(8), [](test_network& nodes) -> task<> {
+    const transport_ptr by = nodes.bare_node("by"), to = nodes.node("to");
+    const auto came = channel<std::string>::unbounded();
+    co_await take(*to, "to", into(came));
+    const std::string damaged(
+        "B\1\1\0\0\0"
+        "a"
+        "\0\0\0\0"
+        "\2\0\0\0"
+        "bc"
+        "\377\377\377\377"
+        "de",
+        23);
+    for (std::size_t size = 2; size <= damaged.size(); ++size)
+      EXPECT_TRUE(by->try_send("to", std::string_view(damaged).substr(0, size)));
+    EXPECT_TRUE(by->try_send("to", "end"));
+    std::string all;
+    for (std::string one; one != "end"; all += one) one = co_await next_of(came);
+    std::string expected;
+    for (int i = 0; i < 10; ++i) expected += "a";
+    for (int i = 0; i < 7; ++i) expected += "abc";
+    EXPECT_EQ(all, expected + "end");
   });
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -102,6 +103,12 @@ class connection {
   task<> publish(message what) const;
   // The same without a wait; false: it would have to, and nothing was sent.
   bool try_publish(std::string_view subject, std::string_view payload) const;
+  // The same for receivers that read several payloads from one message, in their order. What is
+  // published to one subject by this call before it can be sent becomes one message of at most
+  // 16 KiB: `lead`, and then the pieces of each call. So the server has less to do. False also if
+  // it is too large for that.
+  bool try_publish_joined(std::string_view subject, std::string_view lead,
+                          std::initializer_list<std::string_view> pieces) const;
 
   // Awaits the first answer. Answers come to one subscription of this connection, by a token.
   // Errors: no_responders, at once, when nobody subscribes to the subject; timed_out after

@@ -143,8 +143,12 @@ task<> node_state::open_way(bool& takes_own) {
     auto takes = self->take(std::move(one));
     co_await std::move(takes);
   };
+  const auto take_now = [here](const incoming& one) {
+    const state_ref self = here.lock();
+    return self != nullptr && self->take_now(one);
+  };
   if (!takes_own) {
-    auto own = way_->take(subject_of(self_.id), {}, take_one);
+    auto own = way_->take(subject_of(self_.id), {}, transport::taker(take_one, take_now));
     co_await std::move(own);
     takes_own = true;
   }

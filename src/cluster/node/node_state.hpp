@@ -212,6 +212,7 @@ class node_state : public std::enable_shared_from_this<node_state> {
   std::unique_ptr<placement> make_placement();
   void replace_placement();
   task<> take(incoming one);
+  bool take_now(const incoming& one);
   std::string serve(const request_frame& what, const std::string& reply, semaphore::permit permit);
   std::string serve_durable(const request_frame& what, const std::string& reply,
                             semaphore::permit permit);

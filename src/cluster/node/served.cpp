@@ -146,6 +146,20 @@ task<> node_state::take(incoming one) {
   co_await std::move(refuses);
 }
 
+// Of a tell, to which no refusal is sent, while it need not wait.
+bool node_state::take_now(const incoming& one) {
+  if (!one.reply.empty()) return false;
+  const std::optional<request_frame> what = read_request(one.bytes);
+  if (!what) return true;
+  using enum request_frame::target;
+  if (what->to == durable || what->to == circle) return false;
+  std::optional<semaphore::permit> permit = may_serve_->try_acquire();
+  if (!permit) return false;
+  counts_.served.fetch_add(1, relaxed);
+  static_cast<void>(serve(*what, one.reply, std::move(*permit)));
+  return true;
+}
+
 // Returns why it did not run; nothing if its actor answers.
 std::string node_state::serve(const request_frame& what, const std::string& reply,
                               semaphore::permit permit) {

@@ -136,6 +136,7 @@ task<> read(shared_ptr_of_all all, std::shared_ptr<nats::subscription> from, tra
     incoming one;
     one.bytes = std::move(got->payload);
     one.reply = std::move(got->reply);
+    if (to.try_now(one)) continue;
     task<> takes = to(std::move(one));
     co_await std::move(takes);
   }
@@ -271,6 +272,14 @@ class over_nats final : public transport {
   bool try_send(const std::string& subject, std::string_view bytes) override {
     try {
       return slot_->get()->bus.try_publish(subject, bytes);
+    } catch (const nats::error&) {
+      return false;
+    }
+  }
+  bool try_send_joined(const std::string& subject, std::string_view lead, std::string_view head,
+                       std::string_view body) override {
+    try {
+      return slot_->get()->bus.try_publish_joined(subject, lead, {head, body});
     } catch (const nats::error&) {
       return false;
     }

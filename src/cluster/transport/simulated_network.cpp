@@ -47,6 +47,7 @@ task<> read(shared_ptr_of_all all, network_subscription_ptr from, transport::tak
     auto waits = from->arrived.receive();
     std::optional<incoming> got = co_await std::move(waits);
     if (!got || !all->self->alive) break;
+    if (to.try_now(*got)) continue;
     task<> takes = to(std::move(*got));
     co_await std::move(takes);
   }

@@ -6,6 +6,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include "troupe/task/task.hpp"
 
@@ -28,7 +30,26 @@ class transport {
   // Awaited before the next message of the same subscription is taken: so a slow receiver holds
   // back, and what has no room is lost (windows.hpp holds the senders back). It must not throw, and
   // it keeps alive what it uses: one that runs may outlive the transport.
-  using taker = std::function<task<>(incoming)>;
+  class taker {
+   public:
+    using awaited = std::function<task<>(incoming)>;
+    // Takes it without a wait. Returns false if that cannot be; then it has left it as it was.
+    using at_once = std::function<bool(incoming&)>;
+
+    template <class F>
+    requires(std::is_constructible_v<awaited, F> && !std::is_same_v<std::decay_t<F>, taker>)
+        taker(F takes)
+        : takes_(std::move(takes)) {}
+    taker(awaited takes, at_once takes_at_once)
+        : takes_(std::move(takes)), takes_at_once_(std::move(takes_at_once)) {}
+
+    bool try_now(incoming& one) const { return takes_at_once_ && takes_at_once_(one); }
+    task<> operator()(incoming one) const { return takes_(std::move(one)); }
+
+   private:
+    awaited takes_;
+    at_once takes_at_once_;
+  };
 
   transport() = default;
   transport(const transport&) = delete;
@@ -48,6 +69,15 @@ class transport {
   virtual task<> send(std::string subject, std::string bytes) = 0;
   // The same without a wait. Returns false if it would have to, or cannot: nothing was sent.
   virtual bool try_send(const std::string& subject, std::string_view bytes) = 0;
+  // The same for a part of a message that begins with `lead`: parts for one subject may arrive in
+  // one message, in their order, and parts that are too large for it are refused.
+  virtual bool try_send_joined(const std::string& subject, std::string_view lead,
+                               std::string_view head, std::string_view body) {
+    std::string one(lead);
+    one += head;
+    one += body;
+    return try_send(subject, one);
+  }
   // Waits for the first answer, as long as the call context allows. Errors, of cluster::error:
   // unreachable, when nobody takes that subject: it did not run; lost, when the connection ended
   // after it was sent; too_large. Besides, timed_out and cancelled.

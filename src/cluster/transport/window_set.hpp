@@ -10,6 +10,7 @@
 //   W4  a call that waits is in `waiting`; who takes it out resolves its promise.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -44,6 +45,7 @@ struct window {
   unsigned marks = 0;                             // on their way
   bool reminded = false;                          // a task looks whether calls wait in vain
   bool used = true;                               // since the windows were looked through
+  std::atomic<bool> takes_bundles{false};         // its taker has said so
 };
 using window_ptr = std::shared_ptr<window>;
 

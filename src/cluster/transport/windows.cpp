@@ -5,6 +5,7 @@
 #include <stop_token>
 #include <utility>
 
+#include "cluster/transport/bundle.hpp"
 #include "cluster/transport/window_set.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/cluster/error.hpp"
@@ -35,6 +36,7 @@ struct shared {
 using shared_ptr_of_all = std::shared_ptr<shared>;
 using due_mark = std::optional<window_set::mark>;
 
+task<> nothing() { co_return; }
 task<> failing(std::exception_ptr how) {
   std::rethrow_exception(how);
   co_return;
@@ -52,7 +54,9 @@ task<bool> send_mark(shared_ptr_of_all all, const window_set::mark& one, due_mar
   try {
     auto asks = [all, of = one.of] { return all->over->request(of->subject, {}); };
     auto within = with_deadline(mark_time, std::move(asks));
-    static_cast<void>(co_await std::move(within));
+    const std::string says = co_await std::move(within);
+    // order: relaxed  a hint, which stays true: each life of a node has a subject of its own
+    if (says == bundle_mark) one.of->takes_bundles.store(true, std::memory_order_relaxed);
     due = all->windows.taken(one.of, one.at);
   } catch (const error& failed) {
     if (failed.kind() != failure::unreachable) co_return true;
@@ -108,9 +112,20 @@ task<> wait_for_room(shared_ptr_of_all all, window_ptr of, std::size_t bytes) {
   co_await std::move(begun.end);
 }
 
+// After it was let in. A message that is large goes alone.
+bool send_now(shared& all, const window& to, const std::string& subject, std::string_view bytes) {
+  constexpr std::size_t part_bytes_max = 4 * 1024;
+  // order: relaxed  as where it is written
+  if (bytes.size() > part_bytes_max || !to.takes_bundles.load(std::memory_order_relaxed))
+    return all.over->try_send(subject, bytes);
+  const bundle_length length(static_cast<std::uint32_t>(bytes.size()));
+  return all.over->try_send_joined(subject, bundle_mark, length.bytes(), bytes);
+}
+
 task<> send_later(shared_ptr_of_all all, window_ptr of, std::string subject, std::string bytes) {
-  task<> waits = wait_for_room(all, std::move(of), bytes.size());
+  task<> waits = wait_for_room(all, of, bytes.size());
   co_await std::move(waits);
+  if (send_now(*all, *of, subject, bytes)) co_return;
   task<> sends = all->over->send(std::move(subject), std::move(bytes));
   co_await std::move(sends);
 }
@@ -134,6 +149,19 @@ task<std::string> ask(shared_ptr_of_all all, std::string subject, std::string by
   }
 }
 
+// Each message of a bundle comes to the taker by itself.
+task<> take_bundle(transport::taker to, incoming all) {
+  bundle_reader parts(all.bytes);
+  incoming one;  // its memory is used again
+  while (const auto part = parts.next()) {
+    if (part->empty()) continue;
+    one.bytes = *part;
+    if (to.try_now(one)) continue;
+    task<> takes = to(std::move(one));
+    co_await std::move(takes);
+  }
+}
+
 class over_windows final : public transport {
  public:
   over_windows(runtime& on, std::unique_ptr<transport> over, const window_options& chosen)
@@ -145,14 +173,18 @@ class over_windows final : public transport {
 
   task<> take(std::string subject, std::string queue, taker to) override {
     // Not the transport itself: it keeps the taker.
-    taker also_marks = [by = std::weak_ptr(all_), to = std::move(to)](incoming one) -> task<> {
+    const auto at_once = [to](incoming& one) {
+      return !one.bytes.empty() && !is_bundle(one) && to.try_now(one);
+    };
+    const auto also_marks = [by = std::weak_ptr(all_), to](incoming one) -> task<> {
+      if (is_bundle(one)) return take_bundle(to, std::move(one));
       if (!one.bytes.empty() || one.reply.empty()) return to(std::move(one));
       const shared_ptr_of_all all = by.lock();
       if (all == nullptr)
         return failing(std::make_exception_ptr(cancelled("troupe: cluster: end")));
-      return all->over->answer(std::move(one.reply), {});
+      return all->over->answer(std::move(one.reply), std::string(bundle_mark));
     };
-    return all_->over->take(std::move(subject), std::move(queue), std::move(also_marks));
+    return all_->over->take(std::move(subject), std::move(queue), taker(also_marks, at_once));
   }
   task<> leave(std::string subject, std::string queue) override {
     return all_->over->leave(std::move(subject), std::move(queue));
@@ -166,6 +198,7 @@ class over_windows final : public transport {
     if (!in.entered)
       return send_later(all_, std::move(in.of), std::move(subject), std::move(bytes));
     begin(all_, std::move(in.due));
+    if (send_now(*all_, *in.of, subject, bytes)) return nothing();
     return all_->over->send(std::move(subject), std::move(bytes));
   }
   bool try_send(const std::string& subject, std::string_view bytes) override {
@@ -173,7 +206,7 @@ class over_windows final : public transport {
     window_set::entry in = all_->windows.enter(subject, bytes.size());
     if (!in.entered) return false;
     begin(all_, std::move(in.due));
-    return all_->over->try_send(subject, bytes);
+    return send_now(*all_, *in.of, subject, bytes);
   }
   task<std::string> request(std::string subject, std::string bytes) override {
     check(bytes);
@@ -194,6 +227,9 @@ class over_windows final : public transport {
  private:
   static void check(const std::string& bytes) {
     if (bytes.empty()) throw usage_error("troupe: cluster: an empty message is a mark of windows");
+  }
+  static bool is_bundle(const incoming& one) noexcept {
+    return one.reply.empty() && one.bytes.starts_with(bundle_mark);
   }
   void end() {
     all_->ends.request_stop();

@@ -91,6 +91,14 @@ void session::stop_delivery(std::uint64_t sid) {
 
 void session::publish(std::string_view subject, std::string_view reply, const headers* head,
                       std::string_view payload) {
+  if (open_bytes_ != 0) {
+    if (open_message* const one = find_open(subject)) end_open(*one);
+  }
+  write_publish(subject, reply, head, payload);
+}
+
+void session::write_publish(std::string_view subject, std::string_view reply, const headers* head,
+                            std::string_view payload) {
   const bool has_header = head != nullptr && head->size() > 0;
   const std::size_t header_bytes = has_header ? head->block_bytes() : 0;
   out_ += has_header ? "HPUB " : "PUB ";
@@ -111,6 +119,53 @@ void session::publish(std::string_view subject, std::string_view reply, const he
   out_ += line_end;
 }
 
+session::open_message* session::find_open(std::string_view subject) noexcept {
+  for (open_message& one : open_) {
+    if (one.subject == subject) return &one;
+  }
+  return nullptr;
+}
+
+bool session::would_join(std::string_view subject, std::size_t bytes,
+                         std::size_t bytes_max) noexcept {
+  const open_message* const one = find_open(subject);
+  return one != nullptr && !one->payload.empty() && one->payload.size() + bytes <= bytes_max;
+}
+
+void session::publish_joined(std::string_view subject, std::string_view lead,
+                             std::initializer_list<std::string_view> pieces,
+                             std::size_t bytes_max) {
+  constexpr std::size_t open_max = 64;  // other nodes, mostly
+  std::size_t bytes = 0;
+  for (const std::string_view piece : pieces) bytes += piece.size();
+  open_message* one = find_open(subject);
+  if (one == nullptr) {
+    if (open_.size() >= open_max) {
+      end_all_open();
+      open_.clear();
+    }
+    one = &open_.emplace_back();
+    one->subject = subject;
+  } else if (one->payload.size() + bytes > bytes_max) {
+    end_open(*one);
+  }
+  const std::size_t before = one->payload.size();
+  if (before == 0) one->payload = lead;
+  for (const std::string_view piece : pieces) one->payload += piece;
+  open_bytes_ += one->payload.size() - before;
+}
+
+void session::end_open(open_message& one) {
+  if (one.payload.empty()) return;
+  write_publish(one.subject, {}, nullptr, one.payload);
+  open_bytes_ -= one.payload.size();
+  one.payload.clear();
+}
+void session::end_all_open() {
+  if (open_bytes_ == 0) return;
+  for (open_message& one : open_) end_open(one);
+}
+
 void session::request(std::uint64_t number, std::string_view subject, const headers* head,
                       std::string_view payload) {
   if (!has_inbox_) {
@@ -118,6 +173,7 @@ void session::request(std::uint64_t number, std::string_view subject, const head
     const auto made = subscriptions_.emplace(inbox_sid, subscription{inbox_ + "*", {}, 0}).first;
     if (connected_) write_subscription(inbox_sid, made->second);
   }
+  if (open_message* const one = find_open(subject)) end_open(*one);
   requests_.emplace(number, waiting_request{std::string(subject), taken_ + out_.size()});
   std::string reply = inbox_;
   append_number(reply, number);
@@ -128,6 +184,7 @@ void session::cancel(std::uint64_t request) noexcept { requests_.erase(request);
 
 void session::ping(std::uint64_t number) {
   if (connected_) {
+    end_all_open();
     out_ += "PING\r\n";
     pings_.push_back(number);
   } else if (number != 0) {
@@ -142,6 +199,7 @@ void session::begin(server_info about) {
   about_ = std::move(about);
   connected_ = true;
   taken_ = 0;
+  end_all_open();
   const std::string kept = std::exchange(out_, {});
   for (const auto& [sid, one] : subscriptions_) {
     if (!one.stopped) write_subscription(sid, one);
@@ -166,11 +224,13 @@ session::losses session::end() {
   for (const std::uint64_t number : std::exchange(pings_, {})) {
     if (number != 0) lost.pings.push_back(number);
   }
+  end_all_open();
   out_ = only_publishes(out_);
   return lost;
 }
 
 void session::take(std::string& to) {
+  end_all_open();
   to.clear();
   to.swap(out_);
   taken_ += to.size();

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <string_view>
@@ -60,6 +61,12 @@ class session {
   // Their words were checked before. `head` may be null.
   void publish(std::string_view subject, std::string_view reply, const headers* head,
                std::string_view payload);
+  // What is published to one subject by this call, and was not taken yet, becomes one message of
+  // `lead` and all pieces, with at most `bytes_max` bytes. It keeps its place among messages to the
+  // same subject. would_join() says whether the call would add to one that waits.
+  void publish_joined(std::string_view subject, std::string_view lead,
+                      std::initializer_list<std::string_view> pieces, std::size_t bytes_max);
+  bool would_join(std::string_view subject, std::size_t bytes, std::size_t bytes_max) noexcept;
   // `number` is the caller's, and of no other request.
   void request(std::uint64_t number, std::string_view subject, const headers* head,
                std::string_view payload);
@@ -80,7 +87,7 @@ class session {
   const server_info& about() const noexcept { return about_; }
 
   // Bytes that wait to be sent; take() gives all of them, in the place of what `to` had.
-  std::size_t waiting() const noexcept { return out_.size(); }
+  std::size_t waiting() const noexcept { return out_.size() + open_bytes_; }
   void take(std::string& to);
 
   // Of what the parser has found.
@@ -102,6 +109,15 @@ class session {
     std::string subject;
     std::uint64_t position = 0;  // of its message, in all bytes of the connection
   };
+  // A message that may still grow; without a payload there is none.
+  struct open_message {
+    std::string subject, payload;
+  };
+  open_message* find_open(std::string_view subject) noexcept;
+  void end_open(open_message& one);
+  void end_all_open();
+  void write_publish(std::string_view subject, std::string_view reply, const headers* head,
+                     std::string_view payload);
   void write_subscription(std::uint64_t sid, const subscription& one);
   void take_message(parser::arrived& from, happened& made);
   void take_refusal(const std::string& text, happened& made);
@@ -111,6 +127,8 @@ class session {
   std::unordered_map<std::uint64_t, waiting_request> requests_;
   std::deque<std::uint64_t> pings_;         // sent, or in `out`
   std::vector<std::uint64_t> later_pings_;  // for the next connection
+  std::vector<open_message> open_;          // of subjects that differ
+  std::size_t open_bytes_ = 0;              // of all their payloads
   std::string out_;
   server_info about_;
   std::uint64_t last_sid_ = 1;

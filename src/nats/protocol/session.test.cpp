@@ -60,6 +60,50 @@ TEST(nats_session, subscribes_publishes_and_takes_messages) {
   EXPECT_EQ(feed(one, "MSG a.b 77 0\r\n\r\n").what, kind::nothing);
 }
 
+TEST(nats_session, joins_what_is_published_to_a_subject_before_it_is_taken) {
+  constexpr std::size_t bytes_max = 20;
+  session one;
+  one.name_inbox("abc");
+  one.begin({});
+  EXPECT_FALSE(one.would_join("a", 5, bytes_max));
+  one.publish_joined("a", "B:", {"1", "one"}, bytes_max);
+  EXPECT_TRUE(one.would_join("a", 5, bytes_max));
+  EXPECT_FALSE(one.would_join("b", 5, bytes_max));
+  one.publish_joined("b", "B:", {"2", "other"}, bytes_max);
+  one.publish_joined("a", "B:", {"3", "three"}, bytes_max);
+  EXPECT_EQ(one.waiting(), 6u + 6 + 8);
+  // Ten bytes more would be too many.
+  EXPECT_FALSE(one.would_join("a", 10, bytes_max));
+  one.publish_joined("a", "B:", {"4", "123456789"}, bytes_max);
+  EXPECT_EQ(sent(one),
+            "PUB a 12\r\nB:1one3three\r\nPUB a 12\r\nB:4123456789\r\n"
+            "PUB b 8\r\nB:2other\r\n");
+  EXPECT_EQ(one.waiting(), 0u);
+  EXPECT_FALSE(one.would_join("a", 1, bytes_max));
+}
+
+TEST(nats_session, what_is_joined_keeps_its_place_among_messages_to_its_subject) {
+  constexpr std::size_t bytes_max = 100;
+  session one;
+  one.name_inbox("abc");
+  one.begin({});
+  one.publish_joined("a", "B", {"1"}, bytes_max);
+  one.publish("a", "", nullptr, "2");
+  one.publish_joined("a", "B", {"3"}, bytes_max);
+  one.request(7, "a", nullptr, "4");
+  one.publish_joined("a", "B", {"5"}, bytes_max);
+  one.ping(8);
+  EXPECT_EQ(sent(one),
+            "PUB a 2\r\nB1\r\nPUB a 1\r\n2\r\nSUB _INBOX.abc.* 1\r\nPUB a 2\r\nB3\r\n"
+            "PUB a _INBOX.abc.7 1\r\n4\r\nPUB a 2\r\nB5\r\nPING\r\n");
+  // Without a connection it waits for the next.
+  one.publish_joined("a", "B", {"6"}, bytes_max);
+  one.end();
+  one.publish_joined("a", "B", {"7"}, bytes_max);
+  one.begin({});
+  EXPECT_EQ(sent(one), "SUB _INBOX.abc.* 1\r\nPUB a 2\r\nB6\r\nPUB a 2\r\nB7\r\n");
+}
+
 TEST(nats_session, ends_a_subscription_after_its_messages_over_connections) {
   session one;
   one.name_inbox("abc");

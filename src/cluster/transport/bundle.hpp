@@ -1,0 +1,55 @@
+// bundle: several messages to one subject as one. Its bytes: the mark of bundles, and for each
+// message its length, 4 bytes, the lowest first, and the message. Nobody waits for an answer to
+// one of them. Whatever bytes come, reading them ends, and takes no memory but views of them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace troupe::cluster {
+
+// No message of a node begins like this; a receiver that knows bundles answers a mark of windows
+// with it.
+inline constexpr std::string_view bundle_mark = "B\1";
+
+class bundle_length {
+ public:
+  explicit bundle_length(std::uint32_t of) noexcept {
+    for (std::size_t i = 0; i < raw_.size(); ++i) raw_[i] = static_cast<char>(of >> (8 * i) & 0xFF);
+  }
+  std::string_view bytes() const noexcept { return {raw_.data(), raw_.size()}; }
+
+ private:
+  std::array<char, 4> raw_;
+};
+
+// Reads the messages of a bundle; it ends at the first that is not whole.
+class bundle_reader {
+ public:
+  // `bytes` begin with the mark.
+  explicit bundle_reader(std::string_view bytes) noexcept
+      : rest_(bytes.substr(bundle_mark.size())) {}
+  std::optional<std::string_view> next() noexcept {
+    constexpr std::size_t head = 4;
+    if (rest_.size() < head) return std::nullopt;
+    std::uint32_t size = 0;
+    for (std::size_t i = 0; i < head; ++i)
+      size |= std::uint32_t{static_cast<unsigned char>(rest_[i])} << (8 * i);
+    rest_.remove_prefix(head);
+    if (size > rest_.size()) {
+      rest_ = {};
+      return std::nullopt;
+    }
+    const std::string_view one = rest_.substr(0, size);
+    rest_.remove_prefix(size);
+    return one;
+  }
+
+ private:
+  std::string_view rest_;
+};
+
+}  // namespace troupe::cluster
