@@ -63,6 +63,10 @@ struct transport {
   // Sends all bytes, with no other bytes in between.
   virtual task<> send_owned(std::string bytes) = 0;
 
+  // This end sends nothing more, and waits a moment for the end of the peer, if the connection
+  // needs that to end well.
+  virtual task<> end_with_peer() { co_return; }
+
   // The slowest pace of an unfinished body or WebSocket message.
   virtual slowest_pace message_pace() const noexcept { return {}; }
 

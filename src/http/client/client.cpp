@@ -5,9 +5,7 @@
 
 #include "http/client/connect.hpp"
 #include "http/client/exchange.hpp"
-#include "http/client/streams/stream_exchange.hpp"
-#include "http/client/streams/stream_pool.hpp"
-#include "http/client/wire_exchange.hpp"
+#include "http/client/streams/reach.hpp"
 #include "http/coding/decoder.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/observe/trace.hpp"
@@ -21,12 +19,6 @@ namespace {
 
 // a body up to this size is read, so that the connection can be used again
 constexpr std::size_t redirect_body_bytes = 64 * 1024;
-// A request that a server refuses so often is not sent again; nor one that has to leave a
-// connection so often.
-constexpr int refusals_max = 8, moves_max = 10;
-// Before it is sent again: so long at first, then twice as long each time. A server may count a
-// stream for a moment longer than its answer takes.
-constexpr std::chrono::milliseconds first_pause{1};
 constexpr std::size_t head_bytes_max = std::size_t{1} << 30;
 
 client_options checked(client_options options) {
@@ -89,145 +81,24 @@ std::string lines_of(const client_core& core, client_request& asked, const url& 
   return head;
 }
 
-// How one attempt ended: with the head of an answer, or with an exception.
-struct attempt {
-  attempt() noexcept {}
-  std::exception_ptr failure;
-  bool stale = false;  // not a byte of an answer came: the kept connection was already dead
-};
-
-// A server may answer, and close or stop reading, before it has all of the request. So a failure to
-// send does not count when there is an answer.
-task<attempt> try_once(exchange& by, client_request& asked, const route& way,
-                       const std::string& lines) {
-  attempt made;
-  try {
-    co_await by.send_request(asked, way, lines);
-  } catch (const io_error&) {
-    if (!by.refused_bytes()) throw;  // thrown by the caller's function, not by the connection
-    made.failure = std::current_exception();
-  } catch (const timed_out&) {
-    if (!by.refused_bytes()) throw;
-    made.failure = std::current_exception();
-  } catch (const client_error&) {  // of a stream
-    if (!by.refused_bytes()) throw;
-    made.failure = std::current_exception();
-  }
-  std::exception_ptr second;
-  try {
-    co_await by.read_head(method_named(asked.method()));
-  } catch (const io_error&) {
-    second = std::current_exception();
-  } catch (const client_error& e) {
-    second = std::current_exception();
-    made.stale = e.reason() == client_failure::closed;
-  }
-  if (second == nullptr) {
-    made.failure = nullptr;
-    co_return made;
-  }
-  made.stale = !by.heard();
-  if (made.failure == nullptr) made.failure = second;
-  co_return made;
-}
-
-// A connection, or a place on one, for an exchange.
-struct reached {
-  reached(std::shared_ptr<exchange> made, bool kept) noexcept
-      : by(std::move(made)), is_kept(kept) {}
-  std::shared_ptr<exchange> by;
-  bool is_kept;  // the connection existed before
-};
-
-// `fresh`: kept connections are not used.
-task<wire_ptr> reach_wire(client_core& core, const url& at, const route& by,
-                          const tasks::limits& life, std::optional<connection_slot> slot,
-                          bool fresh, bool& is_kept) {
-  if (!slot) slot.emplace(co_await core.slots.take(by.name, life));
-  wire_ptr wire = fresh ? nullptr : core.pool.take(by.name);
-  is_kept = wire != nullptr;
-  if (!is_kept) wire = co_await connect(core, at, by, life);
-  wire->origin = by.name;
-  wire->slot.emplace(std::move(*slot));
-  co_return wire;
-}
-
-// Makes a connection of HTTP/2 of the wire; returns null if the wire is of no use any more.
-task<std::shared_ptr<exchange>> share(std::shared_ptr<client_core> core, const url& at,
-                                      const tasks::limits& life, wire_ptr wire, bool is_kept,
-                                      stream_turn& turn) {
-  const auto made = std::make_shared<stream_connection>(*core, std::move(wire));
-  if (is_kept) {
-    const bool is_good = co_await made->catch_up(life);
-    if (!is_good) co_return nullptr;
-  }
-  auto asks = std::make_shared<stream_exchange>(core, at, life, made);
-  turn.connected(made);
-  made->start(core);
-  co_return asks;
-}
-
-task<reached> reach_new(std::shared_ptr<client_core> core, const url& at, const route& by,
-                        const tasks::limits& life, stream_turn& turn, bool fresh) {
-  for (;;) {
-    bool is_kept = false;
-    wire_ptr wire = co_await reach_wire(*core, at, by, life,
-                                        std::exchange(turn.slot(), std::nullopt), fresh, is_kept);
-    if (wire->streams == nullptr) {
-      if (by.streams) turn.connected_plain();
-      auto asks = std::make_shared<wire_exchange>(core, at, life);
-      asks->on(std::move(wire));
-      co_return reached(std::move(asks), is_kept);
-    }
-    std::shared_ptr<exchange> asks = co_await share(core, at, life, std::move(wire), is_kept, turn);
-    if (asks != nullptr) co_return reached(std::move(asks), is_kept);
-  }
-}
-
-task<reached> reach(std::shared_ptr<client_core> core, const url& at, const route& by,
-                    const tasks::limits& life, bool fresh) {
-  stream_turn turn;
-  if (by.streams) turn = co_await core->streams.take(by.name, life);
-  if (turn.has_place())
-    co_return reached(std::make_shared<stream_exchange>(core, at, life, turn.take()), true);
-  try {
-    co_return co_await reach_new(core, at, by, life, turn, fresh);
-  } catch (const cancelled&) {
-    throw;
-  } catch (const origin_full&) {
-    throw;
-  } catch (const error&) {
-    // Those that wait for this connection would find the same.
-    if (!life.over()) turn.failed(std::current_exception());
-    throw;
-  }
-}
-
 task<std::shared_ptr<exchange>> ask(std::shared_ptr<client_core> core, client_request& asked,
                                     url at, request_site site, tasks::limits life) {
   const route by = route_to(*core, at, false);
   const std::string lines = lines_of(*core, asked, at, site, by);
-  const bool repeats = may_be_repeated(asked.method()) && !client_access::upload(asked);
-  bool again = false;
-  for (int refusals = 0, moves = 0;;) {
-    const reached made = co_await reach(core, at, by, life, again);
-    const attempt ended = co_await try_once(*made.by, asked, by, lines);
+  const bool has_upload = static_cast<bool>(client_access::upload(asked));
+  repetition again(may_be_repeated(asked.method()) && !has_upload, has_upload);
+  for (;;) {
+    const reached made = co_await reach(core, at, by, life, again.wants_fresh());
+    const std::shared_ptr<exchange> answer = made.by();
+    const attempt ended = co_await try_once(*answer, asked, by, lines);
     if (ended.failure == nullptr) {
-      if (by.is_absolute() && made.by->status() == 407)
-        throw client_error(client_failure::proxy_refused, made.by->where(),
+      if (by.is_absolute() && answer->status() == 407)
+        throw client_error(client_failure::proxy_refused, answer->where(),
                            "the proxy wants other credentials: it answered 407", fault::none, 407);
-      co_return made.by;
+      co_return answer;
     }
-    const exchange::refusal how =
-        client_access::upload(asked) ? exchange::refusal::none : made.by->refused();
-    if (how == exchange::refusal::refused && refusals < refusals_max) {
-      co_await sleep_for(
-          std::min<std::chrono::nanoseconds>(first_pause * (1 << refusals++), life.left()));
-      continue;
-    }
-    if (how == exchange::refusal::moved && ++moves <= moves_max) continue;
-    if (!(made.is_kept && repeats && ended.stale) || again) std::rethrow_exception(ended.failure);
-    again = true;
+    const bool follows = co_await again.follows(made, ended, life);
+    if (!follows) std::rethrow_exception(ended.failure);
   }
 }
 

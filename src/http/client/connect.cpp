@@ -120,8 +120,9 @@ route route_to(const client_core& core, const url& to, bool opaque) {
   made.tunnel = made.by != nullptr && (to.secure() || opaque);
   made.name = to.origin();
   if (made.is_absolute()) made.name = "proxy " + made.by->at.authority();
-  made.streams = core.options.http2.is_on && h2::session::is_available() && !opaque &&
-                 !made.is_absolute() && (to.secure() || core.options.http2_prior_knowledge);
+  made.streams = core.options.http2.is_on && h2::session::is_available() &&
+                 (to.secure() || (core.options.http2_prior_knowledge && made.by == nullptr));
+  made.alone = opaque;
   return made;
 }
 

@@ -12,12 +12,14 @@ struct route {
   const proxy_server* by = nullptr;  // null: directly
   bool tunnel = false;               // CONNECT; else the proxy reads the requests
   bool streams = false;              // HTTP/2 may be spoken
+  bool alone = false;                // by HTTP/1.1 on a connection of its own
   // Connections with the same name serve the same requests.
   std::string name;
 
   bool is_absolute() const noexcept { return by != nullptr && !tunnel; }
 };
-// `opaque`: what goes over the connection is no HTTP, so that a proxy must not read it.
+// `opaque`: what goes over the connection is no HTTP, so that a proxy must not read it, and nothing
+// else goes over it.
 route route_to(const client_core& core, const url& to, bool opaque);
 
 // Returns a new connection. Throws resolve_error, io_error, tls_error, client_error, timed_out,

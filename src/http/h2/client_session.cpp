@@ -30,6 +30,11 @@ class nghttp2_client final : public nghttp2_session_of<nghttp2_client, client_se
   std::size_t streams_max() const noexcept override {
     return nghttp2_session_get_remote_settings(session_, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
   }
+  bool has_settings() const noexcept override { return has_settings_; }
+  bool allows_connect() const noexcept override {
+    return nghttp2_session_get_remote_settings(session_,
+                                               NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL) == 1;
+  }
   std::int32_t request(const header_lines& lines, bool has_body) override;
 
  private:
@@ -39,6 +44,8 @@ class nghttp2_client final : public nghttp2_session_of<nghttp2_client, client_se
   void on_sent(const nghttp2_frame& frame);
   void on_close(std::int32_t stream, std::uint32_t why);
   static bool has_trailer_behind(std::int32_t) noexcept { return false; }
+
+  bool has_settings_ = false;
 };
 
 nghttp2_client::nghttp2_client(const rules& by)
@@ -73,6 +80,9 @@ void nghttp2_client::on_frame(const nghttp2_frame& frame) {
       break;
     case NGHTTP2_RST_STREAM:
       reset_by_peer_ = stream;
+      break;
+    case NGHTTP2_SETTINGS:
+      has_settings_ = has_settings_ || (frame.hd.flags & NGHTTP2_FLAG_ACK) == 0;
       break;
     default:
       break;

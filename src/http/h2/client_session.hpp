@@ -76,6 +76,10 @@ class client_session {
   virtual bool takes_requests() const noexcept = 0;
   // How many streams the server allows at a time.
   virtual std::size_t streams_max() const noexcept = 0;
+  // Whether the server's first SETTINGS have come, and whether they allow a CONNECT that names a
+  // protocol (RFC 8441).
+  virtual bool has_settings() const noexcept = 0;
+  virtual bool allows_connect() const noexcept = 0;
 
   // Asks. `lines` begin with the pseudo-fields. With a body, more_of() is called for it. Returns
   // the number of the stream; 0 if there can be none.

@@ -4,7 +4,8 @@
 
 #include "http/client/connect.hpp"
 #include "http/client/exchange.hpp"
-#include "http/client/wire_exchange.hpp"
+#include "http/client/streams/reach.hpp"
+#include "http/client/streams/stream_transport.hpp"
 #include "http/h1/send_order.hpp"
 #include "http/routing/response_parts.hpp"
 #include "http/websocket/websocket_terms.hpp"
@@ -62,15 +63,19 @@ class client_transport final : public transport {
   bool cut_off_ = false;  // a part of a frame was sent, and the rest will never be
 };
 
+template <class Transport>
 struct carried {
-  client_transport over;
+  Transport over;
 };
-class client_websocket final : carried, public websocket {
+// `Transport`: over a connection of its own, or over a stream of one.
+template <class Transport>
+class client_websocket final : carried<Transport>, public websocket {
  public:
-  client_websocket(wire_ptr wire, const client_options& of, std::string begun,
+  template <class Wire>
+  client_websocket(Wire over, const client_options& of, std::string begun,
                    const websocket_options& options, websocket_terms terms)
-      : carried{{std::move(wire), of}},
-        websocket(over, std::move(begun), options, std::move(terms)) {}
+      : carried<Transport>{{std::move(over), of}},
+        websocket(carried<Transport>::over, std::move(begun), options, std::move(terms)) {}
 };
 
 // Turns ws://host/ into http://host/.
@@ -98,16 +103,13 @@ void check_request(client_request& asked) {
   }
 }
 
-std::string head_of(const client_core& core, client_request& asked, const url& at, const route& by,
-                    const websocket_options& options, const std::string& key) {
-  std::string head = first_lines("GET", at, by);
-  if (!core.options.user_agent.empty()) head += "User-Agent: " + core.options.user_agent + "\r\n";
-  head +=
-      "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: "
-      "13\r\nSec-WebSocket-Key: " +
-      key + "\r\n";
-  return head + offer_lines(options) + fields_for(asked, by) +
-         cookie_line(core, asked, at, request_site::same) + "\r\n";
+// The fields of the handshake that are the same for both protocols.
+std::string lines_for(const client_core& core, client_request& asked, const url& at,
+                      const route& by, const websocket_options& options) {
+  std::string lines;
+  if (!core.options.user_agent.empty()) lines += "User-Agent: " + core.options.user_agent + "\r\n";
+  return lines + "Sec-WebSocket-Version: 13\r\n" + offer_lines(options) + fields_for(asked, by) +
+         cookie_line(core, asked, at, request_site::same);
 }
 
 bool is_accepted(const fields& answer, const std::string& key) {
@@ -119,45 +121,85 @@ bool is_accepted(const fields& answer, const std::string& key) {
          answer["Sec-WebSocket-Accept"] == websocket_answer_to(key);
 }
 
+[[noreturn]] void throw_refused(const exchange& answer) {
+  const int status = answer.status();
+  std::string said = "the server began no WebSocket, it answered " + std::to_string(status);
+  if (!answer.reason().empty()) said += " " + std::string(answer.reason());
+  throw client_error(client_failure::not_upgraded, answer.where(), said, fault::none, status);
+}
+
+websocket_terms terms_of(const exchange& answer, const websocket_options& options) {
+  websocket_terms terms;
+  terms.is_client = true;
+  const std::string wrong = take_terms(answer.fields(), options, terms);
+  if (!wrong.empty())
+    throw client_error(client_failure::bad_handshake, answer.where(),
+                       "the server's answer does not fit our offer: " + wrong);
+  return terms;
+}
+
+// What is needed to open one.
+struct wanted {
+  std::shared_ptr<client_core> core;
+  client_request asked;
+  websocket_options options;
+  url at;
+  route by;
+  std::string lines;
+};
+
+task<std::unique_ptr<websocket>> upgrade(wanted& of, std::shared_ptr<wire_exchange> handshake) {
+  const std::string key = websocket_key();
+  const std::string head =
+      first_lines("GET", of.at, of.by) +
+      "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: " + key + "\r\n" + of.lines +
+      "\r\n";
+  handshake->may_upgrade();
+  co_await handshake->send(head);
+  co_await handshake->read_head(method::get);
+  keep_cookies(*of.core, *handshake);
+  if (handshake->status() != 101) throw_refused(*handshake);
+  if (!is_accepted(handshake->fields(), key)) {
+    throw client_error(client_failure::bad_handshake, handshake->where(),
+                       "the server's 101 is no answer to a request for a WebSocket");
+  }
+  websocket_terms terms = terms_of(*handshake, of.options);
+  wire_ptr wire = handshake->take_wire();
+  std::string begun(wire->input());
+  wire->release_buffer();
+  co_return std::make_unique<client_websocket<client_transport>>(
+      std::move(wire), of.core->options, std::move(begun), of.options, std::move(terms));
+}
+
+std::unique_ptr<websocket> made_of(const wanted& of, std::shared_ptr<stream_exchange> over) {
+  keep_cookies(*of.core, *over);
+  if (over->status() < 200 || over->status() > 299) throw_refused(*over);
+  websocket_terms terms = terms_of(*over, of.options);
+  return std::make_unique<client_websocket<stream_transport>>(
+      std::move(over), of.core->options, std::string(), of.options, std::move(terms));
+}
+
+// By HTTP/2 if the connection speaks it and the server allows this (RFC 8441), else by HTTP/1.1.
 task<std::unique_ptr<websocket>> open(std::shared_ptr<client_core> core, client_request asked,
                                       websocket_options options, tasks::limits within) {
   check_options(options);
   check_request(asked);
   const url at = url_of(asked.url());
   const route by = route_to(*core, at, true);
-  const std::string key = websocket_key(), head = head_of(*core, asked, at, by, options, key);
-  wire_exchange handshake(core, at, within);
-  handshake.may_upgrade();
-  connection_slot slot = co_await core->slots.take(by.name, within);
-  core->pool.trim(by.name, slot.others());
-  wire_ptr made = co_await connect(*core, at, by, within);
-  made->slot.emplace(std::move(slot));
-  handshake.on(std::move(made));
-  co_await handshake.send(head);
-  co_await handshake.read_head(method::get);
-  keep_cookies(*core, handshake);
-  const std::string& where = handshake.where();
-  if (const int status = handshake.status(); status != 101) {
-    throw client_error(client_failure::not_upgraded, where,
-                       "the server began no WebSocket, it answered " + std::to_string(status) +
-                           " " + std::string(handshake.reason()),
-                       fault::none, status);
+  std::string lines = lines_for(*core, asked, at, by, options);
+  wanted of{std::move(core), std::move(asked), std::move(options), at, by, std::move(lines)};
+  repetition again(true, false);
+  for (;;) {
+    const reached made = co_await reach(of.core, of.at, of.by, within, again.wants_fresh());
+    if (made.wire != nullptr) co_return co_await upgrade(of, made.wire);
+    of.by.streams = co_await made.stream->may_connect();
+    if (!of.by.streams) continue;
+    made.stream->connect("websocket");
+    const attempt ended = co_await try_once(*made.stream, of.asked, of.by, of.lines);
+    if (ended.failure == nullptr) co_return made_of(of, made.stream);
+    const bool follows = co_await again.follows(made, ended, within);
+    if (!follows) std::rethrow_exception(ended.failure);
   }
-  if (!is_accepted(handshake.fields(), key)) {
-    throw client_error(client_failure::bad_handshake, where,
-                       "the server's 101 is no answer to a request for a WebSocket");
-  }
-  websocket_terms terms;
-  terms.is_client = true;
-  const std::string wrong = take_terms(handshake.fields(), options, terms);
-  if (!wrong.empty())
-    throw client_error(client_failure::bad_handshake, where,
-                       "the server's answer does not fit our offer: " + wrong);
-  wire_ptr wire = handshake.take_wire();
-  std::string begun(wire->input());
-  wire->release_buffer();
-  co_return std::make_unique<client_websocket>(std::move(wire), core->options, std::move(begun),
-                                               options, std::move(terms));
 }
 
 }  // namespace

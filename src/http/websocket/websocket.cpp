@@ -502,6 +502,7 @@ task<> websocket::send_answer() {
       if (!ends) throw;  // otherwise the peer has gone, as it said
     }
   }
+  if (ends && terms_.is_client) co_await over_.end_with_peer();
   if (ends)
     closed(close_code_of(*answer_), answer_->size() > 2 ? answer_->substr(2) : std::string());
   answer_.reset();

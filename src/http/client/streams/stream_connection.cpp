@@ -116,6 +116,7 @@ void stream_connection::on_closed(std::int32_t stream, h2::stream_end how, std::
     case h2::stream_end::complete:
       one->closed = true;
       one->news.set();
+      one->sent.set();
   }
 }
 
@@ -127,7 +128,10 @@ std::size_t stream_connection::more_of(std::int32_t stream, std::span<char> to, 
   one->unsent.remove_prefix(bytes);
   one->taken += bytes;
   ends = one->is_last && one->unsent.empty();
-  if (one->unsent.empty()) one->news.set();
+  if (one->unsent.empty()) {
+    one->news.set();
+    one->sent.set();
+  }
   return bytes;
 }
 
@@ -140,6 +144,7 @@ void stream_connection::fail(asked_stream& one, stream_failure how, std::string 
     one.why = std::move(why);
   }
   one.news.set();
+  one.sent.set();
 }
 
 // ---- callers ----
@@ -161,6 +166,13 @@ std::optional<std::size_t> stream_connection::streams_max() {
 bool stream_connection::has_said_max() {
   const std::lock_guard lock(mutex_);
   return said_max_ || dead_ || leaving_;
+}
+
+std::optional<bool> stream_connection::allows_connect() {
+  const std::lock_guard lock(mutex_);
+  if (dead_) return false;
+  if (!session_.has_settings()) return std::nullopt;
+  return session_.allows_connect();
 }
 
 void stream_connection::expect(std::size_t streams) {
@@ -306,6 +318,7 @@ bool stream_connection::take_input() {
     session_.receive(wire_->input(), heard_at_.count());
     wire_->consume(wire_->input().size());
     said_max_ = session_.streams_max();
+    if (session_.has_settings()) settings_came_.set();
     if (streams_.size() > session_.streams_max()) refuse_waiting();
     goes_on = !is_over();
     has_place = std::exchange(freed_, false);
@@ -392,6 +405,7 @@ void stream_connection::fail_all() {
   }
   streams_.clear();
   places_ = 0;
+  settings_came_.set();
 }
 
 bool stream_connection::retire(wire_ptr& wire, bool& is_good) {

@@ -66,6 +66,7 @@ struct asked_stream {
   bool is_last = false;     // no more of it follows
 
   event news;  // something has changed for the one that waits
+  event sent;  // the session has taken all bytes, or takes no more; for a WebSocket's sender
 };
 using stream_ptr = std::shared_ptr<asked_stream>;
 
@@ -88,6 +89,10 @@ class stream_connection final : public std::enable_shared_from_this<stream_conne
   std::optional<std::size_t> streams_max();
   // False while it may still say so.
   bool has_said_max();
+  // Whether the server allows a CONNECT that names a protocol; nothing until it has said so, which
+  // sets the event.
+  std::optional<bool> allows_connect();
+  const event& settings_came() const noexcept { return settings_came_; }
   // What the caller expects, until the server says it.
   void expect(std::size_t streams);
   // Asks, at the caller's place. `to` is closed and refused if the connection takes no request any
@@ -149,6 +154,7 @@ class stream_connection final : public std::enable_shared_from_this<stream_conne
   stream_failure how_ = stream_failure::lost;
   std::chrono::nanoseconds heard_at_{0};
   std::stop_source reading_;
+  event settings_came_;
   event to_send_;
 };
 

@@ -68,26 +68,42 @@ task<> stream_exchange::await_news(tasks::limits within) {
 
 // ---- the request ----
 
+task<bool> stream_exchange::may_connect() {
+  const tasks::limits soon = life_.within(core_->options.head_time);
+  for (;;) {
+    const std::optional<bool> said = on_->allows_connect();
+    if (said) co_return *said;
+    try {
+      co_await on_->settings_came().wait().timeout(soon.left()).stop(soon.stop());
+    } catch (const timed_out&) {
+      throw timed_out("troupe: http: " + where_ +
+                      ": no SETTINGS of the server in time: try again, or allow more "
+                      "(client_options::head_time)");
+    }
+  }
+}
+
 task<> stream_exchange::send_request(client_request& asked, const route&,
                                      const std::string& lines) {
   const std::string& body = client_access::body(asked);
   upload_function& pieces = client_access::upload(asked);
   h2::header_lines head;
-  head.add(":method", asked.method());
+  head.add(":method", protocol_.empty() ? asked.method() : "CONNECT");
+  if (!protocol_.empty()) head.add(":protocol", protocol_);
   head.add(":scheme", at_.secure() ? "https" : "http");
   head.add(":authority", at_.authority());
   head.add(":path", at_.target());
   head.add_lines(lines);
   if (!pieces && has_length_line(asked)) head.add("content-length", std::to_string(body.size()));
   const bool is_small = !pieces && body.size() <= small_body_bytes;
-  if (is_small) {
+  if (is_small && protocol_.empty()) {
     stream_->owned = body;
     stream_->unsent = stream_->owned;
     stream_->is_last = true;
   }
   asked_at_ = now();
   is_open_ = true;
-  on_->open(*stream_, stream_, head, pieces || !body.empty());
+  on_->open(*stream_, stream_, head, pieces || !body.empty() || !protocol_.empty());
   if (is_small) co_return;
   if (!pieces) {
     co_await await_taken(body, true);

@@ -25,6 +25,13 @@ class stream_exchange final : public exchange {
   task<std::string_view> next_encoded() override;
   refusal refused() const override;
 
+  // Whether the server allows connect(). Waits for its first SETTINGS.
+  task<bool> may_connect();
+  // send_request() asks by a CONNECT that names this protocol, and the stream carries its bytes.
+  void connect(std::string protocol) noexcept { protocol_ = std::move(protocol); }
+  stream_connection& on() const noexcept { return *on_; }
+  asked_stream& stream() const noexcept { return *stream_; }
+
  private:
   class sent_piece;
   task<> read_head_within(http::method asked, tasks::limits soon) override;
@@ -39,7 +46,7 @@ class stream_exchange final : public exchange {
   const std::shared_ptr<stream_connection> on_;
   const stream_ptr stream_ = std::make_shared<asked_stream>();
   std::chrono::nanoseconds asked_at_{0};
-  std::string piece_;
+  std::string piece_, protocol_;
   bool is_open_ = false, is_given_up_ = false;
 };
 

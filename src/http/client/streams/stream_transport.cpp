@@ -1,0 +1,109 @@
+#include "http/client/streams/stream_transport.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <mutex>
+
+#include "troupe/base/error.hpp"
+#include "troupe/io/error.hpp"
+#include "troupe/runtime/here.hpp"
+
+namespace troupe::http {
+namespace {
+
+// How long to wait for the server's end when both have said that they close.
+constexpr std::chrono::seconds end_patience{1};
+
+}  // namespace
+
+// Throws if the stream has failed. Call it under the mutex of the connection.
+void stream_transport::check(const char* operation, int number) const {
+  const asked_stream& on = over_->stream();
+  if (on.failed != stream_failure::none)
+    throw io_error(operation, over_->where() + " (" + on.why + ")", number);
+}
+
+// Takes what has come, if the caller has read what came before.
+bool stream_transport::take_some() {
+  if (at_ < piece_.size()) return true;
+  asked_stream& on = over_->stream();
+  if (on.unread.empty()) return false;
+  over_->on().take_body(on, piece_);
+  at_ = 0;
+  return true;
+}
+
+task<std::size_t> stream_transport::receive(std::span<char> to, std::chrono::nanoseconds at_most) {
+  asked_stream& on = over_->stream();
+  const std::chrono::nanoseconds begun = now();
+  for (;;) {
+    {
+      const std::lock_guard lock(over_->on().mutex());
+      if (take_some()) break;
+      check("receive", ECONNRESET);
+      if (on.ended || on.closed) co_return 0;
+      on.news.reset();
+    }
+    co_await on.news.wait().timeout(at_most - (now() - begun));
+  }
+  const std::size_t bytes = std::min(to.size(), piece_.size() - at_);
+  std::copy_n(piece_.begin() + static_cast<std::ptrdiff_t>(at_), bytes, to.begin());
+  at_ += bytes;
+  co_return bytes;
+}
+
+// Completes when the session has taken all bytes, which it does when the server has given a window
+// for them. Bytes of a call that is given up are sent all the same if they were its turn.
+task<> stream_transport::send_owned(std::string bytes) {
+  const send_order::turn mine(order_);
+  if (!mine.has_come()) co_await mine.comes();
+  asked_stream& on = over_->stream();
+  for (bool is_given = false;;) {
+    std::uint64_t taken = 0;
+    {
+      const std::lock_guard lock(over_->on().mutex());
+      check("send", EPIPE);
+      if (on.closed || on.is_last)
+        throw io_error("send", over_->where() + ", of which the server wants no more", EPIPE);
+      if (on.unsent.empty()) {
+        if (is_given || bytes.empty()) co_return;
+        is_given = true;
+        on.owned = std::move(bytes);
+        over_->on().send(on, on.owned, false);
+      }
+      taken = on.taken;
+      on.sent.reset();
+    }
+    try {
+      co_await on.sent.wait().timeout(write_time_);
+    } catch (const timed_out&) {
+      const std::lock_guard lock(over_->on().mutex());
+      if (on.taken == taken) throw;
+    }
+  }
+}
+
+task<std::uint64_t> stream_transport::send_file(const file&, std::uint64_t, std::uint64_t) {
+  throw usage_error("troupe: http::websocket: files are sent by servers only");
+}
+
+// Without it the stream would end by a reset, of which a server allows a few only.
+task<> stream_transport::end_with_peer() {
+  asked_stream& on = over_->stream();
+  const std::chrono::nanoseconds begun = now();
+  for (;;) {
+    {
+      const std::lock_guard lock(over_->on().mutex());
+      if (on.closed) co_return;
+      if (!on.is_last) over_->on().send(on, on.unsent, true);
+      on.news.reset();
+    }
+    try {
+      co_await on.news.wait().timeout(end_patience - (now() - begun));
+    } catch (const timed_out&) {
+      co_return;
+    }
+  }
+}
+
+}  // namespace troupe::http
