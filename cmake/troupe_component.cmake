@@ -5,7 +5,8 @@
 #   `troupe` is the core and carries the public flags. LINK is public. PKG names pkg-config modules
 #   without which it is left out, and what stands on it; they are private, and the installed package finds them again.
 #   SOURCE_OF names a library that Debian has as C sources (share/NAME/, share/include/NAME/), which become a part of it.
-#   MAY_USE names pkg-config modules that are used when they are there: then the sources see TROUPE_HAS_<MODULE>=1, else 0.
+#   MAY_USE names pkg-config modules that are used when they are there, and not in the list TROUPE_WITHOUT: then the sources
+#     see TROUPE_HAS_<MODULE>=1, else 0.
 #   HEADERS_OF names pkg-config modules that consist of headers, which only the build of the component needs.
 #   TEXTS names files of these folders that the sources see as NAME_text.hpp, made from NAME_text.hpp.in beside them.
 #   A component with neither sources nor public headers is not made: its layer is not written yet.
@@ -134,7 +135,7 @@ function(troupe_component name)
   foreach(module IN LISTS arg_MAY_USE)
     find_package(PkgConfig)
     set(has 0)
-    if(PkgConfig_FOUND)
+    if(PkgConfig_FOUND AND NOT module IN_LIST TROUPE_WITHOUT)
       pkg_check_modules(${module} QUIET IMPORTED_TARGET GLOBAL ${module})
       if(${module}_FOUND)
         set(has 1)

@@ -184,7 +184,7 @@ std::string address_of(const http::request& asked) {
 // What a request to a server is made of, for as many attempts as it takes.
 struct Asked {
   std::string method, target, client, body, type;
-  std::vector<std::pair<std::string, std::string>> fields;
+  std::vector<std::pair<std::string, std::string>> fields, trailer;
   bool streams = false;  // its body is long, and passes while it comes
   bool may_repeat() const {
     return !streams && (method == "GET" || method == "HEAD" || method == "OPTIONS" ||
@@ -239,14 +239,30 @@ std::vector<std::string> words_of(const http::fields& fields, std::string_view n
   return found;
 }
 
+// The fields behind a body that was read to its end, as far as they may be passed on.
+std::vector<std::pair<std::string, std::string>> trailer_of(const http::request& from) {
+  std::vector<std::pair<std::string, std::string>> found;
+  for (const http::field one : from.trailer())
+    if (http::body_writer::may_be_trailer(one.name) &&
+        !stays_here(one.name, from.field("Connection")))
+      found.emplace_back(one.name, one.value);
+  return found;
+}
+
 // Passes a body on as it comes. The request lives until the server has answered, and so until the
 // body was sent.
 troupe::task<> pass_body(http::request& from, http::upload& to) {
   for (;;) {
     const std::string_view piece = co_await from.read();
-    if (piece.empty()) co_return;
+    if (piece.empty()) break;
     co_await to.write(piece);
   }
+  for (const auto& [name, value] : trailer_of(from)) to.trailer(name, value);
+}
+// One that was kept, with the fields behind it.
+troupe::task<> pass_kept(const Asked& what, http::upload& to) {
+  co_await to.write(what.body);
+  for (const auto& [name, value] : what.trailer) to.trailer(name, value);
 }
 
 http::client_request request_to(const Backend& one, const Asked& what, http::request& from) {
@@ -254,6 +270,8 @@ http::client_request request_to(const Backend& one, const Asked& what, http::req
   for (const auto& [name, value] : what.fields) made.field(name, value);
   if (what.streams) {
     made.body([&from](http::upload& to) { return pass_body(from, to); }, what.type);
+  } else if (!what.trailer.empty()) {
+    made.body([&what](http::upload& to) { return pass_kept(what, to); }, what.type);
   } else if (!what.body.empty() || !what.type.empty()) {
     made.body(what.body, what.type);
   }
@@ -304,7 +322,10 @@ class Proxy {
   troupe::task<http::response> answer(http::request& asked) const {
     if (asked.head().wants_upgrade) co_return co_await open_websocket(asked);
     Asked what = take_apart(asked);
-    if (asked.head().has_body && !what.streams) what.body = co_await asked.read_all();
+    if (asked.head().has_body && !what.streams) {
+      what.body = co_await asked.read_all();
+      what.trailer = trailer_of(asked);
+    }
     budget_.count_call();
     std::shared_ptr<Passing> passing;
     const Backend* failed = nullptr;

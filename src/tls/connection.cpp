@@ -163,6 +163,22 @@ step connection::write(std::string_view chunk) {
   return must_not_end(how, "write");
 }
 
+void connection::say_last(std::string_view chunk) noexcept {
+  try {
+    {
+      std::lock_guard lock(mutex_);
+      if (failure_ || SSL_get_shutdown(ssl_.get()) != 0) return;
+      ERR_clear_error();
+      std::size_t written = 0;
+      const int result = SSL_write_ex(ssl_.get(), chunk.data(), chunk.size(), &written);
+      if (after(result, "write") != step::done) return;
+    }
+    if (say_goodbye() == step::failed) return;
+    io::at_once::write_last(out(), outgoing());
+  } catch (const std::bad_alloc&) {  // the peer sees the end of the stream
+  }
+}
+
 step connection::say_goodbye() {
   std::lock_guard lock(mutex_);
   if (failure_) return step::failed;

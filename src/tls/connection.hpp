@@ -60,6 +60,9 @@ class connection {
   step read(std::span<std::byte> to, std::size_t& bytes);
   step write(std::string_view chunk);
   step say_goodbye();
+  // Says this, and that nothing follows, as far as the system takes it at once. No operation is
+  // under way, and none follows. Thread: any.
+  void say_last(std::string_view chunk) noexcept;
   [[noreturn]] void throw_failure();
 
   stream& in() noexcept { return in_; }

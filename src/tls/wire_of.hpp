@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "tls/connection.hpp"
@@ -16,6 +17,10 @@ struct wire_of {
   // As connection::also_speaks.
   static void also_speaks(tls_stream& of, std::string protocol, std::string beside) {
     of.connection_.is->also_speaks(std::move(protocol), std::move(beside));
+  }
+  // As connection::say_last.
+  static void say_last(tls_stream& of, std::string_view bytes) noexcept {
+    of.connection_.is->say_last(bytes);
   }
   // No operation will be under way for a while: gives memory back.
   static void rest(tls_stream& of) noexcept { of.connection_.is->rest(); }

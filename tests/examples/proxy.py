@@ -49,14 +49,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def answer(self):
         with self.server.lock:
             self.server.requests += 1
-        body = b""
+        body = behind = b""
         if length := self.headers.get("Content-Length"):
             body = self.rfile.read(int(length))
         elif self.headers.get("Transfer-Encoding") == "chunked":
             while size := int(self.rfile.readline(), 16):
                 body += self.rfile.read(size)
                 self.rfile.readline()
-            self.rfile.readline()
+            behind = b"".join(iter(self.rfile.readline, b"\r\n"))
         if self.path.startswith("/cut"):  # the connection ends in place of an answer
             self.close_connection = True
             return
@@ -72,6 +72,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                              b"0\r\nSum: 7\r\nSet-Cookie: a=1\r\n\r\n")
             return
         text = body if self.path.startswith("/echo") else self.server.name
+        if self.path.startswith("/behind"):
+            text = body + b"\n" + behind.lower()
         if self.path.startswith("/fields"):
             text = "".join(f"{name}: {value}\n" for name, value in self.headers.items()).encode()
         self.send_response(404 if self.path.startswith("/missing") else 200)
@@ -366,6 +368,25 @@ def listens(port):
         return one.connect_ex(("127.0.0.1", port)) == 0
 
 
+def check_trailers():
+    """Fields behind the body of a request: by HTTP/1.1 to a proxy that asks a second one by HTTP/2, which asks by HTTP/1.1."""
+    one = Server("one")
+    second = Proxy(one.origin())
+    first = Proxy("--http2", "known", f"http://127.0.0.1:{second.port}")
+    for port in second.port, first.port:
+        client = socket.create_connection(("127.0.0.1", port), SECONDS_MAX)
+        client.sendall(b"POST /behind HTTP/1.1\r\nHost: a\r\nConnection: close, X-Own\r\nTransfer-Encoding: chunked\r\n\r\n"
+                       b"4\r\nbody\r\n0\r\nSum: 7\r\nSet-Cookie: a=1\r\nX-Own: 2\r\nSign: abc\r\n\r\n")
+        text = b"".join(iter(lambda: client.recv(4096), b""))
+        client.close()
+        check(f"a body and what is behind it {text!r}", text.find(b"body\nsum: 7\r\nsign: abc\r\n") > 0, True)
+        text = text.split(b"\r\n\r\n", 1)[1]
+        check("fields that stay here", [text.count(b"set-cookie"), text.count(b"x-own")], [0, 0])
+    first.end()
+    second.end()
+    one.die()
+
+
 def check_http2():
     """HTTP/2 before a server of HTTP/1.1, and both before one that speaks nothing but HTTP/2."""
     if not shutil.which("curl"):
@@ -428,5 +449,6 @@ check_balance()
 check_failing()
 check_hostile()
 check_websocket()
+check_trailers()
 check_http2()
 print("proxy: all as expected")

@@ -108,7 +108,8 @@ struct client_options {
     return made;
   }();
   // Whether http URLs are asked by HTTP/2 without a question before (h2c): such a server must speak
-  // it. Default false. Not through a proxy that reads the requests.
+  // it. Default false. Not through a proxy that reads the requests. An option_error if the library
+  // was built without nghttp2.
   bool http2_prior_knowledge = false;
 
   // Value of the field User-Agent. Default "troupe"; empty: no such field.
@@ -182,8 +183,9 @@ class client {
     return send(std::move(asked));
   }
 
-  // Opens a WebSocket at a URL of the scheme ws, wss, http or https, on a connection of its own.
-  // The request is a GET without a body, optionally with fields (Origin, Cookie). .timeout(span)
+  // Opens a WebSocket at a URL of the scheme ws, wss, http or https. By HTTP/2 it takes one of the
+  // streams of a connection, if the server allows that (RFC 8441), and keeps the program alive; by
+  // HTTP/1.1 it has a connection of its own. The request is a GET without a body, optionally with fields (Origin, Cookie). .timeout(span)
   // and .stop(token) apply to the handshake. Redirects are not followed. Thread: one task uses the
   // WebSocket, and calls close() or receives to its end. Errors: option_error, usage_error, and
   // those of send(), among them client_error, not_upgraded or bad_handshake.

@@ -26,9 +26,16 @@ class upload {
   // given a window for it, so a slow peer slows the writer. A
   // write that is given up (when_any) is the last one: the request then ends with an io_error.
   task<> write(std::string_view bytes);
+  // Adds a field that is sent behind the body (a trailer), which servers may ignore. Call it before
+  // the function returns. Errors: usage_error for an invalid value, and for a name that
+  // body_writer::may_be_trailer() refuses.
+  void trailer(std::string_view name, std::string_view value);
+  // For the library's own use.
+  const std::string& trailer_lines() const noexcept { return trailer_; }
 
  private:
   exchange& over_;
+  std::string trailer_;  // lines "Name: value\r\n"
 };
 using upload_function = std::move_only_function<task<>(upload&)>;
 

@@ -139,6 +139,10 @@ task<> upload::write(std::string_view bytes) {
   co_await over_.send_piece(bytes);
 }
 
+void upload::trailer(std::string_view name, std::string_view value) {
+  add_trailer_line(trailer_, name, value, "upload");
+}
+
 int client_response::status() const noexcept { return of_->status(); }
 std::string_view client_response::reason() const noexcept { return of_->reason(); }
 http::fields client_response::fields() const noexcept { return of_->fields(); }

@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <new>
 #include <utility>
 
+#include "io/operations/at_once.hpp"
 #include "io/sockets/sockets.hpp"
+#include "tls/wire_of.hpp"
 
 namespace troupe::http {
 
@@ -68,8 +72,23 @@ bool client_wire::has_news() const {
   return secure_.has_input() || io::current_kernel().poll(fd(), POLLIN | POLLRDHUP) != 0;
 }
 
+void client_wire::say_goodbye() noexcept {
+  if (streams == nullptr || !streams->takes_requests()) return;
+  try {
+    output out;
+    streams->terminate(h2::code::no_error);
+    streams->send(out, piece_bytes);
+    if (secure_.is_open()) {
+      tls::wire_of::say_last(secure_, out.view());
+    } else {
+      io::at_once::write_last(plain_, out.view());
+    }
+  } catch (const std::bad_alloc&) {  // the server sees the end of the stream
+  }
+}
+
 wire_ptr wire_pool::take_latest(const std::string& origin, std::chrono::nanoseconds now,
-                                idle_list& ended) {
+                                ended_list& ended) {
   std::lock_guard lock(mutex_);
   const auto found = all_.find(origin);
   if (found == all_.end()) return nullptr;
@@ -88,7 +107,7 @@ wire_ptr wire_pool::take_latest(const std::string& origin, std::chrono::nanoseco
 wire_ptr wire_pool::take(const std::string& origin) {
   const std::chrono::nanoseconds at = now();
   for (;;) {
-    idle_list ended;
+    ended_list ended;
     wire_ptr one = take_latest(origin, at, ended);
     // A kept connection that has bytes for which no request asked, or has ended, must not be used.
     // What has come by HTTP/2 may be a PING, or its end: its next user looks.
@@ -97,7 +116,7 @@ wire_ptr wire_pool::take(const std::string& origin) {
 }
 
 void wire_pool::trim(const std::string& origin, std::size_t most) {
-  idle_list ended;
+  ended_list ended;
   std::lock_guard lock(mutex_);
   const auto found = all_.find(origin);
   if (found == all_.end()) return;
@@ -115,7 +134,7 @@ void wire_pool::put(wire_ptr one) {
   const std::string origin = std::move(one->origin);
   std::optional<connection_slot> slot;
   if (one->slot) slot.emplace(*std::exchange(one->slot, std::nullopt));
-  idle_list ended;
+  ended_list ended;
   std::lock_guard lock(mutex_);
   // First close connections that are too old, of all origins; then the oldest one, if there are too
   // many.
@@ -160,9 +179,10 @@ std::size_t wire_pool::size() {
 }
 
 void wire_pool::clear() {
-  std::map<std::string, idle_list> ended;
+  ended_list ended;
   std::lock_guard lock(mutex_);
-  ended.swap(all_);
+  for (auto& [origin, list] : all_) std::move(list.begin(), list.end(), std::back_inserter(ended));
+  all_.clear();
   count_ = 0;
 }
 

@@ -55,6 +55,9 @@ class client_wire {
 
   // True when bytes have come that were not received, or the stream has ended.
   bool has_news() const;
+  // Tells a server of HTTP/2 that the connection ends, as far as the system takes it at once. The
+  // connection is of no use afterwards. Thread: any.
+  void say_goodbye() noexcept;
   int fd() const noexcept { return secure_.is_open() ? secure_.fd() : plain_.fd(); }
 
   parser reads;
@@ -82,6 +85,10 @@ class wire_pool {
   explicit wire_pool(const client_options& options)
       : per_origin_(options.idle_per_origin), most_(options.idle), idle_time_(options.idle_time) {}
 
+  ~wire_pool() { clear(); }
+  wire_pool(const wire_pool&) = delete;
+  wire_pool& operator=(const wire_pool&) = delete;
+
   // Returns a connection that is still good as far as can be seen, or null. Call it in a handler or
   // a task.
   wire_ptr take(const std::string& origin);
@@ -94,8 +101,14 @@ class wire_pool {
 
  private:
   using idle_list = std::vector<wire_ptr>;  // the connection that became idle last is at the end
+  // Those that are closed at the end of a function, when the mutex is released.
+  struct ended_list : idle_list {
+    ~ended_list() {
+      for (const wire_ptr& one : *this) one->say_goodbye();
+    }
+  };
 
-  wire_ptr take_latest(const std::string& origin, std::chrono::nanoseconds now, idle_list& ended);
+  wire_ptr take_latest(const std::string& origin, std::chrono::nanoseconds now, ended_list& ended);
 
   const std::size_t per_origin_, most_;
   const std::chrono::nanoseconds idle_time_;

@@ -41,7 +41,8 @@ task<> wire_exchange::send_request(client_request& asked, const route& by,
   }
   upload to(*this);
   co_await pieces(to);
-  co_await send("0\r\n\r\n");
+  const std::string end = "0\r\n" + to.trailer_lines() + "\r\n";
+  co_await send(end);
 }
 
 task<> wire_exchange::send(std::string_view bytes) {

@@ -43,8 +43,6 @@ class nghttp2_client final : public nghttp2_session_of<nghttp2_client, client_se
   void on_frame(const nghttp2_frame& frame);
   void on_sent(const nghttp2_frame& frame);
   void on_close(std::int32_t stream, std::uint32_t why);
-  static bool has_trailer_behind(std::int32_t) noexcept { return false; }
-
   bool has_settings_ = false;
 };
 
@@ -90,7 +88,7 @@ void nghttp2_client::on_frame(const nghttp2_frame& frame) {
 }
 
 void nghttp2_client::on_close(std::int32_t stream, std::uint32_t why) {
-  const bool is_ours = std::erase(own_resets_, stream) != 0;
+  const bool is_ours = forget(stream);
   stream_end how = stream_end::complete;
   if (why == NGHTTP2_REFUSED_STREAM && !is_ours) {
     how = stream_end::refused;

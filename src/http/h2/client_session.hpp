@@ -88,6 +88,10 @@ class client_session {
   // The caller has taken so many bytes of the body.
   virtual void consume(std::int32_t stream, std::size_t bytes) = 0;
   virtual void reset(std::int32_t stream, code why) = 0;
+  // Fields behind the body of a request, before more_of() says that it ends.
+  virtual void end_with(std::int32_t stream, const header_lines& trailer) = 0;
+  // GOAWAY, and no more.
+  virtual void terminate(code why) = 0;
 
  protected:
   client_session_events* events_ = nullptr;

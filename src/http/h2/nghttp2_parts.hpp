@@ -14,6 +14,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "http/h1/output.hpp"
@@ -65,6 +66,7 @@ inline std::unique_ptr<nghttp2_option, nghttp2_deleted> common_options() {
   nghttp2_option_set_no_closed_streams(to, 1);
   nghttp2_option_set_stream_reset_rate_limit(to, UINT64_MAX / 2, UINT64_MAX / 2);
   nghttp2_option_set_max_continuations(to, SIZE_MAX / 2);
+  nghttp2_option_set_builtin_recv_extension_type(to, NGHTTP2_PRIORITY_UPDATE);
   return std::unique_ptr<nghttp2_option, nghttp2_deleted>(to);
 }
 
@@ -123,11 +125,32 @@ class nghttp2_session_of : public Interface {
                                            static_cast<std::uint32_t>(why)));
   }
 
+  void end_with(std::int32_t stream, const header_lines& trailer) override {
+    trailers_[stream] = trailer;
+  }
+  void terminate(code why) override {
+    check_memory(nghttp2_session_terminate_session(session_, static_cast<std::uint32_t>(why)));
+  }
+
  protected:
   void fail(excess why, code as) {
     if (broken_ != excess::none) return;
     broken_ = why;
     check_memory(nghttp2_session_terminate_session(session_, static_cast<std::uint32_t>(as)));
+  }
+  // The stream no longer exists. Returns whether this end has reset it.
+  bool forget(std::int32_t stream) {
+    trailers_.erase(stream);
+    return std::erase(own_resets_, stream) != 0;
+  }
+  // Sends the fields behind the body that ends, if there are some.
+  bool has_trailer_behind(std::int32_t stream) {
+    const auto found = trailers_.find(stream);
+    if (found == trailers_.end()) return false;
+    const std::vector<nghttp2_nv> all = lines_of(found->second);
+    check_memory(nghttp2_submit_trailer(session_, stream, all.data(), all.size()));
+    trailers_.erase(found);
+    return true;
   }
   // An error of the peer for which nghttp2 has reset the stream.
   void count_reset_sent(std::int32_t stream) {
@@ -158,6 +181,7 @@ class nghttp2_session_of : public Interface {
   std::optional<head_block> block_;       // which is being read
   std::vector<std::int32_t> own_resets_;  // streams that the caller has reset
   std::int32_t reset_by_peer_ = 0;
+  std::unordered_map<std::int32_t, header_lines> trailers_;  // of bodies that are being sent
 
  private:
   template <class>

@@ -45,7 +45,6 @@ bool session::is_available() noexcept { return false; }
 
 #include <array>
 #include <new>
-#include <unordered_map>
 
 #include "http/h2/nghttp2_parts.hpp"
 
@@ -58,9 +57,6 @@ class nghttp2_based final : public nghttp2_session_of<nghttp2_based, session> {
 
   bool is_inside() const noexcept override { return watch_.is_inside(); }
   void respond(std::int32_t stream, int status, const header_lines& lines, bool has_body) override;
-  void end_with(std::int32_t stream, const header_lines& trailer) override {
-    trailers_[stream] = trailer;
-  }
   void respond_meanwhile(std::int32_t stream, int status) override;
   void announce_end() override {
     check_memory(nghttp2_submit_shutdown_notice(session_));
@@ -71,9 +67,6 @@ class nghttp2_based final : public nghttp2_session_of<nghttp2_based, session> {
                                        nghttp2_session_get_last_proc_stream_id(session_),
                                        NGHTTP2_NO_ERROR, nullptr, 0));
   }
-  void terminate(code why) override {
-    check_memory(nghttp2_session_terminate_session(session_, static_cast<std::uint32_t>(why)));
-  }
 
  private:
   using callbacks = nghttp2_callbacks<nghttp2_based>;
@@ -81,13 +74,9 @@ class nghttp2_based final : public nghttp2_session_of<nghttp2_based, session> {
   void on_frame(const nghttp2_frame& frame);
   void on_sent(const nghttp2_frame& frame);
   void on_close(std::int32_t stream, std::uint32_t) {
-    std::erase(own_resets_, stream);
-    trailers_.erase(stream);
+    forget(stream);
     events_->on_closed(stream, stream == reset_by_peer_);
   }
-  bool has_trailer_behind(std::int32_t stream);
-
-  std::unordered_map<std::int32_t, header_lines> trailers_;  // of answers whose body is being sent
 };
 
 nghttp2_based::nghttp2_based(const rules& by)
@@ -102,16 +91,6 @@ nghttp2_based::nghttp2_based(const rules& by)
       {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
   }};
   send_settings(ours);
-}
-
-// Sends it, if there is one.
-bool nghttp2_based::has_trailer_behind(std::int32_t stream) {
-  const auto found = trailers_.find(stream);
-  if (found == trailers_.end()) return false;
-  const std::vector<nghttp2_nv> all = lines_of(found->second);
-  check_memory(nghttp2_submit_trailer(session_, stream, all.data(), all.size()));
-  trailers_.erase(found);
-  return true;
 }
 
 void nghttp2_based::on_frame(const nghttp2_frame& frame) {

@@ -65,14 +65,20 @@ bool body_writer::may_be_trailer(std::string_view name) noexcept {
          std::ranges::none_of(refused, [&](auto one) { return same_word(one, name); });
 }
 
-void body_writer::trailer(std::string_view name, std::string_view value) {
-  if (!may_be_trailer(name))
-    throw usage_error("troupe: http::body_writer::trailer: a field '" + std::string(name) +
-                      "' cannot be behind a body: add it to the response");
+void add_trailer_line(std::string& to, std::string_view name, std::string_view value,
+                      const char* of) {
+  const std::string begin = std::string("troupe: http::") + of + "::trailer: ";
+  if (!body_writer::may_be_trailer(name))
+    throw usage_error(begin + "a field '" + std::string(name) +
+                      "' cannot be behind a body: add it to the head");
   if (has_control(value))
-    throw usage_error("troupe: http::body_writer::trailer: the value of '" + std::string(name) +
+    throw usage_error(begin + "the value of '" + std::string(name) +
                       "' has a line end or another control byte");
-  trailer_.append(name).append(": ").append(value).append("\r\n");
+  to.append(name).append(": ").append(value).append("\r\n");
+}
+
+void body_writer::trailer(std::string_view name, std::string_view value) {
+  add_trailer_line(trailer_, name, value, "body_writer");
 }
 
 namespace {

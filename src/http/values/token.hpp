@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 
 namespace troupe::http {
@@ -23,5 +24,9 @@ constexpr bool has_control(std::string_view value) noexcept {
   return std::ranges::any_of(
       value, [](char one) { return (one >= 0 && one < ' ' && one != '\t') || one == 127; });
 }
+
+// Adds the line of a field that follows a body. Throws usage_error, in the name of `of`.
+void add_trailer_line(std::string& to, std::string_view name, std::string_view value,
+                      const char* of);
 
 }  // namespace troupe::http

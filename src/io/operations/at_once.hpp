@@ -2,10 +2,12 @@
 // system nearly always takes. Internal to the library.
 #pragma once
 
+#include <cerrno>
 #include <concepts>
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <string_view>
 
 #include "io/reactor/reactor.hpp"
@@ -24,6 +26,21 @@ struct at_once {
     if (sent > 0 && at->owner->counted != nullptr) [[unlikely]]
       at->owner->counted->add_write(sent);
     return sent > 0 ? static_cast<std::size_t>(sent) : 0;
+  }
+
+  // The same for the last bytes before the stream is closed. Thread: any. No operation is under
+  // way.
+  static void write_last(const stream& to, std::string_view bytes) noexcept {
+    slot* const at = to.kind_ == stream_kind::socket ? to.descriptor_.bound() : nullptr;
+    if (at == nullptr) return;
+    const std::lock_guard lock(at->mutex);
+    while (at->fd >= 0 && !bytes.empty()) {
+      const std::ptrdiff_t sent =
+          at->owner->calls.send(at->fd, bytes.data(), bytes.size(), nullptr, 0);
+      if (sent == -EINTR) continue;
+      if (sent <= 0) return;
+      bytes.remove_prefix(static_cast<std::size_t>(sent));
+    }
   }
 
   // co_await it before each of several such writes. The result is true when this turn has done as

@@ -236,6 +236,25 @@ TEST_P(client_http2_failures, malformed_answers_fail_their_request) {
       });
 }
 
+// Whoever closes a kept connection says so (RFC 9113, 6.8).
+TEST_P(client_http2_failures, kept_connections_end_with_goaway) {
+  std::vector<std::optional<std::uint32_t>> codes;
+  const h2::peer_script answers = [&](told_peer& one) -> task<> {
+    const std::int32_t stream = co_await one.next_request();
+    co_await one.send(h2::answer_of(stream, "fine"));
+    codes.push_back(co_await one.frames().end());
+  };
+  const auto asks = [&](h2::scripted_peer& server, client web) -> task<> {
+    const std::string got = co_await failure_of(web.get(server.url()));
+    EXPECT_EQ(got, "200 fine");
+  };
+  run(answers, asks);  // closed by close_idle()
+  client_options keeps_none;
+  keeps_none.idle_per_origin = 0;
+  run(answers, asks, keeps_none);
+  EXPECT_EQ(codes, (std::vector<std::optional<std::uint32_t>>(2, h2::no_error)));
+}
+
 TEST_P(client_http2_failures, interim_answers_are_skipped_and_trailers_are_read) {
   run(
       [](told_peer& one) -> task<> {

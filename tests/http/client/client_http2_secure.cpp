@@ -3,6 +3,7 @@
 
 #include "http/client/http2_client.hpp"
 #include "http/coding/encoder.hpp"
+#include "http/h2/h2_peer.hpp"
 
 namespace troupe::test {
 namespace {
@@ -65,6 +66,15 @@ router some_routes() {
     const std::string_view body = co_await asked.read_all();
     co_return response::text(std::string(body));
   });
+  routes.post("/behind", [](request& asked) -> task<response> {
+    const std::string_view body = co_await asked.read_all();
+    std::string all(body);
+    for (const http::field one : asked.trailer()) {
+      all += " " + std::string(one.name);
+      all += "=" + std::string(one.value);
+    }
+    co_return response::text(std::move(all));
+  });
   routes.get("/trailer", [] {
     return response::stream("text/plain", [](http::body_writer& to) -> task<> {
       co_await to.write("body");
@@ -109,6 +119,72 @@ TEST_P(client_http2_secure, bodies_and_trailers) {
     EXPECT_EQ(answer.trailer()["sum"], "7");
     EXPECT_EQ(server.http2().connections, 1u);
   });
+}
+
+client_request with_trailer(const std::string& url, const std::string& body) {
+  client_request asked("POST", url);
+  http::upload_function how = [body](http::upload& to) -> task<> {
+    co_await to.write(body);
+    EXPECT_THROW(to.trailer("Content-Length", "1"), usage_error);
+    EXPECT_THROW(to.trailer("Sum", "1\r\nx: y"), usage_error);
+    to.trailer("Sum", "7");
+    to.trailer("Sign", "abc");
+  };
+  asked.body(std::move(how), "text/plain");
+  return asked;
+}
+
+TEST_P(client_http2_secure, fields_behind_a_body_that_is_sent) {
+  const asking by = [](client web, http::server, std::string url) -> task<> {
+    for (const std::string body : {"", "body"}) {
+      client_request asked = with_trailer(url + "/behind", body);
+      const std::string got = co_await outcome_of(web.send(std::move(asked)));
+      EXPECT_TRUE(got == "200 " + body + " sum=7 sign=abc" ||
+                  got == "200 " + body + " Sum=7 Sign=abc")
+          << got;
+    }
+  };
+  ask(some_routes(), by);
+  client_options by_1 = trusting();
+  by_1.http2.is_on = false;
+  ask(some_routes(), by, by_1);
+}
+
+// What a server hears last, over TLS: GOAWAY without an error, and the end of TLS.
+TEST_P(client_http2_secure, a_kept_connection_ends_with_goaway) {
+  std::string heard;
+  runtime rt(options());
+  const auto serve = [&](tcp_listener listener, tls_context self) -> task<> {
+    tls_stream one = tls_stream::server(self, co_await listener.accept());
+    co_await one.handshake();
+    const std::string answer = h2::settings_of({}) + h2::ask(1, {{":status", "204"}});
+    co_await one.write_all(answer);
+    std::array<char, 4096> room;
+    for (;;) {
+      const std::size_t bytes = co_await one.read(room);  // an end without TLS's own would throw
+      if (bytes == 0) break;
+      heard.append(room.data(), bytes);
+    }
+  };
+  const auto ask_once = [&](client web, std::string url) -> task<> {
+    const std::string got = co_await outcome_of(web.get(url));
+    EXPECT_EQ(got, "204 ");
+    while (web.idle() == 0) co_await sleep_for(std::chrono::milliseconds(1));
+    web.close_idle();
+  };
+  tls_options self = shown();
+  self.alpn = {"h2"};
+  const auto both = [&]() -> task<> {
+    auto listener = tcp_listener::listen(endpoint::loopback(0));
+    std::string url = "https://localhost:" + std::to_string(listener.local().port()) + "/";
+    const tls_context secret = tls_context::server(self);
+    auto running = when_all(serve(std::move(listener), secret), ask_once(client(trusting()), url));
+    co_await std::move(running);
+  };
+  rt.spawn(both());
+  rt.run();
+  const std::string last = h2::frame_of(h2::goaway, 0, 0, std::string(8, '\0'));
+  EXPECT_TRUE(heard.ends_with(last)) << heard.size();
 }
 
 // A bomb is left early, and the connection serves the next request.

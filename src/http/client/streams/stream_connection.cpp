@@ -211,6 +211,11 @@ void stream_connection::send(asked_stream& on, std::string_view bytes, bool is_l
   to_send_.set();
 }
 
+void stream_connection::end_body(asked_stream& on, const h2::header_lines& trailer) {
+  if (!on.closed && trailer.fields().size() != 0) session_.end_with(on.number, trailer);
+  send(on, {}, true);
+}
+
 void stream_connection::take_body(asked_stream& of, std::string& to) {
   to.clear();
   std::swap(to, of.unread);

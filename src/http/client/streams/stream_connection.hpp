@@ -100,6 +100,8 @@ class stream_connection final : public std::enable_shared_from_this<stream_conne
   void open(asked_stream& to, const stream_ptr& of, const h2::header_lines& lines, bool has_body);
   // Gives the next part of the body, which must stay until `taken` says that it was taken.
   void send(asked_stream& on, std::string_view bytes, bool is_last);
+  // The body ends, and these fields follow it.
+  void end_body(asked_stream& on, const h2::header_lines& trailer);
   // Takes what has come of the body; gives the server a window for as much.
   void take_body(asked_stream& of, std::string& to);
   // The caller wants no more of it.

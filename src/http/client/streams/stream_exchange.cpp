@@ -112,8 +112,10 @@ task<> stream_exchange::send_request(client_request& asked, const route&,
   upload to(*this);
   co_await pieces(to);
   if (cut_off_) throw io_error("send", where_ + ", of which a piece was given up", EPIPE);
+  h2::header_lines behind;
+  behind.add_lines(to.trailer_lines());
   const std::lock_guard lock(on_->mutex());
-  on_->send(*stream_, {}, true);
+  on_->end_body(*stream_, behind);
 }
 
 task<> stream_exchange::send_piece(std::string_view bytes) {

@@ -135,6 +135,7 @@ bool stream_pool::retire(stream_connection& one) {
     // Under the mutex, so that who finds no open connection finds the kept one.
     if (is_good) of_.pool.put(std::move(wire));
   }
+  if (wire != nullptr) wire->say_goodbye();
   wire.reset();
   freed(one.origin());
   return true;
