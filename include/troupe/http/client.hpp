@@ -185,9 +185,10 @@ class client {
 
   // Opens a WebSocket at a URL of the scheme ws, wss, http or https. By HTTP/2 it takes one of the
   // streams of a connection, if the server allows that (RFC 8441), and keeps the program alive; by
-  // HTTP/1.1 it has a connection of its own. The request is a GET without a body, optionally with fields (Origin, Cookie). .timeout(span)
-  // and .stop(token) apply to the handshake. Redirects are not followed. Thread: one task uses the
-  // WebSocket, and calls close() or receives to its end. Errors: option_error, usage_error, and
+  // HTTP/1.1 it has a connection of its own. The request is a GET without a body, optionally with
+  // fields (Origin, Cookie). .timeout(span) and .stop(token) apply to the handshake. Redirects are
+  // not followed. Thread: one task uses the WebSocket, and calls close() or receives to its end.
+  // Errors: option_error, usage_error, and
   // those of send(), among them client_error, not_upgraded or bad_handshake.
   //
   // Example (declarations):
