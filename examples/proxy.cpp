@@ -219,7 +219,8 @@ Asked take_apart(const http::request& asked) {
   made.fields.emplace_back("X-Forwarded-Proto", asked.secure() ? "https" : "http");
   made.fields.emplace_back("Via", "1.1 troupe");
   const http::message_head& head = asked.head();
-  made.streams = head.has_body && (!head.has_length || head.length > body_kept);
+  made.streams =
+      head.has_body && !head.wants_upgrade && (!head.has_length || head.length > body_kept);
   return made;
 }
 
