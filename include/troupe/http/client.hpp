@@ -188,8 +188,8 @@ class client {
   // HTTP/1.1 it has a connection of its own. The request is a GET without a body, optionally with
   // fields (Origin, Cookie). .timeout(span) and .stop(token) apply to the handshake. Redirects are
   // not followed. Thread: one task uses the WebSocket, and calls close() or receives to its end.
-  // Errors: option_error, usage_error, and those of send(), among them client_error, not_upgraded or
-  // bad_handshake.
+  // Errors: option_error, usage_error, and those of send(), among them client_error, not_upgraded
+  // or bad_handshake.
   //
   // Example (declarations):
   //     troupe::task<> greet(troupe::http::client web) {
