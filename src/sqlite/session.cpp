@@ -318,13 +318,17 @@ void session::run_alone(waiting_call& call) noexcept {
   }
 }
 
-// In one transaction they take the lock of the file once.
+// In one transaction they take the lock of the file once. Answers are given several at a time: a
+// single one would wake a worker that has nothing to do a moment later. Not all at the end, for
+// each may be large.
 void session::run_queries(std::vector<waiting_call*>& calls) {
+  constexpr std::size_t answers_together = 16;
   const bool together =
       calls.size() > 1 && sqlite3_exec(state_->db, "BEGIN", nullptr, nullptr, nullptr) == SQLITE_OK;
-  for (waiting_call* const call : calls) {
-    call->run(*this);
-    call->answer();
+  for (std::size_t at = 0, answered = 0; at < calls.size(); ++at) {
+    calls[at]->run(*this);
+    if (at + 1 - answered < answers_together && at + 1 < calls.size()) continue;
+    for (; answered <= at; ++answered) calls[answered]->answer();
   }
   if (together) roll_back();
 }
