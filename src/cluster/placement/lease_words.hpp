@@ -25,6 +25,7 @@ class lease_words {
     const std::int64_t until = until_ns_.load(std::memory_order_acquire);
     // order: relaxed  ordered by the load above
     if (fences_[shard].load(std::memory_order_relaxed) == 0) return false;
+    if (until == forever_ns) return true;  // reading the clock costs more than all the rest
     return std::chrono::nanoseconds(now()).count() < until;
   }
   // 0: the node does not have it.
@@ -49,6 +50,8 @@ class lease_words {
   void take_away(std::uint32_t shard) noexcept { give(shard, 0); }
 
  private:
+  static constexpr std::int64_t forever_ns = std::chrono::nanoseconds::max().count();
+
   std::atomic<std::int64_t> until_ns_{0};
   std::array<std::atomic<std::uint64_t>, shard_count> fences_{};
 };
