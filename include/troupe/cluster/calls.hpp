@@ -128,6 +128,9 @@ task<bytes> within_limits(const served& who, task<bytes> of);
 void send_away(const state_ref& on, address to, const method_entry& what, bytes arguments,
                std::unique_ptr<answer_to> answer);
 
+// The same for a tell.
+void tell_away(const state_ref& on, const address& to, const method_entry& what, bytes arguments);
+
 // While it exists, refs that this thread reads are refs of that node.
 class reading_on {
  public:

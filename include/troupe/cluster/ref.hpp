@@ -58,7 +58,7 @@ class ref {
     const parts::method_entry& what = method<Method>();
     parts::telling<T, Method> here{arguments_of<Method>(std::forward<Args>(args)...)};
     if (parts::with_actor<T>(on_, to_, true, here)) return;
-    parts::send_away(on_, to_, what, encoded<Method>(here.args), nullptr);
+    parts::tell_away(on_, to_, what, encoded<Method>(here.args));
   }
 
   const std::string& key() const noexcept { return to_.key; }

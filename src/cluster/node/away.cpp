@@ -47,13 +47,18 @@ std::exception_ptr failure_of(const answer_frame& is, const outgoing& what) {
 
 void send_away(const state_ref& on, address to, const method_entry& method, bytes arguments,
                std::unique_ptr<answer_to> answer) {
-  if (answer == nullptr && to.member.empty()) return on->tell_away(to, method, arguments);
   auto what = std::make_unique<outgoing>();
   what->to = std::move(to);
   what->method = &method;
   what->arguments = std::move(arguments);
   what->answer = std::move(answer);
   on->send_away(std::move(what));
+}
+
+void tell_away(const state_ref& on, const address& to, const method_entry& method,
+               bytes arguments) {
+  if (to.member.empty()) return on->tell_away(to, method, arguments);
+  send_away(on, to, method, std::move(arguments), nullptr);
 }
 
 void node_state::send_away(std::unique_ptr<outgoing> what) {

@@ -13,11 +13,22 @@ constexpr char request_mark = 'R', answer_mark = 'A';
 constexpr char version = 1;
 constexpr std::size_t short_text_max = 0xFFFF;
 
+// Return the place behind it.
+inline char* write_bytes(char* to, std::string_view bytes) noexcept {
+  std::ranges::copy(bytes, to);
+  return to + bytes.size();
+}
 template <class N>
-void put(std::string& to, N value) {
+char* write(char* to, N value) noexcept {
   auto raw = std::bit_cast<std::array<char, sizeof(N)>>(value);
   if constexpr (std::endian::native == std::endian::big) std::ranges::reverse(raw);
-  to.append(raw.data(), raw.size());
+  return write_bytes(to, {raw.data(), raw.size()});
+}
+template <class N>
+void put(std::string& to, N value) {
+  char raw[sizeof(N)];
+  write(raw, value);
+  to.append(raw, sizeof raw);
 }
 void put_text(std::string& to, std::string_view text) {
   put(to, static_cast<std::uint32_t>(text.size()));
@@ -56,20 +67,23 @@ class frame_reader {
 
 }  // namespace
 
+// Each of a message's parts is copied once: a string that grows looks for room at each.
 std::string write_request(const request_frame& what) {
+  constexpr std::size_t numbers = 3 + 8 + 8 + 4 * 4;
   std::string to;
-  to.reserve(40 + what.kind.size() + what.key.size() + what.method.size() + what.trace.size() +
-             what.arguments.size());
-  to += request_mark;
-  to += version;
-  put(to, static_cast<std::uint8_t>(what.to));
-  put(to, what.signature);
-  put(to, what.remaining_us);
-  put_text(to, what.trace);
-  put_text(to, what.kind);
-  put_text(to, what.key);
-  put_text(to, what.method);
-  to += what.arguments;
+  const std::size_t size = numbers + what.trace.size() + what.kind.size() + what.key.size() +
+                           what.method.size() + what.arguments.size();
+  to.resize_and_overwrite(size, [&what](char* at, std::size_t) noexcept {
+    char* const begin = at;
+    at = write(at, request_mark);
+    at = write(at, version);
+    at = write(at, static_cast<std::uint8_t>(what.to));
+    at = write(at, what.signature);
+    at = write(at, what.remaining_us);
+    for (const std::string_view text : {what.trace, what.kind, what.key, what.method})
+      at = write_bytes(write(at, static_cast<std::uint32_t>(text.size())), text);
+    return static_cast<std::size_t>(write_bytes(at, what.arguments) - begin);
+  });
   return to;
 }
 

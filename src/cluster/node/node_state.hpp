@@ -102,6 +102,12 @@ struct tell_line {
   std::deque<tell> all;  // guarded by the lock of the shard
 };
 
+// Where tells to one shard go: the subject of its owner, made once for each owner.
+struct tell_subject {
+  std::shared_ptr<const member_row> owner;
+  std::string subject;
+};
+
 // What is sent from this node to the actors of one shard, in order.
 class route {
  public:
@@ -116,11 +122,11 @@ class route {
   waiting_line line_;
 };
 
+// Of the key alone: actors of two classes with one key are rarely in one shard.
 struct name_hash {
   std::size_t operator()(
       const std::pair<const class_table*, std::string_view>& name) const noexcept {
-    return std::hash<std::string_view>()(name.second) * 31 +
-           std::hash<std::string_view>()(name.first->name);
+    return std::hash<std::string_view>()(name.second);
   }
 };
 
@@ -132,6 +138,7 @@ struct shard_state {
                      name_hash>
       actors;
   troupe::ref<route> out;
+  tell_subject to;         // where the last tell went
   std::size_t queued = 0;  // messages with `out`: later ones from this node come behind them
   std::shared_ptr<tell_line>
       tells;  // the last of them, which takes more tells; null: there is none
@@ -250,7 +257,7 @@ class node_state : public std::enable_shared_from_this<node_state> {
   task<std::string> next_owner(outgoing& what, waiting_line& in, std::chrono::milliseconds pause);
   task<bool> try_once(outgoing& what, std::string to);
   bool hand_over_here(outgoing& what);
-  bool tell_owner(std::uint32_t shard, std::string_view frame);
+  bool tell_owner(std::uint32_t shard, tell_subject& to, std::string_view frame);
   void queue_tell(shard_state& of, std::uint32_t shard, std::string frame);
   bool take_tells(tell_line& of, std::deque<tell_line::tell>& into);
   task<bool> try_tell(const tell_line::tell& what, std::uint32_t shard);

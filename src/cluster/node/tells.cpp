@@ -31,16 +31,21 @@ void node_state::tell_away(const address& to, const method_entry& method, const 
   std::string bytes_of = write_request(frame);
   shard_state& of = shards_[to.shard];
   std::lock_guard held(of.mutex);
-  if (of.queued == 0 && tell_owner(to.shard, bytes_of)) return;
+  if (of.queued == 0 && tell_owner(to.shard, of.to, bytes_of)) return;
   queue_tell(of, to.shard, std::move(bytes_of));
 }
 
 // Returns false if its owner is not known, or is this node, or there is no room.
-bool node_state::tell_owner(std::uint32_t shard, std::string_view frame) {
+bool node_state::tell_owner(std::uint32_t shard, tell_subject& to, std::string_view frame) {
   if (!has_joined_ || is_stopped_) return false;
-  const auto owner = placement_->owner(shard);
-  if (owner == nullptr || owner->id == self_.id) return false;
-  if (!way_->try_send(subject_of(owner->id), frame)) return false;
+  auto owner = placement_->owner(shard);
+  if (owner == nullptr) return false;
+  if (owner != to.owner) {
+    if (owner->id == self_.id) return false;
+    to.subject = subject_of(owner->id);
+    to.owner = std::move(owner);
+  }
+  if (!way_->try_send(to.subject, frame)) return false;
   counts_.sent.fetch_add(1, relaxed);
   return true;
 }
@@ -83,9 +88,10 @@ task<> node_state::deliver_tells(std::shared_ptr<tell_line> what, waiting_line& 
   auto waits = at.comes_first();
   co_await std::move(waits);
   std::deque<tell_line::tell> batch;
+  tell_subject to;
   for (unsigned in_turn = 0; take_tells(*what, batch);) {
     for (; !batch.empty(); batch.pop_front()) {
-      bool is_sent = tell_owner(what->shard, batch.front().frame);
+      bool is_sent = tell_owner(what->shard, to, batch.front().frame);
       if (!is_sent) {
         auto tries = try_tell(batch.front(), what->shard);
         is_sent = co_await std::move(tries);
