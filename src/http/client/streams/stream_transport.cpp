@@ -58,16 +58,20 @@ task<> stream_transport::send_owned(std::string bytes) {
   const send_order::turn mine(order_);
   if (!mine.has_come()) co_await mine.comes();
   asked_stream& on = over_->stream();
-  for (bool is_given = false;;) {
+  const std::size_t size = bytes.size();
+  bool is_given = false;
+  for (std::uint64_t begun = 0;;) {
     std::uint64_t taken = 0;
     {
       const std::lock_guard lock(over_->on().mutex());
+      // The stream may have ended since; a peer that has all of a close may end it at once.
+      if (is_given && on.taken == begun + size) co_return;
       check("send", EPIPE);
       if (on.closed || on.is_last)
         throw io_error("send", over_->where() + ", of which the server wants no more", EPIPE);
       if (on.unsent.empty()) {
-        if (is_given || bytes.empty()) co_return;
         is_given = true;
+        begun = on.taken;
         on.owned = std::move(bytes);
         over_->on().send(on, on.owned, false);
       }
