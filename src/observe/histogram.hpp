@@ -8,6 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "observe/counting/owned.hpp"
+#include "troupe/base/platform.hpp"
+
 namespace troupe::observe {
 
 // The values of several histograms together, or of one at a moment.
@@ -58,6 +61,8 @@ class basic_counter {
     set(before + n);
     return before;
   }
+  // The same for 1, at its lowest price.
+  TROUPE_INLINE void add_one() noexcept { observe::add_one(value_); }
   void subtract(Number n) noexcept { set(get() < n ? 0 : get() - n); }
   // order: relaxed  a statistic; no other thread writes
   void set(Number n) noexcept { value_.store(n, std::memory_order_relaxed); }

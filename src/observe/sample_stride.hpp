@@ -11,7 +11,7 @@ namespace troupe::observe {
 // Thread: its owner's.
 class sample_stride {
  public:
-  static constexpr std::uint64_t most = 1024;
+  static constexpr std::uint64_t most = 4096;
 
   // Always a power of two.
   std::uint64_t get() const noexcept { return mask_ + 1; }

@@ -1,4 +1,5 @@
 #include "observe/session.hpp"
+#include "observe/counting/sampled_sends.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -67,7 +68,7 @@ constinit std::atomic<bool> crash_written{false};  // that thread has written it
 
 void write_crash() noexcept {
   // order: relaxed  other threads continue; what they record from here on is not read
-  watches.store(0, std::memory_order_relaxed);
+  watches.fetch_and(static_cast<std::uint8_t>(~(one_sampler - 1)), std::memory_order_relaxed);
   say(recording::get().write() ? "troupe: the trace up to the crash was written\n"
                                : "troupe: the trace up to the crash could not be written\n");
   crash_written.store(true, std::memory_order_release);  // order: release  pairs with await_writer

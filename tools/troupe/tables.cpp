@@ -306,9 +306,19 @@ table warning_table(const json& summary, std::size_t width) {
   return made;
 }
 
+// "waits 3.2s at bank.cpp:12 for the answer of &Bank::pay (#7)".
+std::string wait_text(const json& call) {
+  std::string text = "waits";
+  if (call.contains("waits_ns")) text += " " + short_time(call["waits_ns"].get<double>());
+  if (const auto at = call["at"].get<std::string>(); !at.empty()) text += " at " + at;
+  text += " for " + call["for"].get<std::string>();
+  const auto asked = call.value("asked", std::uint64_t{0});
+  return asked == 0 ? text : text + fmt::format(" (#{})", asked);
+}
+
 table actor_table(const json& page, std::size_t runtime, std::size_t width) {
   table made{cut(fmt::format("{:>10} {:>8}  {:<10} {}", "id", "mail", "state",
-                             "class \"name\"  last handler"),
+                             "class \"name\"  last handler  what it waits for"),
                  width),
              {}};
   for (const json& one : page["actors"]) {
@@ -318,6 +328,7 @@ table actor_table(const json& page, std::size_t runtime, std::size_t width) {
         fmt::format("{:>10} {:>8}  {:<10} {}  {}", id, one["mail"].get<std::uint64_t>(),
                     one["state"].get<std::string>(), class_and_name(one),
                     one.value("last_handler", std::string()));
+    if (one.contains("waits")) text += "  " + wait_text(one["waits"]);
     made.lines.push_back({cut(std::move(text), width), runtime, of_class, id});
   }
   return made;

@@ -7,6 +7,7 @@
 #include "actor/mailbox/watched_message.hpp"
 #include "actor/turn/turn.hpp"
 #include "base/thread_name.hpp"
+#include "observe/ticks.hpp"
 #include "task/running/running.hpp"
 
 namespace troupe::actor {
@@ -38,7 +39,7 @@ constinit edge_count lost_edge(nullptr, nullptr, nullptr);
 
 // No handler is null.
 thread_counts::thread_counts() noexcept : worker_(base::worker_number) {
-  recent_.fill(&lost_handler);
+  places_.fill({&lost_handler});
 }
 thread_counts::~thread_counts() {
   // order: relaxed  no other thread uses it any longer
@@ -78,7 +79,7 @@ TROUPE_NOINLINE handler_count& thread_counts::find(const cell_type& type,
   while (one != nullptr && (one->method != method || one->type != &type)) one = one->next;
   if (one == nullptr) one = push(handlers_, &type, method);
   if (one == nullptr) return lost_handler;
-  recent_[place_of(method)] = one;
+  place_of(method).recent = one;
   return *one;
 }
 
@@ -108,16 +109,11 @@ edge_count& thread_counts::of_edge(const cell_type* from, const cell_type& to,
   return one == nullptr ? lost_edge : *one;
 }
 
-constinit thread_local send_sampler send_sampler::of_thread{};
-
-TROUPE_NOINLINE std::uint64_t send_sampler::take(std::uint64_t now_ticks) noexcept {
-  const std::uint64_t stands_for = stride_.get();
-  stride_.taken(now_ticks);
-  random_ ^= random_ << 13;
-  random_ ^= random_ >> 17;
-  random_ ^= random_ << 5;
-  left_ = (stride_.get() - 1) / 2 + random_ % stride_.get();
-  return stands_for;
+sampled_part::sampled_part(handler_count& of, observe::tally& which) noexcept
+    : of_(of), stands_for_(which.stands_for()), sends_(stands_for_), began_(observe::now_ticks()) {
+  of_.stride.taken(began_);
+  which.next(observe::random_gap(of_.stride.get()));
 }
+sampled_part::~sampled_part() { of_.add_busy(observe::now_ticks() - began_, stands_for_); }
 
 }  // namespace troupe::actor

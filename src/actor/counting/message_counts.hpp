@@ -2,7 +2,9 @@
 // observed.
 //
 // Each thread counts for itself, without a locked instruction; a reader adds the threads up. Counts
-// are exact. Times and senders are those of samples (observe/sample_stride.hpp).
+// are exact (observe/counting/tally.hpp). Times are those of samples, whose distance follows their
+// rate (observe/sample_stride.hpp) and is random, so that no rhythm of the program hides a handler;
+// senders are those of the messages that samples send (observe/counting/sampled_sends.hpp).
 //
 // Invariants
 //   C1  a count is never freed before its runtime's state, so readers follow the lists freely.
@@ -15,6 +17,8 @@
 #include <cstdint>
 
 #include "observe/counting/by_thread.hpp"
+#include "observe/counting/sampled_sends.hpp"
+#include "observe/counting/tally.hpp"
 #include "observe/histogram.hpp"
 #include "observe/sample_stride.hpp"
 #include "troupe/actor/cell.hpp"
@@ -36,11 +40,11 @@ struct span_count {
 struct handler_count {
   constexpr handler_count(const cell_type* of, message::handler which) noexcept
       : type(of), method(which) {}
-  void add_busy(std::uint64_t began, std::uint64_t ended) noexcept {
+  // A sample of `parts`, which stands for as many parts.
+  void add_busy(std::uint64_t ticks, std::uint64_t stands_for) noexcept {
     busy_samples.add(1);
-    busy.add(ended - began, stride.get());
-    busy_ticks.add((ended - began) * stride.get());
-    stride.taken(began);
+    busy.add(ticks, stands_for);
+    busy_ticks.add(ticks * stands_for);
   }
   void add_wait(std::uint64_t ticks, std::uint64_t stands_for) noexcept {
     wait_samples.add(1);
@@ -59,9 +63,9 @@ struct handler_count {
 
   const cell_type* const type;
   const message::handler method;
-  observe::counter messages;      // handled
+  observe::tally messages;        // handled
+  observe::tally resumed;         // how often its coroutine was resumed
   observe::sample_stride stride;  // of messages and resumptions that are timed
-  observe::counter resumed;       // how often its coroutine was resumed
   observe::counter failures;
   observe::counter busy_samples, wait_samples;
   observe::counter busy_ticks;  // of all in `busy`
@@ -96,25 +100,21 @@ struct edge_count {
   edge_count* next = nullptr;
 };
 
-// Which messages that a thread sends are looked at: one in the stride, at random distances, so that
-// no rhythm of the program hides a handler.
-class send_sampler {
+// A part of an actor's work, a message or a resumption, that is a sample: it is timed, and what it
+// sends are samples, too.
+class sampled_part {
  public:
-  static constinit thread_local send_sampler of_thread [[gnu::tls_model("initial-exec")]];
-
-  // The answer stays until take().
-  TROUPE_INLINE bool samples() noexcept {
-    if (left_ == 0) return true;
-    --left_;
-    return false;
-  }
-  // Takes a sample that is due: returns for how many messages it stands.
-  std::uint64_t take(std::uint64_t now_ticks) noexcept;
+  // `which` says that a sample is due.
+  sampled_part(handler_count& of, observe::tally& which) noexcept;
+  sampled_part(const sampled_part&) = delete;
+  sampled_part& operator=(const sampled_part&) = delete;
+  ~sampled_part();
 
  private:
-  std::uint64_t left_ = 0;
-  observe::sample_stride stride_;
-  std::uint32_t random_ = 2463534242;  // xorshift
+  handler_count& of_;
+  const std::uint64_t stands_for_;
+  const observe::sampled_sends sends_;
+  std::uint64_t began_;
 };
 
 // The counts of one thread.
@@ -127,7 +127,7 @@ class thread_counts {
 
   // When memory has run out, these return an element that nobody reads.
   TROUPE_INLINE handler_count& of(const cell_type& type, message::handler method) noexcept {
-    handler_count& recent = *recent_[place_of(method)];
+    handler_count& recent = *place_of(method).recent;
     if (recent.method == method && recent.type == &type) [[likely]]
       return recent;
     return find(type, method);
@@ -135,7 +135,7 @@ class thread_counts {
   // The count of what the sender made. No count has the function of a watched_message, so that
   // those need no look of their own.
   TROUPE_INLINE handler_count& of(const cell_type& type, const message& mail) noexcept {
-    handler_count& recent = *recent_[place_of(mail.act)];
+    handler_count& recent = *place_of(mail.act).recent;
     if (recent.method == mail.act && recent.type == &type) [[likely]]
       return recent;
     return find(type, mail);
@@ -166,15 +166,20 @@ class thread_counts {
   }
 
  private:
+  // Of the handlers whose functions begin at like addresses the one that was used last. As large as
+  // the functions' alignment, so that a handler's place needs no shift.
+  struct alignas(16) place {
+    handler_count* recent;
+  };
   static constexpr std::size_t places = 256;
-  static std::size_t place_of(message::handler method) noexcept {
-    return (reinterpret_cast<std::uintptr_t>(method) >> 4) % places;
+  TROUPE_INLINE place& place_of(message::handler method) noexcept {
+    return places_[reinterpret_cast<std::uintptr_t>(method) / sizeof(place) % places];
   }
   handler_count& find(const cell_type& type, message::handler method) noexcept;
   handler_count& find(const cell_type& type, const message& mail) noexcept;
 
   const unsigned worker_;
-  std::array<handler_count*, places> recent_;  // the handler of each place that was used last
+  std::array<place, places> places_;
   class_count* recent_class_ = nullptr;
   std::atomic<handler_count*> handlers_{nullptr};
   std::atomic<class_count*> classes_{nullptr};

@@ -154,7 +154,7 @@ TROUPE_INLINE void deliver_inside(sched::worker& self, cell& to, message& mail) 
         self.wake_if_idle(active);
       } else {
         active.append(mail);
-        if constexpr (Counted) active.length.add(1);
+        if constexpr (Counted) active.length.add_one();
         self.wake_if_deferred(active);
       }
       self.lock.leave();
@@ -172,6 +172,9 @@ TROUPE_INLINE void deliver_inside(sched::worker& self, cell& to, message& mail) 
 template <bool Urgent, bool Counted = false>
 TROUPE_NOINLINE void deliver_patiently(cell& to, message& mail) {
   sched::worker* self = sched::worker::current();
+  if constexpr (Counted) {
+    if (self == nullptr) return deliver_from_afar(to, as_sent_from_outside(to, mail), false);
+  }
   if (self == nullptr || !self->lock.try_enter()) return deliver_from_afar(to, mail, Urgent);
   deliver_inside<Urgent, Counted>(*self, to, mail);
 }
@@ -198,19 +201,14 @@ TROUPE_NOINLINE void deliver_watched(cell& to, message& mail, bool told) {
   deliver_at_once<false, true>(to, as_watched(to, mail, told));
 }
 
-// Most messages of a runtime that is observed are not sampled.
-TROUPE_NOINLINE void deliver_counted(cell& to, message& mail, bool told) {
-  if (send_sampler::of_thread.samples()) [[unlikely]]
-    return deliver_watched(to, mail, told);
-  deliver_at_once<false, true>(to, mail);
-}
-
 TROUPE_INLINE void deliver_once(cell& to, message& mail, bool told) {
   const std::uint8_t watches = observe::all_watched();
   if (watches == 0) [[likely]]
     return deliver_at_once<false>(to, mail);
-  constexpr auto only_counts = static_cast<std::uint8_t>(observe::watched::counts);
-  watches == only_counts ? deliver_counted(to, mail, told) : deliver_watched(to, mail, told);
+  // Only counted, and no thread has a sample: most messages of a runtime that is observed.
+  if (watches == static_cast<std::uint8_t>(observe::watched::counts)) [[likely]]
+    return deliver_at_once<false, true>(to, mail);
+  deliver_watched(to, mail, told);
 }
 
 }  // namespace

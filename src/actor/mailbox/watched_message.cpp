@@ -17,12 +17,11 @@ tasks::call_context* trace_of_sender() noexcept {
 }
 
 // Of a message that is a sample, the edge is counted.
-send_sample sample_of(const cell& to, const message& mail) noexcept {
-  if (!send_sampler::of_thread.samples()) return {};
+send_sample sample_of(const cell& to, const message& mail, std::uint64_t stands_for) noexcept {
+  if (stands_for == 0) return {};
   thread_counts* const counts = actor_system::of(to).counts_here();
   if (counts == nullptr) return {};
-  const std::uint64_t now = observe::now_ticks();
-  const send_sample taken{now, send_sampler::of_thread.take(now)};
+  const send_sample taken{observe::now_ticks(), stands_for};
   const cell* const sender = current_cell();
   counts->of_edge(sender == nullptr ? nullptr : sender->type, *to.type, mail.act)
       .messages.add(taken.stands_for);
@@ -66,10 +65,22 @@ TROUPE_NOINLINE message& as_watched(const cell& to, message& mail, bool told) no
   tasks::call_context* const trace =
       told && observe::is_watched(observe::watched::trace_contexts) ? trace_of_sender() : nullptr;
   if (!is_counted(mail)) return mail;
-  const send_sample sample = sample_of(to, mail);
+  const send_sample sample = sample_of(to, mail, observe::sampled_sends::take());
   if (trace == nullptr && sample.stands_for == 0) return mail;
   try {
     return *make_message<watched_message>(mail, trace, sample);
+  } catch (const std::bad_alloc&) {
+    return mail;
+  }
+}
+
+// Handlers of threads that are no workers, too, send samples while they are samples themselves.
+TROUPE_NOINLINE message& as_sent_from_outside(const cell& to, message& mail) noexcept {
+  if (current_cell() != nullptr || &as_sent(mail) != &mail || !is_counted(mail)) return mail;
+  const send_sample sample = sample_of(to, mail, observe::send_sampler::take());
+  if (sample.stands_for == 0) return mail;
+  try {
+    return *make_message<watched_message>(mail, nullptr, sample);
   } catch (const std::bad_alloc&) {
     return mail;
   }

@@ -32,6 +32,9 @@ struct watched_message final : message {
 // `told`: by a tell.
 message& as_watched(const cell& to, message& mail, bool told) noexcept;
 
+// The same for one that a thread sends that is no worker, in a runtime that is observed.
+message& as_sent_from_outside(const cell& to, message& mail) noexcept;
+
 // The message that the sender made.
 TROUPE_INLINE const message& as_sent(const message& mail) noexcept {
   if (mail.act != &watched_message::act_on) [[likely]]

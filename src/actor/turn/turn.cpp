@@ -62,23 +62,17 @@ TROUPE_NOINLINE void fail_thrown(cell& actor, message::handler act) noexcept {
   fail(actor, act, std::move(what));
 }
 
-// Counts a part of an actor's work, a message or a resumption, and times it if it is a sample.
+// Counts a part of an actor's work off the fast path, a message or a resumption.
 class counted_part {
  public:
-  counted_part(handler_count& of, observe::counter& which) noexcept
-      : of_(of), began_(of.stride.samples(which.add(1)) ? observe::now_ticks() : 0) {
+  counted_part(handler_count& of, observe::tally& which) noexcept {
+    if (which.count()) [[unlikely]]
+      sample_.emplace(of, which);
     tasks::running_here().begin_part();
-  }
-  counted_part(const counted_part&) = delete;
-  counted_part& operator=(const counted_part&) = delete;
-  ~counted_part() {
-    if (began_ != 0) [[unlikely]]
-      of_.add_busy(began_, observe::now_ticks());
   }
 
  private:
-  handler_count& of_;
-  const std::uint64_t began_;
+  std::optional<sampled_part> sample_;
 };
 
 TROUPE_INLINE void handle(tasks::running_state& state, void* object, message& mail) noexcept {
@@ -108,33 +102,43 @@ TROUPE_INLINE thread_counts* counts_in_turn(tasks::running_state& state,
   return system.counts == nullptr ? nullptr : find_counts(state, system);
 }
 
-TROUPE_NOINLINE void handle_timed(tasks::running_state& state, handler_count& its, void* object,
-                                  message& mail) noexcept {
-  const std::uint64_t began = observe::now_ticks();
+TROUPE_NOINLINE void handle_sample(tasks::running_state& state, handler_count& its, void* object,
+                                   message& mail) noexcept {
+  const sampled_part part(its, its.messages);
   handle(state, object, mail);
-  its.add_busy(began, observe::now_ticks());
 }
 
-// Handles a message of a runtime that is observed: counts it, and times it if it is a sample.
+// Handles a message of a runtime that is observed.
 TROUPE_INLINE void handle_counted(tasks::running_state& state, thread_counts& counts, cell& actor,
                                   message& mail) noexcept {
   handler_count& its = counts.of(*actor.type, mail);
-  set_last(actor, its.method);
-  if (its.stride.samples(its.messages.add(1))) [[unlikely]]
-    return handle_timed(state, its, actor.object(), mail);
+  if (its.messages.count()) [[unlikely]]
+    return handle_sample(state, its, actor.object(), mail);
   handle(state, actor.object(), mail);
 }
 
-// An urgent message, which resumes a call or is the runtime's own, and never throws.
-TROUPE_INLINE void handle_urgent(actor_system& system, activation& active, message& mail) noexcept {
-  thread_counts* const counts = system.counts_here();
-  if (counts == nullptr) [[likely]] {
-    mail.act(&mail, nullptr, message_act::handle);
-    return;
+// At the end of a turn of a runtime that is observed. What runs meanwhile is in running_state.
+TROUPE_INLINE void keep_last(const tasks::running_state& state, cell& actor) noexcept {
+  // order: relaxed  the thread's own
+  set_last(actor, state.method.load(std::memory_order_relaxed));
+}
+
+TROUPE_NOINLINE void resume_sample(handler_count& its, message& mail) noexcept {
+  const sampled_part part(its, its.resumed);
+  mail.act(&mail, nullptr, message_act::handle);
+}
+
+// An urgent message, which resumes a call or is the runtime's own, and never throws. `counts` are
+// null, unless the runtime is observed.
+TROUPE_INLINE void handle_urgent(tasks::running_state& state, thread_counts* counts,
+                                 activation& active, message& mail) noexcept {
+  if (counts != nullptr) [[unlikely]] {
+    const message& counted = active.suspended == nullptr ? mail : active.suspended->call;
+    handler_count& its = counts->of(*active.actor->type, counted);
+    state.begin_part();
+    if (its.resumed.count()) [[unlikely]]
+      return resume_sample(its, mail);
   }
-  const message& counted = active.suspended == nullptr ? mail : active.suspended->call;
-  handler_count& its = counts->of(*active.actor->type, counted);
-  const counted_part part(its, its.resumed);
   mail.act(&mail, nullptr, message_act::handle);
 }
 
@@ -143,8 +147,10 @@ TROUPE_INLINE void handle_urgent(actor_system& system, activation& active, messa
 void handle_unusual(tasks::running_state& state, actor_system& system, cell& actor,
                     message& mail) noexcept {
   if (is_ours(mail)) {
-    if (thread_counts* const counts = system.counts_here()) [[unlikely]]
-      counts->of(*actor.type, mail.act).messages.add(1);
+    if (thread_counts* const counts = system.counts_here()) [[unlikely]] {
+      handler_count& its = counts->of(*actor.type, mail.act);
+      static_cast<void>(counted_part(its, its.messages));
+    }
     mail.act(&mail, nullptr, message_act::handle);
     return;
   }
@@ -220,13 +226,13 @@ TROUPE_NOINLINE void end_handler(activation& active) noexcept {
   if (heap != nullptr && active.actor->alive() && !suspends(active)) heap->end_handler();
 }
 
-// Handles a batch of mail, oldest first. Returns the link of the first message that it did not
-// handle, when the turn's limits end the batch or a handler has suspended the turn; else 0.
-TROUPE_INLINE std::uintptr_t handle_batch(tasks::running_state& state, actor_system& system,
-                                          activation& active, std::uintptr_t link,
-                                          turn_limit& limit) noexcept {
+// As handle_batch. `counts` are null, unless the runtime is observed; then `unusual` is how many
+// messages were handled off the fast path.
+template <bool Counted>
+TROUPE_INLINE std::uintptr_t handle_each(tasks::running_state& state, actor_system& system,
+                                         activation& active, std::uintptr_t link, turn_limit& limit,
+                                         thread_counts* counts, unsigned& unusual) noexcept {
   cell& actor = *active.actor;
-  thread_counts* const counts = counts_in_turn(state, system);
   while (link != 0) {
     if (limit.handled == limit.look_after && limit.over(state, actor)) [[unlikely]]
       return link;
@@ -235,8 +241,7 @@ TROUPE_INLINE std::uintptr_t handle_batch(tasks::running_state& state, actor_sys
     if (!state.unusual.load(std::memory_order_relaxed)) [[likely]] {
       ++limit.handled;
       link = activation::after(mail);
-      if (counts != nullptr) [[unlikely]] {
-        active.length.subtract(1);
+      if constexpr (Counted) {
         handle_counted(state, *counts, actor, mail);
       } else {
         handle(state, object_of(actor), mail);
@@ -247,8 +252,10 @@ TROUPE_INLINE std::uintptr_t handle_batch(tasks::running_state& state, actor_sys
     if (active.suspended != nullptr && !urgent) return link;
     ++limit.handled;
     link = activation::after(mail);
-    if (!urgent && counts != nullptr) [[unlikely]]
-      active.length.subtract(1);
+    if constexpr (Counted) {
+      if (!urgent) active.length.subtract(1);
+      ++unusual;
+    }
     if (!urgent && actor.is_bounded() && is_counted(mail)) [[unlikely]] {
       if (bound_of(actor)->too_many()) {
         system.make_dead_letter(actor, mail);
@@ -260,7 +267,7 @@ TROUPE_INLINE std::uintptr_t handle_batch(tasks::running_state& state, actor_sys
     turn_here().set_aside = false;
     if (urgent) {
       state.running_call = active.suspended;  // a branch of this call may resume
-      handle_urgent(system, active, mail);
+      handle_urgent(state, system.counts_here(), active, mail);
       state.running_call = nullptr;  // a resumed branch does not reset this itself
     } else {
       handle_unusual(state, system, actor, mail);
@@ -271,6 +278,30 @@ TROUPE_INLINE std::uintptr_t handle_batch(tasks::running_state& state, actor_sys
       end_handler(active);
   }
   return 0;
+}
+
+TROUPE_INLINE std::uintptr_t handle_counted_batch(tasks::running_state& state, actor_system& system,
+                                                  activation& active, std::uintptr_t link,
+                                                  turn_limit& limit,
+                                                  thread_counts& counts) noexcept {
+  const unsigned before = limit.handled;
+  unsigned unusual = 0;
+  link = handle_each<true>(state, system, active, link, limit, &counts, unusual);
+  const unsigned usual = limit.handled - before - unusual;
+  active.length.subtract(usual);
+  if (usual != 0 || (before != 0 && unusual == 0)) keep_last(state, *active.actor);
+  return link;
+}
+
+// Handles a batch of mail, oldest first. Returns the link of the first message that it did not
+// handle, when the turn's limits end the batch or a handler has suspended the turn; else 0.
+TROUPE_INLINE std::uintptr_t handle_batch(tasks::running_state& state, actor_system& system,
+                                          activation& active, std::uintptr_t link,
+                                          turn_limit& limit) noexcept {
+  if (thread_counts* const counts = counts_in_turn(state, system)) [[unlikely]]
+    return handle_counted_batch(state, system, active, link, limit, *counts);
+  unsigned unusual = 0;
+  return handle_each<false>(state, system, active, link, limit, nullptr, unusual);
 }
 
 }  // namespace
@@ -433,7 +464,7 @@ TROUPE_NOINLINE sched::after_turn go_on(tasks::running_state& state, activation&
   state.actor.store(active.actor, std::memory_order_relaxed);
   message& mail = active.pop_urgent();
   state.running_call = active.suspended;  // a branch of this call may resume
-  handle_urgent(actor_system::of(*active.actor), active, mail);
+  handle_urgent(state, counts_in_turn(state, actor_system::of(*active.actor)), active, mail);
   state.running_call = nullptr;  // a resumed branch does not reset this itself
   // order: relaxed  as above
   if (is_suspended(state, active) && !state.unusual.load(std::memory_order_relaxed)) {
@@ -443,29 +474,63 @@ TROUPE_NOINLINE sched::after_turn go_on(tasks::running_state& state, activation&
   return run_on(state, active, 1, false);
 }
 
-// Handles the first messages of the list, up to the first look at the clock. Returns how many more
-// there may be before that.
+// What is left behind the first messages of a list: how many more there may be before the first
+// look at the clock, and the link of the next one.
+struct rest_of_list {
+  unsigned left;
+  std::uintptr_t link;
+};
+
+// Handles the first messages of the list, up to the first look at the clock. `counts` are null,
+// unless Counted.
 template <bool Counted>
-TROUPE_INLINE unsigned handle_first(tasks::running_state& state, activation& active,
-                                    unsigned left) noexcept {
-  cell& actor = *active.actor;
-  const unsigned all = left;
-  thread_counts* const counts = Counted ? counts_in_turn(state, actor_system::of(actor)) : nullptr;
-  for (std::uintptr_t link = active.first(); link != 0; link = active.first()) {
+TROUPE_INLINE rest_of_list handle_up_to(tasks::running_state& state, activation& active,
+                                        cell& actor, unsigned left,
+                                        thread_counts* counts) noexcept {
+  std::uintptr_t link = active.first();
+  for (; link != 0; link = active.first()) {
     // order: relaxed  a stop need not be seen by the very next message
     if (left == 0 || state.unusual.load(std::memory_order_relaxed) || activation::is_urgent(link))
         [[unlikely]]
       break;
     --left;
     message& mail = active.pop_ordinary(link);
-    if (Counted && counts != nullptr) {
+    if constexpr (Counted) {
       handle_counted(state, *counts, actor, mail);
     } else {
       handle(state, actor.object(), mail);
     }
   }
-  if constexpr (Counted) active.length.subtract(all - left);
-  return left;
+  return {left, link};
+}
+
+// Memory for counts has run out.
+TROUPE_NOINLINE rest_of_list handle_uncounted(tasks::running_state& state, activation& active,
+                                              unsigned left) noexcept {
+  return handle_up_to<false>(state, active, *active.actor, left, nullptr);
+}
+
+template <bool Counted>
+TROUPE_INLINE rest_of_list handle_first(tasks::running_state& state, activation& active,
+                                        cell& actor, unsigned all) noexcept {
+  if constexpr (!Counted) {
+    return handle_up_to<false>(state, active, actor, all, nullptr);
+  } else {
+    auto* counts = static_cast<thread_counts*>(state.counted);
+    if (counts == nullptr) [[unlikely]] {
+      counts = find_counts(state, actor_system::of(actor));
+      if (counts == nullptr) return handle_uncounted(state, active, all);
+    }
+    const rest_of_list rest = handle_up_to<true>(state, active, actor, all, counts);
+    // If more waits, the rest of the turn does this (handle_batch).
+    if (rest.link == 0) [[likely]] {
+      active.length.set(0);
+      if (rest.left != all) keep_last(state, actor);
+    } else {
+      active.length.subtract(all - rest.left);
+    }
+    return rest;
+  }
 }
 
 template <bool Counted>
@@ -475,8 +540,7 @@ TROUPE_INLINE sched::after_turn run_fast_path(tasks::running_state& state, activ
   state.active = &active;
   // order: relaxed  for running_handlers, a snapshot
   state.actor.store(&actor, std::memory_order_relaxed);
-  const unsigned left = handle_first<Counted>(state, active, first_look(flags));
-  const std::uintptr_t link = active.first();
+  const auto [left, link] = handle_first<Counted>(state, active, actor, first_look(flags));
   if (link == 0 && active.marks == 0 && !mailbox(actor.word).has_mail(active)) [[likely]] {
     // An actor that was quick may have become slow. For a turn of one message that does not matter;
     // for a turn of several it does.

@@ -90,7 +90,8 @@ suspended_call look_at(const cell& actor, const message& call, const tasks::susp
   return seen;
 }
 
-not_held for_each_held(actor_system& system, const std::function<void(activation&)>& look) {
+not_held for_each_held(actor_system& system, const std::function<void(activation&)>& look,
+                       const std::function<bool(const cell&)>& wanted) {
   not_held missed;
   // order: acquire  pairs with the runtime's store
   sched::executor& pool = *system.executors[0].load(std::memory_order_acquire);
@@ -100,6 +101,7 @@ not_held for_each_held(actor_system& system, const std::function<void(activation
   missed.workers = not_quiet.threads;
   missed.in_flight = not_quiet.in_flight;
   const auto hold = [&](cell& actor, auto parked_as) {
+    if (wanted && !wanted(actor)) return;
     const auto wake = [&](activation& active) { system.executor_of(actor).submit(active); };
     if (!hold_parked(mailbox(actor.word), parked_as, look, wake)) ++missed.actors;
   };
@@ -118,17 +120,20 @@ namespace {
 // Looks at actors one after the other, each while this thread holds it.
 class looker {
  public:
-  looker(actor_system& system, std::size_t most, bool weak_too, std::uint64_t of_actor = 0) noexcept
-      : system_(system), most_(most), weak_too_(weak_too), of_actor_(of_actor) {}
+  looker(actor_system& system, std::size_t most, bool weak_too,
+         std::span<const std::uint64_t> ids = {}) noexcept
+      : system_(system), most_(most), weak_too_(weak_too), ids_(ids) {}
 
   void look_at_all() {
-    missed = for_each_held(system_, [this](const activation& of) { add(of); });
-    if (weak_too_ && of_actor_ == 0)
+    missed = for_each_held(
+        system_, [this](const activation& of) { add(of); },
+        [this](const cell& actor) { return is_wanted(actor); });
+    if (weak_too_ && ids_.empty())
       count += look_at_asleep(system_, [this](tasks::suspension& sleep, message::handler act) {
         return add_asleep(sleep, act);
       });
     system_.guards.for_each([this](const cell& actor, const message& one) {
-      if (of_actor_ == 0 || id_of(actor) == of_actor_) add(actor, one, nullptr);
+      if (is_wanted(actor)) add(actor, one, nullptr);
     });
   }
 
@@ -137,8 +142,11 @@ class looker {
   not_held missed;
 
  private:
+  bool is_wanted(const cell& actor) const noexcept {
+    return ids_.empty() || std::ranges::binary_search(ids_, id_of(actor));
+  }
   void add(const activation& of) {
-    if (of_actor_ != 0 && id_of(*of.actor) != of_actor_) return;
+    if (!is_wanted(*of.actor)) return;
     if (of.suspended != nullptr) add(*of.actor, *of.suspended);
     look_at_reentrant(*of.actor);
   }
@@ -179,7 +187,7 @@ class looker {
   actor_system& system_;
   const std::size_t most_;
   const bool weak_too_;
-  const std::uint64_t of_actor_;
+  const std::span<const std::uint64_t> ids_;
 };
 
 }  // namespace
@@ -228,8 +236,9 @@ std::string describe(const not_held& missed) {
   return text;
 }
 
-suspended_calls find_suspended(actor_system& system, std::size_t most, std::uint64_t of_actor) {
-  looker all(system, most, true, of_actor);
+suspended_calls find_suspended(actor_system& system, std::size_t most,
+                               std::span<const std::uint64_t> ids) {
+  looker all(system, most, true, ids);
   std::lock_guard lock(system.looking);
   all.look_at_all();
   return {std::move(all.found), all.count, all.missed};

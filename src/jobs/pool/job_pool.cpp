@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "jobs/lazies/run.hpp"
 #include "jobs/lazies/waiting.hpp"
+#include "observe/counting/sampled_sends.hpp"
 #include "troupe/memory/block_pool.hpp"
 #include "troupe/observe/trace.hpp"
 
@@ -438,6 +439,7 @@ bool job_pool::may_linger(runner& self) noexcept {
 sched::after_turn job_pool::run_some(runner& self) noexcept {
   const inside here(this);
   const tasks::inside_procedure as_procedure(runtime_, &describe_runner);
+  const observe::sampled_procedure sample;
   const working at_work(*this, true);  // made with the pool: needs no memory
   fork_worker_state parts(this, at_work.queue.parts, true);
   if (!std::exchange(self.arrived, true)) {

@@ -1,6 +1,7 @@
 #include "runtime/observing/relations.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <string_view>
@@ -75,19 +76,6 @@ std::string_view class_of(const actor::actor_system& system, std::uint64_t id) {
   return name;
 }
 
-void write_call(json_text& to, const actor::suspended_call& one, const runtime_core& core) {
-  const actor::actor_system& system = *core.system;
-  to.open('{').member("handler", one.method).member("at", place(one));
-  to.member("for", wait_text(one));
-  if (one.waits_for && one.waits_for->asked != nullptr)
-    to.member("asked", system.slots.find_number(one.waits_for->asked));
-  if (one.waits_for && one.waits_for->held_since.line() != 0)
-    to.member("held_since", actor::place_of(one.waits_for->held_since));
-  if (one.waits_for && one.waits_for->first_seen != 0)
-    to.member("waits_ns", core.watch->ns_since(one.waits_for->first_seen));
-  to.close('}');
-}
-
 void write_spans(json_text& to, const handler_time& of, double ns_per_tick) {
   if (of.ticks_of_spans.empty()) return;
   to.key("spans").open('[');
@@ -115,6 +103,19 @@ void write_children(json_text& to, actor::actor_system& system) {
 }
 
 }  // namespace
+
+void write_call(json_text& to, const actor::suspended_call& one, const runtime_core& core) {
+  const actor::actor_system& system = *core.system;
+  to.open('{').member("handler", one.method).member("at", place(one));
+  to.member("for", wait_text(one));
+  if (one.waits_for && one.waits_for->asked != nullptr)
+    to.member("asked", system.slots.find_number(one.waits_for->asked));
+  if (one.waits_for && one.waits_for->held_since.line() != 0)
+    to.member("held_since", actor::place_of(one.waits_for->held_since));
+  if (one.waits_for && one.waits_for->first_seen != 0)
+    to.member("waits_ns", core.watch->ns_since(one.waits_for->first_seen));
+  to.close('}');
+}
 
 void write_threads(json_text& to, runtime_core& core) {
   to.open('{').key("threads").open('[');
@@ -188,7 +189,8 @@ void write_story(json_text& to, runtime_core& core, std::uint64_t id) {
   std::size_t count = 0;
   const actor::actor_system::gate_guard here(system);
   if (exists && here.let_in()) {
-    const actor::suspended_calls own = actor::find_suspended(system, calls_of_actor_max, id);
+    const std::array of{id};
+    const actor::suspended_calls own = actor::find_suspended(system, calls_of_actor_max, of);
     for (const actor::suspended_call& one : own.found) write_call(to, one, core);
     count = own.count;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -12,7 +13,9 @@
 #include "io/reactor/reactor.hpp"
 #include "jobs/pool/job_pool.hpp"
 #include "observe/ticks.hpp"
+#include "runtime/observing/relations.hpp"
 #include "runtime/runtime_core.hpp"
+#include "task/running/running.hpp"
 
 namespace troupe::observing {
 namespace {
@@ -253,17 +256,24 @@ std::string_view known_handlers::name_of(actor::message::handler method) const n
 }
 
 actor_writer::actor_writer(const runtime_core& of)
-    : core_(of), handlers_(of), parents_(*of.system) {}
+    : core_(of), handlers_(of), parents_(*of.system) {
+  tasks::for_each_running(*of.system, [this](const tasks::running_work& its) {
+    if (its.actor != nullptr) running_[its.actor] = its.method;
+  });
+}
 
-void actor_writer::write(json_text& to, const actor::seen_actor& one) {
+void actor_writer::write(json_text& to, const actor::seen_actor& one,
+                         const actor::suspended_call* waits) {
   to.open('{').member("id", one.id).member("class", one.type->name);
   const std::string name = core_.system->names.find(one.id);
   if (!name.empty()) to.member("name", name);
   to.member("state", name_of(one.state)).member("mail", one.mail);
-  const std::string_view last = handlers_.name_of(one.last);
+  const auto runs = running_.find(one.at);
+  const std::string_view last = handlers_.name_of(runs == running_.end() ? one.last : runs->second);
   if (!last.empty()) to.member("last_handler", last);
   const std::uint64_t parent = parents_.find(one);
   if (parent != 0) to.member("parent", parent);
+  if (waits != nullptr) write_call(to.key("waits"), *waits, core_);
   to.close('}');
 }
 
@@ -288,19 +298,68 @@ void write_summary(json_text& to, runtime_core& core) {
   to.close('}');
 }
 
+namespace {
+
+// While more turns are suspended, the lists do not say what actors wait for: a look at all of them
+// would take too long, and the answer for a single actor says it.
+constexpr std::int64_t suspended_max = 100'000;
+
+// What those of the actors wait for that are suspended, by id: of each the call that has waited
+// longest.
+class waits_of {
+ public:
+  waits_of(runtime_core& core, const std::vector<actor::seen_actor>& page) {
+    std::vector<std::uint64_t> ids;
+    for (const actor::seen_actor& one : page) {
+      if (one.state == actor::seen_state::suspended || one.type->reentrant) ids.push_back(one.id);
+    }
+    actor::actor_system& system = *core.system;
+    if (ids.empty() || tasks::suspended_turns(system) > suspended_max) return;
+    std::ranges::sort(ids);
+    const actor::actor_system::gate_guard here(system);
+    if (!here.let_in()) return;
+    for (actor::suspended_call& one : actor::find_suspended(system, calls_max, ids).found) {
+      const auto [known, is_new] = longest_.try_emplace(one.id, one);
+      if (!is_new && since(one) < since(known->second)) known->second = std::move(one);
+    }
+  }
+  const actor::suspended_call* find(std::uint64_t id) const noexcept {
+    const auto found = longest_.find(id);
+    return found == longest_.end() ? nullptr : &found->second;
+  }
+
+ private:
+  static constexpr std::size_t calls_max = 10'000;
+  // Calls that no look has seen yet have begun last.
+  static std::uint32_t since(const actor::suspended_call& one) noexcept {
+    return one.waits_for && one.waits_for->first_seen != 0 ? one.waits_for->first_seen : UINT32_MAX;
+  }
+  std::unordered_map<std::uint64_t, actor::suspended_call> longest_;
+};
+
+void write_page(json_text& to, runtime_core& core, const std::vector<actor::seen_actor>& page) {
+  const waits_of waits(core, page);
+  actor_writer actors(core);
+  to.key("actors").open('[');
+  for (const actor::seen_actor& one : page) actors.write(to, one, waits.find(one.id));
+  to.close(']');
+}
+
+}  // namespace
+
 void write_actors(json_text& to, runtime_core& core, std::uint64_t from, std::size_t most,
                   std::string_view of_class) {
-  actor_writer actors(core);
-  to.open('{').key("actors").open('[');
-  std::size_t count = 0;
+  std::vector<actor::seen_actor> page;
   const std::uint64_t next =
       actor::scan_actors(*core.system, from, [&](const actor::seen_actor& one) {
         if (!of_class.empty() && one.type->name != of_class) return true;
-        if (count++ == most) return false;
-        actors.write(to, one);
+        if (page.size() == most) return false;
+        page.push_back(one);
         return true;
       });
-  to.close(']').member("next", next).close('}');
+  to.open('{');
+  write_page(to, core, page);
+  to.member("next", next).close('}');
 }
 
 void write_longest(json_text& to, runtime_core& core, std::size_t most, std::string_view of_class) {
@@ -318,10 +377,9 @@ void write_longest(json_text& to, runtime_core& core, std::size_t most, std::str
     return true;
   });
   std::sort(longest.begin(), longest.end(), has_more);
-  actor_writer actors(core);
-  to.open('{').key("actors").open('[');
-  for (const actor::seen_actor& one : longest) actors.write(to, one);
-  to.close(']').close('}');
+  to.open('{');
+  write_page(to, core, longest);
+  to.close('}');
 }
 
 }  // namespace troupe::observing

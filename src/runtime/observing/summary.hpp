@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "actor/counting/actor_scan.hpp"
+#include "actor/waits/suspended.hpp"
 #include "runtime/observing/json_text.hpp"
 #include "troupe/actor/message.hpp"
 
@@ -43,11 +44,15 @@ class known_handlers {
 class actor_writer {
  public:
   explicit actor_writer(const runtime_core& of);
-  void write(json_text& to, const actor::seen_actor& one);
+  // `waits`: of its suspended calls the one that has waited longest, or null.
+  void write(json_text& to, const actor::seen_actor& one,
+             const actor::suspended_call* waits = nullptr);
 
  private:
   const runtime_core& core_;
   const known_handlers handlers_;
+  // Of the actors in turns: an actor's own word gets the handler at the end of the turn.
+  std::unordered_map<const void*, actor::message::handler> running_;
   actor::parent_ids parents_;
 };
 // What one tick of the counts lasts.

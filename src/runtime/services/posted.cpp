@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "observe/counting/sampled_sends.hpp"
 #include "task/running/running.hpp"
 #include "troupe/memory/block_pool.hpp"
 #include "troupe/observe/trace.hpp"
@@ -24,6 +25,7 @@ sched::after_turn run(sched::runnable& item) {
   auto& self = static_cast<posted&>(item);
   if (!self.of->discarding()) {
     const tasks::inside_procedure here(*self.of);
+    const observe::sampled_procedure sample;
     observe::trace(observe::event::post_begin, nullptr);
     try {
       self.procedure();

@@ -406,6 +406,14 @@ TEST_P(observed_runtimes, what_calls_wait_for_is_told_by_kind_and_by_actor) {
         asks, "actor 0 " + std::to_string(one.id()),
         [](const json& seen) { return seen["calls"][0].value("waits_ns", std::int64_t{0}) > 0; });
     EXPECT_GT(waited["calls"][0].value("waits_ns", std::int64_t{0}), 0) << waited;
+    // and so does the list of actors
+    const json page = asks.ask("actors 0 " + std::to_string(one.id()) + " 1");
+    ASSERT_EQ(page["actors"].size(), 1u) << page;
+    const json& waits_for = page["actors"][0]["waits"];
+    EXPECT_TRUE(waits_for["for"].get<std::string>().starts_with("the answer of ")) << page;
+    EXPECT_TRUE(waits_for["at"].get<std::string>().starts_with("observing.cpp:")) << page;
+    EXPECT_EQ(waits_for["asked"], other.id()) << page;
+    EXPECT_GT(waits_for.value("waits_ns", std::int64_t{0}), 0) << page;
     other.tell<&asking_pair::open>();
   });
   rt.run();
