@@ -3,6 +3,7 @@
 import re
 
 LINES_MAX = 1000
+CHAPTER_LINES_MAX = 300
 CODE = (".hpp", ".h", ".cpp", ".c", ".py", ".sh", ".cmake", ".txt", ".md")
 CPP = (".hpp", ".h", ".cpp", ".c")
 
@@ -33,6 +34,10 @@ def check_length(tree):
         count = len(tree.lines(path))
         if count > LINES_MAX:
             problems.append(f"{path}: {count} lines; split it by noun at {LINES_MAX}")
+    for path in tree.files("docs"):
+        count = len(tree.lines(path))
+        if path.parts[1] == "guide" and count > CHAPTER_LINES_MAX:
+            problems.append(f"{path}: {count} lines; a chapter has at most {CHAPTER_LINES_MAX}")
     return problems
 
 

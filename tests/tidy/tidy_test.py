@@ -126,6 +126,12 @@ class Checks(unittest.TestCase):
         self.write("src/base/long.cpp", "\n" * (text.LINES_MAX + 1))
         self.complains(text.check_length, "1001 lines")
 
+    def test_a_chapter_at_the_limit_and_one_past(self):
+        self.write("docs/guide/long.md", "\n" * text.CHAPTER_LINES_MAX)
+        self.passes(text.check_length)
+        self.write("docs/guide/long.md", "\n" * (text.CHAPTER_LINES_MAX + 1))
+        self.complains(text.check_length, "301 lines")
+
     def test_words_that_leave_something_open(self):
         self.write("src/base/a.cpp", 'mkstemp("XXXXXX"); // a hacker\n')
         self.passes(text.check_words)
