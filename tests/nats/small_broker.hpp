@@ -105,6 +105,9 @@ class small_broker {
       // sleeps: as long as it is told to
       while (silent) co_await sleep_for(std::chrono::milliseconds(1));
       input.append(buffer.data(), bytes);
+      // One connection's bytes after the other: what was routed to a reader is in its line before
+      // the answer to a PING behind its UNSUB.
+      std::lock_guard routes(routing_);
       letters out;
       while (take(one, input, out)) {
       }
@@ -183,7 +186,7 @@ class small_broker {
   }
 
   endpoint at_;
-  std::mutex mutex_;
+  std::mutex routing_, mutex_;
   std::vector<peer_ptr> peers_;
   std::atomic<int> connections_{0};
 };
