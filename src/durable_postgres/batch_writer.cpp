@@ -4,13 +4,14 @@
 #include <set>
 #include <string>
 
+#include "database/integers.hpp"
 #include "durable/storage/packed_id.hpp"
 #include "durable_postgres/array_text.hpp"
 
 namespace troupe::durable {
 namespace {
 
-std::int64_t as_integer(std::uint64_t value) noexcept { return static_cast<std::int64_t>(value); }
+using database::as_integer;
 
 // Of those with the same key the last one: a statement may write a row once.
 template <class T, class Key>

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "database/integers.hpp"
 #include "troupe/database/error.hpp"
 #include "troupe/durable/message_id.hpp"
 #include "troupe/durable/storage.hpp"
@@ -17,12 +18,8 @@
 
 namespace troupe::durable {
 
-inline std::int64_t as_integer(std::uint64_t value) noexcept {
-  return static_cast<std::int64_t>(value);
-}
-inline std::uint64_t as_number(std::int64_t value) noexcept {
-  return static_cast<std::uint64_t>(value);
-}
+using database::as_integer;
+using database::as_number;
 
 // A statement that reads has changed nothing, also if its answer was lost.
 template <class T>

@@ -1,5 +1,6 @@
 // lease_store: where the members of a cluster and the owners of its shards are written down. One
-// seam, with PostgreSQL, the simulated store and the store of a node that runs alone behind it.
+// seam, with PostgreSQL, a SQLite file, the simulated store and the store of a node that runs alone
+// behind it.
 //
 // All leases of a member end together, so that the store keeps one time for each member and none
 // for each shard.

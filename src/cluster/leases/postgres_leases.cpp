@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cluster/leases/lease_tables.hpp"
+#include "database/integers.hpp"
 #include "durable_postgres/array_text.hpp"
 #include "troupe/database/error.hpp"
 #include "troupe/postgres/connection.hpp"
@@ -14,6 +15,8 @@
 namespace troupe::cluster {
 namespace {
 
+using database::as_integer;
+using database::as_number;
 using postgres::changes;
 using postgres::transaction;
 using std::chrono::milliseconds;
@@ -25,9 +28,6 @@ constexpr std::int64_t opening_lock = 0x636c7573746572;
 constexpr milliseconds limit_min(1'000), limit_max(60'000);
 // Of a lease that lasts forever.
 constexpr milliseconds longest = std::chrono::hours(24 * 365 * 100);
-
-std::int64_t as_integer(std::uint64_t value) noexcept { return static_cast<std::int64_t>(value); }
-std::uint64_t as_number(std::int64_t value) noexcept { return static_cast<std::uint64_t>(value); }
 
 using row = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::string, std::string>;
 using steady_row = std::tuple<std::int64_t, std::int64_t, std::optional<std::int64_t>>;

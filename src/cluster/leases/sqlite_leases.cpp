@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cluster/leases/lease_book.hpp"
+#include "database/integers.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/database/error.hpp"
 #include "troupe/sqlite/connection.hpp"
@@ -16,6 +17,8 @@
 namespace troupe::cluster {
 namespace {
 
+using database::as_integer;
+using database::as_number;
 using sqlite::session;
 using sqlite::session_transaction;
 using sqlite::statement;
@@ -34,9 +37,6 @@ CREATE TABLE IF NOT EXISTS cluster_shards (cluster TEXT NOT NULL, shard INTEGER 
   owner TEXT NOT NULL, fence INTEGER NOT NULL, changed INTEGER NOT NULL,
   PRIMARY KEY (cluster, shard)) WITHOUT ROWID;
 )";
-
-std::int64_t as_integer(std::uint64_t value) noexcept { return static_cast<std::int64_t>(value); }
-std::uint64_t as_number(std::int64_t value) noexcept { return static_cast<std::uint64_t>(value); }
 
 nanoseconds since_boot() noexcept {
   timespec now{};
@@ -77,7 +77,6 @@ void make_tables(session& in, const std::string& cluster) {
 class stored_book {
  public:
   stored_book(session& in, const std::string& cluster) : in_(in), cluster_(cluster) {
-    const std::string boot = this_boot();
     statement reads(in_, "SELECT version, members_changed, boot FROM clusters WHERE cluster = ?");
     reads.bind_text(1, cluster_);
     if (!reads.step())
@@ -86,8 +85,8 @@ class stored_book {
                             "clusters of the SQLite file; start the node again");
     book.version = as_number(reads.integer(0));
     book.members_changed = as_number(reads.integer(1));
-    is_of_this_boot_ = reads.text(2) == boot;
-    boot_ = boot;
+    is_of_this_boot_ = reads.text(2) == boot_;
+    version_read_ = book.version;
     reads.reset();
     read_members();
     read_shards();
@@ -134,7 +133,6 @@ class stored_book {
       ids_read_.insert(one.row.id);
       book.members.emplace(one.row.id, std::move(one));
     }
-    version_read_ = book.version;
   }
   void read_shards() {
     statement reads(in_,
@@ -170,7 +168,7 @@ class stored_book {
 
   session& in_;
   const std::string& cluster_;
-  std::string boot_;
+  const std::string boot_ = this_boot();
   bool is_of_this_boot_ = false;
   std::set<std::string> ids_read_;
   std::uint64_t version_read_ = 0;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "database/integers.hpp"
 #include "troupe/durable/storage.hpp"
 #include "troupe/sqlite/connection.hpp"
 
@@ -49,12 +50,8 @@ INSERT OR IGNORE INTO durable_meta VALUES ('version', 1), ('owner', 0), ('last_b
   ('last_number', 0);
 )";
 
-inline std::int64_t as_integer(std::uint64_t value) noexcept {
-  return static_cast<std::int64_t>(value);
-}
-inline std::uint64_t as_number(std::int64_t value) noexcept {
-  return static_cast<std::uint64_t>(value);
-}
+using database::as_integer;
+using database::as_number;
 
 // The functions are called on the session's thread.
 
