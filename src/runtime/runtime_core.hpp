@@ -53,9 +53,9 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   void hold() noexcept override;
   void release() noexcept override;
   void post(std::move_only_function<void()> procedure);
-  timer after(std::chrono::nanoseconds span, std::move_only_function<void()> procedure,
+  timer after(std::chrono::nanoseconds span, std::move_only_function<void()>&& procedure,
               const timer_options& chosen);
-  timer every(std::chrono::nanoseconds period, std::move_only_function<void()> procedure,
+  timer every(std::chrono::nanoseconds period, std::move_only_function<void()>&& procedure,
               const timer_options& chosen);
   actor::placement placement_of(const spawn_options& chosen) const;
   actor::placement placement_of(const on_thread& chosen);
@@ -137,7 +137,7 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   void discard_mail();
   void ignore_holds(bool yes);
   void set_holds_ignored(bool yes) noexcept;
-  timer schedule(std::chrono::nanoseconds span, std::move_only_function<void()> procedure,
+  timer schedule(std::chrono::nanoseconds span, std::move_only_function<void()>&& procedure,
                  std::chrono::nanoseconds period, const timer_options& chosen);
 
   struct lines_timer final : tasks::timer {

@@ -11,7 +11,7 @@
 namespace troupe {
 
 scheduled_call::scheduled_call(std::shared_ptr<runtime_core> in,
-                               std::move_only_function<void()> calls,
+                               std::move_only_function<void()>&& calls,
                                std::chrono::nanoseconds again, const timer_options& options)
     : timer(&on_time,
             again == std::chrono::nanoseconds::zero() ? tasks::timer_source::after
@@ -132,10 +132,9 @@ std::move_only_function<void()> in_contexts(actor::actor_system& system,
   };
 }
 
-// The procedure, each call of which runs in the trace of the caller, if that is in one.
-std::move_only_function<void()> in_current_trace(std::move_only_function<void()> procedure) {
-  tasks::context_ref trace = tasks::context_ref::current_trace();
-  if (trace.get() == nullptr) return procedure;
+// The procedure, each call of which runs in the trace.
+std::move_only_function<void()> in_trace(tasks::context_ref trace,
+                                         std::move_only_function<void()> procedure) {
   return [trace = std::move(trace), procedure = std::move(procedure)]() mutable {
     const tasks::inside_context inside(trace.get());
     procedure();
@@ -145,12 +144,13 @@ std::move_only_function<void()> in_current_trace(std::move_only_function<void()>
 }  // namespace
 
 timer runtime_core::schedule(std::chrono::nanoseconds span,
-                             std::move_only_function<void()> procedure,
+                             std::move_only_function<void()>&& procedure,
                              std::chrono::nanoseconds period, const timer_options& chosen) {
   // order: relaxed  set before the pool ends, by the thread that ends it
   if (chosen.stop.stop_requested() || system->closing.load(std::memory_order_relaxed)) return {};
   if (chosen.context) procedure = in_contexts(*system, *chosen.context, std::move(procedure));
-  procedure = in_current_trace(std::move(procedure));
+  if (tasks::context_ref trace = tasks::context_ref::current_trace(); trace.get() != nullptr)
+    procedure = in_trace(std::move(trace), std::move(procedure));
   auto& made = *new scheduled_call(shared_from_this(), std::move(procedure), period, chosen);
   timer handle(made);
   try {
@@ -164,7 +164,8 @@ timer runtime_core::schedule(std::chrono::nanoseconds span,
   return handle;
 }
 
-timer runtime_core::after(std::chrono::nanoseconds span, std::move_only_function<void()> procedure,
+timer runtime_core::after(std::chrono::nanoseconds span,
+                          std::move_only_function<void()>&& procedure,
                           const timer_options& chosen) {
   if (!procedure)
     throw usage_error("troupe: after: the procedure is empty; give it something to call");
@@ -172,7 +173,8 @@ timer runtime_core::after(std::chrono::nanoseconds span, std::move_only_function
 }
 
 timer runtime_core::every(std::chrono::nanoseconds period,
-                          std::move_only_function<void()> procedure, const timer_options& chosen) {
+                          std::move_only_function<void()>&& procedure,
+                          const timer_options& chosen) {
   if (!procedure)
     throw usage_error("troupe: every: the procedure is empty; give it something to call");
   if (period.count() <= 0) throw option_error("troupe: every: the period must be longer than zero");

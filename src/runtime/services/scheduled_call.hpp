@@ -23,7 +23,7 @@ namespace troupe {
 
 struct scheduled_call final : tasks::timer {
   // `again` zero: once. Throws std::bad_alloc.
-  scheduled_call(std::shared_ptr<runtime_core> in, std::move_only_function<void()> calls,
+  scheduled_call(std::shared_ptr<runtime_core> in, std::move_only_function<void()>&& calls,
                  std::chrono::nanoseconds again, const timer_options& options);
 
   static void* operator new(std::size_t bytes) { return memory::allocate(bytes); }
