@@ -89,6 +89,7 @@ void nghttp2_client::on_frame(const nghttp2_frame& frame) {
 
 void nghttp2_client::on_close(std::int32_t stream, std::uint32_t why) {
   const bool is_ours = forget(stream);
+  watch_.closed_stream();
   stream_end how = stream_end::complete;
   if (why == NGHTTP2_REFUSED_STREAM && !is_ours) {
     how = stream_end::refused;

@@ -6,6 +6,7 @@
 namespace troupe::http::h2 {
 namespace {
 
+constexpr std::size_t named_stream_bytes = 4;
 constexpr std::size_t updates_per_data = 10, per_stream = 2;
 // of one answer: interim ones, the head itself, and the trailer
 constexpr std::size_t heads_per_stream = 4;
@@ -18,13 +19,8 @@ std::size_t frame_watch::look(std::string_view bytes, std::int64_t now_ns) noexc
   preface_left_ -= at;
   while (at < bytes.size() && found_ == excess::none) {
     if (left_ != 0) {
-      if (pad_due_) {
-        pad_due_ = false;
-        const bool is_all_padding =
-            static_cast<unsigned char>(bytes[at]) + std::size_t{1} >= length_;
-        if (is_all_padding) count(counts_.empty_data, limits_.empty_data, excess::empty_data);
-      }
       const std::size_t taken = std::min(left_, bytes.size() - at);
+      if (bytes_due_ != 0) begin_payload(bytes.substr(at, taken));
       left_ -= taken;
       at += taken;
       continue;
@@ -42,10 +38,25 @@ std::size_t frame_watch::look(std::string_view bytes, std::int64_t now_ns) noexc
   return at;
 }
 
+// The first bytes of a payload, of which more may follow.
+void frame_watch::begin_payload(std::string_view bytes) noexcept {
+  if (type_ == data) {
+    bytes_due_ = 0;
+    const bool is_all_padding = static_cast<unsigned char>(bytes[0]) + std::size_t{1} >= length_;
+    if (is_all_padding) count(counts_.empty_data, limits_.empty_data, excess::empty_data);
+    return;
+  }
+  // PRIORITY_UPDATE names a stream; its first bit means nothing.
+  for (std::size_t i = 0; i < bytes.size() && bytes_due_ != 0; --bytes_due_, ++i)
+    named_stream_ = named_stream_ << 8 | static_cast<unsigned char>(bytes[i]);
+  constexpr std::uint32_t number_bits = 0x7fffffff;
+  if (bytes_due_ == 0 && (named_stream_ & number_bits) == 0) found_ = excess::protocol_error;
+}
+
 void frame_watch::begin_span(std::int64_t now_ns) noexcept {
   // What was sent in the last span may be answered in this one.
   const counts last_span = std::exchange(counts_, counts());
-  carried_ = {last_span.data_sent, last_span.streams};
+  carried_ = {last_span.data_sent, last_span.streams, last_span.closed};
   constexpr std::int64_t last = INT64_MAX;
   span_end_ns_ = limits_.span.count() > last - now_ns ? last : now_ns + limits_.span.count();
 }
@@ -55,16 +66,16 @@ void frame_watch::begin_frame() noexcept {
   type_ = head_[3];
   flags_ = head_[4];
   const bool has_end = (flags_ & end_stream) != 0;
-  pad_due_ = false;
+  bytes_due_ = 0;
   switch (type_) {
     case data:
       if (has_end) break;
-      pad_due_ = (flags_ & padded) != 0 && length_ != 0;
+      if ((flags_ & padded) != 0 && length_ != 0) bytes_due_ = 1;
       if (length_ == 0) count(counts_.empty_data, limits_.empty_data, excess::empty_data);
       break;
     case headers:
       if (is_server_) {
-        count(counts_.heads, limits_.other_frames + heads_per_stream * streams(),
+        count(counts_.heads, limits_.other_frames + heads_per_stream * own_streams(),
               excess::other_frames);
       } else {
         ++counts_.streams;
@@ -83,8 +94,7 @@ void frame_watch::begin_frame() noexcept {
       if (found_ == excess::none && block_bytes_ > block_bytes_max_) found_ = excess::header_list;
       break;
     case rst_stream:
-      // A server ends by it what this end has begun.
-      count(counts_.resets, limits_.resets + (is_server_ ? streams() : 0), excess::resets);
+      count(counts_.resets, resets_max(), excess::resets);
       break;
     case push_promise:
       // The settings forbid it from the first byte on; nghttp2 waits for their answer.
@@ -105,8 +115,16 @@ void frame_watch::begin_frame() noexcept {
             limits_.window_updates + updates_per_data * data_sent() + per_stream * streams(),
             excess::window_updates);
       break;
-    case priority:
     case priority_update:
+      // RFC 9218, 7.1: servers send none. nghttp2 1.52 takes them, and one for stream 0 as well.
+      if (is_server_) {
+        found_ = excess::protocol_error;
+        break;
+      }
+      named_stream_ = 0;
+      if (length_ >= named_stream_bytes) bytes_due_ = named_stream_bytes;
+      [[fallthrough]];
+    case priority:
       count(counts_.priorities, limits_.priorities + per_stream * streams(), excess::priorities);
       break;
     default:
@@ -132,7 +150,7 @@ void frame_watch::note_stream(std::uint32_t number) noexcept {
 
 void frame_watch::count_reset(std::int64_t now_ns) noexcept {
   if (now_ns >= span_end_ns_) begin_span(now_ns);
-  count(counts_.resets, limits_.resets + (is_server_ ? streams() : 0), excess::resets);
+  count(counts_.resets, resets_max(), excess::resets);
 }
 
 }  // namespace troupe::http::h2

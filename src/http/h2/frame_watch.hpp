@@ -60,8 +60,15 @@ class frame_watch {
 
   // This end has reset a stream, for an error of the peer.
   void count_reset(std::int64_t now_ns) noexcept;
-  // This end has opened a stream, as clients do.
-  void opened_stream() noexcept { ++counts_.streams; }
+  // This end has opened a stream, as clients do; and it exists no more.
+  void opened_stream() noexcept {
+    ++counts_.streams;
+    ++open_;
+  }
+  void closed_stream() noexcept {
+    ++counts_.closed;
+    if (open_ != 0) --open_;
+  }
   void sent_data() noexcept { ++counts_.data_sent; }
 
  private:
@@ -82,6 +89,7 @@ class frame_watch {
   static constexpr std::uint8_t end_stream = 1, end_headers = 4, padded = 8;
 
   void begin_frame() noexcept;
+  void begin_payload(std::string_view bytes) noexcept;
   void note_stream(std::uint32_t number) noexcept;
   void count(std::size_t& of, std::size_t most, excess as) noexcept {
     if (++of > most) found_ = as;
@@ -92,13 +100,21 @@ class frame_watch {
     std::size_t resets = 0, settings = 0, pings = 0, window_updates = 0, priorities = 0,
                 empty_data = 0, other_frames = 0, heads = 0;
     // What allows for more of the others: DATA frames that this end has sent, streams.
-    std::size_t data_sent = 0, streams = 0;
+    std::size_t data_sent = 0, streams = 0, closed = 0;
   };
   struct allowance {
-    std::size_t data_sent = 0, streams = 0;
+    std::size_t data_sent = 0, streams = 0, closed = 0;
   };
   std::size_t data_sent() const noexcept { return counts_.data_sent + carried_.data_sent; }
   std::size_t streams() const noexcept { return counts_.streams + carried_.streams; }
+
+  // A server may answer, and reset, each stream that this end has opened, however old it is. It
+  // resets one with NO_ERROR when the answer is complete and the request is not (RFC 9113, 8.1), as
+  // at the end of a WebSocket; that may come when this end has closed the stream.
+  std::size_t own_streams() const noexcept { return open_ + counts_.closed + carried_.closed; }
+  std::size_t resets_max() const noexcept {
+    return limits_.resets + (is_server_ ? own_streams() : 0);
+  }
 
   const http2_limits limits_;
   const std::size_t block_bytes_max_;
@@ -110,8 +126,11 @@ class frame_watch {
   std::size_t head_bytes_ = 0;  // of the frame's head so far
   std::size_t left_ = 0;        // of the frame's payload
   std::size_t length_ = 0;
-  bool pad_due_ = false;     // the next byte says how many bytes of DATA are padding
-  bool block_open_ = false;  // CONTINUATION has to follow
+  // How many of the payload's first bytes are still to be read: the one of DATA that says how many
+  // are padding, the four of PRIORITY_UPDATE that name a stream.
+  std::size_t bytes_due_ = 0;
+  std::uint32_t named_stream_ = 0;
+  bool block_open_ = false;                          // CONTINUATION has to follow
   std::size_t block_bytes_ = 0, continuations_ = 0;  // of the head that is being read
   // Numbers of streams rise: those before `next_stream_` that the client has left out can no longer
   // be used. Clients leave out none, as a rule; the last ranges are remembered.
@@ -122,6 +141,7 @@ class frame_watch {
   std::array<left_out, 8> left_out_{};
   std::size_t left_out_at_ = 0;
   std::int64_t span_end_ns_ = 0;
+  std::size_t open_ = 0;  // streams that this end has opened
   counts counts_;
   allowance carried_;  // of the span before
 };

@@ -357,6 +357,31 @@ TEST(http2_client_session, each_flood_ends_the_connection) {
   }
 }
 
+// Streams that are open for long, as those of WebSockets, may all end at once, by a reset with
+// NO_ERROR (RFC 9113, 8.1).
+TEST(http2_client_session, each_stream_may_be_answered_and_reset_however_old_it_is) {
+  http::http2_limits limits = told_client::few();
+  limits.span = std::chrono::nanoseconds(10);
+  told_client web(limits);
+  web.hear(no_settings);
+  constexpr std::size_t streams = 20;
+  std::string ends, resets;
+  for (std::size_t i = 0; i < streams; ++i) {
+    const std::int32_t stream = web.ask("POST", true);
+    ends += head(stream, {{":status", "200"}}) + body(stream, "bye", true);
+    resets += reset(stream, h2::no_error);
+  }
+  web.said();
+  for (const std::int64_t now : {100, 200})  // these spans know nothing of the streams' beginning
+    web.session->receive(h2::frame_of(h2::ping, 0, 0, "12345678"), now);
+  web.session->receive(ends + resets, 300);
+  EXPECT_EQ(web.session->broken(), excess::none);
+  for (std::size_t i = 0; i < limits.resets; ++i) web.session->receive(reset(1, h2::cancel), 300);
+  EXPECT_EQ(web.session->broken(), excess::none);
+  web.session->receive(reset(1, h2::cancel), 300);
+  EXPECT_EQ(web.session->broken(), excess::resets);
+}
+
 TEST(http2_client_session, heads_without_an_end_end_the_connection) {
   told_client web;
   web.hear(no_settings);
@@ -408,6 +433,8 @@ TEST(http2_client_session, errors_of_the_connection_end_it) {
       {h2::frame_of(h2::window_update, 0, 0, h2::number(0x7fffffff, 4)), h2::flow_control_error},
       {h2::frame_of(h2::data, 0, 1, std::string(16385, 'x')), h2::frame_size_error},
       {head(2, {{":status", "200"}}), h2::protocol_error},
+      // RFC 9218, 7.1
+      {h2::frame_of(h2::priority_update, 0, 0, h2::number(1, 4) + "u=1"), h2::protocol_error},
   };
   for (const auto& [bytes, code] : all) {
     told_client web;

@@ -66,6 +66,27 @@ TEST_P(http2_priorities, updates_belong_to_the_connection) {
   });
 }
 
+TEST_P(http2_priorities, updates_name_a_stream) {
+  run(router(), [&](runtime&, http::server, endpoint at) -> task<> {
+    for (const std::uint32_t number : {0u, 0x80000000u}) {  // the first bit means nothing
+      const std::string wrong = h2::hello + update_of(static_cast<std::int32_t>(number), "u=0");
+      const auto code = co_await h2::end_of(at, wrong);
+      EXPECT_EQ(code, h2::protocol_error) << number;
+    }
+    // The number comes in two pieces.
+    const std::string wrong = h2::hello + update_of(0, "u=0");
+    const auto one = co_await h2::peer::connect(at, wrong.substr(0, wrong.size() - 5));
+    co_await one->next_of(h2::settings, h2::ack);
+    co_await one->send_what_fits(wrong.substr(wrong.size() - 5));
+    const auto code = co_await one->end();
+    EXPECT_EQ(code, h2::protocol_error);
+    // One that is too short for a number.
+    const auto size =
+        co_await h2::end_of(at, h2::hello + h2::frame_of(h2::priority_update, 0, 0, "123"));
+    EXPECT_EQ(size, h2::frame_size_error);
+  });
+}
+
 TROUPE_HTTP_TEST_EACH(http2_priorities);
 
 // A client hears of the end of an idle connection, whether it has asked something or not.
