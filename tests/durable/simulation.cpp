@@ -90,6 +90,11 @@ class bank_under_faults {
     for (int client = 0; client < 3; ++client) clients.push_back(rt_.spawn(sends(client)));
     for (int kill = 0; kill < 6; ++kill) {
       co_await sleep_for(std::chrono::microseconds(200 + kit::random_number() % 3'000));
+      if (kit::random_number() % 6 == 0) {
+        auto fails = fail_for_long();
+        co_await std::move(fails);
+        continue;  // the same store works on
+      }
       auto again = restart();
       co_await std::move(again);
     }
@@ -101,6 +106,17 @@ class bank_under_faults {
 
  private:
   static std::string name(std::uint64_t number) { return "account " + std::to_string(number); }
+
+  // The answers of commits are lost, and nobody can say for a while whether they were made.
+  task<> fail_for_long() {
+    db_.set_faults({.refuses = 0, .loses = 1, .delay_max = 200us});
+    co_await sleep_for(std::chrono::microseconds(kit::random_number() % 500));
+    db_.set_away(true);
+    co_await sleep_for(std::chrono::milliseconds(900 + kit::random_number() % 400));
+    db_.set_faults(faults_);
+    db_.set_away(false);
+    co_await sleep_for(std::chrono::microseconds(kit::random_number() % 3'000));
+  }
 
   task<> restart() {
     for (;;) {

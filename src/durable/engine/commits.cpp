@@ -1,10 +1,12 @@
 // The transactions of a store: what is put into them, what follows when one is stored, and what
 // when one is not.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "durable/engine/engine.hpp"
 #include "durable/engine/exception_text.hpp"
+#include "troupe/task/limits.hpp"
 #include "troupe/task/timer.hpp"
 
 namespace troupe::durable::parts {
@@ -15,6 +17,8 @@ using std::chrono::milliseconds;
 constexpr std::size_t page_messages = 256;
 // Old answers are looked for so often.
 constexpr std::chrono::seconds forgets_every{60};
+// How long callers wait for a database that may have made their commit.
+constexpr milliseconds waits_for_outcome{1'000};
 
 bool is_unknown(const std::exception_ptr& failed) {
   try {
@@ -164,31 +168,46 @@ void engine::stored(filling& taken) {
   }
 }
 
-// The batch was not stored, or nobody knows.
+// The batch was not stored, or nobody knows. A database that says soon whether it was made costs no
+// caller an error; for longer nobody waits.
 task<> engine::recover(std::shared_ptr<filling> failed, std::exception_ptr why) {
   milliseconds pause = chosen_.away_first;
-  bool unknown = is_unknown(why);
+  bool unknown = is_unknown(why), is_forgotten = false;
+  const std::int64_t began_ns = now_ns();
   while (unknown) {
-    bool asked = false;
-    std::uint64_t last = 0;
+    std::optional<std::uint64_t> last;
     try {
-      auto looks = in_->last_batch();
+      const auto asks = [this] { return in_->last_batch(); };
+      const milliseconds left = waits_for_outcome - spent_since(began_ns);
+      auto looks = is_forgotten ? asks() : with_deadline(std::max(left, milliseconds(1)), asks);
       last = co_await std::move(looks);
-      asked = true;
     } catch (const store_taken&) {
       why = std::current_exception();
-      unknown = false;
+      break;
     } catch (...) {
     }
-    if (asked && last >= failed->data.number) {
+    if (last && is_forgotten) {
+      end_doubt(*failed, *last >= failed->data.number);
+      co_return;
+    }
+    if (last && *last >= failed->data.number) {
       stored(*failed);
       co_return;
     }
-    if (asked) unknown = false;
-    if (unknown) co_await sleep_for(pause);
+    if (last) break;
+    if (!is_forgotten && spent_since(began_ns) >= waits_for_outcome) {
+      is_forgotten = true;
+      forget_all(*failed, why, true);
+    }
+    // Nobody waits for a store that has forgotten all: it does not keep the program alive.
+    if (is_forgotten) {
+      co_await sleep_for(pause).weak();
+    } else {
+      co_await sleep_for(pause);
+    }
     pause = std::min(2 * pause, pause_max());
   }
-  forget_all(*failed, why);
+  forget_all(*failed, why, false);
   if (is_moved(why)) {
     guard held(*this);
     need_inbox();
@@ -197,36 +216,66 @@ task<> engine::recover(std::shared_ptr<filling> failed, std::exception_ptr why) 
   }
 }
 
-// As a crash does, but that callers are told.
-void engine::forget_all(filling& failed, const std::exception_ptr& why) {
+milliseconds engine::spent_since(std::int64_t began_ns) const {
+  return std::chrono::floor<milliseconds>(std::chrono::nanoseconds(now_ns() - began_ns));
+}
+
+// The database has said whether the batch was stored. All is read anew, for callers were told that
+// nobody knows.
+void engine::end_doubt(const filling& failed, bool is_stored) {
+  guard held(*this);
+  is_in_doubt_ = false;
+  committing_ = nullptr;
+  if (is_taken_) return;
+  away_ = nullptr;
+  away_for_ = milliseconds(0);
+  if (is_stored) {
+    stored_number_ = failed.data.number;
+    counts_.turns += failed.turns;
+  }
+  // What was read before says nothing of what is stored.
+  ++read_round_;
+  has_backlog_ = true;
+  read_up_to_ = read_after_ = 0;
+  plan_reminder(wall_now());
+  need_inbox();
+}
+
+// As a crash does, but that callers are told. `in_doubt`: nobody knows yet whether the batch was
+// stored; nothing is read until end_doubt().
+void engine::forget_all(filling& failed, const std::exception_ptr& why, bool in_doubt) {
   struct told {
     std::unique_ptr<answer_to> answer, on_stored;
     bool stays = false;
+    bool may_be_done = false;
   };
   std::vector<told> all;
   std::shared_ptr<filling> dropped;
   const std::exception_ptr later = with_unknown_effect(why);
+  const std::exception_ptr not_done = is_unknown(why) ? without_effect(why) : why;
   {
     guard held(*this);
     ++generation_;
     ++counts_.failed_commits;
-    last_failure_ = why;
-    away_ = is_moved(why) ? nullptr : why;
+    last_failure_ = not_done;
+    away_ = is_moved(why) ? nullptr : not_done;
     is_taken_ = is_taken(why);
+    is_in_doubt_ = in_doubt;
     const std::uint64_t failed_number = failed.data.number;
-    const auto add = [&](const record_ref& one) {
+    const auto add = [&](const record_ref& one, bool is_in_batch = false) {
       end_wait(*one);
       one->left_out = false;
       all.push_back({std::move(one->answer), std::move(one->on_stored),
-                     one->stored_with != 0 && one->stored_with < failed_number});
+                     one->stored_with != 0 && one->stored_with < failed_number,
+                     in_doubt && (is_in_batch || one->stored_with == failed_number)});
     };
-    const auto add_batch = [&](filling& one) {
+    const auto add_batch = [&](filling& one, bool is_failed) {
       for (const record_ref& post : one.posted)
-        all.push_back({nullptr, std::move(post->on_stored), false});
-      for (const settlement& settled : one.settlements) add(settled.of);
+        all.push_back({nullptr, std::move(post->on_stored), false, in_doubt && is_failed});
+      for (const settlement& settled : one.settlements) add(settled.of, is_failed);
     };
-    add_batch(failed);
-    if (open_ != nullptr) add_batch(*open_);
+    add_batch(failed, true);
+    if (open_ != nullptr) add_batch(*open_, false);
     for (const auto& [name, who] : actors_) {
       for (const record_ref& one : who->waits) add(one);
       who->waits.clear();
@@ -244,15 +293,16 @@ void engine::forget_all(filling& failed, const std::exception_ptr& why) {
     has_backlog_ = true;
     read_up_to_ = read_after_ = 0;
     must_forget_ = false;
-    committing_ = nullptr;
+    if (!in_doubt) committing_ = nullptr;
     outboxes_.clear();
     drop_moved(failed, why);
   }
   failed.end_spans(why);
-  if (dropped != nullptr) dropped->end_spans(why);
+  if (dropped != nullptr) dropped->end_spans(not_done);
   for (told& one : all) {
-    fail_all(one.on_stored, why);
-    fail_all(one.answer, one.stays ? later : why);
+    const std::exception_ptr& done = one.may_be_done ? why : not_done;
+    fail_all(one.on_stored, done);
+    fail_all(one.answer, one.stays ? later : done);
   }
 }
 
@@ -260,7 +310,7 @@ void engine::forget_all(filling& failed, const std::exception_ptr& why) {
 bool engine::lost_to_another(const std::exception_ptr& failed) {
   if (!is_taken(failed)) return false;
   filling none;
-  forget_all(none, failed);
+  forget_all(none, failed, false);
   return true;
 }
 
@@ -274,6 +324,7 @@ void engine::try_again_later() {
     const std::shared_ptr<engine> here = self.lock();
     if (here == nullptr) return;
     guard at_work(*here);
+    if (here->is_in_doubt_) return;  // end_doubt() follows
     here->away_ = nullptr;
     here->need_inbox();
   };

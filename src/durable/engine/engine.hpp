@@ -10,9 +10,10 @@
 //   E2  Batches are committed one after the other. So what a turn read was stored by its own batch
 //       or by one before it.
 //   E3  What a batch answers or delivers is answered and delivered when it is stored, not before.
-//   E4  When a batch is not stored, `generation_` grows, and everything in memory is forgotten, as
-//       by a crash: objects, waiting messages, the open batch. A turn that began in an older
-//       generation puts nothing into a batch.
+//   E4  When a batch is not stored, or nobody can say soon whether it was, `generation_` grows, and
+//       everything in memory is forgotten, as by a crash: objects, waiting messages, the open
+//       batch. A turn that began in an older generation puts nothing into a batch.
+//   E5  While nobody can say it (`is_in_doubt_`), nothing is read and nothing begins.
 // docs/protocols/durable.md has the whole protocol.
 #pragma once
 
@@ -304,7 +305,9 @@ class engine : public std::enable_shared_from_this<engine> {
   std::shared_ptr<filling> take_batch();
   void stored(filling& taken);
   task<> recover(std::shared_ptr<filling> failed, std::exception_ptr why);
-  void forget_all(filling& failed, const std::exception_ptr& why);
+  void forget_all(filling& failed, const std::exception_ptr& why, bool in_doubt);
+  void end_doubt(const filling& failed, bool is_stored);
+  std::chrono::milliseconds spent_since(std::int64_t began_ns) const;
   bool lost_to_another(const std::exception_ptr& failed);
   void try_again_later();
   void need_inbox();
@@ -418,6 +421,7 @@ class engine : public std::enable_shared_from_this<engine> {
   std::exception_ptr last_failure_;  // of a batch
   std::exception_ptr away_;          // why nothing can be stored at the moment
   bool is_taken_ = false;            // by another process: this stays so
+  bool is_in_doubt_ = false;         // whether the last batch was stored
   std::size_t waiting_ = 0;
   std::size_t outside_ = 0;  // how many of them are left out
 

@@ -14,4 +14,8 @@ handler_failed failure_of(const std::exception_ptr& thrown);
 // stored; other exceptions stay as they are.
 std::exception_ptr with_unknown_effect(const std::exception_ptr& failed);
 
+// The same database::error for a message of which nothing was done; other exceptions stay as they
+// are.
+std::exception_ptr without_effect(const std::exception_ptr& failed);
+
 }  // namespace troupe::durable::parts
