@@ -17,7 +17,7 @@ BUILT = pathlib.Path(os.environ["TROUPE_BINARY_DIR"])
 TOOL = BUILT / "tools/troupe"
 FIXTURE = pathlib.Path(os.environ["TROUPE_SOURCE_DIR"]) / "tests/durable/fixtures/0.1.db"
 SECONDS_MAX = 60
-NOTHING = '["troupe store",1]\n'
+NOTHING = '["troupe store",2]\n["end",0]\n'
 
 
 def fail(text):
@@ -75,11 +75,19 @@ def check_copies(lines_file, store, empty):
     check_refused("an import into a store with rows", "rows already", store, "import", lines_file)
     bad = lines_file.with_name("bad.json")
     for was, now, why in (("durable_dead", "durable_dear", "there is no table durable_dear"), ('"durable_events","Counter"', '"durable_events",5', "line"),
-                          (NOTHING, "", "no export of a store"), ("\n", "\n[\n", "line 2")):
+                          ('["troupe store",2]\n', "", "no export of a store"), ("store\",2", "store\",3", "version 3"), ("\n", "\n[\n", "line 2"),
+                          ('["end"', '["end",1]\n["end"', "the export had 1 rows")):
         bad.write_text(lines.replace(was, now, 1))
         check_refused(f"an import with {now!r}", why, empty, "import", bad)
-        if was != NOTHING and now != "\n[\n":
+        if now and "version" not in why and now != "\n[\n":
             check("after it", run(empty, "export"), NOTHING)
+    rows = lines.splitlines(keepends=True)
+    for cut in 1, 2, len(rows) - 1:
+        bad.write_text("".join(rows[:cut]))
+        check_refused(f"an import of {cut} lines", "was cut off", empty, "import", bad)
+        check("after it", run(empty, "export"), NOTHING)
+    bad.write_text(lines + rows[1])
+    check_refused("a row behind the last line", "behind the last line", empty, "import", bad)
     check_handled_again(store)
 
 
@@ -93,6 +101,33 @@ def add_strange_key(file):
     with contextlib.closing(sqlite3.connect(file)) as db, db:
         db.execute("INSERT INTO durable_state SELECT kind, CAST(x'61ff005c62' AS TEXT), \"schema\", fingerprint, number, value FROM durable_state "
                    "WHERE kind = 'Customer'")
+
+
+def check_strange_texts(file):
+    """States and errors may be any bytes: terminals get no control characters, and `show` ends well."""
+    with contextlib.closing(sqlite3.connect(file)) as db, db:
+        db.execute("UPDATE durable_state SET value = CAST(replace(CAST(value AS TEXT), 'Ada', CAST(x'ff1b41' AS TEXT)) AS BLOB) WHERE key = 'ada'")
+        db.execute("UPDATE durable_dead SET error = CAST(x'1b5b326aff0ac29bc3a9' AS TEXT)")
+    state = json.loads(run(file, "show", "Customer", "ada").split("\n", 1)[1])
+    check("a text that is no UTF-8", state["name"], {"hex": "FF1B41"})
+    letters = run(file, "dead-letters")
+    if r"\x1b[2j\xff\x0a\xc2\x9bé" not in letters or len(letters.splitlines()) != 1:
+        fail(f"a strange error: {letters!r}")
+
+
+def check_full_output(file):
+    for words in ("ls",), ("export",), ("show", "Customer", "ada"):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([TOOL, "store", file, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=SECONDS_MAX)
+        if done.returncode != 1 or "No space left" not in done.stderr:
+            fail(f"{words} to a full disk: status {done.returncode}: {done.stderr}")
+
+
+def check_other_databases(folder):
+    with contextlib.closing(sqlite3.connect(folder / "other.db")) as db, db:
+        db.execute("CREATE TABLE visits (page)")
+    for words in ("ls",), ("export",), ("show", "A", "b"), ("dead-letters",):
+        check_refused(f"{words} of another database", "no store of durable actors", folder / "other.db", *words)
 
 
 @contextlib.contextmanager
@@ -141,6 +176,14 @@ def main():
         owner = owner_of(store)
         check_refused("an import into a store with rows", "rows already", store, "import", lines_file)
         check("the program that has the store keeps it", owner_of(store), owner)
+        check_full_output(store)
+        check_other_databases(folder)
+        shutil.copy(FIXTURE, folder / "texts.db")
+        check_strange_texts(folder / "texts.db")
+        old_file = folder / "old.json"
+        old_file.write_text("".join(lines_file.read_text().replace("store\",2", "store\",1").splitlines(keepends=True)[:-1]))
+        run(folder / "old.db", "import", old_file)
+        check("a copy of version 1", run(folder / "old.db", "export"), lines_file.read_text())
         add_strange_key(store)
         strange_file.write_text(run(store, "export"))
         run(folder / "d.db", "import", strange_file)

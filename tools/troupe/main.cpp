@@ -221,7 +221,9 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  return run(argc, argv);
+  const int status = run(argc, argv);
+  troupe_tool::end_output();
+  return status;
 } catch (const std::exception& failed) {
   fmt::print(stderr, "troupe: {}\n", failed.what());
   return 1;

@@ -137,4 +137,9 @@ std::vector<int> programs() {
   return found;
 }
 
+void end_output() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
+  throw failure(std::string("the output cannot be written: ") + std::strerror(errno));
+}
+
 }  // namespace troupe_tool

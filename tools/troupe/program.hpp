@@ -50,4 +50,7 @@ std::string socket_of(int pid);
 // The process numbers of the user's programs that can be asked, in order.
 std::vector<int> programs();
 
+// Throws failure if something that was written to standard output has not arrived there.
+void end_output();
+
 }  // namespace troupe_tool

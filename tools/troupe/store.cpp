@@ -53,6 +53,15 @@ struct reminder_row {
   std::string rule, method;
 };
 
+// Runs `work`, a task, on the store.
+template <class Work, class Database>
+task<> look_into(Database& db, const Work& work) {
+  auto checks = check_store(db);
+  co_await std::move(checks);
+  auto works = work(db);
+  co_await std::move(works);
+}
+
 // Opens the store and runs `work`, a task, on a transaction of it.
 template <class Work>
 void with(const store_choices& chosen, bool writes, Work work) {
@@ -60,7 +69,9 @@ void with(const store_choices& chosen, bool writes, Work work) {
 #if TROUPE_TOOL_POSTGRES
   if (is_postgres(chosen.target)) {
     const troupe::postgres::connection db(rt, chosen.target);
-    const auto body = [&work](troupe::postgres::transaction& all) -> task<> { return work(all); };
+    const auto body = [&work](troupe::postgres::transaction& all) -> task<> {
+      return look_into(all, work);
+    };
     auto done = rt.spawn(db.in_transaction(body, troupe::postgres::isolation::repeatable_read));
     rt.run();
     return done.get();
@@ -71,7 +82,9 @@ void with(const store_choices& chosen, bool writes, Work work) {
   how.read_only = !writes;
   how.create = false;
   const sqlite_file db(rt, chosen.target, how);
-  const auto body = [&work](troupe::sqlite::transaction& all) -> task<> { return work(all); };
+  const auto body = [&work](troupe::sqlite::transaction& all) -> task<> {
+    return look_into(all, work);
+  };
   auto done = rt.spawn(writes ? db.in_transaction(body) : db.in_snapshot(body));
   rt.run();
   done.get();
@@ -111,7 +124,8 @@ task<> list(Database& db) {
     for (const count_row& one : counts) {
       if (newest && one.kind == classes[i].kind) actors = std::to_string(one.actors);
     }
-    fmt::print("{:<24} {:>6} {:>12}\n", plain(db, classes[i].kind), classes[i].schema, actors);
+    fmt::print("{:<24} {:>6} {:>12}\n", shown(plain(db, classes[i].kind)), classes[i].schema,
+               actors);
   }
   constexpr std::pair<const char*, const char*> tables[] = {{"messages that wait", "durable_inbox"},
                                                             {"dead letters", "durable_dead"},
@@ -152,15 +166,16 @@ task<> show(Database& db, std::string of_class, std::string of_key) {
       "WHERE kind = $1 AND key = $2 ORDER BY number",
       kind, key);
   for (const message_row& one : co_await std::move(asks_mail))
-    fmt::print("message {}: {}, {} bytes, {} failures\n", one.number, plain(db, one.method),
+    fmt::print("message {}: {}, {} bytes, {} failures\n", one.number, shown(plain(db, one.method)),
                one.arguments.size(), one.failures);
   auto asks_reminders = db.template query<reminder_row>(
       "SELECT name, due, rule, method FROM durable_reminders WHERE kind = $1 AND key = $2 "
       "ORDER BY due",
       kind, key);
   for (const reminder_row& one : co_await std::move(asks_reminders))
-    fmt::print("reminder {}: {} at {} UTC{}{}\n", plain(db, one.name), plain(db, one.method),
-               time_text(one.due / 1000), one.rule.empty() ? "" : ", ", plain(db, one.rule));
+    fmt::print("reminder {}: {} at {} UTC{}{}\n", shown(plain(db, one.name)),
+               shown(plain(db, one.method)), time_text(one.due / 1000),
+               one.rule.empty() ? "" : ", ", shown(plain(db, one.rule)));
 }
 
 template <class Database>
@@ -169,9 +184,10 @@ task<> dead_letters(Database& db) {
       "SELECT number, kind, key, method, failures, error_type, error, at FROM durable_dead "
       "ORDER BY number");
   for (const dead_row& one : co_await std::move(asks))
-    fmt::print("{} {} {} {}: {} ({}), {} failures, {} UTC\n", one.number, plain(db, one.kind),
-               plain(db, one.key), plain(db, one.method), plain(db, one.error),
-               plain(db, one.error_type), one.failures, time_text(one.at));
+    fmt::print("{} {} {} {}: {} ({}), {} failures, {} UTC\n", one.number,
+               shown(plain(db, one.kind)), shown(plain(db, one.key)), shown(plain(db, one.method)),
+               shown(plain(db, one.error)), shown(plain(db, one.error_type)), one.failures,
+               time_text(one.at));
 }
 
 template <class Database>

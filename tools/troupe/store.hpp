@@ -28,6 +28,11 @@ void export_store(const store_choices& chosen);
 // Such lines into a store that has no rows. All or nothing.
 void import_store(const store_choices& chosen);
 
+// A text as JSON: a string, or an object with its hexadecimal digits if it is no UTF-8.
+nlohmann::ordered_json text_value(const std::string& text);
+// A text for a terminal: what is no UTF-8 or no printable character is written as \xNN.
+std::string shown(std::string_view text);
+
 // A stored value, read by the shape of its type (troupe/durable/codec.hpp). What the shape does not
 // explain is given as hexadecimal digits.
 nlohmann::ordered_json value_of(std::string_view shape, std::span<const std::byte> bytes);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -26,7 +27,11 @@ using ordered = nlohmann::ordered_json;
 using bytes = std::vector<std::byte>;
 using troupe::task;
 
-const ordered first_line = ordered::array({"troupe store", 1});
+// The first line of a copy has its version, and the last one the number of rows: so a copy that was
+// cut off is not taken for a whole one. Copies of version 1 have no last line.
+constexpr const char* first_word = "troupe store";
+constexpr const char* last_word = "end";
+constexpr std::int64_t version = 2;
 
 // The columns of a table: `b` are bytes, `i` whole numbers, `t` texts.
 struct copied_table {
@@ -88,23 +93,6 @@ std::string bytes_of(std::string_view hex) {
   return made;
 }
 
-bool is_utf8(const std::string& text) {
-  try {
-    static_cast<void>(ordered(text).dump());
-    return true;
-  } catch (const ordered::type_error&) {
-    return false;
-  }
-}
-
-// A text as JSON: a string, or an object with its digits if it is no UTF-8.
-ordered text_value(const std::string& text) {
-  if (is_utf8(text)) return text;
-  std::string hex;
-  for (const char one : text) hex += fmt::format("{:02X}", static_cast<unsigned char>(one));
-  return {{"hex", hex}};
-}
-
 // `plain_text` gives the text that the database has kept.
 template <class Plain>
 std::string line_of(const copied_table& table, std::string_view row, Plain plain_text) {
@@ -123,6 +111,28 @@ std::string line_of(const copied_table& table, std::string_view row, Plain plain
   return made.dump();
 }
 
+// Lines to standard output.
+class lines_out {
+ public:
+  lines_out() { write(ordered::array({first_word, version}).dump()); }
+  void row(const std::string& line) {
+    write(line);
+    ++rows_;
+  }
+  void end() {
+    write(ordered::array({last_word, rows_}).dump());
+    end_output();
+  }
+
+ private:
+  static void write(const std::string& line) {
+    if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size() ||
+        std::fputc('\n', stdout) == EOF)
+      end_output();
+  }
+  std::int64_t rows_ = 0;
+};
+
 // ---- import ----
 
 struct copied_row {
@@ -137,24 +147,48 @@ class copy_reader {
   }
   std::size_t line() const noexcept { return line_; }
 
-  // Throws failure, which names the line, if it is no row of a table.
+  // Throws failure, which names the line, if it is no row of a table, and at the end if rows are
+  // missing.
   std::optional<copied_row> next() {
     std::string text;
     while (std::getline(from_, text)) {
       ++line_;
       try {
+        if (ended_) throw failure("it stands behind the last line");
         ordered row = ordered::parse(text);
-        if (line_ > 1) return read(std::move(row));
-        if (row != first_line) throw failure("it is no export of a store");
+        if (line_ == 1) {
+          read_first(row);
+        } else if (version_ > 1 && row.at(0) == last_word) {
+          read_last(row);
+        } else {
+          ++rows_;
+          return read(std::move(row));
+        }
       } catch (const std::exception& wrong) {
         throw failure(fmt::format("line {}: {}", line_, wrong.what()));
       }
     }
     if (line_ == 0) throw failure("the file is empty; an export has a first line");
+    if (version_ > 1 && !ended_)
+      throw failure(fmt::format("the export was cut off behind line {}; export again", line_));
     return std::nullopt;
   }
 
  private:
+  void read_first(const ordered& row) {
+    if (!row.is_array() || row.size() != 2 || row[0] != first_word)
+      throw failure("it is no export of a store");
+    version_ = row[1].get<std::int64_t>();
+    if (version_ < 1 || version_ > version)
+      throw failure(fmt::format("the export has version {}, and this troupe reads up to {}",
+                                version_, version));
+  }
+  void read_last(const ordered& row) {
+    ended_ = true;
+    if (row.at(1) != rows_)
+      throw failure(
+          fmt::format("the export had {} rows, and here are {}", row.at(1).dump(), rows_));
+  }
   static copied_row read(ordered row) {
     const auto name = row.at(0).get<std::string>();
     copied_row made{nullptr, ordered::array()};
@@ -186,6 +220,8 @@ class copy_reader {
 
   std::ifstream from_;
   std::size_t line_ = 0;
+  std::int64_t version_ = 0, rows_ = 0;
+  bool ended_ = false;
 };
 
 std::string text_of(const ordered& value) {
@@ -302,15 +338,23 @@ void export_file(const std::string& target) {
   const sqlite_file db(rt, target, how);
   const auto print_rows = [](troupe::sqlite::session& in) {
     in.run_script("BEGIN");  // all rows are of one moment
-    fmt::print("{}\n", first_line.dump());
+    lines_out to;
     for (const copied_table& table : copied) {
       troupe::sqlite::statement reads(in, select_of(table, of_sqlite));
       while (reads.step())
-        fmt::print("{}\n", line_of(table, reads.text(0), [](std::string text) { return text; }));
+        to.row(line_of(table, reads.text(0), [](std::string text) { return text; }));
     }
     in.run_script("COMMIT");
+    to.end();
   };
-  auto done = rt.spawn(db.call(print_rows));
+  const auto work = [&]() -> task<> {
+    const auto checks = [](troupe::sqlite::transaction& all) -> task<> { return check_store(all); };
+    auto looks = db.in_snapshot(checks);
+    co_await std::move(looks);
+    auto prints = db.call(print_rows);
+    co_await std::move(prints);
+  };
+  auto done = rt.spawn(work());
   rt.run();
   done.get();
 }
@@ -324,7 +368,9 @@ constexpr digits in_postgres{"upper(encode(", ", 'hex'))", "upper(encode(convert
 constexpr std::size_t rows_at_once = 1'000, bytes_at_once = 4u << 20;
 
 task<> print_rows(troupe::postgres::transaction& all) {
-  fmt::print("{}\n", first_line.dump());
+  auto checks = check_store(all);
+  co_await std::move(checks);
+  lines_out to;
   for (const copied_table& table : copied) {
     auto declares = all.execute("DECLARE copied CURSOR FOR " + select_of(table, in_postgres));
     co_await std::move(declares);
@@ -333,14 +379,15 @@ task<> print_rows(troupe::postgres::transaction& all) {
           all.query<std::string>("FETCH " + std::to_string(rows_at_once) + " FROM copied");
       const std::vector<std::string> rows = co_await std::move(fetches);
       for (const std::string& row : rows)
-        fmt::print("{}\n", line_of(table, row, [](const std::string& text) {
-                     return troupe::durable::text_of_stored(text);
-                   }));
+        to.row(line_of(table, row, [](const std::string& text) {
+          return troupe::durable::text_of_stored(text);
+        }));
       if (rows.size() < rows_at_once) break;
     }
     auto closes = all.execute("CLOSE copied");
     co_await std::move(closes);
   }
+  to.end();
 }
 
 // Rows of one table, which one statement adds: its parameter is an array of JSON arrays.

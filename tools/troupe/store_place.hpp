@@ -58,6 +58,22 @@ class sqlite_file : public troupe::sqlite::connection {
   }
 };
 
+// Throws failure if no durable actors lie in this database.
+inline void check_found(bool is_found) {
+  if (!is_found) throw failure("this database has no store of durable actors");
+}
+inline troupe::task<> check_store(troupe::sqlite::parts::calls& in) {
+  auto looks =
+      in.query_one<std::int64_t>("SELECT count(*) FROM sqlite_master WHERE name = 'durable_meta'");
+  check_found((co_await std::move(looks)).value_or(0) != 0);
+}
+#if TROUPE_TOOL_POSTGRES
+inline troupe::task<> check_store(troupe::postgres::parts::calls& in) {
+  auto looks = in.query_one<bool>("SELECT to_regclass('durable_meta') IS NOT NULL");
+  check_found((co_await std::move(looks)).value_or(false));
+}
+#endif
+
 // How a database keeps a text, and the text that it has kept.
 inline std::string stored(const troupe::sqlite::parts::calls&, std::string text) { return text; }
 inline std::string plain(const troupe::sqlite::parts::calls&, std::string text) { return text; }
