@@ -60,6 +60,25 @@ TEST(codecs, values_come_back) {
   EXPECT_EQ(decode<everything>(encode(value)), value);
 }
 
+struct dates {
+  std::chrono::year_month_day born;
+  std::chrono::month_day feast;
+  std::chrono::year_month expires;
+  std::chrono::weekday free;
+  std::chrono::local_seconds wakes;
+  bool operator==(const dates&) const = default;
+};
+
+TEST(codecs, dates_come_back) {
+  using namespace std::chrono;
+  const dates value{year(-44) / March / 15, December / 24, year(2031) / July, Sunday,
+                    local_seconds(seconds(-5))};
+  EXPECT_EQ(decode<dates>(encode(value)), value);
+  EXPECT_EQ(shape_of<dates>(),
+            "{born:<year i2,month u1,day u1>,feast:<month u1,day u1>,expires:<year i2,month u1>,"
+            "free:weekday u1,wakes:local time duration i8 1/1}");
+}
+
 TEST(codecs, the_shape_has_names_and_types) {
   EXPECT_EQ(shape_of<item>(), "{name:text,pieces:i4}");
   EXPECT_EQ((shape_of<std::map<int, std::optional<item>>>()), "[<i4,{name:text,pieces:i4}?>]");

@@ -197,6 +197,35 @@ TEST_F(durable_faults, a_damaged_page_is_a_typed_error) {
   });
 }
 
+TEST_F(durable_faults, a_damaged_state_is_an_error_that_names_the_actor) {
+  run([this](runtime& rt) -> task<> {
+    auto opens = open(rt);
+    const store kept = co_await std::move(opens);
+    co_await kept.get<Page>("it").ask<&Page::put>("first");
+    co_await kept.get<Page>("other").ask<&Page::put>("second");
+  });
+  sqlite3* by_hand = nullptr;
+  EXPECT_EQ(sqlite3_open(file().c_str(), &by_hand), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(by_hand, "UPDATE durable_state SET value = x'ffffffff' WHERE key = 'it'",
+                         nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  sqlite3_close(by_hand);
+  run([this](runtime& rt) -> task<> {
+    auto opens = open(rt);
+    const store kept = co_await std::move(opens);
+    std::string said;
+    try {
+      auto asked = kept.get<Page>("it").ask<&Page::get>();
+      co_await std::move(asked);
+    } catch (const durable::decode_error& failed) {
+      said = failed.what();
+    }
+    EXPECT_EQ(said.substr(0, said.find(':', 18)), "troupe: durable: Page it cannot be read")
+        << said;
+    EXPECT_EQ(co_await kept.get<Page>("other").ask<&Page::get>(), "second");
+  });
+}
+
 TEST_F(durable_faults, a_second_process_takes_the_store) {
   run([this](runtime& rt) -> task<> {
     auto opens = open(rt);

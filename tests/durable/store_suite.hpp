@@ -344,6 +344,56 @@ TEST_P(durable_stores, events_of_another_shape_are_refused_under_the_same_number
                durable::schema_error);
 }
 
+struct Lamp {
+  using event = std::variant<int>;
+  int sum = 0;
+  void apply(const event& by) { sum += std::get<0>(by); }
+  durable::changes<event> add(int by) const { return {{event(by)}}; }
+  int value() const { return sum; }
+};
+struct NewLamp {
+  static constexpr int schema = 2;
+  using previous = Lamp;
+  static NewLamp upgrade(Lamp old) { return {old.sum}; }
+  using event = std::variant<int, std::string>;
+  int sum = 0;
+  void apply(const event& by) { by.index() == 0 ? sum += std::get<0>(by) : sum = 0; }
+  durable::changes<event> reset(std::string why) const { return {{event(std::move(why))}}; }
+  durable::changes<event> add(int by) const { return {{event(by)}}; }
+  int value() const { return sum; }
+};
+
+TEST_P(durable_stores, events_of_a_newer_program_are_left_alone_and_said_to_be) {
+  const auto old = [] { return kind<Lamp, &Lamp::add, &Lamp::value>("Lamp"); };
+  const auto newer = [] {
+    return kind<NewLamp, &NewLamp::reset, &NewLamp::add, &NewLamp::value>("Lamp");
+  };
+  with([](store all) -> task<> { co_await all.get<Lamp>("one").ask<&Lamp::add>(1); },
+       durable::options(), old());
+  with(
+      [](store all) -> task<> {
+        co_await all.get<NewLamp>("one").ask<&NewLamp::reset>("new");
+        co_await all.get<NewLamp>("one").ask<&NewLamp::add>(7);
+        co_await all.get<NewLamp>("two").ask<&NewLamp::add>(5);
+      },
+      durable::options(), newer());
+  with(
+      [](store all) -> task<> {
+        const std::string said =
+            co_await error_of<durable::schema_error>(all.get<Lamp>("one").ask<&Lamp::value>());
+        EXPECT_NE(said.find("Lamp one has events that this program cannot read"), std::string::npos)
+            << said;
+        EXPECT_NE(said.find("schema number 2"), std::string::npos) << said;
+        EXPECT_EQ(co_await all.get<Lamp>("two").ask<&Lamp::value>(), 5);
+      },
+      durable::options(), old());
+  with(
+      [](store all) -> task<> {
+        EXPECT_EQ(co_await all.get<NewLamp>("one").ask<&NewLamp::value>(), 7);
+      },
+      durable::options(), newer());
+}
+
 TEST_P(durable_stores, what_is_too_large_to_be_stored_fails_alone) {
   durable::options chosen;
   chosen.state_bytes_max = 1'000;

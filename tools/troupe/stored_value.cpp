@@ -63,8 +63,10 @@ class explainer {
   json plain() {
     if (take("bool")) return number<std::uint8_t>() != 0;
     if (take("text")) return text();
-    if (take("enum ")) return plain();
-    if (take("time ")) return plain();
+    for (const char* const word :
+         {"enum ", "time ", "local time ", "day ", "month ", "year ", "weekday "}) {
+      if (take(word)) return plain();
+    }
     if (take("duration ")) return duration();
     if (take("[")) return list();
     if (take("<")) return tuple();

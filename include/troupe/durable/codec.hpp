@@ -1,9 +1,10 @@
 // codec: values as bytes that outlive the program, without a line in their types.
 //
-// Stored are: bool, integers, enumerations, floating-point numbers, std::string, durations and
-// times of std::chrono, std::optional, std::variant, std::array, std::pair, std::tuple, containers
-// of such values (also maps and sets), and aggregates of them. Any other type names how it is
-// stored by a specialization of durable::codec. A type that contains itself needs one, too.
+// Stored are: bool, integers, enumerations, floating-point numbers, std::string, durations, system
+// and local times and the fields of a calendar (also as dates) of std::chrono, std::optional,
+// std::variant, std::array, std::pair, std::tuple, containers of such values (also maps and sets),
+// and aggregates of them. Any other type names how it is stored by a specialization of
+// durable::codec. A type that contains itself needs one, too.
 //
 // Thread: any. Cost: one pass over the value. Numbers have a fixed width and are little-endian;
 // texts and containers begin with a count of four bytes. The bytes do not name the members: the
@@ -38,6 +39,7 @@
 #include <vector>
 
 #include "troupe/base/error.hpp"
+#include "troupe/durable/calendar.hpp"
 #include "troupe/reflect/members.hpp"
 
 namespace troupe::durable {
@@ -81,6 +83,8 @@ template <class T>
 inline constexpr bool is_time = false;
 template <class D>
 inline constexpr bool is_time<std::chrono::sys_time<D>> = true;
+template <class D>
+inline constexpr bool is_time<std::chrono::local_time<D>> = true;
 template <class T>
 concept tuple_like = requires {
   std::tuple_size<T>::value;
@@ -122,44 +126,67 @@ consteval auto name_of_member() {
   return made;
 }
 
-template <class T>
+// `Within` are the structs of which T is a part.
+template <class T, class... Within>
 consteval bool is_storable();
 // The compiler's note on this function names the struct, the member and its type.
-template <class Struct, auto Member, class Type>
+template <class Struct, auto Member, class Type, class... Within>
 consteval bool check_member() {
-  static_assert(is_storable<Type>(),
+  static_assert(is_storable<Type, Within...>(),
                 "troupe: this member cannot be stored; the kinds are listed in "
                 "troupe/durable/codec.hpp. Specialize durable::codec for its type");
-  return is_storable<Type>();
+  return is_storable<Type, Within...>();
 }
-template <class T>
+// The compiler's note on this function names the struct.
+template <class Struct>
+consteval bool check_struct() {
+  constexpr std::size_t most = 64;
+  constexpr bool has_base = reflect::parts::has_base<Struct>;
+  constexpr bool fits = reflect::member_count<Struct> < most ||
+                        !reflect::parts::takes<Struct>(std::make_index_sequence<most + 1>());
+  static_assert(!has_base,
+                "troupe: a struct with a base class cannot be stored; make the base a member, or "
+                "specialize durable::codec");
+  static_assert(fits,
+                "troupe: a struct with more than 64 members cannot be stored; make some of them a "
+                "struct, or specialize durable::codec");
+  return !has_base && fits;
+}
+template <class T, class... Within>
 consteval bool are_members_storable() {
   return []<std::size_t... I>(std::index_sequence<I...>) {
-    return (true && ... && check_member<T, name_of_member<T, I>(), reflect::member_type<T, I>>());
+    return (true && ... &&
+            check_member<T, name_of_member<T, I>(), reflect::member_type<T, I>, T, Within...>());
   }
   (std::make_index_sequence<reflect::member_count<T>>());
 }
-template <class T>
+template <class T, class... Within>
 consteval bool is_storable() {
   if constexpr (has_codec<T> || std::is_arithmetic_v<T> || std::is_enum_v<T> || is_duration<T> ||
-                is_time<T> || std::is_same_v<T, std::monostate>) {
+                is_time<T> || calendar_field<T> || std::is_same_v<T, std::monostate>) {
     return !std::is_same_v<T, long double>;
   } else if constexpr (is_optional<T>) {
-    return is_storable<typename T::value_type>();
+    return is_storable<typename T::value_type, Within...>();
   } else if constexpr (is_variant<T>) {
     return []<std::size_t... I>(std::index_sequence<I...>) {
-      return sizeof...(I) < 256 && (... && is_storable<std::variant_alternative_t<I, T>>());
+      return sizeof...(I) < 256 &&
+             (... && is_storable<std::variant_alternative_t<I, T>, Within...>());
     }
     (std::make_index_sequence<std::variant_size_v<T>>());
   } else if constexpr (tuple_like<T>) {
     return []<std::size_t... I>(std::index_sequence<I...>) {
-      return sizeof...(I) > 0 && (true && ... && is_storable<std::tuple_element_t<I, T>>());
+      return sizeof...(I) > 0 &&
+             (true && ... && is_storable<std::tuple_element_t<I, T>, Within...>());
     }
     (std::make_index_sequence<std::tuple_size_v<T>>());
   } else if constexpr (container<T>) {
-    return is_storable<std::remove_const_t<typename element<typename T::value_type>::type>>();
+    return is_storable<std::remove_const_t<typename element<typename T::value_type>::type>,
+                       Within...>();
+  } else if constexpr ((false || ... || std::is_same_v<T, Within>)) {
+    return false;  // it contains itself
   } else if constexpr (reflect::aggregate<T>) {
-    return are_members_storable<T>();
+    if constexpr (check_struct<T>()) return are_members_storable<T, Within...>();
+    return false;
   } else {
     return false;
   }
@@ -188,6 +215,8 @@ class writer {
       number(value.count());
     } else if constexpr (is_time<T>) {
       number(value.time_since_epoch().count());
+    } else if constexpr (calendar_field<T>) {
+      write(calendar_form<T>::of(value));
     } else if constexpr (is_optional<T>) {
       number(value.has_value());
       if (value) write(*value);
@@ -253,6 +282,8 @@ class reader {
       return T(number<typename T::rep>());
     } else if constexpr (is_time<T>) {
       return T(typename T::duration(number<typename T::rep>()));
+    } else if constexpr (calendar_field<T>) {
+      return calendar_form<T>::from(read<typename calendar_form<T>::stored>());
     } else if constexpr (is_optional<T>) {
       if (!read<bool>()) return std::nullopt;
       return read<typename T::value_type>();
@@ -347,7 +378,10 @@ std::string shape_of() {
     return "duration " + shape_of<typename T::rep>() + " " + std::to_string(T::period::num) + "/" +
            std::to_string(T::period::den);
   } else if constexpr (is_time<T>) {
-    return "time " + shape_of<typename T::duration>();
+    const bool is_local = std::is_same_v<typename T::clock, std::chrono::local_t>;
+    return (is_local ? "local time " : "time ") + shape_of<typename T::duration>();
+  } else if constexpr (calendar_field<T>) {
+    return std::string(calendar_form<T>::name) + shape_of<typename calendar_form<T>::stored>();
   } else if constexpr (is_optional<T>) {
     return shape_of<typename T::value_type>() + "?";
   } else if constexpr (is_variant<T>) {

@@ -210,6 +210,74 @@ void apply_event(void* on, std::span<const std::byte> event) {
   static_cast<T*>(on)->apply(decode<typename T::event>(event));
 }
 
+// The compiler's note on this function names the method, and the parameter by its number.
+template <auto Method, std::size_t Parameter, class Type>
+consteval bool check_parameter() {
+  static_assert(storable<Type>,
+                "troupe: durable: this parameter cannot be stored, and messages are; the kinds are "
+                "listed in troupe/durable/codec.hpp");
+  return storable<Type>;
+}
+template <auto Method, class Type>
+consteval bool check_answer() {
+  if constexpr (std::is_void_v<Type>) {
+    return true;
+  } else {
+    static_assert(storable<Type>,
+                  "troupe: durable: the result of this method cannot be stored; the kinds are "
+                  "listed in troupe/durable/codec.hpp");
+    return storable<Type>;
+  }
+}
+template <auto Method>
+consteval bool check_method() {
+  using facts = method_of<decltype(Method)>;
+  using given = typename awaited_of<typename facts::returned>::type;
+  return []<std::size_t... I>(std::index_sequence<I...>) {
+    return (check_answer<Method, typename answer_type<given>::type>() && ... &&
+            check_parameter<Method, I + 1, std::tuple_element_t<I, typename facts::arguments>>());
+  }
+  (std::make_index_sequence<std::tuple_size_v<typename facts::arguments>>());
+}
+
+template <class T>
+consteval bool check_event() {
+  if constexpr (evented<T>) {
+    static_assert(
+        storable<typename T::event>,
+        "troupe: durable: the events of this class cannot be stored; the kinds are listed "
+        "in troupe/durable/codec.hpp");
+    return storable<typename T::event>;
+  } else {
+    return true;
+  }
+}
+
+template <class T, auto... Methods>
+kind_table make_kind(std::string_view name) {
+  static_assert(!evented<T> || (method_of<decltype(Methods)>::is_const && ...),
+                "troupe: durable: the methods of a class with events are const: they return the "
+                "events, and apply() changes the object");
+  kind_table made;
+  made.tag = &class_tag<T>;
+  made.name = name.empty() ? last_part(base::type_name<T>()) : std::string(name);
+  add_shapes<T>(made.name, made.shapes);
+  made.make = &make_object<T>;
+  made.read = &read_object<T>;
+  made.write = &write_object<T>;
+  if constexpr (evented<T>) {
+    made.apply = &apply_event<T>;
+    const std::string shape = shape_of<typename T::event>();
+    made.event_shapes.push_back(
+        {made.name + " event", schema_of<T>(), fingerprint_of(shape), shape});
+    made.events_between_snapshots = 100;
+    if constexpr (requires { T::events_between_snapshots; })
+      made.events_between_snapshots = T::events_between_snapshots;
+  }
+  (made.methods.push_back(entry_of<Methods>()), ...);
+  return made;
+}
+
 }  // namespace parts
 
 // Describes a class of durable actors to store::open. T is storable (troupe/durable/codec.hpp): its
@@ -242,31 +310,19 @@ void apply_event(void* on, std::span<const std::byte> event) {
 //       std::int64_t add(int n) { return count += n; }
 //     };
 //     const auto counters = troupe::durable::kind<Counter, &Counter::add>();
-template <storable T, auto... Methods>
+template <class T, auto... Methods>
 parts::kind_table kind(std::string_view name = {}) {
+  static_assert(storable<T> || reflect::aggregate<T>,
+                "troupe: durable: the class is stored by its members: it is a struct without "
+                "constructors, private members and base classes, or durable::codec is specialized "
+                "for it");
   static_assert((std::is_base_of_v<typename parts::method_of<decltype(Methods)>::owner, T> && ...),
                 "troupe: durable: these are not all methods of the class");
-  static_assert(!parts::evented<T> || (parts::method_of<decltype(Methods)>::is_const && ...),
-                "troupe: durable: the methods of a class with events are const: they return the "
-                "events, and apply() changes the object");
-  parts::kind_table made;
-  made.tag = &parts::class_tag<T>;
-  made.name = name.empty() ? parts::last_part(base::type_name<T>()) : std::string(name);
-  parts::add_shapes<T>(made.name, made.shapes);
-  made.make = &parts::make_object<T>;
-  made.read = &parts::read_object<T>;
-  made.write = &parts::write_object<T>;
-  if constexpr (parts::evented<T>) {
-    made.apply = &parts::apply_event<T>;
-    const std::string shape = shape_of<typename T::event>();
-    made.event_shapes.push_back(
-        {made.name + " event", parts::schema_of<T>(), fingerprint_of(shape), shape});
-    made.events_between_snapshots = 100;
-    if constexpr (requires { T::events_between_snapshots; })
-      made.events_between_snapshots = T::events_between_snapshots;
+  if constexpr (storable<T> && parts::check_event<T>() && (parts::check_method<Methods>() && ...)) {
+    return parts::make_kind<T, Methods...>(name);
+  } else {
+    return {};
   }
-  (made.methods.push_back(parts::entry_of<Methods>()), ...);
-  return made;
 }
 
 }  // namespace troupe::durable

@@ -61,10 +61,9 @@ engine::~engine() {
   away_timer_.cancel();
 }
 
-task<> engine::open() {
-  simulated_ = kit::is_simulated();
-  auto opens = in_->open();
-  opened_storage found = co_await std::move(opens);
+// Returns those that the storage does not know. Throws schema_error for one that it knows with
+// other members.
+std::vector<class_shape> engine::compare_classes(const std::vector<class_shape>& stored) {
   std::vector<class_shape> added;
   for (const kind_table& kind : kinds_) {
     std::vector<class_shape> shapes = kind.shapes;
@@ -73,8 +72,8 @@ task<> engine::open() {
       const auto same = [&shape](const class_shape& other) {
         return other.kind == shape.kind && other.schema == shape.schema;
       };
-      const auto known = std::ranges::find_if(found.classes, same);
-      if (known == found.classes.end()) {
+      const auto known = std::ranges::find_if(stored, same);
+      if (known == stored.end()) {
         added.push_back(shape);
       } else if (known->fingerprint != shape.fingerprint) {
         throw schema_error("troupe: durable: " + in_->name() + " has " + shape.kind +
@@ -83,7 +82,22 @@ task<> engine::open() {
                            "; give the class a new schema number and an upgrade function");
       }
     }
+    if (kind.event_shapes.empty()) continue;
+    const class_shape& of_events = kind.event_shapes.front();
+    std::uint32_t newest = of_events.schema;
+    for (const class_shape& other : stored) {
+      if (other.kind == of_events.kind) newest = std::max(newest, other.schema);
+    }
+    if (newest > of_events.schema) newer_events_[kind.name] = newest;
   }
+  return added;
+}
+
+task<> engine::open() {
+  simulated_ = kit::is_simulated();
+  auto opens = in_->open();
+  opened_storage found = co_await std::move(opens);
+  std::vector<class_shape> added = compare_classes(found.classes);
   if (!added.empty()) {
     auto keeps = in_->keep_classes(std::move(added));
     co_await std::move(keeps);

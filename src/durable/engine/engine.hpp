@@ -241,6 +241,7 @@ class engine : public std::enable_shared_from_this<engine> {
   };
 
   // engine.cpp: messages that come, and the actors in memory.
+  std::vector<class_shape> compare_classes(const std::vector<class_shape>& stored);
   const kind_table* find_kind(const void* tag) const noexcept;
   const kind_table* find_kind(std::string_view name) const noexcept;
   static const method_entry* find_method(const kind_table& of, std::string_view name,
@@ -281,6 +282,8 @@ class engine : public std::enable_shared_from_this<engine> {
   record_ref next_for(activation& who);
   task<std::chrono::milliseconds> load(activation& who, std::chrono::milliseconds waited);
   object object_of(const activation& who, const std::optional<stored_state>& found) const;
+  static object read_object(const activation& who, const stored_state& found);
+  void apply_events(const activation& who, const stored_state& found, object& to) const;
   void loaded(activation& who, std::optional<stored_state> found, std::uint64_t generation);
   void refuse_all(activation& who, const std::exception_ptr& why, bool for_good);
   bytes encoded(turn_state& of, const outcome& given) const;
@@ -403,6 +406,9 @@ class engine : public std::enable_shared_from_this<engine> {
   const std::vector<kind_table> kinds_;
   const std::shared_ptr<shard_scope> scope_;
   bool simulated_ = false;
+  // Classes whose events a newer program may have stored, with its schema number. Written by
+  // open().
+  std::map<std::string, std::uint32_t> newer_events_;
 
   mutable std::mutex mutex_;
   std::unordered_map<std::pair<const kind_table*, std::string_view>, std::unique_ptr<activation>,
