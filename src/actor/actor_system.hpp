@@ -117,7 +117,8 @@ class actor_system : public tasks::runtime_state {
   guard_table guards;
   consumer_table consumers;
   waiting_lists waiting;
-  std::mutex looking;  // one thread at a time looks at suspended calls (suspended.cpp)
+  std::mutex looking;       // one thread at a time looks at suspended calls (suspended.cpp)
+  std::uint32_t looks = 0;  // guarded by `looking`
   deadlock_search deadlocks{*this};
   std::array<std::atomic<sched::executor*>, executors_max> executors{};
   std::atomic<std::uint64_t> dead_letters{0};

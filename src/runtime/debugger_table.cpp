@@ -143,7 +143,6 @@ struct debugger_view {
 namespace actor {
 struct debugger_view {
   using guards = cell_table<conditional_message>;
-  static constexpr std::size_t guards_buckets = sizeof(guards::buckets_) / sizeof(guards::bucket);
   static constexpr debugger_entry entries[] = {
       TROUPE_OFFSET(actor_system, debugger_link),
       TROUPE_OFFSET(actor_system, slots),
@@ -182,7 +181,7 @@ struct debugger_view {
       TROUPE_OFFSET(spawned_task, root),
       {"guards.buckets", number(offsetof(actor_system, guards) + offsetof(guard_table, table_) +
                                 offsetof(guards, buckets_))},
-      {"guards.bucket_count", number(guards_buckets)},
+      {"guards.bucket_count", number(guards::buckets)},
       {"guards.bucket_bytes", number(sizeof(guards::bucket))},
       {"guards.first", number(offsetof(guards::bucket, first))},
       {"guards.of", number(offsetof(conditional_message, of))},

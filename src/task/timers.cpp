@@ -21,7 +21,7 @@ void timers::shut_down() {
 }
 
 void timers::arm(timer& one, std::int64_t due_ns) {
-  std::unique_lock lock(mutex_);
+  auto lock = turns_.enter(mutex_);
   if (has_thread_ && !thread_.joinable() && !ending_)
     thread_ = std::thread([this] { keep_time(); });
   one.due_tick = wheel::tick_of(due_ns);
@@ -45,12 +45,12 @@ bool timers::remove(timer& one) noexcept {
 }
 
 bool timers::take_back(timer& one) noexcept {
-  std::lock_guard lock(mutex_);
+  const auto lock = turns_.enter(mutex_);
   return remove(one);
 }
 
 bool timers::cancel(timer& one) noexcept {
-  std::unique_lock lock(mutex_);
+  auto lock = turns_.enter(mutex_);
   if (remove(one)) return true;
   changed_.wait(lock, [&] { return expiring_ != &one; });
   return false;
@@ -64,7 +64,7 @@ void timers::expire_one(timer& one, std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   observe::trace(observe::event::timer, nullptr);
   one.expired(one);
-  lock.lock();
+  lock = turns_.enter(mutex_);
   expiring_ = nullptr;
   changed_.notify_all();
   // The timer is counted until here: what it woke is counted itself by now.
@@ -99,6 +99,17 @@ void timers::keep_time() {
     }
     sleeps_until_ = 0;
   }
+}
+
+// Whether the thread waits for the lock, or soon will.
+bool timers::is_thread_due() const noexcept {
+  return has_thread_ && sleeps_until_ <= now_ns() / wheel::tick_ns;
+}
+
+// A thread that wakes from changed_ takes the lock without turns_.enter: the pause lets it in.
+void timers::let_in(bool is_due) const noexcept {
+  turns_.let_in();
+  if (is_due) std::this_thread::sleep_for(std::chrono::microseconds(20));
 }
 
 std::optional<std::int64_t> timers::next_ns() {

@@ -15,6 +15,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/walks/hand_over.hpp"
 #include "sched/runtime_host.hpp"
 #include "task/wheel.hpp"
 
@@ -42,16 +43,28 @@ class timers {
   // timer wakes later sees what `change` did.
   template <class Change>
   bool while_armed(const timer& one, Change change) {
-    std::lock_guard lock(mutex_);
+    const auto lock = turns_.enter(mutex_);
     if (one.is != timer::state::armed) return false;
     change();
     return true;
   }
-  // Calls `look` for each armed timer, inside the lock, until `look` returns false.
-  template <class Look>
-  void for_each(Look look) {
+  // Calls `look` for each armed timer, inside the lock, at most piece_max times in one go: no
+  // thread waits for the whole walk. Calls `before` outside of the lock before each piece, until
+  // `before` returns false. A timer that moves in the wheel meanwhile may be found twice. One
+  // thread at a time.
+  static constexpr std::size_t piece_max = 64;
+  template <class Look, class Before>
+  void for_each(Look look, Before before) {
+    bool is_due = false;
+    for (bool begins = true, more = true; more && before(); begins = false) {
+      if (!begins) let_in(is_due);
+      std::lock_guard lock(mutex_);
+      if (begins) wheel_.begin_walk();
+      more = wheel_.walk(piece_max, look);
+      is_due = is_thread_due();
+    }
     std::lock_guard lock(mutex_);
-    wheel_.for_each(look);
+    wheel_.end_walk();
   }
   // Disarms the timers for which `are` is true, and returns them.
   template <class Are>
@@ -95,6 +108,8 @@ class timers {
  private:
   friend struct debugger_view;  // src/runtime/debugger_table.cpp
   bool remove(timer& one) noexcept;
+  bool is_thread_due() const noexcept;
+  void let_in(bool is_due) const noexcept;
   void keep_time();
   void expire_due(std::unique_lock<std::mutex>& lock);
   void expire_one(timer& one, std::unique_lock<std::mutex>& lock);
@@ -102,6 +117,7 @@ class timers {
   sched::runtime_host& runtime_;
   const bool has_thread_;
   std::mutex mutex_;
+  base::hand_over turns_;
   std::condition_variable changed_;
   wheel wheel_;
   std::int64_t armed_ = 0;

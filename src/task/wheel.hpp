@@ -8,6 +8,7 @@
 //   T1  a timer is due no earlier than its time, and at most one tick after it, if advance() is
 //       called then.
 //   T2  next_tick() is never later than the time of the first timer.
+//   T3  while a walk pauses, `walk_next_` is null or a timer in the slot `walk_slot_`.
 #pragma once
 
 #include <array>
@@ -81,6 +82,24 @@ class wheel {
     }
   }
 
+  // A walk through all timers in pieces, between which the caller may unlock: one at a time. It
+  // finds each timer that is in the wheel from its beginning to its end; one that moves in the
+  // wheel meanwhile may be found twice. Timers only move to slots before theirs: so it goes from
+  // the last slot to the first, and ends with those that are due.
+  void begin_walk() noexcept { enter_slot(due_slot - 1); }
+  // Calls `look` for at most `most` timers. False when there are no more.
+  template <class Look>
+  bool walk(std::size_t most, Look look) {
+    while (walk_next_ != nullptr || leave_slot()) {
+      if (most-- == 0) return true;
+      timer& one = *walk_next_;
+      walk_next_ = timer_list::next(one);
+      look(one);
+    }
+    return false;
+  }
+  void end_walk() noexcept { walk_next_ = nullptr; }
+
   // Takes any timer, whatever its time; null when there is none.
   timer* take_any() noexcept {
     if (!due_.empty()) return take_due();
@@ -131,6 +150,7 @@ class wheel {
   }
 
   void take_out(timer& one) noexcept {
+    if (walk_next_ == &one) walk_next_ = timer_list::next(one);  // T3
     if (one.slot == due_slot) return due_.remove(one);
     timer_list& from = slots_[one.slot];
     from.remove(one);
@@ -160,6 +180,7 @@ class wheel {
       const auto slot = static_cast<unsigned>(std::countr_zero(filled_[level]));
       filled_[level] &= ~(std::uint64_t{1} << slot);
       timer_list moves(std::move(slots_[level * slots + slot]));
+      if (walk_slot_ == level * slots + slot) walk_next_ = nullptr;  // T3: found in a later slot
       for (timer* next = moves.first(); next != nullptr;) {
         timer& one = *next;
         next = timer_list::next(one);
@@ -168,8 +189,21 @@ class wheel {
     }
   }
 
+  void enter_slot(unsigned slot) noexcept {
+    walk_slot_ = slot;
+    walk_next_ = (slot == due_slot ? due_ : slots_[slot]).first();
+  }
+  // Goes on to the next slot that has timers; false when there is none.
+  bool leave_slot() noexcept {
+    while (walk_next_ == nullptr && walk_slot_ != due_slot)
+      enter_slot(walk_slot_ == 0 ? due_slot : walk_slot_ - 1);
+    return walk_next_ != nullptr;
+  }
+
   std::int64_t now_ = 0;
   std::size_t count_ = 0;
+  timer* walk_next_ = nullptr;
+  unsigned walk_slot_ = due_slot;
   std::array<std::uint64_t, levels> filled_{};
   std::array<timer_list, std::size_t{levels} * slots> slots_{};
   timer_list due_;

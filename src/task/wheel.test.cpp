@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "troupe/base/platform.hpp"
@@ -324,6 +325,53 @@ TEST(wheel, the_visits_are_bounded_by_the_timers_and_not_by_the_time) {
   }
   EXPECT_EQ(fired, all.size());
   EXPECT_LE(visits, all.size() * levels);
+}
+
+// Between two pieces of a walk time passes, timers are taken, and timers are armed.
+TEST(wheel, a_walk_in_pieces_finds_each_timer_that_stays) {
+  constexpr std::size_t piece = 16;
+  for (const std::uint64_t seed : {1u, 2u, 3u, 4u, 5u}) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    wheel clock;
+    std::vector<std::unique_ptr<alarm>> all;
+    const auto arm_one = [&](std::int64_t now_ns) {
+      all.push_back(std::make_unique<alarm>());
+      // spread over all levels, many of them near
+      const auto bits = std::uniform_int_distribution<unsigned>(10, 50)(random);
+      arm(clock, *all.back(), now_ns + static_cast<std::int64_t>(random() >> (64 - bits)));
+    };
+    std::int64_t now_ns = 0;
+    for (int i = 0; i < 2000; ++i) arm_one(now_ns);
+    std::map<const timer*, int> found;
+    std::size_t steps = 0, in_piece = 0;
+    clock.begin_walk();
+    while (clock.walk(piece, [&](const timer& one) {
+      ++found[&one];
+      ++in_piece;
+    })) {
+      ASSERT_LE(std::exchange(in_piece, 0), piece);
+      if (++steps % 3 == 0) {
+        now_ns += static_cast<std::int64_t>(random() >> (64 - 32 - steps % 12));
+        clock.advance(now_ns / tick);
+      }
+      if (steps % 5 == 0) clock.take_due();
+      for (int i = 0; i < 3; ++i) {
+        alarm& one = *all[random() % all.size()];
+        if (one.is == timer::state::armed || one.is == timer::state::due) clock.remove(one);
+      }
+      if (steps < 100) arm_one(now_ns);
+    }
+    std::size_t stayed = 0;
+    for (std::size_t i = 0; i < 2000; ++i) {
+      const timer::state is = all[i]->is;
+      if (is != timer::state::armed && is != timer::state::due) continue;
+      ++stayed;
+      EXPECT_TRUE(found.contains(all[i].get())) << i;
+    }
+    EXPECT_GT(stayed, 100u);
+    EXPECT_GT(steps, 100u);
+  }
 }
 
 }  // namespace

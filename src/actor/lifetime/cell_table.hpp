@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "base/atomics.hpp"
+#include "base/walks/hand_over.hpp"
 #include "troupe/actor/cell.hpp"
 
 namespace troupe::actor {
@@ -16,34 +17,41 @@ namespace troupe::actor {
 template <class Node>
 class cell_table {
  public:
-  // Calls act(slot) under the lock. `slot` is the actor's node, or null at the end of the chain. To
-  // add a node, store it there with a null next_in_table; to remove one, store its next_in_table
-  // there. act must not run user code.
+  static constexpr std::size_t buckets = 32;
+
+  // Calls act(slot) under the lock of the actor's bucket. `slot` is the actor's node, or null at
+  // the end of the chain. To add a node, store it there with a null next_in_table; to remove one,
+  // store its next_in_table there. act must not run user code.
   template <class Act>
   auto with(const cell& actor, Act act) {
-    bucket& in = buckets_[(reinterpret_cast<std::uintptr_t>(&actor) / 64) % buckets_.size()];
-    std::lock_guard lock(in.mutex);
+    bucket& in = buckets_[bucket_of(actor)];
+    const auto lock = in.turns.enter(in.mutex);
     Node** slot = &in.first;
     while (*slot != nullptr && (*slot)->of != &actor) slot = &(*slot)->next_in_table;
     return act(*slot);
   }
 
-  // Also under the locks.
-  template <class Look>
-  void for_each(Look look) {
-    for (bucket& in : buckets_) {
-      std::lock_guard lock(in.mutex);
-      for (Node* one = in.first; one != nullptr; one = one->next_in_table) look(*one);
-    }
+  static std::size_t bucket_of(const cell& actor) noexcept {
+    return (reinterpret_cast<std::uintptr_t>(&actor) / 64) % buckets;
   }
+
+  // Calls look(first), with the first node of a bucket, under the bucket's lock.
+  template <class Look>
+  auto look_at(std::size_t bucket, Look look) {
+    std::lock_guard lock(buckets_[bucket].mutex);
+    return look(buckets_[bucket].first);
+  }
+  // Between two looks at the same bucket: whoever waits for its lock gets it.
+  void let_in(std::size_t bucket) const noexcept { buckets_[bucket].turns.let_in(); }
 
  private:
   friend struct debugger_view;  // src/runtime/debugger_table.cpp
   struct alignas(base::line_bytes) bucket {
     std::mutex mutex;
+    base::hand_over turns;
     Node* first = nullptr;
   };
-  std::array<bucket, 32> buckets_;
+  std::array<bucket, buckets> buckets_;
 };
 
 }  // namespace troupe::actor

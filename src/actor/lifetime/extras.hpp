@@ -41,6 +41,9 @@ struct cell_extras {
   base::list_link<cell> listed_link{};
   // which of `async_calls` cancel_turns handles next
   tasks::async_call* next_cancelled = nullptr;
+  // at which of `async_calls` the look of this number goes on (waits/suspended.cpp)
+  tasks::async_call* next_looked = nullptr;
+  std::uint32_t looked_in = 0;
 
   static cell_extras& of(cell& actor) noexcept {
     return *reinterpret_cast<cell_extras*>(&actor + 1);

@@ -9,6 +9,23 @@
 
 namespace troupe::actor {
 
+conditional_message* guard_table::walk::take() noexcept {
+  if (next == nullptr) {
+    if (oldest == nullptr) return nullptr;
+    next = oldest = oldest->next_in_table;
+    if (next == nullptr) return nullptr;
+  }
+  return std::exchange(next, next->next_waiting);
+}
+
+void guard_table::walk::leaves(const conditional_message& one) noexcept {
+  if (next == &one) next = one.next_waiting;
+  if (oldest != &one) return;
+  oldest = one.next_waiting != nullptr ? one.next_waiting : one.next_in_table;
+  // the actor has no more
+  if (one.next_waiting == nullptr) next = oldest;
+}
+
 void guard_table::add(cell& actor, conditional_message& one) noexcept {
   // order: relaxed (all)  a count and numbers; the tables' locks publish the messages
   waiting_.fetch_add(1, std::memory_order_relaxed);
@@ -21,6 +38,8 @@ void guard_table::add(cell& actor, conditional_message& one) noexcept {
       one.newest = first == nullptr ? &one : first->newest;
       one.next_in_table = first == nullptr ? nullptr : first->next_in_table;
       head = &one;
+      walk& on = walks_[table::bucket_of(actor)];
+      if (first != nullptr && on.oldest == first) on.oldest = &one;
       return;
     }
     conditional_message* behind = first->newest->number < one.number ? first->newest : first;
@@ -37,6 +56,7 @@ void guard_table::remove(cell& actor, conditional_message& one) noexcept {
   waiting_.fetch_sub(1, std::memory_order_relaxed);
   table_.with(actor, [&](conditional_message*& head) {
     conditional_message* const first = head;
+    walks_[table::bucket_of(actor)].leaves(one);
     if (first == &one) {
       if (conditional_message* next = one.next_waiting) {
         next->newest = one.newest;

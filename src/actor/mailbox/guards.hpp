@@ -3,10 +3,16 @@
 // A message whose predicate does not hold is set aside when its turn comes. After each handled
 // message the predicates are tried again, oldest first. A message that was set aside has left the
 // mailbox: a bounded mailbox has room for another message instead.
+// Invariants
+//   G1  while a walk pauses, its bucket's `walks_` entry leads to messages in the table: whoever
+//       removes one of these moves the entry on.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "actor/lifetime/cell_table.hpp"
 #include "troupe/actor/conditional_message.hpp"
@@ -26,17 +32,47 @@ class guard_table {
   // Exact when no turn runs.
   // order: relaxed  the count of outstanding work published it
   bool empty() const noexcept { return waiting_.load(std::memory_order_relaxed) == 0; }
+  // Calls `look` for each message that waits from the beginning of the walk to its end. One thread
+  // at a time.
   template <class Look>
   void for_each(Look look) {
-    table_.for_each([&look](const conditional_message& oldest) {
-      for (const conditional_message* one = &oldest; one != nullptr; one = one->next_waiting)
-        look(*oldest.of, *one);
+    for (std::size_t bucket = 0; bucket < table::buckets; ++bucket) {
+      for (bool begins = true; look_at_piece(bucket, begins, look); begins = false)
+        table_.let_in(bucket);
+    }
+  }
+  // A piece of that, for which the lock of a bucket is held: at most piece_max messages. False when
+  // the bucket has no more.
+  static constexpr std::size_t piece_max = 64;
+  template <class Look>
+  bool look_at_piece(std::size_t bucket, bool begins, Look& look) {
+    return table_.look_at(bucket, [&](conditional_message* first) {
+      walk& on = walks_[bucket];
+      if (begins) on = {first, first};
+      for (std::size_t i = 0; i < piece_max; ++i) {
+        const conditional_message* const one = on.take();
+        if (one == nullptr) return false;
+        look(*one->of, *one);
+      }
+      return true;
     });
   }
 
  private:
-  friend struct debugger_view;             // src/runtime/debugger_table.cpp
-  cell_table<conditional_message> table_;  // the oldest of each actor
+  using table = cell_table<conditional_message>;
+  // Where a walk through a bucket goes on: with a message, null for the next actor's, of the actor
+  // whose oldest message is `oldest`.
+  struct walk {
+    conditional_message* oldest = nullptr;
+    conditional_message* next = nullptr;
+    conditional_message* take() noexcept;
+    // The message is about to leave the table.
+    void leaves(const conditional_message& one) noexcept;
+  };
+
+  friend struct debugger_view;              // src/runtime/debugger_table.cpp
+  table table_;                             // the oldest of each actor
+  std::array<walk, table::buckets> walks_;  // each guarded by its bucket's lock
   std::atomic<std::uint64_t> waiting_{0}, numbers_{0};
 };
 

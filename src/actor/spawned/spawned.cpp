@@ -474,15 +474,18 @@ bool fall_asleep(activation& active) noexcept {
 
 std::size_t look_at_asleep(
     actor_system& of,
-    const std::function<bool(tasks::suspension& sleep, message::handler act)>& look) {
+    const std::function<void(tasks::suspension& sleep, message::handler act)>& look,
+    const std::function<bool()>& before) {
   // order: relaxed  a snapshot
   const std::size_t count = of.sleepers.load(std::memory_order_relaxed);
   if (count == 0) return 0;
-  of.host.clock->for_each([&](tasks::timer& one) {
-    sleep_suspension* const sleep = sleep_suspension::of(one);
-    return sleep == nullptr || sleep->who->in != &of.asleep ||
-           look(*sleep, spawned::kept_in(*sleep, *root_above(*sleep), of).act);
-  });
+  of.host.clock->for_each(
+      [&](tasks::timer& one) {
+        sleep_suspension* const sleep = sleep_suspension::of(one);
+        if (sleep != nullptr && sleep->who->in == &of.asleep)
+          look(*sleep, spawned::kept_in(*sleep, *root_above(*sleep), of).act);
+      },
+      before);
   return count;
 }
 

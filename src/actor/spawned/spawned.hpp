@@ -38,11 +38,13 @@ void make_host_asleep(actor_system& of) noexcept;
 // sleeps now: then the actor and the activation have been freed.
 bool fall_asleep(activation& active) noexcept;
 
-// Returns how many tasks sleep now. Shows some of them to `look`, until that returns false;
-// meanwhile no timer expires and none is armed.
+// Returns how many tasks sleep now. Shows them to `look` in pieces (tasks::timers::for_each);
+// during a piece no timer expires and none is armed. Calls `before` before each piece, until that
+// returns false.
 std::size_t look_at_asleep(
     actor_system& of,
-    const std::function<bool(tasks::suspension& sleep, message::handler act)>& look);
+    const std::function<void(tasks::suspension& sleep, message::handler act)>& look,
+    const std::function<bool()>& before);
 
 // At the runtime's end, when no timer expires any longer: cancels each sleeping task and runs it to
 // its end.

@@ -99,10 +99,12 @@ const char* resume(tasks::async_call& of) noexcept {
   return nullptr;
 }
 
-// Takes the call out of its reentrant actor's list, also under a running cancel_turns.
+// Takes the call out of its reentrant actor's list, also under a running cancel_turns, and while a
+// look pauses there.
 void unlist(tasks::async_call& of) noexcept {
   cell_extras& extras = cell_extras::of(*static_cast<cell*>(of.actor));
   if (extras.next_cancelled == &of) extras.next_cancelled = async_call_list::next(of);
+  if (extras.next_looked == &of) extras.next_looked = async_call_list::next(of);
   extras.async_calls.remove(of);
 }
 

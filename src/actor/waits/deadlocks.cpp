@@ -135,7 +135,10 @@ class collector {
     add_main_threads();
     if (!failed_) {
       std::lock_guard lock(system_.looking);
-      missed = for_each_held(system_, [this](activation& of) { add(of); });
+      missed = for_each_held(system_, [this](cell& actor, const tasks::async_call& call) {
+        // one that is not reentrant handles nothing else meanwhile
+        while_memory_lasts([&] { add_call(actor, call, !actor.type->reentrant); });
+      });
     }
     if (!failed_) add_threads();
     if (failed_) throw std::bad_alloc();
@@ -171,16 +174,6 @@ class collector {
       auto& self = *static_cast<collector*>(given);
       self.resolvers_.push_back({lane, self.main_thread_});
       if (lane == tasks::main_lanes::known_by(self.system_.main_lane)) self.runs_main_ = lane;
-    });
-  }
-
-  void add(activation& of) noexcept {
-    while_memory_lasts([&] {
-      cell& actor = *of.actor;
-      if (of.suspended != nullptr) add_call(actor, *of.suspended, !actor.type->reentrant);
-      if (!actor.type->reentrant) return;
-      for (const tasks::async_call& one : cell_extras::of(actor).async_calls)
-        add_call(actor, one, false);
     });
   }
 
@@ -593,12 +586,10 @@ std::size_t deadlock_search::refuse(std::vector<refused_wait> chosen) {
   // held until the refusals are delivered: until then no thread may take the program for out of
   // work
   std::lock_guard lock(system_.looking);
-  for_each_held(system_, [&](activation& of) {
+  for_each_held(system_, [&](const cell&, const tasks::async_call& call) {
     if (failed) return;
     try {
-      if (of.suspended != nullptr) look(*of.suspended);
-      if (!of.actor->type->reentrant) return;
-      for (const tasks::async_call& one : cell_extras::of(*of.actor).async_calls) look(one);
+      look(call);
     } catch (const std::bad_alloc&) {
       failed = true;
     }

@@ -18,18 +18,7 @@ class marker {
   marker(std::uint32_t now, std::uint32_t before) noexcept : now_(now), before_(before) {}
 
   // The caller holds the actor.
-  void look_at(const activation& of) noexcept {
-    const cell& actor = *of.actor;
-    if (of.suspended != nullptr) add(actor, *of.suspended);
-    if (!actor.type->reentrant) return;
-    for (const tasks::async_call& one : cell_extras::of(*of.actor).async_calls) add(actor, one);
-  }
-
-  std::vector<awaited_ask> found;
-  bool failed = false;
-
- private:
-  void add(const cell& actor, const tasks::async_call& call) noexcept try {
+  void look_at(const cell& actor, const tasks::async_call& call) noexcept try {
     pending_.assign(1, &call);
     while (!pending_.empty()) {
       tasks::suspension* const wait = pending_.back()->awaited;
@@ -40,6 +29,10 @@ class marker {
     failed = true;
   }
 
+  std::vector<awaited_ask> found;
+  bool failed = false;
+
+ private:
   void mark(const cell& actor, const message& call, tasks::suspension& wait) {
     if (wait.first_seen == 0) wait.first_seen = now_;
     if (const tasks::group* const all = tasks::group::of(wait)) {
@@ -68,7 +61,9 @@ void look_at_waits(actor_system& system, std::uint32_t now, std::uint32_t before
     const actor_system::gate_guard here(system);
     if (!here.let_in()) return;
     std::lock_guard lock(system.looking);
-    static_cast<void>(for_each_held(system, [&](const activation& of) { all.look_at(of); }));
+    static_cast<void>(for_each_held(system, [&](const cell& actor, const tasks::async_call& call) {
+      all.look_at(actor, call);
+    }));
   }
   if (all.failed) throw std::bad_alloc();
   for (const awaited_ask& one : all.found) look(one);

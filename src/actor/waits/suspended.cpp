@@ -7,6 +7,7 @@
 #include "actor/mailbox/activation.hpp"
 #include "actor/spawned/spawned.hpp"
 #include "actor/waits/holding.hpp"
+#include "task/timers.hpp"
 #include "troupe/task/side_call.hpp"
 
 namespace troupe::actor {
@@ -90,27 +91,91 @@ suspended_call look_at(const cell& actor, const message& call, const tasks::susp
   return seen;
 }
 
-not_held for_each_held(actor_system& system, const std::function<void(activation&)>& look,
+namespace {
+
+// One look at all suspended calls. A reentrant actor may have any number of them: so it remembers
+// where the look goes on, while it is not held (cell_extras::next_looked).
+class look_at_calls {
+ public:
+  using function = std::function<void(cell&, const tasks::async_call&)>;
+  look_at_calls(actor_system& system, const function& look)
+      : system_(system), look_(look), number_(++system.looks) {}
+
+  // The actors that wait on workers. The worker's lock is held for a number of calls only: one pass
+  // after the other, until no such actor has more.
+  void at_workers(not_held& missed) {
+    // order: acquire  pairs with the runtime's store
+    sched::executor& pool = *system_.executors[0].load(std::memory_order_acquire);
+    bool more = false;
+    const auto first = pool.for_each_quiet([&](sched::runnable& item) {
+      if (item.type == system_.turns)
+        more = at(static_cast<activation&>(item), calls_of_hold_max) || more;
+    });
+    missed.workers = first.threads;
+    missed.in_flight = first.in_flight;
+    while (std::exchange(more, false)) {
+      const auto next = pool.for_each_quiet([&](sched::runnable& item) {
+        if (item.type != system_.turns) return;
+        auto& active = static_cast<activation&>(item);
+        if (is_begun(*active.actor)) more = at(active, calls_of_hold_max) || more;
+      });
+      missed.workers = std::max(missed.workers, next.threads);
+    }
+  }
+
+  // The caller holds the actor. True if it has more calls than that.
+  bool at(activation& of, std::size_t most) {
+    cell& actor = *of.actor;
+    const bool begins = !is_begun(actor);
+    if (begins && of.suspended != nullptr) look_(actor, *of.suspended);
+    if (!actor.type->reentrant) return false;
+    cell_extras& extras = cell_extras::of(actor);
+    extras.looked_in = number_;
+    if (begins) extras.next_looked = extras.async_calls.first();
+    for (; extras.next_looked != nullptr; --most) {
+      if (most == 0) return true;
+      const tasks::async_call& one = *extras.next_looked;
+      extras.next_looked = async_call_list::next(one);
+      look_(actor, one);
+    }
+    return false;
+  }
+
+ private:
+  bool is_begun(cell& actor) const noexcept {
+    return actor.type->reentrant && cell_extras::of(actor).looked_in == number_;
+  }
+
+  actor_system& system_;
+  const function& look_;
+  const std::uint32_t number_;
+};
+
+}  // namespace
+
+not_held for_each_held(actor_system& system, const look_at_calls::function& look,
                        const std::function<bool(const cell&)>& wanted) {
   not_held missed;
-  // order: acquire  pairs with the runtime's store
-  sched::executor& pool = *system.executors[0].load(std::memory_order_acquire);
-  const auto not_quiet = pool.for_each_quiet([&](sched::runnable& item) {
-    if (item.type == system.turns) look(static_cast<activation&>(item));
-  });
-  missed.workers = not_quiet.threads;
-  missed.in_flight = not_quiet.in_flight;
-  const auto hold = [&](cell& actor, auto parked_as) {
+  look_at_calls all(system, look);
+  all.at_workers(missed);
+  const auto hold = [&](cell& actor, waiting_lists::list_lock& listed, auto parked_as) {
     if (wanted && !wanted(actor)) return;
+    const auto is_held = [&]() -> activation& {
+      listed.unlock();  // S2: the actor is held now
+      return parked_as();
+    };
+    const auto look_at_all = [&](activation& active) {
+      static_cast<void>(all.at(active, SIZE_MAX));
+    };
     const auto wake = [&](activation& active) { system.executor_of(actor).submit(active); };
-    if (!hold_parked(mailbox(actor.word), parked_as, look, wake)) ++missed.actors;
+    if (!hold_parked(mailbox(actor.word), is_held, look_at_all, wake)) ++missed.actors;
   };
-  system.waiting.for_each_call([&](const tasks::async_call& one) {
-    hold(*static_cast<cell*>(one.actor),
+  system.waiting.for_each_call([&](const tasks::async_call& one, auto& listed) {
+    hold(*static_cast<cell*>(one.actor), listed,
          [&]() -> activation& { return waiting_lists::activation_of(one); });
   });
-  system.waiting.for_each_reentrant([&](cell& actor) {
-    hold(actor, [&]() -> activation& { return *cell_extras::of(actor).parked_as; });
+  system.waiting.for_each_reentrant([&](cell& actor, auto& listed) {
+    hold(actor, listed, [&]() -> activation& { return *cell_extras::of(actor).parked_as; });
   });
   return missed;
 }
@@ -126,12 +191,16 @@ class looker {
 
   void look_at_all() {
     missed = for_each_held(
-        system_, [this](const activation& of) { add(of); },
+        system_,
+        [this](const cell& actor, const tasks::async_call& call) {
+          if (is_wanted(actor)) add(actor, call);
+        },
         [this](const cell& actor) { return is_wanted(actor); });
     if (weak_too_ && ids_.empty())
-      count += look_at_asleep(system_, [this](tasks::suspension& sleep, message::handler act) {
-        return add_asleep(sleep, act);
-      });
+      count += look_at_asleep(
+          system_,
+          [this](const tasks::suspension& sleep, message::handler act) { add_asleep(sleep, act); },
+          [this] { return has_room_for_asleep(); });
     system_.guards.for_each([this](const cell& actor, const message& one) {
       if (is_wanted(actor)) add(actor, one, nullptr);
     });
@@ -145,16 +214,6 @@ class looker {
   bool is_wanted(const cell& actor) const noexcept {
     return ids_.empty() || std::ranges::binary_search(ids_, id_of(actor));
   }
-  void add(const activation& of) {
-    if (!is_wanted(*of.actor)) return;
-    if (of.suspended != nullptr) add(*of.actor, *of.suspended);
-    look_at_reentrant(*of.actor);
-  }
-  void look_at_reentrant(cell& actor) {
-    if (!actor.type->reentrant) return;
-    for (const tasks::async_call& one : cell_extras::of(actor).async_calls) add(actor, one);
-  }
-
   // The caller holds the actor: no other thread runs it.
   void add(const cell& actor, const tasks::async_call& call) noexcept {
     if (!weak_too_ && call.awaited != nullptr && call.awaited->excused) return;
@@ -173,15 +232,23 @@ class looker {
     }
   }
 
-  // The caller holds the lock of the clock. A sleeping task has no actor, hence no id. False: stop
-  // looking, since there are enough lines, or memory is out.
-  bool add_asleep(tasks::suspension& sleep, message::handler act) noexcept try {
+  // Before the next piece of a look at sleeping tasks: makes room, so that nothing is allocated
+  // while the lock of the clock is held. False: stop looking, since there are enough lines, or
+  // memory is out.
+  bool has_room_for_asleep() noexcept try {
     if (found.size() >= most_) return false;
-    found.push_back({0, spawned_type.name, act(nullptr, nullptr, message_act::describe), false,
-                     look_at(sleep)});
+    if (found.capacity() - found.size() < tasks::timers::piece_max)
+      found.reserve(2 * found.capacity() + tasks::timers::piece_max);
     return true;
   } catch (const std::bad_alloc&) {
     return false;
+  }
+
+  // The caller holds the lock of the clock. A sleeping task has no actor, hence no id.
+  void add_asleep(const tasks::suspension& sleep, message::handler act) {
+    if (found.size() < most_)
+      found.push_back({0, spawned_type.name, act(nullptr, nullptr, message_act::describe), false,
+                       look_at(sleep)});
   }
 
   actor_system& system_;

@@ -55,10 +55,13 @@ struct not_held {
 // "\n  not looked at: 1 suspended actor, sent mail at each try"; empty when nothing was missed.
 std::string describe(const not_held& missed);
 
-// Calls `look` with the activation of each actor that has suspended calls, while the actor is held:
-// no other thread runs it. The caller must hold `actor_system::looking`. If `wanted` is not empty,
-// parked actors for which it returns false are not held.
-not_held for_each_held(actor_system& system, const std::function<void(activation&)>& look,
+// Calls `look` with the suspended calls of each actor, while the actor is held: no other thread
+// runs it. The caller must hold `actor_system::looking`. If `wanted` is not empty, parked actors
+// for which it returns false are not held. No other lock is held during a look at a parked actor's
+// calls, and a worker's lock for at most calls_of_hold_max calls of each actor that it has.
+inline constexpr std::size_t calls_of_hold_max = 256;
+not_held for_each_held(actor_system& system,
+                       const std::function<void(cell&, const tasks::async_call&)>& look,
                        const std::function<bool(const cell&)>& wanted = {});
 
 // The calls themselves, in the order in which they were found; at most `most` of them. Only of the

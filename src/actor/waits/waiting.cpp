@@ -9,9 +9,7 @@ void waiting_lists::add(tasks::async_call& parked, activation& active) noexcept 
   // order: relaxed  the list's lock publishes it
   parked.call.next.store(reinterpret_cast<std::uintptr_t>(&active), std::memory_order_relaxed);
   parked.listed = true;
-  shard& to = of(parked);
-  std::lock_guard lock(to.mutex);
-  to.calls.push_front(parked);
+  of(parked).calls.push_front(parked);
 }
 
 activation& waiting_lists::activation_of(const tasks::async_call& listed) noexcept {
@@ -20,34 +18,26 @@ activation& waiting_lists::activation_of(const tasks::async_call& listed) noexce
 }
 
 void waiting_lists::remove(tasks::async_call& done) noexcept {
-  shard& from = of(done);
-  std::lock_guard lock(from.mutex);
-  from.calls.remove(done);
+  of(done).calls.remove(done);
   done.listed = false;
 }
 
 void waiting_lists::add(cell& reentrant) noexcept {
-  std::lock_guard lock(reentrants_mutex_);
   reentrants_.push_front(reentrant);
   cell_extras::of(reentrant).listed = true;
 }
 
 void waiting_lists::remove(cell& reentrant) noexcept {
-  std::lock_guard lock(reentrants_mutex_);
   reentrants_.remove(reentrant);
   cell_extras::of(reentrant).listed = false;
 }
 
-void waiting_lists::for_each_call(const std::function<void(tasks::async_call&)>& look) {
-  for (shard& one : shards_) {
-    std::lock_guard lock(one.mutex);
-    for (tasks::async_call& call : one.calls) look(call);
-  }
+void waiting_lists::for_each_call(const std::function<void(tasks::async_call&, list_lock&)>& look) {
+  for (shard& one : shards_) one.calls.for_each(look);
 }
 
-void waiting_lists::for_each_reentrant(const std::function<void(cell&)>& look) {
-  std::lock_guard lock(reentrants_mutex_);
-  for (cell& one : reentrants_) look(one);
+void waiting_lists::for_each_reentrant(const std::function<void(cell&, list_lock&)>& look) {
+  reentrants_.for_each(look);
 }
 
 }  // namespace troupe::actor

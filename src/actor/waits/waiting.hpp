@@ -12,19 +12,19 @@
 // Invariants
 //   S1  an async call for which an actor is parked is listed, and so is a reentrant actor with
 //       suspended calls.
-//   S2  what is listed does not go while its list is locked: its actor's slot is in use.
+//   S2  what is listed does not go while its list is locked, nor while a thread holds its actor:
+//       only the actor's owner removes it. So the actor's slot is in use.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 
 #include "actor/lifetime/extras.hpp"
 #include "base/atomics.hpp"
+#include "base/walks/watched_list.hpp"
 #include "troupe/actor/cell.hpp"
-#include "troupe/base/intrusive_list.hpp"
 #include "troupe/task/async_call.hpp"
 
 namespace troupe::actor {
@@ -44,14 +44,17 @@ class waiting_lists {
   void add(cell& reentrant) noexcept;
   void remove(cell& reentrant) noexcept;
 
-  // `look` must not call this object. Nothing that is listed goes meanwhile (S2).
-  void for_each_call(const std::function<void(tasks::async_call&)>& look);
-  void for_each_reentrant(const std::function<void(cell&)>& look);
+  // Each call gets the lock of its list, which keeps the object there (S2): `look` may unlock it
+  // once it holds the actor. `look` must not call this object. One thread at a time. While a lock
+  // is held, at most watched_list::piece_max objects are gone through: so no thread that adds or
+  // removes waits for the whole walk.
+  using list_lock = std::unique_lock<std::mutex>;
+  void for_each_call(const std::function<void(tasks::async_call&, list_lock&)>& look);
+  void for_each_reentrant(const std::function<void(cell&, list_lock&)>& look);
 
  private:
   struct alignas(base::line_bytes) shard {
-    std::mutex mutex;
-    async_call_list calls;
+    base::watched_list<tasks::async_call, &tasks::async_call::link> calls;
   };
   static constexpr std::size_t shards = 16;
   shard& of(const tasks::async_call& one) noexcept {
@@ -59,11 +62,10 @@ class waiting_lists {
   }
 
   std::array<shard, shards> shards_;
-  std::mutex reentrants_mutex_;
   static base::list_link<cell>& link_of(cell& reentrant) noexcept {
     return cell_extras::of(reentrant).listed_link;
   }
-  base::intrusive_list<cell, &waiting_lists::link_of> reentrants_;
+  base::watched_list<cell, &waiting_lists::link_of> reentrants_;
 };
 
 }  // namespace troupe::actor
