@@ -14,11 +14,18 @@
 namespace troupe::log {
 namespace {
 
+// Signals that end the process. A request to end is caught only if the program does not handle it
+// itself. Not SIGPIPE, which the I/O ignores where nothing else is set, nor SIGTRAP, which is the
+// debugger's.
 struct fatal {
   int signal;
-  struct ::sigaction before;
+  bool is_request = false;
+  bool is_caught = false;
+  struct ::sigaction before {};
 };
-fatal fatals[] = {{SIGSEGV, {}}, {SIGBUS, {}}, {SIGILL, {}}, {SIGFPE, {}}, {SIGABRT, {}}};
+fatal fatals[] = {{SIGSEGV},      {SIGBUS},        {SIGILL},        {SIGFPE},
+                  {SIGABRT},      {SIGSYS, true},  {SIGTERM, true}, {SIGINT, true},
+                  {SIGHUP, true}, {SIGQUIT, true}, {SIGXCPU, true}};
 
 constinit std::atomic<::pid_t> first{0};        // the thread that writes the log
 constinit std::atomic<bool> is_written{false};  // that thread has written it
@@ -45,7 +52,9 @@ void on_fatal(int signal, ::siginfo_t* why, void*) {
   } else if (seen != self) {                            // otherwise writing the log has crashed
     await_first();
   }
-  for (const fatal& one : fatals) ::sigaction(one.signal, &one.before, nullptr);
+  for (const fatal& one : fatals) {
+    if (one.is_caught) ::sigaction(one.signal, &one.before, nullptr);
+  }
   if (::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), ::gettid(), signal, why) != 0) ::raise(signal);
   errno = error_before;
 }
@@ -56,7 +65,13 @@ void catch_fatal_signals() noexcept {
   struct ::sigaction action = {};
   action.sa_sigaction = &on_fatal;
   action.sa_flags = SA_ONSTACK | SA_SIGINFO;
-  for (fatal& one : fatals) ::sigaction(one.signal, &action, &one.before);
+  for (fatal& one : fatals) {
+    if (::sigaction(one.signal, nullptr, &one.before) != 0) continue;
+    const bool is_default =
+        (one.before.sa_flags & SA_SIGINFO) == 0 && one.before.sa_handler == SIG_DFL;
+    one.is_caught = !one.is_request || is_default;
+    if (one.is_caught) ::sigaction(one.signal, &action, nullptr);
+  }
 }
 
 }  // namespace troupe::log

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "base/threads/crash_stack.hpp"
 #include "log/line.hpp"
 #include "log/writer.hpp"
 #include "troupe/log/log.hpp"
@@ -84,6 +85,7 @@ std::vector<named_level> levels() {
 // Out of memory, the line is dropped.
 TROUPE_NOINLINE void write(const logger_state& by, level of, std::string_view text,
                            fields with) noexcept {
+  base::make_crash_stack();  // so that the buffer is written though this thread's stack is used up
   writer& to = writer::get();
   try {
     line made(to.form_now());

@@ -65,6 +65,7 @@ void writer::start() {
   }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   std::atexit([] { get().end(); });
+  ::at_quick_exit([] { get().end(); });
   ::pthread_atfork(
       [] {
         get().output_mutex_.lock();

@@ -10,6 +10,7 @@
 #include <new>
 
 #include "base/thread_name.hpp"
+#include "base/threads/crash_stack.hpp"
 #include "observe/ring.hpp"
 #include "observe/ticks.hpp"
 
@@ -77,36 +78,14 @@ constinit thread_local bool without [[gnu::tls_model("initial-exec")]] = false;
 
 struct leaving {
   bool armed = false;
-  void* stack = nullptr;
   ~leaving() {
     // order: release  publishes its last event; pairs with the thread that takes the ring over
     if (of_thread != nullptr) of_thread->in_use.store(false, std::memory_order_release);
     of_thread = nullptr;
     without = true;
-    if (stack == nullptr) return;
-    stack_t none = {};
-    none.ss_flags = SS_DISABLE;
-    ::sigaltstack(&none, nullptr);
-    std::free(stack);
   }
 };
 thread_local leaving left;
-
-// Sets a stack for handling a crash whose reason is that the thread's stack is used up. A stack
-// that others have set stays.
-void make_crash_stack() noexcept {
-  stack_t before = {};
-  if (::sigaltstack(nullptr, &before) != 0 || (before.ss_flags & SS_DISABLE) == 0) return;
-  stack_t own = {};
-  own.ss_size = std::size_t{64} << 10;
-  own.ss_sp = std::malloc(own.ss_size);
-  if (own.ss_sp == nullptr) return;
-  if (::sigaltstack(&own, nullptr) == 0) {
-    left.stack = own.ss_sp;
-  } else {
-    std::free(own.ss_sp);
-  }
-}
 
 ring* take_over(ring* first) noexcept {
   for (ring* one = first; one != nullptr; one = one->next) {
@@ -142,7 +121,7 @@ TROUPE_NOINLINE ring* make_ring() noexcept {
   if (base::worker_number != 0 || ::gettid() == ::getpid())
     made->lasts.store(true, std::memory_order_relaxed);
   left.armed = true;
-  make_crash_stack();
+  base::make_crash_stack();
   return of_thread = made;
 }
 

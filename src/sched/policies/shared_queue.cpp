@@ -1,6 +1,7 @@
 #include "sched/policies/shared_queue.hpp"
 
 #include "base/thread_name.hpp"
+#include "base/threads/crash_stack.hpp"
 #include "troupe/observe/trace.hpp"
 
 namespace troupe::sched {
@@ -18,6 +19,7 @@ shared_queue::shared_queue(unsigned workers, outstanding_work& alive, runtime_ho
     threads_.emplace_back([this, i] {
       base::name_this_thread("worker", i + 1);
       base::worker_number = i + 1;
+      base::make_crash_stack();
       work();
     });
   }

@@ -11,6 +11,7 @@
 #include "base/clock.hpp"
 #include "base/invariant.hpp"
 #include "base/thread_name.hpp"
+#include "base/threads/crash_stack.hpp"
 #include "troupe/observe/trace.hpp"
 
 namespace troupe::sched {
@@ -51,6 +52,7 @@ work_stealing::work_stealing(const work_stealing_options& options, outstanding_w
     workers_[i]->thread = std::thread([this, i] {
       base::name_this_thread("worker", i + 1);
       base::worker_number = i + 1;
+      base::make_crash_stack();
       work(*workers_[i]);
     });
   }

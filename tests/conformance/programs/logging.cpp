@@ -19,6 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "support/conformance.hpp"
+
 namespace troupe::log {
 namespace {
 
@@ -273,14 +275,56 @@ TEST_F(log_file_DeathTest, is_whole_after_a_crash_and_a_normal_end) {
   };
   // A sanitizer's handler of the signal exits.
   const auto has_failed = [](int status) { return status != 0; };
-  for (const int signal : {SIGABRT, SIGSEGV}) {
+  for (const int signal : {SIGABRT, SIGSEGV, SIGTERM, SIGINT, SIGHUP, SIGQUIT}) {
+    SCOPED_TRACE(signal);
     EXPECT_EXIT(log_then([&] { ::raise(signal); }), has_failed, "");
     EXPECT_NE(content(file).find("i=99\n"), std::string::npos);
     std::filesystem::remove(file);
   }
   EXPECT_EXIT(log_then([] { std::exit(3); }), testing::ExitedWithCode(3), "");
   EXPECT_NE(content(file).find("i=99\n"), std::string::npos);
+  std::filesystem::remove(file);
+  EXPECT_EXIT(log_then([] { std::quick_exit(4); }), testing::ExitedWithCode(4), "");
+  EXPECT_NE(content(file).find("i=99\n"), std::string::npos);
   ::unsetenv("TROUPE_LOG_TEST");
+}
+
+// Its frames are so large that 5 ms, after which the log's thread writes, are long.
+TROUPE_NOINLINE int overflow(const volatile char* above) {
+  volatile char frame[std::size_t{64} << 10];
+  frame[0] = above == nullptr ? '1' : above[0];
+  return frame[0] == '0' ? 0 : overflow(frame) + frame[0];
+}
+
+TEST_F(log_file_DeathTest, is_whole_when_the_stack_of_a_thread_that_logs_overflows) {
+  if (test::slow) GTEST_SKIP() << "a sanitizer has its own handler";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const char* const kept = std::getenv("TROUPE_LOG_TEST");
+  const auto file = kept != nullptr ? std::filesystem::path(kept) : folder / "o.log";
+  ::setenv("TROUPE_LOG_TEST", file.c_str(), 1);
+  const auto overflow_after_lines = [&] {
+    configure({.file = file});
+    std::thread other([] {
+      for (int i = 0; i < 100; ++i) info("line", {{"i", i}});
+      static_cast<void>(overflow(nullptr));
+    });
+    other.join();
+  };
+  EXPECT_EXIT(overflow_after_lines(), testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_NE(content(file).find("i=99\n"), std::string::npos);
+  ::unsetenv("TROUPE_LOG_TEST");
+}
+
+TEST_F(log_file_DeathTest, leaves_requests_to_end_to_the_program_that_handles_them) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto own_handler = [] {
+    ::signal(SIGTERM, [](int) { ::_exit(7); });
+    ::signal(SIGHUP, SIG_IGN);
+    info("line");
+    ::raise(SIGHUP);
+    ::raise(SIGTERM);
+  };
+  EXPECT_EXIT(own_handler(), testing::ExitedWithCode(7), "");
 }
 
 }  // namespace
