@@ -40,7 +40,7 @@ class watched_list {
     lock held(mutex_);
     next_ = all_.first();
     while (next_ != nullptr) {
-      for (std::size_t i = 0; i < piece_max && next_ != nullptr && held.owns_lock(); ++i) {
+      for (std::size_t i = 0; held.owns_lock() && next_ != nullptr && i < piece_max; ++i) {
         T& one = *next_;
         next_ = list::next(one);
         look(one, held);
