@@ -109,6 +109,7 @@ bool timers::is_thread_due() const noexcept {
 // A thread that wakes from changed_ takes the lock without turns_.enter: the pause lets it in.
 void timers::let_in(bool is_due) const noexcept {
   turns_.let_in();
+  // sleeps: the thread does not tell that it waits
   if (is_due) std::this_thread::sleep_for(std::chrono::microseconds(20));
 }
 

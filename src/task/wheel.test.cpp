@@ -348,6 +348,7 @@ TEST(wheel, a_walk_in_pieces_finds_each_timer_that_stays) {
     clock.begin_walk();
     while (clock.walk(piece, [&](const timer& one) {
       ++found[&one];
+      EXPECT_TRUE(one.is == timer::state::armed || one.is == timer::state::due);
       ++in_piece;
     })) {
       ASSERT_LE(std::exchange(in_piece, 0), piece);
@@ -372,6 +373,47 @@ TEST(wheel, a_walk_in_pieces_finds_each_timer_that_stays) {
     EXPECT_GT(stayed, 100u);
     EXPECT_GT(steps, 100u);
   }
+}
+
+TEST(wheel, a_walk_goes_on_though_the_timer_at_which_it_pauses_is_removed) {
+  wheel clock;
+  std::vector<alarm> all(100);
+  for (alarm& one : all) arm(clock, one, 70 * tick);  // in one slot
+  std::size_t found = 0, removed = 0;
+  timer* next = nullptr;
+  clock.begin_walk();
+  while (clock.walk(1, [&](timer& one) {
+    EXPECT_EQ(one.is, timer::state::armed);
+    ++found;
+    next = timer_list::next(one);
+  })) {
+    if (next == nullptr) continue;
+    clock.remove(*next);
+    ++removed;
+  }
+  EXPECT_EQ(found, 50u);
+  EXPECT_EQ(removed, 50u);
+}
+
+// Timers lie in a slot of the second level, at which the walk pauses, and in the slot of the first
+// level to which they move.
+TEST(wheel, a_walk_that_pauses_in_a_slot_which_moves_finds_only_what_has_moved_twice) {
+  wheel clock;
+  std::vector<alarm> moves(100), stays(100);
+  clock.advance(60);
+  for (alarm& one : moves) arm(clock, one, 70 * tick);
+  std::map<const timer*, int> found;
+  clock.begin_walk();
+  EXPECT_TRUE(clock.walk(50, [&](const timer& one) { ++found[&one]; }));
+  clock.advance(64);
+  for (alarm& one : stays) arm(clock, one, 70 * tick);
+  while (clock.walk(50, [&](const timer& one) { ++found[&one]; })) {
+  }
+  EXPECT_EQ(found.size(), 200u);
+  for (const alarm& one : stays) EXPECT_EQ(found[&one], 1);
+  int looks = 0;
+  for (const auto& [one, count] : found) looks += count;
+  EXPECT_EQ(looks, 250);
 }
 
 }  // namespace

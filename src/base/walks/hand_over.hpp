@@ -43,6 +43,7 @@ class hand_over {
       if (tries < yields_max) {
         std::this_thread::yield();
       } else {
+        // sleeps: a waiting thread needs a processor, perhaps this one
         std::this_thread::sleep_for(std::chrono::microseconds(20));
       }
     }
