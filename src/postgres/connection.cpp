@@ -100,6 +100,8 @@ void check_committed(const answer& of) {
                         "has failed before; let the exception leave the body");
 }
 
+task<changes> calls::nothing_to_do() { co_return changes{}; }
+
 task<> calls::run_script(std::string_view text) const {
   return run(shared_, epoch_, std::make_unique<request>(request_kind::script, std::string(text)),
              [](answer&, const options&) {});

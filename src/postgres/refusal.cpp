@@ -61,11 +61,11 @@ bool is_stale(const PGresult* refused) noexcept {
                                                       "RevalidateCachedQuery");
 }
 
-error refusal(const PGresult* refused) {
+error refusal(const PGresult* refused, std::string_view where) {
   const std::string_view state = sqlstate_of(refused);
   std::string_view message = field_of(refused, PG_DIAG_MESSAGE_PRIMARY);
   if (message.empty()) message = PQresultErrorMessage(refused);
-  std::string text = "troupe: postgres: " + std::string(message);
+  std::string text = "troupe: postgres: " + std::string(where) + std::string(message);
   if (!state.empty()) text += " (SQLSTATE " + std::string(state) + ")";
   const std::string_view detail = field_of(refused, PG_DIAG_MESSAGE_DETAIL);
   if (!detail.empty()) text += ": " + std::string(detail);

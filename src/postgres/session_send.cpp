@@ -1,4 +1,6 @@
 // session: what is sent to the server.
+#include <sys/socket.h>
+
 #include "postgres/first_word.hpp"
 #include "postgres/refusal.hpp"
 #include "postgres/session_state.hpp"
@@ -73,13 +75,38 @@ bool session::send_prepared(request& what) {
                           "troupe: postgres: the statement has " +
                               std::to_string(known->takes.size()) + " parameters, and was given " +
                               std::to_string(what.parameters()));
-  s.values.begin(known->takes);
-  what.bind(s.values);
-  end_sending(
-      PQsendQueryPrepared(s.on->pg, known->name.c_str(), s.values.count(), s.values.values(),
-                          s.values.sizes(), s.values.formats(), known->binary ? 1 : 0) == 1,
-      {});
+  end_sending(send_rows(what, *known), {});
   return true;
+}
+
+// With several rows of parameters all are looked at before one is sent: no sync may stand behind a
+// part of them, for it would store that part.
+bool session::send_rows(request& what, const prepared& known) {
+  state& s = *state_;
+  const std::size_t rows = what.rows();
+  const auto bind = [&](std::size_t row) {
+    s.values.begin(known.takes);
+    what.bind(s.values, row);
+  };
+  for (std::size_t row = 0; rows > 1 && row < rows; ++row) bind(row);
+  for (std::size_t row = 0; row < rows; ++row) {
+    bind(row);
+    if (PQsendQueryPrepared(s.on->pg, known.name.c_str(), s.values.count(), s.values.values(),
+                            s.values.sizes(), s.values.formats(), known.binary ? 1 : 0) == 1)
+      continue;
+    if (row > 0) ::shutdown(PQsocket(s.on->pg), SHUT_RDWR);  // what was sent is not stored
+    return false;
+  }
+  return true;
+}
+
+void check_many(std::size_t rows) {
+  constexpr std::size_t rows_max = 65'536;
+  if (rows > rows_max)
+    throw database::error(failure::statement, 0,
+                          "troupe: postgres: execute_many was given " + std::to_string(rows) +
+                              " rows of parameters, and takes at most " + std::to_string(rows_max) +
+                              "; use copy_in, or several calls");
 }
 
 // The server tells the types of the statement, by which its values are sent.

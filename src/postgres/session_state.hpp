@@ -48,7 +48,9 @@ struct sent_request {
   std::uint64_t cancels = 0;
   bool failed = false;
   bool fatal = false;
-  bool answered = false;  // an answer has come, before the refusal if there is one
+  bool answered = false;            // an answer has come, before the refusal if there is one
+  std::size_t answers = 0;          // of a request with several rows
+  std::int64_t changed_before = 0;  // by all of them but the last
 
   bool unwanted = false;  // a COPY whose reader has gone
 

@@ -12,6 +12,17 @@ namespace troupe::postgres {
 
 using database::failure;
 
+namespace {
+
+// Which row of parameters was refused, if there are several.
+std::string place_of(const sent_request& done) {
+  const std::size_t rows = done.what->rows();
+  if (rows == 1) return {};
+  return "row " + std::to_string(done.answers + 1) + " of " + std::to_string(rows) + ": ";
+}
+
+}  // namespace
+
 // Takes what has arrived, without waiting. Returns whether a request has ended.
 bool session::take_answers() {
   state& s = *state_;
@@ -69,7 +80,10 @@ void session::take(void* given) {
       return;
     default:
       front.answered = true;
-      if (!front.failed) front.result = std::move(result);
+      ++front.answers;
+      if (front.failed) return;
+      if (front.answers > 1) front.changed_before += answer(front.result.release()).changed_rows();
+      front.result = std::move(result);
   }
 }
 
@@ -90,7 +104,8 @@ void session::finish_front() {
   if (done.what == nullptr) return;
   if (done.failed) {
     if (tries_again(done)) return s.waiting.push_front(std::move(done.what));
-    return done.what->to.set_exception(std::make_exception_ptr(refusal(done.result.get())));
+    return done.what->to.set_exception(
+        std::make_exception_ptr(refusal(done.result.get(), place_of(done))));
   }
   if (left_open)
     return done.what->to.set_exception(std::make_exception_ptr(database::error(
@@ -98,6 +113,7 @@ void session::finish_front() {
         "troupe: postgres: the script began a transaction, which was rolled back; use "
         "in_transaction")));
   answer given(done.result.release());
+  given.changed_before = done.changed_before;
   if (done.what->kind == request_kind::begin) given.epoch = s.epoch;
   done.what->to.set_value(std::move(given));
 }

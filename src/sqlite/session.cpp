@@ -380,6 +380,40 @@ void session::run_script(const std::string& text) {
   fail(code, "the script is refused");
 }
 
+all_or_nothing::all_or_nothing(session& in) : in_(in), within_(in.is_in_transaction()) {
+  within_ ? in_.run_script("SAVEPOINT troupe_many") : in_.begin();
+}
+all_or_nothing::~all_or_nothing() {
+  if (kept_) return;
+  if (!within_) in_.roll_back();
+  if (!within_) return;
+  try {
+    // A failure may have ended the whole transaction.
+    if (in_.is_in_transaction()) in_.run_script("ROLLBACK TO troupe_many; RELEASE troupe_many");
+  } catch (const error&) {
+    in_.roll_back();
+  }
+}
+void all_or_nothing::keep() {
+  within_ ? in_.run_script("RELEASE troupe_many") : in_.commit();
+  kept_ = true;
+}
+
+void refuse_row(std::size_t row, std::size_t rows) {
+  try {
+    throw;
+  } catch (const error& failed) {
+    throw error(failed.kind(), failed.code(),
+                std::string(failed.what()) + " (row " + std::to_string(row) + " of " +
+                    std::to_string(rows) + ")",
+                failed.broken_rule(), failed.effect());
+  }
+}
+
+bool session::is_in_transaction() const noexcept {
+  return state_ != nullptr && sqlite3_get_autocommit(state_->db) == 0;
+}
+
 void session::begin() {
   open();
   if (sqlite3_get_autocommit(state_->db) == 0) roll_back();

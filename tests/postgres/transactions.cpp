@@ -1,8 +1,11 @@
 // postgres::connection: transactions, and callers that give up.
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "postgres/fixture.hpp"
@@ -58,6 +61,94 @@ TEST_P(postgres_transactions, all_or_nothing) {
   });
   EXPECT_EQ(cents("Ada"), "401");
   EXPECT_EQ(cents("Grace"), "120");
+}
+
+using rows_of_accounts = std::vector<std::tuple<std::string, int>>;
+rows_of_accounts two_accounts(const char* one, int cents, const char* other, int of_other) {
+  return {{one, cents}, {other, of_other}};
+}
+rows_of_accounts four_accounts() { return {{"Edsger", 1}, {"Donald", 2}, {"Ada", 3}, {"Tony", 4}}; }
+std::vector<std::tuple<std::string, std::int64_t>> too_many_cents() {
+  return {{"Edsger", 1}, {"Donald", std::int64_t{1} << 40}};
+}
+std::vector<std::pair<int, std::optional<std::string>>> raises() {
+  return {{1, "Ada"}, {2, std::nullopt}, {3, "Grace"}};
+}
+std::vector<std::tuple<std::string, int, double>> slow_accounts() {
+  return {{"Alan", 1, 0.0}, {"Barbara", 2, 60.0}, {"Tony", 3, 0.0}};
+}
+constexpr const char* add_account = "INSERT INTO accounts VALUES ($1, $2)";
+
+TEST_P(postgres_transactions, many_rows_are_stored_all_or_nothing) {
+  with([](postgres::connection db) -> task<> {
+    EXPECT_EQ((co_await db.execute_many(add_account, two_accounts("Alan", 1, "Barbara", 2))).rows,
+              2);
+    // Neighbours in the pipeline go on, whatever becomes of a call.
+    auto before = spawn(db.execute(add_account, "before", 1));
+    auto fails = spawn(failure_of(db.execute_many(add_account, four_accounts())));
+    auto after = spawn(db.execute(add_account, "after", 1));
+    EXPECT_EQ((co_await std::move(before)).rows, 1);
+    const std::string failed = co_await std::move(fails);
+    EXPECT_TRUE(has(failed, "constraint 23505: troupe: postgres: row 3 of 4: ")) << failed;
+    EXPECT_EQ((co_await std::move(after)).rows, 1);
+    EXPECT_EQ(co_await db.query_one<int>("SELECT count(*)::int FROM accounts"), 6);
+    // Nothing is sent of a call whose last row cannot be.
+    EXPECT_TRUE(
+        has(co_await failure_of(db.execute_many(add_account, too_many_cents())), "conversion"));
+    EXPECT_EQ((co_await db.execute("UPDATE accounts SET cents = 7")).rows, 6);
+    EXPECT_EQ(
+        (co_await db.execute_many(
+             "UPDATE accounts SET cents = cents + $1 WHERE name = $2 RETURNING cents", raises()))
+            .rows,
+        2);
+    EXPECT_EQ((co_await db.execute_many(add_account, rows_of_accounts())).rows, 0);
+  });
+  EXPECT_EQ(cents("Ada"), "8");
+  EXPECT_EQ(cents("Grace"), "10");
+}
+
+TEST_P(postgres_transactions, many_rows_are_part_of_a_transaction) {
+  with([](postgres::connection db) -> task<> {
+    const auto adds = [](postgres::transaction& all) -> task<> {
+      co_await all.execute_many(add_account, two_accounts("Alan", 1, "Barbara", 2));
+      EXPECT_TRUE(
+          has(co_await failure_of(all.execute_many(add_account, two_accounts("Tony", 4, "Ada", 3))),
+              "row 2 of 2"));
+    };
+    EXPECT_TRUE(has(co_await failure_of(db.in_transaction(adds)), "was rolled back"));
+    EXPECT_EQ(co_await db.query_one<int>("SELECT count(*)::int FROM accounts"), 2);
+  });
+}
+
+TEST_P(postgres_transactions, there_is_a_limit_to_many_rows) {
+  with([](postgres::connection db) -> task<> {
+    std::vector<std::tuple<int>> numbers(65'536, std::tuple<int>(1));
+    co_await db.run_script("CREATE TABLE IF NOT EXISTS numbers (n int); TRUNCATE numbers");
+    constexpr const char* add = "INSERT INTO numbers VALUES ($1)";
+    EXPECT_EQ((co_await db.execute_many(add, numbers)).rows, 65'536);
+    numbers.emplace_back(1);
+    std::string failed = "none";
+    try {
+      auto adds = db.execute_many(add, numbers);
+      co_await std::move(adds);
+    } catch (const database::error& refused) {
+      failed = refused.what();
+    }
+    EXPECT_TRUE(has(failed, "65537 rows") && has(failed, "copy_in")) << failed;
+    EXPECT_EQ(co_await db.query_one<int>("SELECT count(*)::int FROM numbers"), 65'536);
+  });
+}
+
+TEST_P(postgres_transactions, a_stop_leaves_nothing_of_many_rows) {
+  with([](postgres::connection db) -> task<> {
+    const auto adds = [&] {
+      return db.execute_many(
+          "INSERT INTO accounts SELECT $1, $2 FROM (SELECT pg_sleep($3)) AS waits",
+          slow_accounts());
+    };
+    EXPECT_THROW(co_await with_deadline(100ms, adds), timed_out);
+    EXPECT_EQ(co_await db.query_one<int>("SELECT count(*)::int FROM accounts"), 2);
+  });
 }
 
 TEST_P(postgres_transactions, other_calls_wait_for_the_end_of_a_transaction) {

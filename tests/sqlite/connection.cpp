@@ -167,6 +167,40 @@ TEST_P(sqlite_connections, a_change_that_is_interrupted_takes_no_other_with_it) 
   });
 }
 
+using rows_of_items = std::vector<std::tuple<std::string, int>>;
+rows_of_items two_items(const char* one, int pieces, const char* other, int of_other) {
+  return {{one, pieces}, {other, of_other}};
+}
+
+TEST_P(sqlite_connections, many_rows_are_stored_all_or_nothing) {
+  with(file(), [](sqlite::connection db) -> task<> {
+    constexpr const char* add = "INSERT INTO items VALUES ($1, $2)";
+    co_await make_items(db);
+    EXPECT_EQ((co_await db.execute_many(add, two_items("cap", 1, "nib", 2))).rows, 2);
+    // They share a transaction with their neighbours, which go on.
+    auto before = spawn(db.execute(add, "before", 1));
+    auto fails = spawn(failure_of(db.execute_many(add, two_items("a", 1, "b", -1))));
+    auto works = spawn(db.execute_many(add, two_items("c", 1, "d", 1)));
+    auto after = spawn(db.execute(add, "after", 1));
+    EXPECT_EQ((co_await std::move(before)).rows, 1);
+    const std::string failed = co_await std::move(fails);
+    EXPECT_TRUE(has(failed, "constraint: ") && has(failed, "(row 2 of 2)")) << failed;
+    EXPECT_EQ((co_await std::move(works)).rows, 2);
+    EXPECT_EQ((co_await std::move(after)).rows, 1);
+    EXPECT_EQ(co_await db.query_one<int>("SELECT count(*) FROM items"), 8);
+    EXPECT_EQ((co_await db.execute_many(add, rows_of_items())).rows, 0);
+    const auto within = [&](sqlite::transaction& all) -> task<> {
+      co_await all.execute_many(add, two_items("e", 1, "f", 1));
+      const auto refused = co_await failure_of(all.execute_many(add, two_items("g", 1, "pen", 1)));
+      EXPECT_TRUE(has(refused, "constraint: ")) << refused;
+      co_await all.execute(add, "h", 1);
+    };
+    co_await db.in_transaction(within);
+    EXPECT_EQ(co_await db.query_one<int>("SELECT count(*) FROM items"), 11);
+    EXPECT_EQ(co_await db.query_one<int>("SELECT count(*) FROM items WHERE name = 'g'"), 0);
+  });
+}
+
 TEST_P(sqlite_connections, what_cannot_run_in_a_transaction_runs_alone) {
   with(file(), [](sqlite::connection db) -> task<> {
     co_await db.run_script("CREATE TABLE numbers (n INTEGER)");

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <optional>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "troupe/task/task.hpp"
@@ -13,7 +14,7 @@ namespace troupe::database {
 // A sqlite::connection, a postgres::connection or a postgres::pool. A program that is to run on any
 // of them is a template over its database, and keeps to what they share:
 //
-//   query<T>, query_one<T>, execute, run_script and in_transaction;
+//   query<T>, query_one<T>, execute, execute_many, run_script and in_transaction;
 //   parameters are `$1`, `$2`, … in the text;
 //   the types of troupe/database/rows.hpp, and database::error with its kind.
 //
@@ -38,6 +39,7 @@ concept client = requires(const T& db, std::string_view text) {
   { db.template query<int>(text, 1, text) } -> std::same_as<task<std::vector<int>>>;
   { db.template query_one<int>(text, 1, text) } -> std::same_as<task<std::optional<int>>>;
   db.execute(text, 1, text);
+  db.execute_many(text, std::vector<std::tuple<int, std::string_view>>());
   { db.run_script(text) } -> std::same_as<task<>>;
 };
 

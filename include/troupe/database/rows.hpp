@@ -193,6 +193,26 @@ auto keep_parameter(T&& value) {
   }
 }
 
+// A row of parameters: a std::tuple, std::pair or std::array, as a tuple that owns them.
+template <class Row>
+auto keep_row(Row&& row) {
+  static_assert(
+      requires { std::tuple_size<std::decay_t<Row>>::value; },
+      "troupe: each row of parameters is a std::tuple, a std::pair or a std::array");
+  const auto keep = [](auto&&... each) {
+    return std::tuple<decltype(keep_parameter(std::forward<decltype(each)>(each)))...>(
+        keep_parameter(std::forward<decltype(each)>(each))...);
+  };
+  return std::apply(keep, std::forward<Row>(row));
+}
+template <class Row>
+auto keep_rows(std::vector<Row> rows) {
+  std::vector<decltype(keep_row(std::move(rows.front())))> kept;
+  kept.reserve(rows.size());
+  for (Row& one : rows) kept.push_back(keep_row(std::move(one)));
+  return kept;
+}
+
 // Statement: bind_null(i), bind_integer(i, n), bind_real(i, x), bind_text(i, text), bind_bytes(i,
 // bytes), and bind_time(i, time) if it has it; parameters are numbered from 1 on.
 template <class Statement, class T>

@@ -24,9 +24,13 @@ class answer {
   answer() = default;
   explicit answer(void* result) noexcept : result_(result) {}
   answer(answer&& other) noexcept
-      : epoch(other.epoch), result_(std::exchange(other.result_, nullptr)), row_(other.row_) {}
+      : epoch(other.epoch),
+        changed_before(other.changed_before),
+        result_(std::exchange(other.result_, nullptr)),
+        row_(other.row_) {}
   answer& operator=(answer&& other) noexcept {
     std::swap(epoch, other.epoch);
+    std::swap(changed_before, other.changed_before);
     std::swap(result_, other.result_);
     std::swap(row_, other.row_);
     return *this;
@@ -76,6 +80,8 @@ class answer {
 
   // Of a BEGIN: the connection on which the transaction is open.
   std::uint64_t epoch = 0;
+  // Of a statement with several rows of parameters: what all but the last one have changed.
+  std::int64_t changed_before = 0;
 
  private:
   void check_rows(std::size_t most) const;

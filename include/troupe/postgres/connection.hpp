@@ -113,9 +113,20 @@ class calls {
     return run(shared_, epoch_, make_request(text, std::forward<P>(parameters)...),
                [](answer& got, const options&) { return changes{got.changed_rows()}; });
   }
+  // The same statement once for each row of parameters, in their order. All of it is stored, or
+  // nothing: when one fails, the error says which, and nothing of the others is left. Rows that
+  // the statement returns are dropped. Limit: 65,536 rows; use copy_in for more.
+  template <class Row>
+  task<changes> execute_many(std::string_view text, std::vector<Row> rows) const {
+    if (rows.empty()) return nothing_to_do();
+    return run(shared_, epoch_, make_request_of_many(text, std::move(rows)),
+               [](answer& got, const options&) { return changes{got.changed_rows()}; });
+  }
   task<> run_script(std::string_view text) const;
   task<copy_writer> copy_in(std::string_view text) const;
   task<copy_reader> copy_out(std::string_view text) const;
+
+  static task<changes> nothing_to_do();
 
  protected:
   const std::shared_ptr<shared>& state() const noexcept { return shared_; }
@@ -137,6 +148,7 @@ class calls {
 //     query<T>(text, parameters...)      all rows, each as a T (troupe/database/rows.hpp)
 //     query_one<T>(text, parameters...)  the only row, or none
 //     execute(text, parameters...)       what was changed
+//     execute_many(text, rows)           once for each row of parameters, all or nothing
 //     run_script(text)                   several statements without parameters, for a schema
 //     copy_in(text), copy_out(text)      the rows of a COPY, as a stream (copy.hpp)
 //

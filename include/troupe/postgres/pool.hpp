@@ -69,6 +69,12 @@ class pool {
     return run(state_, make_request(text, std::forward<P>(parameters)...),
                [](answer& got, const options&) { return changes{got.changed_rows()}; });
   }
+  template <class Row>
+  task<changes> execute_many(std::string_view text, std::vector<Row> rows) const {
+    if (rows.empty()) return parts::calls::nothing_to_do();
+    return run(state_, make_request_of_many(text, std::move(rows)),
+               [](answer& got, const options&) { return changes{got.changed_rows()}; });
+  }
   task<> run_script(std::string_view text) const;
   template <class Body>
   auto in_transaction(Body body, isolation apart = isolation::standard) const {

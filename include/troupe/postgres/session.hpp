@@ -17,6 +17,7 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "troupe/actor/ref.hpp"
 #include "troupe/database/rows.hpp"
@@ -48,7 +49,9 @@ struct request {
   // Whether the server may get it twice, if it has refused it the first time.
   bool is_repeatable() const noexcept { return kind == request_kind::statement && epoch == 0; }
   virtual std::size_t parameters() const noexcept { return 0; }
-  virtual void bind(arguments&) const {}
+  // How often the statement runs, each time with the next row of parameters.
+  virtual std::size_t rows() const noexcept { return 1; }
+  virtual void bind(arguments&, std::size_t) const {}
 
   std::string text;
   promise<answer> to;
@@ -65,13 +68,28 @@ struct request_with final : request {
       : request(request_kind::statement, std::move(words)),
         given(database::keep_parameter(std::forward<Given>(values))...) {}
   std::size_t parameters() const noexcept override { return sizeof...(P); }
-  void bind(arguments& values) const override {
+  void bind(arguments& values, std::size_t) const override { bind_all(values, given); }
+  template <class Row>
+  static void bind_all(arguments& values, const Row& row) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-      (database::bind_value(values, static_cast<int>(I + 1), std::get<I>(given)), ...);
+      (database::bind_value(values, static_cast<int>(I + 1), std::get<I>(row)), ...);
     }
-    (std::make_index_sequence<sizeof...(P)>());
+    (std::make_index_sequence<std::tuple_size_v<Row>>());
   }
   std::tuple<P...> given;
+};
+
+// One statement with several rows of parameters, in front of one sync: all or nothing.
+template <class Row>
+struct request_with_rows final : request {
+  request_with_rows(std::string words, std::vector<Row> values)
+      : request(request_kind::statement, std::move(words)), given(std::move(values)) {}
+  std::size_t parameters() const noexcept override { return std::tuple_size_v<Row>; }
+  std::size_t rows() const noexcept override { return given.size(); }
+  void bind(arguments& values, std::size_t row) const override {
+    request_with<>::bind_all(values, given[row]);
+  }
+  std::vector<Row> given;
 };
 
 template <class... Given>
@@ -80,8 +98,19 @@ std::unique_ptr<request> make_request(std::string_view text, Given&&... values) 
   return std::make_unique<made>(std::string(text), std::forward<Given>(values)...);
 }
 
+// Throws error for more rows than one call takes.
+void check_many(std::size_t rows);
+template <class Row>
+std::unique_ptr<request> make_request_of_many(std::string_view text, std::vector<Row> rows) {
+  check_many(rows.size());
+  auto kept = database::keep_rows(std::move(rows));
+  using made = request_with_rows<typename decltype(kept)::value_type>;
+  return std::make_unique<made>(std::string(text), std::move(kept));
+}
+
 struct wire;
 struct sent_request;
+struct prepared;
 
 // Thread: its own turns.
 class session {
@@ -129,6 +158,7 @@ class session {
   void send_waiting();
   bool send(request& what);
   bool send_prepared(request& what);
+  bool send_rows(request& what, const prepared& known);
   void prepare(const std::string& text);
   void forget(const std::string& text);
   void end_sending(bool well, std::string prepares);

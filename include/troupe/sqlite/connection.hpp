@@ -130,6 +130,17 @@ class calls {
         [given = std::tuple(database::keep_parameter(std::forward<P>(parameters))...)](
             session& of, const std::string& words) { return of.execute(words, given); });
   }
+  // The same statement once for each row of parameters, in their order. All of it is stored, or
+  // nothing: when one fails, the error says which, and nothing of the others is left. Rows that
+  // the statement returns are dropped.
+  template <class Row>
+  task<changes> execute_many(std::string_view text, std::vector<Row> rows) const {
+    return run_with_others(
+        shared_, inside_, std::string(text),
+        [given = database::keep_rows(std::move(rows))](session& of, const std::string& words) {
+          return of.execute_many(words, given);
+        });
+  }
   task<> run_script(std::string_view text) const {
     return run(shared_, inside_, [text = std::string(text)](session& of) { of.run_script(text); });
   }
@@ -151,6 +162,7 @@ class calls {
 //     query<T>(text, parameters...)      all rows, each as a T (troupe/database/rows.hpp)
 //     query_one<T>(text, parameters...)  the only row, or none
 //     execute(text, parameters...)       what was changed
+//     execute_many(text, rows)           once for each row of parameters, all or nothing
 //     run_script(text)                   several statements without parameters, for a schema
 //
 // Parameters stand as `?` in the text, or as `$1`, `$2`, …; they are values, and never become part

@@ -178,6 +178,8 @@ class session {
     }
     return changes_of(runs);
   }
+  template <class Row>
+  changes execute_many(const std::string& text, const std::vector<Row>& rows);
   // All statements of a text, one after the other, for a schema.
   void run_script(const std::string& text);
 
@@ -190,6 +192,7 @@ class session {
   // After a call outside of a transaction: one that a statement has left open is rolled back, and
   // is an error.
   void check_no_transaction();
+  bool is_in_transaction() const noexcept;
   const options& chosen() const noexcept { return options_; }
 
  private:
@@ -242,6 +245,47 @@ class session_transaction {
   session& in_;
   bool committed_ = false;
 };
+
+// What is done until keep() is stored as one, within a transaction or as one of its own.
+class all_or_nothing {
+ public:
+  explicit all_or_nothing(session& in);
+  all_or_nothing(const all_or_nothing&) = delete;
+  all_or_nothing& operator=(const all_or_nothing&) = delete;
+  ~all_or_nothing();
+  void keep();
+
+ private:
+  session& in_;
+  const bool within_;
+  bool kept_ = false;
+};
+
+// Throws the present exception again; a database::error says which row of parameters it is of.
+[[noreturn]] void refuse_row(std::size_t row, std::size_t rows);
+
+template <class Row>
+changes session::execute_many(const std::string& text, const std::vector<Row>& rows) {
+  all_or_nothing all(*this);
+  changes sum;
+  {
+    statement runs(*this, text);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      try {
+        bind(runs, rows[i]);
+        while (runs.step()) {
+        }
+      } catch (...) {
+        refuse_row(i + 1, rows.size());
+      }
+      const changes one = changes_of(runs);
+      sum = {sum.rows + one.rows, one.last_row_id};
+      runs.reset();
+    }
+  }
+  all.keep();
+  return sum;
+}
 
 // The name of a thread that no session has: names come back when their sessions end.
 std::string take_thread_name();

@@ -58,8 +58,8 @@ std::size_t answer::rows() const noexcept {
 }
 std::int64_t answer::changed_rows() const noexcept {
   const std::string_view all = command();
-  if (all.starts_with("SELECT") || all.starts_with("FETCH")) return 0;
-  return parse<std::int64_t>(PQcmdTuples(as_result(result_))).value_or(0);
+  if (all.starts_with("SELECT") || all.starts_with("FETCH")) return changed_before;
+  return changed_before + parse<std::int64_t>(PQcmdTuples(as_result(result_))).value_or(0);
 }
 std::string_view answer::command() const noexcept { return PQcmdStatus(as_result(result_)); }
 
