@@ -123,8 +123,19 @@ bool side_call::advance(coroutine& user) {
   if (is_ready()) return true;
   if (!advance_and_take(user)) return false;
   // order: relaxed  it is the user's
-  if (at_.load(std::memory_order_relaxed) == state::idle && !done)
+  if (at_.load(std::memory_order_relaxed) == state::idle && !done) {
     at_.store(state::given, std::memory_order_relaxed);  // order: relaxed  as above
+    user_nested_ = no_user;
+  }
+  return true;
+}
+
+bool side_call::prepare(const async_call& outer) noexcept {
+  if (seen() != state::idle || outer.nested >= nested_max) return false;
+  use(outer);
+  nested = static_cast<std::uint8_t>(outer.nested + 1);
+  user_nested_ = outer.nested;
+  user_at_ = outer.at;
   return true;
 }
 
@@ -178,6 +189,7 @@ bool side_call::wait(coroutine& user) noexcept {
 
 void side_call::become_pending() noexcept {
   busy = false;
+  user_nested_ = no_user;
   if (context != nullptr) [[unlikely]]
     hold_context(*context);
   // order: relaxed  its wait, or how its user travels, publishes it

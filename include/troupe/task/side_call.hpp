@@ -131,23 +131,22 @@ class side_call : public async_call {
     const state now = seen();
     return now == state::given || now == state::ended || (now == state::idle && done);
   }
+  bool is_pending() const noexcept { return seen() == state::pending; }
   // Lets the coroutine run inside the co_await of `user`, if it waits for nothing and its user has
   // taken what it gave before. Returns is_ready(). Throws usage_error if it is pending in another
   // actor.
   bool advance(coroutine& user);
   // The same for a user that takes what is given at once, with take(). Most calls come here, and
   // each store would cost a cycle: so what stays the same is compared, not stored.
-  TROUPE_INLINE bool advance_and_take(coroutine& user) {
+  bool advance_and_take(coroutine& user) { return advance_and_take(user, root_.handle()); }
+  // As above, for a caller that knows the coroutine: `root` is its handle.
+  TROUPE_INLINE bool advance_and_take(coroutine& user, std::coroutine_handle<> root) {
     const async_call& outer = *user.in;
-    if (seen() != state::idle || outer.nested >= nested_max) [[unlikely]]
-      return advance_slowly(user);
-    const auto inside = static_cast<std::uint8_t>(outer.nested + 1);
-    if (actor != outer.actor || at != outer.at->aside || nested != inside ||
+    if (actor != outer.actor || user_at_ != outer.at || user_nested_ != outer.nested ||
         context != outer.context) [[unlikely]] {
-      use(outer);
-      nested = inside;
+      if (!prepare(outer)) return advance_slowly(user);
     }
-    root_.handle().resume();
+    root.resume();
     if (given != nullptr) [[likely]]
       return true;
     return run_on();
@@ -163,7 +162,8 @@ class side_call : public async_call {
   coroutine& root() const noexcept { return root_; }
   // The user has seen that it is done.
   void see_end() noexcept {
-    at_.store(state::ended, std::memory_order_relaxed);  // order: relaxed  it is the user's
+    if (user_nested_ != no_user) user_nested_ = no_user;  // threads share one that is at its end
+    at_.store(state::ended, std::memory_order_relaxed);   // order: relaxed  it is the user's
   }
 
   // It is pending, and its user does something else meanwhile.
@@ -209,7 +209,10 @@ class side_call : public async_call {
     at = outer.at->aside;
     context = outer.context;
   }
-  bool advance_slowly(coroutine& user);
+  // To be called before it runs for another call than last time, or when it may not be idle.
+  // Returns false if it cannot run now.
+  [[gnu::cold]] bool prepare(const async_call& outer) noexcept;
+  [[gnu::cold]] bool advance_slowly(coroutine& user);
   bool run_on() noexcept;
   void run_in_context() noexcept;
   bool has_something() const noexcept { return given != nullptr || done; }
@@ -230,6 +233,11 @@ class side_call : public async_call {
   side_call* next_waited_ = nullptr;  // of the same wait
   std::atomic<state> at_{state::idle};
   bool holds_ = false;  // a ref to its actor
+  // The host of its user's call, and how deep that is nested, while this side call is idle.
+  // `no_user` in all other states, and no call is nested so deep: so one comparison tells both.
+  static constexpr std::uint8_t no_user = 255;
+  std::uint8_t user_nested_ = no_user;
+  const call_host* user_at_ = nullptr;
 };
 
 }  // namespace troupe::tasks

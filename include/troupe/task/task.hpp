@@ -42,6 +42,13 @@ concept is_small_awaitable = requires {
   typename Awaitable::passed_by_value;
 };
 
+// Whether what is awaited runs before its user suspends (async_generator.hpp), so that a value
+// which is ready needs no suspension. The function returns the awaitable.
+template <class Awaitable>
+concept runs_before_suspension = requires(Awaitable& awaited, coroutine& user) {
+  awaited.run_before_suspension(user);
+};
+
 // The compile error for timeout() and stop() of a named awaitable. `Refused` is void; it is a
 // template parameter so that the error appears only when such a function is called.
 template <class Refused>
@@ -95,8 +102,16 @@ struct promise_base : coroutine {
     return awaited;
   }
   template <class Awaitable>
+  requires(runs_before_suspension<Awaitable>) auto await_transform(
+      Awaitable awaited, source_line where = __builtin_source_location()) {
+    if (awaits_at != where) [[unlikely]]
+      awaits_at = where;
+    return awaited.run_before_suspension(*this);
+  }
+  template <class Awaitable>
   requires(!std::is_scalar_v<std::remove_cvref_t<Awaitable>> &&
-           !is_small_awaitable<std::remove_cvref_t<Awaitable>>) Awaitable &&
+           !is_small_awaitable<std::remove_cvref_t<Awaitable>> &&
+           !runs_before_suspension<std::remove_cvref_t<Awaitable>>) Awaitable &&
       await_transform(Awaitable&& awaited, source_line where = __builtin_source_location())
   noexcept {
     static_assert(
