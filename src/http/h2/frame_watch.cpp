@@ -74,18 +74,7 @@ void frame_watch::begin_frame() noexcept {
       if (length_ == 0) count(counts_.empty_data, limits_.empty_data, excess::empty_data);
       break;
     case headers:
-      if (is_server_) {
-        count(counts_.heads, limits_.other_frames + heads_per_stream * own_streams(),
-              excess::other_frames);
-      } else {
-        ++counts_.streams;
-        note_stream((std::uint32_t{head_[5]} & 0x7f) << 24 | std::uint32_t{head_[6]} << 16 |
-                    std::uint32_t{head_[7]} << 8 | head_[8]);
-      }
-      continuations_ = 0;
-      block_bytes_ = length_;
-      block_open_ = (flags_ & end_headers) == 0;
-      if (found_ == excess::none && block_bytes_ > block_bytes_max_) found_ = excess::header_list;
+      begin_headers();
       break;
     case continuation:
       block_open_ = (flags_ & end_headers) == 0;
@@ -131,6 +120,21 @@ void frame_watch::begin_frame() noexcept {
       count(counts_.other_frames, limits_.other_frames, excess::other_frames);
       break;
   }
+}
+
+void frame_watch::begin_headers() noexcept {
+  if (is_server_) {
+    count(counts_.heads, limits_.other_frames + heads_per_stream * own_streams(),
+          excess::other_frames);
+  } else {
+    ++counts_.streams;
+    note_stream((std::uint32_t{head_[5]} & 0x7f) << 24 | std::uint32_t{head_[6]} << 16 |
+                std::uint32_t{head_[7]} << 8 | head_[8]);
+  }
+  continuations_ = 0;
+  block_bytes_ = length_;
+  block_open_ = (flags_ & end_headers) == 0;
+  if (found_ == excess::none && block_bytes_ > block_bytes_max_) found_ = excess::header_list;
 }
 
 // nghttp2 cannot tell HEADERS with a number that was left out from the trailer of a stream that was

@@ -89,6 +89,7 @@ class frame_watch {
   static constexpr std::uint8_t end_stream = 1, end_headers = 4, padded = 8;
 
   void begin_frame() noexcept;
+  void begin_headers() noexcept;
   void begin_payload(std::string_view bytes) noexcept;
   void note_stream(std::uint32_t number) noexcept;
   void count(std::size_t& of, std::size_t most, excess as) noexcept {
