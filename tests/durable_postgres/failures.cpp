@@ -210,6 +210,52 @@ TEST_F(durable_postgres_failures, a_server_that_is_killed_loses_nothing) {
   });
 }
 
+// Deposits one cent at a time, each under an id, until it is told to stop.
+task<> deposit_all(store to, int client, std::shared_ptr<std::atomic<int>> made,
+                   std::shared_ptr<std::atomic<bool>> stops) {
+  for (int i = 0; !*stops; ++i) {
+    const auto id = durable::message_id::of(std::to_string(client) + "." + std::to_string(i));
+    for (bool acknowledged = false; !acknowledged;) {
+      try {
+        auto asked = to.get<Account>("a").with_id(id).ask<&Account::deposit>(1);
+        co_await std::move(asked);
+        acknowledged = true;
+      } catch (const database::error&) {
+      }
+      if (!acknowledged) co_await sleep_for(5ms);
+    }
+    ++*made;
+  }
+}
+
+TEST_F(durable_postgres_failures, a_fail_over_to_a_standby_loses_nothing) {
+  const struct both_servers {
+    both_servers() { postgres_server::get().start_standby(); }
+    ~both_servers() { postgres_server::get().end_standby(); }
+  } both;
+  postgres_server& servers = postgres_server::get();
+  with([&](runtime& rt) -> task<> {
+    auto in =
+        durable::postgres_storage(rt, servers.target_of_both("options=-csearch_path=" + schema_));
+    auto opens = store::open(rt, std::move(in), accounts());
+    const store kept = co_await std::move(opens);
+    const auto made = std::make_shared<std::atomic<int>>(0);
+    const auto stops = std::make_shared<std::atomic<bool>>(false);
+    std::vector<future<>> clients;
+    for (int client = 0; client < 4; ++client)
+      clients.push_back(rt.spawn(deposit_all(kept, client, made, stops)));
+    while (*made < 50) co_await sleep_for(1ms);
+    auto fails = blocking([&servers] { servers.fail_over(); });
+    co_await std::move(fails);
+    const int before = *made;
+    while (*made < before + 50) co_await sleep_for(1ms);
+    *stops = true;
+    for (auto& one : clients) co_await std::move(one);
+    EXPECT_EQ(co_await kept.get<Account>("a").ask<&Account::balance>(), *made);
+    EXPECT_GT(kept.counts().failed_commits, 0u);
+  });
+}
+
 template <class T>
 task<std::string> failure_of(future<T> call) {
   try {

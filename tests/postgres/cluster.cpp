@@ -46,9 +46,9 @@ int free_port() {
 void watch_over(const std::string& folder) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) std::abort();
-  const std::string script = "read nothing; kill -QUIT $(head -1 '" + folder +
-                             "/data/postmaster.pid') 2> /dev/null; "
-                             "sleep 0.2; rm -rf '" +
+  const std::string script = "read nothing; for each in '" + folder +
+                             "'/*/postmaster.pid; do kill -QUIT $(head -1 \"$each\"); done "
+                             "2> /dev/null; sleep 0.2; rm -rf '" +
                              folder + "'";
   if (::fork() == 0) {
     ::setsid();
@@ -124,6 +124,39 @@ void postgres_server::kill_server() {
 void postgres_server::stop_server() { run("pg_ctl -D data -m fast -w stop"); }
 
 void postgres_server::crash_server() { run("pg_ctl -D data -m immediate -w stop"); }
+
+namespace {
+// Of the socket in the folder of the servers.
+constexpr const char* standby_port = "5999";
+}  // namespace
+
+void postgres_server::start_standby() {
+  run("rm -rf standby");
+  const bool made =
+      run("pg_basebackup -h " + folder_ + " -p " + std::to_string(port_) +
+          " -U tester -D standby -R -X stream -c fast") &&
+      run("pg_ctl -D standby -l standby/server.log -w start -o '-k " + folder_ + " -p " +
+          standby_port + " -c listen_addresses= -c fsync=off -c shared_buffers=16MB'");
+  if (!made) std::abort();
+  sql("ALTER SYSTEM SET synchronous_standby_names = '*'");
+  sql("SELECT pg_reload_conf()");
+  while (sql("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'") != "1")
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // sleeps: until it has caught up
+}
+void postgres_server::fail_over() {
+  crash_server();
+  run("pg_ctl -D standby -w promote");
+}
+void postgres_server::end_standby() {
+  run("pg_ctl -D standby -m immediate -w stop");
+  start_server();
+  sql("ALTER SYSTEM RESET synchronous_standby_names");
+  sql("SELECT pg_reload_conf()");
+}
+std::string postgres_server::target_of_both(const std::string& more) const {
+  return "host=" + folder_ + "," + folder_ + " port=" + std::to_string(port_) + "," + standby_port +
+         " target_session_attrs=read-write user=tester dbname=postgres " + more;
+}
 
 std::string postgres_server::target(const std::string& more) const {
   return "host=" + folder_ + " port=" + std::to_string(port_) + " user=tester dbname=postgres " +

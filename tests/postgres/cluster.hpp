@@ -21,6 +21,12 @@ class postgres_server {
   void stop_server();   // as an administrator does
   void crash_server();  // all its processes at once; what they were at is not finished
   void start_server();
+  // A second server that has each commit before it is answered, and takes the place of the first
+  // one when that has crashed. At the end the first one is there again, as it was then.
+  void start_standby();
+  void fail_over();
+  void end_standby();
+  std::string target_of_both(const std::string& more = {}) const;
   // Runs a statement by libpq itself, and gives its first value.
   std::string sql(const std::string& text) const;
 
