@@ -210,7 +210,7 @@ Asked take_apart(const http::request& asked) {
       made.type = one.value;
     } else if (!http::same_word(one.name, "X-Forwarded-Host") &&
                !http::same_word(one.name, "X-Forwarded-Proto") &&
-               !http::same_word(one.name, "Range") && !stays_here(one.name, connection)) {
+               !stays_here(one.name, connection)) {
       made.fields.emplace_back(one.name, one.value);
     }
   }
@@ -287,9 +287,22 @@ struct Passing {
   Backend::Lease lease;
 };
 
+// The next piece of an answer; "" at its end.
+troupe::task<std::string_view> piece_of(http::client_response& answer) {
+  try {
+    co_return co_await answer.read();
+  } catch (const troupe::cancelled&) {
+    throw;
+  } catch (const troupe::error&) {
+    // The server has ended in the middle of its answer, or is too slow. The client sees that from
+    // the end of its connection, or of its stream; it is no failure of this program.
+    throw http::refused(http::fault::truncated);
+  }
+}
+
 troupe::task<> pass_answer(std::shared_ptr<Passing> from, http::body_writer& to) {
   for (;;) {
-    const std::string_view piece = co_await from->answer.read();
+    const std::string_view piece = co_await piece_of(from->answer);
     if (piece.empty()) break;
     co_await to.write(piece);
   }
@@ -407,7 +420,9 @@ class Proxy {
       const int code = from.close_code();
       const bool may_be_sent = code >= 1000 && code != 1005 && code != 1006 && code != 1015;
       co_await to.close(may_be_sent ? code : 1001, from.close_reason());
-    } catch (const troupe::io_error&) {
+    } catch (const troupe::cancelled&) {
+      throw;
+    } catch (const troupe::error&) {
       // One side has closed its connection: the other direction ends as well.
     }
   }

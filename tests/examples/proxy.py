@@ -71,6 +71,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: Sum\r\n\r\n4\r\nbody\r\n"
                              b"0\r\nSum: 7\r\nSet-Cookie: a=1\r\n\r\n")
             return
+        if self.path.startswith("/torn"):  # the connection ends within the answer
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
+            self.close_connection = True
+            return
+        if self.path.startswith("/part"):
+            wanted = self.headers["Range"] == "bytes=1-2"
+            self.wfile.write(b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 1-2/3\r\nContent-Length: 2\r\n\r\nne" if wanted
+                             else b"HTTP/1.1 416 Range Not Satisfiable\r\nContent-Length: 0\r\n\r\n")
+            return
         text = body if self.path.startswith("/echo") else self.server.name
         if self.path.startswith("/behind"):
             text = body + b"\n" + behind.lower()
@@ -179,8 +188,16 @@ def check_passing(environment):
     text = b"".join(iter(lambda: client.recv(4096), b""))
     client.close()
     check("a trailer", text.split(b"\r\n\r\n", 1)[1], b"4\r\nbody\r\n0\r\nSum: 7\r\n\r\n")
+    answer, text = proxy.ask(path="/part", fields={"Range": "bytes=1-2"})
+    check("a part", (answer.status, answer.headers["Content-Range"], text), (206, "bytes 1-2/3", b"ne"))
     answer, _ = proxy.ask("POST", "/cut", b"x")
     check("no answer to a POST", answer.status, 502)
+    # Half of an answer is seen to be half, and is no failure of the proxy: see end().
+    client = socket.create_connection(("127.0.0.1", proxy.port), SECONDS_MAX)
+    client.sendall(b"GET /torn HTTP/1.1\r\nHost: a\r\n\r\n")
+    text = b"".join(iter(lambda: client.recv(4096), b""))
+    client.close()
+    check("half of an answer", (b"half" in text, text.endswith(b"0\r\n\r\n")), (True, False))
     proxy.end()
     one.die()
 
