@@ -103,7 +103,7 @@ void conversation::on_closed(std::int32_t stream, bool by_peer) {
 // The client need not send what nobody reads (RFC 9113, 8.1).
 void conversation::on_answered(std::int32_t stream) {
   const exchange* one = find(stream);
-  if (one != nullptr && one->is_unread()) session_->reset(stream, code::no_error);
+  if (one != nullptr && one->is_unread()) session_->stop_upload(stream);
 }
 
 std::size_t conversation::more_of(std::int32_t stream, std::span<char> to, bool& ends) {
@@ -407,7 +407,10 @@ void conversation::watch_time() noexcept {
   if (inside_since_ns_ != 0) until = after(inside_since_ns_, options.head_time);
   const bool is_sending =
       out_at_ < out_.size() ||
-      std::ranges::any_of(exchanges_, [](const auto& one) { return one.second->is_sending(); });
+      // One that is done waits for the client, too: to take the rest, or to stop its request.
+      std::ranges::any_of(exchanges_, [](const auto& one) {
+        return one.second->is_sending() || one.second->is_done();
+      });
   if (!is_sending) progress_ns_ = now_ns;
   if (is_sending) until = std::min(until, after(progress_ns_, options.write_time));
   const bool is_idle = exchanges_.empty() && !is_sending && inside_since_ns_ == 0;

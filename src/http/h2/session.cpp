@@ -58,6 +58,13 @@ class nghttp2_based final : public nghttp2_session_of<nghttp2_based, session> {
   bool is_inside() const noexcept override { return watch_.is_inside(); }
   void respond(std::int32_t stream, int status, const header_lines& lines, bool has_body) override;
   void respond_meanwhile(std::int32_t stream, int status) override;
+  void stop_upload(std::int32_t stream) override {
+    ping_text mark = stop_mark;
+    for (std::size_t i = 0; i < 4; ++i)
+      mark[4 + i] = static_cast<std::uint8_t>(static_cast<std::uint32_t>(stream) >> (24 - 8 * i));
+    check_memory(nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, mark.data()));
+    watch_.sent_data();  // the client may answer it
+  }
   void announce_end() override {
     check_memory(nghttp2_submit_shutdown_notice(session_));
     check_memory(nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr));
@@ -71,7 +78,11 @@ class nghttp2_based final : public nghttp2_session_of<nghttp2_based, session> {
  private:
   using callbacks = nghttp2_callbacks<nghttp2_based>;
   friend callbacks;
+  // What a PING says: "stop" and the number of a stream, or nothing.
+  using ping_text = std::array<std::uint8_t, 8>;
+  static constexpr ping_text stop_mark{'s', 't', 'o', 'p'};
   void on_frame(const nghttp2_frame& frame);
+  void on_pong(const std::uint8_t* text);
   void on_sent(const nghttp2_frame& frame);
   void on_close(std::int32_t stream, std::uint32_t) {
     forget(stream);
@@ -118,11 +129,21 @@ void nghttp2_based::on_frame(const nghttp2_frame& frame) {
       reset_by_peer_ = stream;
       break;
     case NGHTTP2_PING:
-      if ((frame.hd.flags & NGHTTP2_FLAG_ACK) != 0) events_->on_pong();
+      if ((frame.hd.flags & NGHTTP2_FLAG_ACK) != 0) on_pong(frame.ping.opaque_data);
       break;
     default:
       break;
   }
+}
+
+void nghttp2_based::on_pong(const std::uint8_t* text) {
+  if (!std::equal(stop_mark.begin(), stop_mark.begin() + 4, text)) return events_->on_pong();
+  std::uint32_t stream = 0;
+  for (std::size_t i = 4; i < 8; ++i) stream = stream << 8 | text[i];
+  const auto number = static_cast<std::int32_t>(stream);
+  const bool is_answered = nghttp2_session_get_stream_local_close(session_, number) == 1,
+             is_open = nghttp2_session_get_stream_remote_close(session_, number) == 0;
+  if (is_answered && is_open) reset(number, code::no_error);
 }
 
 void nghttp2_based::on_sent(const nghttp2_frame& frame) {

@@ -4,7 +4,7 @@
 // Without nghttp2 the library has no session: make() returns null.
 //
 // Threads: one at a time. The functions of session_events are called within receive() and send().
-// They may call reset() of the session, and nothing else of it.
+// They may call reset() and stop_upload() of the session, and nothing else of it.
 #pragma once
 
 #include <cstddef>
@@ -107,6 +107,10 @@ class session {
   // The handler has taken so many bytes of the body.
   virtual void consume(std::int32_t stream, std::size_t bytes) = 0;
   virtual void reset(std::int32_t stream, code why) = 0;
+  // The answer was sent, and nobody reads the rest of the request: resets the stream with NO_ERROR
+  // (RFC 9113, 8.1) when the client has answered a PING that follows the answer. At once it would
+  // reach clients together with the answer, and some then take the answer for lost (curl 7.88).
+  virtual void stop_upload(std::int32_t stream) = 0;
 
   // announce_end: no new requests, please; then await the answer to a PING. end: requests that have
   // come until now are the last.

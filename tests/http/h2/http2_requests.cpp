@@ -266,6 +266,52 @@ TEST_P(http2_requests, tells_a_client_to_stop_a_body_that_nobody_reads) {
   EXPECT_EQ(got.body, "unread");
 }
 
+// Some clients take the answer for lost if the reset comes together with it.
+TEST_P(http2_requests, a_client_has_the_answer_before_it_is_told_to_stop) {
+  run(some_routes(), [&](runtime&, http::server, endpoint at) -> task<> {
+    const auto one = co_await h2::peer::connect(at);
+    one->replies = false;
+    for (const std::int32_t stream : {1, 3}) {
+      co_await one->send(h2::ask(stream, h2::post("/unread"), false));
+      const h2::answer got = co_await one->answer_to(stream);
+      EXPECT_EQ(got.body, "unread");
+      EXPECT_FALSE(got.reset.has_value());
+      const auto asked = co_await one->next();
+      EXPECT_TRUE(asked && asked->type == h2::ping && asked->flags == 0);
+      if (!asked) break;
+      const std::string pong = h2::frame_of(h2::ping, h2::ack, 0, asked->payload);
+      if (stream == 1) {
+        co_await one->send(pong);
+        const auto stop = co_await one->next();
+        EXPECT_TRUE(stop && stop->type == h2::rst_stream && stop->stream == stream);
+        continue;
+      }
+      // This one ends its body itself, and needs no reset.
+      co_await one->send(h2::frame_of(h2::data, h2::end_stream, stream, "more") + pong);
+      for (int i = 0; i < 2; ++i) {
+        co_await one->send(h2::frame_of(h2::ping, 0, 0, "and now?"));
+        const auto next = co_await one->next();
+        EXPECT_TRUE(next && next->type == h2::ping);
+      }
+    }
+  });
+}
+
+TEST_P(http2_requests, a_client_that_does_not_stop_ends) {
+  http::server_options limits;
+  limits.write_time = std::chrono::milliseconds(50);
+  run(
+      some_routes(),
+      [&](runtime&, http::server, endpoint at) -> task<> {
+        const auto one = co_await h2::peer::connect(at);
+        one->replies = false;
+        co_await one->send(h2::ask(1, h2::post("/unread"), false));
+        const auto code = co_await one->end();
+        EXPECT_EQ(code, h2::enhance_your_calm);
+      },
+      limits);
+}
+
 TEST_P(http2_requests, limits_bodies_and_heads) {
   http::server_options limits;
   limits.body_bytes = 10;
