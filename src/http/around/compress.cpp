@@ -33,16 +33,6 @@ bool is_worth_it(std::string_view type) noexcept {
          std::ranges::any_of(others, [&](std::string_view one) { return same_word(one, type); });
 }
 
-// Whether a field Accept-Encoding says what it thinks of answers as they are.
-bool names_identity(std::string_view accepted) noexcept {
-  while (!accepted.empty()) {
-    std::string_view one = take_part(accepted, ',');
-    const std::string_view name = take_part(one, ';');
-    if (name == "*" || same_word(name, "identity")) return true;
-  }
-  return false;
-}
-
 // The coding for the answer; nothing: as it is. `at_any_cost`: the client refuses it as it is.
 struct choice {
   std::optional<coding> best;

@@ -20,6 +20,7 @@
 #include "http/h1/date.hpp"
 #include "http/routing/folder.hpp"
 #include "http/routing/response_parts.hpp"
+#include "http/values/parts.hpp"
 #include "troupe/http/values/accept.hpp"
 #include "troupe/io/error.hpp"
 
@@ -298,10 +299,11 @@ compressed_file find_compressed(const folder& root, const request& asked,
   std::array<candidate, 3> all{{{"br", ".br", quality_of_coding(accepted, "br"), 2},
                                 {"zstd", ".zst", quality_of_coding(accepted, "zstd"), 1},
                                 {"gzip", ".gz", quality_of_coding(accepted, "gzip"), 0}}};
+  const quality plain = names_identity(accepted) ? quality_of_coding(accepted, "identity") : 0;
   std::ranges::sort(all, std::greater(),
                     [](const candidate& one) { return std::pair(one.wanted, one.rank); });
   for (const candidate& one : all) {
-    if (one.wanted == 0) break;
+    if (one.wanted == 0 || one.wanted < plain) break;
     std::pmr::string beside(path, &asked.memory());
     beside += one.ending;
     const int fd = open_within(root.fd, beside);

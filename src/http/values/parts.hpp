@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <string_view>
 
+#include "troupe/http/message.hpp"
+
 namespace troupe::http {
 
 constexpr std::string_view trimmed(std::string_view text) noexcept {
@@ -28,6 +30,16 @@ constexpr std::string_view take_part(std::string_view& left, char end) noexcept 
   const std::string_view part = left.substr(0, at);
   left.remove_prefix(at < left.size() ? at + 1 : left.size());
   return trimmed(part);
+}
+
+// Whether a field Accept-Encoding says what it thinks of answers as they are.
+inline bool names_identity(std::string_view accepted) noexcept {
+  while (!accepted.empty()) {
+    std::string_view one = take_part(accepted, ',');
+    const std::string_view name = take_part(one, ';');
+    if (name == "*" || same_word(name, "identity")) return true;
+  }
+  return false;
 }
 
 }  // namespace troupe::http

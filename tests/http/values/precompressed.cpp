@@ -52,6 +52,9 @@ TEST_P(http_precompressed, are_served_by_what_the_client_prefers) {
   EXPECT_EQ(ask("zstd"), "plain text");
   EXPECT_EQ(ask("gzip;q=0, br;q=0"), "plain text");
   EXPECT_EQ(ask("identity"), "plain text");
+  EXPECT_EQ(ask("gzip;q=0.5, identity"), "plain text");
+  EXPECT_EQ(ask("br, gzip;q=0.5, identity;q=0.7"), "brotli");
+  EXPECT_EQ(ask("gzip;q=0.5, br;q=0.2, *;q=0.3"), "gzipped");
   EXPECT_TRUE(has(get("/a.css", "Accept-Encoding: br\r\n"), "Content-Encoding: br"));
   EXPECT_TRUE(has(get("/a.css", "Accept-Encoding: br\r\n"), "Content-Length: 6"));
   EXPECT_EQ(body(get("/a.css", "")), "plain text");
