@@ -167,6 +167,25 @@ TEST_P(http_client, few_connections_are_kept_and_not_for_long) {
       std::move(few));
 }
 
+TEST_P(http_client, few_connections_are_kept_to_all_origins_together) {
+  client_options few;
+  few.idle = 1;
+  run([](const std::string&) -> scripted_answer { return with_length("x"); },
+      [](scripted_server& server, client web) -> task<> {
+        const std::string first = server.url(),
+                          second = "http://localhost:" + std::to_string(server.port()) + "/";
+        co_await fetch(web.get(first));
+        EXPECT_EQ(web.idle(), 1u);
+        co_await fetch(web.get(second));
+        EXPECT_EQ(web.idle(), 1u);
+        co_await fetch(web.get(second));
+        EXPECT_EQ(server.connections(), 2);
+        co_await fetch(web.get(first));  // the older one was closed
+        EXPECT_EQ(server.connections(), 3);
+      },
+      std::move(few));
+}
+
 TEST_P(http_client, the_request_is_what_was_asked_for) {
   run([](const std::string&) -> scripted_answer { return with_length(""); },
       [](scripted_server& server, client web) -> task<> {

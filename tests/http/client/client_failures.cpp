@@ -195,6 +195,32 @@ TEST_P(http_client_failures, mutated_answers_come_to_a_typed_end) {
       std::move(few));
 }
 
+// With redirects, and the body.
+TEST_P(http_client_failures, all_of_a_request_has_its_time) {
+  client_options hasty;
+  hasty.total_time = 300ms;
+  const auto says = [](const std::string& request) -> scripted_answer {
+    const bool is_moved = request.starts_with("GET /moved ");
+    scripted_answer answer(
+        is_moved ? "HTTP/1.1 302 Found\r\nLocation: /slow\r\nContent-Length: 0\r\n\r\n"
+                 : with_length("x"));
+    if (request.starts_with("GET /slow ")) answer.pause = 2s;
+    return answer;
+  };
+  run(
+      says,
+      [](scripted_server& server, client web) -> task<> {
+        const std::string slow = co_await outcome_of(web.get(server.url("/slow")));
+        EXPECT_EQ(slow, "timed_out");
+        const std::string moved = co_await outcome_of(web.get(server.url("/moved")));
+        EXPECT_EQ(moved, "timed_out");
+        // A longer one of the request's own does not prolong it.
+        const std::string own = co_await outcome_of(web.get(server.url("/slow")).timeout(20s));
+        EXPECT_EQ(own, "timed_out");
+      },
+      std::move(hasty));
+}
+
 TEST_P(http_client_failures, each_phase_has_its_time) {
   client_options hasty;
   hasty.head_time = 300ms;  // what is in time must be so on a busy machine, too
