@@ -97,8 +97,12 @@ task<std::string_view> handling::next_decoded() {
   }
 }
 
-response handling::refusal(fault why) {
+response handling::refusal(fault why) const {
+  // What is wrong with a body is said; with a head, the page has no words of its own.
+  const bool is_of_body = why == fault::body_too_large || why == fault::bad_content ||
+                          why == fault::unknown_content_coding;
   response made(status_of(why));
+  if (is_of_body) made = page_of(head().fields, status_of(why), text_of(why));
   if (why == fault::unknown_content_coding) made.field("Accept-Encoding", decodable_codings());
   return made;
 }

@@ -266,7 +266,7 @@ TEST_P(http_requests, a_handler_that_throws_is_answered_500) {
   rt.clear_errors();
   const std::string failed = plainly("500 Internal Server Error", "Internal Server Error", last);
   EXPECT_EQ(got, ok("hello") + failed + failed +
-                     plainly("413 Content Too Large", "Content Too Large", last));
+                     plainly("413 Content Too Large", "the body is too large", last));
 }
 
 TEST_P(http_requests, a_stream_that_throws_is_cut_short) {

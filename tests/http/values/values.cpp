@@ -181,7 +181,8 @@ TEST_P(http_values, errors_come_in_the_form_that_the_client_prefers) {
   const std::string large =
       answer_to(some_routes(),
                 "GET /gone HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999\r\n" + json + "\r\n");
-  EXPECT_NE(large.find("\"status\":413}"), std::string::npos) << large;
+  EXPECT_NE(large.find("\"status\":413,\"detail\":\"the body is too large\"}"), std::string::npos)
+      << large;
 }
 
 TEST(http_status_error, is_for_errors_alone) {
