@@ -156,8 +156,8 @@ struct server_options {
   // closed, the longest idle one first. If none is idle, no connection is accepted until one ends;
   // new ones wait in the listener's backlog.
   std::size_t connections = 16'000;
-  // Maximum number of connections from one address at a time, for TCP. Default 1,024; one more is
-  // answered 503 and closed.
+  // Maximum number of connections from one address at a time, for TCP; of IPv6, from one /64
+  // network. Default 1,024; one more is answered 503 and closed.
   std::size_t connections_per_peer = 1'024;
   // Maximum bytes of the buffers of all connections together. Default 256 MiB. At the limit, the
   // effect is that of `connections`.

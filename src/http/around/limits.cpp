@@ -6,11 +6,10 @@
 #include <unordered_map>
 #include <utility>
 
+#include "http/behind_proxy/address.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/http/fault.hpp"
 #include "troupe/http/values/error_page.hpp"
-#include "troupe/io/error.hpp"
-#include "troupe/kit/try_later.hpp"
 #include "troupe/task/limits.hpp"
 
 namespace troupe::http {
@@ -28,8 +27,7 @@ response refuse(const request& asked, int status, std::chrono::nanoseconds wait)
 std::optional<std::string> peer_key(const request& asked) {
   const std::optional<endpoint> client = asked.client();
   if (!client) return std::string();
-  const std::string text = client->to_string();
-  return text.substr(0, text.rfind(':'));
+  return client_key(*client);
 }
 
 std::optional<response> rate_per::operator()(const request& asked) const {

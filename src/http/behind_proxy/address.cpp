@@ -34,6 +34,23 @@ std::optional<endpoint> v6_of(std::string_view text, std::uint16_t port) noexcep
   return made;
 }
 
+std::string client_key(const endpoint& of) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (!of.is_v6()) {
+    const auto* const v4 = reinterpret_cast<const sockaddr_in*>(of.data());
+    return ::inet_ntop(AF_INET, &v4->sin_addr, text.data(), text.size());
+  }
+  in6_addr address = reinterpret_cast<const sockaddr_in6*>(of.data())->sin6_addr;
+  constexpr std::size_t network_bytes = 8, v4_at = 12;
+  if (IN6_IS_ADDR_V4MAPPED(&address))
+    return ::inet_ntop(AF_INET, address.s6_addr + v4_at, text.data(), text.size());
+  const bool is_of_link = IN6_IS_ADDR_LINKLOCAL(&address);
+  if (!is_of_link) std::fill(address.s6_addr + network_bytes, std::end(address.s6_addr), 0);
+  std::string made = ::inet_ntop(AF_INET6, &address, text.data(), text.size());
+  if (!is_of_link) made += "/64";
+  return made;
+}
+
 std::optional<std::uint16_t> port_of(std::string_view text) noexcept {
   if (text.empty() || (text.front() == '0' && text.size() > 1)) return std::nullopt;
   std::uint16_t port = 0;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "troupe/io/endpoint.hpp"
@@ -12,6 +13,12 @@ namespace troupe::http {
 // "192.0.2.1", or "2001:db8::1" without brackets. Empty if the text is no such address.
 std::optional<endpoint> v4_of(std::string_view text, std::uint16_t port = 0) noexcept;
 std::optional<endpoint> v6_of(std::string_view text, std::uint16_t port = 0) noexcept;
+
+// Whose connections and requests count as those of one client: an address of IPv4, also one that
+// came within IPv6 (::ffff:192.0.2.1), and the /64 network of an address of IPv6, since each host
+// can use a whole one. Addresses of one link (fe80::/10) share their network, and count by
+// themselves.
+std::string client_key(const endpoint& of);
 
 // Decimal digits without leading zeros, at most 65535.
 std::optional<std::uint16_t> port_of(std::string_view text) noexcept;

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "http/behind_proxy/address.hpp"
 #include "http/behind_proxy/receive_header.hpp"
 #include "http/secure/secret_stream.hpp"
 #include "http/server/connection_over.hpp"
@@ -27,14 +28,9 @@ constexpr int backlog_most = 4096;
 // How long to wait until connections that were aborted are gone.
 constexpr std::chrono::nanoseconds end_wait = 200ms;
 
-std::string host_of(const endpoint& of) {
-  std::string text = of.to_string();
-  text.resize(text.rfind(':'));
-  return text;
-}
 std::string peer_of(const tcp_stream& of) {
   try {
-    return host_of(of.peer());
+    return client_key(of.peer());
   } catch (const io_error&) {  // the peer has already gone
     return "";
   }
@@ -77,7 +73,7 @@ std::string address_of(const Stream& over, const proxy_header& said) {
     case proxy_header::origin::proxy:
       return peer_of(over);
     case proxy_header::origin::address:
-      return host_of(said.client);
+      return client_key(said.client);
     case proxy_header::origin::unnamed:
       break;
   }

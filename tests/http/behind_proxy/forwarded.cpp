@@ -84,6 +84,24 @@ TEST_P(http_forwarded, is_what_rates_are_limited_by) {
   EXPECT_EQ(got, "200 200 429 ");
 }
 
+// A host can use a whole network of IPv6.
+TEST_P(http_forwarded, rates_hold_for_networks_of_ipv6) {
+  server_options options;
+  options.trusted_proxies = {"127.0.0.1"};
+  router routes = client_routes();
+  routes.around(http::rate_per({.tokens = 1, .per = std::chrono::hours(1)}));
+  std::string got;
+  run(
+      std::move(routes),
+      [&](runtime&, http::server, endpoint at) -> task<> {
+        for (const char* from : {"2001:db8::1", "2001:db8::7:1", "2001:db8:0:1::1", "192.0.2.1",
+                                 "::ffff:192.0.2.1", "::ffff:192.0.2.2", "fe80::1", "fe80::2"})
+          got += (co_await exchange(at, asking("X-Forwarded-For: "s + from + "\r\n"))).substr(9, 4);
+      },
+      options);
+  EXPECT_EQ(got, "200 429 200 200 429 200 200 200 ");
+}
+
 TROUPE_HTTP_TEST_EACH(http_forwarded);
 
 }  // namespace

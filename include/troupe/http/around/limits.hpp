@@ -18,8 +18,8 @@ namespace troupe::http {
 // By what requests are counted; nothing: this request is not counted.
 using request_key = std::function<std::optional<std::string>(const request&)>;
 
-// The address of the client (request::client()), without its port. All clients of a Unix socket are
-// one.
+// The address of the client (request::client()), without its port; of an IPv6 address its /64
+// network, since each host can use a whole one. All clients of a Unix socket are one.
 std::optional<std::string> peer_key(const request& asked);
 
 // So many requests of each key in a time; more are answered 429 with Retry-After. It remembers the
