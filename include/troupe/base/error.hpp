@@ -4,6 +4,8 @@
 // is never wrapped: run() throws the same object.
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -15,7 +17,12 @@ namespace troupe {
 //     try { troupe::runtime rt({.workers = 100'000}); }
 //     catch (const troupe::error& e) { std::cerr << e.what() << '\n'; }
 class error : public std::runtime_error {
+ public:
   using std::runtime_error::runtime_error;
+  // After how long the same call may succeed, since what it needs is full or away for now. Empty if
+  // waiting alone changes nothing, which is the default. What was asked may have been done all the
+  // same where the error's own members say so.
+  virtual std::optional<std::chrono::nanoseconds> try_again_in() const noexcept { return {}; }
 };
 
 // An option or an environment variable has a value that makes no sense. Nothing was started.
@@ -42,7 +49,11 @@ class broken_promise : public error {
 
 // The awaited result did not arrive in time. If it arrives later, it is dropped.
 class timed_out : public error {
+ public:
   using error::error;
+  std::optional<std::chrono::nanoseconds> try_again_in() const noexcept override {
+    return std::chrono::seconds(1);
+  }
 };
 
 // A wait was ended: a stop was requested, or the actor that awaited was stopped.
@@ -57,7 +68,11 @@ class actor_stopped : public error {
 
 // A message to an actor with a full mailbox. It was not sent.
 class mailbox_full : public error {
+ public:
   using error::error;
+  std::optional<std::chrono::nanoseconds> try_again_in() const noexcept override {
+    return std::chrono::seconds(1);
+  }
 };
 
 // A channel was closed before a value could be sent. The value is still the sender's.

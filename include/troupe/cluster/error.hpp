@@ -1,7 +1,9 @@
 // error: what can become of a message to an actor of a cluster.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -35,6 +37,12 @@ class error : public troupe::error {
  public:
   error(failure kind, const std::string& text) : troupe::error(text), kind_(kind) {}
   failure kind() const noexcept { return kind_; }
+  // A second for unreachable, lost and full.
+  std::optional<std::chrono::nanoseconds> try_again_in() const noexcept override {
+    if (kind_ == failure::unreachable || kind_ == failure::lost || kind_ == failure::full)
+      return std::chrono::seconds(1);
+    return std::nullopt;
+  }
   bool may_have_run() const noexcept { return kind_ == failure::lost; }
 
  private:

@@ -1,7 +1,9 @@
 // error: what the clients of databases throw.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "troupe/base/error.hpp"
@@ -44,6 +46,13 @@ class error : public troupe::error {
         effect done = effect::none)
       : troupe::error(text), kind_(kind), rule_(broken), effect_(done), code_(code) {}
   failure kind() const noexcept { return kind_; }
+  // A second for busy, full, unreachable and lost.
+  std::optional<std::chrono::nanoseconds> try_again_in() const noexcept override {
+    if (kind_ == failure::busy || kind_ == failure::full || kind_ == failure::unreachable ||
+        kind_ == failure::lost)
+      return std::chrono::seconds(1);
+    return std::nullopt;
+  }
   int code() const noexcept { return code_; }
   database::rule broken_rule() const noexcept { return rule_; }
   database::effect effect() const noexcept { return effect_; }

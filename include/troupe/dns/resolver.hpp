@@ -37,6 +37,11 @@ class resolve_error : public error {
  public:
   resolve_error(resolve_failure why, const std::string& host, const std::string& detail);
   resolve_failure reason() const noexcept { return reason_; }
+  // A second for try_again.
+  std::optional<std::chrono::nanoseconds> try_again_in() const noexcept override {
+    if (reason_ == resolve_failure::try_again) return std::chrono::seconds(1);
+    return std::nullopt;
+  }
   const std::string& host() const noexcept { return host_; }
 
  private:

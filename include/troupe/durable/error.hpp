@@ -35,7 +35,11 @@ class unknown_method : public error {
 
 // More messages wait than options::waiting_max. The message was not stored: try again later.
 class store_full : public error {
+ public:
   using error::error;
+  std::optional<std::chrono::nanoseconds> try_again_in() const noexcept override {
+    return std::chrono::seconds(1);
+  }
 };
 
 // Another process has opened the store since. This one can store nothing any more.

@@ -1,8 +1,10 @@
 // client_error: why there is no answer, or no complete one, although a connection was possible.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -50,6 +52,8 @@ class client_error : public error {
   client_error(client_failure reason, const std::string& url, std::string_view detail,
                fault why = fault::none, int status = 0);
   client_failure reason() const noexcept { return reason_; }
+  // A second for too_slow, truncated, closed, proxy_unreachable, refused and reset.
+  std::optional<std::chrono::nanoseconds> try_again_in() const noexcept override;
   // For bad_response.
   fault why() const noexcept { return why_; }
   // For not_upgraded, proxy_refused and not_downloaded.

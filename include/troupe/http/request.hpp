@@ -30,6 +30,7 @@ struct request_source {
   virtual bool has_address() const noexcept = 0;
   virtual std::optional<endpoint> client() = 0;
   virtual bool secure() const noexcept = 0;
+  virtual bool is_lost() const noexcept = 0;
   virtual std::stop_token client_gone() = 0;
   virtual std::optional<tls_certificate> client_certificate() = 0;
 
@@ -181,6 +182,9 @@ class request {
   std::optional<endpoint> client() const { return source_->client(); }
   // Whether the request came encrypted to this server (https).
   bool secure() const noexcept { return source_->secure(); }
+  // Whether the answer can no longer reach the client: its connection has failed, or it has reset
+  // the stream. An io_error, tls_error or timed_out that a handler throws is then the client's.
+  bool is_lost() const noexcept { return source_->is_lost(); }
   // The client's certificate, which the server has verified; empty if the client has none, if the
   // server does not ask for it (tls_options::client_certificates), or without TLS. Call it in the
   // handler. Cost: its text is made for each call.

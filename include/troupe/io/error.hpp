@@ -1,7 +1,9 @@
 // error: the errors of I/O.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <system_error>
 
@@ -26,6 +28,9 @@ class io_error : public error {
   std::error_code code() const noexcept { return {number_, std::generic_category()}; }
   // "connect", "read", …
   const char* operation() const noexcept { return operation_; }
+  // A second if the peer is away, or has ended the connection, or if the system has no descriptor
+  // or memory left for one.
+  std::optional<std::chrono::nanoseconds> try_again_in() const noexcept override;
 
  private:
   const char* operation_;

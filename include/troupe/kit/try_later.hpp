@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 
 #include "troupe/base/error.hpp"
@@ -23,6 +24,9 @@ class try_later : public error {
       : error(text), retry_after_(retry_after) {}
   // How long to wait before the next attempt, from the throw on.
   std::chrono::nanoseconds retry_after() const noexcept { return retry_after_; }
+  std::optional<std::chrono::nanoseconds> try_again_in() const noexcept override {
+    return retry_after_;
+  }
 
  private:
   std::chrono::nanoseconds retry_after_;

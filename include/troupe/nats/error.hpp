@@ -1,7 +1,9 @@
 // error: what NATS, or the way to it, did not do.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "troupe/base/error.hpp"
@@ -34,6 +36,12 @@ class error : public troupe::error {
   error(failure kind, const std::string& text, bool may_have_run = false)
       : troupe::error(text), kind_(kind), may_have_run_(may_have_run) {}
   failure kind() const noexcept { return kind_; }
+  // A second for unreachable, lost and no_responders.
+  std::optional<std::chrono::nanoseconds> try_again_in() const noexcept override {
+    if (kind_ == failure::unreachable || kind_ == failure::lost || kind_ == failure::no_responders)
+      return std::chrono::seconds(1);
+    return std::nullopt;
+  }
   // Whether what was asked may have been done all the same: it was sent, and the answer was lost.
   // False: no one has received it.
   bool may_have_run() const noexcept { return may_have_run_; }

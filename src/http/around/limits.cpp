@@ -111,10 +111,9 @@ task<response> overload_as_503::operator()(request& asked, next_handler next) co
   response made;
   try {
     made = co_await next(asked);
-  } catch (const try_later& e) {
-    wait = e.retry_after();
-  } catch (const mailbox_full&) {
-    wait = std::chrono::seconds(1);
+  } catch (const error& e) {
+    wait = e.try_again_in();
+    if (!wait || asked.is_lost()) throw;
   }
   if (wait) made = refuse(asked, 503, *wait);
   co_return made;
@@ -122,21 +121,24 @@ task<response> overload_as_503::operator()(request& asked, next_handler next) co
 
 task<response> recover::operator()(request& asked, next_handler next) const {
   std::exception_ptr thrown;
+  std::optional<std::chrono::nanoseconds> wait;
   response made;
   try {
     made = co_await next(asked);
   } catch (const refused&) {
     throw;
-  } catch (const io_error&) {
-    throw;
   } catch (const cancelled&) {
     throw;
+  } catch (const error& e) {
+    if (asked.is_lost()) throw;
+    wait = e.try_again_in();
+    thrown = std::current_exception();
   } catch (...) {
     thrown = std::current_exception();
   }
   if (thrown != nullptr) {
     tell_(asked, std::move(thrown));
-    made = error_page(asked, 500);
+    made = wait ? refuse(asked, 503, *wait) : error_page(asked, 500);
   }
   co_return made;
 }

@@ -68,6 +68,20 @@ client_error::client_error(client_failure reason, const std::string& url, std::s
       why_(why),
       status_(status) {}
 
+std::optional<std::chrono::nanoseconds> client_error::try_again_in() const noexcept {
+  switch (reason_) {
+    case client_failure::too_slow:
+    case client_failure::truncated:
+    case client_failure::closed:
+    case client_failure::proxy_unreachable:
+    case client_failure::refused:
+    case client_failure::reset:
+      return std::chrono::seconds(1);
+    default:
+      return std::nullopt;
+  }
+}
+
 client_request::client_request(std::string method, std::string url)
     : method_(std::move(method)), url_(std::move(url)) {
   if (!is_token(method_))

@@ -10,7 +10,7 @@ namespace troupe::http {
 namespace {
 
 // What a caller is told to wait: a connection may become free at any moment.
-constexpr std::chrono::seconds try_again_in{1};
+constexpr std::chrono::seconds pause_advised{1};
 
 }  // namespace
 
@@ -22,7 +22,7 @@ origin_full::origin_full(limit which, const std::string& origin, std::size_t mos
                                "(client_options::connections_per_origin, requests_waiting)"
                          : "none became free in time: try again later, or allow more "
                            "(client_options::connections_per_origin, waiting_time)"),
-                try_again_in),
+                pause_advised),
       which_(which) {}
 
 class connection_slots::waiting_claim {

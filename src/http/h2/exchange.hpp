@@ -83,6 +83,7 @@ class exchange final : public handling, private transport {
   endpoint peer() override;
   bool has_address() const noexcept override;
   bool secure() const noexcept override;
+  bool is_lost() const noexcept override { return closed_; }
   std::stop_token client_gone() override;
   std::optional<tls_certificate> client_certificate() override;
 

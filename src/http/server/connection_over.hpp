@@ -178,6 +178,7 @@ class connection_over final : public connection {
     return requires { stream_.peer(); };
   }
   bool secure() const noexcept override { return is_secure; }
+  bool is_lost() const noexcept override { return broken_; }
   endpoint peer() override {
     if (const proxy_header* said = who_.client()) {
       if (has_address()) return said->client;

@@ -2,13 +2,23 @@
 #include <atomic>
 #include <mutex>
 
+#include <cerrno>
+#include <functional>
+#include <utility>
+#include <vector>
+
 #include "support/http.hpp"
+#include "troupe/cluster/error.hpp"
+#include "troupe/database/error.hpp"
+#include "troupe/dns/resolver.hpp"
 #include "troupe/http/around/access.hpp"
 #include "troupe/http/around/limits.hpp"
 #include "troupe/http/around/log.hpp"
+#include "troupe/http/client_error.hpp"
 #include "troupe/http/values/status_error.hpp"
 #include "troupe/kit/try_later.hpp"
 #include "troupe/log/log.hpp"
+#include "troupe/nats/error.hpp"
 
 namespace troupe::test {
 namespace {
@@ -307,6 +317,104 @@ TEST_P(http_around, what_is_full_is_503) {
   ask("/later", "3");
   ask("/waits_later", "1");
   ask("/full", "1");
+}
+
+// What a handler may throw because something that it needs is away, or is not.
+template <class Error, class... Args>
+std::function<void()> thrower(Args... args) {
+  return [=] { throw Error(args...); };
+}
+const std::vector<std::pair<std::function<void()>, bool>>& errors_of_needs() {
+  static const std::vector<std::pair<std::function<void()>, bool>> all{
+      {thrower<try_later>("full", 1s), true},
+      {thrower<timed_out>("late"), true},
+      {thrower<io_error>("connect", "a", ECONNREFUSED), true},
+      {thrower<io_error>("receive", "a", ECONNRESET), true},
+      {thrower<io_error>("open", "a", EMFILE), true},
+      {thrower<http::client_error>(http::client_failure::closed, "http://a/", ""), true},
+      {thrower<database::error>(database::failure::unreachable, 0, "away"), true},
+      {thrower<database::error>(database::failure::busy, 0, "busy"), true},
+      {thrower<nats::error>(nats::failure::no_responders, "nobody"), true},
+      {thrower<cluster::error>(cluster::failure::full, "full"), true},
+      {thrower<resolve_error>(resolve_failure::try_again, "a", "no answer"), true},
+      {thrower<io_error>("open", "a", ENOENT), false},
+      {thrower<http::client_error>(http::client_failure::bad_response, "http://a/", ""), false},
+      {thrower<database::error>(database::failure::statement, 0, "wrong"), false},
+      {thrower<nats::error>(nats::failure::too_large, "large"), false},
+      {thrower<cluster::error>(cluster::failure::denied, "denied"), false},
+      {thrower<resolve_error>(resolve_failure::host_not_found, "a", "no such name"), false},
+      {thrower<std::runtime_error>("a bug"), false},
+  };
+  return all;
+}
+router routes_that_need() {
+  router made;
+  made.get("/at_once/{i}", [](std::size_t i) -> response {
+    errors_of_needs()[i].first();
+    return response();
+  });
+  made.get("/later/{i}", [](std::size_t i) -> task<response> {
+    co_await sleep_for(1ns);
+    errors_of_needs()[i].first();
+    co_return response();
+  });
+  return made;
+}
+
+TEST_P(http_around, what_is_away_is_503) {
+  for (std::size_t i = 0; i < errors_of_needs().size(); ++i) {
+    if (!errors_of_needs()[i].second) continue;
+    for (const char* path : {"/at_once/", "/later/"}) {
+      router made = routes_that_need();
+      made.around(http::overload_as_503());
+      const std::string got = answer_to(std::move(made), get(path + std::to_string(i)));
+      EXPECT_EQ(status_and_body(got), "503 Service Unavailable\n") << i;
+      EXPECT_TRUE(has(got, "Retry-After: 1")) << got;
+    }
+  }
+}
+
+// Whatever a handler throws, the connection stays, and the program has no failure.
+TEST_P(http_around, recover_answers_each_exception) {
+  std::atomic<std::size_t> told{0};
+  router made = routes_that_need();
+  made.around(http::recover([&](const request&, const std::exception_ptr&) { ++told; }));
+  std::string all;
+  for (std::size_t i = 0; i < errors_of_needs().size(); ++i)
+    all += "GET /later/" + std::to_string(i) + " HTTP/1.1\r\nHost: a\r\n\r\n";
+  const std::string got = answer_to(std::move(made), all + get("/at_once/0"));
+  std::size_t at = 0;
+  for (const auto& [thrown, is_away] : errors_of_needs()) {
+    at = got.find("HTTP/1.1 ", at) + 9;
+    EXPECT_EQ(got.substr(at, 3), is_away ? "503" : "500") << got.substr(at);
+  }
+  EXPECT_EQ(told, errors_of_needs().size() + 1);
+}
+
+// A client that goes while its body is read is no failure of what the handler needs.
+TEST_P(http_around, a_client_that_goes_is_not_recovered) {
+  std::atomic<int> told{0};
+  event gone;
+  router made;
+  made.post("/", [gone](request& asked) -> task<response> {
+    try {
+      co_await asked.read_all();
+    } catch (...) {
+      gone.set();
+      throw;
+    }
+    co_return response::text("all");
+  });
+  made.around(http::overload_as_503());
+  made.around(http::recover([&](const request&, const std::exception_ptr&) { ++told; }));
+  run(std::move(made), [&](runtime&, http::server, endpoint at) -> task<> {
+    {
+      tcp_stream peer = co_await tcp_stream::connect(at);
+      co_await peer.write_all("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf");
+    }
+    co_await gone.wait();
+  });
+  EXPECT_EQ(told, 0);
 }
 
 TEST_P(http_around, recover_answers_500_and_goes_on) {

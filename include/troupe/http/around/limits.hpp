@@ -90,15 +90,21 @@ class time_limit {
   std::chrono::nanoseconds at_most_;
 };
 
-// What a handler needs is full or away: it throws try_later (circuit_open is one), or mailbox_full.
-// The answer is 503 with the time as Retry-After, and no failure.
+// What a handler needs is full or away: it throws an error that says after how long to try again
+// (error::try_again_in). Those are try_later (circuit_open and origin_full are two), mailbox_full,
+// timed_out, an io_error for a peer that is away, a client_error for a server that has ended or
+// given up, and those of a database, of NATS or of a cluster that is busy, full or cannot be
+// reached. The answer is 503 with the time as Retry-After, and no failure. Not for what is thrown
+// because the client of the request has gone.
 class overload_as_503 {
  public:
   task<response> operator()(request& asked, next_handler next) const;
 };
 
-// An exception of the handler is told to `tell`, and answered 500; the connection stays open, and
-// the program has no failure. Not for refused, io_error and cancelled, which are the connection's.
+// An exception of the handler is told to `tell`, and answered 500, or 503 with Retry-After where
+// overload_as_503 does that, too; the connection stays open, and the program has no failure. Not
+// for refused and cancelled, nor for what is thrown because the client has gone: those are the
+// connection's.
 class recover {
  public:
   using function = std::function<void(const request&, std::exception_ptr)>;
