@@ -4,11 +4,13 @@
 #include <array>
 #include <chrono>
 #include <ctime>
+#include <exception>
 #include <string>
 
 #include "base/json_string.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/http/around/limits.hpp"
+#include "troupe/http/fault.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/log/log.hpp"
 #include "troupe/runtime/here.hpp"
@@ -58,6 +60,20 @@ std::string time_of_combined() {
   std::string text = time_text("%d/%m/%Y:%H:%M:%S +0000");
   const int month = (text[3] - '0') * 10 + (text[4] - '0');
   return text.replace(3, 2, months[static_cast<std::size_t>(month - 1)]);
+}
+
+// The status that the server answers with, as far as it answers, when the handler throws this.
+int status_of(const request& asked, const std::exception_ptr& thrown) {
+  constexpr int client_has_gone = 499;  // as nginx has it
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const refused& e) {
+    return asked.is_lost() || e.why() == fault::truncated ? client_has_gone : e.status();
+  } catch (const cancelled&) {
+    return client_has_gone;
+  } catch (...) {
+    return asked.is_lost() ? client_has_gone : 500;
+  }
 }
 
 struct entry {
@@ -143,13 +159,21 @@ bool is_id(std::string_view text) noexcept {
 task<response> access_log::operator()(request& asked, next_handler next) const {
   const std::chrono::nanoseconds begun = now();
   std::string peer = peer_of(asked);
-  response made = co_await next(asked);
+  std::exception_ptr thrown;
+  response made;
+  try {
+    made = co_await next(asked);
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  if (thrown != nullptr) made.status(status_of(asked, thrown));
   const entry all{asked, made, std::move(peer), now() - begun};
   if (!sink_) {
     log_line(all);
   } else {
     sink_(format_ == access_format::json ? as_json(all) : combined(all));
   }
+  if (thrown != nullptr) std::rethrow_exception(thrown);
   co_return made;
 }
 

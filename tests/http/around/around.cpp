@@ -569,6 +569,39 @@ TEST_P(http_around, access_log_in_both_formats) {
   EXPECT_TRUE(lines[1].ends_with(R"("agent":"x\ty\"","id":"i-1"})")) << lines[1];
 }
 
+// Also what the handler throws is logged.
+TEST_P(http_around, access_log_of_what_is_thrown) {
+  std::mutex mutex;
+  std::vector<std::string> lines;
+  const auto routes = [&] {
+    router made = routes_that_need();
+    made.post("/read", [](request& asked) -> task<response> {
+      co_return response::text(std::string(co_await asked.read_all()));
+    });
+    made.around(http::access_log([&](std::string_view line) {
+      const std::lock_guard lock(mutex);
+      lines.emplace_back(line);
+    }));
+    return made;
+  };
+  http::server_options limits;
+  limits.body_bytes = 4;
+  const std::string large =
+      "POST /read HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n0\r\n\r\n";
+  run(
+      routes(),
+      [&](runtime&, http::server, endpoint at) -> task<> {
+        const std::string got = co_await exchange(at, large);
+        EXPECT_EQ(status_and_body(got), "413 the body is too large\n");
+      },
+      limits);
+  const auto fails = [&] { answer_to(routes(), get("/later/11")); };
+  EXPECT_THROW(fails(), io_error);
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_NE(lines[0].find("\"POST /read HTTP/1.1\" 413 -"), std::string::npos) << lines[0];
+  EXPECT_NE(lines[1].find("\"GET /later/11 HTTP/1.1\" 500 -"), std::string::npos) << lines[1];
+}
+
 TEST_P(http_around, access_log_by_the_log) {
   std::mutex mutex;
   std::vector<std::string> lines;

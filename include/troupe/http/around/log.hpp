@@ -13,7 +13,10 @@ namespace troupe::http {
 // status, bytes, ms, referer, agent, and id, if there is one (request_id).
 enum class access_format : std::uint8_t { combined, json };
 
-// Logs each request when its handler has answered. Without a sink it is a line of troupe::log, of
+// Logs each request when its handler has answered, or has thrown: then with the status that the
+// server answers with, or 499 when the client has gone. Requests that are refused before a handler
+// is called are not logged: a malformed head, a length above the limit of bodies. Without a sink it
+// is a line of troupe::log, of
 // the logger "http.access" and the level info, with the fields peer, method, target, status, bytes,
 // took, referer, agent, and id. With a sink that gets a line, without its end, in one of the
 // formats. Bytes of the request that are not printable are escaped, so that no request can write a
