@@ -108,13 +108,14 @@ TROUPE_NOINLINE void handle_sample(tasks::running_state& state, handler_count& i
   handle(state, object, mail);
 }
 
-// Handles a message of a runtime that is observed.
+// Handles a message of a runtime that is observed. `object` is the actor's, which need not lie
+// behind the cell (object_of).
 TROUPE_INLINE void handle_counted(tasks::running_state& state, thread_counts& counts, cell& actor,
-                                  message& mail) noexcept {
+                                  void* object, message& mail) noexcept {
   handler_count& its = counts.of(*actor.type, mail);
   if (its.messages.count()) [[unlikely]]
-    return handle_sample(state, its, actor.object(), mail);
-  handle(state, actor.object(), mail);
+    return handle_sample(state, its, object, mail);
+  handle(state, object, mail);
 }
 
 // At the end of a turn of a runtime that is observed. What runs meanwhile is in running_state.
@@ -242,7 +243,7 @@ TROUPE_INLINE std::uintptr_t handle_each(tasks::running_state& state, actor_syst
       ++limit.handled;
       link = activation::after(mail);
       if constexpr (Counted) {
-        handle_counted(state, *counts, actor, mail);
+        handle_counted(state, *counts, actor, object_of(actor), mail);
       } else {
         handle(state, object_of(actor), mail);
       }
@@ -496,7 +497,7 @@ TROUPE_INLINE rest_of_list handle_up_to(tasks::running_state& state, activation&
     --left;
     message& mail = active.pop_ordinary(link);
     if constexpr (Counted) {
-      handle_counted(state, *counts, actor, mail);
+      handle_counted(state, *counts, actor, actor.object(), mail);
     } else {
       handle(state, actor.object(), mail);
     }

@@ -244,6 +244,27 @@ TEST_P(observed_runtimes, an_actor_has_the_name_that_it_was_given_until_it_ends)
   EXPECT_NE(page["actors"][0].value("name", ""), "cash desk 4") << page;
 }
 
+// The object lies outside of the actor's slot: alone, and in a turn of many messages.
+TEST_P(observed_runtimes, an_object_that_was_given_to_activate_is_the_one_that_handles) {
+  runtime rt(observed());
+  auto object = std::make_unique<observed_sink>();
+  const observed_sink* const lies_at = object.get();
+  const auto given = rt.activate(std::move(object));
+  const auto options =
+      rt.activate({.mailbox = {2'000, when_full::fail}}, std::make_unique<observed_sink>());
+  for (int i = 0; i < 1'000; ++i) {
+    given.tell<&observed_sink::put>(1);
+    options.tell<&observed_sink::put>(2);
+  }
+  auto sum = given.ask<&observed_sink::get>(), others = options.ask<&observed_sink::get>();
+  auto is_at = given.ask([lies_at](const observed_sink& self) { return &self == lies_at; });
+  rt.run();
+  EXPECT_TRUE(is_at.get());
+  EXPECT_EQ(lies_at->sum, 1'000);
+  EXPECT_EQ(sum.get(), 1'000);
+  EXPECT_EQ(others.get(), 2'000);
+}
+
 TEST_P(observed_runtimes, an_actor_has_the_handler_that_began_last) {
   struct large {
     int put(int n) { return n; }
