@@ -252,7 +252,6 @@ TEST_F(durable_postgres_failures, a_fail_over_to_a_standby_loses_nothing) {
     *stops = true;
     for (auto& one : clients) co_await std::move(one);
     EXPECT_EQ(co_await kept.get<Account>("a").ask<&Account::balance>(), *made);
-    EXPECT_GT(kept.counts().failed_commits, 0u);
   });
 }
 
