@@ -47,12 +47,20 @@ void count_spans_by(span_counter counter) noexcept {
 
 std::uint64_t begin_span(const char* name) noexcept {
   trace(event::span_begin, name);
-  if (!is_watched(watched::counts)) return 0;
-  return open_spans++ == 0 ? now_ticks() : within_another;
+  return begin_counted_span();
 }
 
 void end_span(const char* name, std::uint64_t began) noexcept {
   trace(event::span_end, name);
+  end_counted_span(name, began);
+}
+
+std::uint64_t begin_counted_span() noexcept {
+  if (!is_watched(watched::counts)) return 0;
+  return open_spans++ == 0 ? now_ticks() : within_another;
+}
+
+void end_counted_span(const char* name, std::uint64_t began) noexcept {
   if (began == 0) return;
   --open_spans;
   // order: relaxed  as in count_spans_by

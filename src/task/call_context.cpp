@@ -460,7 +460,8 @@ bool limited_branch::suspend(coroutine& who) {
   call_context* const outer = limits_.within.get();
   own_ = &call_context::make(outer == nullptr ? in.context : outer, *in.at->clock);
   if (limits_.trace) own_->begin_trace(*limits_.trace);
-  if (limits_.span != nullptr) {
+  if (limits_.span != nullptr && limits_.kind == span_kind::internal) branch_.span = limits_.span;
+  if (limits_.span != nullptr && observe::is_watched(observe::watched::spans)) {
     own_->begin_span(limits_.kind, limits_.span);
     span_ = own_->trace();
     if (span_ != nullptr) span_->hold();

@@ -80,6 +80,9 @@ TROUPE_INLINE void trace(event kind, const char* what, std::uint64_t id = 0) noe
 // end_span gets: 0, unless the span's time is counted.
 std::uint64_t begin_span(const char* name) noexcept;
 void end_span(const char* name, std::uint64_t began) noexcept;
+// The same without a trace of it: for a part of a span that several turns share.
+std::uint64_t begin_counted_span() noexcept;
+void end_counted_span(const char* name, std::uint64_t began) noexcept;
 // Who counts the time of spans that are within no other span: called by the thread that has run it,
 // at its end.
 using span_counter = void (*)(const char* name, std::uint64_t ticks) noexcept;

@@ -104,10 +104,14 @@ TROUPE_NOINLINE task<T> in_current_trace(task<T> of) {
   return run_within(std::move(of), std::move(limits));
 }
 
-// The task in a span of its own; the same task while no spans are recorded.
+// The task in a span of its own; the same task while no spans are recorded, and no runtime counts
+// the times of those that the user names.
 template <class T>
 task<T> in_span(task<T> of, span_kind kind, const char* name) {
-  if (!observe::is_watched(observe::watched::spans)) [[likely]]
+  const auto spans = static_cast<unsigned>(observe::watched::spans);
+  const auto counts = static_cast<unsigned>(observe::watched::counts);
+  if ((observe::all_watched() & (kind == span_kind::internal ? spans | counts : spans)) == 0)
+      [[likely]]
     return of;
   task_limits limits;
   limits.span = name;

@@ -33,6 +33,9 @@ struct branch : async_call {
   branch(group& within, coroutine& task);
   group& of;
   coroutine& root;
+  // What with_span calls it, or the outermost branch around it that has a name: the time of its
+  // turns shows under that of the handler. Null for most.
+  const char* span = nullptr;
 };
 
 // For groups within groups, each started or cancelled by the group around it. Groups nested deeper

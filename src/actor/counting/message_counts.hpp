@@ -27,7 +27,7 @@
 
 namespace troupe::actor {
 
-// Of the time of trace_spans with this name in one handler.
+// Of the time of trace_spans and with_spans with this name in one handler.
 struct span_count {
   explicit constexpr span_count(const char* of) noexcept : name(of) {}
   const char* const name;
@@ -84,7 +84,7 @@ struct class_count {
   class_count* next = nullptr;
 };
 
-// Counts the time of a trace_span in the handler that the calling thread runs, if its runtime is
+// Counts the time of a span in the handler that the calling thread runs, if its runtime is
 // observed.
 void count_span(const char* name, std::uint64_t ticks) noexcept;
 

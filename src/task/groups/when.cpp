@@ -1,5 +1,6 @@
 #include "troupe/task/when.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <new>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "task/groups/waiting_scopes.hpp"
 #include "task/running/running.hpp"
 #include "troupe/memory/block_pool.hpp"
+#include "troupe/observe/trace.hpp"
 #include "troupe/task/call_context.hpp"
 #include "troupe/task/current_actor.hpp"
 #include "troupe/task/side_call.hpp"
@@ -49,6 +51,10 @@ void group::start_branch(branch& one, bool as_cancelled) noexcept {
   one.at = &at_;
   one.cancelled = one.cancelled || as_cancelled;
   if (one.context == nullptr) one.context = who->in->context;
+  if (around(*who->in) != nullptr) {
+    const char* const outer = static_cast<const branch&>(*who->in).span;
+    if (outer != nullptr) one.span = outer;
+  }
   one.root.in = &one;
   one.push(one.root);
   run(one);
@@ -57,10 +63,13 @@ void group::start_branch(branch& one, bool as_cancelled) noexcept {
 // The kind may free the branch when it has ended.
 void group::run(branch& one) noexcept {
   bool has_run = false;
+  const std::uint64_t began = one.span == nullptr ? 0 : observe::begin_counted_span();
   {
     const inside_context here(one.context);
     has_run = one.loop();
   }
+  if (began != 0) [[unlikely]]
+    observe::end_counted_span(one.span, began);
   if (has_run && one.done) kind_.ended(*this, one);
 }
 

@@ -471,19 +471,9 @@ struct spanning {
   }
 };
 
-// Once for each name: the spans of all threads, by handler.
-TEST_P(observed_runtimes, the_time_of_a_handler_goes_on_to_its_spans) {
-  runtime rt(observed());
-  auto actor = rt.spawn<spanning>();
-  rt.post([] { const trace_span alone("of no handler"); });
-  for (int i = 0; i < 100; ++i) {
-    actor.tell<&spanning::works>();
-    actor.tell<&spanning::rests>();
-    actor.tell<&spanning::waits>();
-  }
-  rt.run();
+// For the spans of all threads, by handler and name.
+std::map<std::string, std::uint64_t> ns_of_spans(const json& seen) {
   std::map<std::string, std::uint64_t> ns;
-  const json seen = asker().ask("threads 0");
   for (const json& thread : seen["threads"]) {
     for (const json& of_class : thread["classes"]) {
       for (const json& handler : of_class["handlers"]) {
@@ -495,10 +485,69 @@ TEST_P(observed_runtimes, the_time_of_a_handler_goes_on_to_its_spans) {
       }
     }
   }
+  return ns;
+}
+
+TEST_P(observed_runtimes, the_time_of_a_handler_goes_on_to_its_spans) {
+  runtime rt(observed());
+  auto actor = rt.spawn<spanning>();
+  rt.post([] { const trace_span alone("of no handler"); });
+  for (int i = 0; i < 100; ++i) {
+    actor.tell<&spanning::works>();
+    actor.tell<&spanning::rests>();
+    actor.tell<&spanning::waits>();
+  }
+  rt.run();
+  const json seen = asker().ask("threads 0");
+  const auto ns = ns_of_spans(seen);
   ASSERT_EQ(ns.size(), 3u) << seen;
-  EXPECT_GT(ns["works outer"], 0u);
+  EXPECT_GT(ns.at("works outer"), 0u);
   EXPECT_TRUE(ns.contains("waits first"));
   EXPECT_TRUE(ns.contains("waits second"));
+}
+
+struct branching {
+  std::int64_t worked_ns = 0;
+  void work() {
+    const auto began = std::chrono::steady_clock::now();
+    for (volatile int n = 0; n < 20'000;) n = n + 1;
+    worked_ns += std::chrono::nanoseconds(std::chrono::steady_clock::now() - began).count();
+  }
+  task<> part() {
+    work();
+    co_await yield();
+    work();
+  }
+  task<> parts() {
+    co_await part();
+    co_await with_span("inner", part());
+    co_await when_all(part(), with_span("deeper", part()));
+  }
+  task<> nested() { co_await with_span("outer", parts()); }
+  task<> aside() { co_await when_all(with_span("left", part()), with_span("right", part())); }
+  std::int64_t take_ns() { return std::exchange(worked_ns, 0); }
+};
+
+// What a branch does after it has waited counts, too, and in branches within it.
+TEST_P(observed_runtimes, the_time_of_a_handler_goes_on_to_the_branches_that_have_names) {
+  runtime rt(observed());
+  auto actor = rt.spawn<branching>();
+  for (int i = 0; i < 20; ++i) actor.tell<&branching::nested>();
+  auto nested_ns = actor.ask<&branching::take_ns>();
+  rt.run();
+  for (int i = 0; i < 20; ++i) actor.tell<&branching::aside>();
+  auto aside_ns = actor.ask<&branching::take_ns>();
+  rt.run();
+  const json seen = asker().ask("threads 0");
+  const auto ns = ns_of_spans(seen);
+  ASSERT_EQ(ns.size(), 3u) << seen;
+  const auto has_most_of = [](std::uint64_t found, std::int64_t worked) {
+    return static_cast<double>(found) > 0.9 * static_cast<double>(worked);
+  };
+  EXPECT_TRUE(has_most_of(ns.at("nested outer"), nested_ns.get())) << seen;
+  EXPECT_TRUE(has_most_of(ns.at("aside left") + ns.at("aside right"), aside_ns.get())) << seen;
+  EXPECT_GT(ns.at("aside left"), 0u);
+  EXPECT_GT(ns.at("aside right"), 0u);
 }
 
 TEST_P(observed_runtimes, it_tells_which_classes_are_children_of_which) {
