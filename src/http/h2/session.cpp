@@ -59,6 +59,8 @@ class nghttp2_based final : public nghttp2_session_of<nghttp2_based, session> {
   void respond(std::int32_t stream, int status, const header_lines& lines, bool has_body) override;
   void respond_meanwhile(std::int32_t stream, int status) override;
   void stop_upload(std::int32_t stream) override {
+    if (stopping_.size() == stopping_max) return reset(stream, code::no_error);
+    stopping_.push_back(stream);
     ping_text mark = stop_mark;
     for (std::size_t i = 0; i < 4; ++i)
       mark[4 + i] = static_cast<std::uint8_t>(static_cast<std::uint32_t>(stream) >> (24 - 8 * i));
@@ -81,11 +83,15 @@ class nghttp2_based final : public nghttp2_session_of<nghttp2_based, session> {
   // What a PING says: "stop" and the number of a stream, or nothing.
   using ping_text = std::array<std::uint8_t, 8>;
   static constexpr ping_text stop_mark{'s', 't', 'o', 'p'};
+  // A client that answers no PING holds the memory of so many requests, and not of all streams.
+  static constexpr std::size_t stopping_max = 8;
   void on_frame(const nghttp2_frame& frame);
   void on_pong(const std::uint8_t* text);
+  std::vector<std::int32_t> stopping_;  // streams that are reset when the client answers
   void on_sent(const nghttp2_frame& frame);
   void on_close(std::int32_t stream, std::uint32_t) {
     forget(stream);
+    std::erase(stopping_, stream);
     events_->on_closed(stream, stream == reset_by_peer_);
   }
 };
@@ -141,9 +147,8 @@ void nghttp2_based::on_pong(const std::uint8_t* text) {
   std::uint32_t stream = 0;
   for (std::size_t i = 4; i < 8; ++i) stream = stream << 8 | text[i];
   const auto number = static_cast<std::int32_t>(stream);
-  const bool is_answered = nghttp2_session_get_stream_local_close(session_, number) == 1,
-             is_open = nghttp2_session_get_stream_remote_close(session_, number) == 0;
-  if (is_answered && is_open) reset(number, code::no_error);
+  const bool is_open = nghttp2_session_get_stream_remote_close(session_, number) == 0;
+  if (std::erase(stopping_, number) != 0 && is_open) reset(number, code::no_error);
 }
 
 void nghttp2_based::on_sent(const nghttp2_frame& frame) {

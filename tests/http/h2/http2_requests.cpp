@@ -297,6 +297,22 @@ TEST_P(http2_requests, a_client_has_the_answer_before_it_is_told_to_stop) {
   });
 }
 
+// Requests that wait for their client hold memory: beyond eight they are reset at once.
+TEST_P(http2_requests, few_answers_wait_for_their_client_to_stop) {
+  run(some_routes(), [&](runtime&, http::server, endpoint at) -> task<> {
+    const auto one = co_await h2::peer::connect(at);
+    one->replies = false;
+    for (std::int32_t stream = 1; stream < 2 * 10; stream += 2) {
+      co_await one->send(h2::ask(stream, h2::post("/unread"), false));
+      const h2::answer got = co_await one->answer_to(stream);
+      EXPECT_EQ(got.body, "unread");
+      const auto next = co_await one->next();
+      const int wanted = stream < 2 * 8 ? h2::ping : h2::rst_stream;
+      EXPECT_TRUE(next && next->type == wanted) << stream;
+    }
+  });
+}
+
 TEST_P(http2_requests, a_client_that_does_not_stop_ends) {
   http::server_options limits;
   limits.write_time = std::chrono::milliseconds(50);
