@@ -1,9 +1,8 @@
 // Functions in front of handlers, and those that the library has.
 #include <atomic>
-#include <mutex>
-
 #include <cerrno>
 #include <functional>
+#include <mutex>
 #include <utility>
 #include <vector>
 

@@ -97,7 +97,8 @@ struct security_fields {
 
 // Requests that scripts of other origins make (CORS). A request of an origin that is not listed is
 // answered without the fields, so that its script does not see the answer. routes.around(cors) also
-// answers OPTIONS of its routes.
+// answers OPTIONS of its routes. Put it in front of what asks for credentials (routes.around behind
+// that of basic_auth): browsers send OPTIONS without them.
 struct cors {
   static constexpr bool answers_options = true;
   // "https://example.org"; "*" for all, which allow_credentials excludes.
