@@ -467,6 +467,63 @@ task<> come_and_go(durable::simulated_database db) {
   }
 }
 
+struct Depot {
+  int got = 0;
+  void send(durable::turn& turn, int count) {
+    for (int i = 0; i < count; ++i) turn.post<&Depot::take>("sink", i, std::string(1'000, 'x'));
+  }
+  void take(int number, std::string) {
+    EXPECT_EQ(number, got);
+    ++got;
+  }
+  std::size_t weigh(std::string what) { return what.size(); }
+  int taken() const { return got; }
+};
+
+// A kilobyte each, and 10 of them.
+task<> fill_depots(runtime& rt) {
+  durable::simulated_database db;
+  durable::options chosen;
+  chosen.waiting_bytes_max = 10'000;
+  auto opens =
+      store::open(rt, db.storage(), chosen,
+                  durable::kind<Depot, &Depot::send, &Depot::take, &Depot::weigh, &Depot::taken>());
+  const store kept = co_await std::move(opens);
+  std::vector<future<std::size_t>> asks;
+  for (int i = 0; i < 11; ++i)
+    asks.push_back(kept.get<Depot>(std::to_string(i)).ask<&Depot::weigh>(std::string(1'000, 'x')));
+  int refused = 0;
+  for (auto& one : asks) {
+    try {
+      co_await std::move(one);
+    } catch (const durable::store_full&) {
+      ++refused;
+    }
+  }
+  EXPECT_EQ(refused, 1);
+  EXPECT_EQ(kept.counts().waiting, 0u);
+  co_await kept.get<Depot>("source").ask<&Depot::send>(1'000);
+  EXPECT_LE(kept.counts().waiting, 20u);
+  auto sink = kept.get<Depot>("sink");
+  int taken = 0;
+  while (taken < 1'000) {
+    try {
+      auto asked = sink.ask<&Depot::taken>();
+      taken = co_await std::move(asked);
+    } catch (const durable::store_full&) {
+      // There is room again when some have been handled.
+    }
+    co_await sleep_for(100us);
+  }
+}
+
+TEST(durable_limits, bytes_beyond_the_limit_are_refused_and_those_of_handlers_are_not) {
+  runtime rt({.policy = policy::simulated, .seed = 4});
+  future<> done = rt.spawn(fill_depots(rt));
+  rt.run();
+  done.get();
+}
+
 TEST(durable_limits, a_database_that_comes_and_goes_beside_many_threads) {
   runtime rt({.workers = 4});
   const auto test = [&rt]() -> task<> {

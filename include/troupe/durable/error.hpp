@@ -33,7 +33,8 @@ class unknown_method : public error {
   using error::error;
 };
 
-// More messages wait than options::waiting_max. The message was not stored: try again later.
+// More messages, or more bytes of them, wait than options::waiting_max and waiting_bytes_max say.
+// The message was not stored: try again later.
 class store_full : public error {
  public:
   using error::error;

@@ -37,6 +37,8 @@ struct options {
   // Messages in memory that wait or are being handled. When there are more, messages from outside
   // fail with store_full; those of other durable actors stay in the store until there is room.
   std::size_t waiting_max = 100'000;
+  // The same for the bytes of their arguments, all together. 1 or more.
+  std::size_t waiting_bytes_max = 256u << 20;
   // After how many failures of its handler a post goes to the dead letters, with the last error. 1
   // or more.
   std::uint32_t failures_max = 5;

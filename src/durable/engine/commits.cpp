@@ -133,7 +133,7 @@ void engine::stored(filling& taken) {
       start([&one](std::shared_ptr<engine> self) { return ask_elsewhere(std::move(self), one); });
     for (const record_ref& one : taken.delivered) {
       if (!is_open(one->what.shard)) continue;  // another node will read it
-      if (!has_backlog_ && waiting_ >= chosen_.waiting_max) {
+      if (!has_backlog_ && is_full()) {
         has_backlog_ = true;
         read_up_to_ = one->what.order - 1;
         hold_all();
@@ -287,7 +287,7 @@ void engine::forget_all(filling& failed, const std::exception_ptr& why, bool in_
     by_id_.clear();
     dropped = std::move(open_);
     open_ = nullptr;
-    waiting_ = outside_ = 0;
+    waiting_ = outside_ = waiting_bytes_ = 0;
     held_.clear();
     forget_firing();
     has_backlog_ = true;

@@ -18,6 +18,7 @@ void check(const durable::options& chosen) {
   need(chosen.actors_max > 0, "actors_max must be 1 or more");
   need(chosen.idle_max.count() > 0, "idle_max must be 1 ms or more");
   need(chosen.waiting_max > 0, "waiting_max must be 1 or more");
+  need(chosen.waiting_bytes_max > 0, "waiting_bytes_max must be 1 or more");
   need(chosen.failures_max > 0, "failures_max must be 1 or more");
   need(chosen.retry_first.count() >= 0, "retry_first must be 0 or more");
   need(chosen.remember.count() > 0, "remember must be 1 s or more");
@@ -198,9 +199,11 @@ void engine::send(request what) noexcept {
 
 void engine::check_room() const {
   if (away_ != nullptr) std::rethrow_exception(away_);
-  if (waiting_ >= chosen_.waiting_max)
-    throw store_full("troupe: durable: " + std::to_string(waiting_) +
-                     " messages wait already; try again later, or raise options::waiting_max");
+  if (is_full())
+    throw store_full("troupe: durable: " + std::to_string(waiting_) + " messages of " +
+                     std::to_string(waiting_bytes_) +
+                     " bytes wait already; try again later, or raise options::waiting_max or "
+                     "waiting_bytes_max");
 }
 
 // In a cluster the message of a program goes to the node that acts for its receiver, and that of
@@ -391,8 +394,11 @@ void engine::leave_out(const record_ref& message) {
 }
 
 void engine::count(record& message) noexcept {
-  if (message.counted_in != generation_) ++waiting_;
+  if (message.counted_in == generation_) return;
   message.counted_in = generation_;
+  message.counted_bytes = message.what.arguments.size();
+  ++waiting_;
+  waiting_bytes_ += message.counted_bytes;
 }
 void engine::set_left_out(record& message, bool now) noexcept {
   if (message.left_out == now) return;
@@ -418,7 +424,10 @@ void engine::enqueue(const record_ref& message, activation& who) {
 }
 
 void engine::leave(record& message) noexcept {
-  if (message.counted_in == generation_) --waiting_;
+  if (message.counted_in == generation_) {
+    --waiting_;
+    waiting_bytes_ -= message.counted_bytes;
+  }
   message.counted_in = 0;
   set_left_out(message, false);
   held_.erase(message.what.order);

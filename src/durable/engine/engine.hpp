@@ -70,7 +70,8 @@ struct record {
   const method_entry* method = nullptr;  // null: the class has no such method
   std::unique_ptr<answer_to> answer;     // told what the handler gave, when that is stored
   std::unique_ptr<answer_to> on_stored;  // told when the message or its turn is stored
-  std::uint64_t counted_in = 0;          // the generation in which it counts as waiting
+  std::uint64_t counted_in = 0;          // the generation in which it counts as waiting,
+  std::size_t counted_bytes = 0;         // and the bytes of its arguments then
   bool left_out = false;                 // it is in the inbox, or will be, and not in memory
   bool unheard = false;                  // a nested ask: the message that asked has ended
   bool looked_up = false;                // the storage is being asked for its id
@@ -257,7 +258,11 @@ class engine : public std::enable_shared_from_this<engine> {
   void count(record& message) noexcept;
   void set_left_out(record& message, bool now) noexcept;
   bool has_room_for_inbox() const noexcept {
-    return waiting_ - outside_ <= chosen_.waiting_max / 2;
+    return waiting_ - outside_ <= chosen_.waiting_max / 2 &&
+           (waiting_bytes_ <= chosen_.waiting_bytes_max / 2 || waiting_ == outside_);
+  }
+  bool is_full() const noexcept {
+    return waiting_ >= chosen_.waiting_max || waiting_bytes_ >= chosen_.waiting_bytes_max;
   }
   activation& actor_of(const kind_table& kind, const std::string& key);
   void enqueue(const record_ref& message, activation& who);
@@ -429,6 +434,7 @@ class engine : public std::enable_shared_from_this<engine> {
   bool is_taken_ = false;            // by another process: this stays so
   bool is_in_doubt_ = false;         // whether the last batch was stored
   std::size_t waiting_ = 0;
+  std::size_t waiting_bytes_ = 0;
   std::size_t outside_ = 0;  // how many of them are left out
 
   // Messages that are in the inbox and not in memory: those with an order larger than read_up_to_,
