@@ -247,7 +247,7 @@ async_call* side_call::resume_once() noexcept {
 }
 
 const char* side_call::resume_side(async_call& of) noexcept {
-  async_call* const before = exchange_running(&outermost(of));
+  async_call* const before = resume_running(outermost(of));
   async_call* next = &of;
   while (next != nullptr) {
     side_call* const self = side_call::of(*next);

@@ -97,7 +97,7 @@ void group::go_on_if_done() noexcept {
 const char* group::resume_branch(async_call& of) noexcept {
   // Asks that the branch makes are asks of the call that awaits all these groups.
   async_call* const call = static_cast<branch&>(of).of.root_;
-  async_call* const before = exchange_running(&side_call::outermost(*call));
+  async_call* const before = resume_running(side_call::outermost(*call));
   async_call* next = &of;
   {
     waiting_scopes scopes;

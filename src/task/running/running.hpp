@@ -58,6 +58,13 @@ TROUPE_INLINE running_state& running_here() noexcept { return running_of_thread;
 inline async_call* exchange_running(async_call* call) noexcept {
   return std::exchange(running_here().running_call, call);
 }
+// The same for a turn that begins with this call: what fails, waits, or takes time belongs to its
+// method.
+inline async_call* resume_running(async_call& call) noexcept {
+  // order: relaxed  for running_handlers, a snapshot
+  running_here().method.store(call.call.act, std::memory_order_relaxed);
+  return exchange_running(&call);
+}
 // The call whose coroutines run on the calling thread; null if none does.
 inline async_call* running_call() noexcept { return running_here().running_call; }
 
