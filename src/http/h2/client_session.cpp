@@ -48,7 +48,8 @@ class nghttp2_client final : public nghttp2_session_of<nghttp2_client, client_se
 
 nghttp2_client::nghttp2_client(const rules& by)
     : nghttp2_session_of(by.limits, by.heads, watched::server) {
-  if (nghttp2_session_client_new2(&session_, callbacks::all(), this, callbacks::options()) != 0)
+  if (nghttp2_session_client_new3(&session_, callbacks::all(), this, callbacks::options(),
+                                  nghttp2_memory::functions()) != 0)
     throw std::bad_alloc();
   const std::array<nghttp2_settings_entry, 4> ours{{
       {NGHTTP2_SETTINGS_ENABLE_PUSH, 0},

@@ -19,6 +19,7 @@
 #include "troupe/http/response.hpp"
 #include "troupe/http/transport.hpp"
 #include "troupe/task/event.hpp"
+#include "troupe/task/task.hpp"
 
 namespace troupe::http::h2 {
 
@@ -28,6 +29,11 @@ class exchange final : public handling, private transport {
  public:
   // `ends`: the request has no body.
   exchange(conversation& in, std::int32_t stream, head_block&& head, bool ends);
+  // Its memory is kept for the next one, as that of a coroutine of this size is.
+  static void* operator new(std::size_t bytes) { return tasks::allocate_frame(bytes); }
+  static void operator delete(void* at, std::size_t bytes) noexcept {
+    tasks::deallocate_frame(at, bytes);
+  }
 
   // ---- what comes from the client ----
   void came(std::string_view piece);

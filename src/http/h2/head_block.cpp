@@ -11,6 +11,12 @@ head_block::piece head_block::put(std::string_view text) {
   return made;
 }
 
+// Most requests fit in, so that each takes two blocks of memory.
+void head_block::reserve_usual() {
+  text_.reserve(256);
+  positions_.reserve(8);
+}
+
 void head_block::put_field(std::string_view name, std::string_view value) {
   const piece first = put(name), second = put(value);
   positions_.push_back({first.at, first.bytes, second.at, second.bytes});
@@ -20,6 +26,7 @@ void head_block::add(std::string_view name, std::string_view value, const block_
   constexpr std::size_t overhead = 32;
   bytes_ += name.size() + value.size() + overhead;
   if (wrong_ != fault::none) return;
+  if (text_.empty()) reserve_usual();
   const bool is_pseudo = name.starts_with(':');
   if (is_pseudo && name == ":path" && value.size() > within.target_bytes) {
     wrong_ = fault::target_too_long;

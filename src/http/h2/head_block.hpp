@@ -47,6 +47,7 @@ class head_block {
   std::string_view view(piece one) const noexcept {
     return std::string_view(text_).substr(one.at, one.bytes);
   }
+  void reserve_usual();
   piece put(std::string_view text);
   void put_field(std::string_view name, std::string_view value);
 

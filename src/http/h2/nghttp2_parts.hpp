@@ -20,6 +20,7 @@
 #include "http/h1/output.hpp"
 #include "http/h2/frame_watch.hpp"
 #include "http/h2/head_block.hpp"
+#include "http/h2/nghttp2_memory.hpp"
 #include "http/h2/session.hpp"
 
 namespace troupe::http::h2 {

@@ -7,8 +7,10 @@ namespace troupe::http::h2 {
 
 void header_lines::add(std::string_view name, std::string_view value) {
   const auto name_at = static_cast<std::uint32_t>(text_.size());
-  for (const char one : name)
-    text_ += one >= 'A' && one <= 'Z' ? static_cast<char>(one | 0x20) : one;
+  text_ += name;
+  for (std::size_t at = name_at; at < text_.size(); ++at) {
+    if (text_[at] >= 'A' && text_[at] <= 'Z') text_[at] = static_cast<char>(text_[at] | 0x20);
+  }
   const auto value_at = static_cast<std::uint32_t>(text_.size());
   text_ += value;
   positions_.push_back({name_at, static_cast<std::uint32_t>(name.size()), value_at,
@@ -98,7 +100,8 @@ class nghttp2_based final : public nghttp2_session_of<nghttp2_based, session> {
 
 nghttp2_based::nghttp2_based(const rules& by)
     : nghttp2_session_of(by.limits, by.heads, watched::client) {
-  if (nghttp2_session_server_new2(&session_, callbacks::all(), this, callbacks::options()) != 0)
+  if (nghttp2_session_server_new3(&session_, callbacks::all(), this, callbacks::options(),
+                                  nghttp2_memory::functions()) != 0)
     throw std::bad_alloc();
   const std::array<nghttp2_settings_entry, 5> ours{{
       {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, number(by.limits.streams)},

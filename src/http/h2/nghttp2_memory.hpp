@@ -1,0 +1,63 @@
+// nghttp2_memory: gives nghttp2 its memory from the pools of coroutine frames. They keep more freed
+// blocks of one size than glibc's seven, and a request of HTTP/2 takes and frees about ten.
+#pragma once
+
+#include <nghttp2/nghttp2.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <new>
+
+#include "troupe/task/task.hpp"
+
+namespace troupe::http::h2 {
+
+// The functions by which nghttp2 takes and frees memory. Each block begins with its size, which
+// nghttp2 does not tell when it frees one.
+class nghttp2_memory {
+ public:
+  static nghttp2_mem* functions() noexcept {
+    static nghttp2_mem all{nullptr, &allocate, &deallocate, &allocate_zeroed, &reallocate};
+    return &all;
+  }
+
+ private:
+  static constexpr std::size_t head_bytes = alignof(std::max_align_t);
+
+  static void* allocate(std::size_t bytes, void*) noexcept {
+    if (bytes > SIZE_MAX - head_bytes) return nullptr;
+    try {
+      void* const block = tasks::allocate_frame(bytes + head_bytes);
+      ::new (block) std::size_t(bytes + head_bytes);
+      return static_cast<char*>(block) + head_bytes;
+    } catch (const std::bad_alloc&) {
+      return nullptr;
+    }
+  }
+  static void deallocate(void* at, void*) noexcept {
+    if (at == nullptr) return;
+    tasks::deallocate_frame(block_of(at), block_bytes(at));
+  }
+  static void* allocate_zeroed(std::size_t count, std::size_t bytes, void*) noexcept {
+    if (bytes != 0 && count > SIZE_MAX / bytes) return nullptr;
+    void* const made = allocate(count * bytes, nullptr);
+    return made == nullptr ? nullptr : std::memset(made, 0, count * bytes);
+  }
+  static void* reallocate(void* at, std::size_t bytes, void*) noexcept {
+    if (at == nullptr) return allocate(bytes, nullptr);
+    void* const made = allocate(bytes, nullptr);
+    if (made == nullptr) return nullptr;
+    std::memcpy(made, at, std::min(bytes, block_bytes(at) - head_bytes));
+    deallocate(at, nullptr);
+    return made;
+  }
+
+  static void* block_of(void* at) noexcept { return static_cast<char*>(at) - head_bytes; }
+  static std::size_t block_bytes(void* at) noexcept {
+    return *std::launder(static_cast<std::size_t*>(block_of(at)));
+  }
+};
+
+}  // namespace troupe::http::h2
