@@ -81,7 +81,7 @@ def check_words(said):
            r"^#9 +Busy +runs +\d  in &Busy::work in thread \d+$",
            r"^#8193 +Counter +waits .*&Counter::count waits .*; in &Counter::count waits",
            rf"^#\d+ +Locked +waits +\d  in &Locked::pass waits {AT} for a lock held by &Locked::pass since program\.cpp:\d+ \(#[78] Locked\)$",
-           rf"^#8321 +a spawned task +waits +0  in order waits {AT} for the answer of &Bank::transfer \(#3 Bank\)$",
+           rf"^#\d+ +a spawned task +waits +0  in order waits {AT} for the answer of &Bank::transfer \(#3 Bank\)$",
            r"^11 actors$", r"^  2 Account: 2 waits$",
            r"^11 suspended calls$",
            r"^a circle: #4 Partner waits for #5 Partner waits for #4 Partner$",

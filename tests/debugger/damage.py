@@ -12,7 +12,7 @@ from troupe_debugger.actors import Program
 
 ROUNDS = 3000 if os.environ.get("TROUPE_DEEP") else 150
 SECONDS_MAX = 110
-COMMANDS = ["info troupe actors", "info troupe waits", "troupe backtrace 3", "troupe backtrace 8321", "info troupe turn 4097",
+COMMANDS = ["info troupe actors", "info troupe waits", "troupe backtrace 3", "troupe backtrace 8194", "troupe backtrace 8321", "info troupe turn 4097",
             "info troupe mail 2"]
 
 
