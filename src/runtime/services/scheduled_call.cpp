@@ -149,8 +149,8 @@ timer runtime_core::schedule(std::chrono::nanoseconds span,
   // order: relaxed  set before the pool ends, by the thread that ends it
   if (chosen.stop.stop_requested() || system->closing.load(std::memory_order_relaxed)) return {};
   if (chosen.context) procedure = in_contexts(*system, *chosen.context, std::move(procedure));
-  if (tasks::context_ref trace = tasks::context_ref::current_trace(); trace.get() != nullptr)
-    procedure = in_trace(std::move(trace), std::move(procedure));
+  if (tasks::context_ref current = tasks::context_ref::current_trace(); current.get() != nullptr)
+    procedure = in_trace(std::move(current), std::move(procedure));
   auto& made = *new scheduled_call(shared_from_this(), std::move(procedure), period, chosen);
   timer handle(made);
   try {
