@@ -320,7 +320,8 @@ task<> conversation::flush_soon() {
     }
     writing_ = false;
   }
-  if (has_more_ || out_at_ < out_.size()) wake_writer();
+  const bool was_woken = std::exchange(woken_in_write_, false);
+  if (was_woken || has_more_ || out_at_ < out_.size()) wake_writer();
 }
 
 task<> conversation::write_all() {
@@ -328,6 +329,7 @@ task<> conversation::write_all() {
     co_await to_send_.wait();
     to_send_.reset();
     if (ends_) co_return;
+    woken_in_write_ = writing_;
     if (writing_ || broken_) continue;
     writing_ = true;
     co_await write_pending();

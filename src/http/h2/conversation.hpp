@@ -121,14 +121,15 @@ class conversation final : private session_events {
   std::int64_t inside_since_ns_ = 0;  // 0: nothing is incomplete
   std::int64_t progress_ns_ = 0;      // when the client has last taken a part of an answer
   bool writing_ = false;
-  bool parks_ = false;     // run() ends, for the connection is to be parked
-  bool ends_ = false;      // the reader has ended
-  bool draining_ = false;  // GOAWAY was announced
-  bool is_heard_ = false;  // and the client has heard it
-  bool is_last_ = false;   // then GOAWAY says which requests are the last
-  bool has_more_ = false;  // the session had more to send than fits
-  bool broken_ = false;    // no bytes can be sent any more
-  bool at_end_ = false;    // the client has ended its half
+  bool woken_in_write_ = false;  // of the reader: the writer has something to send behind it
+  bool parks_ = false;           // run() ends, for the connection is to be parked
+  bool ends_ = false;            // the reader has ended
+  bool draining_ = false;        // GOAWAY was announced
+  bool is_heard_ = false;        // and the client has heard it
+  bool is_last_ = false;         // then GOAWAY says which requests are the last
+  bool has_more_ = false;        // the session had more to send than fits
+  bool broken_ = false;          // no bytes can be sent any more
+  bool at_end_ = false;          // the client has ended its half
   bool counts_end_ = true;
 };
 
