@@ -10,6 +10,7 @@
 #include "postgres/session_state.hpp"
 #include "troupe/actor/self.hpp"
 #include "troupe/base/platform.hpp"
+#include "troupe/io/error.hpp"
 #include "troupe/io/ready.hpp"
 #include "troupe/runtime/here.hpp"
 
@@ -27,13 +28,16 @@ task<> wait_to_read(ref<session> on, std::shared_ptr<wire> of, std::chrono::nano
       const std::stop_token ends = of->ends.get_token();
       bool is_silent = false;
       try {
-        if (at_most.count() == 0) {
-          co_await readable(PQsocket(of->pg)).stop(ends);
-        } else {
-          co_await readable(PQsocket(of->pg)).timeout(at_most).stop(ends);
+        const int fd = PQsocket(of->pg);  // negative: libpq has closed it, as below
+        if (fd >= 0 && at_most.count() == 0) {
+          co_await readable(fd).stop(ends);
+        } else if (fd >= 0) {
+          co_await readable(fd).timeout(at_most).stop(ends);
         }
       } catch (const timed_out&) {
         is_silent = true;
+      } catch (const io_error&) {
+        // libpq has closed the socket of a broken connection just now: the session finds it so.
       }
       auto reads = on.ask([of, is_silent](session& self) {
         return is_silent ? self.hear_nothing(*of) : self.read_from(*of);
@@ -48,7 +52,12 @@ task<> wait_to_flush(ref<session> on, std::shared_ptr<wire> of) {
   try {
     for (bool goes_on = true; goes_on;) {
       const std::stop_token ends = of->ends.get_token();
-      co_await writable(PQsocket(of->pg)).stop(ends);
+      try {
+        const int fd = PQsocket(of->pg);
+        if (fd >= 0) co_await writable(fd).stop(ends);
+      } catch (const io_error&) {
+        // as above
+      }
       auto writes = on.ask([of](session& self) { return self.flush(*of); });
       goes_on = co_await std::move(writes);
     }
