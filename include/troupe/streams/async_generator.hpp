@@ -44,12 +44,8 @@ class async_promise final : public tasks::promise_base {
     side.given = nullptr;
   }
   template <class Awaitable>
-  decltype(auto) await_transform(
-      Awaitable&& awaited,
-      tasks::source_line where =
-          __builtin_source_location()) noexcept(!tasks::
-                                                    runs_before_suspension<
-                                                        std::remove_cvref_t<Awaitable>>) {
+  decltype(auto) await_transform(Awaitable&& awaited,
+                                 tasks::source_line where = __builtin_source_location()) {
     side.given = nullptr;
     using plain = std::remove_cvref_t<Awaitable>;
     tasks::promise_base& base = *this;
