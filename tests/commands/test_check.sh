@@ -23,6 +23,7 @@ refused() {
 refused "unknown option '--fast'" --fast
 refused "--only wants a value" --only
 refused "there is no configuration 'nowhere'" --in nowhere
+refused "leave out --deep" --deep --update-ledger
 "$test" --help | grep -q '^Usage: ./test' || fail "--help"
 
 cat > junit.xml << 'END'
