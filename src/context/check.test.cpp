@@ -20,7 +20,7 @@ struct node {
 class check : public testing::Test {
  protected:
   void SetUp() override {
-    if (!checked) GTEST_SKIP() << "not a checked build";
+    if (!checked) GTEST_SKIP() << "needs a checked build: not a checked build";
   }
   static std::string refusal(const node& of) {
     try {

@@ -260,10 +260,11 @@ TEST(context, refused_at_any_block_nothing_leaks) {
 }
 
 TEST(context, without_memory_from_the_kernel_it_says_so_and_goes_on) {
-  if (contexts::poisons) GTEST_SKIP() << "AddressSanitizer wants all of the address space";
+  if (contexts::poisons)
+    GTEST_SKIP() << "needs an unsanitized build: AddressSanitizer wants all of the address space";
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
-  GTEST_SKIP() << "ThreadSanitizer wants all of the address space";
+  GTEST_SKIP() << "needs an unsanitized build: ThreadSanitizer wants all of the address space";
 #endif
 #endif
   const pid_t child = ::fork();
@@ -343,7 +344,7 @@ TEST(context, the_current_one_is_that_of_the_innermost_scope) {
 }
 
 TEST(context, two_threads_at_once_are_refused_in_checked_builds) {
-  if (!contexts::checked) GTEST_SKIP() << "not a checked build";
+  if (!contexts::checked) GTEST_SKIP() << "needs a checked build: not a checked build";
   owned_context work = make_context({.name = "upload"});
   context_scope inside(*work);
   std::thread([&] {

@@ -63,7 +63,7 @@ TEST(block_pool, blocks_travel_between_threads) {
 }
 
 TEST(block_pool, a_thread_that_ends_leaves_its_blocks_to_others) {
-  if (TROUPE_PLAIN_BLOCKS) GTEST_SKIP() << "operator new throughout";
+  if (TROUPE_PLAIN_BLOCKS) GTEST_SKIP() << "needs block pools: operator new is used throughout";
   std::set<void*> known;
   for (int round = 0; round < 50; ++round) {
     std::thread([&] {

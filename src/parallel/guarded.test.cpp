@@ -177,7 +177,7 @@ struct hidden {
 };
 
 TEST(guarded, a_pointer_into_a_context_is_found_in_checked_builds) {
-  if (!contexts::checked) GTEST_SKIP() << "not a checked build";
+  if (!contexts::checked) GTEST_SKIP() << "needs a checked build: not a checked build";
   guarded<hidden> name;
   owned_context work = make_context({.name = "request"});
   auto text = work->make<std::pmr::string>(long_text);
@@ -202,7 +202,7 @@ TEST(guarded, a_pointer_into_a_context_is_found_in_checked_builds) {
 }
 
 TEST(guarded, an_access_that_was_released_is_of_no_use_in_checked_builds) {
-  if (!contexts::checked) GTEST_SKIP() << "not a checked build";
+  if (!contexts::checked) GTEST_SKIP() << "needs a checked build: not a checked build";
   guarded<int> number(1);
   auto inside = *number.try_write();
   auto moved = std::move(inside);

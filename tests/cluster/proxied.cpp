@@ -182,7 +182,7 @@ task<> run_all(runtime& rt, nats_server& server, std::chrono::nanoseconds span) 
 }
 
 TEST(cluster_proxied, promises_hold_while_lines_and_servers_fail) {
-  if (!nats_server::is_installed()) GTEST_SKIP() << "there is no nats-server (Debian: nats-server)";
+  if (!nats_server::is_installed()) GTEST_SKIP() << "needs nats-server";
   nats_server server;
   runtime_options chosen;
   chosen.workers = 2;

@@ -38,8 +38,7 @@ class cluster_on_real_servers : public conformance {
   void SetUp() override {
     conformance::SetUp();
     if (IsSkipped()) return;
-    if (!nats_server::is_installed())
-      GTEST_SKIP() << "there is no nats-server (Debian: nats-server)";
+    if (!nats_server::is_installed()) GTEST_SKIP() << "needs nats-server";
     if (const std::string& why = test::postgres_server::get().why_not(); !why.empty())
       GTEST_SKIP() << why;
   }

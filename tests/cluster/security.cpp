@@ -33,8 +33,7 @@ class cluster_security : public conformance {
   void SetUp() override {
     conformance::SetUp();
     if (IsSkipped()) return;
-    if (!nats_server::is_installed())
-      GTEST_SKIP() << "there is no nats-server (Debian: nats-server)";
+    if (!nats_server::is_installed()) GTEST_SKIP() << "needs nats-server";
     if (const std::string& why = test::postgres_server::get().why_not(); !why.empty())
       GTEST_SKIP() << why;
   }

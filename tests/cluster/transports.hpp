@@ -126,12 +126,11 @@ inline std::string name_of(const transport_setting& chosen) {
 class transport_fixture : public testing::TestWithParam<transport_setting> {
  protected:
   void SetUp() override {
-    if (GetParam().over_nats && !nats_server::is_installed())
-      GTEST_SKIP() << "there is no nats-server (Debian: nats-server)";
+    if (GetParam().over_nats && !nats_server::is_installed()) GTEST_SKIP() << "needs nats-server";
     const char* forced = std::getenv("TROUPE_POLICY");
     if (forced != nullptr && *forced != '\0' &&
         forced != std::string(test::name_of(GetParam().at.policy)))
-      GTEST_SKIP() << "TROUPE_POLICY=" << forced;
+      GTEST_SKIP() << "TROUPE_POLICY is set: " << forced;
   }
 
   // Runs test(test_network&) as a task.

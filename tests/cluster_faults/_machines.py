@@ -39,15 +39,15 @@ def enter():
         os.chmod("/dev/shm", 0o1777)
         return
     if os.getuid() != 0:
-        skip("only root can make network namespaces")
+        skip("needs root: it makes network namespaces")
     for program in ("unshare", "nsenter", "setpriv", "ip", "nft", "ss", "ps"):
         if shutil.which(program) is None:
-            skip(f"there is no {program} (Debian: util-linux, iproute2, nftables, procps)")
+            skip(f"needs nftables and iproute2: there is no {program}")
     namespaces = ["unshare", "--net", "--mount", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc"]
     trial = subprocess.run([*namespaces, "sh", "-c", "ip link add trial type bridge && nft add table inet trial"],
                            capture_output=True, text=True)
     if trial.returncode != 0:
-        skip(f"namespaces and nftables cannot be used here: {trial.stderr.strip()}")
+        skip(f"needs network namespaces: {trial.stderr.strip()}")
     # Whatever ends this process ends that one, with all that it has started.
     process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *namespaces, sys.executable, *sys.argv],
                                env={**os.environ, INSIDE: "1"})

@@ -274,8 +274,10 @@ def check_history(cluster):
 
 def main():
     program, folder, seconds = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), int(sys.argv[3])
-    if _programs.postgres_programs() is None or not pathlib.Path(_programs.NATS).exists():
-        _machines.skip("there is no PostgreSQL or nats-server (Debian: postgresql-15, nats-server)")
+    if _programs.postgres_programs() is None:
+        _machines.skip("needs PostgreSQL")
+    if not pathlib.Path(_programs.NATS).exists():
+        _machines.skip("needs nats-server")
     _machines.enter()
     seed = int(sys.argv[4]) if len(sys.argv) > 4 else random.SystemRandom().randrange(1_000_000)
     print(f"seed {seed}")

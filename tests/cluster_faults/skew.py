@@ -89,8 +89,10 @@ class Rolling:
 
 def main():
     old, new, folder = (pathlib.Path(word) for word in sys.argv[1:4])
-    if _programs.postgres_programs() is None or not pathlib.Path(_programs.NATS).exists():
-        _machines.skip("there is no PostgreSQL or nats-server (Debian: postgresql-15, nats-server)")
+    if _programs.postgres_programs() is None:
+        _machines.skip("needs PostgreSQL")
+    if not pathlib.Path(_programs.NATS).exists():
+        _machines.skip("needs nats-server")
     _machines.enter()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)

@@ -22,7 +22,8 @@ class cron_runs : public testing::TestWithParam<std::uint64_t> {
   // Nothing but the simulated policy has virtual time.
   void SetUp() override {
     const char* forced = std::getenv("TROUPE_POLICY");
-    if (forced != nullptr && *forced != '\0' && forced != std::string("simulated")) GTEST_SKIP();
+    if (forced != nullptr && *forced != '\0' && forced != std::string("simulated"))
+      GTEST_SKIP() << "TROUPE_POLICY is set: " << forced;
   }
 };
 

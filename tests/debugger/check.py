@@ -42,7 +42,7 @@ def gdb(arguments, commands):
     if "Traceback" in said or "Python Exception" in said or "Error occurred in Python" in said:
         fail(f"the script failed:\n{said}")
     if "Operation not permitted" in said:
-        skip("this machine does not let GDB attach to a process")
+        skip("needs ptrace: this machine does not let GDB attach to a process")
     return said.split("BEGIN\n", 1)[-1]
 
 
@@ -277,7 +277,7 @@ def check_elsewhere(program, folder):
 def check_other_compiler(source, folder):
     compiler = "g++" if "clang" in os.environ["TROUPE_CXX"] else "clang++-22"
     if shutil.which(compiler) is None:
-        skip(f"{compiler} is not installed")
+        skip(f"needs {compiler}")
     program = folder / "program"
     subprocess.run([compiler, f"@{BINARY_DIR}/use/compile.rsp", "-O2", "-g", source, f"@{BINARY_DIR}/use/link.rsp", "-o", program],
                    check=True, timeout=SECONDS_MAX)
@@ -289,9 +289,9 @@ def check_other_compiler(source, folder):
 
 def main():
     if shutil.which("gdb") is None:
-        skip("gdb is not installed (apt install gdb)")
+        skip("needs gdb")
     if "works" not in gdb([], ["python print('works')"]):
-        skip("this gdb has no Python")
+        skip("needs a gdb with Python")
     with tempfile.TemporaryDirectory() as folder:
         globals()["check_" + sys.argv[1]](sys.argv[2], pathlib.Path(folder))
 

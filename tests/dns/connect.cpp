@@ -73,7 +73,7 @@ TEST_P(dns_connect, of_two_that_answer_it_is_the_one_of_ipv6) {
 
 // A listener whose queue is full does not answer.
 TEST_P(dns_connect, what_does_not_answer_is_tried_beside_the_next) {
-  if (!threaded()) GTEST_SKIP() << "who listens in the simulation answers";
+  if (!threaded()) GTEST_SKIP() << "needs threads: who listens in the simulation answers";
   auto use = []() -> task<> {
     listen_options narrow;
     narrow.backlog = 0;

@@ -19,6 +19,17 @@ def postgres_programs():
     return found[-1].parent if found else None
 
 
+def lacks(test, *servers, component=None):
+    """Says which of these servers (PostgreSQL, nats-server) is not installed, or that this component was not built."""
+    installed = {"PostgreSQL": postgres_programs() is not None, "nats-server": os.path.exists("/usr/sbin/nats-server")}
+    wanted = [server for server in servers if not installed[server]]
+    if component and not list(pathlib.Path(os.environ["TROUPE_BINARY_DIR"]).glob(f"libtroupe_{component}.a")):
+        wanted.append(f"the component {component}")
+    for what in wanted:
+        print(f"{test}: partly skipped: needs {what}")
+    return bool(wanted)
+
+
 @contextlib.contextmanager
 def postgres():
     """A server in a folder, on a Unix socket there; gives the folder."""

@@ -104,8 +104,7 @@ def children_of(pid):
 
 
 def main():
-    if _servers.postgres_programs() is None or not os.path.exists("/usr/sbin/nats-server"):
-        print("cluster: the servers are not here")
+    if _servers.lacks("cluster", "PostgreSQL", "nats-server"):
         return
     with tempfile.TemporaryDirectory() as folder:
         lock = ["--lock", pathlib.Path(folder) / "up.pid"]

@@ -263,7 +263,7 @@ def check_database(database):
 
 def check_postgres():
     """With a server of its own, where there is PostgreSQL and the component was built."""
-    if _servers.postgres_programs() is None or not list(pathlib.Path(os.environ["TROUPE_BINARY_DIR"]).glob("libtroupe_postgres.a")):
+    if _servers.lacks("httpd", "PostgreSQL", component="postgres"):
         return
     with _servers.postgres() as folder:
         check_database("postgresql://tester@/postgres?host=" + folder)

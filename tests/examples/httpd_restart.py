@@ -108,6 +108,13 @@ def kept(connect):
     return ask
 
 
+def clients_by_curl(port):
+    if not shutil.which("curl"):
+        print("httpd_restart: partly skipped: needs curl")
+        return []
+    return [by_curl(port), by_curl(port)]
+
+
 def by_curl(port):
     """Asks by HTTP/2, many requests at a time on few connections."""
 
@@ -163,7 +170,7 @@ def check_tls():
     server, port = start(manager, "--certificate", FOLDER / "certificate.pem", "--key", FOLDER / "key.pem")
     trust = untrusting()
     clients = Clients(*[kept(lambda: http.client.HTTPSConnection("127.0.0.1", port, timeout=SECONDS_MAX, context=trust))
-                        for _ in range(3)], *([by_curl(port), by_curl(port)] if shutil.which("curl") else []))
+                        for _ in range(3)], *clients_by_curl(port))
     number = server.pid
     for _ in range(RESTARTS):
         number = restart(manager, server, clients, number)

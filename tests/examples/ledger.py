@@ -188,7 +188,7 @@ def run(what, target, left):
 def run_on_postgres():
     """The same on PostgreSQL, where it and the library's client of it are here."""
     programs = _servers.postgres_programs()
-    if programs is None or not list(pathlib.Path(os.environ["TROUPE_BINARY_DIR"]).glob("libtroupe_durable_postgres.a")):
+    if _servers.lacks("ledger", "PostgreSQL", component="durable_postgres"):
         return
     with _servers.postgres() as folder:
         asks = [programs / "psql", "-h", folder, "-U", "tester", "-d", "postgres", "-At", "-c"]

@@ -433,6 +433,7 @@ def fields_of(fields):
 def check_http2():
     """HTTP/2 before a server of HTTP/1.1, and both before one that speaks nothing but HTTP/2."""
     if not shutil.which("curl"):
+        print("proxy: partly skipped: needs curl")
         return
     one = Server("one")
     proxy = Proxy(one.origin())
@@ -448,6 +449,7 @@ def check_http2():
     proxy.end()
     one.die()
     if not shutil.which("nghttpd"):
+        print("proxy: partly skipped: needs nghttpd")
         return
     folder = pathlib.Path(os.environ["TROUPE_BINARY_DIR"]) / "proxy_http2_check"
     folder.mkdir(parents=True, exist_ok=True)

@@ -65,7 +65,7 @@ def check_cluster(common):
 
 def main():
     check_alone()
-    if _servers.postgres_programs() is None or not os.path.exists("/usr/sbin/nats-server"):
+    if _servers.lacks("shop", "PostgreSQL", "nats-server"):
         return
     with _servers.nats() as address, _servers.postgres() as folder:
         check_cluster(["--nats", address, "--database", f"host={folder} user=tester dbname=postgres"])

@@ -40,7 +40,7 @@ int for_each_file(const char* folder, Do what) {
 TEST(fuzz_framing, of_the_vectors_is_that_of_beast) {
   for (const http::vector& one : http::vectors) EXPECT_EQ(difference(one.bytes), "") << one.name;
   if (!beast_is_here())
-    GTEST_SKIP() << "libboost-dev is not here: our framing was compared with itself alone";
+    GTEST_SKIP() << "needs Boost.Beast: our framing was compared with itself alone";
 }
 
 TEST(fuzz_framing, of_what_was_found_is_that_of_beast) {
@@ -50,7 +50,7 @@ TEST(fuzz_framing, of_what_was_found_is_that_of_beast) {
                                   });
   EXPECT_GT(count, 0);
   if (!beast_is_here())
-    GTEST_SKIP() << "libboost-dev is not here: our framing was compared with itself alone";
+    GTEST_SKIP() << "needs Boost.Beast: our framing was compared with itself alone";
 }
 
 TEST(fuzz_inflation, of_what_was_found_is_that_of_zlib) {

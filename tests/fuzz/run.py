@@ -5,7 +5,7 @@ zlib alone, `values`, bodies of multipart/form-data, cookies and queries in piec
 `frames`, those of a client of HTTP/2, `proxies`, what a proxy says about its client, `decodings`, compressed bodies, `nats`, the bytes of a NATS server,
 in pieces against the same at once, or `cluster`, what a peer sends to a node. What it finds is written to FOLDER (default: a temporary one) and printed; put it into
 tests/fuzz/corpus, tests/fuzz/messages, tests/fuzz/values, tests/fuzz/frames, tests/fuzz/behind_proxy/corpus, tests/fuzz/coding/corpus,
-tests/fuzz/nats/corpus or tests/fuzz/cluster/corpus when it is mended. Status 77: clang, Boost, or the built library is not here.
+tests/fuzz/nats/corpus or tests/fuzz/cluster/corpus when it is mended. Status 77: clang, Boost or nghttp2 is not installed.
 """
 import glob
 import os
@@ -80,17 +80,17 @@ def main():
         sys.exit(__doc__)
     seconds = sys.argv[2] if len(sys.argv) > 2 else "60"
     if shutil.which(CXX) is None:
-        print(f"skipped: {CXX} is not here")
+        print(f"skipped: needs {CXX}")
         return SKIPPED
     if name == "requests" and not os.path.exists("/usr/include/boost/beast/http.hpp"):
-        print("skipped: libboost-dev is not here")
+        print("skipped: needs Boost.Beast")
         return SKIPPED
     if name == "frames" and not os.path.exists("/usr/include/nghttp2/nghttp2.h"):
-        print("skipped: libnghttp2-dev is not here")
+        print("skipped: needs nghttp2")
         return SKIPPED
     if name == "cluster" and not os.path.exists(ARCHIVES[0]):
-        print("skipped: the library is not built")
-        return SKIPPED
+        print("the library is not built: build the target troupe in build/release first")
+        return 1
     sources, libraries, corpus, how = FUZZERS[name]
     # What is linked with the library as it was built has its checks.
     checked = 0 if name == "cluster" else 1

@@ -33,7 +33,7 @@ struct listener {
 
 // The time counts that only one wait of a hundred exceeded, in the best of a few attempts.
 TEST_P(p11_io, a_long_handler_delays_no_completion) {
-  if (options().workers < 2) GTEST_SKIP() << "nobody else is there";
+  if (options().workers < 2) GTEST_SKIP() << "needs several workers: nobody else is there";
   expect_within(2ms, [&] {
     constexpr int rounds = 100;
     std::vector<nanoseconds> late;

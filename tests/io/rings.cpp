@@ -76,7 +76,7 @@ bool is_simulated() {
 }
 
 TEST(io_rings, completions_that_do_not_fit_are_not_lost) {
-  if (is_simulated()) GTEST_SKIP() << "no ring";
+  if (is_simulated()) GTEST_SKIP() << "TROUPE_POLICY is set: a simulation has no ring";
   for (const unsigned workers : {1u, 2u}) {
     io::set_uring_entries(8, 8);
     EXPECT_EQ(answers_with(workers), clients * rounds);
@@ -110,7 +110,7 @@ task<> all_beside_one_who_never_rests(runtime& rt, std::atomic<int>& answers) {
 
 // No worker sleeps in the ring, where the system would hand over by itself what did not fit.
 TEST(io_rings, completions_that_do_not_fit_come_to_a_worker_that_never_rests) {
-  if (is_simulated()) GTEST_SKIP() << "no ring";
+  if (is_simulated()) GTEST_SKIP() << "TROUPE_POLICY is set: a simulation has no ring";
   counting_kernel counting;
   const io::replaced_kernel replaced(counting);
   io::set_uring_entries(8, 8, 1);
@@ -120,7 +120,7 @@ TEST(io_rings, completions_that_do_not_fit_come_to_a_worker_that_never_rests) {
 }
 
 TEST(io_rings, a_ring_of_one_buffer_or_none_serves_all) {
-  if (is_simulated()) GTEST_SKIP() << "no ring";
+  if (is_simulated()) GTEST_SKIP() << "TROUPE_POLICY is set: a simulation has no ring";
   for (const unsigned workers : {1u, 2u}) {
     for (const unsigned leases : {0u, 1u, 2u}) {
       io::set_uring_entries(8, 8, leases);
@@ -149,7 +149,7 @@ class sparing_kernel final : public faulty_kernel {
 };
 
 TEST(io_rings, what_the_system_has_no_memory_for_just_now_is_asked_for_again) {
-  if (is_simulated()) GTEST_SKIP() << "no ring";
+  if (is_simulated()) GTEST_SKIP() << "TROUPE_POLICY is set: a simulation has no ring";
   for (const int refusal : {EAGAIN, EBUSY, EINTR, ENOMEM}) {
     sparing_kernel sparing(refusal);
     const io::replaced_kernel replaced(sparing);
@@ -159,11 +159,11 @@ TEST(io_rings, what_the_system_has_no_memory_for_just_now_is_asked_for_again) {
 
 // A wake that comes before the sleep is not lost, even if the thread looks in between.
 TEST(io_rings, a_wake_that_comes_before_the_wait_counts) {
-  if (is_simulated()) GTEST_SKIP() << "no ring";
+  if (is_simulated()) GTEST_SKIP() << "TROUPE_POLICY is set: a simulation has no ring";
   int refused = 0;
   runtime_host runtime;
   const auto ring = io::make_uring_reactor(io::system_kernel(), runtime, refused);
-  if (ring == nullptr) GTEST_SKIP() << "no ring";
+  if (ring == nullptr) GTEST_SKIP() << "needs io_uring: the system refused a ring";
   ASSERT_TRUE(ring->door.try_enter());
   for (const bool looks : {false, true}) {
     ring->wake();
@@ -193,7 +193,7 @@ void refuse_rings(int number) {
 }
 
 TEST(io_rings, where_rings_are_forbidden_epoll_takes_over_and_says_so_once) {
-  if (is_simulated()) GTEST_SKIP() << "no ring";
+  if (is_simulated()) GTEST_SKIP() << "TROUPE_POLICY is set: a simulation has no ring";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   for (const int number : {ENOSYS, EPERM, EINVAL}) {
     EXPECT_EXIT(

@@ -25,8 +25,7 @@ class nats_fixture : public conformance {
   void SetUp() override {
     conformance::SetUp();
     if (IsSkipped()) return;
-    if (!nats_server::is_installed())
-      GTEST_SKIP() << "there is no nats-server (Debian: nats-server)";
+    if (!nats_server::is_installed()) GTEST_SKIP() << "needs nats-server";
   }
 
   // Runs test(connection) as a task.

@@ -208,7 +208,7 @@ TEST_P(observe_page, others_are_served_by_https_with_the_token) {
 }
 
 TEST_P(observe_page, readers_of_a_unix_socket_are_served) {
-  if (!threaded()) GTEST_SKIP() << "its sockets are the system's";
+  if (!threaded()) GTEST_SKIP() << "needs threads: its sockets are the system's";
   const scratch folder;
   const std::string path = folder / "socket";
   router routes;

@@ -123,6 +123,7 @@ class Attempt:
 
     def compile_by_command(self, text):
         if CLANG in text and not shutil.which(CLANG):
+            print(f"package: partly skipped: needs {CLANG}")
             return
         folder = self.folder()
         shutil.copy(self.program_for(text), folder / "program.cpp")
@@ -232,7 +233,7 @@ def main():
         return 2
     if how == "hidden" and sys.argv[2:] != ["within"]:
         if subprocess.run(["unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True).returncode != 0:
-            print("package: this system does not let us hide its headers")
+            print("package: skipped: needs mount namespaces: this system does not let us hide its headers")
             return NOT_TRIED
         return subprocess.run(["unshare", "--mount", "bash", "-euc", HIDE_HEADERS, "bash", sys.executable, __file__, how, "within"]).returncode
     try:

@@ -69,7 +69,7 @@ postgres_server& postgres_server::get() {
 postgres_server::postgres_server() {
   const std::string bin = programs();
   if (bin.empty()) {
-    why_not_ = "PostgreSQL is not installed (Debian: postgresql-15)";
+    why_not_ = "needs PostgreSQL";
     return;
   }
   std::string name = (fs::temp_directory_path() / "troupe-pg-XXXXXX").string();
@@ -87,7 +87,7 @@ postgres_server::postgres_server() {
           "-subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1 "
           "-keyout data/server.key -out data/server.crt");
   if (!made) {
-    why_not_ = "initdb failed: see " + folder_ + "/log";
+    why_not_ = "needs PostgreSQL: initdb failed: see " + folder_ + "/log";
     return;
   }
   start_server();
@@ -108,7 +108,7 @@ void postgres_server::start_server() {
     // sleeps: processes of the server that was killed have not ended yet, or the port was taken
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
-  why_not_ = "the server does not start: see " + folder_ + "/log";
+  why_not_ = "needs PostgreSQL: the server does not start: see " + folder_ + "/log";
 }
 
 int postgres_server::server_id() const {

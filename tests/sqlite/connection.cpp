@@ -144,7 +144,7 @@ TEST_P(sqlite_connections, changes_at_the_same_time_fail_by_themselves) {
 }
 
 TEST_P(sqlite_connections, a_change_that_is_interrupted_takes_no_other_with_it) {
-  if (!threaded()) GTEST_SKIP() << "virtual time stands still meanwhile";
+  if (!threaded()) GTEST_SKIP() << "needs threads: virtual time stands still meanwhile";
   with(file(), [](sqlite::connection db) -> task<> {
     co_await db.run_script("CREATE TABLE numbers (n INTEGER)");
     const auto endless = [](sqlite::connection on) -> task<> {
@@ -414,7 +414,8 @@ TEST_P(sqlite_connections, other_calls_wait_for_the_end_of_a_transaction) {
 }
 
 TEST_P(sqlite_connections, a_statement_is_interrupted_by_its_deadline) {
-  if (GetParam().policy == policy::simulated) GTEST_SKIP() << "virtual time stands still meanwhile";
+  if (GetParam().policy == policy::simulated)
+    GTEST_SKIP() << "needs threads: virtual time stands still meanwhile";
   with(":memory:", [](sqlite::connection db) -> task<> {
     const auto endless = [&] {
       return db.query<int>(

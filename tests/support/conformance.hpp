@@ -144,7 +144,7 @@ class conformance : public testing::TestWithParam<setting> {
   void SetUp() override {
     const char* forced = std::getenv("TROUPE_POLICY");
     if (forced != nullptr && *forced != '\0' && forced != std::string(name_of(GetParam().policy))) {
-      GTEST_SKIP() << "TROUPE_POLICY=" << forced;
+      GTEST_SKIP() << "TROUPE_POLICY is set: " << forced;
     }
   }
   void TearDown() override {

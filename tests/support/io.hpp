@@ -51,7 +51,7 @@ inline std::vector<io_setting> all_io_settings() {
 inline void skip_other_policies(const io_setting& one) {
   const char* forced = std::getenv("TROUPE_POLICY");
   if (forced != nullptr && *forced != '\0' && forced != std::string(name_of(one.on.policy)))
-    GTEST_SKIP() << "TROUPE_POLICY=" << forced;
+    GTEST_SKIP() << "TROUPE_POLICY is set: " << forced;
 }
 inline runtime_options options_for(const io_setting& one) {
   runtime_options chosen;

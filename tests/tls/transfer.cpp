@@ -342,7 +342,8 @@ TEST_P(tls_transfer, a_second_read_or_write_is_refused) {
 
 // A write that the system takes at once counts against the turn's share, too.
 TEST_P(tls_transfer, who_is_never_kept_waiting_lets_others_in) {
-  if (!threaded()) GTEST_SKIP() << "a simulated peer that does not read keeps its writer waiting";
+  if (!threaded())
+    GTEST_SKIP() << "needs threads: a simulated peer that does not read keeps its writer waiting";
   constexpr int writes = 300, others_turns = 3;
   int turns = 0;
   bool heard_of = false;

@@ -98,7 +98,7 @@ def check_numbers(pid):
                  'troupe_class_actors{runtime="0",class="Quick"} 2000', 'troupe_failures_total{runtime="0"} 1'):
         check(line, line in text.splitlines(), text)
     if not shutil.which("promtool"):
-        print("promtool is not installed: the format of the metrics was not checked")
+        print("troupe: partly skipped: needs promtool: the format of the metrics was not checked")
         return
     lint = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, timeout=SECONDS_MAX,
                           check=False)
@@ -205,7 +205,7 @@ def check_trace(pid):
 def check_terminal(pid):
     """tmux is the terminal, of 80 columns and 24 lines."""
     if not shutil.which("tmux"):
-        print("tmux is not installed: nobody pressed the keys")
+        print("troupe: partly skipped: needs tmux: no key was pressed")
         return
     tmux = ["tmux", "-S", str(FOLDER / "tmux"), "-f", "/dev/null"]
 

@@ -40,11 +40,11 @@ def selenium():
         try:
             from selenium import webdriver
         except ImportError:
-            print("page: skipped: python3-selenium is not installed (apt install python3-selenium)")
+            print("page: skipped: needs python3-selenium")
             sys.exit(SKIPPED)
-    for program, package in (("chromium", "chromium"), ("chromedriver", "chromium-driver")):
+    for program in "chromium", "chromedriver":
         if not shutil.which(program):
-            print(f"page: skipped: {program} is not installed (apt install {package})")
+            print(f"page: skipped: needs {program}")
             sys.exit(SKIPPED)
     return webdriver
 

@@ -110,7 +110,7 @@ def scrape(started):
 def main():
     for name in "prometheus", "promtool":
         if not shutil.which(name):
-            print(f"scrape: skipped: {name} is not installed (apt install prometheus)")
+            print(f"scrape: skipped: needs {name}")
             sys.exit(SKIPPED)
     started = []
     try:

@@ -191,7 +191,7 @@ def main():
 
         with postgres() as server:
             if server is None:
-                print("store: PostgreSQL is not here; SQLite alone was tested")
+                print("store: partly skipped: needs PostgreSQL: only SQLite was tested")
                 return
             url, sql = server
             for database in "first", "second", "third":

@@ -52,10 +52,12 @@ inline lease_place make_postgres_place() {
 }
 inline std::string why_no_postgres() {
 #if defined(__SANITIZE_THREAD__)
-  return "an exception that libpq's caller reads is reported as a race (tests/CMakeLists.txt)";
+  return "needs a build without ThreadSanitizer: an exception that libpq's caller reads is "
+         "reported as a race (tests/CMakeLists.txt)";
 #elif defined(__has_feature)
 #if __has_feature(thread_sanitizer)
-  return "an exception that libpq's caller reads is reported as a race (tests/CMakeLists.txt)";
+  return "needs a build without ThreadSanitizer: an exception that libpq's caller reads is "
+         "reported as a race (tests/CMakeLists.txt)";
 #endif
 #endif
   return postgres_server::get().why_not();

@@ -379,7 +379,7 @@ TEST_P(p14_lifetime,
 }
 
 TEST_P(p14_lifetime, handlers_spawn_pinned_actors_while_the_runtime_ends) {
-  if (!threaded()) GTEST_SKIP() << "no handler runs while the runtime ends";
+  if (!threaded()) GTEST_SKIP() << "needs threads: no handler runs while the runtime ends";
   struct spawner {
     runtime* rt;
     std::latch* started;
@@ -547,7 +547,7 @@ TEST_P(p14_lifetime, a_handler_may_destroy_another_runtime_with_a_suspended_turn
 // The runtime ends although a worker's queue never runs dry: each task wakes the other one before
 // it waits itself.
 TEST_P(p14_lifetime, tasks_that_wake_each_other_for_ever_go_with_their_runtime) {
-  if (!threaded()) GTEST_SKIP() << "nothing runs before run()";
+  if (!threaded()) GTEST_SKIP() << "needs threads: nothing runs before run()";
   struct table {
     std::array<promise<>, 2> turn;
     std::atomic<int> hand_overs{0};

@@ -115,7 +115,7 @@ std::size_t resident_bytes_each(const runtime_options& options, int count) {
 }
 
 TEST_P(layout, an_actor_takes_about_the_memory_of_its_object) {
-  if (slow) GTEST_SKIP() << "sanitizers have memory of their own";
+  if (slow) GTEST_SKIP() << "needs an unsanitized build: sanitizers have memory of their own";
   constexpr std::size_t chunk = 2 << 20;  // the kernel gives memory in pieces of this size
   const auto about = [](std::size_t object, std::size_t count) {
     return object + 64 + chunk / count;
@@ -200,7 +200,7 @@ TEST_P(spawn, actors_that_name_one_thread_share_it) {
 }
 
 TEST_P(spawn, a_pinned_thread_has_its_name) {
-  if (!threaded()) GTEST_SKIP() << "there is one thread only";
+  if (!threaded()) GTEST_SKIP() << "needs threads: there is one thread only";
   std::string name;
   runtime rt(options());
   struct asks {
@@ -320,7 +320,7 @@ TEST_P(spawn, a_turn_ends_after_its_number_of_messages) {
 }
 
 TEST_P(spawn, a_turn_ends_when_its_time_is_over) {
-  if (!threaded()) GTEST_SKIP() << "time is virtual";
+  if (!threaded()) GTEST_SKIP() << "needs threads: time is virtual";
   struct slow_taker {
     std::vector<int>* order;
     int id;

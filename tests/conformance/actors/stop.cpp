@@ -272,7 +272,8 @@ std::string run_past_deadline(runtime& rt) {
 }
 
 TEST_P(stop, a_deadline_names_the_handlers_that_still_run) {
-  if (!threaded()) GTEST_SKIP() << "the stuck handler would be on the thread that waits";
+  if (!threaded())
+    GTEST_SKIP() << "needs threads: the stuck handler would be on the thread that waits";
   for (const stop_mode mode : {stop_mode::drain, stop_mode::discard}) {
     for (const thread_kind& where : {thread_kind(), thread_kind(pinned("stuck"))}) {
       std::atomic<bool> entered{false}, go_on{false};
@@ -300,7 +301,8 @@ TEST_P(stop, a_deadline_names_the_handlers_that_still_run) {
 }
 
 TEST_P(stop, a_missed_deadline_discards_until_the_stuck_handler_has_ended) {
-  if (!threaded()) GTEST_SKIP() << "the stuck handler would be on the thread that waits";
+  if (!threaded())
+    GTEST_SKIP() << "needs threads: the stuck handler would be on the thread that waits";
   std::atomic<bool> entered{false}, go_on{false};
   std::atomic<int> seen{0};
   runtime rt(options());
@@ -337,7 +339,8 @@ TEST_P(stop, a_missed_deadline_discards_until_the_stuck_handler_has_ended) {
 }
 
 TEST_P(stop, a_missed_deadline_comes_to_its_end_without_another_run) {
-  if (!threaded()) GTEST_SKIP() << "the stuck handler would be on the thread that waits";
+  if (!threaded())
+    GTEST_SKIP() << "needs threads: the stuck handler would be on the thread that waits";
   std::atomic<bool> entered{false}, go_on{false};
   std::atomic<int> seen{0};
   runtime rt(options());
@@ -356,7 +359,8 @@ TEST_P(stop, a_missed_deadline_comes_to_its_end_without_another_run) {
 }
 
 TEST_P(stop, a_deadline_names_a_posted_procedure_that_still_runs) {
-  if (!threaded()) GTEST_SKIP() << "the stuck procedure would be on the thread that waits";
+  if (!threaded())
+    GTEST_SKIP() << "needs threads: the stuck procedure would be on the thread that waits";
   std::atomic<bool> entered{false}, go_on{false};
   runtime rt(options());
   rt.post([&] {
@@ -372,7 +376,7 @@ TEST_P(stop, a_deadline_names_a_posted_procedure_that_still_runs) {
 }
 
 TEST_P(stop, a_deadline_names_blocking_calls_that_still_run) {
-  if (!threaded()) GTEST_SKIP() << "the call would be on the thread that waits";
+  if (!threaded()) GTEST_SKIP() << "needs threads: the call would be on the thread that waits";
   for (const int calls : {1, 2}) {
     std::atomic<bool> entered{false}, go_on{false};
     runtime rt(options());

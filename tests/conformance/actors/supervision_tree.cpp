@@ -48,7 +48,7 @@ TEST_P(supervised_crowds, children_leave_in_any_order) {
 }
 
 TEST_P(supervised_crowds, the_end_of_a_child_takes_as_long_among_many) {
-  if (slow) GTEST_SKIP() << "a bound of time";
+  if (slow) GTEST_SKIP() << "needs an unsanitized build: a bound of time";
   constexpr int batches = 150, each = 1'000;
   runtime rt(options());
   auto top = rt.spawn<node>();

@@ -201,17 +201,17 @@ void expect_balance(const runtime_options& chosen, int few, int many, nanosecond
 }
 
 TEST_P(p11_fairness, groups_that_settle_on_one_worker_are_balanced_again) {
-  if (workers() != 2) GTEST_SKIP() << "two workers";
+  if (workers() != 2) GTEST_SKIP() << "needs two workers: two workers";
   expect_balance(options(), 10, 1000, 0ns);
 }
 
 TEST_P(p11_fairness, groups_with_long_turns_are_balanced_as_well) {
-  if (workers() != 2) GTEST_SKIP() << "two workers";
+  if (workers() != 2) GTEST_SKIP() << "needs two workers: two workers";
   expect_balance(options(), 4, 100, 100us);
 }
 
 TEST_P(p11_fairness, groups_with_very_long_turns_are_balanced_as_well) {
-  if (workers() != 2) GTEST_SKIP() << "two workers";
+  if (workers() != 2) GTEST_SKIP() << "needs two workers: two workers";
   expect_balance(options(), 2, 12, 20ms);
 }
 

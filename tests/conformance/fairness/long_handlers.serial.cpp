@@ -67,7 +67,7 @@ struct waits_for_another {
 
 // No other worker is idle: each has an actor that never stops.
 TEST_P(p11_long_handlers, one_actor_behind_a_long_handler_is_taken_by_a_busy_worker) {
-  if (workers() < 2) GTEST_SKIP() << "nobody else is there";
+  if (workers() < 2) GTEST_SKIP() << "needs several workers: nobody else is there";
   runtime rt(options());
   std::atomic<bool> heard{false}, over{false};
   auto goes_on = [&over]() -> task<> {
@@ -85,7 +85,7 @@ TEST_P(p11_long_handlers, one_actor_behind_a_long_handler_is_taken_by_a_busy_wor
 }
 
 TEST_P(p11_long_handlers, a_long_handler_does_not_delay_actors_queued_behind_it) {
-  if (workers() < 2) GTEST_SKIP() << "nobody else is there";
+  if (workers() < 2) GTEST_SKIP() << "needs several workers: nobody else is there";
   expect_within(10ms, [&] {
     return worst_wait(options(), [](runtime& rt, auto& busy, auto& other, auto&) {
       // One actor sends both messages, so that both receivers lie in one worker's queue.
@@ -112,13 +112,13 @@ nanoseconds wait_for_what_it_sent(const runtime_options& chosen) {
 }
 
 TEST_P(p11_long_handlers, a_long_handler_does_not_delay_what_it_sent_itself) {
-  if (workers() < 2) GTEST_SKIP() << "nobody else is there";
+  if (workers() < 2) GTEST_SKIP() << "needs several workers: nobody else is there";
   expect_within(10ms,
                 [&] { return wait_for_what_it_sent<&sleeper_on_cpu::hold_the_worker>(options()); });
 }
 
 TEST_P(p11_long_handlers, a_long_handler_does_not_delay_actors_deferred_on_its_worker) {
-  if (workers() < 2) GTEST_SKIP() << "nobody else is there";
+  if (workers() < 2) GTEST_SKIP() << "needs several workers: nobody else is there";
   expect_within(10ms, [&] {
     return worst_wait(options(), [](runtime& rt, auto& busy, auto& other, auto& entered) {
       // The other actor has a turn first, so that its deactivation is deferred on this worker. Then
@@ -137,7 +137,7 @@ TEST_P(p11_long_handlers, a_long_handler_does_not_delay_actors_deferred_on_its_w
 }
 
 TEST_P(p11_long_handlers, a_long_handler_does_not_delay_messages_from_outside) {
-  if (workers() < 2) GTEST_SKIP() << "nobody else is there";
+  if (workers() < 2) GTEST_SKIP() << "needs several workers: nobody else is there";
   expect_within(10ms, [&] {
     return worst_wait(options(), [](runtime& rt, auto& busy, auto& other, auto& entered) {
       busy.template tell<&sleeper_on_cpu::hold_the_worker>();
@@ -176,14 +176,14 @@ TEST_P(p11_long_handlers, long_handlers_in_one_queue_run_on_all_workers_at_once)
 // The same when the handler has blocked for so long that the worker that watches it hardly looks
 // any more.
 TEST_P(p11_long_handlers, what_a_handler_sends_after_a_long_wait_is_not_delayed) {
-  if (workers() < 2) GTEST_SKIP() << "nobody else is there";
+  if (workers() < 2) GTEST_SKIP() << "needs several workers: nobody else is there";
   expect_within(10ms, [&] {
     return wait_for_what_it_sent<&sleeper_on_cpu::wait_and_hold_the_worker>(options());
   });
 }
 
 TEST_P(p11_long_handlers, what_a_handler_posts_after_a_long_wait_is_not_delayed) {
-  if (workers() < 2) GTEST_SKIP() << "nobody else is there";
+  if (workers() < 2) GTEST_SKIP() << "needs several workers: nobody else is there";
   expect_within(10ms, [&] {
     nanoseconds wait = nanoseconds::max();
     runtime rt(options());
@@ -198,7 +198,7 @@ TEST_P(p11_long_handlers, what_a_handler_posts_after_a_long_wait_is_not_delayed)
 }
 
 TEST_P(p11_long_handlers, what_comes_from_outside_after_a_long_wait_is_not_delayed) {
-  if (workers() < 2) GTEST_SKIP() << "nobody else is there";
+  if (workers() < 2) GTEST_SKIP() << "needs several workers: nobody else is there";
   for (const bool is_deferred : {true, false}) {
     expect_within(10ms, [&] {
       return worst_wait(options(),

@@ -36,7 +36,7 @@ struct blocker {
 
 TEST(moves, what_waits_behind_a_stuck_turn_is_taken_in_one_piece_by_one_that_is_busy) {
 #if TROUPE_TEST_SLOW
-  GTEST_SKIP() << "a look at the other worker takes too long";
+  GTEST_SKIP() << "needs an unsanitized build: a look at the other worker takes too long";
 #endif
   // The searcher may lose its processor at any time, so the best of several rounds counts.
   std::uint64_t least = UINT64_MAX;
@@ -147,7 +147,7 @@ TEST(moves, senders_that_wait_for_room_go_on_beside_their_receiver) {
   // so here, too, the best round counts.
   EXPECT_LE(least_stolen_percent, 25u);
   if (best_percent < 40 && undisturbed < enough)
-    GTEST_SKIP() << "other programs use the processors";
+    GTEST_SKIP() << "needs quiet processors: other programs preempted too many rounds";
   // A sender that returns to the receiver's worker runs there once for each time that it is stolen:
   // that alone would give 20 % at most.
   EXPECT_GE(best_percent, 40u) << "in " << undisturbed << " undisturbed rounds";

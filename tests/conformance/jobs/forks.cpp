@@ -84,7 +84,7 @@ TEST_P(forks, give_values_of_every_kind) {
 // If calls for other workers were in vain, further calls become rare. A call that was left out must
 // be made up for later.
 TEST_P(forks, are_shared_though_many_that_were_over_at_once_went_before) {
-  if (!threaded()) GTEST_SKIP();
+  if (!threaded()) GTEST_SKIP() << "needs threads";
   runtime rt(options());
   auto waits = [](std::atomic<bool>& other_runs) -> work<> {
     co_return wait_for(other_runs, true);
@@ -231,7 +231,7 @@ work<> fails_beside(std::atomic<bool>& running) {
 }
 
 TEST_P(forks, that_fail_cancel_what_runs_beside) {
-  if (workers() < 2) GTEST_SKIP();
+  if (workers() < 2) GTEST_SKIP() << "needs several workers";
   runtime rt(options());
   std::atomic<bool> running{false};
   std::atomic<int> cancelled_ones{0};
@@ -278,7 +278,7 @@ struct failing_beside {
 };
 
 TEST_P(forks, that_fail_let_nobody_go_on_behind_parts_that_were_dropped) {
-  if (workers() != 2) GTEST_SKIP() << "one for each of two";
+  if (workers() != 2) GTEST_SKIP() << "needs two workers: one for each of two";
   for (int round = 0; round < 5; ++round) {
     failing_beside all;
     runtime rt(options());
@@ -566,7 +566,7 @@ TEST_P(forks, let_others_run) {
 }
 
 TEST_P(forks, and_lazies_that_outlive_a_deadline_are_named) {
-  if (!threaded()) GTEST_SKIP();
+  if (!threaded()) GTEST_SKIP() << "needs threads";
   runtime rt(options());
   std::atomic<bool> running{false}, ends{false};
   const lazy stuck([&] {
@@ -590,7 +590,7 @@ TEST_P(forks, and_lazies_that_outlive_a_deadline_are_named) {
 }
 
 TEST_P(forks, lazies_that_a_posted_procedure_runs_itself_are_named_as_well) {
-  if (!threaded()) GTEST_SKIP();
+  if (!threaded()) GTEST_SKIP() << "needs threads";
   auto chosen = options();
   chosen.workers = 1;
   runtime rt(chosen);

@@ -33,7 +33,7 @@ std::future<T> begin_on_pool(runtime& rt, const lazy<T>& wanted) {
 // The lazy that another thread runs makes further lazies, which can end only if the waiting thread
 // takes part.
 TEST_P(helping, a_waiter_runs_what_the_awaited_lazy_has_queued) {
-  if (!threaded()) GTEST_SKIP();
+  if (!threaded()) GTEST_SKIP() << "needs threads";
   runtime rt(options());
   std::atomic<bool> ends{false};
   // All workers but one are held.
@@ -69,7 +69,7 @@ TEST_P(helping, a_waiter_runs_what_the_awaited_lazy_has_queued) {
 // A thread waits for `third`. In its queue lies `second`, which needs `first`, and `first` lies on
 // the thread's own stack. So the thread must not run `second`.
 TEST_P(helping, no_task_is_buried_by_what_its_thread_has_queued) {
-  if (!threaded()) GTEST_SKIP();
+  if (!threaded()) GTEST_SKIP() << "needs threads";
   runtime rt(options());
   from_each_thread(rt, workers(), [&rt] {
     std::atomic<bool> begun{false}, waits{false};
@@ -97,7 +97,7 @@ TEST_P(helping, no_task_is_buried_by_what_its_thread_has_queued) {
 // A lazy that the awaited one has queued may need the waiting one, though the awaited one needs
 // neither.
 TEST_P(helping, no_task_is_buried_by_what_the_awaited_one_has_queued) {
-  if (!threaded()) GTEST_SKIP();
+  if (!threaded()) GTEST_SKIP() << "needs threads";
   runtime rt(options());
   from_each_thread(rt, workers(), [&rt] {
     std::atomic<bool> begun{false}, waits{false};

@@ -62,7 +62,7 @@ void expect_an_actor_is_heard_before(int bound, runtime& rt, const Loop& loop) {
 
 TEST_P(loops, of_long_parts_let_others_run) {
   // With many more threads than processors the kernel delays the turn.
-  if (!threaded() || workers() > 3) GTEST_SKIP();
+  if (!threaded() || workers() > 3) GTEST_SKIP() << "needs one to three workers";
   constexpr int count = 1'000;
   runtime rt(options());
   const auto by_fork = [](const auto& body) { return forks_all(body, count); };
@@ -74,7 +74,7 @@ TEST_P(loops, of_long_parts_let_others_run) {
 // Behind short parts the thread checks the clock rarely.
 TEST_P(loops, of_long_parts_behind_short_ones_let_others_run) {
   // With many more threads than processors the kernel delays the turn.
-  if (!threaded() || workers() > 3) GTEST_SKIP();
+  if (!threaded() || workers() > 3) GTEST_SKIP() << "needs one to three workers";
   constexpr int count = 1'500;
   runtime rt(options());
   const auto by_fork = [](const auto& body) -> work<> {
@@ -91,7 +91,7 @@ TEST_P(loops, of_long_parts_behind_short_ones_let_others_run) {
 
 // The first part waits for all the others, so another thread must take the parts behind it.
 TEST_P(loops, others_take_what_lies_behind_a_long_part) {
-  if (!threaded()) GTEST_SKIP();
+  if (!threaded()) GTEST_SKIP() << "needs threads";
   for (const int count : {2, 3, 64, 1'000}) {
     runtime rt(options());
     std::atomic<int> left{count - 1};
@@ -108,7 +108,7 @@ TEST_P(loops, others_take_what_lies_behind_a_long_part) {
 
 // Two parts that wait for each other can end only if both run at once.
 TEST_P(loops, and_forks_of_plain_code_run_at_once) {
-  if (!threaded()) GTEST_SKIP();
+  if (!threaded()) GTEST_SKIP() << "needs threads";
   runtime rt(options());
   std::atomic<int> begun{0};
   auto meets = [](std::atomic<int>& count) -> work<> {

@@ -107,7 +107,7 @@ TEST_P(shared_loops, of_random_trees_come_to_what_serial_ones_do) {
 // Under this policy no other thread takes a part, and a loop takes back the parts that it gave away
 // in their order.
 TEST_P(shared_loops, of_the_simulated_policy_run_in_their_order) {
-  if (threaded()) GTEST_SKIP();
+  if (threaded()) GTEST_SKIP() << "needs the simulated policy";
   runtime rt(options());
   std::vector<int> order;
   shared_for(0, 10, [&](int i) { shared_for(0, 10, [&](int j) { order.push_back(10 * i + j); }); });
@@ -127,7 +127,7 @@ void chain(int depth, const Bottom& bottom, const Side& side) {
 // slept for a while.
 TEST_P(shared_loops,
        are_shared_with_a_thread_that_has_nothing_to_do_late_and_deep_in_an_unbalanced_tree) {
-  if (!threaded()) GTEST_SKIP();
+  if (!threaded()) GTEST_SKIP() << "needs threads";
   runtime rt(options());
   for (const int depth : {1, 10, 300}) {
     for (int round = 0; round < 3; ++round) {
@@ -149,7 +149,7 @@ TEST_P(shared_loops,
 
 // As many threads as exist meet in one loop: a part that one of them has taken is divided again.
 TEST_P(shared_loops, are_divided_on_by_those_who_have_taken_some) {
-  if (!threaded()) GTEST_SKIP();
+  if (!threaded()) GTEST_SKIP() << "needs threads";
   runtime rt(options());
   const int threads = static_cast<int>(workers()) + 1;
   static int tests = 0;
@@ -166,7 +166,7 @@ TEST_P(shared_loops, are_divided_on_by_those_who_have_taken_some) {
 // If calls for other workers were in vain, further calls become rare. A call that was left out must
 // be made up for later.
 TEST_P(shared_loops, are_shared_though_many_that_were_over_at_once_went_before) {
-  if (!threaded()) GTEST_SKIP();
+  if (!threaded()) GTEST_SKIP() << "needs threads";
   runtime rt(options());
   for (int round = 0; round < fewer(20, 4); ++round) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(3);
@@ -180,7 +180,7 @@ TEST_P(shared_loops, are_shared_though_many_that_were_over_at_once_went_before) 
 // The first of two calls sleeps until the second has begun. Its thread then takes part in the loop
 // that the second call begins.
 TEST_P(shared_loops, a_thread_that_waits_for_what_it_gave_helps_with_it) {
-  if (!threaded()) GTEST_SKIP();
+  if (!threaded()) GTEST_SKIP() << "needs threads";
   runtime_options one = options();
   one.workers = 1;
   runtime rt(one);
@@ -242,7 +242,7 @@ TEST_P(shared_loops, throw_what_a_call_has_thrown) {
 
 // Whichever call throws, in this thread or in another one, the other calls end soon.
 TEST_P(shared_loops, that_fail_are_cancelled_as_a_whole) {
-  if (!threaded()) GTEST_SKIP();
+  if (!threaded()) GTEST_SKIP() << "needs threads";
   runtime rt(options());
   for (const bool here_fails : {false, true}) {
     std::atomic<bool> both{false};
@@ -334,7 +334,7 @@ TEST_P(shared_loops, go_on_where_a_call_catches) {
 
 // Other threads share the lazy, and their loops have not failed.
 TEST_P(shared_loops, a_lazy_in_a_loop_that_is_cancelled_is_not) {
-  if (!threaded()) GTEST_SKIP();
+  if (!threaded()) GTEST_SKIP() << "needs threads";
   runtime rt(options());
   for (int round = 0; round < fewer(20, 4); ++round) {
     const lazy value([] {
@@ -395,7 +395,7 @@ TEST_P(shared_loops, without_stealing_and_in_serial_mode_give_the_same) {
 }
 
 TEST_P(shared_loops, are_cancelled_by_a_stop_that_discards) {
-  if (!threaded()) GTEST_SKIP();
+  if (!threaded()) GTEST_SKIP() << "needs threads";
   runtime rt(options());
   std::atomic<bool> running{false};
   auto endless = [](std::atomic<bool>& begun) -> work<> {

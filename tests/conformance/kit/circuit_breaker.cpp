@@ -155,7 +155,7 @@ TEST_P(circuit_breakers, results_from_before_a_change_do_not_count) {
 }
 
 TEST_P(circuit_breakers, failures_leave_the_window) {
-  if (!simulated()) GTEST_SKIP() << "exact times need virtual time";
+  if (!simulated()) GTEST_SKIP() << "needs the simulated policy: exact times need virtual time";
   const circuit_breaker breaker({.calls_min = 3, .window = 10s});
   const auto calls = [&]() -> task<> {
     for (int i = 0; i < 10; ++i) {

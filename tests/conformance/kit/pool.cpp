@@ -316,7 +316,7 @@ TEST_P(pools, trying_takes_only_what_is_ready) {
 }
 
 TEST_P(pools, idle_and_old_resources_go) {
-  if (!simulated()) GTEST_SKIP() << "exact times need virtual time";
+  if (!simulated()) GTEST_SKIP() << "needs the simulated policy: exact times need virtual time";
   const pool<connection> all(
       {.min = 1, .max = 4, .idle_max = 60s, .life_max = 300s, .look_every = 10s}, maker());
   const auto uses = [&]() -> task<> {
@@ -354,7 +354,7 @@ TEST_P(pools, a_borrow_does_not_get_what_is_too_old) {
 }
 
 TEST_P(pools, idle_resources_are_checked) {
-  if (!simulated()) GTEST_SKIP() << "exact times need virtual time";
+  if (!simulated()) GTEST_SKIP() << "needs the simulated policy: exact times need virtual time";
   int checks = 0;
   const auto check = [&](connection& one) {
     ++checks;
@@ -377,7 +377,7 @@ TEST_P(pools, idle_resources_are_checked) {
 }
 
 TEST_P(pools, the_least_number_is_made_and_kept) {
-  if (!simulated()) GTEST_SKIP() << "exact times need virtual time";
+  if (!simulated()) GTEST_SKIP() << "needs the simulated policy: exact times need virtual time";
   const pool<connection> all({.min = 3, .max = 5, .look_every = 1s}, maker());
   const auto uses = [&]() -> task<> {
     { auto one = co_await all.borrow(); }
@@ -483,7 +483,8 @@ TEST_P(pools, a_runtime_may_end_while_parties_wait) {
 }
 
 TEST_P(pools, a_plain_thread_borrows_by_a_task) {
-  if (!threaded()) GTEST_SKIP() << "the thread of the test runs the simulated program";
+  if (!threaded())
+    GTEST_SKIP() << "needs threads: the thread of the test runs the simulated program";
   const pool<int> numbers({.max = 1}, [] { return 7; });
   runtime rt(options());
   int seen = 0;

@@ -40,7 +40,7 @@ TEST_P(rate_limiters, all_tokens_are_taken_or_none) {
 }
 
 TEST_P(rate_limiters, tells_when_tokens_will_be_there) {
-  if (!simulated()) GTEST_SKIP() << "exact times need virtual time";
+  if (!simulated()) GTEST_SKIP() << "needs the simulated policy: exact times need virtual time";
   const rate_limiter limiter({.tokens = 10, .per = 1s});
   const auto calls = [&]() -> task<> {
     EXPECT_EQ(limiter.wait_time(10), 0ns);
@@ -73,7 +73,7 @@ TEST_P(rate_limiters, never_gives_more_than_the_rate) {
 }
 
 TEST_P(rate_limiters, odd_rates_are_exact) {
-  if (!simulated()) GTEST_SKIP() << "exact times need virtual time";
+  if (!simulated()) GTEST_SKIP() << "needs the simulated policy: exact times need virtual time";
   // A third of a token each ns does not add up to less.
   const rate_limiter limiter({.tokens = 7, .per = 3s});
   const auto calls = [&]() -> task<> {

@@ -103,7 +103,8 @@ TEST_P(retries, jitter_shortens_the_delays) {
 }
 
 TEST_P(retries, a_seed_repeats_the_jitter) {
-  if (!simulated()) GTEST_SKIP() << "only the simulated policy has a seed for it";
+  if (!simulated())
+    GTEST_SKIP() << "needs the simulated policy: only the simulated policy has a seed for it";
   const auto waited = [this] {
     service one{.failures = 3};
     retry_report report;
@@ -368,7 +369,7 @@ TEST_P(retries, a_budget_without_tokens_ends_a_call_with_its_error) {
 }
 
 TEST_P(retries, a_budget_fills_with_time) {
-  if (!simulated()) GTEST_SKIP() << "exact times need virtual time";
+  if (!simulated()) GTEST_SKIP() << "needs the simulated policy: exact times need virtual time";
   const retry_budget budget({.ratio = 0, .per_second = 2, .kept = 5});
   const auto call = [&]() -> task<> {
     for (int i = 0; i < 5; ++i) EXPECT_TRUE(budget.take());

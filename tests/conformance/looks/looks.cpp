@@ -51,7 +51,7 @@ struct lodger {
 // The look does not return before all other actors have taken their calls from the lists: it would
 // not return at all if it held the lock of a list meanwhile.
 TEST_P(looks, other_actors_resume_and_end_while_a_look_holds_one) {
-  if (!threaded()) GTEST_SKIP() << "one thread, inside run()";
+  if (!threaded()) GTEST_SKIP() << "needs threads: one thread, inside run()";
   constexpr int count = 200;
   runtime rt(options());
   actor::actor_system& system = system_of(rt);
@@ -86,7 +86,7 @@ struct house {
 };
 
 TEST_P(looks, other_reentrant_actors_suspend_their_first_calls_while_a_look_holds_one) {
-  if (!threaded()) GTEST_SKIP() << "one thread, inside run()";
+  if (!threaded()) GTEST_SKIP() << "needs threads: one thread, inside run()";
   constexpr int count = 20;
   runtime rt(options());
   actor::actor_system& system = system_of(rt);

@@ -572,7 +572,8 @@ class memory_limit {
 // A task that sleeps has no actor (conformance/waits/asleep.cpp). Without memory for a new one it
 // stays asleep.
 TEST_P(allocation_failure, who_sleeps_wakes_when_there_is_memory_again) {
-  if (!threaded()) GTEST_SKIP() << "one thread: it handles what wakes before the next one does";
+  if (!threaded())
+    GTEST_SKIP() << "needs threads: one thread: it handles what wakes before the next one does";
   constexpr int count = 60'000;
   runtime rt(options());
   std::atomic<int> woken{0};
@@ -600,7 +601,8 @@ TEST_P(allocation_failure, who_sleeps_wakes_when_there_is_memory_again) {
   }
   rt.run();
   EXPECT_EQ(rt.metrics().actors, 0u);
-  if (!in_time) GTEST_SKIP() << "this machine was too slow";
+  if (!in_time)
+    GTEST_SKIP() << "needs quiet processors: the tasks woke before the workers were held";
 }
 
 TEST_P(allocation_failure, what_was_sent_before_memory_was_out_is_handled) {

@@ -209,7 +209,7 @@ TEST_P(resources, that_are_wanted_while_they_are_set_aside_run_once) {
 }
 
 TEST_P(resources, what_was_set_aside_runs_when_memory_is_free_again) {
-  if (!threaded()) GTEST_SKIP();
+  if (!threaded()) GTEST_SKIP() << "needs threads";
   auto chosen = options();
   chosen.resource_bytes = 10;
   runtime rt(chosen);

@@ -215,7 +215,7 @@ TEST_P(p6_end, a_runtime_lives_inside_anothers_actor) {
       one.template tell<&counter::countdown>(100);
     }
   };
-  if (!threaded()) GTEST_SKIP() << "the inner one would need a run() of its own";
+  if (!threaded()) GTEST_SKIP() << "needs threads: the inner one would need a run() of its own";
   std::atomic<int> seen{0};
   runtime rt(options());
   auto home = rt.spawn<island>(options(), &seen);

@@ -259,7 +259,7 @@ TEST_P(p8_errors, an_error_handler_hears_of_each_failure_as_it_happens) {
 }
 
 TEST_P(p8_errors, failures_before_run_are_thrown_by_it) {
-  if (!threaded()) GTEST_SKIP() << "nothing runs before run()";
+  if (!threaded()) GTEST_SKIP() << "needs threads: nothing runs before run()";
   runtime rt(options());
   std::latch failed(1);
   rt.post([&] {

@@ -297,7 +297,7 @@ TROUPE_NOINLINE int overflow(const volatile char* above) {
 }
 
 TEST_F(log_file_DeathTest, is_whole_when_the_stack_of_a_thread_that_logs_overflows) {
-  if (test::slow) GTEST_SKIP() << "a sanitizer has its own handler";
+  if (test::slow) GTEST_SKIP() << "needs an unsanitized build: a sanitizer has its own handler";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const char* const kept = std::getenv("TROUPE_LOG_TEST");
   const auto file = kept != nullptr ? std::filesystem::path(kept) : folder / "o.log";

@@ -75,7 +75,7 @@ TEST_P(metrics, gauges_show_what_waits) {
   };
   if (GetParam().policy == policy::simulated) {
     ::close(bell);
-    GTEST_SKIP() << "descriptors of the machine have no part in a simulation";
+    GTEST_SKIP() << "needs threads: a simulation has no descriptors of the system";
   }
   rt.spawn(look(rt, shown, bell, go, std::move(far)));
   rt.run();

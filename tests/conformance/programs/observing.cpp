@@ -392,7 +392,8 @@ json asked_until_found(asker& here, const std::string& question, const auto& hol
 }
 
 TEST_P(observed_runtimes, what_calls_wait_for_is_told_by_kind_and_by_actor) {
-  if (GetParam().policy == policy::simulated) GTEST_SKIP() << "another thread looks meanwhile";
+  if (GetParam().policy == policy::simulated)
+    GTEST_SKIP() << "needs threads: another thread looks meanwhile";
   runtime_options chosen = observed();
   chosen.warnings.ask = 100ms;  // so that it looks often
   chosen.warning_lines = 0;

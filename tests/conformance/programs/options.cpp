@@ -67,7 +67,7 @@ TEST_P(options_of, bad_spawn_options_are_refused_by_name) {
 }
 
 TEST_P(options_of, the_longest_time_of_a_turn_is_no_limit_of_time) {
-  if (!threaded()) GTEST_SKIP() << "the seed alone ends turns";
+  if (!threaded()) GTEST_SKIP() << "needs threads: the seed alone ends turns";
   struct slow_one {
     void work() {
       const auto began = std::chrono::steady_clock::now();
@@ -154,7 +154,9 @@ TEST_P(options_of, the_pool_has_a_worker_for_each_cpu_that_the_process_may_use) 
 }
 
 TEST_P(options_of, a_thousand_pinned_threads_and_not_one_more) {
-  if (threaded()) GTEST_SKIP() << "the simulated policy counts them as well, without the threads";
+  if (threaded())
+    GTEST_SKIP() << "needs the simulated policy: the simulated policy counts them as well, without "
+                    "the threads";
   runtime rt(options());
   for (int i = 0; i < 1000; ++i)
     ASSERT_EQ(spawn_complaint(rt, pinned("thread" + std::to_string(i))), "");
@@ -164,7 +166,8 @@ TEST_P(options_of, a_thousand_pinned_threads_and_not_one_more) {
 }
 
 TEST_P(options_of, a_pool_of_1024_workers_is_the_largest) {
-  if (GetParam().policy != policy::work_stealing || slow) GTEST_SKIP() << "once is enough";
+  if (GetParam().policy != policy::work_stealing || slow)
+    GTEST_SKIP() << "needs work stealing without a sanitizer: once is enough";
   runtime_options chosen = options();
   chosen.workers = 1024;
   std::atomic<int> ran{0};

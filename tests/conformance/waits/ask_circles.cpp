@@ -330,7 +330,7 @@ struct self_waiter {
 
 // The thread that runs a lazy may block for an answer.
 TEST_P(ask_circles, through_a_lazy_that_asks_who_awaits_it) {
-  if (!threaded()) GTEST_SKIP() << "a lazy's get() would hold the only thread";
+  if (!threaded()) GTEST_SKIP() << "needs threads: a lazy's get() would hold the only thread";
   runtime rt(options());
   auto one = rt.spawn<self_waiter>();
   for (int round = 0; round < 3; ++round) {
@@ -658,7 +658,8 @@ struct measured_link {
 };
 
 TEST_P(ask_circles, a_million_links_take_memory_in_proportion) {
-  if (!threaded() || workers() != 2) GTEST_SKIP() << "once for each policy with threads";
+  if (!threaded() || workers() != 2)
+    GTEST_SKIP() << "needs two workers: once for each policy with threads";
   const int length = fewer(1'000'000, 200);
   constexpr std::size_t link_bytes_max = 2'048;
   std::size_t at_the_end = 0;

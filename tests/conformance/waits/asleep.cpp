@@ -147,7 +147,7 @@ TEST_P(asleep, many_naps_in_a_row_and_all_else_in_between) {
 }
 
 TEST_P(asleep, a_dump_shows_it_without_a_number) {
-  if (!threaded()) GTEST_SKIP() << "nothing runs beside the dump";
+  if (!threaded()) GTEST_SKIP() << "needs threads: nothing runs beside the dump";
   runtime rt(options());
   auto one = rt.spawn(nap(1h, 1));
   rt.spawn(deep(3, 1h));
@@ -161,7 +161,8 @@ TEST_P(asleep, a_dump_shows_it_without_a_number) {
 
 // The result says that the task was stopped, as for any other task.
 TEST_P(asleep, the_end_of_the_runtime_cancels_it) {
-  if (!threaded()) GTEST_SKIP() << "time is virtual: nobody sleeps when run() has returned";
+  if (!threaded())
+    GTEST_SKIP() << "needs threads: time is virtual: nobody sleeps when run() has returned";
   std::atomic<int> cancelled_ones{0};
   struct sleeper {
     static task<int> sleep(std::atomic<int>& cancelled_ones) {
@@ -187,7 +188,8 @@ TEST_P(asleep, the_end_of_the_runtime_cancels_it) {
 }
 
 TEST_P(asleep, it_may_do_anything_when_the_end_cancels_it) {
-  if (!threaded()) GTEST_SKIP() << "time is virtual: nobody sleeps when run() has returned";
+  if (!threaded())
+    GTEST_SKIP() << "needs threads: time is virtual: nobody sleeps when run() has returned";
   struct sleeper {
     static task<> sleep(promise<int> told, ref<sleeper> to) {
       const counted here;
@@ -328,8 +330,8 @@ TEST_P(asleep, no_circle_is_seen_through_who_has_its_place_now) {
 }
 
 TEST_P(asleep, a_crowd_needs_its_frames_and_little_more) {
-  if (!threaded()) GTEST_SKIP() << "time is virtual";
-  if (slow) GTEST_SKIP() << "a sanitizer's memory";
+  if (!threaded()) GTEST_SKIP() << "needs threads: time is virtual";
+  if (slow) GTEST_SKIP() << "needs an unsanitized build: a sanitizer's memory";
   constexpr int count = 50'000;
   constexpr std::size_t at_most = 256;
   runtime rt(options());

@@ -86,7 +86,7 @@ TEST_P(deadlocks, through_lazies_and_forks_are_found_where_a_task_awaits_them) {
 // The thread that began the fork may be the last one to sleep. It cannot leave the fork, so the
 // other thread is told.
 TEST_P(deadlocks, of_a_part_that_another_thread_has_taken_are_found) {
-  if (!threaded()) GTEST_SKIP();
+  if (!threaded()) GTEST_SKIP() << "needs threads";
   runtime rt(options());
   const auto stays = [](std::atomic<bool>& until) -> work<std::uint64_t> {
     while (!until.load()) co_await nothing();

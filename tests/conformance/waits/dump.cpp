@@ -105,7 +105,7 @@ TEST_P(dump, in_a_handler_names_what_waits_on_its_own_worker) {
 }
 
 TEST_P(dump, works_while_all_workers_are_stuck) {
-  if (!threaded()) GTEST_SKIP() << "one thread, inside run()";
+  if (!threaded()) GTEST_SKIP() << "needs threads: one thread, inside run()";
   runtime rt(options());
   std::atomic<int> in{0}, out{0};
   event hot;

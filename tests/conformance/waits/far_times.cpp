@@ -78,7 +78,7 @@ TEST_P(far_times, calls_come_at_once_or_can_be_taken_back) {
 
 // At the end of virtual time no further timer fires.
 TEST_P(far_times, a_simulation_goes_on_when_time_has_come_to_its_end) {
-  if (threaded()) GTEST_SKIP() << "in real time nobody sees it";
+  if (threaded()) GTEST_SKIP() << "needs the simulated policy: in real time nobody sees it";
   runtime rt(options());
   int often = 0, very_seldom = 0, submitted = 0;
   rt.every(nanoseconds::max() / 3, [&often] { ++often; });
@@ -100,7 +100,7 @@ TEST_P(far_times, a_simulation_goes_on_when_time_has_come_to_its_end) {
 }
 
 TEST_P(far_times, a_stop_whose_deadline_is_past_is_late) {
-  if (!threaded()) GTEST_SKIP() << "nothing runs beside the stop";
+  if (!threaded()) GTEST_SKIP() << "needs threads: nothing runs beside the stop";
   std::atomic<bool> go{false};  // the posted procedure may read it until the runtime has ended
   runtime rt(options());
   rt.post([&go] { wait_for(go, true); });

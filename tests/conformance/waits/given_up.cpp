@@ -24,7 +24,7 @@ task<> gives_up(ref<sink> full, int times) {
 }
 
 TEST_P(given_up, a_wait_for_room) {
-  if (slow) GTEST_SKIP() << "sanitizers have memory of their own";
+  if (slow) GTEST_SKIP() << "needs an unsanitized build: sanitizers have memory of their own";
   runtime rt(options());
   event go;
   auto full = rt.spawn<sink>({.mailbox = {1, when_full::suspend}});
@@ -66,7 +66,7 @@ TEST_P(given_up, what_a_callback_waits_for_comes_after_the_runtimes_end) {
 }
 
 TEST_P(given_up, a_watch) {
-  if (slow) GTEST_SKIP() << "sanitizers have memory of their own";
+  if (slow) GTEST_SKIP() << "needs an unsanitized build: sanitizers have memory of their own";
   runtime rt(options());
   auto watched = rt.spawn<sink>();
   auto kept = watched.watch();

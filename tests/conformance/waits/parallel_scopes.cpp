@@ -119,7 +119,7 @@ struct there {
 
 // Only run() of this thread lets the actor answer, so the wait is refused; the child ends first.
 TEST_P(parallel_scopes, a_scope_that_needs_this_thread_is_refused) {
-  if (is_simulated()) GTEST_SKIP() << "there the scope calls run()";
+  if (is_simulated()) GTEST_SKIP() << "needs threads: there the scope calls run()";
   runtime rt(options());
   auto here = rt.spawn<there>(on_main());
   bool ended = false;
@@ -176,7 +176,8 @@ TEST_P(parallel_scopes, a_circle_through_a_child_is_a_deadlock) {
 }
 
 TEST_P(parallel_scopes, parallel_children_run_at_the_same_time) {
-  if (is_simulated() || GetParam().workers < 2) GTEST_SKIP() << "one thread runs all";
+  if (is_simulated() || GetParam().workers < 2)
+    GTEST_SKIP() << "needs several workers: one thread runs all";
   runtime rt(options());
   std::atomic<int> begun = 0;
   scope(rt, [&](task_scope& s) {
@@ -357,7 +358,8 @@ TEST_P(parallel_scopes, results_come_in_the_order_of_start) {
 }
 
 TEST_P(parallel_scopes, results_come_in_the_order_of_completion) {
-  if (!is_simulated()) GTEST_SKIP() << "the order of real timers is not certain";
+  if (!is_simulated())
+    GTEST_SKIP() << "needs the simulated policy: the order of real timers is not certain";
   runtime rt(options());
   EXPECT_EQ(value_of(rt,
                      []() -> task<std::vector<int>> {

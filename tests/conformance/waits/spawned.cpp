@@ -308,7 +308,7 @@ TEST_P(spawned, what_a_stop_has_ended_is_no_failure_when_its_future_goes_later) 
 }
 
 TEST_P(spawned, a_stop_that_discards_comes_to_its_end_beside_threads_that_go_on_spawning) {
-  if (!threaded()) GTEST_SKIP() << "threads of one's own";
+  if (!threaded()) GTEST_SKIP() << "needs threads: threads of one's own";
   runtime rt(options());
   std::atomic<bool> end{false};
   std::atomic<int> spawned{0};

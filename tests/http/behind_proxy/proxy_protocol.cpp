@@ -158,7 +158,7 @@ TEST_P(http_proxy_protocol, has_a_limit_of_bytes) {
 }
 
 TEST_P(http_proxy_protocol, has_a_limit_of_time) {
-  if (threaded()) GTEST_SKIP() << "the limit is passed in virtual time";
+  if (threaded()) GTEST_SKIP() << "needs the simulated policy: the limit is passed in virtual time";
   for (const bool in_time : {true, false}) {
     http::proxy_header_counts counts;
     std::string got;
@@ -242,7 +242,7 @@ TEST_P(http_proxy_protocol, makes_connections_count_for_the_client) {
 }
 
 TEST_P(http_proxy_protocol, comes_over_unix_sockets) {
-  if (!threaded()) GTEST_SKIP() << "needs a Unix socket of the system";
+  if (!threaded()) GTEST_SKIP() << "needs threads: Unix sockets are the system's";
   const scratch folder;
   const std::string path = folder / "socket";
   for (const bool is_trusted : {true, false}) {

@@ -547,7 +547,7 @@ task<> as_it_comes(tcp_stream& from, pipe_stream to) {
 // The announced end came together with the answer. No further request can be sent on such a
 // connection.
 TEST_P(http_client_failures, a_goodbye_that_comes_with_the_answer_ends_a_kept_connection) {
-  if (GetParam().by == io_backend::simulated) GTEST_SKIP() << "pipes are real";
+  if (GetParam().by == io_backend::simulated) GTEST_SKIP() << "needs threads: pipes are real";
   runtime rt(options());
   auto meet = [](tls_context context) -> task<> {
     auto listener = tcp_listener::listen(endpoint::loopback(0));

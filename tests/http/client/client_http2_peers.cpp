@@ -73,7 +73,7 @@ task<std::size_t> ask_many(client web, std::string url, std::size_t requests) {
 }
 
 TEST_P(client_http2_peers, nghttpd) {
-  if (!std::filesystem::exists(nghttpd)) GTEST_SKIP() << "nghttpd is not installed";
+  if (!std::filesystem::exists(nghttpd)) GTEST_SKIP() << "needs nghttpd";
   const std::string root = folder();
   for (const bool secure : {false, true}) {
     const other_server peer([&](int port) {
@@ -118,7 +118,7 @@ TEST_P(client_http2_peers, nghttpd) {
 
 // This nginx ends each connection by GOAWAY after 50 requests, and allows 8 at a time.
 TEST_P(client_http2_peers, nginx) {
-  if (!std::filesystem::exists(nginx)) GTEST_SKIP() << "nginx is not installed";
+  if (!std::filesystem::exists(nginx)) GTEST_SKIP() << "needs nginx";
   const std::string root = folder();
   for (const bool secure : {false, true}) {
     const other_server peer([&](int port) {

@@ -179,7 +179,7 @@ task<> ask_by_http2(std::shared_ptr<load> all, endpoint at) {
 }
 
 TEST_P(http_handing_over, loses_no_request_under_load) {
-  if (!threaded()) GTEST_SKIP() << "shares a socket of the system";
+  if (!threaded()) GTEST_SKIP() << "needs threads: shares a socket of the system";
   const auto all = std::make_shared<load>();
   runtime rt(options());
   auto both = [](runtime& in, std::shared_ptr<load> of) -> task<> {

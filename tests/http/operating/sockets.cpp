@@ -27,7 +27,7 @@ class http_listeners : public http_conformance {
  protected:
   void SetUp() override {
     http_conformance::SetUp();
-    if (!threaded()) GTEST_SKIP() << "the sockets are the system's";
+    if (!threaded()) GTEST_SKIP() << "needs threads: the sockets are the system's";
   }
 };
 
@@ -135,7 +135,7 @@ TEST_P(http_listeners, that_share_a_port_get_connections_each) {
 
 // One listener is enough for all workers: a connection is a task, which an idle worker takes.
 TEST_P(http_listeners, give_connections_to_all_workers) {
-  if (GetParam().on.workers < 2) GTEST_SKIP() << "there is one worker";
+  if (GetParam().on.workers < 2) GTEST_SKIP() << "needs several workers: there is one worker";
   std::mutex mutex;
   std::set<std::thread::id> seen;
   const auto are_all_seen = [&] {

@@ -140,7 +140,7 @@ TEST_P(http_client_gone, a_handler_that_gives_up_is_no_failure) {
 }
 
 TEST_P(http_client_gone, a_handler_hears_of_a_connection_that_is_reset) {
-  if (!threaded()) GTEST_SKIP() << "resets are the system's";
+  if (!threaded()) GTEST_SKIP() << "needs threads: resets are the system's";
   seen by;
   http::server_options limits;
   limits.half_close_is_gone = false;  // a reset counts all the same
@@ -376,7 +376,8 @@ TEST_P(http_client_gone, a_reset_is_heard_of_behind_a_body_that_fills_the_connec
 // The close comes behind the body. So the system has to take the whole body, though the handler
 // does not read it.
 TEST_P(http_client_gone, a_close_is_heard_of_behind_a_large_body_that_nobody_reads) {
-  if (!threaded()) GTEST_SKIP() << "the simulated network holds little that is not read";
+  if (!threaded())
+    GTEST_SKIP() << "needs threads: the simulated network holds little that is not read";
   const std::string head = "POST /unread HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n";
   for (const std::size_t bytes : {1'000'000u, 999'999u, 500'000u}) {
     for (const bool at_once : {false, true}) {
@@ -583,7 +584,7 @@ TEST_P(http_client_gone, over_tls_and_where_the_request_came_from) {
 }
 
 TEST_P(http_client_gone, on_a_unix_socket_there_is_no_address) {
-  if (!threaded()) GTEST_SKIP() << "its sockets are the system's";
+  if (!threaded()) GTEST_SKIP() << "needs threads: its sockets are the system's";
   const scratch folder;
   const std::string path = folder / "socket";
   std::string got;

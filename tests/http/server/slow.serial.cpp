@@ -159,7 +159,7 @@ class http_slow : public testing::TestWithParam<io_backend> {
  protected:
   void SetUp() override {
     const char* forced = std::getenv("TROUPE_POLICY");
-    if (forced != nullptr && *forced != '\0') GTEST_SKIP() << "real time";
+    if (forced != nullptr && *forced != '\0') GTEST_SKIP() << "TROUPE_POLICY is set: real time";
   }
   static bool is_deep() { return std::getenv("TROUPE_DEEP") != nullptr; }
   static void say(const char* with, nanoseconds base, nanoseconds beside) {
@@ -191,8 +191,8 @@ TEST_P(http_slow, healthy_clients_hardly_notice_slow_ones) {
 
 // The well-known tool slowhttptest, in each of its modes.
 TEST_P(http_slow, healthy_clients_hardly_notice_slowhttptest) {
-  if (!is_deep()) GTEST_SKIP() << "takes a minute: ./test --deep";
-  if (::access("/usr/bin/slowhttptest", X_OK) != 0) GTEST_SKIP() << "slowhttptest is not here";
+  if (!is_deep()) GTEST_SKIP() << "needs --deep: takes a minute";
+  if (::access("/usr/bin/slowhttptest", X_OK) != 0) GTEST_SKIP() << "needs slowhttptest";
   const serving web(GetParam());
   const std::string url = "http://127.0.0.1:" + std::to_string(web.at().port());
   for (const std::vector<std::string>& mode :

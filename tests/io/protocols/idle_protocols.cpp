@@ -112,9 +112,9 @@ bool costs_little(io_backend by) {
 }
 
 TEST_P(io_idle_protocols, a_connection_costs_less_than_two_kilobytes) {
-  if (slow) GTEST_SKIP() << "sanitizers have memory of their own";
+  if (slow) GTEST_SKIP() << "needs an unsanitized build: sanitizers have memory of their own";
   const char* forced = std::getenv("TROUPE_POLICY");
-  if (forced != nullptr && *forced != '\0') GTEST_SKIP() << "real sockets";
+  if (forced != nullptr && *forced != '\0') GTEST_SKIP() << "TROUPE_POLICY is set: real sockets";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(::_exit(costs_little(GetParam()) ? 0 : 1), testing::ExitedWithCode(0), "");
 }

@@ -302,7 +302,7 @@ struct ends_late : tells {
 };
 
 TEST_P(io_protocols, a_peer_that_stays_is_waited_for_once_and_is_no_error) {
-  if (threaded()) GTEST_SKIP() << "takes seconds that are not virtual";
+  if (threaded()) GTEST_SKIP() << "needs the simulated policy: takes seconds that are not virtual";
   for (const bool by_stop : {false, true}) {
     seen told;
     auto program = [&](runtime& rt) -> task<> {

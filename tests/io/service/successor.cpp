@@ -24,7 +24,7 @@ class service_successor : public io_conformance {
  protected:
   void SetUp() override {
     io_conformance::SetUp();
-    if (!threaded()) GTEST_SKIP() << "the sockets are the system's";
+    if (!threaded()) GTEST_SKIP() << "needs threads: the sockets are the system's";
   }
   void TearDown() override { ::unsetenv("TROUPE_TEST_CHILD"); }
   // As run(). The library waits in the background for the end of processes that were given up, and
@@ -72,7 +72,7 @@ task<> serve_once(inherited_sockets all) {
 
 TEST(service_child, plays_the_successor) {
   const char* const part = std::getenv(variable);
-  if (part == nullptr) GTEST_SKIP() << "it is run by the other tests";
+  if (part == nullptr) GTEST_SKIP() << "needs a parent: other tests of its file run it";
   const std::string plays = part;
   auto all = inherited_sockets::take();
   EXPECT_EQ(std::getenv("LISTEN_FDS"), nullptr);

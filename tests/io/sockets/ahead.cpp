@@ -255,7 +255,7 @@ TEST_P(io_ahead, what_was_on_its_way_to_a_closed_stream_does_not_reach_its_succe
 // come back and more bytes arrive.
 TEST_P(io_ahead, a_read_that_is_due_is_told_so_once) {
   if (!threaded() || GetParam().on.workers != 1)
-    GTEST_SKIP() << "this turn looks for events by itself";
+    GTEST_SKIP() << "needs one worker: another one looks for events";
   std::string text;
   auto reads = [&text](tcp_stream from) -> task<> {
     for (;;) {

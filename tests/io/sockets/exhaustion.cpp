@@ -35,7 +35,7 @@ std::chrono::nanoseconds cpu_time() {
 class io_exhaustion : public io_conformance {};
 
 TEST_P(io_exhaustion, who_accepts_waits_until_descriptors_are_closed) {
-  if (!threaded()) GTEST_SKIP() << "simulated connections need no descriptors";
+  if (!threaded()) GTEST_SKIP() << "needs threads: simulated connections need no descriptors";
   constexpr rlim_t most = 64;
   constexpr auto spent_max = 40ms, late_max = 60ms;
   const int before = open_files();
@@ -93,7 +93,7 @@ TEST_P(io_exhaustion, who_accepts_waits_until_descriptors_are_closed) {
 }
 
 TEST_P(io_exhaustion, a_stop_ends_the_wait) {
-  if (!threaded()) GTEST_SKIP() << "simulated connections need no descriptors";
+  if (!threaded()) GTEST_SKIP() << "needs threads: simulated connections need no descriptors";
   const int before = open_files();
   {
     const fewer_descriptors limit(64);

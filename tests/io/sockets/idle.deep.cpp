@@ -89,7 +89,8 @@ task<> serve(runtime& rt, int count, int port_to, int heard_from, std::atomic<in
 
 TEST_P(io_idle, nineteen_thousand_in_one_process) {
   const char* forced = std::getenv("TROUPE_POLICY");
-  if (forced != nullptr && *forced != '\0') GTEST_SKIP() << "real connections";
+  if (forced != nullptr && *forced != '\0')
+    GTEST_SKIP() << "TROUPE_POLICY is set: real connections";
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
   limit.rlim_cur = limit.rlim_max;

@@ -85,7 +85,7 @@ TEST_P(io_storm, thousands_of_connections_that_are_reset_leave_nothing) {
 // A socket reports the reset once, to the next call: here that is a write that is tried without a
 // wait.
 TEST_P(io_storm, a_write_to_a_connection_that_was_reset_says_so) {
-  if (!threaded()) GTEST_SKIP() << "a simulated peer does not reset";
+  if (!threaded()) GTEST_SKIP() << "needs threads: a simulated peer does not reset";
   for (const bool limited : {false, true}) {
     std::error_code first, second;
     auto resets = [](tcp_stream peer) -> task<> {

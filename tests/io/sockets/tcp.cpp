@@ -61,11 +61,11 @@ TEST_P(io_tcp, what_is_echoed_is_what_was_sent) {
 // The peer does not read, and the system takes only a small part. Most of the memory is never
 // touched.
 TEST_P(io_tcp, four_gigabytes_are_not_nothing) {
-  if (!threaded()) GTEST_SKIP() << "a simulated kernel keeps what it takes";
+  if (!threaded()) GTEST_SKIP() << "needs threads: a simulated kernel keeps what it takes";
   constexpr std::size_t bytes = std::size_t{1} << 32;
   void* const room = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (room == MAP_FAILED) GTEST_SKIP() << "there is no room for it";
+  if (room == MAP_FAILED) GTEST_SKIP() << "needs address space: 4 GiB cannot be mapped";
   auto program = [room](runtime&) -> task<> {
     const std::span<char> all(static_cast<char*>(room), bytes);
     auto listener = tcp_listener::listen(endpoint::loopback(0));

@@ -118,7 +118,7 @@ TEST_P(io_unix, each_refusal_has_its_own_answer) {
 }
 
 TEST_P(io_unix, what_a_dead_listener_left_is_replaced_and_nothing_else) {
-  if (!threaded()) GTEST_SKIP() << "files are the machine's";
+  if (!threaded()) GTEST_SKIP() << "needs threads: files are the machine's";
   sockaddr_un name{};
   name.sun_family = AF_UNIX;
   std::strncpy(name.sun_path, path().c_str(), sizeof name.sun_path - 1);
@@ -146,7 +146,7 @@ TEST_P(io_unix, what_a_dead_listener_left_is_replaced_and_nothing_else) {
 
 // Whatever the umask is.
 TEST_P(io_unix, the_file_has_the_permissions_of_the_options) {
-  if (!threaded()) GTEST_SKIP() << "files are the machine's";
+  if (!threaded()) GTEST_SKIP() << "needs threads: files are the machine's";
   const auto permissions = [&](const listen_options& options) {
     const auto listener = unix_listener::listen(path(), options);
     struct stat found {};
@@ -167,7 +167,8 @@ TEST_P(io_unix, the_file_has_the_permissions_of_the_options) {
 
 // The end of the stream has come before its last bytes are taken.
 TEST_P(io_unix, the_end_comes_behind_what_is_leased) {
-  if (!threaded()) GTEST_SKIP() << "the simulated network may hold no more than 100 bytes";
+  if (!threaded())
+    GTEST_SKIP() << "needs threads: the simulated network may hold no more than 100 bytes";
   auto program = [this]() -> task<> {
     auto listener = unix_listener::listen(path());
     unix_stream one = unix_stream::connect(path());
