@@ -71,7 +71,7 @@ class account {
   std::size_t leased() const noexcept { return leased_; }
 
  protected:
-  ~account() = default;
+  virtual ~account() = default;
   // The holder is to end, or to give up much of what it keeps, soon. Caller: any thread, with the
   // ledger's mutex.
   virtual void end_account() noexcept = 0;

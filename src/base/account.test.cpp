@@ -15,7 +15,7 @@ constexpr std::size_t kib = 1024, mib = 1024 * kib;
 struct holder final : account {
   holder(ledger& in, ledger::peer& of) { open(in, of); }
   holder(const holder&) = delete;
-  ~holder() { close(); }
+  ~holder() override { close(); }
   void end_account() noexcept override { ++asked; }
   int asked = 0;
 };
