@@ -1,20 +1,32 @@
 // What most sources of the library include, for builds with TROUPE_PRECOMPILE; no source relies on
-// it.
+// it. Not <source_location>: clang 22 refuses its own access to it then.
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <charconv>
 #include <chrono>
+#include <cmath>
 #include <condition_variable>
 #include <coroutine>
+#include <cstring>
+#include <deque>
 #include <exception>
+#include <expected>
 #include <functional>
+#include <map>
 #include <memory>
+#include <memory_resource>
 #include <mutex>
 #include <optional>
+#include <random>
 #include <ranges>
+#include <shared_mutex>
 #include <span>
+#include <sstream>
 #include <stop_token>
 #include <string>
+#include <system_error>
 #include <thread>
+#include <unordered_map>
 #include <variant>
 #include <vector>

@@ -119,10 +119,7 @@ function(troupe_component name)
     endforeach()
   endif()
 
-  list(LENGTH sources count)
-  if(TROUPE_PRECOMPILE AND count GREATER 10)
-    target_precompile_headers(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/cmake/precompiled.hpp>")
-  endif()
+  troupe_precompile(${target})
 
   set(linked)
   foreach(link IN LISTS arg_LINK)
@@ -236,7 +233,9 @@ endfunction()
 
 # troupe_everything(): the target troupe::all, every component at once, for tests, examples and
 # programs started with ./run; and how to use it without CMake, as two response files
-# (`c++ @use/compile.rsp program.cpp @use/link.rsp`) that follow the build's own flags.
+# (`c++ @use/compile.rsp program.cpp @use/link.rsp`) that follow the build's own flags. use/components
+# says what each component alone is linked with: a line each, of its name, its archive, the components
+# below it (after a `-`) and the linker's words for other libraries, with a tab between them.
 function(troupe_everything)
   get_property(components GLOBAL PROPERTY troupe_components)
   add_library(troupe_all INTERFACE)
@@ -244,13 +243,22 @@ function(troupe_everything)
   set_target_properties(troupe_all PROPERTIES EXPORT_NAME all)
   set(archives)
   set(others)
+  set(lines)
   foreach(name IN LISTS components)
     target_link_libraries(troupe_all INTERFACE troupe::${name})
-    list(APPEND archives "$<TARGET_FILE:troupe::${name}>")
+    set(archive "$<TARGET_FILE:troupe::${name}>")
+    list(APPEND archives "${archive}")
     get_property(pkg GLOBAL PROPERTY troupe_component_${name}_pkg)
+    set(own)
     foreach(module IN LISTS pkg)
-      list(APPEND others ${${module}_LDFLAGS})
+      list(APPEND own ${${module}_LDFLAGS})
     endforeach()
+    list(APPEND others ${own})
+    get_property(links GLOBAL PROPERTY troupe_component_${name}_links)
+    list(FILTER links INCLUDE REGEX "^troupe::")
+    list(TRANSFORM links REPLACE "troupe::" "")
+    list(PREPEND links -)
+    string(APPEND lines "${name}\t${archive}\t$<JOIN:${links}, >\t$<JOIN:${own}, >\n")
   endforeach()
 
   set(options "$<TARGET_PROPERTY:troupe,INTERFACE_COMPILE_OPTIONS>")
@@ -268,4 +276,5 @@ function(troupe_everything)
       "$<JOIN:${others},\n>\n")
   file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/use/compile.rsp" CONTENT "${compile}")
   file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/use/link.rsp" CONTENT "${link}")
+  file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/use/components" CONTENT "${lines}")
 endfunction()

@@ -1,0 +1,39 @@
+# The standard headers, read once for the whole library (TROUPE_PRECOMPILE): half of the time that g++ takes for it.
+
+# troupe_precompile(TARGET): the target's C++ sources see the headers of cmake/precompiled.hpp in compiled form.
+# g++ finds them by the name that is given to it, so that builds in several folders can use the form that one of them
+# has made: the environment's TROUPE_PRECOMPILED_IN names its folder. A compiler cache then knows their objects.
+function(troupe_precompile target)
+  if(NOT TROUPE_PRECOMPILE)
+    return()
+  endif()
+  set(folder "$ENV{TROUPE_PRECOMPILED_IN}")
+  if(NOT folder OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    set(folder "${CMAKE_CURRENT_BINARY_DIR}")
+    troupe_precompiled_target()
+    get_target_property(sources ${target} SOURCES)
+  endif()
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    set(header "${folder}/CMakeFiles/troupe_standard_headers.dir/cmake_pch.hxx")
+    target_compile_options(${target} PRIVATE
+        $<$<COMPILE_LANGUAGE:CXX>:-Winvalid-pch> "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-include \"${header}\">")
+    if(TARGET troupe_standard_headers)
+      list(FILTER sources INCLUDE REGEX "\\.cpp$")
+      set_property(SOURCE ${sources} APPEND PROPERTY OBJECT_DEPENDS "${header}.gch")
+    endif()
+  else()
+    target_precompile_headers(${target} REUSE_FROM troupe_standard_headers)
+  endif()
+endfunction()
+
+function(troupe_precompiled_target)
+  if(TARGET troupe_standard_headers)
+    return()
+  endif()
+  set(source "${CMAKE_CURRENT_BINARY_DIR}/standard_headers.cpp")
+  file(CONFIGURE OUTPUT "${source}" CONTENT "// It exists for its precompiled headers.\n")
+  add_library(troupe_standard_headers OBJECT EXCLUDE_FROM_ALL "${source}")
+  target_precompile_headers(troupe_standard_headers PRIVATE "${PROJECT_SOURCE_DIR}/cmake/precompiled.hpp")
+  troupe_public_flags(troupe_standard_headers)
+  troupe_private_flags(troupe_standard_headers)
+endfunction()
