@@ -1,4 +1,4 @@
-#include "base/account.hpp"
+#include "base/accounts/account.hpp"
 
 #include <gtest/gtest.h>
 
@@ -35,9 +35,9 @@ struct account_ledger : testing::Test {
 
 TEST_F(account_ledger, leases_in_steps) {
   holder one(book, first);
-  const std::size_t leases[][2] = {{1, 4 * kib},
-                                   {4096, 4 * kib},
-                                   {4097, 8 * kib},
+  const std::size_t leases[][2] = {{1, kib},
+                                   {1024, kib},
+                                   {1025, 2 * kib},
                                    {64 * kib, 64 * kib},
                                    {65537, 128 * kib},
                                    {128 * kib, 128 * kib},

@@ -1,4 +1,4 @@
-#include "base/account.hpp"
+#include "base/accounts/account.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -93,6 +93,13 @@ void account::stay() noexcept {
   peer_->ending -= leased_;
   in_->ending_descriptors_ -= descriptors_;
   peer_->ending_descriptors -= descriptors_;
+  in_->keep_limits(*peer_);
+}
+
+bool account::is_ending() const noexcept {
+  if (peer_ == nullptr) return false;
+  std::lock_guard lock(in_->mutex_);
+  return ending_;
 }
 
 std::size_t account::room() const noexcept {

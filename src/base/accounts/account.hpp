@@ -2,7 +2,7 @@
 // stream. The ledger of a server adds up the accounts of all holders, and those of each peer.
 //
 // A holder says how much it keeps now, and the account leases that much from its peer and from the
-// ledger: in steps of 4 KiB up to 64 KiB, and in steps of 64 KiB beyond. While the lease covers
+// ledger: in steps of 1 KiB up to 64 KiB, and in steps of 64 KiB beyond. While the lease covers
 // what is kept, hold() compares two numbers and takes no lock, so a small request costs nothing.
 //
 // Past a limit the largest holder of a peer is asked to end: of the peer whose share is used up, or
@@ -40,7 +40,7 @@ class ledger;
 class account {
  public:
   static constexpr std::size_t lease_bytes = 64 * 1024;  // beyond its first lease_bytes
-  static constexpr std::size_t small_lease_bytes = 4 * 1024;
+  static constexpr std::size_t small_lease_bytes = 1024;
   static constexpr std::size_t slack_bytes = 16 * 1024;  // a lease that is larger by this may stay
 
   struct peer;
@@ -66,6 +66,9 @@ class account {
   void stay() noexcept;
   // How many bytes the holder may keep beyond its lease until a limit is reached.
   std::size_t room() const noexcept;
+
+  // Whether the holder was asked to end.
+  bool is_ending() const noexcept;
 
   peer* of() const noexcept { return peer_; }
   std::size_t leased() const noexcept { return leased_; }
