@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "kit/surroundings.hpp"
+#include "simulation/seeds.hpp"
 #include "support/conformance.hpp"
 #include "troupe/durable/simulated_storage.hpp"
 #include "troupe/durable/store.hpp"
@@ -317,15 +317,9 @@ std::string what_is_wrong(std::uint64_t seed) {
   return result.get();
 }
 
-// TROUPE_SEED repeats one seed alone.
 TEST(durable_simulation, what_was_acknowledged_has_its_effect_once_whatever_handlers_do) {
-  const char* const chosen = std::getenv("TROUPE_SEED");
-  const std::uint64_t first = chosen == nullptr ? 1 : std::strtoull(chosen, nullptr, 10);
-  const std::uint64_t count = chosen != nullptr                       ? 1
-                              : std::getenv("TROUPE_DEEP") != nullptr ? 2'000
-                              : slow                                  ? 20
-                                                                      : 100;
-  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+  const seed_range seeds = chosen_seeds(slow ? 20 : 100, 2'000);
+  for (std::uint64_t seed = seeds.first; seed <= seeds.last; ++seed) {
     const std::string wrong = what_is_wrong(seed);
     ASSERT_EQ(wrong, "") << "repeat: TROUPE_SEED=" << seed;
   }

@@ -7,7 +7,6 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,6 +17,7 @@
 #include "durable/engine/engine.hpp"
 #include "durable/transfers.hpp"
 #include "kit/surroundings.hpp"
+#include "simulation/seeds.hpp"
 #include "support/conformance.hpp"
 #include "troupe/durable/simulated_storage.hpp"
 
@@ -377,19 +377,9 @@ std::string what_is_wrong(std::uint64_t seed, mistake made) {
   return result.get();
 }
 
-// TROUPE_SEED repeats one seed alone.
-std::uint64_t first_seed() {
-  const char* const chosen = std::getenv("TROUPE_SEED");
-  return chosen == nullptr ? 1 : std::strtoull(chosen, nullptr, 10);
-}
-std::uint64_t seeds() {
-  if (std::getenv("TROUPE_SEED") != nullptr) return 1;
-  if (std::getenv("TROUPE_DEEP") != nullptr) return 10'000;
-  return slow ? 40 : 200;
-}
-
 TEST(durable_shards, each_transfer_has_its_effect_once_whoever_has_the_shards) {
-  for (std::uint64_t seed = first_seed(); seed < first_seed() + seeds(); ++seed) {
+  const seed_range seeds = chosen_seeds(slow ? 40 : 200);
+  for (std::uint64_t seed = seeds.first; seed <= seeds.last; ++seed) {
     const std::string wrong = what_is_wrong(seed, mistake::none);
     ASSERT_EQ(wrong, "") << "repeat: TROUPE_SEED=" << seed;
   }

@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,6 +14,7 @@
 
 #include "durable/transfers.hpp"
 #include "kit/surroundings.hpp"
+#include "simulation/seeds.hpp"
 #include "support/conformance.hpp"
 #include "troupe/durable/simulated_storage.hpp"
 #include "troupe/durable/store.hpp"
@@ -246,19 +246,9 @@ std::string what_is_wrong(std::uint64_t seed, mistake made) {
   return result.get();
 }
 
-// TROUPE_SEED repeats one seed alone.
-std::uint64_t first_seed() {
-  const char* const chosen = std::getenv("TROUPE_SEED");
-  return chosen == nullptr ? 1 : std::strtoull(chosen, nullptr, 10);
-}
-std::uint64_t seeds() {
-  if (std::getenv("TROUPE_SEED") != nullptr) return 1;
-  if (std::getenv("TROUPE_DEEP") != nullptr) return 10'000;
-  return slow ? 40 : 200;
-}
-
 TEST(durable_simulation, each_transfer_has_its_effect_once) {
-  for (std::uint64_t seed = first_seed(); seed < first_seed() + seeds(); ++seed) {
+  const seed_range seeds = chosen_seeds(slow ? 40 : 200);
+  for (std::uint64_t seed = seeds.first; seed <= seeds.last; ++seed) {
     const std::string wrong = what_is_wrong(seed, mistake::none);
     ASSERT_EQ(wrong, "") << "repeat: TROUPE_SEED=" << seed;
   }
@@ -371,7 +361,8 @@ task<std::vector<int>> rings_of_many(runtime& rt, durable::simulated_faults faul
 }
 
 TEST(durable_simulation, each_reminder_comes_once) {
-  for (std::uint64_t seed = first_seed(); seed < first_seed() + 20; ++seed) {
+  const seed_range seeds = chosen_seeds(20, 20);
+  for (std::uint64_t seed = seeds.first; seed <= seeds.last; ++seed) {
     for (const std::uint64_t loses : {0u, 20u}) {
       runtime rt({.policy = policy::simulated, .seed = seed});
       future<std::vector<int>> rings = rt.spawn(rings_of_many(rt, {loses, loses, 30ms}));
@@ -382,7 +373,8 @@ TEST(durable_simulation, each_reminder_comes_once) {
 }
 
 TEST(durable_simulation, a_reminder_comes_again_whatever_its_commits_take) {
-  for (std::uint64_t seed = first_seed(); seed < first_seed() + 10; ++seed) {
+  const seed_range seeds = chosen_seeds(10, 10);
+  for (std::uint64_t seed = seeds.first; seed <= seeds.last; ++seed) {
     for (const std::uint64_t loses : {0u, 20u}) {
       runtime rt({.policy = policy::simulated, .seed = seed});
       future<int> rings = rt.spawn(rings_of_a_slow_store(rt, {loses, loses, 30ms}));

@@ -8,7 +8,6 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -19,6 +18,7 @@
 #include "cluster/leases/memory_leases.hpp"
 #include "cluster/placement/placement.hpp"
 #include "kit/surroundings.hpp"
+#include "simulation/seeds.hpp"
 #include "support/conformance.hpp"
 
 namespace troupe::test {
@@ -408,19 +408,9 @@ std::string what_is_wrong(std::uint64_t seed, mistake made) {
   return result.get();
 }
 
-// TROUPE_SEED repeats one seed alone.
-std::uint64_t first_seed() {
-  const char* const chosen = std::getenv("TROUPE_SEED");
-  return chosen == nullptr ? 1 : std::strtoull(chosen, nullptr, 10);
-}
-std::uint64_t seeds() {
-  if (std::getenv("TROUPE_SEED") != nullptr) return 1;
-  if (std::getenv("TROUPE_DEEP") != nullptr) return 10'000;
-  return slow ? 20 : 200;
-}
-
 TEST(placement_simulation, no_shard_has_two_nodes_and_calm_brings_balance) {
-  for (std::uint64_t seed = first_seed(); seed < first_seed() + seeds(); ++seed) {
+  const seed_range seeds = chosen_seeds(slow ? 20 : 200);
+  for (std::uint64_t seed = seeds.first; seed <= seeds.last; ++seed) {
     const std::string wrong = what_is_wrong(seed, mistake::none);
     ASSERT_EQ(wrong, "") << "repeat: TROUPE_SEED=" << seed;
   }

@@ -9,7 +9,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -21,6 +20,7 @@
 
 #include "cluster/node/simulation_parts.hpp"
 #include "kit/surroundings.hpp"
+#include "simulation/seeds.hpp"
 #include "support/conformance.hpp"
 #include "support/linearizable.hpp"
 #include "troupe/cluster/node.hpp"
@@ -689,20 +689,10 @@ std::string what_is_wrong(std::uint64_t seed, mistake made, totals& sum) {
   return result.get();
 }
 
-// TROUPE_SEED repeats one seed alone.
-std::uint64_t first_seed() {
-  const char* const chosen = std::getenv("TROUPE_SEED");
-  return chosen == nullptr ? 1 : std::strtoull(chosen, nullptr, 10);
-}
-std::uint64_t seeds() {
-  if (std::getenv("TROUPE_SEED") != nullptr) return 1;
-  if (std::getenv("TROUPE_DEEP") != nullptr) return 10'000;
-  return slow ? 20 : 200;
-}
-
 TEST(whole_nodes, histories_are_linearizable_and_nothing_hangs_whatever_fails) {
   totals sum;
-  for (std::uint64_t seed = first_seed(); seed < first_seed() + seeds(); ++seed) {
+  const seed_range seeds = chosen_seeds(slow ? 20 : 200);
+  for (std::uint64_t seed = seeds.first; seed <= seeds.last; ++seed) {
     const std::string wrong = what_is_wrong(seed, mistake::none, sum);
     ASSERT_EQ(wrong, "") << "repeat: TROUPE_SEED=" << seed;
   }
