@@ -1,6 +1,6 @@
 """Reads what ctest wrote for one configuration, shows the failures and judges the run by the ledger.
 
-Usage: test_report.py JUNIT.xml CONFIGURATION [--ledger FOLDER [--partial] [--update-ledger]]
+Usage: test_report.py JUNIT.xml... CONFIGURATION [--ledger FOLDER [--partial] [--update-ledger]]
 
 What ctest runs is one test, or a GoogleTest program with one suite of them, whose own counts are taken then.
 Failures go to standard error, each with the end of its output and the command that repeats it.
@@ -118,14 +118,14 @@ def judge(suites, wanted):
 
 def main(words=None):
     parser = argparse.ArgumentParser(usage=__doc__)
-    parser.add_argument("junit")
+    parser.add_argument("junit", nargs="+")
     parser.add_argument("configuration")
     parser.add_argument("--ledger")
     parser.add_argument("--partial", action="store_true")
     parser.add_argument("--update-ledger", action="store_true")
     wanted = parser.parse_args(words)
 
-    suites = read(wanted.junit)
+    suites = [suite for path in wanted.junit for suite in read(path)]
     for suite in suites:
         if suite.failure is not None:
             print(describe(suite.name, suite.failure, wanted.configuration), file=sys.stderr)

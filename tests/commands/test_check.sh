@@ -24,6 +24,10 @@ refused "unknown option '--fast'" --fast
 refused "--only wants a value" --only
 refused "there is no configuration 'nowhere'" --in nowhere
 refused "leave out --deep" --deep --update-ledger
+refused "--repeat wants a number from 1 to 9999, not '0'" --repeat 0 mailbox
+refused "--repeat wants the name of the suites" --repeat 2
+refused "--beside-load is for --repeat" --beside-load mailbox
+refused "'second' is a second name" first second
 "$test" --help | grep -q '^Usage: ./test' || fail "--help"
 
 cat > junit.xml << 'END'

@@ -1,0 +1,199 @@
+# The configurations of ./test: how one is built, how its suites run, and what is said about them.
+# Sourced by ./test, which sets `root`, `deep`, `only`, `judgement`, `repeat`, `load` and `without` (see there).
+
+passed=0 failed=0 skipped=0
+deadline='' limit_status=124
+# Of each configuration: what its suites have counted, the seconds of its build and suites, and
+# whether ctest failed.
+declare -A passed_in=() failed_in=() skipped_in=() build_seconds=() suite_seconds=() statuses=()
+
+# count NAME PASSED FAILED SKIPPED
+count() {
+  passed=$((passed + $2)) failed=$((failed + $3)) skipped=$((skipped + $4))
+  passed_in[$1]=$((${passed_in[$1]-0} + $2)) failed_in[$1]=$((${failed_in[$1]-0} + $3))
+  skipped_in[$1]=$((${skipped_in[$1]-0} + $4))
+}
+
+# lost CONFIGURATION WHAT [LOG]: a configuration that never came to its tests counts as one failure.
+# The first errors tell most; the rest is in the log.
+lost() {
+  count "$1" 0 1 0
+  if [ -n "${3-}" ]; then head -n 60 "$3" >&2; fi
+  printf '%-8s %s: counted as 1 failed\n' "$1" "$2"
+}
+
+# configure NAME: says why it cannot in one word, or nothing.
+configure() {
+  local name=$1 log=build/$1/log left_out='' bare=OFF
+  if [[ $name =~ ^(clang|asan|tsan)$ ]] && ! command -v clang++-22 > /dev/null; then
+    echo no_compiler
+    return
+  fi
+  forget_moved_build "build/$name"
+  mkdir -p "$log"
+  rm -f "$log"/junit*.xml "$log"/units*.json "$log"/suites*.json
+  if [ $deep = no ]; then left_out=${without[$name]-}; fi
+  if [ $deep != yes ]; then bare=ON; fi
+  cmake --preset "$name" -DTROUPE_WITHOUT="$left_out" -DTROUPE_BARE_TESTS=$bare > "$log/configure.log" 2>&1 ||
+    echo unconfigured
+}
+
+# limits: the option that ends a command at the deadline, an hour on the clock of SECONDS, if there is one.
+limits() {
+  if [ -n "$deadline" ]; then echo "--limit=$((deadline > SECONDS ? deadline - SECONDS : 0))"; fi
+}
+
+# build NAME [TARGET...]: says why it cannot in one word, or nothing. Tests of the configuration before
+# may run meanwhile, and go first. All errors are worth seeing at once.
+build() {
+  local name=$1 log=build/$1/log status=0
+  shift
+  if [ "${1-}" = all ]; then shift; fi
+  nice -n 10 python3 -B scripts/supervise.py units "$log/units.json" $(limits) -- \
+    cmake --build --preset "$name" ${*:+--target "$@"} -- -k 0 > "$log/build.log" 2>&1 7>&- || status=$?
+  if [ $status -eq $limit_status ]; then
+    echo limit
+  elif [ $status -ne 0 ]; then
+    grep -v '^\[' "$log/build.log" > "$log/errors.log" || true
+    echo broken
+  fi
+}
+
+# build_all NAME...: one after the other. A line for each: NAME SECONDS [WHY IT IS LOST].
+build_all() {
+  local name start why
+  for name in "$@"; do
+    start=$SECONDS
+    say "$name: building ..."
+    why=$(configure "$name")
+    if [ -z "$why" ]; then why=$(build "$name"); fi
+    echo "$name $((SECONDS - start)) $why"
+  done
+}
+
+# explain_lost NAME WHY
+explain_lost() {
+  local log=build/$1/log
+  case $2 in
+    no_compiler) lost "$1" "clang++-22 is missing" ;;
+    unconfigured) lost "$1" "cannot be configured" "$log/configure.log" ;;
+    *) lost "$1" "does not build" "$log/errors.log" ;;
+  esac
+}
+
+# run_suites NAME PART [OPTION...]: runs the suites that the options of suites.py select, and says which
+# failed. PART names the logs, from which `judge` counts.
+run_suites() {
+  local name=$1 part=$2 log=build/$1/log start=$SECONDS preset=$1 options=() number
+  shift 2
+  if [ $deep != no ]; then
+    options+=(--label-exclude '^$')  # takes back what the preset excludes (see suites.py)
+    if [ "$name" = clang ]; then preset=clang-deep; fi
+    set -- "$@" --deep
+  fi
+  if [ -n "$only" ]; then set -- "$@" --only "$only"; fi
+  number=$(python3 -B scripts/suites.py select "build/$name" "$preset" "$root/$log/chosen_$part" "$@" \
+    2> "$log/test_$part.log") || { statuses[$name]=1; return; }
+  [ "$number" -gt 0 ] || return 0
+  # ctest takes a relative path from the build folder.
+  python3 -B scripts/supervise.py suites "$log/suites_$part.json" --in "build/$name" $(limits) -- \
+    ctest --preset "$preset" "${options[@]}" --tests-information "$root/$log/chosen_$part" \
+    --output-junit "$root/$log/junit_$part.xml" --test-output-size-passed 100000 \
+    < /dev/null > "$log/test_$part.log" 2>&1 7>&- ||
+    { statuses[$name]=$?
+      sed -n "/^The following tests FAILED/,/^Errors/s/^[[:space:]]/$name:&/p" "$log/test_$part.log" >&2; }
+  suite_seconds[$name]=$((${suite_seconds[$name]-0} + SECONDS - start))
+}
+
+# judge NAME PART...: counts what ran in these parts, and shows the failures.
+judge() {
+  local name=$1 log=build/$1/log counts=(0 0 0) found=() part
+  shift
+  for part in "$@"; do
+    if [ -s "$log/junit_$part.xml" ]; then found+=("$log/junit_$part.xml"); fi
+  done
+  if [ ${#found[@]} -gt 0 ]; then
+    read -ra counts < <(python3 -B scripts/test_report.py "${found[@]}" "$name" "${judgement[@]}")
+  fi
+  if [ "${counts[1]}" -eq 0 ] &&
+    { [ "${statuses[$name]-0}" -ne 0 ] || { [ "${counts[0]}" -eq 0 ] && [ -z "$only" ]; }; }; then
+    lost "$name" "ctest failed or ran nothing" "$log/test_$1.log"
+    return
+  fi
+  count "$name" "${counts[@]}"
+}
+
+# conclude NAME: the line of a configuration whose suites have all run.
+conclude() {
+  local name=$1
+  printf '%-8s %d passed, %d failed, %d skipped; build %d s, tests %d s\n' "$name" "${passed_in[$name]-0}" \
+    "${failed_in[$name]-0}" "${skipped_in[$name]-0}" "${build_seconds[$name]-0}" "${suite_seconds[$name]-0}"
+}
+
+# run_configurations NAME...: each is built while the suites of the one before run, which wait most of
+# the time. Suites that measure run at the end, when nothing is built.
+run_configurations() {
+  local name seconds why ready=()
+  exec 8< <(build_all "$@" 9>&-)
+  while read -r name seconds why <&8; do
+    build_seconds[$name]=$seconds
+    if [ -n "$why" ]; then
+      explain_lost "$name" "$why"
+      continue
+    fi
+    say "$name: testing ..."
+    run_suites "$name" beside --beside 8<&- 9>&-
+    ready+=("$name")
+  done
+  exec 8<&-
+  for name in "${ready[@]}"; do
+    run_suites "$name" serial --serial 9>&-
+    judge "$name" beside serial
+    conclude "$name"
+  done
+}
+
+# repeat_suites NAME...: the suites `repeat` times in a row, beside a load if that is asked for.
+repeat_suites() {
+  local name i before why targets=()
+  for name in "$@"; do
+    say "$name: building ..."
+    why=$(configure "$name")
+    if [ -z "$why" ]; then
+      mapfile -t targets < <(needed_targets "$name")
+      why=$(build "$name" "${targets[@]}")
+    fi
+    if [ -n "$why" ]; then
+      explain_lost "$name" "$why"
+      return
+    fi
+  done
+  begin_load
+  for ((i = 1; i <= repeat; i++)); do
+    for name in "$@"; do
+      before=$failed
+      statuses[$name]=0
+      run_suites "$name" "repeated_$i" 9>&-
+      judge "$name" "repeated_$i"
+      printf '%-8s run %d: %d failed\n' "$name" "$i" $((failed - before))
+    done
+  done
+  end_load
+}
+
+# A load on all CPUs, if that is asked for, which ends when nobody holds descriptor 7 any more.
+begin_load() {
+  if [ $load = yes ]; then exec 7> >(exec python3 -B scripts/busy.py 9>&-); fi
+}
+end_load() {
+  if [ $load = yes ]; then exec 7>&-; fi
+}
+
+# needed_targets NAME: the targets of the suites that `only` and `deep` choose.
+needed_targets() {
+  local log=$root/build/$1/log options=()
+  if [ $deep != no ]; then options+=(--deep); fi
+  if [ -n "$only" ]; then options+=(--only "$only"); fi
+  python3 -B scripts/suites.py select "build/$1" "$1" "$log/chosen" --targets "$log/targets" "${options[@]}" > /dev/null
+  cat "$log/targets"
+}
