@@ -24,7 +24,7 @@ WORD = re.compile(r'"((?:[^"\\]|\\.)*)"|(\S+)')
 # Suites that are scripts, by the first word of their names: those that link programs of their own, and
 # those that read the sources alone.
 NEEDS_LIBRARIES = {"docs", "fuzz", "package", "commands"}
-NEEDS_NOTHING = {"tidy", "ledger", "header", "compile_fail", "debugger"}
+NEEDS_NOTHING = {"tidy", "ledger", "header", "compile_fail", "debugger", "faults"}
 LISTED = re.compile(r"^ *Test +#(\d+): ", re.MULTILINE)
 
 
