@@ -6,8 +6,12 @@ CTest gives a script its surroundings in the environment (troupe_script_test in 
   TROUPE_CXX         the compiler, behind the compiler cache if there is one
 """
 
+import functools
+import hashlib
+import json
 import os
 import pathlib
+import shutil
 import subprocess
 
 SOURCE_DIR = pathlib.Path(os.environ.get("TROUPE_SOURCE_DIR", ".")).resolve()
@@ -38,7 +42,38 @@ def _compile(source, *options):
         # Not behind the cache, for which that header is more work than the rest.
         command = [command[-1], "-include", str(PRECOMPILED)]
     command += [f"@{BINARY_DIR}/use/compile.rsp", "-O0", *options, str(source)]
-    return _run(command)
+    output = pathlib.Path(options[options.index("-o") + 1]) if "-o" in options else None
+    return _remembered(source, command, output)
+
+
+def _remembered(source, command, output):
+    """Runs a compilation, or says what it said before if nothing that it reads has changed since."""
+    key = hashlib.sha256(repr((command, source.read_text(), _what_is_read())).encode()).hexdigest()
+    record = BINARY_DIR / "remembered" / key[:2] / f"{key}.json"
+    stamp = output.stat().st_mtime_ns if output and output.exists() else None
+    if record.exists():
+        succeeded, said, made = json.loads(record.read_text())
+        if made == (stamp if succeeded else None):
+            return succeeded, said
+    succeeded, said = _run(command)
+    made = output.stat().st_mtime_ns if succeeded and output else None
+    record.parent.mkdir(parents=True, exist_ok=True)
+    written = record.with_suffix(f".{os.getpid()}")
+    written.write_text(json.dumps([succeeded, said, made]))
+    written.rename(record)
+    return succeeded, said
+
+
+@functools.cache
+def _what_is_read():
+    """A text that changes with the headers, the compiler and its flags."""
+    found = [os.environ.get("TROUPE_CXX", ""), (BINARY_DIR / "use" / "compile.rsp").read_text()]
+    compiler = shutil.which(os.environ.get("TROUPE_CXX", "g++").split()[-1])
+    for file in [pathlib.Path(compiler), *(f for folder in ("include", "src", "tests")
+                                           for f in sorted((SOURCE_DIR / folder).rglob("*.h*")))]:
+        state = file.stat()
+        found.append(f"{file} {state.st_size} {state.st_mtime_ns}")
+    return hashlib.sha256("\n".join(found).encode()).hexdigest()
 
 
 def link_program(objects, output):
