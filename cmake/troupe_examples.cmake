@@ -1,5 +1,5 @@
-# The programs in examples/, one executable each. A line `// needs: cairo sdl2` in a program names
-# the pkg-config modules it uses; `./run` reads the same line.
+# The programs in examples/, one executable each, which links the components that it includes. A line
+# `// needs: cairo sdl2` in a program names the pkg-config modules it uses; `./run` reads the same line.
 
 file(GLOB examples CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*.cpp")
 foreach(file IN LISTS examples)
@@ -30,6 +30,7 @@ foreach(file IN LISTS examples)
   add_executable(example_${stem} "${file}")
   set_target_properties(example_${stem} PROPERTIES
       OUTPUT_NAME ${stem} RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/examples")
-  target_link_libraries(example_${stem} PRIVATE troupe::all ${modules})
+  troupe_components_of("${file}" components)
+  target_link_libraries(example_${stem} PRIVATE ${components} ${modules})
   troupe_private_flags(example_${stem})
 endforeach()
