@@ -16,10 +16,17 @@ fail() {
   exit 1
 }
 
-# It says as much as ninja does, and nothing comes of it.
+# It says as much as ninja does, and nothing comes of it but the list of components and of what was asked for.
 cat > tools/cmake << 'END'
 #!/usr/bin/env bash
-if [ "$1" != --build ]; then exit "${CONFIGURES-1}"; fi
+if [ "$1" != --build ]; then
+  mkdir -p "$4/use"
+  printf '%s\n' -std=c++23 "\"-I$2/include\"" -pthread -DTROUPE_CHECKED=0 -DTROUPE_PLAIN_BLOCKS=0 > "$4/use/compile.rsp"
+  printf 'troupe\t%s/libtroupe.a\t-\t-luring\ndns\t%s/libtroupe_dns.a\t- troupe\t-lcares\ntls\t%s/libtroupe_tls.a\t- troupe\t-lssl\n' \
+    "$4" "$4" "$4" > "$4/use/components"
+  exit "${CONFIGURES-1}"
+fi
+echo "${@:4}" >> asked
 for i in 1 2 3; do
   echo "[$i/4] Building CXX object CMakeFiles/troupe.dir/src/$i.cpp.o"
   sleep "${BUILD_SECONDS-0}"  # sleeps: the notice comes every few seconds
@@ -131,14 +138,23 @@ if [ -e "$libraries/libtroupe_dns.a" ]; then
   rm -rf "$cache"
 fi
 
-# How far it is: a line every few seconds, and one line in place on a terminal.
+# How long it still takes: a line every few seconds, and one line in place on a terminal.
 PATH=$work/tools:$PATH TROUPE_RUN_BUILD=1 CONFIGURES=0 BUILD_SECONDS=1.6 "$run" core.cpp > out 2> err || true
-grep -qx 'building troupe: 3 of 4 files' err || fail "while it built it said: $(cat err)"
+grep -qE '^building troupe: [0-9]+ s, about [0-9]+ s left$' err || fail "while it built it said: $(cat err)"
 [ "$(grep -c 'building troupe: ' err)" -eq 1 ] || fail "it said too much: $(cat err)"
 rm -rf "$cache"
 PATH=$work/tools:$PATH TROUPE_RUN_BUILD=1 CONFIGURES=0 TERM=xterm python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' \
   "$run" core.cpp < /dev/null > out 2> err || true
 for i in 1 2 3; do
-  grep -qF $'\r\033[K'"building troupe: $i of 4 files" out || fail "on a terminal it said: $(cat -v out)"
+  grep -qE $'\r\033\\[K'"building troupe: [0-9]+ s, about [0-9]+ s left" out || fail "on a terminal it said: $(cat -v out)"
+done
+
+# A component is built for a program that includes it, itself or by a header of its own, and no other one is.
+for program in core dns; do
+  rm -rf "$cache" asked
+  PATH=$work/tools:$PATH TROUPE_RUN_BUILD=1 CONFIGURES=0 "$run" $program.cpp > out 2> err || true
+  expected=troupe
+  if [ $program = dns ]; then expected=$'troupe\ntroupe_dns troupe'; fi
+  [ "$(cat asked)" = "$expected" ] || fail "for $program.cpp it built: $(cat asked err)"
 done
 echo "run: takes the library that it promises"
