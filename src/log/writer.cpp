@@ -16,6 +16,8 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/side_channels/bounded_write.hpp"
+#include "base/side_channels/side_channel.hpp"
 #include "base/thread_name.hpp"
 #include "log/fatal_signals.hpp"
 #include "log/line.hpp"
@@ -25,7 +27,8 @@ namespace {
 
 // The writer lets lines gather for this time, so that most callers need not wake it.
 constexpr std::chrono::milliseconds gathers{5};
-constexpr std::int64_t end_limit_ns = 2'000'000'000;  // for the last lines, at exit()
+// For the last lines, at exit(), and for what flush() and configure() write.
+constexpr std::int64_t end_limit_ns = 2'000'000'000;
 // A pipe that is ready takes so much without blocking.
 constexpr std::size_t piece_bytes = 4096;
 
@@ -38,11 +41,34 @@ std::uint64_t lines_in(std::string_view text) noexcept {
   return static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
+// Does not wait for the reader of a named pipe.
 int open_file(const std::string& path) noexcept {
-  return ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  return ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
 }
 
+constinit base::side_channel log_file("the log's file"), log_lines("the log");
+
 }  // namespace
+
+// Takes output_mutex_ from the writing thread, which gives it up soon.
+class writer::output_lock {
+ public:
+  explicit output_lock(writer& of) noexcept : of_(of) {
+    of_.waiters_.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  a request
+    of_.output_mutex_.lock();
+    of_.waiters_.fetch_sub(1, std::memory_order_relaxed);  // order: relaxed  a request
+    of_.patience_end_ns_ = base::now_ns() + end_limit_ns;
+  }
+  output_lock(const output_lock&) = delete;
+  output_lock& operator=(const output_lock&) = delete;
+  ~output_lock() {
+    of_.patience_end_ns_ = 0;
+    of_.output_mutex_.unlock();
+  }
+
+ private:
+  writer& of_;
+};
 
 writer& writer::get() noexcept {
   static writer& instance = *new writer;
@@ -68,7 +94,10 @@ void writer::start() {
   ::at_quick_exit([] { get().end(); });
   ::pthread_atfork(
       [] {
+        // order: relaxed (both)  a request
+        get().waiters_.fetch_add(1, std::memory_order_relaxed);
         get().output_mutex_.lock();
+        get().waiters_.fetch_sub(1, std::memory_order_relaxed);
         get().buffer_mutex_.lock();
       },
       [] {
@@ -128,7 +157,12 @@ void writer::run() noexcept {
     wakes_.wait();
     // order: acquire  as above
     if (!ends_.load(std::memory_order_acquire)) static_cast<void>(wakes_.wait_for(gathers));
-    flush();
+    bool is_whole = false;
+    {
+      std::lock_guard lock(output_mutex_);
+      is_whole = drain();
+    }
+    if (!is_whole) wakes_.notify();
   }
 }
 
@@ -147,14 +181,21 @@ void writer::end() noexcept {
 }
 
 void writer::flush() noexcept {
-  std::lock_guard lock(output_mutex_);
-  drain();
+  bool is_whole = false;
+  {
+    const output_lock lock(*this);
+    is_whole = drain();
+  }
+  if (!is_whole) wakes_.notify();
 }
 
-// Under output_mutex_.
-void writer::drain() noexcept {
+// Under output_mutex_. Returns false if lines are left that can be written later.
+bool writer::drain() noexcept {
   // order: relaxed  a request
-  if (reopens_.exchange(false, std::memory_order_relaxed)) reopen_file();
+  if (reopens_.load(std::memory_order_relaxed) && log_file.may_try()) reopen_file();
+  // order: relaxed  changes under both mutexes
+  buffer& rest = buffers_[1 - filled_.load(std::memory_order_relaxed)];
+  if (!write_buffer(rest)) return false;
   buffer* full = nullptr;
   {
     std::lock_guard lock(buffer_mutex_);
@@ -166,13 +207,26 @@ void writer::drain() noexcept {
     // order: release  the other buffer is empty; pairs with write_in_signal/acquire
     if (full != nullptr) filled_.store(1 - which, std::memory_order_release);
   }
-  if (full != nullptr) {
-    // order: relaxed (both)  the mutex has published them
-    write_lines(full->bytes.get(), full->used.load(std::memory_order_relaxed), full->written);
-    full->used.store(0, std::memory_order_relaxed);
-    full->written.store(0, std::memory_order_relaxed);  // order: relaxed  guarded by output_mutex_
-  }
+  if (full != nullptr && !write_buffer(*full)) return false;
   tell_dropped();
+  return true;
+}
+
+// Returns false if it is given up for now: what is left is written later.
+bool writer::write_buffer(buffer& full) noexcept {
+  // order: relaxed (all)  the mutex that guards filled_ has published the lines; the rest is
+  // guarded by output_mutex_
+  const std::size_t used = full.used.load(std::memory_order_relaxed);
+  if (used == 0) return true;
+  const end_of_write ended = write_lines(full.bytes.get(), used, full.written);
+  // order: relaxed  after a crash the lines are the signal handler's to write (L3)
+  const bool is_left = !is_over() || crashed_.load(std::memory_order_relaxed);
+  if (ended == end_of_write::given_up && is_left) return false;
+  const std::size_t done = full.written.load(std::memory_order_relaxed);
+  if (done < used) drop(lines_in({full.bytes.get() + done, used - done}));
+  full.used.store(0, std::memory_order_relaxed);
+  full.written.store(0, std::memory_order_relaxed);
+  return true;
 }
 
 void writer::tell_dropped() noexcept try {
@@ -184,56 +238,74 @@ void writer::tell_dropped() noexcept try {
   made.end();
   std::atomic<std::size_t> written{0};
   dropped_told_ = now;
-  write_lines(made.text().data(), made.text().size(), written);
+  if (write_lines(made.text().data(), made.text().size(), written) != end_of_write::whole) drop();
 } catch (const std::bad_alloc&) {  // it is told later
 }
 
-void writer::write_lines(const char* bytes, std::size_t size,
-                         std::atomic<std::size_t>& written) noexcept {
-  if (callback_ != nullptr) return call_with_lines({bytes, size});
-  // order: acquire  pairs with end/release
-  if (ends_.load(std::memory_order_acquire) && end_ns_ == 0)
-    end_ns_ = base::now_ns() + end_limit_ns;
-  std::size_t done = 0;
-  while (done < size && write_some(bytes, size, done)) {
-    // order: release  pairs with write_in_signal/acquire
-    written.store(done, std::memory_order_release);
-    writes_.store(false);  // order: seq_cst  pairs with write_in_signal
+// Adds to `written` what was written.
+writer::end_of_write writer::write_lines(const char* bytes, std::size_t size,
+                                         std::atomic<std::size_t>& written) noexcept {
+  // order: relaxed  guarded by output_mutex_
+  std::size_t done = written.load(std::memory_order_relaxed);
+  end_of_write ended = end_of_write::whole;
+  if (callback_ != nullptr) {
+    call_with_lines({bytes + done, size - done});
+    done = size;
+  } else {
+    const base::without_write_signals guard;
+    while (done < size && ended == end_of_write::whole) {
+      ended = write_some(bytes, size, done);
+      // order: release  pairs with write_in_signal/acquire
+      written.store(done, std::memory_order_release);
+      writes_.store(false);  // order: seq_cst  pairs with write_in_signal
+    }
+    if (ended == end_of_write::whole) log_lines.works();
   }
-  writes_.store(false);  // order: seq_cst  pairs with write_in_signal
-  if (done < size) drop(lines_in({bytes + done, size - done}));
+  written.store(done, std::memory_order_release);  // order: release  as above
+  return ended;
 }
 
-// Adds the number of bytes that were written. Returns false if no more can be.
-bool writer::write_some(const char* bytes, std::size_t size, std::size_t& done) noexcept {
-  if (!is_regular_ && !await_room()) return false;
+// Adds to `done` the number of bytes that were written. Returns `whole` if more may follow.
+writer::end_of_write writer::write_some(const char* bytes, std::size_t size,
+                                        std::size_t& done) noexcept {
+  if (!is_regular_ && !await_room()) return end_of_write::given_up;
   // A fatal signal's handler waits for the end of this write.
   // order: seq_cst (both)  either this sees that the handler has begun, or the handler sees the
   // write; pairs with write_in_signal
   writes_.store(true);
-  ::ssize_t took = -1;
-  int why = EIO;
-  if (!crashed_.load()) {  // order: seq_cst  as above
-    // order: relaxed  guarded by output_mutex_
-    took = ::write(file_.load(std::memory_order_relaxed), bytes + done,
-                   is_regular_ ? size - done : std::min(piece_bytes, size - done));
-    why = errno;
-  }
+  if (crashed_.load()) return end_of_write::given_up;  // order: seq_cst  as above
+  // order: relaxed  guarded by output_mutex_
+  const ::ssize_t took = ::write(file_.load(std::memory_order_relaxed), bytes + done,
+                                 is_regular_ ? size - done : std::min(piece_bytes, size - done));
+  const int why = errno;
   if (took > 0) done += static_cast<std::size_t>(took);
-  return took >= 0 || why == EINTR || why == EAGAIN;
+  if (took >= 0 || why == EINTR || why == EAGAIN) return end_of_write::whole;
+  log_lines.failed("lines cannot be written, and are dropped", why);
+  return end_of_write::failed;
 }
 
-// False: the program ends, and the reader does not read.
+// The program ends, and the time for its last lines is over.
+bool writer::is_over() noexcept {
+  // order: acquire  pairs with end/release
+  if (!ends_.load(std::memory_order_acquire)) return false;
+  if (end_ns_ == 0) end_ns_ = base::now_ns() + end_limit_ns;
+  return base::now_ns() > end_ns_;
+}
+
+// False: the reader does not read, and the write is given up for now.
 bool writer::await_room() noexcept {
-  constexpr int look_ms = 100;
+  constexpr int look_ms = 20;
   for (;;) {
     // order: relaxed  guarded by output_mutex_
     ::pollfd ready{file_.load(std::memory_order_relaxed), POLLOUT, 0};
     if (::poll(&ready, 1, look_ms) != 0) return true;  // an error is write's to tell
-    // order: acquire  pairs with end/release
-    if (!ends_.load(std::memory_order_acquire)) continue;
-    if (end_ns_ == 0) end_ns_ = base::now_ns() + end_limit_ns;
-    if (base::now_ns() > end_ns_) return false;
+    if (is_over()) return false;
+    if (patience_end_ns_ != 0) {
+      // order: acquire  pairs with end/release: then the limit is that of is_over()
+      if (!ends_.load(std::memory_order_acquire) && base::now_ns() > patience_end_ns_) return false;
+    } else if (waiters_.load(std::memory_order_relaxed) != 0) {  // order: relaxed  a request
+      return false;
+    }
   }
 }
 
@@ -242,33 +314,32 @@ void writer::call_with_lines(std::string_view lines) noexcept {
     const std::size_t end = lines.find('\n');
     try {
       callback_(lines.substr(0, end));
+      log_lines.works();
     } catch (...) {
       drop();
+      log_lines.failed("the callback throws, and its lines are dropped");
     }
     lines.remove_prefix(end + 1);
   }
 }
 
 void writer::configure(options chosen) {
-  const int file = chosen.file.empty() ? STDERR_FILENO : open_file(chosen.file);
-  if (file < 0)
-    throw std::system_error(errno, std::generic_category(), "troupe: log: " + chosen.file);
-  std::lock_guard lock(output_mutex_);
-  drain();
-  // order: relaxed (both)  a line may have the form of before; guarded by output_mutex_
+  const output_lock lock(*this);
+  static_cast<void>(drain());
+  // order: relaxed  a line may have the form of before
   form_.store(chosen.as, std::memory_order_relaxed);
-  const int before = file_.exchange(file, std::memory_order_relaxed);
-  if (before > STDERR_FILENO) ::close(before);
-  is_regular_ = is_regular(file);
   path_ = std::move(chosen.file);
   callback_ = std::move(chosen.callback);
+  reopen_file();
 }
 
-// Under output_mutex_.
+// Under output_mutex_. Lines go to the file of before until the new one can be opened.
 void writer::reopen_file() noexcept {
-  if (path_.empty()) return;
-  const int file = open_file(path_);
-  if (file < 0) return;
+  const int file = path_.empty() ? STDERR_FILENO : open_file(path_);
+  const int error = file < 0 ? errno : 0;
+  reopens_.store(file < 0, std::memory_order_relaxed);  // order: relaxed  a request
+  if (file < 0) return log_file.failed(path_, error, "lines go where they went before");
+  log_file.works();
   // order: relaxed  guarded by output_mutex_
   const int before = file_.exchange(file, std::memory_order_relaxed);
   if (before > STDERR_FILENO) ::close(before);
@@ -278,6 +349,7 @@ void writer::reopen_file() noexcept {
 // Another thread may be in a write: its end is waited for, not longer than a little while. The
 // buffers stay where they are, since nobody can finish a line of another thread.
 void writer::write_in_signal() noexcept {
+  const base::without_write_signals guard;
   // order: seq_cst (both)  pairs with write_some
   crashed_.store(true);
   constexpr int naps_max = 100, nap_ms = 1;

@@ -5,8 +5,11 @@
 // Invariants
 //   L1  `buffer_mutex_` guards which buffer is filled. The bytes below `used` are whole lines.
 //   L2  `output_mutex_` is held while lines are written and while the two buffers change places, so
-//       lines come out in the order in which they were added. Who needs both takes it first.
+//       lines come out in the order in which they were added. Who needs both takes it first. The
+//       writing thread gives it up when another thread wants it (`waiters_`), also while the reader
+//       of the log reads nothing: what it has not written stays in the buffer, and comes first.
 //   L3  a fatal signal's handler takes no lock: it reads `used`, and the bytes below it.
+// Failures: base::side_channel, one for the file and one for what is written to it.
 // Rejected: a buffer for each thread (lines of several threads would come out of order, and the
 // handler would have to walk a list of them); waiting for room (a slow disk would stop the
 // program).
@@ -61,11 +64,16 @@ class writer {
   void run() noexcept;
   void end() noexcept;
   void after_fork() noexcept;
-  void drain() noexcept;
-  void write_lines(const char* bytes, std::size_t size, std::atomic<std::size_t>& written) noexcept;
+  class output_lock;
+  enum class end_of_write : std::uint8_t { whole, failed, given_up };
+  bool drain() noexcept;
+  bool write_buffer(buffer& full) noexcept;
+  end_of_write write_lines(const char* bytes, std::size_t size,
+                           std::atomic<std::size_t>& written) noexcept;
   void call_with_lines(std::string_view lines) noexcept;
-  bool write_some(const char* bytes, std::size_t size, std::size_t& done) noexcept;
+  end_of_write write_some(const char* bytes, std::size_t size, std::size_t& done) noexcept;
   bool await_room() noexcept;
+  bool is_over() noexcept;
   void tell_dropped() noexcept;
   void reopen_file() noexcept;
 
@@ -78,8 +86,10 @@ class writer {
   std::uint64_t dropped_told_ = 0;  // guarded by output_mutex_
   std::atomic<bool> reopens_{false}, ends_{false}, crashed_{false}, writes_{false};
   std::atomic<int> file_{2};
-  bool is_regular_ = false;  // the four below: by output_mutex_
-  std::int64_t end_ns_ = 0;  // when the last write is given up
+  std::atomic<unsigned> waiters_{0};  // threads that want output_mutex_
+  bool is_regular_ = false;           // the five below: by output_mutex_
+  std::int64_t end_ns_ = 0;           // when the last write is given up
+  std::int64_t patience_end_ns_ = 0;  // when this write is; 0: when another thread wants the mutex
   std::string path_;
   std::function<void(std::string_view)> callback_;
   bool started_ = false, ended_ = false;  // by buffer_mutex_

@@ -227,13 +227,16 @@ struct options {
   // it logs are written later. An exception from it drops the line.
   std::function<void(std::string_view line)> callback{};
 };
-// From now on lines are written so. Writes the buffer first. Thread: any that is not the
-// callback's. Throws std::system_error if the file cannot be opened; then nothing changes.
+// From now on lines are written so. Writes the buffer first, for at most 2 s if its reader does not
+// read. If the file cannot be opened, lines go where they went before until it can be: that is
+// reported on standard error, and tried again. Thread: any that is not the callback's.
 void configure(options chosen);
 // Opens the file anew before the next line is written, after it was renamed (logrotate). If it
-// cannot be opened, the old one stays. Thread: any; also in a signal handler.
+// cannot be opened, the old one stays until it can be, as with configure(). Thread: any; also in a
+// signal handler.
 void reopen() noexcept;
-// Returns once all lines so far are written. Blocks. Thread: any that is not the callback's.
+// Returns once all lines so far are written, or after 2 s if their reader does not read. Blocks.
+// Thread: any that is not the callback's.
 void flush() noexcept;
 
 // Lines that were logged, and those of them that were dropped because the buffer (1 MiB) was full,

@@ -1,6 +1,10 @@
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <condition_variable>
@@ -229,10 +233,51 @@ TEST_F(log_file, is_opened_anew_on_demand) {
   EXPECT_NE(content(old).find("two\n"), std::string::npos);
   EXPECT_NE(content(file).find("three\n"), std::string::npos);
   EXPECT_EQ(content(file).find("two"), std::string::npos);
-  EXPECT_THROW(configure({.file = folder / "no" / "a.log"}), std::system_error);
-  info("four");
+}
+
+// Until a file can be opened, lines go where they went before.
+TEST_F(log_file, that_cannot_be_opened_is_tried_again) {
+  const auto before = folder / "a.log", missing = folder / "no" / "a.log";
+  configure({.file = before});
+  configure({.file = missing});
+  info("one");
   flush();
-  EXPECT_NE(content(file).find("four\n"), std::string::npos);
+  EXPECT_NE(content(before).find("one\n"), std::string::npos);
+  std::filesystem::create_directory(folder / "no");
+  while (content(missing).empty()) {
+    info("two");
+    flush();
+  }
+  EXPECT_NE(content(missing).find("two\n"), std::string::npos);
+}
+
+// A named pipe without a reader, and one whose reader takes nothing, hold nobody up for long.
+TEST_F(log_file, that_nobody_reads_holds_nobody_up) {
+  const auto pipe = folder / "pipe", file = folder / "a.log";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  configure({.file = pipe});
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  configure({.file = pipe});
+  const std::string large(1000, 'x');
+  for (int i = 0; i < 200; ++i) info(large);
+  const ::pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  flush();
+  configure({.file = file});
+  flush();
+  // What the pipe has not taken is in the file.
+  EXPECT_GT(content(file).size(), 100 * large.size());
+  ::close(reader);
+}
+
+TEST_F(log_file, on_a_full_device_drops_and_counts) {
+  configure({.file = "/dev/full"});
+  const std::uint64_t before = count().dropped;
+  info("lost");
+  flush();
+  EXPECT_GE(count().dropped, before + 1);
 }
 
 TEST_F(log_file, has_the_lines_of_each_thread_in_order) {
