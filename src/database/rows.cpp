@@ -30,6 +30,8 @@ const char* name_of(failure kind) noexcept {
       return "conflict";
     case failure::denied:
       return "denied";
+    case failure::transaction_ended:
+      return "transaction ended";
     default:
       return "broken";
   }

@@ -12,9 +12,18 @@ void check(const options& chosen) {
     throw option_error("troupe: sqlite: statements_max must be 1 or more");
   if (chosen.rows_max == 0) throw option_error("troupe: sqlite: rows_max must be 1 or more");
 }
+void check(const std::string& path) {
+  if (path.empty())
+    throw option_error(
+        "troupe: sqlite: the path is empty, which SQLite takes for a temporary file; name a file, "
+        "or \":memory:\"");
+  if (path.find('\0') != std::string::npos)
+    throw option_error("troupe: sqlite: the path has a zero byte, at which it would be cut");
+}
 
 ref<session> spawn_session(runtime& on, std::string path, const options& chosen) {
   check(chosen);
+  check(path);
   const std::string thread = take_thread_name();
   return on.spawn<session>(pinned(thread), std::move(path), chosen, thread);
 }
@@ -22,15 +31,9 @@ ref<session> spawn_session(runtime& on, std::string path, const options& chosen)
 }  // namespace
 
 connection::connection(runtime& on, std::string path, options chosen)
-    : calls(std::make_shared<parts::shared>(spawn_session(on, std::move(path), chosen)), false) {}
+    : calls(std::make_shared<parts::shared>(spawn_session(on, std::move(path), chosen)), 0) {}
 
 namespace parts {
-
-void refuse_second_row() {
-  throw database::error(database::failure::too_many_rows, 0,
-                        "troupe: query_one: the statement gives several rows; limit it to one, or "
-                        "use query");
-}
 
 // The calls of the transaction that are still under way come first.
 open_transaction::~open_transaction() {

@@ -3,12 +3,13 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
-#include <climits>
 #include <exception>
 #include <mutex>
 #include <new>
 #include <set>
+#include <thread>
 
 #include "troupe/actor/self.hpp"
 #include "troupe/database/error.hpp"
@@ -99,18 +100,6 @@ const char* advice_of(failure kind) noexcept {
   }
 }
 
-// Whether the limits of the call that runs are over: then the statement is interrupted.
-int is_call_over(void*) noexcept {
-  const tasks::call_context* const within = tasks::current_context();
-  return within != nullptr && tasks::is_over(*within) ? 1 : 0;
-}
-
-[[noreturn]] void throw_end_of_call() {
-  const tasks::call_context* const within = tasks::current_context();
-  if (within != nullptr) std::rethrow_exception(tasks::context_error(*within));
-  throw error(failure::broken, SQLITE_INTERRUPT, "troupe: sqlite: the statement was interrupted");
-}
-
 sqlite3_stmt* as_statement(void* handle) noexcept { return static_cast<sqlite3_stmt*>(handle); }
 
 struct finalize {
@@ -175,14 +164,31 @@ company company_of(sqlite3_stmt* made) {
   return changes ? company::changes : company::none;
 }
 
+// What SQLite says of a statement while it compiles it.
+struct statement_acts {
+  bool transaction = false;  // it begins or ends a transaction
+  bool change = false;       // it changes rows of a table
+  bool pragma = false;
+};
+int note_act(void* in, int action, const char*, const char*, const char*, const char*) noexcept {
+  auto& acts = *static_cast<statement_acts*>(in);
+  acts.transaction = acts.transaction || action == SQLITE_TRANSACTION;
+  acts.change =
+      acts.change || action == SQLITE_INSERT || action == SQLITE_UPDATE || action == SQLITE_DELETE;
+  acts.pragma = acts.pragma || action == SQLITE_PRAGMA;
+  return SQLITE_OK;
+}
+
 struct kept_statement {
-  explicit kept_statement(owned_statement made)
-      : handle(std::move(made)),
+  kept_statement(owned_statement compiled, statement_acts does)
+      : handle(std::move(compiled)),
         places(places_of(handle.get())),
-        runs_with(company_of(handle.get())) {}
+        runs_with(company_of(handle.get())),
+        acts(does) {}
   owned_statement handle;
   std::vector<int> places;
   company runs_with;
+  statement_acts acts;
 };
 
 struct session::state {
@@ -195,6 +201,7 @@ struct session::state {
   }
   sqlite3* db = nullptr;
   kit::lru_map<std::string, kept_statement> statements;
+  statement_acts acts;  // of the statement that is compiled now
 };
 
 std::string take_thread_name() {
@@ -215,7 +222,49 @@ session::~session() {
 
 void session::close() noexcept { state_.reset(); }
 
-void session::fail(int code, const char* doing) const {
+// Whether the limits of the call that runs are over: then its statement is interrupted, and waits
+// for no lock. A commit of several calls is not needed once all of them are over.
+bool session::is_call_over() const noexcept {
+  if (together_ != nullptr)
+    return std::ranges::all_of(*together_, [](const waiting_call* call) {
+      return call->is_abandoned() || tasks::inside_context(call->within.get()).is_over();
+    });
+  const tasks::call_context* const within = tasks::current_context();
+  return within != nullptr && tasks::is_over(*within);
+}
+int session::is_call_over(void* in) noexcept {
+  return static_cast<const session*>(in)->is_call_over() ? 1 : 0;
+}
+void session::end_call() const {
+  const tasks::call_context* const within = tasks::current_context();
+  if (within != nullptr && tasks::is_over(*within))
+    std::rethrow_exception(tasks::context_error(*within));
+  throw error(failure::broken, SQLITE_INTERRUPT, "troupe: sqlite: the statement was interrupted");
+}
+
+// The pauses are those of sqlite3_busy_timeout(), which would not look at the call.
+int session::wait_for_lock(int tries) const noexcept {
+  using std::chrono::milliseconds;
+  constexpr std::array<int, 12> pauses_ms{1, 2, 5, 10, 15, 20, 25, 25, 25, 50, 50, 100};
+  milliseconds waited{0};
+  for (int i = 0; i < tries; ++i)
+    waited += milliseconds(pauses_ms[std::min<std::size_t>(static_cast<std::size_t>(i), 11)]);
+  const milliseconds left = options_.busy_timeout - waited;
+  if (left.count() <= 0 || is_call_over()) return 0;
+  const milliseconds pause(pauses_ms[std::min<std::size_t>(static_cast<std::size_t>(tries), 11)]);
+  std::this_thread::sleep_for(std::min(pause, left));
+  return is_call_over() ? 0 : 1;
+}
+int session::wait_for_lock(void* in, int tries) noexcept {
+  return static_cast<const session*>(in)->wait_for_lock(tries);
+}
+
+void session::fail(int code, const char* doing, database::effect done) const {
+  // SQLite says so of a statement that was interrupted, of a wait for a lock that was given up, and
+  // of a commit that was refused at its last moment.
+  const bool may_be_end = (code & 0xff) == SQLITE_INTERRUPT || (code & 0xff) == SQLITE_BUSY ||
+                          code == SQLITE_CONSTRAINT_COMMITHOOK;
+  if ((code & 0xff) == SQLITE_INTERRUPT || (may_be_end && is_call_over())) end_call();
   const failure kind = kind_of(code);
   const bool tells =
       state_ != nullptr && state_->db != nullptr && sqlite3_extended_errcode(state_->db) == code;
@@ -223,7 +272,7 @@ void session::fail(int code, const char* doing) const {
   throw error(
       kind, code,
       "troupe: sqlite: " + std::string(doing) + " (" + path_ + "): " + reason + advice_of(kind),
-      rule_of(code));
+      rule_of(code), done);
 }
 
 void session::open() {
@@ -244,9 +293,11 @@ void session::open() {
 
 void session::set_up() {
   constexpr int steps_between_looks = 4096;
-  sqlite3_progress_handler(state_->db, steps_between_looks, &is_call_over, nullptr);
-  sqlite3_busy_timeout(
-      state_->db, static_cast<int>(std::min<std::int64_t>(options_.busy_timeout.count(), INT_MAX)));
+  sqlite3_progress_handler(state_->db, steps_between_looks, &is_call_over, this);
+  sqlite3_busy_handler(state_->db, &wait_for_lock, this);
+  // A caller that was told of the end of its call finds nothing stored later.
+  sqlite3_commit_hook(state_->db, &is_call_over, this);
+  sqlite3_set_authorizer(state_->db, &note_act, &state_->acts);
   std::string text = "PRAGMA foreign_keys=ON;PRAGMA synchronous=";
   text += name_of(options_.stored);
   if (options_.write_ahead_log && !options_.read_only) text += ";PRAGMA journal_mode=WAL";
@@ -254,9 +305,22 @@ void session::set_up() {
   if (code != SQLITE_OK) fail(code, "the file cannot be set up");
 }
 
+namespace {
+
+void check_text(const std::string& text) {
+  if (text.find('\0') != std::string::npos)
+    throw error(failure::statement, 0,
+                "troupe: sqlite: the text of the statement has a zero byte, at which it would be "
+                "cut; give such values as parameters");
+}
+
+}  // namespace
+
 const kept_statement& session::prepared(const std::string& text) {
   open();
   if (const kept_statement* const kept = state_->statements.use(text)) return *kept;
+  check_text(text);
+  state_->acts = {};
   sqlite3_stmt* made = nullptr;
   const char* rest = nullptr;
   const int code = sqlite3_prepare_v3(state_->db, text.c_str(), static_cast<int>(text.size() + 1),
@@ -270,7 +334,7 @@ const kept_statement& session::prepared(const std::string& text) {
     const std::string oldest = *state_->statements.oldest();
     state_->statements.erase(oldest);
   }
-  kept_statement kept(std::move(statement));
+  kept_statement kept(std::move(statement), state_->acts);
   return state_->statements.emplace(text, std::move(kept));
 }
 
@@ -347,16 +411,23 @@ void session::run_changes(std::vector<waiting_call*>& calls) {
 // Returns false if nothing is stored. Then those that have failed are the ones that are not to be
 // run again.
 bool session::run_as_one(std::vector<waiting_call*>& calls) {
+  together_ = &calls;
   try {
     begin();
+    together_ = nullptr;
   } catch (...) {
-    for (waiting_call* const call : calls) call->failed = std::current_exception();
+    // Each that is over says so by itself.
+    const bool are_over = is_call_over();
+    together_ = nullptr;
+    for (waiting_call* const call : calls)
+      call->failed = are_over ? nullptr : std::current_exception();
     return false;
   }
   for (waiting_call* const call : calls) {
     call->run(*this);
-    if (state_ != nullptr && sqlite3_get_autocommit(state_->db) == 0) continue;
+    if (scopes_.note(transaction())) continue;
     // This one has ended the transaction, as an interrupt and some failures do.
+    roll_back();
     for (waiting_call* const other : calls) {
       if (other != call) other->failed = nullptr;
     }
@@ -372,27 +443,40 @@ bool session::run_as_one(std::vector<waiting_call*>& calls) {
   return true;
 }
 
+// A script that fails may have stored what stands in front of the statement that failed.
 void session::run_script(const std::string& text) {
   open();
-  const int code = sqlite3_exec(state_->db, text.c_str(), nullptr, nullptr, nullptr);
-  if (code == SQLITE_OK) return;
-  if (code == SQLITE_INTERRUPT) throw_end_of_call();
-  fail(code, "the script is refused");
+  check_text(text);
+  const char* rest = text.c_str();
+  const char* const end = rest + text.size();
+  database::effect done = database::effect::none;
+  while (rest != end) {
+    state_->acts = {};
+    sqlite3_stmt* compiled = nullptr;
+    const int refused =
+        sqlite3_prepare_v2(state_->db, rest, static_cast<int>(end - rest), &compiled, &rest);
+    const owned_statement part(compiled);
+    if (refused != SQLITE_OK) fail(refused, "the script is refused", done);
+    if (compiled == nullptr) continue;  // spaces and comments
+    before_statement(state_->acts.transaction);
+    int code = SQLITE_ROW;
+    while (code == SQLITE_ROW) code = sqlite3_step(compiled);
+    if (code != SQLITE_DONE) {
+      scopes_.note(transaction());
+      fail(code, "the script is refused", done);
+    }
+    after_statement();
+    if (sqlite3_stmt_readonly(compiled) == 0) done = database::effect::unknown;
+  }
 }
 
-all_or_nothing::all_or_nothing(session& in) : in_(in), within_(in.is_in_transaction()) {
-  within_ ? in_.run_script("SAVEPOINT troupe_many") : in_.begin();
+all_or_nothing::all_or_nothing(session& in) : in_(in), within_(in.has_scope()) {
+  if (within_) in_.run_script("SAVEPOINT troupe_many");
+  if (!within_) in_.begin();
 }
 all_or_nothing::~all_or_nothing() {
   if (kept_) return;
-  if (!within_) in_.roll_back();
-  if (!within_) return;
-  try {
-    // A failure may have ended the whole transaction.
-    if (in_.is_in_transaction()) in_.run_script("ROLLBACK TO troupe_many; RELEASE troupe_many");
-  } catch (const error&) {
-    in_.roll_back();
-  }
+  within_ ? in_.undo_part() : in_.roll_back();
 }
 void all_or_nothing::keep() {
   within_ ? in_.run_script("RELEASE troupe_many") : in_.commit();
@@ -410,41 +494,75 @@ void refuse_row(std::size_t row, std::size_t rows) {
   }
 }
 
-bool session::is_in_transaction() const noexcept {
-  return state_ != nullptr && sqlite3_get_autocommit(state_->db) == 0;
+database::transaction_state session::transaction() const noexcept {
+  using database::transaction_state;
+  const bool is_open = state_ != nullptr && sqlite3_get_autocommit(state_->db) == 0;
+  return is_open ? transaction_state::open : transaction_state::none;
 }
 
-void session::begin() {
+std::uint64_t session::begin(transaction_access access) {
   open();
-  if (sqlite3_get_autocommit(state_->db) == 0) roll_back();
-  const int code = sqlite3_exec(state_->db, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr);
+  roll_back();
+  before_statement(false);
+  const char* const text = access == transaction_access::write ? "BEGIN IMMEDIATE" : "BEGIN";
+  const int code = sqlite3_exec(state_->db, text, nullptr, nullptr, nullptr);
   if (code != SQLITE_OK) fail(code, "the transaction cannot begin");
+  return scopes_.open();
 }
 
 void session::commit() {
   open();
-  const int code = sqlite3_exec(state_->db, "COMMIT", nullptr, nullptr, nullptr);
-  if (code == SQLITE_OK) return;
   try {
-    fail(code, "the transaction cannot be stored");
+    scopes_.check_current(transaction());
+    before_statement(false);
+    const int code = sqlite3_exec(state_->db, "COMMIT", nullptr, nullptr, nullptr);
+    if (code != SQLITE_OK) fail(code, "the transaction cannot be stored");
   } catch (...) {
     roll_back();
     throw;
   }
+  scopes_.close();
 }
 
 void session::roll_back() noexcept {
-  if (state_ == nullptr || sqlite3_get_autocommit(state_->db) != 0) return;
+  scopes_.close();
+  if (!is_in_transaction()) return;
   // A handle on which not even this works is opened anew.
   if (sqlite3_exec(state_->db, "ROLLBACK", nullptr, nullptr, nullptr) != SQLITE_OK) close();
 }
 
+// A failure may have ended the whole transaction.
+void session::undo_part() noexcept {
+  if (!is_in_transaction()) return;
+  if (sqlite3_exec(state_->db, "ROLLBACK TO troupe_many; RELEASE troupe_many", nullptr, nullptr,
+                   nullptr) != SQLITE_OK)
+    roll_back();
+}
+
+bool session::has_scope() const noexcept { return scopes_.is_open() || is_in_transaction(); }
+
+void session::check_scope(std::uint64_t scope) {
+  if (scope != 0) scopes_.check(scope, transaction());
+}
+
 void session::check_no_transaction() {
-  if (state_ == nullptr || sqlite3_get_autocommit(state_->db) != 0) return;
+  if (!is_in_transaction()) return;
   roll_back();
   throw error(failure::statement, 0,
               "troupe: sqlite: a statement began a transaction, which was rolled back; use "
               "in_transaction");
+}
+
+void session::before_statement(bool begins_or_ends_transaction) {
+  scopes_.check_current(transaction());
+  if (is_call_over()) end_call();
+  if (begins_or_ends_transaction && scopes_.is_open())
+    throw error(failure::statement, 0,
+                "troupe: sqlite: within a transaction no statement may begin or end one; let the "
+                "body of in_transaction end, or use savepoints");
+}
+void session::after_statement() {
+  if (!scopes_.note(transaction())) database::transaction_scopes::refuse();
 }
 
 changes session::changes_of(const statement& done) const noexcept {
@@ -454,6 +572,10 @@ changes session::changes_of(const statement& done) const noexcept {
   return {sqlite3_changes64(state_->db), sqlite3_last_insert_rowid(state_->db)};
 }
 
+void session::refuse_second_row(std::size_t) {
+  throw error(failure::too_many_rows, 0,
+              "troupe: query_one: the statement gives several rows; limit it to one, or use query");
+}
 void session::refuse_rows(std::size_t most) {
   throw error(failure::too_many_rows, 0,
               "troupe: sqlite: the answer has more than " + std::to_string(most) +
@@ -462,7 +584,7 @@ void session::refuse_rows(std::size_t most) {
 
 statement::statement(session& of, const std::string& text) : statement(of, of.prepared(text)) {}
 statement::statement(session& of, const kept_statement& kept)
-    : session_(of), handle_(kept.handle.get()), places_(kept.places) {}
+    : session_(of), kept_(kept), handle_(kept.handle.get()) {}
 statement::~statement() {
   sqlite3_reset(as_statement(handle_));
   sqlite3_clear_bindings(as_statement(handle_));
@@ -482,7 +604,8 @@ void statement::check_parameters(std::size_t given) const {
 }
 
 int statement::place_of(int number) const noexcept {
-  return places_.empty() ? number : places_[static_cast<std::size_t>(number) - 1];
+  const std::vector<int>& places = kept_.places;
+  return places.empty() ? number : places[static_cast<std::size_t>(number) - 1];
 }
 void statement::bind_null(int number) {
   check(sqlite3_bind_null(as_statement(handle_), place_of(number)));
@@ -504,11 +627,22 @@ void statement::bind_bytes(int number, std::span<const std::byte> bytes) {
                             SQLITE_STATIC));
 }
 
+bool statement::returns_changes() const noexcept {
+  return kept_.acts.change && !kept_.acts.pragma && columns() > 0 &&
+         sqlite3_stmt_readonly(as_statement(handle_)) == 0;
+}
+
 bool statement::step() {
+  if (!is_running_) session_.before_statement(kept_.acts.transaction);
+  is_running_ = true;
   const int code = sqlite3_step(as_statement(handle_));
   if (code == SQLITE_ROW) return true;
-  if (code == SQLITE_DONE) return false;
-  if ((code & 0xff) == SQLITE_INTERRUPT) throw_end_of_call();
+  is_running_ = false;
+  if (code == SQLITE_DONE) {
+    session_.after_statement();
+    return false;
+  }
+  session_.scopes_.note(session_.transaction());
   fail(code);
 }
 
@@ -517,7 +651,10 @@ void statement::run() {
   }
   reset();
 }
-void statement::reset() noexcept { sqlite3_reset(as_statement(handle_)); }
+void statement::reset() noexcept {
+  is_running_ = false;
+  sqlite3_reset(as_statement(handle_));
+}
 
 int statement::columns() const noexcept { return sqlite3_column_count(as_statement(handle_)); }
 std::string_view statement::name(int column) const {

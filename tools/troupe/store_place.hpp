@@ -1,6 +1,7 @@
 // store_place: the database in which durable actors lie: a SQLite file, or PostgreSQL by its URL.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,7 +38,7 @@ class sqlite_file : public troupe::sqlite::connection {
   // work(session&), on the connection's thread.
   template <class Work>
   auto call(Work work) const {
-    return run(state(), true, std::move(work));
+    return run_on_thread(state(), std::move(work));
   }
   // body(transaction&) reads what was stored at one moment; the program may store more meanwhile.
   template <class Body>
@@ -48,12 +49,14 @@ class sqlite_file : public troupe::sqlite::connection {
  private:
   template <class Body>
   static troupe::task<> read_one_moment(sqlite_file db, Body body) {
-    auto begins = db.call([](troupe::sqlite::session& in) { in.run_script("BEGIN"); });
-    co_await std::move(begins);
-    troupe::sqlite::transaction inside(db.state());
+    auto begins = db.call([](troupe::sqlite::session& in) {
+      return in.begin(troupe::sqlite::transaction_access::read);
+    });
+    const std::uint64_t scope = co_await std::move(begins);
+    troupe::sqlite::transaction inside(db.state(), scope);
     auto reads = body(inside);
     co_await std::move(reads);
-    auto ends = db.call([](troupe::sqlite::session& in) { in.run_script("COMMIT"); });
+    auto ends = db.call([](troupe::sqlite::session& in) { in.commit(); });
     co_await std::move(ends);
   }
 };

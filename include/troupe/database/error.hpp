@@ -25,20 +25,25 @@ enum class failure : std::uint8_t {
   lost,           // the connection to the server ended: effect() says whether it may have been done
   conflict,       // others changed the same at the same time: run the whole transaction again
   denied,         // the user may not do that, or is not known
+  // The transaction of the call ended before its scope did: nothing more of it is stored. Let the
+  // exception leave the body, and run the whole transaction again.
+  transaction_ended,
 };
 const char* name_of(failure kind) noexcept;
 
 // What the statement that failed has done.
 enum class effect : std::uint8_t {
   none,     // nothing
-  unknown,  // all or nothing: the answer was lost
+  unknown,  // its change may be stored, of a script also a part of it: the answer was lost
 };
 
 // Which kind of rule a failure::constraint has met.
 enum class rule : std::uint8_t { other, unique, not_null, foreign_key, check };
 
 // Thrown by operations of a database. After it, all that the statement had begun is undone, unless
-// effect() is unknown; a transaction that it leaves is rolled back.
+// effect() is unknown; a transaction whose body it leaves is rolled back. The effect is unknown if
+// the connection was lost while the statement ran, and if a part of a script was stored before the
+// rest failed.
 class error : public troupe::error {
  public:
   // `code`: that of the database itself.

@@ -75,7 +75,8 @@ class subscription {
 // once; calls wait until it is there. Handlers and tasks await the calls, and no worker is blocked.
 //
 // `servers`: "nats://ada:secret@one:4222,two,tls://three"; the scheme, the user and the port may be
-// left out. They are tried in random order, with those that a server tells of.
+// left out. In a user and a password %40 stands for @, and so on (RFC 3986). They are tried in
+// random order, with those that a server tells of.
 //
 // What is published goes at most once: what was on its way when a connection ended may be lost, and
 // is not sent again. What waits then is sent over the next one.

@@ -1,6 +1,7 @@
 // connection: a SQLite database for actors and tasks, on a thread of its own.
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -32,8 +33,6 @@ struct shared {
   shared_mutex calls;
 };
 
-[[noreturn]] void refuse_second_row();
-
 // Rolls the transaction back unless it was ended.
 class open_transaction {
  public:
@@ -50,29 +49,40 @@ class open_transaction {
 // The calls, within a transaction or outside of one.
 class calls {
  public:
-  explicit calls(std::shared_ptr<shared> of, bool inside) noexcept
-      : shared_(std::move(of)), inside_(inside) {}
+  // `scope`: the number of the transaction's scope; 0 outside of all transactions.
+  explicit calls(std::shared_ptr<shared> of, std::uint64_t scope) noexcept
+      : shared_(std::move(of)), scope_(scope) {}
+
+  // Runs `what` on the session's thread, beside the transactions of other callers: for parties that
+  // have the connection to themselves.
+  template <class What>
+  static auto run_on_thread(std::shared_ptr<shared> on, What what)
+      -> task<std::invoke_result_t<What&, session&>> {
+    auto answer = on->to.ask(std::move(what));
+    co_return co_await std::move(answer);
+  }
 
   // Runs `what` on the session's thread.
   template <class What>
-  static auto run(std::shared_ptr<shared> on, bool inside, What what)
+  static auto run(std::shared_ptr<shared> on, std::uint64_t scope, What what)
       -> task<std::invoke_result_t<What&, session&>> {
     using result = std::invoke_result_t<What&, session&>;
     std::optional<shared_mutex::shared_guard> held;
-    if (!inside) {
+    if (scope == 0) {
       held = on->calls.try_lock_shared();
       if (!held) {
         auto waits = on->calls.lock_shared();
         held.emplace(co_await std::move(waits));
       }
     }
-    auto call = [what = std::move(what), inside](session& of) mutable -> result {
+    auto call = [what = std::move(what), scope](session& of) mutable -> result {
+      of.check_scope(scope);
       if constexpr (std::is_void_v<result>) {
         what(of);
-        if (!inside) of.check_no_transaction();
+        if (scope == 0) of.check_no_transaction();
       } else {
         result given = what(of);
-        if (!inside) of.check_no_transaction();
+        if (scope == 0) of.check_no_transaction();
         return given;
       }
     };
@@ -82,10 +92,12 @@ class calls {
 
   // The same with others that wait; within a transaction, at once.
   template <class What>
-  static auto run_with_others(std::shared_ptr<shared> on, bool inside, std::string text, What what)
+  static auto run_with_others(std::shared_ptr<shared> on, std::uint64_t scope, std::string text,
+                              What what)
       -> task<std::invoke_result_t<What&, session&, const std::string&>> {
-    if (inside) {
-      auto call = [text = std::move(text), what = std::move(what)](session& of) mutable {
+    if (scope != 0) {
+      auto call = [text = std::move(text), what = std::move(what), scope](session& of) mutable {
+        of.check_scope(scope);
         return what(of, text);
       };
       auto answer = on->to.ask(std::move(call));
@@ -105,28 +117,21 @@ class calls {
   template <class T, class... P>
   task<std::vector<T>> query(std::string_view text, P&&... parameters) const {
     return run_with_others(
-        shared_, inside_, std::string(text),
+        shared_, scope_, std::string(text),
         [given = std::tuple(database::keep_parameter(std::forward<P>(parameters))...)](
-            session& of, const std::string& words) {
-          return of.query<T>(words, given, of.chosen().rows_max);
-        });
+            session& of, const std::string& words) { return of.query<T>(words, given); });
   }
   template <class T, class... P>
   task<std::optional<T>> query_one(std::string_view text, P&&... parameters) const {
     return run_with_others(
-        shared_, inside_, std::string(text),
+        shared_, scope_, std::string(text),
         [given = std::tuple(database::keep_parameter(std::forward<P>(parameters))...)](
-            session& of, const std::string& words) -> std::optional<T> {
-          std::vector<T> rows = of.query<T>(words, given, 2);
-          if (rows.size() > 1) refuse_second_row();
-          if (rows.empty()) return std::nullopt;
-          return std::move(rows.front());
-        });
+            session& of, const std::string& words) { return of.query_one<T>(words, given); });
   }
   template <class... P>
   task<changes> execute(std::string_view text, P&&... parameters) const {
     return run_with_others(
-        shared_, inside_, std::string(text),
+        shared_, scope_, std::string(text),
         [given = std::tuple(database::keep_parameter(std::forward<P>(parameters))...)](
             session& of, const std::string& words) { return of.execute(words, given); });
   }
@@ -136,13 +141,13 @@ class calls {
   template <class Row>
   task<changes> execute_many(std::string_view text, std::vector<Row> rows) const {
     return run_with_others(
-        shared_, inside_, std::string(text),
+        shared_, scope_, std::string(text),
         [given = database::keep_rows(std::move(rows))](session& of, const std::string& words) {
           return of.execute_many(words, given);
         });
   }
   task<> run_script(std::string_view text) const {
-    return run(shared_, inside_, [text = std::string(text)](session& of) { of.run_script(text); });
+    return run(shared_, scope_, [text = std::string(text)](session& of) { of.run_script(text); });
   }
 
  protected:
@@ -150,7 +155,7 @@ class calls {
 
  private:
   std::shared_ptr<shared> shared_;
-  bool inside_;
+  std::uint64_t scope_;
 };
 
 }  // namespace parts
@@ -194,14 +199,17 @@ class calls {
 class connection : public parts::calls {
  public:
   // `path`: a file, or ":memory:" for a database that goes with the connection. Throws option_error
-  // for options that make no sense.
+  // for options that make no sense, for an empty path, and for one with a zero byte.
   connection(runtime& on, std::string path, options chosen = {});
 
   // Awaits body(transaction&), a task, with the database to itself: when it ends, all that it did
   // is stored as one; when it throws, is cancelled or goes, nothing is. Gives what the body gives.
   // Other calls of this connection wait meanwhile: do not await them in the body, but those of the
   // transaction. It begins as a writer (BEGIN IMMEDIATE), so that it never fails in the middle
-  // because another writer was first.
+  // because another writer was first. Within it no statement may begin or end a transaction. A
+  // statement that fails may end the transaction (ON CONFLICT ROLLBACK, RAISE(ROLLBACK), a
+  // deadline, a full disk): then each further call of it, and in_transaction itself, throws
+  // failure::transaction_ended.
   //
   // Example (declarations):
   //     troupe::task<> move_pieces(troupe::sqlite::connection db) {
@@ -225,8 +233,7 @@ class connection : public parts::calls {
 // The calls of a transaction. Lifetime: within the body of in_transaction.
 class transaction : public parts::calls {
  public:
-  explicit transaction(std::shared_ptr<parts::shared> of) noexcept
-      : parts::calls(std::move(of), true) {}
+  using parts::calls::calls;
   transaction(const transaction&) = delete;
 };
 
@@ -237,19 +244,21 @@ auto connection::run_transaction(std::shared_ptr<parts::shared> on, Body body)
   using result = decltype(std::declval<awaited>().operator co_await().await_resume());
   auto waits = on->calls.lock();
   const auto held = co_await std::move(waits);
-  auto begins = parts::calls::run(on, true, [](session& of) { of.begin(); });
+  const auto begin = [](session& of) { return of.begin(); };
+  const auto commit = [](session& of) { of.commit(); };
+  auto begins = parts::calls::run_on_thread(on, begin);
   parts::open_transaction open(on->to);
-  co_await std::move(begins);
-  transaction inside(on);
+  const std::uint64_t scope = co_await std::move(begins);
+  transaction inside(on, scope);
   awaited runs = body(inside);
   if constexpr (std::is_void_v<result>) {
     co_await std::move(runs);
-    auto commits = parts::calls::run(on, true, [](session& of) { of.commit(); });
+    auto commits = parts::calls::run(on, scope, commit);
     co_await std::move(commits);
     open.end();
   } else {
     auto given = co_await std::move(runs);
-    auto commits = parts::calls::run(on, true, [](session& of) { of.commit(); });
+    auto commits = parts::calls::run(on, scope, commit);
     co_await std::move(commits);
     open.end();
     co_return given;

@@ -16,7 +16,9 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/database/error.hpp"
 #include "troupe/database/rows.hpp"
+#include "troupe/database/transaction_state.hpp"
 #include "troupe/task/call_context.hpp"
 #include "troupe/task/future.hpp"
 
@@ -51,6 +53,12 @@ struct changes {
   std::int64_t last_row_id = 0;  // of the last insert of this connection
 };
 
+// How a transaction begins.
+enum class transaction_access : std::uint8_t {
+  write,  // it takes the lock for writing at once, so that it never fails later for want of it
+  read,   // it sees what was stored at one moment, and hinders no writer
+};
+
 class session;
 struct kept_statement;
 
@@ -71,6 +79,9 @@ class statement {
   void bind_bytes(int number, std::span<const std::byte> bytes);
   // Throws error if the statement has another number of parameters.
   void check_parameters(std::size_t given) const;
+
+  // Whether it changes rows of tables and returns some.
+  bool returns_changes() const noexcept;
 
   // True: the next row is there. Throws error; timed_out or cancelled when the call's limits are
   // over.
@@ -98,8 +109,9 @@ class statement {
   void refuse_kind(int column, const char* needed) const;
 
   session& session_;
+  const kept_statement& kept_;
   void* handle_;
-  const std::vector<int>& places_;
+  bool is_running_ = false;  // a step was made since it was reset
 };
 
 // A call outside of a transaction, until it is answered. It may be run again as long as it is not.
@@ -149,6 +161,8 @@ struct waiting_call_of final : waiting_call {
 // and when one of them spoils the transaction, the others are run again by themselves.
 //
 // Thread: the one on which its actor lives.
+//
+// Transactions: docs/protocols/database_sessions.md.
 class session {
  public:
   session(std::string path, options chosen, std::string thread);
@@ -156,19 +170,16 @@ class session {
   session& operator=(const session&) = delete;
   ~session();
 
+  // A change whose rows cannot be read is undone.
   template <class T, class... P>
-  std::vector<T> query(const std::string& text, const std::tuple<P...>& parameters,
-                       std::size_t rows_max) {
-    statement runs(*this, text);
-    bind(runs, parameters);
-    std::vector<T> rows;
-    std::optional<database::mapping<T>> columns;
-    while (runs.step()) {
-      if (!columns) columns.emplace(runs);
-      if (rows.size() == rows_max) refuse_rows(rows_max);
-      rows.push_back(columns->read(runs));
-    }
-    return rows;
+  std::vector<T> query(const std::string& text, const std::tuple<P...>& parameters) {
+    return read<T>(text, parameters, options_.rows_max, &refuse_rows);
+  }
+  template <class T, class... P>
+  std::optional<T> query_one(const std::string& text, const std::tuple<P...>& parameters) {
+    std::vector<T> rows = read<T>(text, parameters, 1, &refuse_second_row);
+    if (rows.empty()) return std::nullopt;
+    return std::move(rows.front());
   }
   template <class... P>
   changes execute(const std::string& text, const std::tuple<P...>& parameters) {
@@ -186,13 +197,24 @@ class session {
   // Runs it with those that wait in the mailbox behind it.
   void enqueue(std::unique_ptr<waiting_call> call);
 
-  void begin();
+  // Begins a transaction, and returns the number of its scope.
+  std::uint64_t begin(transaction_access access = transaction_access::write);
   void commit();  // when it fails, all is rolled back
   void roll_back() noexcept;
+  // Undoes what was done since all_or_nothing has begun within a transaction.
+  void undo_part() noexcept;
+  // Whether what is stored as one now is a part of a transaction.
+  bool has_scope() const noexcept;
+  // Before a call of this transaction scope; 0: a call outside of all transactions. Throws error if
+  // the transaction has ended.
+  void check_scope(std::uint64_t scope);
   // After a call outside of a transaction: one that a statement has left open is rolled back, and
   // is an error.
   void check_no_transaction();
-  bool is_in_transaction() const noexcept;
+  database::transaction_state transaction() const noexcept;
+  bool is_in_transaction() const noexcept {
+    return transaction() != database::transaction_state::none;
+  }
   const options& chosen() const noexcept { return options_; }
 
  private:
@@ -207,7 +229,11 @@ class session {
     }
     (std::make_index_sequence<sizeof...(P)>());
   }
+  template <class T, class... P>
+  std::vector<T> read(const std::string& text, const std::tuple<P...>& parameters,
+                      std::size_t rows_max, void (*refuse)(std::size_t));
   [[noreturn]] static void refuse_rows(std::size_t most);
+  [[noreturn]] static void refuse_second_row(std::size_t most);
   changes changes_of(const statement& done) const noexcept;
   void run_waiting();
   void run_alone(waiting_call& call) noexcept;
@@ -218,13 +244,24 @@ class session {
   void set_up();
   void close() noexcept;
   const kept_statement& prepared(const std::string& text);
-  [[noreturn]] void fail(int code, const char* doing) const;
+  void before_statement(bool begins_or_ends_transaction);
+  void after_statement();
+  bool is_call_over() const noexcept;
+  int wait_for_lock(int tries) const noexcept;
+  [[noreturn]] void end_call() const;
+  [[noreturn]] void fail(int code, const char* doing,
+                         database::effect done = database::effect::none) const;
+  static int is_call_over(void* in) noexcept;
+  static int wait_for_lock(void* in, int tries) noexcept;
 
   const std::string path_;
   const options options_;
   const std::string thread_;
   std::unique_ptr<state> state_;
+  database::transaction_scopes scopes_;
   std::vector<std::unique_ptr<waiting_call>> waiting_;
+  // The changes that begin a transaction together.
+  const std::vector<waiting_call*>* together_ = nullptr;
 };
 
 // A transaction, on the session's thread. Rolled back at the end of the scope unless committed.
@@ -260,6 +297,24 @@ class all_or_nothing {
   const bool within_;
   bool kept_ = false;
 };
+
+template <class T, class... P>
+std::vector<T> session::read(const std::string& text, const std::tuple<P...>& parameters,
+                             std::size_t rows_max, void (*refuse)(std::size_t)) {
+  std::optional<all_or_nothing> change;
+  statement runs(*this, text);
+  bind(runs, parameters);
+  if (runs.returns_changes()) change.emplace(*this);
+  std::vector<T> rows;
+  std::optional<database::mapping<T>> columns;
+  while (runs.step()) {
+    if (!columns) columns.emplace(runs);
+    if (rows.size() == rows_max) refuse(rows_max);
+    rows.push_back(columns->read(runs));
+  }
+  if (change) change->keep();
+  return rows;
+}
 
 // Throws the present exception again; a database::error says which row of parameters it is of.
 [[noreturn]] void refuse_row(std::size_t row, std::size_t rows);

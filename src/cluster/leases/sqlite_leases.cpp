@@ -191,11 +191,11 @@ class in_sqlite final : public lease_store, private sqlite::connection {
 
   task<> open(std::string cluster) override {
     cluster_ = cluster;
-    return run(state(), true,
-               [cluster = std::move(cluster)](session& in) { make_tables(in, cluster); });
+    return run_on_thread(state(),
+                         [cluster = std::move(cluster)](session& in) { make_tables(in, cluster); });
   }
   task<lease_view> renew(renewal what) override {
-    return run(state(), true, [cluster = cluster_, what = std::move(what)](session& in) {
+    return run_on_thread(state(), [cluster = cluster_, what = std::move(what)](session& in) {
       return apply(in, cluster, what);
     });
   }

@@ -87,7 +87,7 @@ class in_sqlite : public storage, protected sqlite::connection {
  protected:
   template <class What>
   auto on_thread(What what) {
-    return run(state(), true, std::move(what));
+    return run_on_thread(state(), std::move(what));
   }
 
   const std::string path_;

@@ -37,6 +37,20 @@ const char* parse_address(std::string_view text, server& to) {
   return nullptr;
 }
 
+// As RFC 3986 has it in addresses: %40 is @. A % in front of anything but two digits is itself.
+std::string percent_decoded(std::string_view text) {
+  std::string plain;
+  while (!text.empty()) {
+    unsigned char byte = 0;
+    const char* const begin = text.data() + 1;
+    const bool is_code = text.front() == '%' && text.size() > 2 &&
+                         std::from_chars(begin, begin + 2, byte, 16).ptr == begin + 2;
+    plain += is_code ? static_cast<char>(byte) : text.front();
+    text.remove_prefix(is_code ? 3 : 1);
+  }
+  return plain;
+}
+
 // What is wrong with it; null: nothing.
 const char* parse_server(std::string_view text, server& to) {
   if (const std::size_t scheme = text.find("://"); scheme != std::string_view::npos) {
@@ -49,8 +63,8 @@ const char* parse_server(std::string_view text, server& to) {
   if (const std::size_t at = text.rfind('@'); at != std::string_view::npos) {
     const std::string_view who = text.substr(0, at);
     const std::size_t colon = who.find(':');
-    to.user = who.substr(0, colon);
-    if (colon != std::string_view::npos) to.password = who.substr(colon + 1);
+    to.user = percent_decoded(who.substr(0, colon));
+    if (colon != std::string_view::npos) to.password = percent_decoded(who.substr(colon + 1));
     text.remove_prefix(at + 1);
   }
   return parse_address(text, to);

@@ -37,6 +37,17 @@ TEST(nats_servers, are_read_from_addresses) {
   }
 }
 
+TEST(nats_servers, have_credentials_with_codes_of_characters) {
+  const auto all = parse_servers("us%20er:p%40s:s%25@host,us er:p@ss%@host,%zz%4:%@host");
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0].user, "us er");
+  EXPECT_EQ(all[0].password, "p@s:s%");
+  EXPECT_EQ(all[1].user, "us er");
+  EXPECT_EQ(all[1].password, "p@ss%");
+  EXPECT_EQ(all[2].user, "%zz%4");
+  EXPECT_EQ(all[2].password, "%");
+}
+
 TEST(nats_servers, are_tried_in_random_order_the_last_one_at_the_end) {
   server_list list(parse_servers("tls://one.example,two.example,three.example"));
   list.add({"10.0.0.1:4444", "three.example:4222", "no address:1", "", "[::1]:5"});
