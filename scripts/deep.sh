@@ -1,9 +1,12 @@
 # The slices of `./test --deep` (tests/slices.ini): how one runs. Sourced by ./test, after
 # configurations.sh.
 
+# In a run of everything: of the suites, and of a build without a compiler cache, of which that of release is
+# needed in any case.
 slice_seconds_max=${TROUPE_SLICE_SECONDS:-480}
+slice_build_seconds_max=1200
 declare -A slice_reasons=([no_compiler]="clang++-22 is missing" [unconfigured]="cannot be configured"
-  [broken]="does not build" [empty]="no suite ran to its end" [limit]="ended at its limit of $slice_seconds_max s")
+  [broken]="does not build" [empty]="no suite ran to its end" [limit]="ended at its limit of $slice_seconds_max s, or $slice_build_seconds_max s of building")
 slice_passes_min=20
 slice_failed=0 slice_passed=0 slice_configurations=()
 
@@ -48,8 +51,7 @@ run_slice() {
   configuration=${said[0]} only=${said[1]} slice_passed=${said[2]}
   say "slice $name: building ($configuration) ..."
   why=$(build_slice "$configuration")
-  # The build of release is needed in any case.
-  if [ -n "$deadline" ] && [ "$configuration" = release ]; then deadline=$((SECONDS + slice_seconds_max)); fi
+  if [ -n "$deadline" ]; then deadline=$((SECONDS + slice_seconds_max)); fi
   if [ -z "$why" ]; then
     say "slice $name: testing ..."
     why=$(run_processes "$configuration" "$name" "${said[@]:3}")
@@ -92,7 +94,7 @@ run_slices() {
 run_next_slice() {
   local name
   name=$(python3 -B scripts/slices.py next)
-  deadline=$((SECONDS + slice_seconds_max))
+  deadline=$((SECONDS + slice_build_seconds_max))
   run_slice "$name" 9>&-
   deadline=''
   if [ $slice_failed -eq 0 ]; then return; fi
