@@ -189,11 +189,39 @@ end_load() {
   if [ $load = yes ]; then exec 7>&-; fi
 }
 
-# needed_targets NAME: the targets of the suites that `only` and `deep` choose.
+# run_changed NAME: builds and runs what the change of the working tree reaches (scripts/changed.py).
+run_changed() {
+  local name=$1 log=build/$1/log start=$SECONDS why targets=()
+  why=$(configure "$name")
+  if [ -n "$why" ]; then
+    explain_lost "$name" "$why"
+    return
+  fi
+  if ! python3 -B scripts/changed.py "build/$name" "$log/changed" ${revision:+"$revision"} >&2; then
+    lost "$name" "cannot say what is changed; is '$revision' a revision?"
+    return
+  fi
+  mapfile -t targets < <(needed_targets "$name" --names "$log/changed")
+  say "$name: building ..."
+  # Without suites that need a program nothing is built.
+  if [ ${#targets[@]} -gt 0 ]; then why=$(build "$name" "${targets[@]}"); fi
+  build_seconds[$name]=$((SECONDS - start))
+  if [ -n "$why" ]; then
+    explain_lost "$name" "$why"
+    return
+  fi
+  say "$name: testing ..."
+  run_suites "$name" changed --names "$log/changed" 9>&-
+  if [ -s "$log/junit_changed.xml" ]; then judge "$name" changed; fi
+  conclude "$name"
+}
+
+# needed_targets NAME [OPTION...]: the targets of the suites that `only`, `deep` and the options choose.
 needed_targets() {
-  local log=$root/build/$1/log options=()
-  if [ $deep != no ]; then options+=(--deep); fi
-  if [ -n "$only" ]; then options+=(--only "$only"); fi
-  python3 -B scripts/suites.py select "build/$1" "$1" "$log/chosen" --targets "$log/targets" "${options[@]}" > /dev/null
+  local name=$1 log=$root/build/$1/log
+  shift
+  if [ $deep != no ]; then set -- "$@" --deep; fi
+  if [ -n "$only" ]; then set -- "$@" --only "$only"; fi
+  python3 -B scripts/suites.py select "build/$name" "$name" "$log/chosen" --targets "$log/targets" "$@" > /dev/null
   cat "$log/targets"
 }

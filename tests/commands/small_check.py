@@ -155,6 +155,38 @@ set_tests_properties(core/broken core/endless PROPERTIES LABELS deep)
     expect(test("--in", "dev", "--with-slice", TROUPE_SLICE_SECONDS="8"), 0, r"ended at its limit of 8 s")
 
 
+def git(*words):
+    subprocess.run(["git", "-C", FOLDER, "-c", "user.name=a", "-c", "user.email=a@b", *words], check=True,
+                   stdout=subprocess.DEVNULL)
+
+
+def check_changed():
+    """A change chooses the suites of its layer, and one of a script those that run it."""
+    make(BUILD, """
+add_test(NAME base/near COMMAND true)
+add_test(NAME sync/far COMMAND ${CMAKE_BINARY_DIR}/program)
+add_test(NAME trace COMMAND bash ${CMAKE_SOURCE_DIR}/tests/trace/check.sh)
+add_test(NAME tidy/rule COMMAND true)
+""")
+    for path, text in (("src/base" "/x.cpp", "int x;\n"), ("src/base" "/x.test.cpp", "TEST(near, x) {}\n"),
+                       ("src/sync" "/y.test.cpp", "TEST(far, y) {}\n"), ("tests/trace" "/check.sh", "true\n"),
+                       (".gitignore", "/build/\n")):
+        (FOLDER / path).parent.mkdir(parents=True, exist_ok=True)
+        (FOLDER / path).write_text(text)
+    git("init", "-q")
+    git("add", "-A")
+    git("commit", "-qm", "first")
+    expect(test("--changed", "--in", "dev"), 1, r"^0 files are changed", r"^0 passed, 0 failed\n\Z")
+    (FOLDER / "src/base" "/x.cpp").write_text("int x = 1;\n")
+    expect(test("--changed", "--in", "dev"), 0, r"^1 files are changed; of 4 suites they reach 2$",
+           r"unit suites of base$", r"^2 passed, 0 failed\n\Z")
+    git("commit", "-qam", "second")
+    (FOLDER / "tests/trace" "/check.sh").write_text("exit 1\n")
+    expect(test("--changed=HEAD~1", "--in", "dev"), 1, r"^2 files are changed; of 4 suites they reach 3$",
+           r"--- trace", r"^2 passed, 1 failed\n\Z")
+    expect(test("--changed=nowhere", "--in", "dev"), 1, r"is 'nowhere' a revision")
+
+
 def main():
     for name, check in list(globals().items()):
         if name.startswith("check_") and (len(sys.argv) < 2 or name in sys.argv[1:]):

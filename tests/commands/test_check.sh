@@ -27,6 +27,8 @@ refused "leave out --deep" --deep --update-ledger
 refused "--repeat wants a number from 1 to 9999, not '0'" --repeat 0 mailbox
 refused "--repeat wants the name of the suites" --repeat 2
 refused "--beside-load is for --repeat" --beside-load mailbox
+refused "--changed chooses the suites itself" --changed --only mailbox
+refused "there is no slice 'nothing'" --deep nothing
 refused "'second' is a second name" first second
 "$test" --help | grep -q '^Usage: ./test' || fail "--help"
 
