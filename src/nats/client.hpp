@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "kit/secrets.hpp"
 #include "nats/protocol/servers.hpp"
 #include "nats/protocol/session.hpp"
 #include "nats/wire.hpp"
@@ -169,6 +170,7 @@ class client : public std::enable_shared_from_this<client> {
   void end_under(subscription_state& of, const outcome& how);
 
   base::small_mutex mutex_;
+  kit::secret_source secrets_;
   session talk_;
   server_list servers_;
   std::map<std::uint64_t, waiting_call> waiting_;            // for room, or for a server

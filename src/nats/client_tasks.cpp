@@ -13,15 +13,6 @@ namespace {
 
 constexpr std::size_t read_bytes = 64 * 1024;
 
-// A name that no other client has.
-std::string random_name() {
-  constexpr std::string_view letters =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567";
-  std::string made;
-  for (int i = 0; i < 22; ++i) made += letters[kit::random_number() % letters.size()];
-  return made;
-}
-
 std::string reason_of(const std::exception_ptr& failed) {
   try {
     std::rethrow_exception(failed);
@@ -65,9 +56,8 @@ struct end_of_wire {
 task<> client::run(std::shared_ptr<client> self) {
   outcome why;
   {
-    const std::string name = random_name();
     std::lock_guard held(self->mutex_);
-    self->talk_.name_inbox(name);
+    self->talk_.name_inbox(self->secrets_.token(), self->chosen.inbox, &self->secrets_);
   }
   try {
     for (bool first = true;; first = false) {

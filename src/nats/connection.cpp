@@ -28,6 +28,7 @@ options checked(const options& chosen) {
   positive(chosen.waiting_bytes_max, "waiting_bytes_max");
   positive(chosen.message_bytes_max, "message_bytes_max");
   positive(chosen.header_bytes_max, "header_bytes_max");
+  check_to_publish(chosen.inbox);
   return chosen;
 }
 

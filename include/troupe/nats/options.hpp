@@ -27,6 +27,10 @@ struct options {
   // Not an aggregate, for the same reason as tls_options.
   options() {}
 
+  // How the subjects begin to which answers to requests come: this, a random word of the
+  // connection, and a number with a random token of the request, which nobody can guess. A prefix
+  // of its own for each program lets servers forbid others to read its answers. Words between dots.
+  std::string inbox = "_INBOX";
   // What the server shows as the name of the client. Default: none.
   std::string name;
   // Who we are: a user with a password, or a token, or a key, or what a file of credentials says.
@@ -74,10 +78,13 @@ struct options {
   std::function<void(incident, std::string_view text)> on_incident;
 };
 
-// Of one subscription. A plain value.
+// Of one subscription.
 struct subscribe_options {
+  // Not an aggregate, for the same reason as tls_options.
+  subscribe_options() {}
+
   // Of the subscriptions with the same queue group, one gets each message. Default: none.
-  std::string_view queue;
+  std::string queue;
   // Messages and bytes that wait to be read; what comes while there is no room is missed, and
   // counted. 1 or more.
   std::size_t messages_max = 8'192;

@@ -174,9 +174,11 @@ void session::request(std::uint64_t number, std::string_view subject, const head
     if (connected_) write_subscription(inbox_sid, made->second);
   }
   if (open_message* const one = find_open(subject)) end_open(*one);
-  requests_.emplace(number, waiting_request{std::string(subject), taken_ + out_.size()});
+  const std::string token = secrets_ == nullptr ? std::string() : '-' + secrets_->token();
+  requests_.emplace(number, waiting_request{std::string(subject), token, taken_ + out_.size()});
   std::string reply = inbox_;
   append_number(reply, number);
+  reply += token;
   publish(subject, reply, head, payload);
 }
 
@@ -274,17 +276,23 @@ void session::receive(parser::event what, parser& from, happened& made) {
   }
 }
 
+// Whether a request waits for an answer to this subject.
+bool session::is_answered_by(std::string_view subject, std::uint64_t& number) const noexcept {
+  if (!subject.starts_with(inbox_)) return false;
+  subject.remove_prefix(inbox_.size());
+  const char* const end = subject.data() + subject.size();
+  const auto [rest, failed] = std::from_chars(subject.data(), end, number);
+  const auto found = failed == std::errc() ? requests_.find(number) : requests_.end();
+  return found != requests_.end() && found->second.token == std::string_view(rest, end);
+}
+
 void session::take_message(parser::arrived& from, happened& made) {
   made.number = from.sid;
   const auto found = subscriptions_.find(from.sid);
   if (found == subscriptions_.end()) return;
   if (from.sid == inbox_sid) {
-    std::string_view digits = from.subject;
-    if (!digits.starts_with(inbox_)) return;
-    digits.remove_prefix(inbox_.size());
-    const char* const end = digits.data() + digits.size();
-    const auto [rest, failed] = std::from_chars(digits.data(), end, made.number);
-    if (failed != std::errc() || rest != end || requests_.erase(made.number) == 0) return;
+    if (!is_answered_by(from.subject, made.number)) return;
+    requests_.erase(made.number);
     made.what = happened::kind::answer;
   } else {
     subscription& one = found->second;

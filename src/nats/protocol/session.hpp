@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "kit/secrets.hpp"
 #include "nats/protocol/info.hpp"
 #include "nats/protocol/parser.hpp"
 #include "troupe/nats/message.hpp"
@@ -47,8 +48,16 @@ struct happened {
 
 class session {
  public:
-  // `inbox`: the part of our reply subjects that no one else has. Before the first request.
-  void name_inbox(std::string_view inbox) { inbox_ = "_INBOX." + std::string(inbox) + "."; }
+  // `inbox`: the part of our reply subjects that no one else has, behind `prefix`. Each subject has
+  // a
+  // token of `secrets` of its own: whoever has seen one, or knows how they are numbered, can answer
+  // no other request. Without `secrets` they have numbers alone. Before the first request.
+  // Lifetime: `secrets` lives as long as the session.
+  void name_inbox(std::string_view inbox, std::string_view prefix = "_INBOX",
+                  kit::secret_source* secrets = nullptr) {
+    inbox_ = std::string(prefix) + "." + std::string(inbox) + ".";
+    secrets_ = secrets;
+  }
 
   // The number under which messages come. `ends_after`: 0 or the number of messages.
   std::uint64_t subscribe(std::string_view subject, std::string_view queue,
@@ -107,6 +116,7 @@ class session {
   };
   struct waiting_request {
     std::string subject;
+    std::string token;           // in its reply subject, behind the number
     std::uint64_t position = 0;  // of its message, in all bytes of the connection
   };
   // A message that may still grow; without a payload there is none.
@@ -122,7 +132,10 @@ class session {
   void take_message(parser::arrived& from, happened& made);
   void take_refusal(const std::string& text, happened& made);
 
+  bool is_answered_by(std::string_view subject, std::uint64_t& number) const noexcept;
+
   std::string inbox_;  // "_INBOX.….", before the number of a request
+  kit::secret_source* secrets_ = nullptr;
   std::map<std::uint64_t, subscription> subscriptions_;
   std::unordered_map<std::uint64_t, waiting_request> requests_;
   std::deque<std::uint64_t> pings_;         // sent, or in `out`

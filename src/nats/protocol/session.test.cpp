@@ -122,6 +122,34 @@ TEST(nats_session, ends_a_subscription_after_its_messages_over_connections) {
   EXPECT_EQ(sent(one), "");
 }
 
+// Whoever sees a request knows its reply subject, and those of no other one.
+TEST(nats_session, reply_subjects_cannot_be_guessed) {
+  kit::secret_source secrets;
+  session one;
+  one.name_inbox("abc", "_INBOX_shop", &secrets);
+  one.begin({});
+  one.request(1, "svc", nullptr, "1");
+  one.request(2, "svc", nullptr, "2");
+  const std::string text = sent(one);
+  std::vector<std::string> tokens;
+  for (const std::string number : {"1", "2"}) {
+    const std::string lead = "PUB svc _INBOX_shop.abc." + number + "-";
+    const std::size_t at = text.find(lead);
+    ASSERT_NE(at, std::string::npos) << text;
+    tokens.push_back(text.substr(at + lead.size(), 22));
+    EXPECT_EQ(text[at + lead.size() + 22], ' ') << text;
+  }
+  EXPECT_NE(tokens[0], tokens[1]);
+  const auto answer = [](const std::string& subject) {
+    return "MSG _INBOX_shop.abc." + subject + " 1 0\r\n\r\n";
+  };
+  for (const std::string& guess : {std::string("2"), std::string("2-"), "2-" + tokens[0],
+                                   "2" + tokens[1], "2-" + tokens[1] + "x", "3-" + tokens[1]})
+    EXPECT_EQ(feed(one, answer(guess)).what, kind::nothing) << guess;
+  EXPECT_EQ(feed(one, answer("2-" + tokens[1])).number, 2u);
+  EXPECT_EQ(feed(one, answer("2-" + tokens[1])).what, kind::nothing);
+}
+
 TEST(nats_session, answers_come_once_to_the_request_they_belong_to) {
   session one;
   one.name_inbox("abc");
