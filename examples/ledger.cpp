@@ -106,6 +106,8 @@ http::response failure_of(const std::exception_ptr& failed) {
     std::rethrow_exception(failed);
   } catch (const durable::handler_failed& why) {
     return http::response::text(std::string(why.what()) + "\n").status(409);
+  } catch (const durable::id_mismatch& why) {
+    return http::response::text(std::string(why.what()) + "\n").status(422);
   } catch (const durable::store_full& why) {
     return http::response::text(std::string(why.what()) + "\n")
         .status(503)

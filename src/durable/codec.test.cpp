@@ -127,5 +127,52 @@ TEST(codecs, a_variant_without_a_value_is_the_error_of_who_stores_it) {
   EXPECT_THROW(static_cast<void>(encode(value)), usage_error);
 }
 
+enum class weather : std::int8_t { unknown = -1, fine = 0, rain = 5, storm = 64 };
+enum plain_enum { one_thing, other_thing };
+enum class flags : std::uint64_t { none = 0, low = 256, high = std::uint64_t{1} << 40 };
+namespace v1 {
+struct circle {
+  double radius;
+};
+}  // namespace v1
+struct circleV2 {
+  double radius;
+};
+struct square {
+  double radius;
+};
+
+TEST(durable_codec, shapes_have_enumerators_and_names_of_alternatives) {
+  EXPECT_EQ(shape_of<weather>(), "enum i1{unknown=-1,fine=0,rain=5,storm=64}");
+  EXPECT_EQ(shape_of<plain_enum>(), "enum u4{one_thing=0,other_thing=1}");
+  EXPECT_EQ(shape_of<flags>(), "enum u8{none=0,low=256,high=1099511627776}");
+  using shapes = std::variant<std::monostate, v1::circle, square, std::string>;
+  EXPECT_EQ(shape_of<shapes>(), "({}|circle{radius:f8}|square{radius:f8}|text)");
+  EXPECT_EQ((shape_of<std::variant<circleV2, square>>()),
+            (shape_of<std::variant<v1::circle, square>>()));
+  EXPECT_EQ((parts::shape_text<std::variant<weather, square>, false>()), "(enum i1|{radius:f8})");
+}
+
+TEST(durable_codec, a_shape_reads_one_with_fewer_enumerators) {
+  const auto reads = [](const char* now, const char* before) {
+    return parts::reads_shape(now, before);
+  };
+  EXPECT_TRUE(reads("{a:i4}", "{a:i4}"));
+  EXPECT_FALSE(reads("{a:i4}", "{a:i4,b:i4}"));
+  EXPECT_FALSE(reads("{a:i4,b:i4}", "{a:i4}"));
+  const char* const two = "[{c:enum i4{red=0,green=1},d:text}]";
+  EXPECT_TRUE(reads(two, two));
+  EXPECT_TRUE(reads("[{c:enum i4{red=0,green=1,blue=2},d:text}]", two));
+  EXPECT_TRUE(reads("[{c:enum i4{none=-1,red=0,green=1},d:text}]", two));
+  EXPECT_FALSE(reads("[{c:enum i4{red=0},d:text}]", two));
+  EXPECT_FALSE(reads("[{c:enum i4{green=0,red=1},d:text}]", two));
+  EXPECT_FALSE(reads("[{c:enum i4{red=0,greenish=1},d:text}]", two));
+  EXPECT_FALSE(reads("[{c:enum u4{red=0,green=1},d:text}]", two));
+  EXPECT_FALSE(reads("[{c:enum i4{red=0,green=1},d:i4}]", two));
+  EXPECT_FALSE(reads("(a{}|b{})", "(b{}|a{})"));
+  EXPECT_FALSE(reads("", two));
+  EXPECT_FALSE(reads("enum i4", "enum i4{"));
+}
+
 }  // namespace
 }  // namespace troupe::durable

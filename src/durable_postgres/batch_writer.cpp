@@ -157,6 +157,7 @@ void batch_writer::add_answers(const batch& all) {
         "asker = excluded.asker, at = excluded.at, failed = excluded.failed, "
         "error_type = excluded.error_type, value = excluded.value",
         id.take(), asker.take(), at.take(), failed.take(), error_type.take(), value.take());
+    add_calls(all);
   }
   if (!all.ended.empty()) {
     array_text asker;
@@ -166,6 +167,25 @@ void batch_writer::add_answers(const batch& all) {
         asker.take());
   }
   if (all.forget_before.time_since_epoch().count() != 0) forget_answers(all);
+}
+
+void batch_writer::add_calls(const batch& all) {
+  array_text id, method, arguments, at;
+  bool any = false;
+  for (const stored_answer* answer :
+       last_ones(all.answers, [](const auto& each) { return each.id; })) {
+    if (answer->call.method.empty()) continue;
+    any = true;
+    id.add_bytes(packed(answer->id));
+    method.add_text(answer->call.method);
+    arguments.add(as_integer(answer->call.arguments));
+    at.add(answer->at.time_since_epoch().count());
+  }
+  if (!any) return;
+  add("INSERT INTO durable_calls SELECT * FROM unnest($1::bytea[], $2::text[], $3::bigint[], "
+      "$4::bigint[]) ON CONFLICT (id) DO UPDATE SET method = excluded.method, "
+      "arguments = excluded.arguments, at = excluded.at",
+      id.take(), method.take(), arguments.take(), at.take());
 }
 
 void batch_writer::forget_answers(const batch& all) {
@@ -184,6 +204,11 @@ void batch_writer::forget_answers(const batch& all) {
         "AND asker = '\\x00000000000000000000000000000000'",
         before);
   }
+  add("WITH old AS (SELECT c.id FROM durable_calls AS c WHERE c.at < $1::bigint "
+      "AND NOT EXISTS (SELECT FROM durable_answers AS a WHERE a.id = c.id) "
+      "FOR UPDATE OF c SKIP LOCKED) "
+      "DELETE FROM durable_calls AS c USING old WHERE c.id = old.id",
+      before);
 }
 
 void batch_writer::add_dead(const batch& all) {

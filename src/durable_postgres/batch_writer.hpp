@@ -31,6 +31,7 @@ class batch_writer {
   void add_arrived(const batch& all);
   void add_states(const batch& all);
   void add_answers(const batch& all);
+  void add_calls(const batch& all);
   void forget_answers(const batch& all);
   void add_dead(const batch& all);
   void add_reminders(const batch& all);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -57,6 +58,7 @@ class in_postgres : public storage {
       : writes_(on, target, chosen), reads_(on, target, chosen) {}
 
   std::string name() const override { return "the PostgreSQL database"; }
+  void check_name(std::string_view kind, std::string_view key) const override;
   task<opened_storage> open() override;
   task<> keep_classes(std::vector<class_shape> added) override;
   task<std::optional<stored_state>> load(actor_name of) override;

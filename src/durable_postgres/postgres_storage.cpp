@@ -102,16 +102,21 @@ task<> make_tables(transaction& within) {
   co_await std::move(sets);
   auto locks = within.execute("SELECT pg_advisory_xact_lock($1::bigint)", opening_lock);
   co_await std::move(locks);
-  auto looks = within.query_one<std::tuple<bool, std::string>>(
-      "SELECT to_regclass('durable_meta') IS NOT NULL, current_setting('server_encoding')");
+  auto looks = within.query_one<std::tuple<bool, std::string, bool>>(
+      "SELECT to_regclass('durable_meta') IS NOT NULL, current_setting('server_encoding'), "
+      "to_regclass('durable_calls') IS NOT NULL");
   const auto found = co_await std::move(looks);
   if (!found) refuse_missing_row();
   if (std::get<1>(*found) != "UTF8")
     throw usage_error("troupe: durable: the encoding of the PostgreSQL database is " +
                       std::get<1>(*found) + "; make one with ENCODING 'UTF8'");
-  if (std::get<0>(*found)) co_return;
-  auto makes = within.run_script(tables);
-  co_await std::move(makes);
+  if (!std::get<0>(*found)) {
+    auto makes = within.run_script(tables);
+    co_await std::move(makes);
+  }
+  if (std::get<2>(*found)) co_return;
+  auto adds = within.run_script(calls_table);
+  co_await std::move(adds);
 }
 
 task<std::int64_t> read_meta(transaction& within, const char* name) {
@@ -183,17 +188,22 @@ task<> in_postgres::keep_classes(std::vector<class_shape> added) {
   }
   return run(writes_.execute(
       "INSERT INTO durable_classes SELECT * FROM unnest($1::text[], $2::integer[], $3::bigint[], "
-      "$4::text[]) ORDER BY 1, 2 ON CONFLICT DO NOTHING",
+      "$4::text[]) ORDER BY 1, 2 ON CONFLICT (kind, \"schema\") DO UPDATE SET "
+      "fingerprint = excluded.fingerprint, shape = excluded.shape",
       kind.take(), schema.take(), fingerprint.take(), shape.take()));
+}
+
+void in_postgres::check_name(std::string_view kind, std::string_view key) const {
+  if (4 * (kind.size() + key.size()) <= name_bytes_max) return;  // however it is stored
+  const std::size_t bytes = stored_text(kind).size() + stored_text(key).size();
+  if (bytes > name_bytes_max)
+    throw usage_error("troupe: durable: class and key of an actor have " + std::to_string(bytes) +
+                      " bytes together, and PostgreSQL keeps them up to " +
+                      std::to_string(name_bytes_max) + "; choose shorter keys");
 }
 
 task<std::optional<stored_state>> in_postgres::load(actor_name of) {
   const std::string kind = stored_text(of.kind), key = stored_text(of.key);
-  if (kind.size() + key.size() > name_bytes_max)
-    throw usage_error("troupe: durable: class and key of an actor have " +
-                      std::to_string(kind.size() + key.size()) +
-                      " bytes together, and PostgreSQL keeps them up to " +
-                      std::to_string(name_bytes_max) + "; choose shorter keys");
   // The state's own row has the number 0, and comes before the events.
   auto asks = reading(
       reads_.query<std::tuple<std::int64_t, std::uint32_t, std::int64_t, std::int64_t, bytes>>(
@@ -232,25 +242,40 @@ task<std::vector<stored_message>> in_postgres::inbox(std::uint64_t after, std::s
 }
 
 task<found_message> in_postgres::find(message_id id) {
-  using row = std::tuple<bool, std::optional<bytes>, std::optional<std::int64_t>,
-                         std::optional<int>, std::optional<std::string>, std::optional<bytes>>;
+  using row =
+      std::tuple<bool, std::optional<bytes>, std::optional<std::int64_t>, std::optional<int>,
+                 std::optional<std::string>, std::optional<bytes>, std::optional<std::string>,
+                 std::optional<std::int64_t>, std::optional<std::string>, std::optional<bytes>>;
   auto asks = reading(reads_.query_one<row>(
-      "SELECT EXISTS (SELECT FROM durable_inbox WHERE id = $1::bytea AND named = 1), "
-      "a.asker, a.at, a.failed, a.error_type, a.value "
-      "FROM (SELECT 1) AS one LEFT JOIN durable_answers AS a ON a.id = $1::bytea",
+      "SELECT i.method IS NOT NULL, a.asker, a.at, a.failed, a.error_type, a.value, "
+      "c.method, c.arguments, i.method, i.arguments FROM (SELECT 1) AS one "
+      "LEFT JOIN durable_answers AS a ON a.id = $1::bytea "
+      "LEFT JOIN durable_calls AS c ON c.id = a.id "
+      "LEFT JOIN LATERAL (SELECT method, arguments FROM durable_inbox "
+      "WHERE id = $1::bytea AND named = 1 LIMIT 1) AS i ON true",
       as_bytes(packed(id))));
   auto got = co_await std::move(asks);
   found_message found;
   if (!got) co_return found;
-  auto& [waits, asker, at, failed, error_type, value] = *got;
+  auto& [waits, asker, at, failed, error_type, value, method, arguments, waiting_method,
+         waiting_arguments] = *got;
   found.in_inbox = waits;
+  if (method && arguments) {
+    found.call = {text_of_stored(*method), as_number(*arguments)};
+  } else if (waiting_method && waiting_arguments && !value) {
+    stored_message waiting;
+    waiting.method = text_of_stored(*waiting_method);
+    waiting.arguments = std::move(*waiting_arguments);
+    found.call = call_identity::of(waiting);
+  }
   if (asker && at && failed && error_type && value) {
     stored_answer answer{id,
                          unpacked(*asker),
                          std::chrono::sys_seconds(std::chrono::seconds(*at)),
                          *failed != 0,
                          text_of_stored(*error_type),
-                         std::move(*value)};
+                         std::move(*value),
+                         found.call};
     found.answer = std::move(answer);
   }
   co_return found;

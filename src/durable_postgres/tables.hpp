@@ -43,6 +43,14 @@ INSERT INTO durable_meta VALUES ('version', 1), ('owner', 0), ('last_batch', 0),
   ('last_number', 0);
 )";
 
+// The calls of stored answers. The table is added to stores of older versions; their nodes, which
+// may run beside this one, do not use it.
+inline constexpr const char* calls_table = R"(
+CREATE TABLE durable_calls (id bytea PRIMARY KEY, method text NOT NULL, arguments bigint NOT NULL,
+  at bigint NOT NULL);
+CREATE INDEX durable_calls_at ON durable_calls (at);
+)";
+
 // Changes the tables to those of a cluster. Answers are kept while a message of their id is in the
 // inbox, so each id is looked for there. Rows of nodes are written all the time, in place: their
 // pages have room for it.

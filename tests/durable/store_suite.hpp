@@ -9,6 +9,8 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "support/conformance.hpp"
@@ -202,6 +204,111 @@ TEST_P(durable_stores, an_id_of_the_sender_is_handled_once) {
     EXPECT_EQ(co_await alice.with_id(id).ask<&Account::deposit>(10), 10);
     EXPECT_EQ(co_await alice.ask<&Account::balance>(), 111);
   });
+}
+
+// The id of a message is used again: for another method, for other arguments, and as a post.
+task<> expect_mismatches(durable::ref<Account> once) {
+  EXPECT_NE(co_await error_of<durable::id_mismatch>(once.ask<&Account::withdraw>(10)), "none");
+  EXPECT_NE(co_await error_of<durable::id_mismatch>(once.ask<&Account::deposit>(11)), "none");
+  EXPECT_NE(co_await error_of<durable::id_mismatch>(once.ask<&Account::balance>()), "none");
+  EXPECT_NE(co_await error_of<durable::id_mismatch>(once.post<&Account::note>("10")), "none");
+}
+
+TEST_P(durable_stores, an_id_stands_for_one_method_with_its_arguments) {
+  const auto id = durable::message_id::of("order 17");
+  with([id](store bank) -> task<> {
+    auto alice = bank.get<Account>("alice");
+    auto once = alice.with_id(id);
+    // In memory: the first one is looked up in the database, and the second one waits for that.
+    auto first = once.ask<&Account::deposit>(10);
+    auto other = once.ask<&Account::deposit>(11);
+    auto same = once.ask<&Account::deposit>(10);
+    EXPECT_EQ(co_await std::move(first), 10);
+    EXPECT_EQ(co_await std::move(same), 10);
+    EXPECT_NE(co_await error_of<durable::id_mismatch>(std::move(other)), "none");
+    // Answered.
+    auto answered = expect_mismatches(once);
+    co_await std::move(answered);
+    // A failure that changed nothing is not kept, and the id is free again.
+    auto failing = alice.with_id(durable::message_id::of("18"));
+    EXPECT_NE(co_await error_of<durable::handler_failed>(failing.ask<&Account::withdraw>(99)),
+              "none");
+    EXPECT_EQ(co_await failing.ask<&Account::withdraw>(1), 1);
+    // A wrong repetition beside the right one, whose answer is stored.
+    auto wrong = once.ask<&Account::withdraw>(10);
+    auto right = once.ask<&Account::deposit>(10);
+    EXPECT_EQ(co_await std::move(right), 10);
+    EXPECT_NE(co_await error_of<durable::id_mismatch>(std::move(wrong)), "none");
+    EXPECT_EQ(co_await alice.ask<&Account::balance>(), 9);
+    EXPECT_EQ(bank.counts().waiting, 0u);
+  });
+  with([id](store bank) -> task<> {
+    auto alice = bank.get<Account>("alice");
+    auto restarted = expect_mismatches(alice.with_id(id));
+    co_await std::move(restarted);
+    EXPECT_EQ(co_await alice.with_id(id).ask<&Account::deposit>(10), 10);
+    EXPECT_EQ(co_await alice.ask<&Account::balance>(), 9);
+  });
+}
+
+enum class Colour : std::uint8_t { red, green, blue };
+enum class Reordered : std::uint8_t { green, red, blue };
+enum class Shorter : std::uint8_t { red, green };
+enum class Longer : std::uint8_t { red, green, blue, black };
+struct Started {};
+struct Stopped {};
+
+template <class C, class... States>
+struct Lamp_of {
+  C colour{};
+  std::variant<States...> state{};
+  void paint(C to) { colour = to; }
+  int number() const { return static_cast<int>(colour) + 10 * static_cast<int>(state.index()); }
+};
+template <class C, class... States>
+auto lamps() {
+  using lamp = Lamp_of<C, States...>;
+  return kind<lamp, &lamp::paint, &lamp::number>("Painted");
+}
+
+TEST_P(durable_stores, enumerators_and_alternatives_are_part_of_a_schema) {
+  const auto nothing = [](store) -> task<> { co_return; };
+  using lamp = Lamp_of<Colour, Started, Stopped>;
+  with(
+      [](store all) -> task<> {
+        co_await all.get<lamp>("a").template ask<&lamp::paint>(Colour::blue);
+      },
+      durable::options(), lamps<Colour, Started, Stopped>());
+  const auto refused = [&](auto kinds) {
+    EXPECT_THROW(with(nothing, durable::options(), kinds), durable::schema_error);
+  };
+  refused(lamps<Reordered, Started, Stopped>());
+  refused(lamps<Shorter, Started, Stopped>());
+  refused(lamps<Colour, Stopped, Started>());
+  // Added enumerators leave what is stored as it is; then the shorter list is too short.
+  using longer = Lamp_of<Longer, Started, Stopped>;
+  with(
+      [](store all) -> task<> {
+        EXPECT_EQ(co_await all.get<longer>("a").template ask<&longer::number>(), 2);
+      },
+      durable::options(), lamps<Longer, Started, Stopped>());
+  refused(lamps<Colour, Started, Stopped>());
+}
+
+// What a message takes is stored as well: the state of this class has no enumeration.
+template <class C>
+struct Painter_of {
+  int last = 0;
+  void paint(C to) { last = static_cast<int>(to); }
+};
+TEST_P(durable_stores, enumerators_are_part_of_a_method) {
+  const auto nothing = [](store) -> task<> { co_return; };
+  const auto painters = []<class C>(C) {
+    return kind<Painter_of<C>, &Painter_of<C>::paint>("Painter");
+  };
+  with(nothing, durable::options(), painters(Colour()));
+  EXPECT_THROW(with(nothing, durable::options(), painters(Reordered())), durable::schema_error);
+  with(nothing, durable::options(), painters(Longer()));
 }
 
 TEST_P(durable_stores, poison_goes_to_the_dead_letters) {

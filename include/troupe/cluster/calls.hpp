@@ -34,6 +34,12 @@ struct method_entry;
 // Of actors that are on one node each, whatever their keys: no shard has this number.
 inline constexpr std::uint32_t own_shard = 1'024;
 
+// What every node reads of a key, and of the names of a class and of its methods. A key is checked
+// where it is named, so that it makes no difference on which node its actor is.
+inline constexpr std::size_t name_bytes_max = 65'535;
+// Throws usage_error for a key that is longer.
+void check_key(std::string_view key);
+
 // Which actor.
 struct address {
   const class_table* kind = nullptr;

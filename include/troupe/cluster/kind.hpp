@@ -72,7 +72,7 @@ template <class T, auto Method>
 method_entry entry_of() {
   method_entry made{&durable::parts::method_tag<Method>,
                     durable::parts::last_part(base::value_name<Method>()),
-                    durable::parts::caller<Method>::shape(), 0, &serve<T, Method>};
+                    durable::parts::caller<Method>::template shape<false>(), 0, &serve<T, Method>};
   made.signature = durable::fingerprint_of(made.shape);
   return made;
 }

@@ -131,7 +131,7 @@ class node {
   task<> ready() const;
 
   // The actor of that class and key. Cost: some ns. Errors: usage_error if the node was not given
-  // the class.
+  // the class, and for a key of more than 65,535 bytes.
   template <class T>
   ref<T> get(std::string_view key) const {
     return ref<T>::at(state(), key);

@@ -75,6 +75,7 @@ class ref {
   static ref at(const parts::state_ref& on, std::string_view key) {
     const parts::class_table& kind =
         parts::table_of(*on, &durable::parts::class_tag<T>, base::type_name<T>());
+    parts::check_key(key);
     return ref(on, {&kind, std::string(key), parts::shard_of(kind.name, key), {}});
   }
 
@@ -144,6 +145,9 @@ struct troupe::durable::codec<troupe::cluster::ref<T>> {
     auto key = from.read<std::string>();
     auto member = from.read<std::string>();
     if (kind.empty()) return {};
+    if (key.size() > cluster::parts::name_bytes_max ||
+        member.size() > cluster::parts::name_bytes_max)
+      parts::refuse("the ref has a longer key than an actor may have");
     const cluster::parts::state_ref& on = cluster::parts::read_on();
     const cluster::parts::class_table& known = cluster::parts::table_of(*on, kind);
     if (known.tag != &parts::class_tag<T>) parts::refuse("the ref is of another class");

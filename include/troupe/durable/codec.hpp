@@ -39,7 +39,9 @@
 #include <vector>
 
 #include "troupe/base/error.hpp"
+#include "troupe/base/type_name.hpp"
 #include "troupe/durable/calendar.hpp"
+#include "troupe/reflect/enums.hpp"
 #include "troupe/reflect/members.hpp"
 
 namespace troupe::durable {
@@ -355,14 +357,31 @@ T decode(std::span<const std::byte> stored) {
   return value;
 }
 
-// The names and types of all that T holds, in one line. Two types of the same shape have the same
-// bytes.
-template <storable T>
-std::string shape_of() {
-  using namespace parts;
+namespace parts {
+
+// "Circle" of "shop::Circle", "shop::v1::Circle" and "shop::CircleV1": a struct that is kept to
+// read former values has a name of its own.
+std::string alternative_name(std::string_view type);
+
+// Of structs and enumerations; what stands for itself has none.
+template <class T>
+std::string name_of_alternative() {
+  if constexpr ((std::is_class_v<T> || std::is_enum_v<T>)&&!std::is_same_v<T, std::monostate> &&
+                !is_optional<T> && !is_variant<T> && !is_duration<T> && !is_time<T> &&
+                !calendar_field<T> && !tuple_like<T> && !container<T>) {
+    return alternative_name(base::type_name<T>());
+  } else {
+    return {};
+  }
+}
+
+// `Named`: with the enumerators and the names of alternatives. Shapes without them are those of
+// versions before 0.2, which marked classes and methods by them, and still do.
+template <class T, bool Named>
+std::string shape_text() {
   const auto list = []<std::size_t... I>(std::index_sequence<I...>) {
     std::string text;
-    ((text += (I == 0 ? "" : ","), text += shape_of<std::tuple_element_t<I, T>>()), ...);
+    ((text += (I == 0 ? "" : ","), text += shape_text<std::tuple_element_t<I, T>, Named>()), ...);
     return text;
   };
   if constexpr (has_codec<T>) {
@@ -370,24 +389,34 @@ std::string shape_of() {
   } else if constexpr (std::is_same_v<T, bool>) {
     return "bool";
   } else if constexpr (std::is_enum_v<T>) {
-    return "enum " + shape_of<std::underlying_type_t<T>>();
+    const std::string text = "enum " + shape_text<std::underlying_type_t<T>, Named>();
+    if constexpr (Named) return text + "{" + reflect::enumerator_list<T>() + "}";
+    return text;
   } else if constexpr (std::is_arithmetic_v<T>) {
     const char* const kind = std::is_floating_point_v<T> ? "f" : std::is_signed_v<T> ? "i" : "u";
     return kind + std::to_string(sizeof(T));
   } else if constexpr (is_duration<T>) {
-    return "duration " + shape_of<typename T::rep>() + " " + std::to_string(T::period::num) + "/" +
-           std::to_string(T::period::den);
+    return "duration " + shape_text<typename T::rep, Named>() + " " +
+           std::to_string(T::period::num) + "/" + std::to_string(T::period::den);
   } else if constexpr (is_time<T>) {
     const bool is_local = std::is_same_v<typename T::clock, std::chrono::local_t>;
-    return (is_local ? "local time " : "time ") + shape_of<typename T::duration>();
+    return (is_local ? "local time " : "time ") + shape_text<typename T::duration, Named>();
   } else if constexpr (calendar_field<T>) {
-    return std::string(calendar_form<T>::name) + shape_of<typename calendar_form<T>::stored>();
+    return std::string(calendar_form<T>::name) +
+           shape_text<typename calendar_form<T>::stored, Named>();
   } else if constexpr (is_optional<T>) {
-    return shape_of<typename T::value_type>() + "?";
+    return shape_text<typename T::value_type, Named>() + "?";
   } else if constexpr (is_variant<T>) {
     return []<std::size_t... I>(std::index_sequence<I...>) {
       std::string text;
-      ((text += (I == 0 ? "(" : "|"), text += shape_of<std::variant_alternative_t<I, T>>()), ...);
+      const auto name = []<class Alternative>(std::type_identity<Alternative>) {
+        if constexpr (Named) return name_of_alternative<Alternative>();
+        return std::string();
+      };
+      ((text += (I == 0 ? "(" : "|"),
+        text += name(std::type_identity<std::variant_alternative_t<I, T>>()),
+        text += shape_text<std::variant_alternative_t<I, T>, Named>()),
+       ...);
       return text + ")";
     }
     (std::make_index_sequence<std::variant_size_v<T>>());
@@ -396,19 +425,33 @@ std::string shape_of() {
   } else if constexpr (std::is_same_v<T, std::string>) {
     return "text";
   } else if constexpr (container<T>) {
-    return "[" + shape_of<typename element<typename T::value_type>::type>() + "]";
+    return "[" + shape_text<typename element<typename T::value_type>::type, Named>() + "]";
   } else if constexpr (std::is_empty_v<T>) {
     return "{}";
   } else {
     return []<std::size_t... I>(std::index_sequence<I...>) {
       std::string text = "{";
       ((text += (I == 0 ? "" : ","), text += reflect::member_names<T>[I], text += ':',
-        text += shape_of<reflect::member_type<T, I>>()),
+        text += shape_text<reflect::member_type<T, I>, Named>()),
        ...);
       return text + "}";
     }
     (std::make_index_sequence<reflect::member_count<T>>());
   }
+}
+
+// Whether values that were stored with the shape `before` mean the same as values of `now`:
+// enumerators may have been added, and nothing else have changed.
+bool reads_shape(std::string_view now, std::string_view before) noexcept;
+
+}  // namespace parts
+
+// The names and types of all that T holds, in one line, with the enumerators of enumerations
+// (reflect/enums.hpp says which) and the names of the structs of variants. Two types of the same
+// shape have the same bytes, which mean the same.
+template <storable T>
+std::string shape_of() {
+  return parts::shape_text<T, true>();
 }
 
 // A number for a shape: FNV-1a of 64 bits.

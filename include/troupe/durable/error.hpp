@@ -33,6 +33,12 @@ class unknown_method : public error {
   using error::error;
 };
 
+// The id of the message was used before for a message to the same actor with another method or with
+// other arguments. Nothing was done: send the message with an id of its own.
+class id_mismatch : public error {
+  using error::error;
+};
+
 // More messages, or more bytes of them, wait than options::waiting_max and waiting_bytes_max say.
 // The message was not stored: try again later.
 class store_full : public error {

@@ -55,11 +55,20 @@ T read_as(std::uint32_t schema, std::span<const std::byte> from) {
     refuse("no upgrade function reads this schema number");
   }
 }
+class_shape class_shape_of(std::string kind, std::uint32_t schema, std::string shape);
+
 template <class T>
 void add_shapes(const std::string& kind, std::vector<class_shape>& to) {
-  const std::string shape = shape_of<T>();
-  to.push_back({kind, schema_of<T>(), fingerprint_of(shape), shape});
+  to.push_back(class_shape_of(kind, schema_of<T>(), shape_text<T, false>()));
   if constexpr (upgraded<T>) add_shapes<typename T::previous>(kind, to);
+}
+// Adds nothing for a type without enumerations and variants.
+void add_names(const std::string& kind, std::uint32_t schema, const std::string& plain,
+               std::string named, std::vector<class_shape>& to);
+template <class T>
+void add_named_shapes(const std::string& kind, std::vector<class_shape>& to) {
+  add_names(kind, schema_of<T>(), shape_text<T, false>(), shape_text<T, true>(), to);
+  if constexpr (upgraded<T>) add_named_shapes<typename T::previous>(kind, to);
 }
 
 // An object of a durable class, of whatever type.
@@ -74,7 +83,8 @@ struct outcome {
 struct method_entry {
   const void* tag;
   std::string name;
-  std::string shape;
+  std::string shape;  // without enumerators and names of alternatives, as `signature`
+  std::string named_shape;
   std::uint64_t signature;
   // Exactly one is set: `call` for a plain method, `start` for a coroutine.
   outcome (*call)(void* on, turn& in, std::span<const std::byte> arguments);
@@ -87,6 +97,9 @@ struct kind_table {
   std::string name;
   std::vector<class_shape> shapes;  // the present one first, then those of its `previous` types
   std::vector<class_shape> event_shapes;
+  // Shapes with enumerators and names of alternatives, of the class, its events and its methods.
+  // They are stored beside the others, which older versions write and compare.
+  std::vector<class_shape> named_shapes;
   object (*make)() = nullptr;
   object (*read)(std::uint32_t schema, std::span<const std::byte> from) = nullptr;
   bytes (*write)(const void* on) = nullptr;
@@ -162,15 +175,18 @@ struct caller {
       co_return outcome_of(std::move(value));
     }
   }
+  template <bool Named>
   static std::string shape() {
     std::string text = "(";
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-      ((text += (I == 0 ? "" : ","), text += shape_of<std::tuple_element_t<I, arguments>>()), ...);
+      ((text += (I == 0 ? "" : ","),
+        text += shape_text<std::tuple_element_t<I, arguments>, Named>()),
+       ...);
     }
     (std::make_index_sequence<std::tuple_size_v<arguments>>());
     text += ")";
     using answer = typename answer_type<given>::type;
-    if constexpr (!std::is_void_v<answer>) text += "->" + shape_of<answer>();
+    if constexpr (!std::is_void_v<answer>) text += "->" + shape_text<answer, Named>();
     return text;
   }
 };
@@ -180,7 +196,8 @@ method_entry entry_of() {
   using facts = caller<Method>;
   method_entry made{&method_tag<Method>,
                     last_part(base::value_name<Method>()),
-                    facts::shape(),
+                    facts::template shape<false>(),
+                    facts::template shape<true>(),
                     0,
                     nullptr,
                     nullptr};
@@ -253,6 +270,8 @@ consteval bool check_event() {
   }
 }
 
+void add_method_names(kind_table& to);
+
 template <class T, auto... Methods>
 kind_table make_kind(std::string_view name) {
   static_assert(!evented<T> || (method_of<decltype(Methods)>::is_const && ...),
@@ -262,19 +281,23 @@ kind_table make_kind(std::string_view name) {
   made.tag = &class_tag<T>;
   made.name = name.empty() ? last_part(base::type_name<T>()) : std::string(name);
   add_shapes<T>(made.name, made.shapes);
+  add_named_shapes<T>(made.name, made.named_shapes);
   made.make = &make_object<T>;
   made.read = &read_object<T>;
   made.write = &write_object<T>;
   if constexpr (evented<T>) {
     made.apply = &apply_event<T>;
-    const std::string shape = shape_of<typename T::event>();
+    using event = typename T::event;
     made.event_shapes.push_back(
-        {made.name + " event", schema_of<T>(), fingerprint_of(shape), shape});
+        class_shape_of(made.name + " event", schema_of<T>(), shape_text<event, false>()));
+    add_names(made.name + " event", schema_of<T>(), shape_text<event, false>(),
+              shape_text<event, true>(), made.named_shapes);
     made.events_between_snapshots = 100;
     if constexpr (requires { T::events_between_snapshots; })
       made.events_between_snapshots = T::events_between_snapshots;
   }
   (made.methods.push_back(entry_of<Methods>()), ...);
+  add_method_names(made);
   return made;
 }
 
@@ -290,8 +313,11 @@ kind_table make_kind(std::string_view name) {
 //
 // When the members of T change, T gets `static constexpr int schema = 2` (then 3, …), `using
 // previous` for a struct with the former members, and `static T upgrade(previous)`. Without a new
-// number the store is not opened. There are no unknown fields: each schema number has exactly the
-// members that its struct has.
+// number the store is not opened. The same holds for enumerators that were removed or have other
+// values, and for alternatives of variants; enumerators may be added. Former alternatives are the
+// same if they are called `v1::Circle` or `CircleV1`. There are no unknown fields: each schema
+// number has exactly the members that its struct has. A method whose parameters or result have such
+// a change gets another name.
 //
 // A class with `using event` and `void apply(const event&)` is stored as its events: its methods
 // are const and return changes<event, R>, and the state is what apply() makes of all events. Every

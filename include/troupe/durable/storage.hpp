@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -48,6 +49,20 @@ struct stored_message {
   std::uint32_t failures = 0;
 };
 
+// What a message asks of its receiver. It is kept with the id that a sender chose, so that the id
+// stands for this message alone (docs/protocols/identity.md).
+struct call_identity {
+  std::string method;           // empty: not known, for the id was stored by an older version
+  std::uint64_t arguments = 0;  // a fingerprint of their bytes
+
+  static call_identity of(const stored_message& message);
+  // Whether both may be of one message: true if either is not known.
+  bool fits(const call_identity& other) const noexcept {
+    return method.empty() || other.method.empty() || *this == other;
+  }
+  bool operator==(const call_identity&) const = default;
+};
+
 struct stored_state {
   std::uint32_t schema = 1;
   std::uint64_t fingerprint = 0;
@@ -63,7 +78,8 @@ struct stored_answer {
   std::chrono::sys_seconds at{};
   bool failed = false;
   std::string error_type;
-  bytes value;  // or the text of the error
+  bytes value;         // or the text of the error
+  call_identity call;  // of an id that the sender chose
 };
 
 struct dead_letter {
@@ -163,6 +179,7 @@ struct batch {
 struct found_message {
   std::optional<stored_answer> answer;
   bool in_inbox = false;
+  call_identity call;  // of the message that was answered, or is in the inbox
 };
 
 // What a store finds when it opens.
@@ -171,6 +188,11 @@ struct opened_storage {
   std::uint64_t last_order = 0;  // in a cluster: orders_at_once are reserved behind it
   std::vector<class_shape> classes;
 };
+
+// Throws usage_error for a name with more bytes than fit into the index of a database, beside a
+// key.
+inline constexpr std::size_t reminder_name_bytes_max = 150;
+void check_reminder_name(std::string_view name);
 
 // So many numbers of messages are reserved at once in a cluster.
 inline constexpr std::uint64_t orders_at_once = std::uint64_t{1} << 36;
@@ -188,10 +210,13 @@ class storage {
 
   // A short text that names the place, for errors.
   virtual std::string name() const = 0;
+  // Throws usage_error if no actor of that class and key can be stored here. It is asked wherever a
+  // program, a message or an import names an actor. Thread: any. Cost: some ns.
+  virtual void check_name(std::string_view kind, std::string_view key) const;
   // Makes or upgrades the tables, and takes the store over from the process that had it before:
   // what that one commits later is refused. schema_error for tables of a newer version.
   virtual task<opened_storage> open() = 0;
-  // Adds the shapes of these classes.
+  // Adds the shapes of these classes, or puts them in the place of those of the same number.
   virtual task<> keep_classes(std::vector<class_shape> added) = 0;
   // No value: the actor was never stored.
   virtual task<std::optional<stored_state>> load(actor_name of) = 0;

@@ -181,10 +181,12 @@ class store {
   }
 
   // The actor of that class and key. Cost: some ns; nothing is read. Errors: usage_error if the
-  // class was not given to open().
+  // class was not given to open(), and for a key that the storage cannot keep (PostgreSQL: 2,000
+  // bytes with the name of the class). A key is part of each message, and has at most
+  // options::state_bytes_max as that.
   template <class T>
   ref<T> get(std::string_view key) const {
-    check_kind(&parts::class_tag<T>, base::type_name<T>());
+    check_name(&parts::class_tag<T>, base::type_name<T>(), key);
     return ref<T>(engine_, std::string(key));
   }
 
@@ -195,7 +197,7 @@ class store {
   explicit store(std::shared_ptr<parts::engine> of) noexcept : engine_(std::move(of)) {}
   static task<store> open_kinds(runtime& on, std::unique_ptr<storage> in, options chosen,
                                 std::vector<parts::kind_table> kinds);
-  void check_kind(const void* tag, const char* name) const;
+  void check_name(const void* tag, const char* name, std::string_view key) const;
 
   std::shared_ptr<parts::engine> engine_;
 };

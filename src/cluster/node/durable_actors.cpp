@@ -151,6 +151,7 @@ task<bytes> node_state::forward_once(const stored_message& what, const std::stri
       co_return value;
     }
     case answer_kind::exception:
+      if (is->type == id_mismatch_type) throw durable::id_mismatch(text);
       throw durable::handler_failed(std::string(is->type), text);
     case answer_kind::unknown_class:
     case answer_kind::unknown_method:
@@ -193,6 +194,8 @@ task<> node_state::answer_durable(state_ref self, std::string reply, future<byte
     frame = write_answer({answer_kind::value, {}, as_text(value)});
   } catch (const durable::handler_failed& e) {
     frame = write_answer({answer_kind::exception, e.type(), e.what()});
+  } catch (const durable::id_mismatch& e) {
+    frame = write_answer({answer_kind::exception, id_mismatch_type, e.what()});
   } catch (const durable::unknown_method& e) {
     frame = write_answer({answer_kind::unknown_method, {}, e.what()});
   } catch (const durable::shard_moved& e) {

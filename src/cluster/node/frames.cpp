@@ -11,7 +11,7 @@ namespace {
 constexpr char request_mark = 'R', answer_mark = 'A';
 // Grows when the bytes change; a node answers others of its own version alone.
 constexpr char version = 1;
-constexpr std::size_t short_text_max = 0xFFFF;
+constexpr std::size_t short_text_max = name_bytes_max;
 
 // Return the place behind it.
 inline char* write_bytes(char* to, std::string_view bytes) noexcept {

@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "troupe/cluster/calls.hpp"
+
 namespace troupe::cluster::parts {
 
 struct request_frame {
@@ -43,6 +45,9 @@ enum class answer_kind : std::uint8_t {
   cancelled = 10,
   deadlock = 11,  // it did not run
 };
+// As the type of an exception: no type of C++ is called so, and nodes of older versions read a
+// failure of the handler.
+inline constexpr std::string_view id_mismatch_type = "troupe: id_mismatch";
 struct answer_frame {
   answer_kind kind = answer_kind::value;
   std::string_view type;   // of an exception

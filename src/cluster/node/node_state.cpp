@@ -43,13 +43,21 @@ void check(const options& chosen) {
 }
 
 void check(const setup& with) {
+  const auto check_name = [](const std::string& name) {
+    if (name.size() > name_bytes_max)
+      throw option_error("troupe: cluster: the name of a class or method has " +
+                         std::to_string(name.size()) + " bytes, and at most " +
+                         std::to_string(name_bytes_max) + " travel between nodes");
+  };
   for (const class_table& one : with.kinds) {
+    check_name(one.name);
     const auto same = [&one](const class_table& other) {
       return other.name == one.name || other.tag == one.tag;
     };
     if (std::ranges::count_if(with.kinds, same) > 1)
       throw option_error("troupe: cluster: two classes have the name " + one.name);
     for (const method_entry& method : one.methods) {
+      check_name(method.name);
       if (std::ranges::count(one.methods, method.name, &method_entry::name) > 1)
         throw option_error("troupe: cluster: two methods of the class " + one.name +
                            " have the name " + method.name);
@@ -89,6 +97,13 @@ task<> run_quietly(std::function<task<>()> makes) {
 }
 
 }  // namespace
+
+void check_key(std::string_view key) {
+  if (key.size() > name_bytes_max)
+    throw usage_error("troupe: cluster: a key has " + std::to_string(key.size()) +
+                      " bytes, and at most " + std::to_string(name_bytes_max) +
+                      " travel between nodes; choose shorter keys");
+}
 
 node_state::node_state(runtime& on, options chosen, setup with)
     : on_(on),

@@ -383,12 +383,15 @@ task<> engine::read_inbox(std::shared_ptr<engine> self) {
       self->reads_ = false;  // the next batch that is stored starts it again
       co_return;
     }
-    self->take_page(std::move(page));
+    refused told;
+    self->take_page(std::move(page), told);
+    held.unlock();
+    for (auto& [answer, why] : told) fail_all(answer, why);
   }
 }
 
 // With the mutex held.
-void engine::take_page(std::vector<stored_message> page) {
+void engine::take_page(std::vector<stored_message> page, refused& told) {
   for (stored_message& row : page) {
     read_up_to_ = row.order;
     if (held_.contains(row.order) || removed_meanwhile_.contains(row.order) || !is_open(row.shard))
@@ -396,7 +399,12 @@ void engine::take_page(std::vector<stored_message> page) {
     const kind_table* const kind = find_kind(row.to.kind);
     if (kind == nullptr) continue;  // another program's
     const bool goes_elsewhere = scope_ != nullptr && row.shard != shard_of(row.to);
-    const auto known = goes_elsewhere ? by_id_.end() : by_id_.find(row.id);
+    auto known = goes_elsewhere ? by_id_.end() : by_id_.find(row.id);
+    if (known != by_id_.end() && known->second->looked_up &&
+        !is_same_call(known->second->what, row)) {
+      drop_rival(record_ref(known->second), told);
+      known = by_id_.end();
+    }
     record_ref message;
     if (known != by_id_.end()) {
       message = known->second;

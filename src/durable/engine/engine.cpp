@@ -83,6 +83,7 @@ std::vector<class_shape> engine::compare_classes(const std::vector<class_shape>&
                            "; give the class a new schema number and an upgrade function");
       }
     }
+    compare_names(kind, stored, added);
     if (kind.event_shapes.empty()) continue;
     const class_shape& of_events = kind.event_shapes.front();
     std::uint32_t newest = of_events.schema;
@@ -92,6 +93,25 @@ std::vector<class_shape> engine::compare_classes(const std::vector<class_shape>&
     if (newest > of_events.schema) newer_events_[kind.name] = newest;
   }
   return added;
+}
+
+// What was stored before there were names matches as it is, and has the names from now on.
+void engine::compare_names(const kind_table& kind, const std::vector<class_shape>& stored,
+                           std::vector<class_shape>& added) const {
+  for (const class_shape& shape : kind.named_shapes) {
+    const auto known = std::ranges::find_if(stored, [&shape](const class_shape& other) {
+      return other.kind == shape.kind && other.schema == shape.schema;
+    });
+    if (known != stored.end() && known->fingerprint == shape.fingerprint) continue;
+    if (known != stored.end() && !reads_shape(shape.shape, known->shape))
+      throw schema_error(
+          "troupe: durable: " + in_->name() + " has " + shape.kind + " with schema number " +
+          std::to_string(shape.schema) + " as " + known->shape + ", and the program has it as " +
+          shape.shape +
+          ": enumerators or alternatives were removed, or have other values or names. Give the "
+          "class a new schema number and an upgrade function, or the method another name");
+    added.push_back(shape);
+  }
 }
 
 task<> engine::open() {
@@ -153,7 +173,7 @@ record_ref engine::make_record(request& what) const {
   if (method == kind->methods.end())
     throw unknown_method("troupe: durable: a method that was not given to kind<" + kind->name +
                          ", ...> was called");
-  check_size(what.key.size(), "the key has ");
+  check_name(*kind, what.key);
   check_size(what.arguments.size(), "the message has ");
   auto made = std::make_shared<record>();
   made->kind = kind;
@@ -165,6 +185,15 @@ record_ref engine::make_record(request& what) const {
   made->what.shard = shard_of(made->what.to);
   made->trace = tasks::context_ref::current_trace();
   return made;
+}
+
+void engine::check_name(const kind_table& kind, std::string_view key) const {
+  check_size(key.size(), "the key has ");
+  in_->check_name(kind.name, key);
+}
+
+void engine::check_key(const void* tag, std::string_view key) const {
+  if (const kind_table* const kind = find_kind(tag)) in_->check_name(kind->name, key);
 }
 
 // What no database takes would fail the transaction of all others, again and again.
@@ -220,6 +249,12 @@ void engine::accept(const record_ref& message, bool came_from_node) {
     }
     check_room();
     if (!message->what.named) return take_in(message);
+    if (has_rival(*message)) {
+      count(*message);
+      return start([&message, came_from_node](std::shared_ptr<engine> self) {
+        return accept_later(std::move(self), message, came_from_node);
+      });
+    }
     if (!joins(*message, stored)) {
       by_id_.emplace(message->what.id, message);
       message->looked_up = true;
@@ -237,11 +272,61 @@ void engine::accept(const record_ref& message, bool came_from_node) {
   give_all(stored, {});
 }
 
+namespace {
+
+std::exception_ptr mismatch_of(const stored_message& message) {
+  return std::make_exception_ptr(id_mismatch(
+      "troupe: durable: the id of this message to " + message.to.kind + "::" + message.method +
+      " was used before for another method or other arguments of " +
+      "the same actor; nothing was done. Give each message an id of its own"));
+}
+
+}  // namespace
+
+// Whether another message has the same id, of which it is not known yet whether the id is its own.
+bool engine::has_rival(const record& message) const noexcept {
+  const auto known = by_id_.find(message.what.id);
+  return known != by_id_.end() && known->second->looked_up &&
+         !is_same_call(known->second->what, message.what);
+}
+
+// Throws id_mismatch if another message has the same id.
+void engine::check_identity(const record& message) const {
+  const auto known = by_id_.find(message.what.id);
+  if (known != by_id_.end() && !is_same_call(known->second->what, message.what))
+    std::rethrow_exception(mismatch_of(message.what));
+}
+
+// Waits for about as long as the rival needs to find out whether the id is its own.
+task<> engine::accept_later(std::shared_ptr<engine> self, record_ref message, bool came_from_node) {
+  std::exception_ptr failed;
+  try {
+    auto finds = self->in_->find(message->what.id);
+    static_cast<void>(co_await std::move(finds));
+    {
+      guard held(*self);
+      self->leave(*message);
+    }
+    self->accept(message, came_from_node);
+  } catch (...) {
+    failed = std::current_exception();
+  }
+  if (failed == nullptr) co_return;
+  {
+    guard held(*self);
+    self->leave(*message);
+  }
+  self->lost_to_another(failed);
+  fail_all(message->answer, failed);
+  fail_all(message->on_stored, failed);
+}
+
 // Returns true if the message is in memory already: then its callers wait for that one. `stored` is
 // who is to be told at once.
 bool engine::joins(record& message, std::unique_ptr<answer_to>& stored) {
   const auto known = by_id_.find(message.what.id);
   if (known == by_id_.end()) return false;
+  check_identity(message);
   record& first = *known->second;
   if (first.is_elsewhere && is_here(first.what.shard)) bring_here(known->second);
   if (message.answer != nullptr) {
@@ -263,6 +348,16 @@ bool engine::joins(record& message, std::unique_ptr<answer_to>& stored) {
 }
 
 namespace {
+
+bool is_mismatch(const std::exception_ptr& why) noexcept {
+  try {
+    std::rethrow_exception(why);
+  } catch (const id_mismatch&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
 
 void repeat_answer(const stored_answer& stored, std::unique_ptr<answer_to>& to) {
   if (!stored.failed) return give_all(to, stored.value);
@@ -290,6 +385,8 @@ task<> engine::look_up(std::shared_ptr<engine> self, record_ref message) {
     // Otherwise it was forgotten meanwhile, and its callers know; or it was read from the inbox.
     if (known == self->by_id_.end() || known->second != message || !message->looked_up) co_return;
     message->looked_up = false;
+    if (failed == nullptr && !found.call.fits(call_identity::of(message->what)))
+      failed = mismatch_of(message->what);
     if (failed == nullptr && !found.answer) {
       if (message->unheard) {
         // What it asked for may have been done, and the answer have been removed meanwhile.
@@ -320,8 +417,8 @@ task<> engine::look_up(std::shared_ptr<engine> self, record_ref message) {
     if (!message->left_out) {
       self->by_id_.erase(known);
       self->leave(*message);
-      if (failed != nullptr && message->asker != nullptr && !message->unheard)
-        message->asker->gives_up = true;
+      const bool passes = failed != nullptr && !is_mismatch(failed);
+      if (passes && message->asker != nullptr && !message->unheard) message->asker->gives_up = true;
       self->end_wait(*message);
       answer = std::move(message->answer);
       on_stored = std::move(message->on_stored);
@@ -335,6 +432,17 @@ task<> engine::look_up(std::shared_ptr<engine> self, record_ref message) {
     give_all(on_stored, {});
     if (found.answer) repeat_answer(*found.answer, answer);
   }
+}
+
+// With the mutex held. The row of the inbox with this id, which was read meanwhile, is of another
+// message.
+void engine::drop_rival(const record_ref& message, refused& told) {
+  by_id_.erase(message->what.id);
+  leave(*message);
+  end_wait(*message);
+  const std::exception_ptr why = mismatch_of(message->what);
+  told.emplace_back(std::move(message->answer), why);
+  told.emplace_back(std::move(message->on_stored), why);
 }
 
 // The functions below are called with the mutex held.

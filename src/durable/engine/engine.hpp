@@ -63,6 +63,11 @@ class outside_calls {
 void give_all(std::unique_ptr<answer_to>& first, std::span<const std::byte> value) noexcept;
 void fail_all(std::unique_ptr<answer_to>& first, const std::exception_ptr& why) noexcept;
 
+// What call_identity says of stored messages, of two in memory.
+inline bool is_same_call(const stored_message& one, const stored_message& other) noexcept {
+  return one.to == other.to && one.method == other.method && one.arguments == other.arguments;
+}
+
 // A message in memory.
 struct record {
   stored_message what;
@@ -219,6 +224,9 @@ class engine : public std::enable_shared_from_this<engine> {
   static task<bool> waits_for(std::shared_ptr<engine> self, circle_question what);
 
   bool knows(const void* tag) const noexcept { return find_kind(tag) != nullptr; }
+  // Throws usage_error if no actor of that class has that key here. Each message is checked as
+  // well: those of handlers and of other nodes name their receivers without a ref.
+  void check_key(const void* tag, std::string_view key) const;
   durable::counts counts() const;
 
  private:
@@ -243,14 +251,20 @@ class engine : public std::enable_shared_from_this<engine> {
 
   // engine.cpp: messages that come, and the actors in memory.
   std::vector<class_shape> compare_classes(const std::vector<class_shape>& stored);
+  void compare_names(const kind_table& kind, const std::vector<class_shape>& stored,
+                     std::vector<class_shape>& added) const;
   const kind_table* find_kind(const void* tag) const noexcept;
   const kind_table* find_kind(std::string_view name) const noexcept;
   static const method_entry* find_method(const kind_table& of, std::string_view name,
                                          std::uint64_t signature) noexcept;
   record_ref make_record(request& what) const;
   void check_size(std::size_t size, const char* what) const;
+  void check_name(const kind_table& kind, std::string_view key) const;
   void accept(const record_ref& message, bool came_from_node);
   bool joins(record& message, std::unique_ptr<answer_to>& stored);
+  bool has_rival(const record& message) const noexcept;
+  void check_identity(const record& message) const;
+  static task<> accept_later(std::shared_ptr<engine> self, record_ref message, bool came_from_node);
   static task<> look_up(std::shared_ptr<engine> self, record_ref message);
   void take_in(const record_ref& message);
   void arrive(const record_ref& message);
@@ -307,6 +321,8 @@ class engine : public std::enable_shared_from_this<engine> {
   void make_dead_letter(const record_ref& message, const handler_failed& why);
   bool is_current(const turn_state& turn) const noexcept { return turn.generation == generation_; }
 
+  using refused = std::vector<std::pair<std::unique_ptr<answer_to>, std::exception_ptr>>;
+
   // commits.cpp: the transactions.
   void need_commit();
   static task<> commit_all(std::shared_ptr<engine> self);
@@ -320,7 +336,8 @@ class engine : public std::enable_shared_from_this<engine> {
   void try_again_later();
   void need_inbox();
   static task<> read_inbox(std::shared_ptr<engine> self);
-  void take_page(std::vector<stored_message> page);
+  void take_page(std::vector<stored_message> page, refused& told);
+  void drop_rival(const record_ref& message, refused& told);
   void hold_all();
   void end_backlog();
 
@@ -366,7 +383,6 @@ class engine : public std::enable_shared_from_this<engine> {
   void lose(const shard_set& which);
   void drop(const shard_set& which);
   shard_set working() const;
-  using refused = std::vector<std::pair<std::unique_ptr<answer_to>, std::exception_ptr>>;
   void put_off(const shard_set& which, refused& told);
   void put_off(record& message, refused& told);
   static task<> pass_on(std::shared_ptr<engine> self, record_ref message);

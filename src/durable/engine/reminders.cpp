@@ -16,8 +16,6 @@ using std::chrono::milliseconds;
 constexpr std::string_view every_word = "every ";
 constexpr std::string_view cron_word = "cron ";
 constexpr std::size_t reminders_at_once = 100;
-// With the key it has to fit into the index of a database.
-constexpr std::size_t name_bytes_max = 150;
 // The system's clock may be set while we wait.
 constexpr milliseconds longest_sleep{30'000};
 constexpr milliseconds again_after_failure{1'000};
@@ -31,9 +29,7 @@ std::string name_of(const actor_name& of, const std::string& reminder) {
 void engine::set_reminder(turn_state& from, std::string_view name,
                           std::chrono::system_clock::time_point due, std::string rule,
                           request what) {
-  if (name.size() > name_bytes_max)
-    throw usage_error("troupe: durable: the name of a reminder has " + std::to_string(name.size()) +
-                      " bytes, and at most " + std::to_string(name_bytes_max) + " can be stored");
+  check_reminder_name(name);
   const record_ref made = make_record(what);
   std::erase_if(from.reminders, [name](const stored_reminder& one) { return one.name == name; });
   stored_reminder kept;

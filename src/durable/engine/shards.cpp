@@ -59,6 +59,7 @@ future<bytes> engine::deliver(stored_message what) {
     made->kind = find_kind(what.to.kind);
     if (made->kind == nullptr)
       throw unknown_method("troupe: durable: this node has no class " + what.to.kind);
+    check_name(*made->kind, what.to.key);
     made->method = find_method(*made->kind, what.method, what.signature);
     made->what = std::move(what);
     made->what.shard = shard_of(made->what.to);
@@ -365,6 +366,7 @@ task<> engine::empty_outbox(std::shared_ptr<engine> self, std::shared_ptr<outbox
   bool is_for_here = false;
   while (self->next_of(*of, generation, message, is_for_here)) {
     bool failed = false;
+    std::optional<handler_failed> refused_for_good;
     try {
       stored_message what = message->what;
       what.named = true;
@@ -375,6 +377,8 @@ task<> engine::empty_outbox(std::shared_ptr<engine> self, std::shared_ptr<outbox
         auto passes = self->scope_->forward(std::move(what));
         co_await std::move(passes);
       }
+    } catch (const id_mismatch& mismatch) {
+      refused_for_good.emplace("troupe::durable::id_mismatch", mismatch.what());
     } catch (...) {
       failed = true;
     }
@@ -384,7 +388,9 @@ task<> engine::empty_outbox(std::shared_ptr<engine> self, std::shared_ptr<outbox
     } else {
       pause = milliseconds(0);
       guard held(*self);
-      if (generation == self->generation_) self->sent_on(*of, message);
+      if (generation != self->generation_) continue;
+      if (refused_for_good) self->make_dead_letter(message, *refused_for_good);
+      self->sent_on(*of, message);
     }
   }
 }
@@ -430,6 +436,8 @@ task<> engine::ask_elsewhere(std::shared_ptr<engine> self, record_ref message) {
     } catch (const unknown_method&) {
       failed = std::current_exception();
     } catch (const deadlock&) {
+      failed = std::current_exception();
+    } catch (const id_mismatch&) {
       failed = std::current_exception();
     } catch (...) {
       is_answered = false;

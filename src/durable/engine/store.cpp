@@ -12,13 +12,33 @@ task<store> store::open_kinds(runtime& on, std::unique_ptr<storage> in, options 
   co_return store(std::move(made));
 }
 
-void store::check_kind(const void* tag, const char* name) const {
+void store::check_name(const void* tag, const char* name, std::string_view key) const {
   if (!engine_->knows(tag))
     throw usage_error("troupe: durable: " + std::string(name) +
                       " was not given to store::open; add kind<T, &T::method, ...>()");
+  engine_->check_key(tag, key);
 }
 
 counts store::counts() const { return engine_->counts(); }
+
+class_shape parts::class_shape_of(std::string kind, std::uint32_t schema, std::string shape) {
+  const std::uint64_t fingerprint = fingerprint_of(shape);
+  return {std::move(kind), schema, fingerprint, std::move(shape)};
+}
+
+void parts::add_names(const std::string& kind, std::uint32_t schema, const std::string& plain,
+                      std::string named, std::vector<class_shape>& to) {
+  if (named != plain) to.push_back(class_shape_of(kind + " names", schema, std::move(named)));
+}
+
+// Of a method the signature is part of the name: with other parameters it is another method.
+void parts::add_method_names(kind_table& to) {
+  for (const method_entry& method : to.methods) {
+    const std::string name =
+        to.name + "::" + method.name + " " + message_id{0, method.signature}.to_string().substr(16);
+    add_names(name, 1, method.shape, method.named_shape, to.named_shapes);
+  }
+}
 
 std::string parts::last_part(std::string_view name) {
   const std::size_t at = name.rfind(':');

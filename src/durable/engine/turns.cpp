@@ -353,7 +353,10 @@ void engine::keep_answer(const record& message, const bytes& value, const handle
                      std::chrono::floor<std::chrono::seconds>(wall_now()),
                      failed != nullptr,
                      "",
-                     value};
+                     value,
+                     {}};
+  if (message.what.named && message.what.asker.is_none())
+    kept.call = call_identity::of(message.what);
   if (failed != nullptr) {
     kept.error_type = failed->type();
     const std::string text = failed->what();
@@ -508,6 +511,7 @@ void engine::ask_from(turn_state& from, request what) noexcept {
       asked = &actor_of(*made->kind, made->what.to.key);
       check_circle(from.who, *asked);
     }
+    check_identity(*made);
     from.has_asked = true;
     store_asking(from, asked == nullptr);
     made->answer = std::move(answer);

@@ -17,6 +17,8 @@ namespace troupe::durable {
 
 inline constexpr std::int64_t tables_version = 1, cluster_tables_version = 2;
 
+// The calls of stored answers have a table of their own: nodes of older versions write rows of the
+// others beside this one, and give the values of all columns.
 inline constexpr const char* sqlite_tables = R"(
 CREATE TABLE IF NOT EXISTS durable_meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL)
   WITHOUT ROWID;
@@ -46,6 +48,9 @@ CREATE TABLE IF NOT EXISTS durable_reminders (kind TEXT NOT NULL, key TEXT NOT N
   name TEXT NOT NULL, due INTEGER NOT NULL, rule TEXT NOT NULL, method TEXT NOT NULL,
   signature INTEGER NOT NULL, arguments BLOB NOT NULL, PRIMARY KEY (kind, key, name)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS durable_reminders_due ON durable_reminders (due);
+CREATE TABLE IF NOT EXISTS durable_calls (id BLOB PRIMARY KEY, method TEXT NOT NULL,
+  arguments INTEGER NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS durable_calls_at ON durable_calls (at);
 INSERT OR IGNORE INTO durable_meta VALUES ('version', 1), ('owner', 0), ('last_batch', 0),
   ('last_number', 0);
 )";

@@ -104,7 +104,12 @@ class in_memory : public storage {
     co_await delay();
     std::lock_guard held(of_->mutex);
     check();
-    of_->classes.insert(of_->classes.end(), added.begin(), added.end());
+    for (class_shape& shape : added) {
+      std::erase_if(of_->classes, [&shape](const class_shape& other) {
+        return other.kind == shape.kind && other.schema == shape.schema;
+      });
+      of_->classes.push_back(std::move(shape));
+    }
   }
   task<std::optional<stored_state>> load(actor_name of) override {
     co_await delay();
@@ -173,9 +178,14 @@ class in_memory : public storage {
     check();
     found_message found;
     const auto answer = of_->answers.find(id);
-    if (answer != of_->answers.end()) found.answer = answer->second;
-    found.in_inbox = std::ranges::any_of(
+    if (answer != of_->answers.end()) {
+      found.answer = answer->second;
+      found.call = answer->second.call;
+    }
+    const auto waits = std::ranges::find_if(
         of_->inbox, [&](const auto& one) { return one.second.named && one.second.id == id; });
+    found.in_inbox = waits != of_->inbox.end();
+    if (found.in_inbox && !found.answer) found.call = call_identity::of(waits->second);
     return found;
   }
   std::vector<stored_reminder> look_at_reminders(std::size_t most) const {

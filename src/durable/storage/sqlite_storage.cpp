@@ -131,6 +131,24 @@ void forget_answers(session& in, const batch& all, rows_for whom) {
                             : "DELETE FROM durable_answers WHERE at < ? AND asker = zeroblob(16)");
   removes.bind_integer(1, all.forget_before.time_since_epoch().count());
   removes.run();
+  statement removes_calls(in,
+                          "DELETE FROM durable_calls WHERE at < ? AND NOT EXISTS (SELECT 1 "
+                          "FROM durable_answers AS a WHERE a.id = durable_calls.id)");
+  removes_calls.bind_integer(1, all.forget_before.time_since_epoch().count());
+  removes_calls.run();
+}
+
+void write_calls(session& in, const batch& all) {
+  statement adds(in, "INSERT OR REPLACE INTO durable_calls VALUES (?,?,?,?)");
+  for (const stored_answer& answer : all.answers) {
+    if (answer.call.method.empty()) continue;
+    const packed_id id = packed(answer.id);
+    adds.bind_bytes(1, id);
+    adds.bind_text(2, answer.call.method);
+    adds.bind_integer(3, as_integer(answer.call.arguments));
+    adds.bind_integer(4, answer.at.time_since_epoch().count());
+    adds.run();
+  }
 }
 
 void write_answers(session& in, const batch& all) {
@@ -146,6 +164,7 @@ void write_answers(session& in, const batch& all) {
       adds.bind_bytes(6, one.value);
       adds.run();
     }
+    write_calls(in, all);
   }
   if (!all.ended.empty()) {
     statement removes(in, "DELETE FROM durable_answers WHERE asker = ? AND asker <> zeroblob(16)");
@@ -276,7 +295,7 @@ opened_storage open_tables(session& in, std::int64_t owner, const std::string& p
 
 void write_classes(session& in, const std::vector<class_shape>& added) {
   session_transaction within(in);
-  statement adds(in, "INSERT OR IGNORE INTO durable_classes VALUES (?,?,?,?)");
+  statement adds(in, "INSERT OR REPLACE INTO durable_classes VALUES (?,?,?,?)");
   for (const class_shape& one : added) {
     adds.bind_text(1, one.kind);
     adds.bind_integer(2, one.schema);
@@ -329,8 +348,9 @@ found_message read_message(session& in, const message_id& id) {
   found_message found;
   {
     statement reads(in,
-                    "SELECT asker, at, failed, error_type, value FROM durable_answers "
-                    "WHERE id = ?");
+                    "SELECT a.asker, a.at, a.failed, a.error_type, a.value, "
+                    "coalesce(c.method, ''), coalesce(c.arguments, 0) FROM durable_answers AS a "
+                    "LEFT JOIN durable_calls AS c ON c.id = a.id WHERE a.id = ?");
     reads.bind_bytes(1, packed_one);
     if (reads.step()) {
       stored_answer answer{id,
@@ -338,13 +358,16 @@ found_message read_message(session& in, const message_id& id) {
                            std::chrono::sys_seconds(std::chrono::seconds(reads.integer(1))),
                            reads.integer(2) != 0,
                            std::string(reads.text(3)),
-                           copy_of(reads.bytes(4))};
+                           copy_of(reads.bytes(4)),
+                           {std::string(reads.text(5)), as_number(reads.integer(6))}};
+      found.call = answer.call;
       found.answer = std::move(answer);
     }
   }
-  statement waits(in, "SELECT 1 FROM durable_inbox WHERE id = ? AND named = 1");
+  statement waits(in, "SELECT * FROM durable_inbox WHERE id = ? AND named = 1");
   waits.bind_bytes(1, packed_one);
   found.in_inbox = waits.step();
+  if (found.in_inbox && !found.answer) found.call = call_identity::of(message_of(waits));
   return found;
 }
 
