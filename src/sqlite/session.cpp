@@ -252,6 +252,7 @@ int session::wait_for_lock(int tries) const noexcept {
   const milliseconds left = options_.busy_timeout - waited;
   if (left.count() <= 0 || is_call_over()) return 0;
   const milliseconds pause(pauses_ms[std::min<std::size_t>(static_cast<std::size_t>(tries), 11)]);
+  // sleeps: another process holds the lock of the file, and tells nobody when it lets go
   std::this_thread::sleep_for(std::min(pause, left));
   return is_call_over() ? 0 : 1;
 }

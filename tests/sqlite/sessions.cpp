@@ -1,5 +1,5 @@
 // sqlite::connection: the suite of all databases for sessions, and SQLite's own part of it.
-#include "support/database_sessions.hpp"
+#include "databases/sessions.hpp"
 
 #include "support/conformance.hpp"
 #include "support/scratch.hpp"

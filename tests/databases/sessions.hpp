@@ -1,4 +1,4 @@
-// database_sessions: one suite for the sessions of all databases. A database gives a `place`: its
+// sessions: one suite for the sessions of all databases. A database gives a `place`: its
 // connection, its transaction, how a connection is opened, and its table of statements.
 // docs/protocols/database_sessions.md has the rule.
 #pragma once
