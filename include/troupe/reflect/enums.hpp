@@ -83,6 +83,11 @@ constexpr std::optional<T> enumerator(std::string_view name) noexcept {
 
 namespace parts {
 
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+// GCC warns of a value that an enumeration without a fixed type cannot have, which is asked for here.
+#pragma GCC diagnostic ignored "-Wconversion"
+#endif
 // "" for a value that the type cannot have, or without a name.
 template <class T, std::int64_t Value>
 consteval std::string_view name_of_number() {
@@ -92,6 +97,10 @@ consteval std::string_view name_of_number() {
     return {};
   }
 }
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+
 inline void append_enumerator(std::string& to, std::string_view name, std::int64_t value) {
   if (name.empty()) return;
   if (!to.empty()) to += ',';
