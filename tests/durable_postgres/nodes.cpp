@@ -87,7 +87,8 @@ std::shared_ptr<batch> batch_of(std::uint64_t number, std::same_as<held_shard> a
                              std::chrono::sys_seconds(100s),
                              false,
                              "",
-                             durable::bytes(1)});
+                             durable::bytes(1),
+                             {}});
   }
   made->shards = shards;
   return made;
@@ -345,7 +346,7 @@ TEST_P(durable_nodes, answers_are_kept_while_their_messages_may_be_sent_again) {
     const auto old = batch_of(2, one);
     const message_id waits = old->arrived[0]->id, goes = message_id::of("gone");
     const auto answer = [&old](message_id id, message_id asker) {
-      old->answers.push_back({id, asker, std::chrono::sys_seconds(100s), false, "", {}});
+      old->answers.push_back({id, asker, std::chrono::sys_seconds(100s), false, "", {}, {}});
     };
     old->answers.clear();
     answer(waits, message_id());
