@@ -342,9 +342,13 @@ TEST_F(durable_postgres_failures, keys_may_have_any_bytes_and_are_limited_in_len
       for (const std::string& key : keys) {
         EXPECT_EQ(co_await all.get<Account>(key).ask<&Account::deposit>(1), life);
       }
-      const std::string failed =
-          co_await failure_of(all.get<Account>(std::string(2'000, 'k')).ask<&Account::deposit>(1));
-      EXPECT_NE(failed.find("up to 2000"), std::string::npos) << failed;
+      std::string refused;  // where the key is named
+      try {
+        static_cast<void>(all.get<Account>(std::string(2'000, 'k')));
+      } catch (const usage_error& failure) {
+        refused = failure.what();
+      }
+      EXPECT_NE(refused.find("up to 2000"), std::string::npos) << refused;
     });
   }
 }
