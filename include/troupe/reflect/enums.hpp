@@ -85,7 +85,7 @@ namespace parts {
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
-// GCC warns of a value that an enumeration without a fixed type cannot have, which is asked for here.
+// GCC warns of a value that an enumeration without a fixed type cannot have: asked for here.
 #pragma GCC diagnostic ignored "-Wconversion"
 #endif
 // "" for a value that the type cannot have, or without a name.
