@@ -41,8 +41,10 @@ if(PROJECT_IS_TOP_LEVEL AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
       message(STATUS "${TROUPE_CCACHE} does not work: compiling without it")
     else()
       # Without the first setting it keeps nothing that uses a precompiled header; with the second it does not
-      # preprocess a source before it compiles it, which takes as long as a precompiled header saves.
-      set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1 "${TROUPE_CCACHE}")
+      # preprocess a source before it compiles it, which takes as long as a precompiled header saves. The third is
+      # for compile_header.sh.
+      set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1
+          CCACHE_PCH_EXTSUM=1 "${TROUPE_CCACHE}")
     endif()
   endif()
 endif()

@@ -36,6 +36,15 @@ function(troupe_precompiled_target)
   file(CONFIGURE OUTPUT "${source}" CONTENT "// It exists for its precompiled headers.\n")
   add_library(troupe_standard_headers OBJECT EXCLUDE_FROM_ALL "${source}")
   target_precompile_headers(troupe_standard_headers PRIVATE "${PROJECT_SOURCE_DIR}/cmake/precompiled.hpp")
+  troupe_checksum_of_headers(troupe_standard_headers)
   troupe_public_flags(troupe_standard_headers)
   troupe_private_flags(troupe_standard_headers)
+endfunction()
+
+# troupe_checksum_of_headers(TARGET): the precompiled headers that the target makes get a checksum for the compiler cache.
+function(troupe_checksum_of_headers target)
+  if(CMAKE_CXX_COMPILER_LAUNCHER AND CMAKE_CXX_COMPILER_LAUNCHER MATCHES "CCACHE_PCH_EXTSUM")
+    set_target_properties(${target} PROPERTIES
+        CXX_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/cmake/compile_header.sh;${CMAKE_CXX_COMPILER_LAUNCHER}")
+  endif()
 endfunction()

@@ -182,6 +182,7 @@ function(troupe_model file)
     # The checker's headers, which take longer to read than a model to compile.
     troupe_model_executable(model_pch "${PROJECT_SOURCE_DIR}/tests/precompiled.cpp")
     target_precompile_headers(model_pch PRIVATE <models/relacy_atomics.hpp>)
+    troupe_checksum_of_headers(model_pch)
   endif()
   target_precompile_headers(${name} REUSE_FROM model_pch)
   add_test(NAME ${name} COMMAND ${name})
