@@ -1,12 +1,26 @@
 #!/bin/sh
-# compile_header.sh COMPILATION...: compiles, and writes the checksum of a precompiled header that came out of it
-# beside it (FILE.sum). The compiler cache reads that one instead of the header, of about 100 MB, each time when
-# something is compiled with it (CCACHE_PCH_EXTSUM): without it a third of the time of a build goes there.
+# compile_header.sh ROOT COMPILATION...: compiles a precompiled header, and writes beside it (FILE.sum) a checksum
+# of all that it was made of, but for the name of the checkout's folder, ROOT. The compiler cache reads that one
+# instead of the header, of about 100 MB, each time when something is compiled with it (CCACHE_PCH_EXTSUM): without
+# it a third of the time of a build goes there. The header itself is not cached, for it has names of this checkout's
+# files in it.
 set -e
+root=$1
+shift
 "$@"
+compilation=$* compiler=$1 output='' rule=''
 while [ $# -gt 1 ]; do
   case $1,$2 in
-    -o,*.gch | -o,*.pch) sha256sum < "$2" > "$2.sum" ;;
+    -o,*.gch | -o,*.pch) output=$2 ;;
+    -MF,*) rule=$2 ;;
   esac
   shift
 done
+[ -n "$output" ] || exit 0
+{
+  printf '%s\n' "$compilation" | sed "s|$root|.|g"
+  "$compiler" --version
+  sed -e '1s/^[^:]*://' -e 's/\\$//' "$rule" | tr -s ' ' '\n' | xargs cat
+} > "$output.inputs"
+sha256sum < "$output.inputs" > "$output.sum"
+rm "$output.inputs"

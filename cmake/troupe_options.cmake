@@ -42,9 +42,13 @@ if(PROJECT_IS_TOP_LEVEL AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
     else()
       # Without the first setting it keeps nothing that uses a precompiled header; with the second it does not
       # preprocess a source before it compiles it, which takes as long as a precompiled header saves. The third is
-      # for compile_header.sh.
+      # for compile_header.sh. With the others it knows the objects of another checkout, too (troupe_flags.cmake).
       set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1
-          CCACHE_PCH_EXTSUM=1 "${TROUPE_CCACHE}")
+          CCACHE_PCH_EXTSUM=1 "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}")
+      if(TROUPE_SANITIZE)
+        list(APPEND CMAKE_CXX_COMPILER_LAUNCHER CCACHE_NOHASHDIR=1)
+      endif()
+      list(APPEND CMAKE_CXX_COMPILER_LAUNCHER "${TROUPE_CCACHE}")
     endif()
   endif()
 endif()

@@ -35,7 +35,9 @@ function(troupe_precompiled_target)
   set(source "${CMAKE_CURRENT_BINARY_DIR}/standard_headers.cpp")
   file(CONFIGURE OUTPUT "${source}" CONTENT "// It exists for its precompiled headers.\n")
   add_library(troupe_standard_headers OBJECT EXCLUDE_FROM_ALL "${source}")
-  target_precompile_headers(troupe_standard_headers PRIVATE "${PROJECT_SOURCE_DIR}/cmake/precompiled.hpp")
+  # By no full name, for the compiler cache of another checkout.
+  target_include_directories(troupe_standard_headers PRIVATE "${PROJECT_SOURCE_DIR}/cmake")
+  target_precompile_headers(troupe_standard_headers PRIVATE <precompiled.hpp>)
   troupe_checksum_of_headers(troupe_standard_headers)
   troupe_public_flags(troupe_standard_headers)
   troupe_private_flags(troupe_standard_headers)
@@ -45,6 +47,11 @@ endfunction()
 function(troupe_checksum_of_headers target)
   if(CMAKE_CXX_COMPILER_LAUNCHER AND CMAKE_CXX_COMPILER_LAUNCHER MATCHES "CCACHE_PCH_EXTSUM")
     set_target_properties(${target} PROPERTIES
-        CXX_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/cmake/compile_header.sh;${CMAKE_CXX_COMPILER_LAUNCHER}")
+        CXX_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/cmake/compile_header.sh;${PROJECT_SOURCE_DIR}")
   endif()
 endfunction()
+
+# The compiler cache does not see the names of files behind -Xclang. clang takes X.pch for X by itself.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -include <PCH_HEADER>)
+endif()

@@ -122,7 +122,7 @@ TEST(durable_fixtures, files_of_each_version_are_read) {
     rt.spawn(write(rt, target));
     rt.run();
   }
-  const auto folder = std::filesystem::path(__FILE__).parent_path() / "fixtures";
+  const auto folder = source_folder() / "tests" / "durable" / "fixtures";
   int files = 0;
   for (const auto& file : std::filesystem::directory_iterator(folder)) {
     if (file.path().extension() != ".db") continue;

@@ -18,7 +18,7 @@ TEST(durable_stored, a_sqlite_file_from_before_identities_goes_on) {
   const scratch folder;
   const std::string copy = folder / "copy.db";
   std::filesystem::copy_file(
-      std::filesystem::path(__FILE__).parent_path() / "stored" / "before_identity.db", copy);
+      source_folder() / "tests" / "durable" / "stored" / "before_identity.db", copy);
   check_kept_store([copy](runtime& rt) { return durable::sqlite_storage(rt, copy); });
 }
 

@@ -1,4 +1,5 @@
-// scratch: a folder for one test, which is removed when the object is destroyed.
+// scratch: a folder for one test, which is removed when the object is destroyed; and the folder of
+// the sources, for files that tests read.
 #pragma once
 
 #include <unistd.h>
@@ -39,5 +40,12 @@ class scratch {
  private:
   std::string path_;
 };
+
+// The folder of all sources, as ctest says, or the current one. __FILE__ is no way there: the
+// compiler cache may have the program's objects from another checkout.
+inline std::filesystem::path source_folder() {
+  const char* const set = std::getenv("TROUPE_SOURCE_DIR");
+  return set == nullptr ? "." : set;
+}
 
 }  // namespace troupe::test
