@@ -16,6 +16,7 @@ options checked(const options& chosen) {
   if (chosen.statements_max == 0)
     throw option_error("troupe: postgres: statements_max must be 1 or more");
   if (chosen.rows_max == 0) throw option_error("troupe: postgres: rows_max must be 1 or more");
+  if (chosen.bytes_max == 0) throw option_error("troupe: postgres: bytes_max must be 1 or more");
   return chosen;
 }
 
@@ -95,35 +96,45 @@ std::unique_ptr<request> make_begin(isolation apart) {
 
 void check_committed(const answer& of) {
   if (of.command() != "ROLLBACK") return;
-  throw database::error(database::failure::statement, 0,
+  throw database::error(database::failure::transaction_ended, 0,
                         "troupe: postgres: the transaction was rolled back, for a statement of it "
                         "has failed before; let the exception leave the body");
+}
+
+void refuse_answer() {
+  try {
+    throw;
+  } catch (const database::error& failed) {
+    if (failed.kind() == database::failure::transaction_ended) throw;
+    throw database::error(failed.kind(), failed.code(), failed.what(), failed.broken_rule(),
+                          database::effect::unknown);
+  }
 }
 
 task<changes> calls::nothing_to_do() { co_return changes{}; }
 
 task<> calls::run_script(std::string_view text) const {
-  return run(shared_, epoch_, std::make_unique<request>(request_kind::script, std::string(text)),
-             [](answer&, const options&) {});
+  return run(shared_, scope_, {},
+             std::make_unique<request>(request_kind::script, std::string(text)), [](answer&) {});
 }
 
 task<copy_writer> calls::copy_in(std::string_view text) const {
-  return open_copy<copy_writer>(shared_, epoch_, request_kind::copy_in, std::string(text));
+  return open_copy<copy_writer>(shared_, scope_, request_kind::copy_in, std::string(text));
 }
 task<copy_reader> calls::copy_out(std::string_view text) const {
-  return open_copy<copy_reader>(shared_, epoch_, request_kind::copy_out, std::string(text));
+  return open_copy<copy_reader>(shared_, scope_, request_kind::copy_out, std::string(text));
 }
 
 template <class Copy>
-task<Copy> calls::open_copy(std::shared_ptr<shared> on, std::uint64_t epoch, request_kind does,
+task<Copy> calls::open_copy(std::shared_ptr<shared> on, std::uint64_t scope, request_kind does,
                             std::string text) {
   std::optional<shared_mutex::guard> held;
-  if (epoch == 0) {
+  if (scope == 0) {
     auto waits = on->calls.lock();
     held.emplace(co_await std::move(waits));
   }
   auto what = std::make_unique<request>(does, std::move(text));
-  what->epoch = epoch;
+  what->scope = scope;
   open_request open(on->to);
   future<answer> later = submit(on->to, std::move(what));
   const answer begun = co_await std::move(later);

@@ -35,7 +35,7 @@ pool::pool(runtime& on, std::string target, const pool_limits& limits, const opt
   };
   state_ = std::make_shared<shared>(
       shared{troupe::pool<connection>(static_cast<const pool_options&>(limits), make, checks),
-             limits.wait_max});
+             limits.wait_max, chosen});
 }
 
 task<pool::lease> pool::borrow_from(std::shared_ptr<shared> from) {
@@ -52,8 +52,8 @@ task<pool::lease> pool::borrow_from(std::shared_ptr<shared> from) {
 }
 
 task<> pool::run_script(std::string_view text) const {
-  return run(state_, std::make_unique<request>(request_kind::script, std::string(text)),
-             [](answer&, const options&) {});
+  return run(state_, {}, std::make_unique<request>(request_kind::script, std::string(text)),
+             [](answer&) {});
 }
 
 }  // namespace troupe::postgres

@@ -61,8 +61,9 @@ bool is_stale(const PGresult* refused) noexcept {
                                                       "RevalidateCachedQuery");
 }
 
-error refusal(const PGresult* refused, std::string_view where) {
+error refusal(const PGresult* refused, std::string_view where, effect done) {
   const std::string_view state = sqlstate_of(refused);
+  if (state == "40003" || state == "08007") done = effect::unknown;
   std::string_view message = field_of(refused, PG_DIAG_MESSAGE_PRIMARY);
   if (message.empty()) message = PQresultErrorMessage(refused);
   std::string text = "troupe: postgres: " + std::string(where) + std::string(message);
@@ -71,10 +72,12 @@ error refusal(const PGresult* refused, std::string_view where) {
   if (!detail.empty()) text += ": " + std::string(detail);
   const std::string_view hint = field_of(refused, PG_DIAG_MESSAGE_HINT);
   if (!hint.empty()) text += "; " + std::string(hint);
+  if (state == "26000")
+    text += "; behind a pooler that shares connections to the server, set keep_prepared to false";
   return error(kind_of(state), text,
                {std::string(state), std::string(detail),
                 std::string(field_of(refused, PG_DIAG_CONSTRAINT_NAME))},
-               rule_of(state));
+               rule_of(state), done);
 }
 
 error lost_error(std::string_view reason, std::string_view sqlstate, effect done) {

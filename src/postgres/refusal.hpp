@@ -17,7 +17,9 @@ bool is_fatal(const PGresult* refused) noexcept;
 bool is_panic(const PGresult* refused) noexcept;
 // A statement that was prepared is not valid any more, for a table has changed.
 bool is_stale(const PGresult* refused) noexcept;
-error refusal(const PGresult* refused, std::string_view where = {});
+// `done`: the effect, unless the server itself says that it does not know.
+error refusal(const PGresult* refused, std::string_view where = {},
+              database::effect done = database::effect::none);
 // The connection ended before the answer. `reason` may be empty.
 error lost_error(std::string_view reason, std::string_view sqlstate, database::effect done);
 

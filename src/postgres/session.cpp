@@ -1,9 +1,11 @@
 #include "troupe/postgres/session.hpp"
 
+#include <openssl/rand.h>
 #include <openssl/ssl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 #include "postgres/refusal.hpp"
@@ -111,6 +113,21 @@ bool has_more_inside(PGconn* pg) {
   return ssl != nullptr && SSL_pending(ssl) > 0;
 }
 
+// Nobody can guess it, and no two connections have the same.
+std::string new_name_begin() {
+  std::array<unsigned char, 16> secret{};
+  if (RAND_bytes(secret.data(), static_cast<int>(secret.size())) != 1)
+    throw database::error(failure::broken, 0,
+                          "troupe: postgres: the system gives no random numbers");
+  constexpr char hex[] = "0123456789abcdef";
+  std::string name = "troupe_";
+  for (const unsigned char byte : secret) {
+    name += hex[byte >> 4];
+    name += hex[byte & 15];
+  }
+  return name + '_';
+}
+
 // Whether the server has closed the connection while nothing was asked.
 bool has_ended(PGconn* pg) {
   for (;;) {
@@ -136,6 +153,11 @@ bool session::is_open() const noexcept { return state_->on != nullptr; }
 void session::submit(std::unique_ptr<request> what) {
   // A server that was started anew meanwhile is not worth an error.
   if (state_->on != nullptr && state_->sent.empty() && has_ended(state_->on->pg)) lose();
+  if (what->text.find('\0') != std::string::npos)
+    return what->to.set_exception(std::make_exception_ptr(database::error(
+        failure::statement, 0,
+        "troupe: postgres: the text of the statement has a zero byte, at which it would be cut; "
+        "give such values as parameters")));
   state_->waiting.push_back(std::move(what));
   go_on();
 }
@@ -150,8 +172,8 @@ void session::drop_abandoned() {
 
 void session::roll_back() {
   state& s = *state_;
-  if (s.on == nullptr || s.open_epoch != s.epoch) return;
-  s.open_epoch = 0;
+  if (s.on == nullptr || !s.scopes.is_open()) return;
+  s.scopes.close();
   auto what = std::make_unique<request>(request_kind::plain, "ROLLBACK");
   what->epoch = s.epoch;
   s.waiting.push_front(std::move(what));
@@ -169,6 +191,7 @@ void session::use(std::shared_ptr<wire> made) {
   s.connecting = false;
   s.on = std::move(made);
   ++s.epoch;
+  s.name_begin = new_name_begin();
   go_on();
 }
 
@@ -275,7 +298,9 @@ void session::lose(std::string reason) {
   }
   s.reading = s.flushing = s.cancelling = s.cancel_travels = s.alone = s.busy = false;
   s.statements.clear();
-  s.open_epoch = 0;
+  s.forgotten.clear();
+  if (s.scopes.is_open()) s.lost_scope = s.scopes.current();
+  s.scopes.close();
   // What stands behind a statement at which the server has ended, it has not seen.
   const bool told = !s.sent.empty() && s.sent.front().fatal;
   bool first = true;
@@ -288,7 +313,7 @@ void session::lose(std::string reason) {
     }
     const bool may_be_done = one.answered || is_panic(one.refused());
     const bool undone = one.what->kind == request_kind::begin ||
-                        (one.what->epoch != 0 && one.what->kind != request_kind::commit) ||
+                        (one.what->scope != 0 && one.what->kind != request_kind::commit) ||
                         (told && !(in_front && may_be_done));
     one.what->to.set_exception(std::make_exception_ptr(
         lost_error(in_front && told ? one.error_text() : reason,

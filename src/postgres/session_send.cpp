@@ -1,6 +1,8 @@
 // session: what is sent to the server.
 #include <sys/socket.h>
 
+#include <utility>
+
 #include "postgres/first_word.hpp"
 #include "postgres/refusal.hpp"
 #include "postgres/session_state.hpp"
@@ -13,15 +15,18 @@ using database::failure;
 
 void session::send_waiting() {
   state& s = *state_;
+  deallocate();
   while (s.on != nullptr && !s.alone && !s.waiting.empty() &&
          s.sent.size() < s.chosen.in_flight_max) {
     request& next = *s.waiting.front();
     std::exception_ptr refused;
-    if (next.epoch != 0 && next.epoch != s.epoch) {
+    if ((next.epoch != 0 && next.epoch != s.epoch) ||
+        (next.scope != 0 && next.scope == s.lost_scope)) {
       refused = std::make_exception_ptr(
           lost_error("its transaction was rolled back", "08006", effect::none));
     } else if (!next.to.abandoned()) {
       try {
+        if (next.scope != 0) s.scopes.check(next.scope, s.transaction());
         if (send(next)) continue;
         return;
       } catch (...) {
@@ -44,22 +49,30 @@ bool session::send(request& what) {
     case request_kind::script:
     case request_kind::copy_in:
     case request_kind::copy_out:
+      check_script(what);
       if (!s.sent.empty()) return false;
       start_alone();
       return true;
     case request_kind::begin:
-      s.open_epoch = s.epoch;
-      break;
     case request_kind::commit:
-      s.open_epoch = 0;
-      break;
     case request_kind::plain:
       break;
   }
+  const request_kind kind = what.kind;
   end_sending(
       PQsendQueryParams(s.on->pg, what.text.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 0) == 1,
       {});
+  if (kind == request_kind::begin) s.scopes.open();
+  if (kind == request_kind::commit) s.scopes.close();
   return true;
+}
+
+void session::check_script(const request& what) const {
+  if (what.scope == 0) return;
+  const char* const standard = PQparameterStatus(state_->on->pg, "standard_conforming_strings");
+  const bool backslashes = standard != nullptr && std::string_view(standard) == "off";
+  if (const char* const why = why_script_refused(what.text, backslashes))
+    throw database::error(failure::statement, 0, "troupe: postgres: " + std::string(why));
 }
 
 bool session::send_prepared(request& what) {
@@ -70,12 +83,38 @@ bool session::send_prepared(request& what) {
     return false;
   }
   if (!known->ready) return false;
+  // The server has named its types again, and they are those that the parameters did not fit.
+  if (what.refused_by != nullptr && known->takes == what.refused_types) {
+    s.statements.find(what.text)->was_used = true;  // the next refusal is asked about again
+    std::rethrow_exception(what.refused_by);
+  }
   if (what.parameters() != known->takes.size())
     throw database::error(failure::statement, 0,
                           "troupe: postgres: the statement has " +
                               std::to_string(known->takes.size()) + " parameters, and was given " +
                               std::to_string(what.parameters()));
-  end_sending(send_rows(what, *known), {});
+  bool well = false;
+  try {
+    well = send_rows(what, *known);
+  } catch (const database::error&) {
+    if (asks_for_types_again(what, *known)) return send_prepared(what);
+    throw;
+  }
+  end_sending(well, {});
+  sent_request& sent = s.sent.back();
+  sent.statement = known->number;
+  if (known->was_used && what.refused_by == nullptr) sent.took = known->takes;
+  s.statements.find(sent.what->text)->was_used = true;
+  return true;
+}
+
+// Of the exception that is being handled: a parameter does not fit its type. A table may have been
+// altered since the server has named it.
+bool session::asks_for_types_again(request& what, const prepared& known) {
+  if (!known.was_used || what.refused_by != nullptr) return false;
+  what.refused_by = std::current_exception();
+  what.refused_types = known.takes;
+  forget(what.text, known.number);
   return true;
 }
 
@@ -85,15 +124,20 @@ bool session::send_rows(request& what, const prepared& known) {
   state& s = *state_;
   const std::size_t rows = what.rows();
   const auto bind = [&](std::size_t row) {
-    s.values.begin(known.takes);
+    s.values.begin(known.forms);
     what.bind(s.values, row);
   };
   for (std::size_t row = 0; rows > 1 && row < rows; ++row) bind(row);
+  const auto send_one = [&] {
+    if (known.name.empty())
+      return PQsendQueryParams(s.on->pg, what.text.c_str(), s.values.count(), known.takes.data(),
+                               s.values.values(), s.values.sizes(), s.values.formats(), 0);
+    return PQsendQueryPrepared(s.on->pg, known.name.c_str(), s.values.count(), s.values.values(),
+                               s.values.sizes(), s.values.formats(), known.binary ? 1 : 0);
+  };
   for (std::size_t row = 0; row < rows; ++row) {
     bind(row);
-    if (PQsendQueryPrepared(s.on->pg, known.name.c_str(), s.values.count(), s.values.values(),
-                            s.values.sizes(), s.values.formats(), known.binary ? 1 : 0) == 1)
-      continue;
+    if (send_one() == 1) continue;
     if (row > 0) ::shutdown(PQsocket(s.on->pg), SHUT_RDWR);  // what was sent is not stored
     return false;
   }
@@ -116,25 +160,56 @@ void session::prepare(const std::string& text) {
     throw database::error(failure::statement, 0, "troupe: postgres: " + std::string(why));
   if (s.statements.size() == s.chosen.statements_max) {
     const std::string oldest = *s.statements.oldest();
-    forget(oldest);
+    forget(oldest, s.statements.find(oldest)->number);
   }
   prepared& made = s.statements.emplace(text);
-  made.name = "troupe" + std::to_string(++s.names);
+  made.number = ++s.names;
+  if (s.chosen.keep_prepared) made.name = s.name_begin + std::to_string(made.number);
   const bool well = PQsendPrepare(s.on->pg, made.name.c_str(), text.c_str(), 0, nullptr) == 1 &&
                     PQsendDescribePrepared(s.on->pg, made.name.c_str()) == 1;
   if (!well) s.statements.erase(text);
   end_sending(well, text);
 }
 
-void session::forget(const std::string& text) {
+// A domain takes the values of the type below it.
+void session::ask_for_forms(const std::string& text, const std::vector<std::uint32_t>& types) {
+  state& s = *state_;
+  std::string words =
+      "WITH RECURSIVE below (own, type) AS (SELECT oid, oid FROM pg_catalog.pg_type WHERE oid IN "
+      "(0";
+  for (const std::uint32_t type : types) words += "," + std::to_string(type);
+  words +=
+      ") UNION ALL SELECT own, t.typbasetype FROM below JOIN pg_catalog.pg_type AS t ON t.oid = "
+      "type WHERE t.typtype = 'd') SELECT own::pg_catalog.int8, type::pg_catalog.int8 FROM below "
+      "JOIN pg_catalog.pg_type AS t ON t.oid = type WHERE t.typtype <> 'd'";
+  if (PQsendQueryParams(s.on->pg, words.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 0) != 1 ||
+      PQpipelineSync(s.on->pg) != 1)
+    return;  // the connection has ended
+  sent_request& sent = s.sent.emplace_back();
+  sent.asks_for = text;
+  sent.cancels = s.cancels;
+}
+
+// Unless it was prepared again since.
+void session::forget(const std::string& text, std::uint64_t number) {
   state& s = *state_;
   const prepared* const known = s.statements.find(text);
-  if (known == nullptr) return;
-  const std::string words = "DEALLOCATE " + known->name;
+  if (known == nullptr || known->number != number || !known->ready) return;
+  if (!known->name.empty()) s.forgotten.push_back(known->name);
   s.statements.erase(text);
-  if (PQsendQueryParams(s.on->pg, words.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 0) == 1 &&
-      PQpipelineSync(s.on->pg) == 1)
+}
+
+// Not within a transaction, which may have failed, and which this may fail.
+void session::deallocate() {
+  state& s = *state_;
+  if (s.on == nullptr || s.alone || s.scopes.is_open() || s.forgotten.empty()) return;
+  for (const std::string& name : std::exchange(s.forgotten, {})) {
+    const std::string words = "DEALLOCATE " + name;
+    if (PQsendQueryParams(s.on->pg, words.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 0) != 1 ||
+        PQpipelineSync(s.on->pg) != 1)
+      return;
     s.sent.emplace_back().cancels = s.cancels;
+  }
 }
 
 // Each has a sync of its own: the server answers those before it whatever comes behind, and goes on

@@ -6,6 +6,8 @@
 //   S2  the order of `sent` is that of the syncs in the pipeline: the next answer belongs to the
 //       first.
 //   S3  requests are sent in the order of `waiting`; while one is being prepared, none is sent.
+//   S4  a request of a transaction scope is sent only while the scope is open
+//       (docs/protocols/database_sessions.md).
 #pragma once
 
 #include <libpq-fe.h>
@@ -14,10 +16,12 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "postgres/wire.hpp"
@@ -33,8 +37,11 @@ using owned_result = std::unique_ptr<PGresult, free_result>;
 
 // A statement as the server knows it.
 struct prepared {
-  std::string name;
+  std::string name;                  // empty: only its types are kept
+  std::uint64_t number = 0;          // differs for each that was prepared
   std::vector<std::uint32_t> takes;  // the types of its parameters
+  std::vector<std::uint32_t> forms;  // the same, and of domains the types below them
+  bool was_used = false;
   bool ready = false;
   bool binary = false;  // all its columns can be read in their binary form
 };
@@ -44,15 +51,22 @@ struct sent_request {
   // Null: it prepares a statement, or no one waits for it.
   std::unique_ptr<request> what;
   std::string prepares;  // the text of the statement that it prepares
+  std::string asks_for;  // the text of the statement whose domains it asks for
   owned_result result;   // the answer, or the first refusal
   std::uint64_t cancels = 0;
+  std::uint64_t statement = 0;      // the number of the prepared statement
+  std::vector<std::uint32_t> took;  // its types, if it was used before: they may be old
+  row_store rows;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> forms;  // of `asks_for`
+  std::exception_ptr past_limit;  // the answer is too large: its other rows are dropped
+  bool has_committed = false;     // a script, a part of its work
   bool failed = false;
   bool fatal = false;
   bool answered = false;            // an answer has come, before the refusal if there is one
   std::size_t answers = 0;          // of a request with several rows
   std::int64_t changed_before = 0;  // by all of them but the last
 
-  bool unwanted = false;  // a COPY whose reader has gone
+  bool unwanted = false;  // its other rows: it is cancelled
 
   bool is_abandoned() const noexcept {
     return unwanted || (what != nullptr && what->to.abandoned());
@@ -96,17 +110,36 @@ struct session::state {
     return (!sent.empty() || !listeners.empty()) && !is_paused();
   }
 
+  // As far as it is known: while answers are due, the transaction of a scope counts as open.
+  database::transaction_state transaction() const noexcept {
+    switch (PQtransactionStatus(on->pg)) {
+      case PQTRANS_IDLE:
+        return database::transaction_state::none;
+      case PQTRANS_INERROR:
+        return database::transaction_state::failed;
+      default:
+        return database::transaction_state::open;
+    }
+  }
+
   const std::string target;
   const options chosen;
   std::shared_ptr<wire> on;  // null: not connected
   std::deque<std::unique_ptr<request>> waiting;
   std::deque<sent_request> sent;
   kit::lru_map<std::string, prepared> statements;
-  arguments values;              // of the statement that is being sent
-  std::uint64_t epoch = 0;       // counts the connections
-  std::uint64_t open_epoch = 0;  // that of the transaction that was begun and not ended
+  arguments values;         // of the statement that is being sent
+  std::uint64_t epoch = 0;  // counts the connections
+  database::transaction_scopes scopes;
+  std::uint64_t lost_scope = 0;  // the scope whose connection was lost last
   std::uint64_t cancels = 0;     // how many have arrived
-  std::uint64_t names = 0;       // of statements
+  // The names of statements: a secret of this connection, and a number. Behind a pooler that is not
+  // known here a name is at worst unknown to the server; it never is that of a statement of another
+  // program.
+  std::string name_begin;
+  std::uint64_t names = 0;
+  std::vector<std::string> forgotten;            // names that the server still has
+  std::map<std::uint32_t, std::uint32_t> forms;  // of the database's own types: what is below them
   copy_state copy;
   std::vector<listening> listeners;
   std::chrono::nanoseconds busy_since{0};  // if something is sent and not answered

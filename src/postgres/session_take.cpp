@@ -2,7 +2,11 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <iterator>
 
+#include "postgres/first_word.hpp"
 #include "postgres/refusal.hpp"
 #include "postgres/session_state.hpp"
 #include "postgres/values/types.hpp"
@@ -23,14 +27,21 @@ std::string place_of(const sent_request& done) {
 
 }  // namespace
 
-// Takes what has arrived, without waiting. Returns whether a request has ended.
+bool request::may_be_stored_in_parts() const {
+  return scope == 0 && (kind == request_kind::statement || kind == request_kind::script) &&
+         may_commit_inside(text);
+}
+
+// Takes the answers that have arrived, without waiting. Returns whether a request has ended.
 bool session::take_answers() {
   state& s = *state_;
   PGconn* const pg = s.on->pg;
   const std::size_t before = s.sent.size();
   int ends = 0;
-  while (!s.sent.empty() && s.copy.is != copying::in && s.copy.is != copying::out &&
-         PQisBusy(pg) == 0) {
+  while (!s.sent.empty() && s.copy.is != copying::in && s.copy.is != copying::out) {
+    // Has an effect in front of the answer to a statement: its rows come one by one.
+    PQsetSingleRowMode(pg);
+    if (PQisBusy(pg) != 0) break;
     PGresult* const result = PQgetResult(pg);
     if (result == nullptr) {  // the end of an answer; its sync comes next
       if (s.alone) {
@@ -74,17 +85,91 @@ void session::take(void* given) {
       return;
     case PGRES_FATAL_ERROR:
       front.fatal = front.fatal || is_fatal(result.get());
+      front.rows.clear();
       if (front.failed) return;
       front.failed = true;
       front.result = std::move(result);
       return;
+    case PGRES_SINGLE_TUPLE:
+      return take_row(result.get());
     default:
       front.answered = true;
       ++front.answers;
+      take_command(result.get());
       if (front.failed) return;
       if (front.answers > 1) front.changed_before += answer(front.result.release()).changed_rows();
       front.result = std::move(result);
   }
+}
+
+namespace {
+
+// The effect is known when the statement has ended.
+std::exception_ptr too_large(const row_limits& wants) {
+  if (wants.only_one)
+    return std::make_exception_ptr(database::error(
+        failure::too_many_rows, 0,
+        "troupe: query_one: the statement gives several rows; limit it to one, or use query",
+        database::rule::other, database::effect::unknown));
+  return std::make_exception_ptr(
+      database::error(failure::too_many_rows, 0,
+                      "troupe: postgres: the answer has more than " + std::to_string(wants.rows) +
+                          " rows, or " + std::to_string(wants.bytes) +
+                          " bytes; limit the statement, or raise rows_max or bytes_max",
+                      database::rule::other, database::effect::unknown));
+}
+
+}  // namespace
+
+// The first row past a limit ends the statement: cancel_front() finds it unwanted.
+void session::take_row(void* result) {
+  sent_request& front = state_->sent.front();
+  if (!front.asks_for.empty()) {
+    const auto* const row = static_cast<const PGresult*>(result);
+    const auto number = [&](int column) {
+      return static_cast<std::uint32_t>(std::strtoul(PQgetvalue(row, 0, column), nullptr, 10));
+    };
+    front.forms.emplace_back(number(0), number(1));
+    return;
+  }
+  if (front.what == nullptr || front.past_limit != nullptr || front.failed) return;
+  const row_limits& wants = front.what->wants;
+  if (wants.rows == 0) return;
+  if (front.rows.rows() < wants.rows && front.rows.bytes() < wants.bytes)
+    return front.rows.add(result);
+  front.rows.clear();
+  front.past_limit = too_large(wants);
+  front.unwanted = true;
+}
+
+// The server has dropped all prepared statements, or has stored what a script did up to here.
+void session::take_command(void* result) {
+  state& s = *state_;
+  const std::string_view tag = PQcmdStatus(static_cast<PGresult*>(result));
+  if (tag == "DISCARD ALL" || tag == "DEALLOCATE ALL") s.statements.clear();
+  if (tag == "COMMIT" || tag == "PREPARE TRANSACTION") s.sent.front().has_committed = true;
+}
+
+// Null: it has succeeded. Also of a script that has failed after a COMMIT of its own, of a
+// procedure, and of an answer that is too large although the server has finished it.
+std::exception_ptr session::failure_of(const sent_request& done) const {
+  if (!done.failed) return done.past_limit;
+  const bool in_parts = done.has_committed || done.what->may_be_stored_in_parts();
+  const auto effect = in_parts ? database::effect::unknown : database::effect::none;
+  if (done.past_limit != nullptr && sqlstate_of(done.refused()) == "57014") {
+    try {
+      std::rethrow_exception(done.past_limit);
+    } catch (const database::error& failed) {
+      return std::make_exception_ptr(
+          database::error(failed.kind(), 0, failed.what(), failed.broken_rule(), effect));
+    }
+  }
+  return std::make_exception_ptr(refusal(done.result.get(), place_of(done), effect));
+}
+
+// Whether the transaction of the open scope is gone, without an end by the session itself.
+bool session::has_transaction_ended() noexcept {
+  return !state_->scopes.note(state_->transaction());
 }
 
 void session::finish_front() {
@@ -93,28 +178,33 @@ void session::finish_front() {
   s.sent.pop_front();
   const bool left_open = s.alone && done.what != nullptr &&
                          PQtransactionStatus(s.on->pg) != PQTRANS_IDLE &&
-                         (done.what->epoch == 0 || PQtransactionStatus(s.on->pg) == PQTRANS_ACTIVE);
+                         (done.what->scope == 0 || PQtransactionStatus(s.on->pg) == PQTRANS_ACTIVE);
   if (s.alone) {
     s.alone = false;
     PQenterPipelineMode(s.on->pg);
   }
   if (!done.prepares.empty()) return finish_preparing(done);
+  if (!done.asks_for.empty()) return finish_asking(done);
   if (s.copy.is == copying::ends) return finish_copy(done);
   if (left_open) s.waiting.push_front(std::make_unique<request>(request_kind::plain, "ROLLBACK"));
+  const bool has_ended = has_transaction_ended();
   if (done.what == nullptr) return;
-  if (done.failed) {
-    if (tries_again(done)) return s.waiting.push_front(std::move(done.what));
+  if (done.failed && tries_again(done)) return s.waiting.push_front(std::move(done.what));
+  if (const std::exception_ptr failed = failure_of(done))
+    return done.what->to.set_exception(failed);
+  if (has_ended && done.what->scope != 0)
     return done.what->to.set_exception(
-        std::make_exception_ptr(refusal(done.result.get(), place_of(done))));
-  }
+        std::make_exception_ptr(database::transaction_scopes::refusal(database::effect::unknown)));
   if (left_open)
     return done.what->to.set_exception(std::make_exception_ptr(database::error(
         failure::statement, 0,
         "troupe: postgres: the script began a transaction, which was rolled back; use "
-        "in_transaction")));
-  answer given(done.result.release());
+        "in_transaction",
+        database::rule::other,
+        done.has_committed ? database::effect::unknown : database::effect::none)));
+  answer given(done.result.release(), std::move(done.rows));
   given.changed_before = done.changed_before;
-  if (done.what->kind == request_kind::begin) given.epoch = s.epoch;
+  if (done.what->kind == request_kind::begin) given.scope = s.scopes.current();
   done.what->to.set_value(std::move(given));
 }
 
@@ -125,12 +215,16 @@ void session::finish_preparing(const sent_request& done) {
   if (made == nullptr) return;
   const PGresult* const told = done.result.get();
   if (!done.failed) {
-    made->ready = true;
     for (int i = 0; i < PQnparams(told); ++i) made->takes.push_back(PQparamtype(told, i));
-    made->binary = true;
+    // A table may be altered before the next use of a statement that the server does not keep.
+    made->binary = !made->name.empty();
     for (int i = 0; i < PQnfields(told); ++i)
       made->binary = made->binary && is_known(type{PQftype(told, i)});
-    return;
+    std::vector<std::uint32_t> unknown;
+    std::ranges::copy_if(made->takes, std::back_inserter(unknown), [&](std::uint32_t type) {
+      return type >= first_own_type && !s.forms.contains(type);
+    });
+    return unknown.empty() ? set_forms(*made) : ask_for_forms(done.prepares, unknown);
   }
   s.statements.erase(done.prepares);
   if (was_hit(done)) return;  // it is prepared again
@@ -143,20 +237,52 @@ void session::finish_preparing(const sent_request& done) {
   what->to.set_exception(std::make_exception_ptr(refusal(told)));
 }
 
+void session::set_forms(prepared& made) {
+  made.forms = made.takes;
+  for (std::uint32_t& type : made.forms) {
+    const auto known = state_->forms.find(type);
+    if (known != state_->forms.end()) type = known->second;
+  }
+  made.ready = true;
+}
+
+void session::finish_asking(const sent_request& done) {
+  state& s = *state_;
+  prepared* const made = s.statements.find(done.asks_for);
+  if (made == nullptr || made->ready) return;
+  for (const std::uint32_t type : made->takes) s.forms.emplace(type, type);
+  for (const auto& [own, below] : done.forms) s.forms[own] = below;
+  set_forms(*made);
+}
+
 // Whether a cancel that was meant for another statement may have ended this one.
 bool session::was_hit(const sent_request& done) const {
   const state& s = *state_;
   return sqlstate_of(done.refused()) == "57014" && (s.cancel_travels || s.cancels != done.cancels);
 }
 
-// Such a statement has done nothing, so that it may be sent again.
+// Whether a table may have been altered since the server has named the types of the parameters.
+bool session::has_other_types(const sent_request& done) {
+  constexpr std::array<std::string_view, 6> states{"22P02", "22P03", "22003",
+                                                   "42804", "42846", "42883"};
+  if (done.took.empty() || std::ranges::find(states, sqlstate_of(done.refused())) == states.end())
+    return false;
+  request& what = *done.what;
+  what.refused_by = failure_of(done);
+  what.refused_types = done.took;
+  return true;
+}
+
+// Such a statement has done nothing, so that it may be sent again. Within a transaction it may not;
+// then the next call of its text prepares it anew.
 bool session::tries_again(const sent_request& done) {
   constexpr unsigned tries_max = 5;
   request& what = *done.what;
+  if (what.kind != request_kind::statement || done.past_limit != nullptr) return false;
+  const bool stale = is_stale(done.refused()), other_types = !stale && has_other_types(done);
+  if (stale || other_types) forget(what.text, done.statement);
   if (!what.is_repeatable() || what.to.abandoned() || what.tries == tries_max) return false;
-  const bool stale = is_stale(done.refused());
-  if (!stale && !was_hit(done)) return false;
-  if (stale) forget(what.text);
+  if (!stale && !other_types && !was_hit(done)) return false;
   ++what.tries;
   return true;
 }

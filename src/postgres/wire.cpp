@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "troupe/actor/blocking.hpp"
@@ -25,25 +27,58 @@ struct free_options {
 };
 using found_options = std::unique_ptr<PQconninfoOption, free_options>;
 
-void add(settings& to, const PQconninfoOption* of) {
+settings settings_of(const PQconninfoOption* of) {
+  settings all;
   for (; of != nullptr && of->keyword != nullptr; ++of) {
-    if (of->val != nullptr) to[of->keyword] = of->val;
+    if (of->val != nullptr) all[of->keyword] = of->val;
   }
+  return all;
 }
 
-// What libpq itself would use: the target, and for the rest the environment.
-settings settings_of(const std::string& target) {
+[[noreturn]] void refuse_target(std::string reason) {
+  while (!reason.empty() && reason.back() == '\n') reason.pop_back();
+  throw error(failure::unreachable, 0, "troupe: postgres: the target is not understood: " + reason);
+}
+
+// The target alone: all that libpq is given. For the rest it asks the environment, the file of
+// services and the file of passwords itself, in its own order.
+settings given_by(const std::string& target) {
+  if (target.find('\0') != std::string::npos) refuse_target("it has a zero byte");
   char* wrong = nullptr;
   const found_options given(PQconninfoParse(target.c_str(), &wrong));
   const std::unique_ptr<char, decltype(&PQfreemem)> freed(wrong, &PQfreemem);
-  if (given == nullptr)
-    throw error(failure::unreachable, 0,
-                "troupe: postgres: the target is not understood: " +
-                    std::string(wrong == nullptr ? "no memory" : wrong));
-  settings all;
-  add(all, found_options(PQconndefaults()).get());
-  add(all, given.get());
-  return all;
+  if (given == nullptr) refuse_target(wrong == nullptr ? "no memory" : wrong);
+  return settings_of(given.get());
+}
+
+PGconn* start(const settings& chosen) {
+  std::vector<const char*> keys, values;
+  for (const auto& [key, value] : chosen) {
+    keys.push_back(key.c_str());
+    values.push_back(value.c_str());
+  }
+  keys.push_back(nullptr);
+  values.push_back(nullptr);
+  PGconn* const begun = PQconnectStartParams(keys.data(), values.data(), 0);
+  if (begun == nullptr) throw std::bad_alloc();
+  return begun;
+}
+
+// All that libpq finds for the target: it checks all of it before it resolves a name or opens a
+// socket, and ends at a value that it does not know. That is the last one which it checks of those
+// that are used here.
+settings resolved(const settings& given) {
+  settings chosen = given;
+  chosen["gssencmode"] = "none of them";
+  const std::unique_ptr<PGconn, decltype(&PQfinish)> asked(start(chosen), &PQfinish);
+  const std::string reason = PQerrorMessage(asked.get());
+  if (reason.find("gssencmode") == std::string::npos) refuse_target(reason);
+  return settings_of(found_options(PQconninfo(asked.get())).get());
+}
+
+std::string value_of(const settings& all, const char* name) {
+  const auto found = all.find(name);
+  return found == all.end() ? std::string() : found->second;
 }
 
 std::vector<std::string> split(const std::string& list) {
@@ -58,12 +93,9 @@ struct place {
 };
 
 std::vector<place> places_of(const settings& all) {
-  const auto value = [&](const char* name) {
-    const auto found = all.find(name);
-    return found == all.end() ? std::string() : found->second;
-  };
-  const std::vector<std::string> hosts = split(value("host")), addresses = split(value("hostaddr")),
-                                 ports = split(value("port"));
+  const std::vector<std::string> hosts = split(value_of(all, "host")),
+                                 addresses = split(value_of(all, "hostaddr")),
+                                 ports = split(value_of(all, "port"));
   std::vector<place> places(std::max(hosts.size(), addresses.size()));
   const auto at = [](const std::vector<std::string>& of, std::size_t i) {
     if (of.size() == 1) return of.front();
@@ -100,29 +132,35 @@ std::vector<std::string> addresses_of(const std::string& host) {
   return all;
 }
 
-PGconn* start(const settings& all, const place& at) {
-  settings chosen = all;
+// What is asked of the target, and what libpq has found for it.
+struct request_for_wire {
+  settings given, found;
+};
+
+PGconn* start(const request_for_wire& to, const place& at, const char* role) {
+  settings chosen = to.given;
   chosen["host"] = at.host;
   chosen["hostaddr"] = at.address;
   chosen["port"] = at.port;
   chosen["gssencmode"] = "disable";
   chosen["client_encoding"] = "UTF8";
+  if (role != nullptr) chosen["target_session_attrs"] = role;
   // A server that has gone without a word is noticed within 30 s unless the target says otherwise,
   // also by PQcancel, which blocks a thread until the server closes the connection.
-  chosen.emplace("keepalives_idle", "10");
-  chosen.emplace("keepalives_interval", "5");
-  chosen.emplace("keepalives_count", "4");
-  chosen.emplace("tcp_user_timeout", "30000");
-  std::vector<const char*> keys, values;
-  for (const auto& [key, value] : chosen) {
-    keys.push_back(key.c_str());
-    values.push_back(value.c_str());
+  for (const auto& [name, value] :
+       {std::pair("keepalives_idle", "10"), std::pair("keepalives_interval", "5"),
+        std::pair("keepalives_count", "4"), std::pair("tcp_user_timeout", "30000")}) {
+    if (value_of(to.found, name).empty()) chosen[name] = value;
   }
-  keys.push_back(nullptr);
-  values.push_back(nullptr);
-  PGconn* const made = PQconnectStartParams(keys.data(), values.data(), 0);
-  if (made == nullptr) throw std::bad_alloc();
-  return made;
+  return start(chosen);
+}
+
+// How long one address may take: as with libpq, which takes 0 and less for no limit.
+std::chrono::nanoseconds connect_timeout_of(const settings& found) {
+  const long seconds = std::strtol(value_of(found, "connect_timeout").c_str(), nullptr, 10);
+  constexpr long least = 2, most = 1'000'000;
+  if (seconds <= 0) return std::chrono::seconds(most);
+  return std::chrono::seconds(std::clamp(seconds, least, most));
 }
 
 [[noreturn]] void refuse(PGconn* pg) {
@@ -133,9 +171,9 @@ PGconn* start(const settings& all, const place& at) {
 
 void ignore_notice(void*, const PGresult*) noexcept {}
 
-task<std::shared_ptr<wire>> try_place(const settings& all, place at,
+task<std::shared_ptr<wire>> try_place(const request_for_wire& to, place at, const char* role,
                                       std::chrono::nanoseconds until) {
-  const auto made = std::make_shared<wire>(start(all, at));
+  const auto made = std::make_shared<wire>(start(to, at, role));
   PQsetNoticeReceiver(made->pg, &ignore_notice, nullptr);
   PostgresPollingStatusType wants = PGRES_POLLING_WRITING;
   if (PQstatus(made->pg) == CONNECTION_BAD) refuse(made->pg);
@@ -176,31 +214,60 @@ task<std::vector<place>> resolve(std::vector<place> places, std::chrono::nanosec
   co_return all;
 }
 
+// Tries each place; null if none has answered in time.
+task<std::shared_ptr<wire>> try_places(const request_for_wire& to, const std::vector<place>& places,
+                                       const char* role, std::chrono::nanoseconds until) {
+  std::exception_ptr failed;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    // An address that does not answer leaves time for the others.
+    const auto share = std::min((until - now()) / static_cast<std::int64_t>(places.size() - i),
+                                connect_timeout_of(to.found));
+    try {
+      task<std::shared_ptr<wire>> tries = try_place(to, places[i], role, now() + share);
+      co_return co_await std::move(tries);
+    } catch (const error&) {
+      failed = std::current_exception();
+    } catch (const timed_out&) {
+      failed = nullptr;
+    }
+  }
+  if (failed != nullptr) std::rethrow_exception(failed);
+  co_return nullptr;
+}
+
+// A standby is preferred: the servers are asked for one first, and then for any, as libpq does it
+// with a list of its own.
+task<std::shared_ptr<wire>> try_standbys_first(const request_for_wire& to,
+                                               const std::vector<place>& places,
+                                               std::chrono::nanoseconds until) {
+  try {
+    const auto half = now() + (until - now()) / 2;
+    task<std::shared_ptr<wire>> tries = try_places(to, places, "standby", half);
+    std::shared_ptr<wire> found = co_await std::move(tries);
+    if (found != nullptr) co_return found;
+  } catch (const error&) {
+  }
+  task<std::shared_ptr<wire>> tries = try_places(to, places, "any", until);
+  co_return co_await std::move(tries);
+}
+
 }  // namespace
 
 task<std::shared_ptr<wire>> open_wire(std::string target, std::chrono::nanoseconds at_most) {
   const std::chrono::nanoseconds until = now() + at_most;
-  const settings all = settings_of(target);
-  std::exception_ptr failed;
+  request_for_wire to;
+  to.given = given_by(target);
+  to.found = resolved(to.given);
   try {
-    task<std::vector<place>> resolved = resolve(places_of(all), until);
-    const std::vector<place> places = co_await std::move(resolved);
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      // An address that does not answer leaves time for the others.
-      const auto share = (until - now()) / static_cast<std::int64_t>(places.size() - i);
-      try {
-        task<std::shared_ptr<wire>> tries = try_place(all, places[i], now() + share);
-        co_return co_await std::move(tries);
-      } catch (const error&) {
-        failed = std::current_exception();
-      } catch (const timed_out&) {
-        failed = nullptr;
-      }
-    }
+    task<std::vector<place>> resolves = resolve(places_of(to.found), until);
+    const std::vector<place> places = co_await std::move(resolves);
+    const bool prefers = value_of(to.found, "target_session_attrs") == "prefer-standby";
+    task<std::shared_ptr<wire>> tries =
+        prefers ? try_standbys_first(to, places, until) : try_places(to, places, nullptr, until);
+    std::shared_ptr<wire> found = co_await std::move(tries);
+    if (found != nullptr) co_return found;
   } catch (const timed_out&) {
-    failed = nullptr;
   }
-  if (failed != nullptr) std::rethrow_exception(failed);
   throw error(failure::unreachable, 0,
               "troupe: postgres: no connection: the server has not answered in time; look whether "
               "it runs, or raise connect_timeout");

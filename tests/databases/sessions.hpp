@@ -155,7 +155,7 @@ task<> check_effect(typename Place::connection db, const char* text) {
   const call_end end = co_await std::move(runs);
   EXPECT_TRUE(end.failed.has_value()) << text;
   auto reads = db.template query_one<std::string>(
-      "SELECT count(*) || ' rows, sum ' || sum(id) FROM numbers");
+      "SELECT count(*) || ' rows, sum ' || sum(id) FROM counted");
   const auto left = co_await std::move(reads);
   if (end.effect == database::effect::none) {
     EXPECT_EQ(left, "2 rows, sum 3") << text << end.text;
@@ -163,15 +163,15 @@ task<> check_effect(typename Place::connection db, const char* text) {
 }
 template <class Place>
 task<> check_effects(typename Place::connection db) {
-  auto several = check_effect<int, Place>(db, "UPDATE numbers SET id = id + 10 RETURNING id");
+  auto several = check_effect<int, Place>(db, "UPDATE counted SET id = id + 10 RETURNING id");
   co_await std::move(several);
-  auto kind = check_effect<int, Place>(db, "INSERT INTO numbers VALUES (5, 'q') RETURNING n");
+  auto kind = check_effect<int, Place>(db, "INSERT INTO counted VALUES (5, 'q') RETURNING n");
   co_await std::move(kind);
   auto range = check_effect<std::uint8_t, Place>(
-      db, "UPDATE numbers SET id = 1000 WHERE id = 1 RETURNING id");
+      db, "UPDATE counted SET id = 1000 WHERE id = 1 RETURNING id");
   co_await std::move(range);
   auto columns = check_effect<std::tuple<int, int>, Place>(
-      db, "DELETE FROM numbers WHERE id = 1 RETURNING id");
+      db, "DELETE FROM counted WHERE id = 1 RETURNING id");
   co_await std::move(columns);
 }
 
@@ -220,7 +220,7 @@ std::vector<named_call<Calls>> shared_calls() {
 template <class Place, class Calls>
 task<> check_zero_bytes(Calls& on) {
   for (const auto& call : Place::template calls<Calls>()) {
-    const std::string text("DELETE FROM numbers\0 WHERE id = 1", 33);
+    const std::string text("DELETE FROM counted\0 WHERE id = 1", 33);
     const auto runs = [&] { return call.run(on, text); };
     auto ends = end_of_call(runs);
     const call_end end = co_await std::move(ends);
@@ -239,7 +239,7 @@ task<> check_ended_scope(typename Place::connection db) {
     auto dies = Place::end_transaction(within);
     co_await std::move(dies);
     for (const auto& call : Place::template calls<transaction>()) {
-      const auto runs = [&] { return call.run(within, "INSERT INTO numbers VALUES (7, 'x')"); };
+      const auto runs = [&] { return call.run(within, "INSERT INTO counted VALUES (7, 'x')"); };
       auto ends_now = end_of_call(runs);
       ends.push_back(co_await std::move(ends_now));
     }
@@ -250,8 +250,29 @@ task<> check_ended_scope(typename Place::connection db) {
   EXPECT_EQ(whole.failed, Place::ended_kind) << whole.text;
   EXPECT_EQ(ends.size(), Place::template calls<transaction>().size());
   for (const call_end& one : ends) EXPECT_EQ(one.failed, Place::ended_kind) << one.text;
-  auto counts = db.template query_one<std::int64_t>("SELECT count(*) FROM numbers");
+  auto counts = db.template query_one<std::int64_t>("SELECT count(*) FROM counted");
   EXPECT_EQ(co_await std::move(counts), 2);
+}
+// A call of a transaction that begins when the transaction is stored already.
+template <class Place>
+task<> check_late_call(typename Place::connection db) {
+  using transaction = typename Place::transaction;
+  auto prepares = db.run_script(Place::tables);
+  co_await std::move(prepares);
+  std::optional<task<>> late;
+  const auto body = [&](transaction& within) -> task<> {
+    auto adds = within.execute("INSERT INTO log VALUES ('in')");
+    co_await std::move(adds);
+    late.emplace(drop_result(within.execute("INSERT INTO log VALUES ('late')")));
+  };
+  auto runs = db.in_transaction(body);
+  co_await std::move(runs);
+  const auto call = [&] { return std::move(*late); };
+  auto ends = end_of_call(call);
+  const call_end end = co_await std::move(ends);
+  EXPECT_EQ(end.failed, database::failure::transaction_ended) << end.text;
+  auto counts = db.template query_one<std::int64_t>("SELECT count(*) FROM log");
+  EXPECT_EQ(co_await std::move(counts), 1);
 }
 template <class Place>
 void check_all_calls_are_listed() {

@@ -235,8 +235,9 @@ TEST_F(durable_postgres_failures, a_fail_over_to_a_standby_loses_nothing) {
   } both;
   postgres_server& servers = postgres_server::get();
   with([&](runtime& rt) -> task<> {
-    auto in =
-        durable::postgres_storage(rt, servers.target_of_both("options=-csearch_path=" + schema_));
+    auto in = durable::postgres_storage(
+        rt,
+        servers.target_of_both("target_session_attrs=read-write options=-csearch_path=" + schema_));
     auto opens = store::open(rt, std::move(in), accounts());
     const store kept = co_await std::move(opens);
     const auto made = std::make_shared<std::atomic<int>>(0);

@@ -147,6 +147,11 @@ void postgres_server::fail_over() {
   crash_server();
   run("pg_ctl -D standby -w promote");
 }
+void postgres_server::stop_standby() {
+  sql("ALTER SYSTEM RESET synchronous_standby_names");
+  sql("SELECT pg_reload_conf()");
+  run("pg_ctl -D standby -m immediate -w stop");
+}
 void postgres_server::end_standby() {
   run("pg_ctl -D standby -m immediate -w stop");
   start_server();
@@ -155,7 +160,32 @@ void postgres_server::end_standby() {
 }
 std::string postgres_server::target_of_both(const std::string& more) const {
   return "host=" + folder_ + "," + folder_ + " port=" + std::to_string(port_) + "," + standby_port +
-         " target_session_attrs=read-write user=tester dbname=postgres " + more;
+         " user=tester dbname=postgres " + more;
+}
+
+namespace {
+// Of a socket in the same folder.
+constexpr const char* pooler_port = "5998";
+}  // namespace
+
+bool postgres_server::start_pooler() {
+  if (has_pooler_ || !fs::exists("/usr/sbin/pgbouncer")) return has_pooler_;
+  const std::string pooler = folder_ + "/pooler";
+  fs::create_directories(pooler);
+  // Its number lies where that of a server does, by which it ends with the program.
+  std::ofstream(pooler + "/pooler.ini")
+      << "[databases]\npostgres = host=" << folder_ << " port=" << port_ << " user=tester\n"
+      << "[pgbouncer]\nlisten_addr =\nlisten_port = " << pooler_port
+      << "\nunix_socket_dir = " << folder_ << "\nauth_type = any\npool_mode = transaction\n"
+      << "default_pool_size = 2\npidfile = " << pooler << "/postmaster.pid\nlogfile = " << pooler
+      << "/log\n";
+  fs::permissions(pooler, fs::perms::all);
+  has_pooler_ = run("/usr/sbin/pgbouncer -q -d " + pooler + "/pooler.ini");
+  if (!has_pooler_) std::abort();
+  return true;
+}
+std::string postgres_server::pooler_target(const std::string& more) const {
+  return "host=" + folder_ + " port=" + pooler_port + " user=tester dbname=postgres " + more;
 }
 
 std::string postgres_server::target(const std::string& more) const {

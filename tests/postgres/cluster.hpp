@@ -17,6 +17,7 @@ class postgres_server {
   std::string tcp_target(const std::string& more = {}) const;  // through 127.0.0.1, with TLS
   const std::string& folder() const noexcept { return folder_; }
 
+  std::string port() const { return std::to_string(port_); }
   void kill_server();   // at once, without a word to anyone
   void stop_server();   // as an administrator does
   void crash_server();  // all its processes at once; what they were at is not finished
@@ -26,7 +27,13 @@ class postgres_server {
   void start_standby();
   void fail_over();
   void end_standby();
-  std::string target_of_both(const std::string& more = {}) const;
+  // Ends the standby while the first server runs on.
+  void stop_standby();
+  std::string target_of_both(const std::string& more = "target_session_attrs=read-write") const;
+  // A PgBouncer in transaction mode with two connections to the server. It ends with the program.
+  // False: it is not installed (Debian: pgbouncer).
+  bool start_pooler();
+  std::string pooler_target(const std::string& more = {}) const;
   // Runs a statement by libpq itself, and gives its first value.
   std::string sql(const std::string& text) const;
 
@@ -37,6 +44,7 @@ class postgres_server {
 
   std::string folder_, why_not_, as_;
   int port_ = 0;
+  bool has_pooler_ = false;
 };
 
 }  // namespace troupe::test

@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 using database::failure;
 
 constexpr const char* endless_change =
-    "INSERT INTO numbers WITH RECURSIVE c(x) AS (SELECT 100 UNION ALL SELECT x + 1 FROM c) "
+    "INSERT INTO counted WITH RECURSIVE c(x) AS (SELECT 100 UNION ALL SELECT x + 1 FROM c) "
     "SELECT x, 'n' FROM c";
 
 struct sqlite_place {
@@ -22,8 +22,8 @@ struct sqlite_place {
   static inline const std::vector<std::string> headers{"sqlite/connection.hpp"};
   static constexpr const char* tables =
       "DROP TABLE IF EXISTS log; CREATE TABLE log (x TEXT);"
-      "DROP TABLE IF EXISTS numbers; CREATE TABLE numbers (id INTEGER PRIMARY KEY, n TEXT);"
-      "INSERT INTO numbers VALUES (1, 'a'), (2, 'b');"
+      "DROP TABLE IF EXISTS counted; CREATE TABLE counted (id INTEGER PRIMARY KEY, n TEXT);"
+      "INSERT INTO counted VALUES (1, 'a'), (2, 'b');"
       "DROP TABLE IF EXISTS strict;"
       "CREATE TABLE strict (id INTEGER PRIMARY KEY ON CONFLICT ROLLBACK);"
       "INSERT INTO strict VALUES (1);"
@@ -43,31 +43,31 @@ struct sqlite_place {
     using enum run_as;
     constexpr bool succeeds = false;
     return {
-        {"a change", "INSERT INTO numbers VALUES (3, 'c')", statement, then::open, succeeds},
-        {"a broken rule", "INSERT INTO numbers VALUES (1, 'x')", statement, then::open},
+        {"a change", "INSERT INTO counted VALUES (3, 'c')", statement, then::open, succeeds},
+        {"a broken rule", "INSERT INTO counted VALUES (1, 'x')", statement, then::open},
         {"a wrong text", "SELEKT 1", statement, then::open},
-        {"many rows", "INSERT INTO numbers VALUES ($1, 'm')", many, then::open},
-        {"a value that does not fit", "UPDATE numbers SET id = 1000 WHERE id = 1 RETURNING id",
+        {"many rows", "INSERT INTO counted VALUES ($1, 'm')", many, then::open},
+        {"a value that does not fit", "UPDATE counted SET id = 1000 WHERE id = 1 RETURNING id",
          reads_a_number, then::open},
         {"ON CONFLICT ROLLBACK", "INSERT INTO strict VALUES (1)", statement, then::ended},
-        {"INSERT OR ROLLBACK", "INSERT OR ROLLBACK INTO numbers VALUES (1, 'x')", statement,
+        {"INSERT OR ROLLBACK", "INSERT OR ROLLBACK INTO counted VALUES (1, 'x')", statement,
          then::ended},
-        {"many rows with OR ROLLBACK", "INSERT OR ROLLBACK INTO numbers VALUES ($1, 'm')", many,
+        {"many rows with OR ROLLBACK", "INSERT OR ROLLBACK INTO counted VALUES ($1, 'm')", many,
          then::ended},
         {"RETURNING with OR ROLLBACK",
-         "INSERT OR ROLLBACK INTO numbers VALUES (1, 'x') RETURNING id", reads_a_number,
+         "INSERT OR ROLLBACK INTO counted VALUES (1, 'x') RETURNING id", reads_a_number,
          then::ended},
         {"a trigger with RAISE(ROLLBACK)", "INSERT INTO guarded VALUES (1)", statement,
          then::ended},
         {"a script with OR ROLLBACK",
-         "INSERT OR ROLLBACK INTO numbers VALUES (1, 'x'); INSERT INTO log VALUES ('in')", script,
+         "INSERT OR ROLLBACK INTO counted VALUES (1, 'x'); INSERT INTO log VALUES ('in')", script,
          then::ended},
         // Beside a load the deadline may pass before its first step, and the transaction goes on.
         {"a deadline of a change", endless_change, runs_out_of_time, then::any_rule},
         {"a deadline of a query",
          "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c",
          runs_out_of_time, then::open},
-        {"a full disk", "INSERT INTO numbers VALUES (9, zeroblob(50000000))", statement,
+        {"a full disk", "INSERT INTO counted VALUES (9, zeroblob(50000000))", statement,
          then::any_rule},
         {"COMMIT", "COMMIT", statement, then::open},
         {"END", "END", statement, then::open},
@@ -113,6 +113,10 @@ TEST_P(sqlite_sessions, a_transaction_that_has_ended_refuses_each_call) {
   with(check_ended_scope<sqlite_place>);
 }
 
+TEST_P(sqlite_sessions, a_call_that_outlives_its_scope_stores_nothing) {
+  with(check_late_call<sqlite_place>);
+}
+
 TEST_P(sqlite_sessions, the_effect_of_a_failed_call_is_true) { with(check_effects<sqlite_place>); }
 
 TEST_P(sqlite_sessions, a_script_that_fails_may_have_stored_its_beginning) {
@@ -139,7 +143,7 @@ TEST_P(sqlite_sessions, each_text_and_path_with_a_zero_byte_is_refused) {
     };
     auto runs = db.in_transaction(body);
     co_await std::move(runs);
-    auto counts = db.query_one<int>("SELECT count(*) FROM numbers");
+    auto counts = db.query_one<int>("SELECT count(*) FROM counted");
     EXPECT_EQ(co_await std::move(counts), 2);
   });
   runtime rt(options());

@@ -34,7 +34,7 @@ const char* name_of(failure kind) noexcept;
 // What the statement that failed has done.
 enum class effect : std::uint8_t {
   none,     // nothing
-  unknown,  // its change may be stored, of a script also a part of it: the answer was lost
+  unknown,  // its change may be stored: the answer was lost, or could not be read
 };
 
 // Which kind of rule a failure::constraint has met.
@@ -42,8 +42,9 @@ enum class rule : std::uint8_t { other, unique, not_null, foreign_key, check };
 
 // Thrown by operations of a database. After it, all that the statement had begun is undone, unless
 // effect() is unknown; a transaction whose body it leaves is rolled back. The effect is unknown if
-// the connection was lost while the statement ran, and if a part of a script was stored before the
-// rest failed.
+// the connection was lost while the statement ran, if a PostgreSQL server ran the statement and its
+// answer could not be read, and if a part of a script or of a procedure was stored before the rest
+// failed.
 class error : public troupe::error {
  public:
   // `code`: that of the database itself.

@@ -8,7 +8,8 @@
 // std::vector<std::byte>, std::chrono times of the system's clock (where the database has no type
 // for them, an integer: microseconds since 1970 UTC), and a std::optional of one of these, where
 // NULL may be. A value that does not fit is an error that names the column; nothing is rounded or
-// cut. As parameters also texts of any kind, std::nullopt and nullptr.
+// cut. As parameters also texts of any kind, std::nullopt and nullptr; and a std::vector of one of
+// all these, where the database has arrays (PostgreSQL).
 #pragma once
 
 #include <array>
@@ -46,6 +47,10 @@ template <class D>
 inline constexpr bool is_time<std::chrono::sys_time<D>> = true;
 template <class T>
 inline constexpr bool is_bytes = std::is_same_v<T, std::vector<std::byte>>;
+template <class T>
+inline constexpr bool is_array = false;
+template <class T>
+inline constexpr bool is_array<std::vector<T>> = !std::is_same_v<T, std::byte>;
 
 // These throw error (failure::conversion).
 [[noreturn]] void refuse_null(std::string_view column);
@@ -188,6 +193,16 @@ auto keep_parameter(T&& value) {
   } else if constexpr (std::is_convertible_v<plain, std::span<const std::byte>>) {
     const std::span<const std::byte> bytes = value;
     return std::vector<std::byte>(bytes.begin(), bytes.end());
+  } else if constexpr (parts::is_array<plain>) {
+    using element = typename plain::value_type;
+    using kept = decltype(keep_parameter(std::declval<const element&>()));
+    if constexpr (std::is_same_v<kept, element>) {
+      return plain(std::forward<T>(value));
+    } else {
+      std::vector<kept> all;
+      for (const element& each : value) all.push_back(keep_parameter(each));
+      return all;
+    }
   } else {
     return plain(std::forward<T>(value));
   }
@@ -214,7 +229,8 @@ auto keep_rows(std::vector<Row> rows) {
 }
 
 // Statement: bind_null(i), bind_integer(i, n), bind_real(i, x), bind_text(i, text), bind_bytes(i,
-// bytes), and bind_time(i, time) if it has it; parameters are numbered from 1 on.
+// bytes), bind_time(i, time) if it has it, and for arrays begin_array(i), which gives another such
+// object for the elements, and bind_array(i, elements); parameters are numbered from 1 on.
 template <class Statement, class T>
 void bind_value(Statement& to, int number, const T& value) {
   if constexpr (std::is_same_v<T, std::nullopt_t> || std::is_same_v<T, std::nullptr_t>) {
@@ -239,6 +255,15 @@ void bind_value(Statement& to, int number, const T& value) {
     to.bind_text(number, value);
   } else if constexpr (parts::is_bytes<T>) {
     to.bind_bytes(number, value);
+  } else if constexpr (parts::is_array<T>) {
+    static_assert(
+        requires { to.begin_array(number); },
+        "troupe: this database has no arrays; store the elements as rows");
+    if constexpr (requires { to.begin_array(number); }) {
+      auto elements = to.begin_array(number);
+      for (const typename T::value_type& each : value) bind_value(elements, number, each);
+      to.bind_array(number, elements);
+    }
   } else {
     static_assert(column_value<T>,
                   "troupe: this type cannot be a parameter of a statement; the kinds are listed in "

@@ -1,5 +1,5 @@
-// answer: what the server has answered to one statement, and the values that go with one. Programs
-// use connection.hpp.
+// answer: the rows that the server has sent for one statement, and the values of its parameters.
+// Programs use connection.hpp.
 #pragma once
 
 #include <array>
@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,29 +19,53 @@
 
 namespace troupe::postgres {
 
-// Owns a result of libpq, and stands at one of its rows. Move-only. Thread: one at a time.
+// The rows of an answer, one behind the other in pieces of memory. Move-only.
+class row_store {
+ public:
+  // `result` has one row.
+  void add(const void* result);
+  std::size_t rows() const noexcept { return rows_.size(); }
+  // All that it holds.
+  std::size_t bytes() const noexcept { return bytes_; }
+  // Of one row: a column after the other, its length and its value.
+  const char* row(std::size_t number) const noexcept { return rows_[number]; }
+  void clear() noexcept;
+
+ private:
+  char* reserve(std::size_t bytes);
+
+  std::vector<std::unique_ptr<char[]>> pieces_;
+  std::vector<const char*> rows_;
+  std::size_t piece_bytes_ = 0, used_ = 0;  // of the last piece
+  std::size_t bytes_ = 0;
+};
+
+// Owns the last result of a statement, and its rows; stands at one of them. Move-only. Thread: one
+// at a time.
 class answer {
  public:
   answer() = default;
-  explicit answer(void* result) noexcept : result_(result) {}
+  explicit answer(void* result, row_store rows = {}) noexcept
+      : result_(result), rows_(std::move(rows)) {}
   answer(answer&& other) noexcept
-      : epoch(other.epoch),
+      : scope(other.scope),
         changed_before(other.changed_before),
         result_(std::exchange(other.result_, nullptr)),
-        row_(other.row_) {}
+        rows_(std::move(other.rows_)) {}
   answer& operator=(answer&& other) noexcept {
-    std::swap(epoch, other.epoch);
+    std::swap(scope, other.scope);
     std::swap(changed_before, other.changed_before);
     std::swap(result_, other.result_);
-    std::swap(row_, other.row_);
+    std::swap(rows_, other.rows_);
+    values_.clear();
     return *this;
   }
   ~answer();
   explicit operator bool() const noexcept { return result_ != nullptr; }
   void* result() const noexcept { return result_; }
 
-  std::size_t rows() const noexcept;
-  void go_to(std::size_t row) noexcept { row_ = static_cast<int>(row); }
+  std::size_t rows() const noexcept { return rows_.rows(); }
+  void go_to(std::size_t row);
   std::int64_t changed_rows() const noexcept;
   std::string_view command() const noexcept;  // "UPDATE 3"
   bool begins_copy() const noexcept;
@@ -55,11 +80,10 @@ class answer {
   std::span<const std::byte> bytes(int column) const;
   database::parts::micro_time time(int column) const;
 
-  // All rows. Throws error for more than `rows_max`, and for values that do not fit.
+  // All rows. Throws error for values that do not fit.
   template <class T>
-  std::vector<T> read(std::size_t rows_max) {
+  std::vector<T> read() {
     const database::mapping<T> columns(*this);
-    check_rows(rows_max);
     std::vector<T> all;
     all.reserve(rows());
     for (std::size_t i = 0; i < rows(); ++i) {
@@ -68,30 +92,54 @@ class answer {
     }
     return all;
   }
-  // Throws error if there are several rows.
   template <class T>
   std::optional<T> read_one() {
     const database::mapping<T> columns(*this);
-    if (rows() > 1) refuse_second_row();
     if (rows() == 0) return std::nullopt;
     go_to(0);
     return columns.read(*this);
   }
 
-  // Of a BEGIN: the connection on which the transaction is open.
-  std::uint64_t epoch = 0;
+  // Of a BEGIN: the transaction scope that it has opened.
+  std::uint64_t scope = 0;
   // Of a statement with several rows of parameters: what all but the last one have changed.
   std::int64_t changed_before = 0;
 
  private:
-  void check_rows(std::size_t most) const;
-  [[noreturn]] static void refuse_second_row();
   [[noreturn]] void refuse_kind(int column, const char* needed) const;
   std::string_view raw(int column) const noexcept;
 
   void* result_ = nullptr;
-  int row_ = 0;
+  row_store rows_;
+  struct cell {
+    const char* data;
+    std::int32_t bytes;  // negative: NULL
+  };
+  std::vector<cell> values_;  // of the row
   mutable std::string made_;  // the text of a value that arrived in another form
+};
+
+// The elements of an array that is a parameter, as the text of an array: {1,2,NULL}.
+class array_elements {
+ public:
+  // `type`: of the array.
+  explicit array_elements(std::uint32_t type) noexcept : type_(type) {}
+
+  // As those of arguments.
+  void bind_null(int number);
+  void bind_integer(int number, std::int64_t value);
+  void bind_real(int number, double value);
+  void bind_text(int number, std::string_view text);
+  void bind_bytes(int number, std::span<const std::byte> bytes);
+  void bind_time(int number, database::parts::micro_time at);
+
+  std::string text() const { return text_ + '}'; }
+
+ private:
+  void add(std::string_view element);
+
+  std::uint32_t type_;
+  std::string text_ = "{";
 };
 
 // The values of one statement in the form in which libpq takes them: numbers, times and bytes in
@@ -109,6 +157,9 @@ class arguments {
   void bind_text(int number, std::string_view text);
   void bind_bytes(int number, std::span<const std::byte> bytes);
   void bind_time(int number, database::parts::micro_time at);
+  array_elements begin_array(int number) const { return array_elements(type_of(number)); }
+  void bind_array(int number, const array_elements& elements);
+  [[noreturn]] static void refuse(int number, const char* why);
 
   int count() const noexcept { return static_cast<int>(values_.size()); }
   const char* const* values() const noexcept { return values_.data(); }
@@ -123,7 +174,6 @@ class arguments {
   template <class Bits>
   void set_bits(int number, Bits bits) noexcept;
   void set_made_text(int number, std::string text);
-  [[noreturn]] static void refuse(int number, const char* why);
 
   std::span<const std::uint32_t> types_;
   std::vector<const char*> values_;

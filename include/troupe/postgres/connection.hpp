@@ -71,47 +71,63 @@ std::unique_ptr<request> make_begin(isolation apart);
 // Throws error if the transaction was rolled back instead, after a statement of it has failed.
 void check_committed(const answer& of);
 
+// Throws the present exception again: the server has run the statement, and only its answer cannot
+// be read.
+[[noreturn]] void refuse_answer();
+template <class Read>
+auto read_answer(Read& read, answer& got) -> std::invoke_result_t<Read&, answer&> {
+  try {
+    return read(got);
+  } catch (const database::error&) {
+    refuse_answer();
+  }
+}
+
 // The calls, within a transaction or outside of one.
 class calls {
  public:
-  // `epoch`: of the transaction; 0 outside of one.
-  calls(std::shared_ptr<shared> of, std::uint64_t epoch) noexcept
-      : shared_(std::move(of)), epoch_(epoch) {}
+  // `scope`: the number of the transaction's scope; 0 outside of all transactions.
+  calls(std::shared_ptr<shared> of, std::uint64_t scope) noexcept
+      : shared_(std::move(of)), scope_(scope) {}
 
-  // Awaits the answer, and gives what `read(answer, options)` makes of it.
+  // Awaits the answer, and gives the result of `read(answer)`.
   template <class Read>
-  static auto run(std::shared_ptr<shared> on, std::uint64_t epoch, std::unique_ptr<request> what,
-                  Read read) -> task<std::invoke_result_t<Read&, answer&, const options&>> {
+  static auto run(std::shared_ptr<shared> on, std::uint64_t scope, row_limits wants,
+                  std::unique_ptr<request> what, Read read)
+      -> task<std::invoke_result_t<Read&, answer&>> {
     std::optional<shared_mutex::shared_guard> held;
-    if (epoch == 0) {
+    if (scope == 0) {
       held = on->calls.try_lock_shared();
       if (!held) {
         auto waits = on->calls.lock_shared();
         held.emplace(co_await std::move(waits));
       }
     }
-    what->epoch = epoch;
+    what->scope = scope;
+    what->wants = wants;
     open_request open(on->to);
     future<answer> later = submit(on->to, std::move(what));
     answer got = co_await std::move(later);
     open.end();
-    co_return read(got, on->chosen);
+    co_return read_answer(read, got);
   }
 
   template <class T, class... P>
   task<std::vector<T>> query(std::string_view text, P&&... parameters) const {
-    return run(shared_, epoch_, make_request(text, std::forward<P>(parameters)...),
-               [](answer& got, const options& chosen) { return got.read<T>(chosen.rows_max); });
+    return run(shared_, scope_, all_rows(shared_->chosen),
+               make_request(text, std::forward<P>(parameters)...),
+               [](answer& got) { return got.read<T>(); });
   }
   template <class T, class... P>
   task<std::optional<T>> query_one(std::string_view text, P&&... parameters) const {
-    return run(shared_, epoch_, make_request(text, std::forward<P>(parameters)...),
-               [](answer& got, const options&) { return got.read_one<T>(); });
+    return run(shared_, scope_, one_row(shared_->chosen),
+               make_request(text, std::forward<P>(parameters)...),
+               [](answer& got) { return got.read_one<T>(); });
   }
   template <class... P>
   task<changes> execute(std::string_view text, P&&... parameters) const {
-    return run(shared_, epoch_, make_request(text, std::forward<P>(parameters)...),
-               [](answer& got, const options&) { return changes{got.changed_rows()}; });
+    return run(shared_, scope_, {}, make_request(text, std::forward<P>(parameters)...),
+               [](answer& got) { return changes{got.changed_rows()}; });
   }
   // The same statement once for each row of parameters, in their order. All of it is stored, or
   // nothing: when one fails, the error says which, and nothing of the others is left. Rows that
@@ -119,24 +135,28 @@ class calls {
   template <class Row>
   task<changes> execute_many(std::string_view text, std::vector<Row> rows) const {
     if (rows.empty()) return nothing_to_do();
-    return run(shared_, epoch_, make_request_of_many(text, std::move(rows)),
-               [](answer& got, const options&) { return changes{got.changed_rows()}; });
+    return run(shared_, scope_, {}, make_request_of_many(text, std::move(rows)),
+               [](answer& got) { return changes{got.changed_rows()}; });
   }
   task<> run_script(std::string_view text) const;
   task<copy_writer> copy_in(std::string_view text) const;
   task<copy_reader> copy_out(std::string_view text) const;
 
   static task<changes> nothing_to_do();
+  static row_limits all_rows(const options& chosen) noexcept {
+    return {chosen.rows_max, chosen.bytes_max, false};
+  }
+  static row_limits one_row(const options& chosen) noexcept { return {1, chosen.bytes_max, true}; }
 
  protected:
   const std::shared_ptr<shared>& state() const noexcept { return shared_; }
 
  private:
   template <class Copy>
-  static task<Copy> open_copy(std::shared_ptr<shared> on, std::uint64_t epoch, request_kind does,
+  static task<Copy> open_copy(std::shared_ptr<shared> on, std::uint64_t scope, request_kind does,
                               std::string text);
   std::shared_ptr<shared> shared_;
-  std::uint64_t epoch_;
+  std::uint64_t scope_;
 };
 
 }  // namespace parts
@@ -153,7 +173,8 @@ class calls {
 //     copy_in(text), copy_out(text)      the rows of a COPY, as a stream (copy.hpp)
 //
 // Parameters stand as `$1`, `$2`, … in the text; they are values, and never become part of it.
-// Statements are kept prepared by their text.
+// Statements are kept prepared by their text, under names that no other connection has; behind a
+// pooler see options::keep_prepared.
 //
 // `target` is what psql takes: "host=db.example port=5432 dbname=shop user=ada
 // sslmode=verify-full", or "postgresql://ada@db.example/shop?sslmode=verify-full"; what it does not
@@ -186,8 +207,10 @@ class connection : public parts::calls {
   // is stored as one; when it throws, is cancelled or goes, nothing is. Gives what the body gives.
   // Other calls of this connection wait meanwhile: do not await them in the body, but those of the
   // transaction. After a statement of it has failed, the server refuses the others: let the
-  // exception leave the body, or use savepoints. Errors: failure::conflict, when others changed the
-  // same at the same time: run it again.
+  // exception leave the body, or use savepoints. No statement of it may begin or end a transaction.
+  // Errors: failure::conflict, when others changed the same at the same time: run it again;
+  // failure::transaction_ended, when a failed statement has spoilt the transaction and the body
+  // ended all the same.
   //
   // Example (declarations):
   //     troupe::task<> move_pieces(troupe::postgres::connection db) {
@@ -230,27 +253,27 @@ auto connection::run_transaction(std::shared_ptr<parts::shared> on, Body body, i
   auto waits = on->calls.lock();
   const auto held = co_await std::move(waits);
   parts::open_transaction open(on->to);
-  std::uint64_t epoch = 0;
+  std::uint64_t scope = 0;
   {
     parts::open_request begins(on->to);
     future<answer> later = parts::submit(on->to, parts::make_begin(apart));
     const answer begun = co_await std::move(later);
     begins.end();
-    epoch = begun.epoch;
+    scope = begun.scope;
   }
-  const auto commits = [](answer& got, const options&) { parts::check_committed(got); };
-  transaction inside(on, epoch);
+  const auto commits = [](answer& got) { parts::check_committed(got); };
+  transaction inside(on, scope);
   awaited runs = body(inside);
   if constexpr (std::is_void_v<result>) {
     co_await std::move(runs);
     auto commit = std::make_unique<request>(request_kind::commit, "COMMIT");
-    auto ends = parts::calls::run(on, epoch, std::move(commit), commits);
+    auto ends = parts::calls::run(on, scope, {}, std::move(commit), commits);
     co_await std::move(ends);
     open.end();
   } else {
     auto given = co_await std::move(runs);
     auto commit = std::make_unique<request>(request_kind::commit, "COMMIT");
-    auto ends = parts::calls::run(on, epoch, std::move(commit), commits);
+    auto ends = parts::calls::run(on, scope, {}, std::move(commit), commits);
     co_await std::move(ends);
     open.end();
     co_return given;

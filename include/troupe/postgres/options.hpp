@@ -10,6 +10,7 @@ namespace troupe::postgres {
 // A value that makes no sense is an option_error.
 struct options {
   // How long it may take until there is a connection, over all addresses of all hosts; more than 0.
+  // The target's own connect_timeout, in seconds, limits each address.
   std::chrono::milliseconds connect_timeout{10'000};
   // How long the server may send nothing while answers are due, but those of a COPY. Then the
   // connection is given up: its calls fail with failure::lost, and the next call connects again.
@@ -20,8 +21,16 @@ struct options {
   std::size_t in_flight_max = 256;
   // Statements that the server keeps prepared for this connection, by their text; 1 or more.
   std::size_t statements_max = 128;
-  // Rows of one answer; more are an error. An answer lies in memory as a whole. 1 or more.
+  // Whether statements are kept prepared by the server. `false` is for a pooler that gives each
+  // transaction any of its connections to the server (PgBouncer with pool_mode = transaction): then
+  // nothing of this connection is left in the server between two transactions, each statement is
+  // parsed anew, and values arrive as texts.
+  bool keep_prepared = true;
+  // Rows of one answer; more are an error, and the statement is cancelled. An answer lies in memory
+  // as a whole. 1 or more.
   std::size_t rows_max = 1'000'000;
+  // Bytes of all rows of one answer, likewise; one row more than that may be in memory. 1 or more.
+  std::size_t bytes_max = 256 * 1024 * 1024;
 };
 
 // What a statement has changed.

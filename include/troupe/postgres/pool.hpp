@@ -56,24 +56,26 @@ class pool {
   // As those of a connection.
   template <class T, class... P>
   task<std::vector<T>> query(std::string_view text, P&&... parameters) const {
-    return run(state_, make_request(text, std::forward<P>(parameters)...),
-               [](answer& got, const options& chosen) { return got.read<T>(chosen.rows_max); });
+    return run(state_, parts::calls::all_rows(state_->chosen),
+               make_request(text, std::forward<P>(parameters)...),
+               [](answer& got) { return got.read<T>(); });
   }
   template <class T, class... P>
   task<std::optional<T>> query_one(std::string_view text, P&&... parameters) const {
-    return run(state_, make_request(text, std::forward<P>(parameters)...),
-               [](answer& got, const options&) { return got.read_one<T>(); });
+    return run(state_, parts::calls::one_row(state_->chosen),
+               make_request(text, std::forward<P>(parameters)...),
+               [](answer& got) { return got.read_one<T>(); });
   }
   template <class... P>
   task<changes> execute(std::string_view text, P&&... parameters) const {
-    return run(state_, make_request(text, std::forward<P>(parameters)...),
-               [](answer& got, const options&) { return changes{got.changed_rows()}; });
+    return run(state_, {}, make_request(text, std::forward<P>(parameters)...),
+               [](answer& got) { return changes{got.changed_rows()}; });
   }
   template <class Row>
   task<changes> execute_many(std::string_view text, std::vector<Row> rows) const {
     if (rows.empty()) return parts::calls::nothing_to_do();
-    return run(state_, make_request_of_many(text, std::move(rows)),
-               [](answer& got, const options&) { return changes{got.changed_rows()}; });
+    return run(state_, {}, make_request_of_many(text, std::move(rows)),
+               [](answer& got) { return changes{got.changed_rows()}; });
   }
   task<> run_script(std::string_view text) const;
   template <class Body>
@@ -85,15 +87,16 @@ class pool {
   struct shared {
     troupe::pool<connection> lends;
     std::chrono::milliseconds wait_max;
+    options chosen;
   };
   static task<lease> borrow_from(std::shared_ptr<shared> from);
 
   template <class Read>
-  static auto run(std::shared_ptr<shared> from, std::unique_ptr<request> what, Read read)
-      -> task<std::invoke_result_t<Read&, answer&, const options&>> {
+  static auto run(std::shared_ptr<shared> from, row_limits wants, std::unique_ptr<request> what,
+                  Read read) -> task<std::invoke_result_t<Read&, answer&>> {
     task<lease> borrows = borrow_from(std::move(from));
     const lease one = co_await std::move(borrows);
-    auto runs = parts::calls::run(one->state(), 0, std::move(what), std::move(read));
+    auto runs = parts::calls::run(one->state(), 0, wants, std::move(what), std::move(read));
     co_return co_await std::move(runs);
   }
   template <class Body>

@@ -21,6 +21,7 @@
 
 #include "troupe/actor/ref.hpp"
 #include "troupe/database/rows.hpp"
+#include "troupe/database/transaction_state.hpp"
 #include "troupe/postgres/answer.hpp"
 #include "troupe/postgres/listener.hpp"
 #include "troupe/postgres/options.hpp"
@@ -39,6 +40,13 @@ enum class request_kind : std::uint8_t {
   copy_out,
 };
 
+// The rows that a caller takes. Memory: an answer holds at most `bytes` of rows and one more row.
+struct row_limits {
+  std::size_t rows = 0;   // 0: rows are dropped
+  std::size_t bytes = 0;  // of all values, with the lengths that belong to them
+  bool only_one = false;  // several rows are the caller's mistake, and no limit
+};
+
 // One statement on its way to the server; its answer resolves the promise, once.
 struct request {
   request() = default;
@@ -47,7 +55,9 @@ struct request {
   request& operator=(const request&) = delete;
   virtual ~request();
   // Whether the server may get it twice, if it has refused it the first time.
-  bool is_repeatable() const noexcept { return kind == request_kind::statement && epoch == 0; }
+  bool is_repeatable() const noexcept { return kind == request_kind::statement && scope == 0; }
+  // Whether a part of it may be stored although the rest failed.
+  bool may_be_stored_in_parts() const;
   virtual std::size_t parameters() const noexcept { return 0; }
   // How often the statement runs, each time with the next row of parameters.
   virtual std::size_t rows() const noexcept { return 1; }
@@ -55,10 +65,18 @@ struct request {
 
   std::string text;
   promise<answer> to;
-  // The connection on which it must run, since its transaction is open there; 0: any.
+  // The connection on which it must run; 0: any.
   std::uint64_t epoch = 0;
+  // The transaction scope of which it is a part; 0: none.
+  std::uint64_t scope = 0;
   unsigned tries = 0;
   request_kind kind = request_kind::statement;
+  // Which rows of the answer the caller wants; past the limits the statement is cancelled.
+  row_limits wants;
+  // The refusal that is given if the parameters have these types still, once the server has named
+  // them again.
+  std::exception_ptr refused_by;
+  std::vector<std::uint32_t> refused_types;
 };
 
 template <class... P>
@@ -159,8 +177,11 @@ class session {
   bool send(request& what);
   bool send_prepared(request& what);
   bool send_rows(request& what, const prepared& known);
+  bool asks_for_types_again(request& what, const prepared& known);
+  void check_script(const request& what) const;
   void prepare(const std::string& text);
-  void forget(const std::string& text);
+  void forget(const std::string& text, std::uint64_t number);
+  void deallocate();
   void end_sending(bool well, std::string prepares);
   void start_alone();
   bool begin_copy(sent_request& front, void* result);
@@ -171,9 +192,17 @@ class session {
   void take_notifications();
   bool take_answers();
   void take(void* result);
+  void take_row(void* result);
+  void take_command(void* result);
   void finish_front();
+  std::exception_ptr failure_of(const sent_request& done) const;
+  bool has_transaction_ended() noexcept;
   void finish_preparing(const sent_request& done);
+  void ask_for_forms(const std::string& text, const std::vector<std::uint32_t>& types);
+  void finish_asking(const sent_request& done);
+  void set_forms(prepared& made);
   bool was_hit(const sent_request& done) const;
+  bool has_other_types(const sent_request& done);
   bool tries_again(const sent_request& done);
   void cancel_front();
   void lose(std::string reason = {});

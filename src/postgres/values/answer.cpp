@@ -2,9 +2,11 @@
 
 #include <libpq-fe.h>
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 
 #include "postgres/values/types.hpp"
 #include "troupe/database/error.hpp"
@@ -53,8 +55,51 @@ std::optional<T> parse(std::string_view text) noexcept {
 
 answer::~answer() { PQclear(as_result(result_)); }
 
-std::size_t answer::rows() const noexcept {
-  return static_cast<std::size_t>(PQntuples(as_result(result_)));
+// Small answers take little memory, and large ones few pieces.
+char* row_store::reserve(std::size_t bytes) {
+  constexpr std::size_t smallest = 512, largest = 64 * 1024;
+  if (piece_bytes_ - used_ < bytes) {
+    const std::size_t next = std::clamp(piece_bytes_ * 2, smallest, largest);
+    piece_bytes_ = std::max(next, bytes);
+    pieces_.push_back(std::make_unique_for_overwrite<char[]>(piece_bytes_));
+    used_ = 0;
+    bytes_ += piece_bytes_;
+  }
+  char* const place = pieces_.back().get() + used_;
+  used_ += bytes;
+  return place;
+}
+
+void row_store::add(const void* result) {
+  const auto* const of = static_cast<const PGresult*>(result);
+  const int columns = PQnfields(of);
+  std::size_t bytes = 0;
+  for (int i = 0; i < columns; ++i)
+    bytes += sizeof(std::int32_t) + static_cast<std::size_t>(PQgetlength(of, 0, i));
+  char* at = reserve(bytes);
+  rows_.push_back(at);
+  bytes_ += sizeof(char*);
+  for (int i = 0; i < columns; ++i) {
+    const std::int32_t length = PQgetisnull(of, 0, i) != 0 ? -1 : PQgetlength(of, 0, i);
+    std::memcpy(at, &length, sizeof length);
+    at += sizeof length;
+    if (length <= 0) continue;
+    std::memcpy(at, PQgetvalue(of, 0, i), static_cast<std::size_t>(length));
+    at += length;
+  }
+}
+
+void row_store::clear() noexcept { *this = row_store(); }
+
+void answer::go_to(std::size_t row) {
+  values_.resize(static_cast<std::size_t>(columns()));
+  const char* at = rows_.row(row);
+  for (cell& next : values_) {
+    std::memcpy(&next.bytes, at, sizeof next.bytes);
+    at += sizeof next.bytes;
+    next.data = at;
+    if (next.bytes > 0) at += next.bytes;
+  }
 }
 std::int64_t answer::changed_rows() const noexcept {
   const std::string_view all = command();
@@ -73,25 +118,13 @@ std::string_view answer::name(int column) const noexcept {
   return PQfname(as_result(result_), column);
 }
 bool answer::is_null(int column) const noexcept {
-  return PQgetisnull(as_result(result_), row_, column) != 0;
+  return values_[static_cast<std::size_t>(column)].bytes < 0;
 }
 std::string_view answer::raw(int column) const noexcept {
-  return {PQgetvalue(as_result(result_), row_, column),
-          static_cast<std::size_t>(PQgetlength(as_result(result_), row_, column))};
+  const cell& of = values_[static_cast<std::size_t>(column)];
+  return {of.data, static_cast<std::size_t>(std::max(of.bytes, 0))};
 }
 
-void answer::check_rows(std::size_t most) const {
-  if (rows() <= most) return;
-  throw database::error(failure::too_many_rows, 0,
-                        "troupe: postgres: the answer has " + std::to_string(rows()) +
-                            " rows, more than " + std::to_string(most) +
-                            "; limit the statement, or raise rows_max");
-}
-void answer::refuse_second_row() {
-  throw database::error(failure::too_many_rows, 0,
-                        "troupe: query_one: the statement gives several rows; limit it to one, or "
-                        "use query");
-}
 void answer::refuse_kind(int column, const char* needed) const {
   const type of{PQftype(as_result(result_), column)};
   throw database::error(failure::conversion, 0,

@@ -76,11 +76,8 @@ void arguments::bind_real(int number, double value) {
       return set_bits(number, std::bit_cast<std::uint64_t>(value));
     case type::float4:
       return set_bits(number, std::bit_cast<std::uint32_t>(static_cast<float>(value)));
-    default: {
-      std::array<char, 32> text{};
-      const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
-      return set_made_text(number, std::string(text.data(), end));
-    }
+    default:
+      return set_made_text(number, real_text(value));
   }
 }
 
@@ -121,6 +118,48 @@ void arguments::bind_time(int number, micro_time at) {
     default:
       return set_made_text(number, text_of_time(at));
   }
+}
+
+void arguments::bind_array(int number, const array_elements& elements) {
+  if (is_known(postgres::type{type_of(number)}))
+    refuse(number, " is an array, and the parameter is not");
+  set_made_text(number, elements.text());
+}
+
+void array_elements::add(std::string_view element) {
+  if (text_.size() > 1) text_ += ',';
+  text_ += element;
+}
+void array_elements::bind_null(int) { add("NULL"); }
+void array_elements::bind_integer(int, std::int64_t value) { add(std::to_string(value)); }
+void array_elements::bind_real(int, double value) { add(real_text(value)); }
+void array_elements::bind_text(int number, std::string_view text) {
+  if (postgres::type{type_} == type::bytes_array)
+    arguments::refuse(number, " is of type bytea[]: give it elements of std::vector<std::byte>");
+  if (text.find('\0') != std::string_view::npos)
+    arguments::refuse(number, " has an element with a zero byte");
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  add(quoted + '"');
+}
+void array_elements::bind_bytes(int number, std::span<const std::byte> bytes) {
+  if (postgres::type{type_} != type::bytes_array && type_ < first_own_type)
+    arguments::refuse(number, " has elements of bytes, and is not of type bytea[]");
+  constexpr char hex[] = "0123456789abcdef";
+  std::string quoted = "\"\\\\x";
+  for (const std::byte each : bytes) {
+    quoted += hex[std::to_integer<unsigned>(each) >> 4];
+    quoted += hex[std::to_integer<unsigned>(each) & 15];
+  }
+  add(quoted + '"');
+}
+void array_elements::bind_time(int number, micro_time at) {
+  if (postgres::type{type_} == type::int8_array)
+    return bind_integer(number, at.time_since_epoch().count());
+  add('"' + text_of_time(at) + '"');
 }
 
 }  // namespace troupe::postgres

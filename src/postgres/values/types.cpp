@@ -45,6 +45,12 @@ bool is_known(type of) noexcept {
   }
 }
 
+std::string real_text(double value) {
+  std::array<char, 32> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+  return {text.data(), end};
+}
+
 // The header has the number of digits, the weight of the first one, sign and scale; a digit is one
 // to the base of 10,000.
 std::string numeric_text(std::string_view bytes) {

@@ -28,6 +28,8 @@ enum class type : std::uint32_t {
   float4 = 700,
   float8 = 701,
   unknown = 705,
+  bytes_array = 1001,
+  int8_array = 1016,
   bpchar = 1042,
   varchar = 1043,
   date = 1082,
@@ -43,6 +45,12 @@ enum class type : std::uint32_t {
 bool is_known(type of) noexcept;
 // Whether the binary form is the text itself.
 bool is_text(type of) noexcept;
+
+// The numbers from here on are of types that a database has itself: domains, enumerations and so
+// on.
+inline constexpr std::uint32_t first_own_type = 16'384;
+// The text of a number as the server reads it.
+std::string real_text(double value);
 
 // Numbers travel with the highest byte first.
 template <class T>
