@@ -73,6 +73,7 @@ parser::step parser::next(std::string_view bytes) {
   if (in_message_) {
     // The header and the payload lie behind each other, and the end of the line is no part of them.
     const std::size_t taken = std::min(left_, bytes.size());
+    grow(taken);
     message_.payload.append(bytes.substr(0, taken));
     bytes.remove_prefix(taken);
     left_ -= taken;
@@ -104,6 +105,16 @@ parser::step parser::next(std::string_view bytes) {
     return {rest.what, consumed() + rest.consumed};
   }
   return {what, consumed()};
+}
+
+// A string by itself would double, up to twice the message, and keep the half beside it. This takes
+// the whole of a message at once when an eighth of it has come: the system gives memory as it is
+// used.
+void parser::grow(std::size_t more) {
+  std::string& to = message_.payload;
+  if (to.capacity() - to.size() >= more) return;
+  constexpr std::size_t factor = 8;
+  to.reserve(std::min(to.size() + left_, std::max(to.size() + more, to.capacity() * factor)));
 }
 
 parser::event parser::end_line(std::string_view line) {

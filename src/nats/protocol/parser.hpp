@@ -48,6 +48,7 @@ class parser {
   event end_line(std::string_view line);
   event begin_message(const word_list& words, bool has_header);
   event end_message();
+  void grow(std::size_t more);
   event fail(const char* why);
   std::size_t line_limit(std::string_view more) const noexcept;
 

@@ -115,6 +115,28 @@ TEST(nats_parser, keeps_its_limits_at_the_limit_and_one_past_it) {
   }
 }
 
+// Doubling would take up to twice the message, and keep half of that beside it.
+TEST(nats_parser, takes_no_more_memory_than_a_large_message_has_bytes) {
+  constexpr std::size_t payload = 5'000'000, piece = 16 * 1024, line_end = 2;
+  std::string bytes = "MSG a 1 " + std::to_string(payload) + "\r\n" + std::string(payload, 'x');
+  bytes += "\r\n";
+  parser one({});
+  event last = event::need_more;
+  std::size_t capacity = 0, moved = 0;
+  for (std::string_view left = bytes; !left.empty();) {
+    const parser::step step = one.next(left.substr(0, piece));
+    left.remove_prefix(step.consumed);
+    last = step.what;
+    const std::string& got = one.message().payload;
+    EXPECT_LE(got.capacity(), payload + line_end);
+    if (got.capacity() != capacity) moved = got.size();
+    capacity = got.capacity();
+  }
+  EXPECT_EQ(last, event::message);
+  EXPECT_EQ(one.message().payload.size(), payload);
+  EXPECT_LE(moved, payload / 2);  // what lay in two places at the last move
+}
+
 TEST(nats_parser, is_broken_for_good) {
   parser one({});
   EXPECT_EQ(one.next("X\r\nPING\r\n").what, event::broken);
