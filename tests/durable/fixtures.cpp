@@ -80,6 +80,8 @@ Customer example() {
 task<store> open(runtime& rt, const std::string& path) {
   durable::options chosen;
   chosen.failures_max = 1;
+  chosen.remember =
+      std::chrono::hours(24 * 365 * 100);  // the file has ids of the day when it was made
   return store::open(rt, durable::sqlite_storage(rt, path), chosen,
                      durable::kind<Customer, &Customer::set, &Customer::add, &Customer::all,
                                    &Customer::refuse, &Customer::remind>(),

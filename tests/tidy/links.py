@@ -39,7 +39,8 @@ def check_built(tree, compile_commands):
     built = {entry["file"] for entry in json.loads(compile_commands.read_text())}
     # Files of tests are compiled several at a time, by a file that the build has made (troupe_together).
     for file in [pathlib.Path(file) for file in built if "/together/" in file]:
-        built.update(re.findall(r'^#include "(/.*\.cpp)"$', file.read_text(), re.MULTILINE))
+        names = re.findall(r'^#include "(.*\.cpp)"$', file.read_text(), re.MULTILINE)
+        built.update(str(tree.root / name) for name in names)
     # These are compiled by their own tests, one at a time.
     apart = ("tests/compile_fail/", "tests/package/", "tests/fuzz/requests.cpp", "tests/fuzz/inflations.cpp", "tests/fuzz/values_entry.cpp", "tests/fuzz/frames_entry.cpp", "tests/fuzz/nats/nats_entry.cpp", "tests/fuzz/cluster/cluster_entry.cpp", "tests/fuzz/behind_proxy/proxies_entry.cpp", "tests/fuzz/coding/decodings_entry.cpp", "tests/fuzz/vectors_as_files.cpp")
     problems = [f"{path}: no target builds it"

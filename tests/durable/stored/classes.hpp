@@ -69,6 +69,8 @@ inline troupe::task<troupe::durable::store> open(
     troupe::runtime& rt, std::unique_ptr<troupe::durable::storage> storage) {
   troupe::durable::options chosen;
   chosen.failures_max = 1;
+  // A store that is kept has ids of the day when it was written.
+  chosen.remember = std::chrono::hours(24 * 365 * 100);
   return troupe::durable::store::open(
       rt, std::move(storage), chosen,
       troupe::durable::kind<account, &account::deposit, &account::withdraw, &account::paint,
