@@ -14,7 +14,18 @@ function(troupe_precompile target)
     get_target_property(sources ${target} SOURCES)
   endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    set(header "${folder}/CMakeFiles/troupe_standard_headers.dir/cmake_pch.hxx")
+    set(name CMakeFiles/troupe_standard_headers.dir/cmake_pch.hxx)
+    set(header "${folder}/${name}")
+    if(NOT TARGET troupe_standard_headers AND NOT folder STREQUAL CMAKE_BINARY_DIR)
+      # By the same name from the build's folder, which is a part of what the compiler cache knows.
+      set(header "${CMAKE_BINARY_DIR}/${name}")
+      file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/CMakeFiles/troupe_standard_headers.dir")
+      foreach(suffix IN ITEMS "" .gch .gch.sum)
+        if(EXISTS "${folder}/${name}${suffix}")
+          file(CREATE_LINK "${folder}/${name}${suffix}" "${header}${suffix}" SYMBOLIC)
+        endif()
+      endforeach()
+    endif()
     target_compile_options(${target} PRIVATE
         # GCC 12 warns of its own std::string then.
         -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread
