@@ -20,7 +20,7 @@ done
 {
   printf '%s\n' "$compilation" | sed "s|$root|.|g"
   "$compiler" --version
-  sed -e '1s/^[^:]*://' -e 's/\\$//' "$rule" | tr -s ' ' '\n' | xargs cat
+  sed -e '1s/^[^:]*://' -e 's/\\$//' "$rule" | xargs cat
 } > "$output.inputs"
 sha256sum < "$output.inputs" > "$output.sum"
 rm "$output.inputs"
