@@ -10,6 +10,7 @@
 
 #include "postgres/refusal.hpp"
 #include "postgres/session_state.hpp"
+#include "postgres/values/types.hpp"
 #include "troupe/actor/self.hpp"
 #include "troupe/base/platform.hpp"
 #include "troupe/io/error.hpp"
@@ -113,18 +114,14 @@ bool has_more_inside(PGconn* pg) {
   return ssl != nullptr && SSL_pending(ssl) > 0;
 }
 
-// Nobody can guess it, and no two connections have the same.
+// The part of a statement's name that belongs to one connection: nobody can guess it.
 std::string new_name_begin() {
   std::array<unsigned char, 16> secret{};
   if (RAND_bytes(secret.data(), static_cast<int>(secret.size())) != 1)
     throw database::error(failure::broken, 0,
                           "troupe: postgres: the system gives no random numbers");
-  constexpr char hex[] = "0123456789abcdef";
   std::string name = "troupe_";
-  for (const unsigned char byte : secret) {
-    name += hex[byte >> 4];
-    name += hex[byte & 15];
-  }
+  for (const unsigned char byte : secret) add_hex(name, byte);
   return name + '_';
 }
 

@@ -106,17 +106,14 @@ namespace {
 
 // The effect is known when the statement has ended.
 std::exception_ptr too_large(const row_limits& wants) {
-  if (wants.only_one)
-    return std::make_exception_ptr(database::error(
-        failure::too_many_rows, 0,
-        "troupe: query_one: the statement gives several rows; limit it to one, or use query",
-        database::rule::other, database::effect::unknown));
-  return std::make_exception_ptr(
-      database::error(failure::too_many_rows, 0,
-                      "troupe: postgres: the answer has more than " + std::to_string(wants.rows) +
-                          " rows, or " + std::to_string(wants.bytes) +
-                          " bytes; limit the statement, or raise rows_max or bytes_max",
-                      database::rule::other, database::effect::unknown));
+  const std::string text =
+      wants.only_one
+          ? "troupe: query_one: the statement gives several rows; limit it to one, or use query"
+          : "troupe: postgres: the answer has more than " + std::to_string(wants.rows) +
+                " rows, or " + std::to_string(wants.bytes) +
+                " bytes; limit the statement, or raise rows_max or bytes_max";
+  return std::make_exception_ptr(database::error(failure::too_many_rows, 0, text,
+                                                 database::rule::other, database::effect::unknown));
 }
 
 }  // namespace

@@ -148,12 +148,8 @@ void array_elements::bind_text(int number, std::string_view text) {
 void array_elements::bind_bytes(int number, std::span<const std::byte> bytes) {
   if (postgres::type{type_} != type::bytes_array && type_ < first_own_type)
     arguments::refuse(number, " has elements of bytes, and is not of type bytea[]");
-  constexpr char hex[] = "0123456789abcdef";
   std::string quoted = "\"\\\\x";
-  for (const std::byte each : bytes) {
-    quoted += hex[std::to_integer<unsigned>(each) >> 4];
-    quoted += hex[std::to_integer<unsigned>(each) & 15];
-  }
+  for (const std::byte each : bytes) add_hex(quoted, std::to_integer<unsigned char>(each));
   add(quoted + '"');
 }
 void array_elements::bind_time(int number, micro_time at) {
