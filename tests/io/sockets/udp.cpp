@@ -168,14 +168,16 @@ TEST_P(io_udp, closing_ends_a_wait_and_a_weak_one_keeps_nobody) {
       *ended = true;
     }
   };
-  auto use = [wait](runtime& runs, bool& ended) -> task<> {
-    auto here = udp_socket::bind(endpoint::loopback(0));
-    auto waiting = runs.spawn(wait(here, &ended));
+  auto close = [](udp_socket& on) -> task<> {
     co_await sleep_for(1ms);
-    here.close();
-    co_await std::move(waiting);
+    on.close();
   };
-  rt.spawn(use(rt, was_cancelled));
+  // Both are branches of one task: a socket is used by one turn at a time.
+  auto use = [wait, close](bool& ended) -> task<> {
+    auto here = udp_socket::bind(endpoint::loopback(0));
+    co_await when_all(wait(here, &ended), close(here));
+  };
+  rt.spawn(use(was_cancelled));
   auto hear = []() -> task<> {
     udp_options weak;
     weak.weak = true;
