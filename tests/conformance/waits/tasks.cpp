@@ -838,7 +838,7 @@ TEST_P(tasks, sleeps_are_never_short) {
 
 // Many asks at once while actors stop: each resolves once, and nothing is leaked.
 struct tally {
-  std::atomic<int> values{0}, stopped{0}, late{0};
+  std::atomic<int> values{0}, stopped{0}, late{0}, circles{0};
 };
 task<> ask_around(std::vector<ref<account>> all, int seed, tally* count) {
   counted here;
@@ -857,6 +857,8 @@ task<> ask_around(std::vector<ref<account>> all, int seed, tally* count) {
       ++count->stopped;
     } catch (const timed_out&) {
       ++count->late;
+    } catch (const deadlock&) {
+      ++count->circles;  // all ten transfer to the next at once, on a machine slower than 50us
     }
   }
 }
@@ -875,7 +877,7 @@ TEST_P(tasks, storms_of_asks_resolve_each_exactly_once) {
     } catch (const stalled&) {
       stuck = true;  // two transfers may wait for each other's actors
     }
-    const int resolved = count.values + count.stopped + count.late;
+    const int resolved = count.values + count.stopped + count.late + count.circles;
     EXPECT_TRUE(stuck ? resolved <= asking * 100 : resolved == asking * 100) << resolved;
   }
   EXPECT_EQ(live.load(), 0);
