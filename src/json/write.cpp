@@ -3,7 +3,7 @@
 #include <array>
 #include <cmath>
 
-#include "base/json_string.hpp"
+#include "base/text/json_string.hpp"
 #include "troupe/base/error.hpp"
 
 namespace troupe::json::parts {

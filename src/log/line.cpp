@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "base/json_string.hpp"
+#include "base/text/json_string.hpp"
 #include "troupe/actor/cell.hpp"
 #include "troupe/task/trace_context.hpp"
 

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <variant>
 
-#include "base/json_string.hpp"
+#include "base/text/json_string.hpp"
 
 namespace troupe::otlp {
 namespace {

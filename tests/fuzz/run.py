@@ -64,7 +64,7 @@ FUZZERS = {
                   paths_of("decodings", "decodings_entry", folder="tests/fuzz/coding"),
                   ["-lz", *BROTLI, *ZSTD], "coding/corpus", ["-max_len=600", "-rss_limit_mb=4096"]),
     "nats": (paths_of("protocol/parser", "protocol/session", "protocol/info", "protocol/subject", "message", "error", folder="src/nats") +
-             paths_of("document", "read", "write", folder="src/json") + paths_of("base/json_string", folder="src") +
+             paths_of("document", "read", "write", folder="src/json") + paths_of("base/text/json_string", folder="src") +
              paths_of("nats", "nats_entry", folder="tests/fuzz/nats"), ["-lsimdjson"], "nats/corpus",
              ["-max_len=500", f"-dict={SOURCE}/tests/fuzz/nats/nats.dict"]),
     "cluster": (paths_of("actors_here", "away", "durable_actors", "frames", "served", "topics", folder="src/cluster/node") +

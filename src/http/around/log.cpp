@@ -7,7 +7,7 @@
 #include <exception>
 #include <string>
 
-#include "base/json_string.hpp"
+#include "base/text/json_string.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/http/around/limits.hpp"
 #include "troupe/http/fault.hpp"

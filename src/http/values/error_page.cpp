@@ -3,7 +3,7 @@
 #include <array>
 #include <string>
 
-#include "base/json_string.hpp"
+#include "base/text/json_string.hpp"
 #include "http/values/page_of.hpp"
 #include "troupe/http/values/accept.hpp"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/json_string.hpp"
+#include "base/text/json_string.hpp"
 
 namespace troupe::observing {
 

@@ -1,4 +1,4 @@
-#include "base/json_string.hpp"
+#include "base/text/json_string.hpp"
 
 #include <cstddef>
 
