@@ -41,8 +41,12 @@ std::uint64_t lines_in(std::string_view text) noexcept {
   return static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
-// Does not wait for the reader of a named pipe.
+// Does not wait for the reader of a named pipe. A path with a zero byte would be cut there.
 int open_file(const std::string& path) noexcept {
+  if (path.find('\0') != std::string::npos) {
+    errno = EINVAL;
+    return -1;
+  }
   return ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
 }
 

@@ -1,5 +1,6 @@
 #include "troupe/nats/connection.hpp"
 
+#include "base/text/zero_byte.hpp"
 #include "nats/client.hpp"
 #include "nats/protocol/subject.hpp"
 #include "nats/stored.hpp"
@@ -28,6 +29,8 @@ options checked(const options& chosen) {
   positive(chosen.waiting_bytes_max, "waiting_bytes_max");
   positive(chosen.message_bytes_max, "message_bytes_max");
   positive(chosen.header_bytes_max, "header_bytes_max");
+  base::refuse_zero_byte(chosen.credentials_file, "nats", "credentials_file");
+  base::refuse_zero_byte(chosen.nkey_file, "nats", "nkey_file");
   check_to_publish(chosen.inbox);
   return chosen;
 }

@@ -1,5 +1,6 @@
 #include "troupe/sqlite/connection.hpp"
 
+#include "base/text/zero_byte.hpp"
 #include "troupe/database/error.hpp"
 
 namespace troupe::sqlite {
@@ -17,8 +18,7 @@ void check(const std::string& path) {
     throw option_error(
         "troupe: sqlite: the path is empty, which SQLite takes for a temporary file; name a file, "
         "or \":memory:\"");
-  if (path.find('\0') != std::string::npos)
-    throw option_error("troupe: sqlite: the path has a zero byte, at which it would be cut");
+  base::refuse_zero_byte(path, "sqlite", "the path");
 }
 
 ref<session> spawn_session(runtime& on, std::string path, const options& chosen) {

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <new>
 
+#include "base/text/zero_byte.hpp"
 #include "tls/connection.hpp"
 #include "tls/context_state.hpp"
 #include "troupe/base/error.hpp"
@@ -34,6 +35,7 @@ namespace {
 // Returns the text from whichever of the two is given; "" when neither is.
 std::string text_of(const std::string& file, const std::string& pem, const char* name) {
   if (file.empty()) return pem;
+  base::refuse_zero_byte(file, "tls_options", (std::string(name) + "_file").c_str());
   if (!pem.empty()) refuse(std::string(name) + ": give a file or its text, not both");
   std::ifstream in(file, std::ios::binary);
   std::string text((std::istreambuf_iterator<char>(in)), {});
@@ -99,6 +101,7 @@ context_state::context_state(const tls_options& options, bool server,
   const std::string ciphers = !options.ciphers.empty() ? options.ciphers
                               : server                 ? modern_ciphers
                                                        : "";
+  base::refuse_zero_byte(ciphers, "tls_options", "ciphers");
   if (!ciphers.empty() && SSL_CTX_set_cipher_list(get(), ciphers.c_str()) != 1)
     refuse("ciphers: " + take_reasons("none of them is known"));
   trust(options);

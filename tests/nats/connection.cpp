@@ -242,6 +242,11 @@ TEST_P(nats_connection, an_empty_address_or_a_server_that_is_not_there_are_error
   nats::options wrong;
   wrong.pings_max = 0;
   EXPECT_THROW(connection(rt, "x", wrong), option_error);
+  nats::options cut;
+  cut.credentials_file = std::string("a\0b", 3);
+  EXPECT_THROW(connection(rt, "x", cut), option_error);
+  cut.nkey_file = std::exchange(cut.credentials_file, "");
+  EXPECT_THROW(connection(rt, "x", cut), option_error);
   const auto fails = []() -> task<> {
     EXPECT_EQ(co_await outcome_of(nats::connect("nats://127.0.0.1:1")), "unreachable");
   };

@@ -17,6 +17,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/text/zero_byte.hpp"
 #include "http/h1/date.hpp"
 #include "http/routing/folder.hpp"
 #include "http/routing/response_parts.hpp"
@@ -368,6 +369,7 @@ response find_file(const folder& root, const request& asked, std::string_view re
 }
 
 std::shared_ptr<const folder> open_folder(const std::string& path, const file_options& options) {
+  base::refuse_zero_byte(path, "http::router::files", "the folder's path");
   const int fd = ::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) throw io_error("open", path, errno);
   return std::make_shared<const folder>(fd, options);

@@ -10,6 +10,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/text/zero_byte.hpp"
 #include "troupe/http/message.hpp"
 #include "troupe/http/values/media_type.hpp"
 #include "troupe/http/values/status_error.hpp"
@@ -30,6 +31,7 @@ troupe::file make_nameless(std::string_view folder) {
   const std::string where = !folder.empty()    ? std::string(folder)
                             : given != nullptr ? given
                                                : "/tmp";
+  base::refuse_zero_byte(where, "http::form_limits", "the folder's path");
   int fd = ::open(where.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR)) {
     // Some file systems cannot make a file without a name.

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <mutex>
 
+#include "base/text/zero_byte.hpp"
 #include "io/processes/reaper.hpp"
 #include "troupe/io/error.hpp"
 
@@ -178,10 +179,8 @@ std::vector<owned_fd> give_descriptors(spawning& how, const std::vector<int>& al
   return copies;
 }
 
-// The program would see only the part before the zero byte.
 void check_no_zero(const std::string& text, const char* what) {
-  if (text.find('\0') != std::string::npos)
-    throw option_error(std::string("troupe: process::start: there is a zero byte in ") + what);
+  base::refuse_zero_byte(text, "process::start", what);
 }
 
 std::vector<char*> pointers(const std::vector<std::string>& texts, const std::string* first) {
@@ -215,7 +214,8 @@ process process::start(const std::string& program, const std::vector<std::string
   check_no_zero(program, "the program's name");
   for (const std::string& one : arguments) check_no_zero(one, "an argument");
   if (options.environment) {
-    for (const std::string& one : *options.environment) check_no_zero(one, "the environment");
+    for (const std::string& one : *options.environment)
+      check_no_zero(one, "a variable of the environment");
   }
   check_no_zero(options.directory, "the directory");
   spawning how;

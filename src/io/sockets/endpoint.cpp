@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "base/text/zero_byte.hpp"
 #include "troupe/base/error.hpp"
 
 namespace troupe {
@@ -47,6 +48,7 @@ endpoint endpoint::loopback_v6(std::uint16_t port) noexcept {
 }
 
 endpoint endpoint::parse(std::string_view text) {
+  base::refuse_zero_byte(text, "endpoint::parse", "the text");
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) refuse(text);
   std::string host(text.substr(0, colon));

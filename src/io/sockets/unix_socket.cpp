@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "base/text/zero_byte.hpp"
 #include "io/sockets/adopted.hpp"
 #include "io/sockets/unix_address.hpp"
 
@@ -45,9 +46,8 @@ unix_address::unix_address(const std::string& path) {
                        std::to_string(sizeof name_.sun_path - 1) + " bytes; this one has " +
                        std::to_string(path.size()));
   }
-  // The system would take the part before the zero byte for the path.
-  if (path.front() != '\0' && path.find('\0') != std::string::npos)
-    throw option_error("troupe: unix socket: a path has no zero byte in it");
+  // A name that begins with a zero byte is no path, and may have more of them.
+  if (path.front() != '\0') base::refuse_zero_byte(path, "unix socket", "the path");
   name_.sun_family = AF_UNIX;
   std::memcpy(name_.sun_path, path.data(), path.size());
   bytes_ = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size() +

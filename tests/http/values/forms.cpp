@@ -153,6 +153,24 @@ TEST_P(http_forms, files_are_saved) {
   EXPECT_EQ(std::filesystem::file_size(here + "l"), large.size());
 }
 
+TEST_P(http_forms, a_folder_with_a_zero_byte_takes_no_file) {
+  router routes;
+  routes.post("/", [](request& asked) -> task<response> {
+    std::string said = "nothing";
+    try {
+      static_cast<void>(co_await http::read_form(
+          asked, {.kept_bytes = 3, .folder = std::string_view("/tmp\0x", 6)}));
+    } catch (const option_error& refused) {
+      said = refused.what();
+    }
+    co_return response::text(said);
+  });
+  const std::string body = part("name=l; filename=l", "abcdef");
+  EXPECT_EQ(
+      status_and_body(answer_to(std::move(routes), post("/", body + "--x y--", multipart))),
+      "200 troupe: http::form_limits: the folder's path has a zero byte, at which it would be cut");
+}
+
 TROUPE_HTTP_TEST_EACH(http_forms);
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <ctime>
 #include <exception>
 
+#include "base/text/zero_byte.hpp"
 #include "http/client/downloads/part_file.hpp"
 #include "http/client/exchange.hpp"
 #include "http/h1/date.hpp"
@@ -81,8 +82,8 @@ class work {
       throw option_error(
           "troupe: http::download_options: attempts must be at least 1, and the "
           "pause must not be negative");
-    if (path_.empty() || path_.contains('\0'))
-      throw option_error("troupe: http::download: that is no path of a file");
+    if (path_.empty()) throw option_error("troupe: http::download: that is no path of a file");
+    base::refuse_zero_byte(path_, "http::download", "the path");
     // Redirects and errors are looked up by the URL that was asked for.
     static_cast<void>(url::parse(asked_.url()));
   }
