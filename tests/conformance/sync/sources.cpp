@@ -242,6 +242,7 @@ TEST_P(sources, waits_for_a_watch_end_in_every_way) {
       ends += "timed out ";
     }
     std::stop_source stop;
+    event was_cancelled;
     const auto stops = [&]() -> task<> {
       co_await yield();
       stop.request_stop();
@@ -252,10 +253,12 @@ TEST_P(sources, waits_for_a_watch_end_in_every_way) {
       } catch (const cancelled&) {
         ends += "cancelled ";
       }
+      was_cancelled.set();
       const auto none = co_await from.changed();
       if (!none) ends += "closed";
     };
     const auto closes = [&]() -> task<> {
+      co_await was_cancelled.wait();
       co_await sleep_for(2ms);
       level.close();
     };
