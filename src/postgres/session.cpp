@@ -114,7 +114,7 @@ bool has_more_inside(PGconn* pg) {
   return ssl != nullptr && SSL_pending(ssl) > 0;
 }
 
-// The part of a statement's name that belongs to one connection: nobody can guess it.
+// Makes the text with which all names of a connection's statements begin. Nobody can guess it.
 std::string new_name_begin() {
   std::array<unsigned char, 16> secret{};
   if (RAND_bytes(secret.data(), static_cast<int>(secret.size())) != 1)

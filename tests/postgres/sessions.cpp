@@ -297,7 +297,7 @@ constexpr const char* endless =
 TEST_P(postgres_sessions, an_answer_past_its_limits_is_cancelled_and_takes_no_memory) {
   const auto test = [](postgres::connection db) -> task<> {
     const std::size_t before = resident_bytes();
-    // AddressSanitizer keeps 256 MiB of what was freed.
+    // AddressSanitizer keeps up to 256 MiB of freed memory, and reuses it later.
     const std::size_t most = before + std::size_t{slow ? 512u : 64u} * 1024 * 1024;
     using row = std::tuple<std::int64_t, std::string>;
     for (int i = 0; i < 2; ++i) {

@@ -190,7 +190,8 @@ outcome outcome_of(future<int>& result) {
   }
 }
 
-// `ready`: the awaited events may have come already, so that the last two waits do not suspend.
+// `ready`: the events of the last two waits may have come already. Then neither wait suspends, and
+// the call ends with its value.
 bool may_be(by kind, outcome how, bool ready) {
   switch (kind) {
     case by::nothing:

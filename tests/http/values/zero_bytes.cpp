@@ -6,7 +6,6 @@
 #include "support/http.hpp"
 #include "support/scratch.hpp"
 #include "troupe/http/client/download.hpp"
-#include "troupe/http/values/form.hpp"
 #include "troupe/io/file.hpp"
 #include "troupe/io/process.hpp"
 #include "troupe/io/unix_datagram.hpp"
@@ -27,7 +26,7 @@ void use_tls(std::string tls_options::*of, const std::string& odd) {
   static_cast<void>(tls_context::client(chosen));
 }
 
-// Of the task's result.
+// Runs the task to its end, and throws what it throws.
 template <class Task>
 void use_in_runtime(Task work) {
   runtime rt(runtime_options{.workers = 1});
