@@ -172,6 +172,14 @@ class Node(Program):
         self.process.kill()
         self.process.wait()
 
+    def stacks(self):
+        """What each thread does, where gdb is there to say it."""
+        try:
+            return subprocess.run(["gdb", "-p", str(self.process.pid), "-batch", "-ex", "thread apply all backtrace"],
+                                  capture_output=True, text=True, timeout=SECONDS_MAX).stdout
+        except (OSError, subprocess.TimeoutExpired) as e:
+            return str(e)
+
     def pause(self):
         os.kill(self.process.pid, signal.SIGSTOP)
 

@@ -100,8 +100,12 @@ class Cluster:
             node.say("stop")
         for node in self.nodes.values():
             node.wait_for("stopped")
-            if node.process.wait(_programs.SECONDS_MAX) != 0:
-                fail(f"node {node.name} ends with {node.process.returncode}")
+            try:
+                status = node.process.wait(_programs.SECONDS_MAX)
+            except subprocess.TimeoutExpired:
+                fail(f"node {node.name} has stopped and does not end:\n{node.stacks()}")
+            if status != 0:
+                fail(f"node {node.name} ends with {status}")
 
 
 # ---- take-over ----
