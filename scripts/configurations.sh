@@ -3,6 +3,8 @@
 
 passed=0 failed=0 skipped=0
 deadline='' limit_status=124
+# Files of suites that ran again (see run_flakes_again), and how many run at a time, if not as many as the preset says.
+again=() jobs=''
 # Of each configuration: what its suites have counted, the seconds of its build and suites, and
 # whether ctest failed.
 declare -A passed_in=() failed_in=() skipped_in=() build_seconds=() suite_seconds=() statuses=()
@@ -84,7 +86,7 @@ explain_lost() {
 # run_suites NAME PART [OPTION...]: runs the suites that the options of suites.py select, and says which
 # failed. PART names the logs, from which `judge` counts.
 run_suites() {
-  local name=$1 part=$2 log=build/$1/log start=$SECONDS preset=$1 options=() number
+  local name=$1 part=$2 log=build/$1/log start=$SECONDS preset=$1 options=(${jobs:+--parallel "$jobs"}) number
   shift 2
   if [ $deep != no ]; then
     options+=(--label-exclude '^$')  # takes back what the preset excludes (see suites.py)
@@ -105,7 +107,26 @@ run_suites() {
   suite_seconds[$name]=$((${suite_seconds[$name]-0} + SECONDS - start))
 }
 
-# judge NAME PART...: counts what ran in these parts, and shows the failures.
+# run_flakes_again NAME PART...: runs the suites of these parts that may be flaky twice more, one after the
+# other. Sets `again`, the files of what they did (scripts/flakes.py).
+run_flakes_again() {
+  local name=$1 log=build/$1/log found=() part jobs=1
+  shift
+  for part in "$@"; do
+    if [ -s "$log/junit_$part.xml" ]; then found+=("$log/junit_$part.xml"); fi
+  done
+  again=()
+  if [ ${#found[@]} -gt 0 ]; then python3 -B scripts/flakes.py "${found[@]}" > "$log/may_be_flaky"; fi
+  if [ ! -s "$log/may_be_flaky" ]; then return; fi
+  say "$name: run twice more, alone: $(paste -sd ' ' "$log/may_be_flaky")"
+  statuses[$name]=0
+  for part in again_1 again_2; do
+    run_suites "$name" $part --names "$log/may_be_flaky" 9>&-
+    if [ -s "$log/junit_$part.xml" ]; then again+=("$log/junit_$part.xml"); fi
+  done
+}
+
+# judge NAME PART...: counts what ran in these parts, and shows the failures. `again`: see above.
 judge() {
   local name=$1 log=build/$1/log counts=(0 0 0) found=() part
   shift
@@ -113,7 +134,8 @@ judge() {
     if [ -s "$log/junit_$part.xml" ]; then found+=("$log/junit_$part.xml"); fi
   done
   if [ ${#found[@]} -gt 0 ]; then
-    read -ra counts < <(python3 -B scripts/test_report.py "${found[@]}" "$name" "${judgement[@]}")
+    read -ra counts < <(python3 -B scripts/test_report.py "${found[@]}" "$name" \
+      ${again[0]+--again "${again[@]}"} "${judgement[@]}")
   fi
   if [ "${counts[1]}" -eq 0 ] &&
     { [ "${statuses[$name]-0}" -ne 0 ] || { [ "${counts[0]}" -eq 0 ] && [ -z "$only" ]; }; }; then
@@ -148,7 +170,9 @@ run_configurations() {
   exec 8<&-
   for name in "${ready[@]}"; do
     run_suites "$name" serial --serial 9>&-
+    if [ -z "$only" ]; then run_flakes_again "$name" beside serial; fi
     judge "$name" beside serial
+    again=()
     conclude "$name"
   done
 }

@@ -11,6 +11,8 @@ from unittest import mock
 from xml.sax.saxutils import escape
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+import flakes  # noqa: E402
+import junit  # noqa: E402
 import ledger  # noqa: E402
 import test_report  # noqa: E402
 
@@ -35,13 +37,17 @@ def gtest(name, passed, skips=(), failed=0):
     return f'<testcase name="{name}" status="{status}"><system-out>{escape(chr(10).join(lines))}</system-out></testcase>'
 
 
+def failed(name, output, message="Failed"):
+    return f'<testcase name="{name}" status="fail"><failure message="{message}"/><system-out>{escape(output)}</system-out></testcase>'
+
+
 def script(name, output, skipped=False):
     head = f'<testcase name="{name}" status="{"notrun" if skipped else "run"}">'
     middle = '<skipped message="SKIP_RETURN_CODE=77"/>' if skipped else ""
     return f"{head}{middle}<system-out>{escape(output)}</system-out></testcase>"
 
 
-class Run(unittest.TestCase):
+class Judged(unittest.TestCase):
     def setUp(self):
         temporary = tempfile.TemporaryDirectory()
         self.addCleanup(temporary.cleanup)
@@ -59,6 +65,8 @@ class Run(unittest.TestCase):
             self.assertEqual(test_report.main([str(junit), "release", "--ledger", str(self.folder), *options]), 0)
         return tuple(map(int, out.getvalue().split())), err.getvalue()
 
+
+class Run(Judged):
     def text(self):
         return (self.folder / "release.txt").read_text()
 
@@ -160,6 +168,57 @@ class Run(unittest.TestCase):
             counts, said = self.judge(gtest("a/one", 1), ledger_text=text)
             self.assertEqual(counts, (1, 1, 0), text)
             self.assertIn(words, said)
+
+
+class Flakes(Judged):
+    def run_again(self, first, *further):
+        """What the report says of a first run and of those after it."""
+        paths = []
+        for number, cases in enumerate(further):
+            paths.append(str(self.folder / f"again_{number}.xml"))
+            pathlib.Path(paths[-1]).write_text("<testsuite>" + "".join(cases) + "</testsuite>")
+        return self.judge(*first, ledger_text="a/one 3\n", options=["--again", *paths])
+
+    def may_be_flaky(self, *cases):
+        path = self.folder / "junit.xml"
+        path.write_text("<testsuite>" + "".join(cases) + "</testsuite>")
+        return [suite.name for suite in flakes.to_run_again(junit.read(path))]
+
+    def test_a_suite_that_passes_twice_after_its_failure_is_flaky(self):
+        bad, good = gtest("a/one", 2, failed=1), gtest("a/one", 3)
+        counts, said = self.run_again([bad], [good], [good])
+        self.assertEqual(counts, (3, 0, 0))
+        for words in ("--- flaky: a/one", "suite.case_a", "./test --in release --only '^a/one$'"):
+            self.assertIn(words, said)
+
+    def test_a_suite_that_fails_again_has_failed(self):
+        bad, good = gtest("a/one", 2, failed=1), gtest("a/one", 3)
+        for further in ([[bad], [good]], [[good], [bad]], [[good]], [[good], []], []):
+            counts, said = self.run_again([bad], *further)
+            self.assertEqual(counts, (2, 1, 0), further)
+            self.assertNotIn("flaky", said)
+
+    def test_the_ledger_judges_what_counts(self):
+        bad = gtest("a/one", 2, failed=1)
+        self.assertEqual(self.run_again([bad], [gtest("a/one", 2)], [gtest("a/one", 2)])[0], (2, 1, 0))
+
+    def test_others_are_as_they_were(self):
+        bad, good = gtest("a/one", 2, failed=1), gtest("a/one", 3)
+        self.assertEqual(self.run_again([bad, failed("b/two", "said this")], [good, failed("b/two", "")], [good])[0], (3, 1, 0))
+
+    def test_few_failures_without_a_proof_may_be_flaky(self):
+        self.assertEqual(self.may_be_flaky(gtest("a/one", 1), failed("b/two", "5 > 4"), failed("c/three", "", "Timeout")),
+                         ["b/two", "c/three"])
+        self.assertEqual(self.may_be_flaky(*(failed(name, "5 > 4") for name in "abc")), [])
+
+    def test_a_proof_is_no_flake(self):
+        for output in ("==1==ERROR: AddressSanitizer: heap-use-after-free", "WARNING: ThreadSanitizer: data race",
+                       "a.cpp:1:2: runtime error: signed integer overflow", "SUMMARY: LeakSanitizer: 8 byte(s) leaked",
+                       "a.cpp:3: int main(): Assertion `a == b' failed.",
+                       "troupe: invariant L2 does not hold: a (b.cpp:4)"):
+            self.assertEqual(self.may_be_flaky(failed("a/one", output)), [], output)
+        for message in ("SEGFAULT", "Subprocess aborted", "ILLEGAL", "BUS_ERROR"):
+            self.assertEqual(self.may_be_flaky(failed("a/one", "said this", message)), [], message)
 
 
 class Files(unittest.TestCase):
