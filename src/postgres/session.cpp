@@ -23,8 +23,7 @@ namespace {
 using database::effect;
 using database::failure;
 
-// They hold the session and its connection only while answers are due. `at_most`: of one wait; 0:
-// no limit.
+// They hold the session and its connection only while answers are due. `at_most`: of one wait.
 task<> wait_to_read(ref<session> on, std::shared_ptr<wire> of, std::chrono::nanoseconds at_most) {
   try {
     for (bool goes_on = true; goes_on;) {
@@ -32,11 +31,7 @@ task<> wait_to_read(ref<session> on, std::shared_ptr<wire> of, std::chrono::nano
       bool is_silent = false;
       try {
         const int fd = PQsocket(of->pg);  // negative: libpq has closed it, as below
-        if (fd >= 0 && at_most.count() == 0) {
-          co_await readable(fd).stop(ends);
-        } else if (fd >= 0) {
-          co_await readable(fd).timeout(at_most).stop(ends);
-        }
+        if (fd >= 0) co_await readable(fd).timeout(at_most).stop(ends);
       } catch (const timed_out&) {
         is_silent = true;
       } catch (const io_error&) {
@@ -84,7 +79,8 @@ struct free_cancel {
 };
 // The server forgets a cancel that comes before the statement has begun, so that it is repeated
 // until the statement has ended.
-task<> cancel(ref<session> on, std::shared_ptr<wire> of, std::shared_ptr<PGcancel> by) {
+task<> cancel(ref<session> on, std::shared_ptr<wire> of, std::shared_ptr<PGcancel> by,
+              std::chrono::nanoseconds at_most) {
   constexpr std::chrono::milliseconds pause_max{1'000};
   std::chrono::milliseconds pause{20};
   try {
@@ -97,7 +93,10 @@ task<> cancel(ref<session> on, std::shared_ptr<wire> of, std::shared_ptr<PGcance
         return PQcancel(by.get(), why_not, sizeof why_not);
       };
       auto cancels = blocking(std::move(blocks));
-      co_await std::move(cancels);
+      try {
+        co_await std::move(cancels).timeout(at_most);
+      } catch (const timed_out&) {  // session::hear_nothing gives the connection up
+      }
       auto ends = on.ask([of](session& self) { self.end_cancel(*of); });
       co_await std::move(ends);
       co_await sleep_for(pause);
@@ -173,6 +172,7 @@ void session::roll_back() {
   s.scopes.close();
   auto what = std::make_unique<request>(request_kind::plain, "ROLLBACK");
   what->epoch = s.epoch;
+  what->has_caller = false;
   s.waiting.push_front(std::move(what));
   go_on();
 }
@@ -214,7 +214,7 @@ void session::cancel_front() {
   const std::shared_ptr<PGcancel> by(PQgetCancel(s.on->pg), free_cancel());
   if (by == nullptr) return;
   s.cancelling = true;
-  static_cast<void>(spawn(cancel(self(this), s.on, by)));
+  static_cast<void>(spawn(cancel(self(this), s.on, by, s.chosen.cancel_timeout)));
 }
 
 bool session::read_from(const wire& of) {
@@ -224,6 +224,7 @@ bool session::read_from(const wire& of) {
     s.reading = false;
     return false;
   }
+  s.heard = now();
   bool good = PQconsumeInput(of.pg) == 1;
   while (good && has_more_inside(of.pg)) good = PQconsumeInput(of.pg) == 1;
   go_on();
@@ -239,11 +240,30 @@ bool session::read_from(const wire& of) {
 bool session::hear_nothing(const wire& of) {
   state& s = *state_;
   if (s.on.get() != &of) return false;
+  note_unwanted();
   s.reading = s.wants_to_read();
-  const bool is_late = s.busy && now() - s.busy_since >= s.chosen.answer_timeout;
-  if (!is_late || s.copy.is != copying::no) return s.reading;
-  lose("the server has not answered in time; look whether it runs, or raise answer_timeout");
-  return false;
+  if (s.is_late(now())) {
+    lose("the server has not answered in time; look whether it runs, or raise answer_timeout");
+    return false;
+  }
+  if (s.is_unwanted_too_long(now())) {
+    lose(
+        "the server has not ended a statement whose caller has gone; look whether it runs, or "
+        "raise cancel_timeout");
+    return false;
+  }
+  return s.reading;
+}
+
+void session::note_unwanted() {
+  state& s = *state_;
+  if (s.sent.empty()) return;
+  std::optional<std::chrono::nanoseconds>& since = s.sent.front().unwanted_since;
+  if (!s.is_front_unwanted()) {
+    since.reset();
+  } else if (!since) {
+    since = now();
+  }
 }
 
 bool session::flush(const wire& of) {
@@ -269,10 +289,11 @@ void session::go_on() {
   }
   if (PQstatus(s.on->pg) != CONNECTION_OK) return lose();
   if (std::exchange(s.busy, !s.sent.empty()) != s.busy) s.busy_since = now();
+  note_unwanted();
   take_notifications();
   if (!s.reading && s.wants_to_read()) {
     s.reading = true;
-    static_cast<void>(spawn(wait_to_read(self(this), s.on, s.chosen.answer_timeout)));
+    static_cast<void>(spawn(wait_to_read(self(this), s.on, s.silence_max())));
   }
   if (!s.flushing && PQflush(s.on->pg) == 1) {
     s.flushing = true;

@@ -67,6 +67,8 @@ struct sent_request {
   std::int64_t changed_before = 0;  // by all of them but the last
 
   bool unwanted = false;  // its other rows: it is cancelled
+  // Since when nobody waits for the answer, of the first one alone.
+  std::optional<std::chrono::nanoseconds> unwanted_since;
 
   bool is_abandoned() const noexcept {
     return unwanted || (what != nullptr && what->to.abandoned());
@@ -110,6 +112,36 @@ struct session::state {
     return (!sent.empty() || !listeners.empty()) && !is_paused();
   }
 
+  static bool is_wanted(const request& one) noexcept {
+    return one.has_caller && !one.to.abandoned();
+  }
+  // Whether nobody waits for the next answer, or for what comes behind what the session itself has
+  // sent.
+  bool is_front_unwanted() const noexcept {
+    if (sent.empty()) return false;
+    const sent_request& front = sent.front();
+    if (front.is_abandoned()) return true;
+    if (front.what != nullptr && front.what->has_caller) return false;
+    return std::ranges::none_of(waiting, [](const auto& one) { return is_wanted(*one); }) &&
+           std::ranges::none_of(sent, [](const sent_request& one) {
+             return one.what != nullptr && is_wanted(*one.what);
+           });
+  }
+  bool is_late(std::chrono::nanoseconds at) const noexcept {
+    return chosen.answer_timeout.count() > 0 && busy && copy.is == copying::no &&
+           at - std::max(busy_since, heard) >= chosen.answer_timeout;
+  }
+  bool is_unwanted_too_long(std::chrono::nanoseconds at) const noexcept {
+    return !sent.empty() && sent.front().unwanted_since &&
+           at - std::max(*sent.front().unwanted_since, heard) >= chosen.cancel_timeout;
+  }
+  // After so long without a byte is_late and is_unwanted_too_long are looked at.
+  std::chrono::nanoseconds silence_max() const noexcept {
+    const std::chrono::nanoseconds part = chosen.cancel_timeout / 4;
+    if (chosen.answer_timeout.count() == 0) return part;
+    return std::min<std::chrono::nanoseconds>(part, chosen.answer_timeout);
+  }
+
   // As far as it is known: while answers are due, the transaction of a scope counts as open.
   database::transaction_state transaction() const noexcept {
     switch (PQtransactionStatus(on->pg)) {
@@ -143,6 +175,7 @@ struct session::state {
   copy_state copy;
   std::vector<listening> listeners;
   std::chrono::nanoseconds busy_since{0};  // if something is sent and not answered
+  std::chrono::nanoseconds heard{0};       // when bytes have come last
   bool busy = false;
   bool connecting = false;
   bool reading = false;  // a task waits for the socket

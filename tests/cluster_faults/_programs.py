@@ -14,6 +14,7 @@ from _machines import FILES, run
 
 SECONDS_MAX = 60
 NATS = "/usr/sbin/nats-server"
+GDB_SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools/gdb/troupe_gdb.py"
 
 
 def postgres_programs():
@@ -173,9 +174,11 @@ class Node(Program):
         self.process.wait()
 
     def stacks(self):
-        """What each thread does, where gdb is there to say it."""
+        """What each thread does and what the calls wait for, where gdb is there to say it."""
+        commands = (f"source {GDB_SCRIPT}", "info troupe", "info troupe waits", "thread apply all backtrace")
+        words = [word for one in commands for word in ("-ex", one)]
         try:
-            return subprocess.run(["gdb", "-p", str(self.process.pid), "-batch", "-ex", "thread apply all backtrace"],
+            return subprocess.run(["gdb", "-p", str(self.process.pid), "-batch", *words],
                                   capture_output=True, text=True, timeout=SECONDS_MAX).stdout
         except (OSError, subprocess.TimeoutExpired) as e:
             return str(e)

@@ -1,4 +1,6 @@
 // postgres::connection: servers that cannot be reached, and servers that go.
+#include <signal.h>
+
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -52,6 +54,16 @@ class postgres_failures : public postgres_fixture {
     auto later = blocking(std::move(ends_server));
     co_await std::move(later);
     co_await std::move(running);
+  }
+  static constexpr const char* stated = "SELECT 1";
+  static task<> gives_up(postgres::connection db) {
+    const auto asks = [db] { return db.execute(stated); };
+    try {
+      auto limited = with_deadline(20ms, asks);
+      co_await std::move(limited);
+      ADD_FAILURE() << "a stopped server has answered";
+    } catch (const timed_out&) {
+    }
   }
   // Begins them in this order.
   static task<> in_order(std::vector<task<>> all) { co_await when_all(std::move(all)); }
@@ -241,6 +253,55 @@ TEST_P(postgres_failures, a_server_that_is_silent_is_given_up) {
         EXPECT_EQ(co_await db.query_one<int>("SELECT 1"), 1);
       },
       impatient);
+}
+
+// As one that has gone behind a proxy, which keeps the connection open. run() returns all the same.
+TEST_P(postgres_failures, a_server_that_is_silent_and_works_for_nobody_is_given_up) {
+  postgres::options impatient;
+  impatient.cancel_timeout = 200ms;
+  int backend = -1;
+  constexpr const char* which = "SELECT pg_backend_pid()";
+  const auto stop = [&backend](std::optional<int> pid) {
+    backend = pid.value_or(-1);
+    EXPECT_EQ(::kill(backend, SIGSTOP), 0);
+  };
+  const auto check = [&](auto test) {
+    with(target(), test, impatient);
+    EXPECT_EQ(::kill(backend, SIGCONT), 0);
+  };
+  // The session has asked it to prepare the statement, and has not sent that yet.
+  check([&](postgres::connection db) -> task<> {
+    stop(co_await db.query_one<int>(which));
+    auto gives = gives_up(db);
+    co_await std::move(gives);
+  });
+  // The statement was sent, and another one behind it, which is told.
+  check([&](postgres::connection db) -> task<> {
+    co_await db.execute(stated);
+    stop(co_await db.query_one<int>(which));
+    const auto told = std::make_shared<outcomes>();
+    std::vector<task<>> all;
+    all.push_back(gives_up(db));
+    all.push_back(note(db.execute(stated), told));
+    auto runs = in_order(std::move(all));
+    co_await std::move(runs);
+    EXPECT_EQ(told->unknown, 1);
+    EXPECT_EQ(co_await db.query_one<int>(stated), 1);
+  });
+  // The session has sent ROLLBACK itself.
+  check([&](postgres::connection db) -> task<> {
+    const auto body = [&](postgres::transaction& within) -> task<> {
+      stop(co_await within.query_one<int>(which));
+      throw std::runtime_error("given up");
+    };
+    try {
+      auto runs = db.in_transaction(body);
+      co_await std::move(runs);
+      ADD_FAILURE() << "it was stored";
+    } catch (const std::runtime_error& given_up) {
+      EXPECT_STREQ(given_up.what(), "given up");
+    }
+  });
 }
 
 TROUPE_TEST_EACH(postgres_failures, each_thread_policy);

@@ -183,9 +183,9 @@ class calls {
 //
 // Thread: make it on any; await the calls in handlers and tasks. Copies are the same connection.
 // Errors: database::error with its kind, which is a postgres::error when the server has refused;
-// timed_out and cancelled from with_deadline and with_stop, which cancel a statement that runs. A
-// change whose caller gave up may have been made. Lifetime: the connection is closed once the last
-// copy and the last call have gone.
+// timed_out and cancelled from with_deadline and with_stop, which cancel a statement that runs (see
+// options::cancel_timeout). A change whose caller gave up may have been made. Lifetime: the
+// connection is closed once the last copy and the last call have gone.
 //
 // Example (declarations):
 //     struct Item {

@@ -17,6 +17,11 @@ struct options {
   // So a server that has gone without a word is noticed, and a statement that takes longer fails.
   // 0: no limit.
   std::chrono::milliseconds answer_timeout{0};
+  // How long the server may send nothing while it works for nobody: for a caller that has gone,
+  // whose statement it is asked to cancel. Then the connection is given up as by answer_timeout. A
+  // server that has gone behind a proxy, which keeps the connection open, would otherwise hold back
+  // the end of the program. 1 ms or more.
+  std::chrono::milliseconds cancel_timeout{10'000};
   // Statements that are sent and not yet answered; more of them wait in the program. 1 or more.
   std::size_t in_flight_max = 256;
   // Statements that the server keeps prepared for this connection, by their text; 1 or more.

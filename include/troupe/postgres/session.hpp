@@ -71,6 +71,7 @@ struct request {
   std::uint64_t scope = 0;
   unsigned tries = 0;
   request_kind kind = request_kind::statement;
+  bool has_caller = true;  // false: the session itself has sent it
   // Which rows of the answer the caller wants; past the limits the statement is cancelled.
   row_limits wants;
   // The refusal that is given if the parameters have these types still, once the server has named
@@ -205,6 +206,7 @@ class session {
   bool has_other_types(const sent_request& done);
   bool tries_again(const sent_request& done);
   void cancel_front();
+  void note_unwanted();
   void lose(std::string reason = {});
 
   std::unique_ptr<state> state_;
