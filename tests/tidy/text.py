@@ -23,6 +23,8 @@ DEFAULT_ORDER = re.compile(r"\.load\(\)|\.fetch_(?:add|sub|or|and|xor)\([^,()]*\
 ORDER_REASON = re.compile(r"//.*\border: \S")
 ORDER_REACH_LINES = 6
 
+KEPT_MEMORY = re.compile(r"^\s*(?:if \(.*\) )?[\w.>-]+ = (?:std::)?string(?:\(\)|\{\});")
+
 NAME = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*")
 # Names that a tool prescribes.
 FIXED_NAMES = re.compile(r"CMakeLists\.txt|[A-Z]+\.md|troupe-config\.cmake\.in|__init__\.py|__main__\.py")
@@ -72,6 +74,11 @@ def check_orders(tree):
                 what = named.group() if named else "an access that names no order"
                 problems.append(f"{path}:{i + 1}: {what} without a line `// order: ...`")
     return problems
+
+
+def check_kept_memory(tree):
+    return _search(tree.files("include", "src", suffixes=CPP), tree, KEPT_MEMORY.search,
+                   "keeps the memory of the text; say base::release(text), or text.clear() if it may stay")
 
 
 def check_names(tree):

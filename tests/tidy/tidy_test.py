@@ -139,6 +139,13 @@ class Checks(unittest.TestCase):
             self.write("src/base/a.cpp", f"// {word}: later\n")
             self.complains(text.check_words, "src/base/a.cpp:1")
 
+    def test_no_assignment_of_an_empty_text_is_to_free_memory(self):
+        self.write("src/base/a.cpp", "std::string b = std::string();\nuse(std::string());\nb.clear();\n")
+        self.passes(text.check_kept_memory)
+        for line in ("  text_ = std::string();", "if (a) b->c.text = std::string{};"):
+            self.write("src/base/a.cpp", line + "\n")
+            self.complains(text.check_kept_memory, "src/base/a.cpp:1")
+
     def test_sleeps_need_a_reason(self):
         self.write("tests/stress/a.cpp", "co_await troupe::sleep_for(1ms);\n"
                                          "usleep(1);  // sleeps: the kernel has no event for this\n")

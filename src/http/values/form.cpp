@@ -10,6 +10,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/text/release.hpp"
 #include "base/text/zero_byte.hpp"
 #include "troupe/http/message.hpp"
 #include "troupe/http/values/media_type.hpp"
@@ -105,7 +106,7 @@ class form_maker {
           to.on_disk_ = make_nameless(limits_.folder);
           co_await to.on_disk_.write_all_at(0, std::string_view(to.text_));
           memory_ -= to.text_.size();
-          to.text_ = std::string();
+          base::release(to.text_);
         }
         co_await to.on_disk_.write_all_at(to.bytes_, piece);
       }
