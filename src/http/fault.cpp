@@ -22,6 +22,8 @@ int status_of(fault one) noexcept {
       return 413;
     case fault::too_slow:
       return 408;
+    case fault::over_budget:
+      return 503;
     default:
       return 400;
   }
@@ -87,6 +89,8 @@ const char* text_of(fault one) noexcept {
       return "the body has a Content-Encoding that is not known here, or several";
     case fault::bad_content:
       return "the body is not what its Content-Encoding says";
+    case fault::over_budget:
+      return "the server keeps too much for this client: try again later";
   }
   return "";
 }

@@ -158,6 +158,18 @@ constexpr std::array of_durable{
     number{"away", "troupe_durable_away", "gauge",
            "1 if the last transaction failed and none was stored since."}};
 
+constexpr std::array of_http{
+    number{"connections", "troupe_http_connections", "gauge", "Connections of the server."},
+    number{"kept_bytes", "troupe_http_kept_bytes", "gauge",
+           "Memory that the server keeps for its clients."},
+    number{"kept_descriptors", "troupe_http_kept_descriptors", "gauge",
+           "Descriptors of its connections and of files that it sends."},
+    number{"clients", "troupe_http_clients", "gauge", "Clients for which it keeps something."},
+    number{"largest_client_bytes", "troupe_http_largest_client_bytes", "gauge",
+           "What it keeps for the client for which it keeps most."},
+    number{"over_budget", "troupe_http_over_budget_total", "counter",
+           "Connections and streams that ended since too much was kept for their client."}};
+
 constexpr std::array of_cluster{
     number{"members", "troupe_cluster_members", "gauge", "Nodes of the cluster."},
     number{"shards", "troupe_cluster_shards", "gauge", "Shards that this node owns."},
@@ -344,6 +356,7 @@ std::string metrics_of(const json& summary) {
   add_operations_and_lazies(text, elements_of(runtimes, "io", "operation"),
                             elements_of(runtimes, "lazies", "lazy"));
   add_durable(text, elements_of(runtimes, "durable", "store"));
+  add(text, of_http, elements_of(runtimes, "http", "server"));
   add(text, of_cluster, elements_of(runtimes, "cluster", "node"));
   add(text, of_worker, workers);
   add(text, of_class, classes);

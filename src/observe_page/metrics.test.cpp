@@ -51,6 +51,19 @@ TEST(metrics_text, shows_stores_of_durable_actors) {
     EXPECT_NE(text.find("\n" + line + "\n"), std::string::npos) << line << '\n' << text;
 }
 
+TEST(metrics_text, shows_what_http_servers_keep) {
+  const std::string text = metrics_with(
+      R"(,"http":[{"server":"127.0.0.1:80","connections":1,"kept_bytes":2,"kept_descriptors":3,)"
+      R"("clients":4,"largest_client_bytes":5,"over_budget":6}])");
+  const std::string server = R"({runtime="0",server="127.0.0.1:80"} )";
+  for (const std::string& line :
+       {"troupe_http_connections" + server + "1", "troupe_http_kept_bytes" + server + "2",
+        "troupe_http_kept_descriptors" + server + "3", "troupe_http_clients" + server + "4",
+        "troupe_http_largest_client_bytes" + server + "5",
+        "troupe_http_over_budget_total" + server + "6"})
+    EXPECT_NE(text.find("\n" + line + "\n"), std::string::npos) << line << '\n' << text;
+}
+
 // The second one has just gone.
 TEST(metrics_text, shows_nodes_of_a_cluster) {
   const std::string text = metrics_with(

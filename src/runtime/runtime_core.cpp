@@ -538,6 +538,10 @@ std::chrono::nanoseconds now() {
   return std::chrono::nanoseconds(tasks::now_ns(*home.host.clock) - home.began_ns);
 }
 
+std::shared_ptr<observing::component_list> observing::components_here(const char* who) {
+  return static_cast<runtime_core&>(actor::running_system(who).runtime).components;
+}
+
 // ---- run(), and rounds of it for a program that has a loop of its own ----
 
 namespace {

@@ -12,6 +12,7 @@ import pathlib
 import subprocess
 import sys
 
+import accounts
 import layers
 import layout
 import links
@@ -61,6 +62,7 @@ def compile_commands():
 
 
 CHECKS = {
+    "accounts": accounts.check_accounts,
     "layers": layers.check_layers,
     "umbrella": layers.check_umbrella,
     "examples": layers.check_examples,
@@ -73,6 +75,7 @@ CHECKS = {
     "words": text.check_words,
     "sleeps": text.check_sleeps,
     "orders": text.check_orders,
+    "kept_memory": text.check_kept_memory,
     "names": text.check_names,
     "links": links.check_links,
     "ways": ways.check_ways,

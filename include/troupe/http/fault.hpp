@@ -40,9 +40,10 @@ enum class fault : std::uint8_t {
   bad_frames,              // by HTTP/2: it breaks the rules, or a limit
   unknown_content_coding,  // of a body that is to be decoded
   bad_content,             // the body is not what its Content-Encoding says
+  over_budget,             // too much is kept for this client (server_options::buffer_bytes)
 };
 
-// 400, 408, 413, 414, 415, 417, 431, 501, 505.
+// 400, 408, 413, 414, 415, 417, 431, 501, 503, 505.
 int status_of(fault one) noexcept;
 // "two Host fields", …
 const char* text_of(fault one) noexcept;

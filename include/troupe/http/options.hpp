@@ -124,13 +124,17 @@ struct server_options {
   // 500; slower is answered 408. 0: no minimum. It also applies to a WebSocket message that has
   // begun; a slower one ends the connection (1008).
   std::size_t body_rate = 500;
-  // Total time by which a body may be behind that rate. Default 5 s.
+  // Total time by which a body may be behind that rate. Default 5 s. Bytes that come early buy at
+  // most 5 s more. Time in which the server gives no window does not count.
   std::chrono::nanoseconds body_grace = std::chrono::seconds(5);
 
   // Maximum time that a connection waits for its next request (or its first one); it is then
   // closed. Default 75 s.
   std::chrono::nanoseconds idle_time = std::chrono::seconds(75);
   // Maximum time for which a peer may accept no byte of an answer; it is then closed. Default 20 s.
+  // With HTTP/2 this holds for each stream, and bytes count at `body_rate`: a stream whose client
+  // takes less is reset, and the connection continues. A stream that has nothing to send, as
+  // between the events of an event stream, may stay as it is.
   std::chrono::nanoseconds write_time = std::chrono::seconds(20);
 
   // Whether a client that has ended its sending half counts as gone for request::client_gone().
@@ -157,11 +161,28 @@ struct server_options {
   // new ones wait in the listener's backlog.
   std::size_t connections = 16'000;
   // Maximum number of connections from one address at a time, for TCP; of IPv6, from one /64
-  // network. Default 1,024; one more is answered 503 and closed.
+  // network. Default 1,024; one more is answered 503 and closed. It does not hold for
+  // `trusted_proxies`.
   std::size_t connections_per_peer = 1'024;
-  // Maximum bytes of the buffers of all connections together. Default 256 MiB. At the limit, the
-  // effect is that of `connections`.
+  // Maximum bytes that the server keeps for all clients together: bodies that no handler has read
+  // or that it collects, unfinished messages of WebSockets, answers that are not sent yet,
+  // decoders, buffers, and the state of HTTP/2. Default 256 MiB. Beyond it the largest connection
+  // or stream of the client for which most is kept ends: a request is answered 503 if possible, and
+  // a stream is reset (ENHANCE_YOUR_CALM). At the limit, idle connections are closed before new
+  // ones are accepted.
   std::size_t buffer_bytes = 256 * 1024 * 1024;
+  // The share of one client: an address, and of IPv6 a /64 network; behind `trusted_proxies` and
+  // with `proxy_protocol` the client that they name. Default 0: one eighth of `buffer_bytes`, at
+  // least 1 MiB. Beyond it the largest connection or stream of this client ends, as above. Trusted
+  // proxies and Unix sockets have no share; the limit for all holds for them.
+  std::size_t buffer_bytes_per_peer = 0;
+  // Maximum number of descriptors that connections and the files of answers take together. Default
+  // 0: seven eighths of what the process may open (RLIMIT_NOFILE). At the limit, the effect is that
+  // of `connections`; files of the client that has most of them are closed, and their answers end.
+  std::size_t descriptors = 0;
+  // The share of one client. Default 0: one eighth of `descriptors`, at least 16. Beyond it answers
+  // with files end; when the client has connections only, one more is answered 503 and closed.
+  std::size_t descriptors_per_peer = 0;
 
   // HTTP/2.
   http2_limits http2;

@@ -71,6 +71,14 @@ struct proxy_header_counts {
   std::uint64_t lost = 0;       // the proxy has ended the connection, or the server has stopped
 };
 
+// What a server keeps for its clients now (server_options::buffer_bytes and descriptors).
+struct kept_counts {
+  std::size_t bytes = 0, descriptors = 0;
+  std::size_t clients = 0;               // for which something is kept
+  std::size_t largest_client_bytes = 0;  // of one client that has a share
+  std::uint64_t ended = 0;               // connections and streams that a limit has ended so far
+};
+
 // An HTTP server. Copies refer to the same server. Thread: each connection is a task of its own;
 // the handlers of one connection run one after the other, those of different connections
 // concurrently. With HTTP/2 handlers of one connection that wait run in turns, one at a time,
@@ -100,9 +108,15 @@ class server {
 
   // Accepts connections and serves them until stop(); await it in a task. After stop() it takes the
   // connections that wait to be accepted, and completes when all requests that have begun are
-  // answered. After drain_time it ends the remaining connections. It does not interrupt a handler
-  // that waits for something else than its peer, and waits for it no longer. Throws io_error if the
-  // listener fails.
+  // answered. After drain_time it ends the remaining connections: their sockets are shut, and what
+  // their handlers and functions await throws cancelled, which is no failure of the program. It
+  // does not wait for what cannot be cancelled, a function that blocking() runs. Throws io_error if
+  // the listener fails.
+  //
+  // A function that streams an answer is cancelled at once when its client goes; a function of
+  // response::events also at stop(), and its client sees a complete body. For a WebSocket both end
+  // receive(); a function that does not receive is cancelled when its client goes. A handler that
+  // makes an answer goes on when its client goes (request::client_gone()).
   task<> serve(tcp_listener listener);
   // The same with https; `self` is mostly tls_context::server(tls_options::https(…)). Several
   // listeners may share one. A handshake that fails is no failure: the client is told by an alert,
@@ -111,14 +125,15 @@ class server {
   task<> serve(unix_listener listener);
 
   // Stops the server, for good. A busy connection ends after the answer to its current request; an
-  // idle one first answers a request that is already there. The server waits for up to a second
-  // until the peer has closed its side, too, so that no peer loses its last answer. Thread: any.
+  // idle one first answers a request that is already there. Event streams and WebSockets end now.
+  // The server waits for up to a second until the peer has closed its side, too, so that no peer
+  // loses its last answer. Thread: any.
   void stop() const;
   // As stop(), but a connection that is idle may send one more request within `idle_time`, which is
   // answered with `Connection: close`; with HTTP/2 its client is told at once to send new requests
   // elsewhere (GOAWAY). So no client loses a request that it sends at the moment when the server
-  // ends the connection: use it when other processes accept the new connections. WebSockets end
-  // after that time, too. stop() ends it sooner. Thread: any.
+  // ends the connection: use it when other processes accept the new connections. Event streams and
+  // WebSockets also end after that time. stop() ends it sooner. Thread: any.
   void drain(std::chrono::nanoseconds idle_time) const;
 
   // The number of connections that are open now: busy ones, idle ones, and those that are being
@@ -128,6 +143,8 @@ class server {
   handshake_counts handshakes() const noexcept;
   // Thread: any. Cost: some loads.
   http2_counts http2() const noexcept;
+  // Thread: any. Cost: a lock, and a step for each client.
+  kept_counts kept() const noexcept;
   // Thread: any. Cost: some loads.
   proxy_header_counts proxy_headers() const noexcept;
 

@@ -15,16 +15,17 @@
 namespace troupe::http {
 
 // The slowest rate at which a peer may send what it has begun: `rate` bytes per second on average,
-// while the receiver waits for them; `grace` is the total time by which the peer may be behind.
-// rate 0: no minimum.
+// while the receiver waits for them; `grace` is the total time by which the peer may be behind, and
+// `early` the most time that bytes buy which come earlier than they have to. rate 0: no minimum.
 struct slowest_pace {
   std::size_t rate = 0;
   std::chrono::nanoseconds grace{0};
+  std::chrono::nanoseconds early = std::chrono::seconds(5);
 };
 
-// How far the peer has come with one body or one message. Only the time counts that the receiver
-// waits; waits that are cancelled count, too: otherwise a receiver that polls could wait without a
-// limit.
+// How far the peer has come with one body or one message, or has taken one. Only the time counts
+// that this end waits; waits that are cancelled count, too: otherwise a receiver that polls could
+// wait without a limit.
 class paced_arrival {
  public:
   explicit paced_arrival(std::uint64_t bytes = 0) noexcept : bytes_(bytes) {}
@@ -35,13 +36,18 @@ class paced_arrival {
 
   // How much longer to wait for more bytes; the largest time if there is no slowest pace. Not
   // positive: the peer is too slow.
-  std::chrono::nanoseconds patience(const slowest_pace& pace) const noexcept {
+  std::chrono::nanoseconds patience(const slowest_pace& pace) noexcept {
     constexpr std::chrono::nanoseconds longest = std::chrono::nanoseconds::max();
     if (pace.rate == 0) return longest;
     constexpr std::uint64_t seconds_max = 1'000'000'000;  // 31 years; so no sum overflows
+    const double part_of_second =
+        static_cast<double>(bytes_ % pace.rate) / static_cast<double>(pace.rate);
     const std::chrono::nanoseconds due =
-        std::chrono::seconds(std::min<std::uint64_t>(bytes_ / pace.rate, seconds_max));
-    return std::min(pace.grace, longest - due) + due - waited_;
+        std::chrono::seconds(std::min<std::uint64_t>(bytes_ / pace.rate, seconds_max)) +
+        std::chrono::nanoseconds(static_cast<std::int64_t>(part_of_second * 1e9));
+    waited_ = std::max(waited_, due - pace.early);
+    const std::chrono::nanoseconds credit = due - waited_;
+    return credit > longest - pace.grace ? longest : pace.grace + credit;
   }
 
  private:
@@ -66,6 +72,9 @@ struct transport {
   // This end sends nothing more, and waits a moment for the end of the peer, if the connection
   // needs that to end well.
   virtual task<> end_with_peer() { co_return; }
+
+  // The layer above keeps so many bytes of the peer's now.
+  virtual void retains(std::size_t bytes) noexcept { static_cast<void>(bytes); }
 
   // The slowest pace of an unfinished body or WebSocket message.
   virtual slowest_pace message_pace() const noexcept { return {}; }

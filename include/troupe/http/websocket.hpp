@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "troupe/http/transport.hpp"
+#include "troupe/task/event.hpp"
 #include "troupe/task/task.hpp"
 
 namespace troupe::http {
@@ -156,7 +157,11 @@ class websocket {
     std::uint32_t mask = 0;
   };
   task<bool> more();  // receives bytes; false at the end
-  std::chrono::nanoseconds patience() const noexcept;
+  task<bool> is_left_alone();
+  task<> take_rest();
+  bool has_message() const noexcept;
+  std::size_t kept_bytes() const noexcept;
+  std::chrono::nanoseconds patience() noexcept;
   void begin_next() noexcept;
   task<bool> need(std::size_t bytes);
   task<bool> read_frame();
@@ -198,6 +203,10 @@ class websocket {
   bool ping_due_ = false;
   bool close_sent_ = false;
   bool is_received_ = false;
+  bool at_end_ = false;  // the peer has ended its half, and all its bytes were taken
+  // set while no receive() is under way, and while nothing takes bytes ahead of one; null unless
+  // the peer has ended its half
+  std::optional<event> unreceived_, untaken_;
   // closed not by the function, but by the peer's close, a breach of the protocol, or the stop of
   // the server
   bool is_ended_ = false;

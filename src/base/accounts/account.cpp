@@ -93,7 +93,6 @@ void account::stay() noexcept {
   peer_->ending -= leased_;
   in_->ending_descriptors_ -= descriptors_;
   peer_->ending_descriptors -= descriptors_;
-  in_->keep_limits(*peer_);
 }
 
 bool account::is_ending() const noexcept {

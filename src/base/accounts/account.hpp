@@ -62,7 +62,9 @@ class account {
       return;
     change_lease(bytes, descriptors);
   }
-  // The holder was asked to end, has given up enough of what it kept, and continues.
+  // The holder was asked to end, has given up what it could, and continues. If a limit is still
+  // reached, whoever gets more asks again: a holder that asked itself would be asked for ever while
+  // the others that it waits for have no turn.
   void stay() noexcept;
   // How many bytes the holder may keep beyond its lease until a limit is reached.
   std::size_t room() const noexcept;

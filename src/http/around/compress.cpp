@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,8 +12,6 @@
 #include "http/values/parts.hpp"
 #include "troupe/http/message.hpp"
 #include "troupe/http/values/accept.hpp"
-#include "troupe/io/error.hpp"
-#include "troupe/sync/mutex.hpp"
 
 namespace troupe::http {
 
@@ -55,51 +52,6 @@ choice choose(std::string_view accepted) noexcept {
   return made;
 }
 
-// A stream that sends what it gets through an encoder to another one.
-class encoded_transport final : public transport {
- public:
-  encoded_transport(body_writer& to, coding by) : to_(to), encoder_(make_encoder(by)) {}
-
-  task<std::size_t> receive(std::span<char>, std::chrono::nanoseconds) override { co_return 0; }
-  task<std::uint64_t> send_file(const file&, std::uint64_t, std::uint64_t) override { co_return 0; }
-  task<> send(std::string_view bytes) override { return send_owned(std::string(bytes)); }
-  task<> send_owned(std::string bytes) override {
-    return encode(std::move(bytes), encoder::until::flush);
-  }
-  task<> finish() { return encode(std::string(), encoder::until::end); }
-
- private:
-  // Branches may write at the same time, so what one has encoded has to be sent before the next.
-  task<> encode(std::string bytes, encoder::until what) {
-    const mutex::guard held = co_await busy_.lock();
-    // A piece that was encoded and not sent is missing from all that would follow.
-    if (broken_) throw cancelled("a piece of the answer was not sent");
-    broken_ = true;
-    std::string made;
-    encoder_->add(bytes, made, what);
-    co_await to_.write(made);
-    broken_ = false;
-  }
-
-  body_writer& to_;
-  const std::unique_ptr<encoder> encoder_;
-  mutex busy_;
-  bool broken_ = false;
-};
-
-task<> send_encoded(stream_function how, coding by, body_writer& to) {
-  encoded_transport over(to, by);
-  body_writer inner(over, false, false);
-  co_await how(inner);
-  to.trailer_lines() += inner.trailer_lines();
-  co_await over.finish();
-}
-
-task<> send_events(event_function how, body_writer& to) {
-  event_writer events(to);
-  co_await how(events);
-}
-
 std::string encoded(std::string_view body, coding by) {
   thread_local std::array<std::unique_ptr<encoder>, 3> kept;
   // Taken out while it works: what it throws leaves no half-used one behind.
@@ -122,8 +74,7 @@ struct response::compression {
     return answer.type_.empty() ? answer.field("Content-Type") : answer.type_;
   }
   bool is_stream() const noexcept {
-    return answer.special_ != nullptr && (answer.special_->what == special::kind::stream ||
-                                          answer.special_->what == special::kind::events);
+    return answer.special_ != nullptr && answer.special_->what == special::kind::streamed;
   }
   bool may_change() const noexcept {
     const int status = answer.status_;
@@ -138,12 +89,8 @@ struct response::compression {
     if (!is_stream()) {
       answer.body_ = encoded(answer.body(), by);
       answer.view_ = {};
-    } else if (answer.special_->what == special::kind::events) {
-      wrap_stream(by, [how = std::move(answer.special_->events)](body_writer& to) mutable {
-        return send_events(std::move(how), to);
-      });
     } else {
-      wrap_stream(by, std::move(answer.special_->stream));
+      answer.special_->streamed.coded_by = by;
     }
     answer.field("Content-Encoding", name_of(by));
     weaken_tag();
@@ -152,12 +99,6 @@ struct response::compression {
   response& answer;
 
  private:
-  void wrap_stream(coding by, stream_function how) {
-    answer.special_->what = special::kind::stream;
-    answer.special_->stream = [by, how = std::move(how)](body_writer& to) mutable {
-      return send_encoded(std::move(how), by, to);
-    };
-  }
   // The bytes are others now than those that the strong one names.
   void weaken_tag() {
     const std::string_view tag = answer.field("ETag");

@@ -19,6 +19,11 @@ void client_wire::consume(std::size_t bytes) noexcept {
   if (begin_ == end_) begin_ = end_ = 0;
 }
 
+stream& client_wire::below() noexcept {
+  if (secure_.is_open()) return tls::wire_of::in(secure_);
+  return plain_;
+}
+
 void client_wire::make_room() {
   if (end_ < buffer_.size()) return;
   if (begin_ > 0) {

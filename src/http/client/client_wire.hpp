@@ -60,6 +60,9 @@ class client_wire {
   void say_goodbye() noexcept;
   int fd() const noexcept { return secure_.is_open() ? secure_.fd() : plain_.fd(); }
 
+  // The stream below TLS, or the only one.
+  stream& below() noexcept;
+
   parser reads;
   // The connection speaks HTTP/2, and this is its session; null otherwise.
   std::unique_ptr<h2::client_session> streams;

@@ -1,5 +1,8 @@
 #include "http/client/exchange.hpp"
 
+#include <utility>
+
+#include "http/server/calls/call_end.hpp"
 #include "troupe/parallel/submitted.hpp"
 #include "troupe/runtime/here.hpp"
 
@@ -105,6 +108,21 @@ task<std::string> exchange::read_all() {
     }
     all += piece;
   }
+}
+
+namespace {
+
+task<> end_with(task<> server_end, call_end& ends) {
+  co_await std::move(server_end);
+  ends.end(call_end::cause::peer_gone);
+}
+
+}  // namespace
+
+task<bool> exchange::run_upload(task<> function, task<> server_end) {
+  call_end ends;
+  task<bool> running = ends.run(std::move(function), end_with(std::move(server_end), ends));
+  co_return co_await std::move(running);
 }
 
 }  // namespace troupe::http

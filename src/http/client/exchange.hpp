@@ -104,6 +104,9 @@ class exchange {
   virtual void give_up() noexcept = 0;
   void keep_head(int status, std::string_view reason, const http::fields& fields);
   void keep_trailer(const http::fields& trailer);
+  // Runs the function that uploads the body. Returns false if `server_end` has completed before:
+  // the server takes no more, and the function was cancelled.
+  static task<bool> run_upload(task<> function, task<> server_end);
   // Throws when the last read was given up.
   task<> check_given_up();
   [[noreturn]] void throw_slow() const;

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "http/client/connect.hpp"
+#include "http/server/calls/gone_watch.hpp"
 #include "http/server/one_at_a_time.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/runtime/here.hpp"
@@ -40,9 +41,27 @@ task<> wire_exchange::send_request(client_request& asked, const route& by,
     co_return;
   }
   upload to(*this);
-  co_await pieces(to);
+  const bool is_whole = co_await run_upload(pieces(to), server_end());
+  if (!is_whole) {  // the server may have said why
+    refused_bytes_ = true;
+    keep_ = false;
+    throw io_error("send", where_ + ", whose server has ended the connection", EPIPE);
+  }
   const std::string end = "0\r\n" + to.trailer_lines() + "\r\n";
   co_await send(end);
+}
+
+task<> wire_exchange::server_end() {
+  const struct watched {
+    gone_watch& by;
+    ~watched() {
+      by.drive_to_the_end();
+      by.drop();
+    }
+  } end{*new gone_watch(gone_watch::half_close::is_reported)};
+  end.by.arm(wire_->below());
+  const event reported = end.by.reported();
+  co_await reported.wait();
 }
 
 task<> wire_exchange::send(std::string_view bytes) {

@@ -32,6 +32,7 @@ class wire_exchange final : public exchange {
   task<parser::step> next_step(const tasks::limits& within);
   task<bool> receive(const tasks::limits& within);
   void finish();
+  task<> server_end();
   [[noreturn]] void refuse(fault why);
   [[noreturn]] void end_early();
 

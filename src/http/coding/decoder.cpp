@@ -84,12 +84,15 @@ class brotli_decoder final : public decoder {
     ends_ = said == BROTLI_DECODER_RESULT_SUCCESS;
     if (said == BROTLI_DECODER_RESULT_ERROR) fail();
     if (ends_ && !from.empty()) malformed_ = true;
+    made_ += to.size() - free;
     return to.size() - free;
   }
   bool may_end() const noexcept override { return ends_ || !has_begun_; }
-  std::size_t memory() const noexcept override { return bytes_; }
+  // The window is used as it is filled.
+  std::size_t memory() const noexcept override { return std::min(bytes_, apart_bytes + made_); }
 
  private:
+  static constexpr std::size_t apart_bytes = 256 * 1024;  // at most, beside the window
   void fail() {
     const BrotliDecoderErrorCode why = BrotliDecoderGetErrorCode(state_.get());
     if (why <= BROTLI_DECODER_ERROR_ALLOC_CONTEXT_MODES &&
@@ -116,6 +119,7 @@ class brotli_decoder final : public decoder {
     void operator()(BrotliDecoderState* one) const noexcept { BrotliDecoderDestroyInstance(one); }
   };
 
+  std::size_t made_ = 0;
   std::size_t bytes_ = 0;  // declared before the state, whose end counts here
   std::unique_ptr<BrotliDecoderState, end_state> state_;
   bool has_begun_ = false, ends_ = false;
@@ -143,16 +147,22 @@ class zstd_decoder final : public decoder {
       may_end_ = left == 0;
       if (from.empty() && made.pos == before) break;
     }
+    made_ += made.pos;
     return made.pos;
   }
   bool may_end() const noexcept override { return may_end_; }
-  std::size_t memory() const noexcept override { return ZSTD_sizeof_DCtx(context_.get()); }
+  // The window that a sender declares is used as it is filled.
+  std::size_t memory() const noexcept override {
+    return std::min(ZSTD_sizeof_DCtx(context_.get()), apart_bytes + made_);
+  }
 
  private:
   struct end_context {
     void operator()(ZSTD_DCtx* one) const noexcept { ZSTD_freeDCtx(one); }
   };
+  static constexpr std::size_t apart_bytes = 512 * 1024;  // at most, beside the window
   std::unique_ptr<ZSTD_DCtx, end_context> context_;
+  std::size_t made_ = 0;
   bool may_end_ = true;
 };
 #endif

@@ -26,7 +26,7 @@ class decoder {
   // Whether the body could end here: it has ended, or not begun.
   virtual bool may_end() const noexcept = 0;
   bool is_malformed() const noexcept { return malformed_; }
-  // The memory that it holds now.
+  // The memory that it uses now: of a window as much as was filled.
   virtual std::size_t memory() const noexcept = 0;
 
  protected:

@@ -49,7 +49,7 @@ class nghttp2_client final : public nghttp2_session_of<nghttp2_client, client_se
 nghttp2_client::nghttp2_client(const rules& by)
     : nghttp2_session_of(by.limits, by.heads, watched::server) {
   if (nghttp2_session_client_new3(&session_, callbacks::all(), this, callbacks::options(),
-                                  nghttp2_memory::functions()) != 0)
+                                  memory_.functions()) != 0)
     throw std::bad_alloc();
   const std::array<nghttp2_settings_entry, 4> ours{{
       {NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
@@ -107,6 +107,7 @@ void nghttp2_client::on_sent(const nghttp2_frame& frame) {
   switch (frame.hd.type) {
     case NGHTTP2_HEADERS:
       events_->on_asked(frame.hd.stream_id);
+      end_if_early(frame.hd.stream_id);
       break;
     case NGHTTP2_DATA:
       watch_.sent_data();

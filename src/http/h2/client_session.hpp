@@ -74,6 +74,8 @@ class client_session {
   virtual excess broken() const noexcept = 0;
   // Whether new requests are taken: no GOAWAY has come, and there are numbers left.
   virtual bool takes_requests() const noexcept = 0;
+  // The memory that the session holds now.
+  virtual std::size_t memory() const noexcept = 0;
   // How many streams the server allows at a time.
   virtual std::size_t streams_max() const noexcept = 0;
   // Whether the server's first SETTINGS have come, and whether they allow a CONNECT that names a
@@ -90,6 +92,10 @@ class client_session {
   virtual void reset(std::int32_t stream, code why) = 0;
   // Fields behind the body of a request, before more_of() says that it ends.
   virtual void end_with(std::int32_t stream, const header_lines& trailer) = 0;
+  // No more of the body follows behind what more_of() has given, all of which was given to send().
+  // Sends the fields of end_with(), if there are some, and ends the stream, also where the server
+  // has given no window for more bytes.
+  virtual void end_body(std::int32_t stream) = 0;
   // GOAWAY, and no more.
   virtual void terminate(code why) = 0;
 

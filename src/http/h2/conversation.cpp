@@ -9,6 +9,7 @@
 #include "troupe/base/error.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/runtime/here.hpp"
+#include "troupe/task/timer.hpp"
 #include "troupe/tls/error.hpp"
 
 namespace troupe::http::h2 {
@@ -46,10 +47,7 @@ conversation::conversation(server_state& in)
   in_.http2.count(happening::connection);
 }
 
-conversation::~conversation() {
-  // order: relaxed  a count, read as a hint
-  in_.buffered.fetch_sub(counted_, std::memory_order_relaxed);
-}
+conversation::~conversation() = default;
 
 // ---- who asks for what ----
 
@@ -69,6 +67,10 @@ void conversation::exchange_done(std::int32_t stream) {
   const exchange* one = find(stream);
   if (one != nullptr && (one->is_closed() || broken_)) exchanges_.erase(stream);
   if (exchanges_.empty()) all_done_.set();
+  if (!broken_ && oldest_kept_back() != nullptr) {  // it may be the oldest now
+    give_windows();
+    wake_writer();
+  }
 }
 
 // ---- events of the session ----
@@ -107,7 +109,6 @@ void conversation::on_answered(std::int32_t stream) {
 }
 
 std::size_t conversation::more_of(std::int32_t stream, std::span<char> to, bool& ends) {
-  progress_ns_ = now().count();
   exchange* one = find(stream);
   if (one == nullptr) {
     ends = true;
@@ -175,6 +176,7 @@ task<> conversation::read_on(task_scope& in) {
     if (is_over) {
       if (!ask_why()) co_return;
       co_await flush_soon();
+      co_await yield();  // what was ended has a turn now, in which it lets go of what it kept
       continue;
     }
     if (bytes == 0) {
@@ -202,6 +204,8 @@ task<> conversation::take(task_scope& in, std::string_view bytes) {
       in.spawn(one->serve());
     } else if (one->is_closed()) {
       exchanges_.erase(ready_[i]);
+    } else if (one->kept_bytes() > base::account::lease_bytes) {
+      keep_to_budget();  // a hundred requests may have come at once
     }
     on_->past_.answered_one = true;
   }
@@ -233,6 +237,13 @@ bool conversation::ask_why() {
       session_->terminate(is_idle ? code::no_error : code::enhance_your_calm);
       return false;
     }
+    case ending::late_stream:
+      in_.continue_in_budget(*on_);
+      end_late_streams();
+      return true;
+    case ending::over_budget:
+      in_.continue_in_budget(*on_);
+      return end_streams();
     case ending::none:
     case ending::aborted:
       break;
@@ -246,7 +257,6 @@ bool conversation::must_end() const noexcept { return broken_ || session_->is_ov
 void conversation::drain() {
   draining_ = true;
   session_->announce_end();
-  for (auto& [stream, one] : exchanges_) one->stop_talking();
 }
 
 void conversation::end_after_this() {
@@ -261,9 +271,7 @@ bool conversation::is_busy() const noexcept {
 
 // The client has ended its half: it still reads the answers, perhaps.
 task<> conversation::await_exchanges() {
-  if (in_.options.half_close_is_gone) {
-    for (auto& [stream, one] : exchanges_) one->gone();
-  }
+  for (auto& [stream, one] : exchanges_) one->cut(in_.options.half_close_is_gone);
   while (!exchanges_.empty() && !broken_) {
     fail_blocked();
     all_done_.reset();
@@ -297,7 +305,7 @@ task<> conversation::write_pending() {
   try {
     while (fill(write_bytes)) {
       watch_time();
-      out_at_ += co_await on_->write_wire(out_.view().substr(out_at_));
+      note_written(co_await on_->write_wire(out_.view().substr(out_at_)));
     }
   } catch (const error&) {  // the client has gone, or is too slow
     break_off();
@@ -309,12 +317,12 @@ task<> conversation::write_pending() {
 task<> conversation::flush_soon() {
   if (writing_ || broken_) co_return;
   if (!fill(quick_bytes)) co_return;
-  out_at_ += on_->write_wire_at_once(out_.view().substr(out_at_));
+  note_written(on_->write_wire_at_once(out_.view().substr(out_at_)));
   if (on_->secure() && out_.size() <= 2 * quick_bytes) {
     writing_ = true;
     try {
       while (out_at_ < out_.size())
-        out_at_ += co_await on_->write_wire(out_.view().substr(out_at_));
+        note_written(co_await on_->write_wire(out_.view().substr(out_at_)));
     } catch (const error&) {
       break_off();
     }
@@ -336,6 +344,7 @@ task<> conversation::write_all() {
     if (at_end_) fail_blocked();
     if (exchanges_.empty()) all_done_.set();
     watch_time();
+    count_buffers();
     // The reader waits for bytes that nobody will send.
     if (session_->is_over()) on_->busy_stop_.request_stop(), on_->idle_stop_.request_stop();
   }
@@ -379,25 +388,98 @@ void conversation::fail_blocked() noexcept {
 // Windows for bodies that are collected. Beyond the limit only the oldest request may send on, so
 // that one of them always comes to its end.
 void conversation::give_windows() {
-  exchange* oldest = nullptr;
-  std::int32_t oldest_stream = 0;
-  std::size_t collected = 0, decoders = 0;
-  for (auto& [stream, one] : exchanges_) {
-    collected += one->collected();
-    decoders += one->decoder_memory();
-    if (one->is_collecting() && (oldest == nullptr || stream < oldest_stream)) {
-      oldest = one.get();
-      oldest_stream = stream;
-    }
-  }
-  body_bytes_ = collected + decoders;
+  exchange* const oldest = oldest_kept_back();
   if (oldest == nullptr) return;
+  std::size_t collected = 0;
+  for (auto& [stream, one] : exchanges_) collected += one->collected();
   const bool is_full = collected > in_.options.http2.collected_bytes;
   for (auto& [stream, one] : exchanges_) {
-    if (!one->is_collecting() || (is_full && one.get() != oldest)) continue;
-    if (const std::size_t bytes = one->take_kept_back(); bytes != 0)
-      session_->consume(stream, bytes);
+    if (!one->is_kept_back()) continue;
+    const bool may_send =
+        one.get() == oldest || (has_room(*one) && !(is_full && one->is_collecting()));
+    if (may_send) session_->consume(stream, one->take_kept_back());
   }
+}
+
+// A body that is collected for a handler waits for its client even while nothing of it is kept
+// back.
+exchange* conversation::oldest_kept_back() noexcept {
+  exchange* oldest = nullptr;
+  for (auto& [stream, one] : exchanges_) {
+    const bool waits = one->is_kept_back() || (one->is_collecting() && !one->is_closed());
+    if (waits && (oldest == nullptr || stream < oldest->stream())) oldest = one.get();
+  }
+  return oldest;
+}
+
+// Whether the client may keep the bytes of another window.
+bool conversation::has_room(exchange& of) noexcept {
+  const base::account* const own = of.account();
+  const std::size_t room = own != nullptr ? own->room() : on_->account_.room();
+  return room >= in_.options.http2.stream_window + base::account::lease_bytes;
+}
+
+void conversation::give_window(exchange& to) {
+  if (!has_room(to) && oldest_kept_back() != &to) return;
+  session_->consume(to.stream(), to.take_kept_back());
+  wake_writer();
+}
+
+bool conversation::is_from_proxy() const noexcept {
+  return !on_->counted_.has_share && !in_.options.trusted_proxies.empty();
+}
+
+void conversation::end_streams_soon() noexcept { in_.end_over_budget(*on_); }
+
+void conversation::keep_to_budget() {
+  count_buffers();
+  // order: acquire  pairs with connection::end/release
+  if (on_->ending_.load(std::memory_order_acquire) != ending::over_budget) return;
+  in_.continue_in_budget(*on_);
+  static_cast<void>(end_streams());  // at its end the session is over
+}
+
+// Ends streams whose client is over its budget, and if the connection's client is, the largest ones
+// until a good part is free. Returns false when the connection itself is to end.
+bool conversation::end_streams() {
+  constexpr std::size_t least = base::account::lease_bytes;
+  std::size_t freed = 0;
+  for (auto& [stream, one] : exchanges_) {
+    // order: relaxed  see exchange::own_account::end_account
+    if (one->is_closed() || !one->is_over_budget_.load(std::memory_order_relaxed)) continue;
+    freed += one->kept_bytes();
+    end_stream(stream, *one);
+  }
+  count_buffers();
+  const bool is_over = on_->account_.is_ending();
+  while (is_over && freed < least && on_->account_.leased() > least) {
+    const auto largest = std::ranges::max_element(exchanges_, {}, [](const auto& one) {
+      return one.second->is_closed() || one.second->account() != nullptr ? 0
+                                                                         : one.second->kept_bytes();
+    });
+    if (largest == exchanges_.end() || largest->second->is_closed()) {
+      session_->terminate(code::enhance_your_calm);
+      return false;
+    }
+    freed += largest->second->kept_bytes();
+    end_stream(largest->first, *largest->second);
+  }
+  count_buffers();
+  if (is_over) on_->account_.stay();
+  return true;
+}
+
+// A client that does not take one answer loses that answer only.
+void conversation::end_late_streams() {
+  const std::int64_t now_ns = now().count();
+  for (auto& [stream, one] : exchanges_) {
+    if (one->patience_for_client(now_ns).count() <= 0) end_stream(stream, *one);
+  }
+}
+
+void conversation::end_stream(std::int32_t number, exchange& one) {
+  session_->reset(number, code::enhance_your_calm);
+  one.give_up();
 }
 
 // How long the connection may wait for what it waits for now.
@@ -407,14 +489,16 @@ void conversation::watch_time() noexcept {
   const server_options& options = in_.options;
   std::int64_t until = never_ns;
   if (inside_since_ns_ != 0) until = after(inside_since_ns_, options.head_time);
-  const bool is_sending =
-      out_at_ < out_.size() ||
-      // One that is done waits for the client, too: to take the rest, or to stop its request.
-      std::ranges::any_of(exchanges_, [](const auto& one) {
-        return one.second->is_sending() || one.second->is_done();
-      });
-  if (!is_sending) progress_ns_ = now_ns;
+  const bool is_sending = out_at_ < out_.size();
+  if (!is_sending || written_ != written_before_) progress_ns_ = now_ns;
+  written_before_ = written_;
   if (is_sending) until = std::min(until, after(progress_ns_, options.write_time));
+  bool is_of_stream = false;
+  for (auto& [stream, one] : exchanges_) {
+    const std::int64_t stream_until = after(now_ns, one->patience_for_client(now_ns));
+    is_of_stream = is_of_stream || stream_until < until;
+    until = std::min(until, stream_until);
+  }
   const bool is_idle = exchanges_.empty() && !is_sending && inside_since_ns_ == 0;
   if (is_idle && !draining_) {
     // order: relaxed  a hint for the sweep
@@ -424,16 +508,27 @@ void conversation::watch_time() noexcept {
   }
   if (draining_ && exchanges_.empty()) until = std::min(until, after(now_ns, drain_patience));
   if (until == never_ns) return on.end_wait();
-  on.begin_wait(inside_since_ns_ != 0 ? phase::head : phase::busy,
-                std::chrono::nanoseconds(until - now_ns), now_ns);
+  phase waits_in = inside_since_ns_ != 0 ? phase::head : phase::busy;
+  if (is_of_stream) waits_in = phase::streams;
+  on.begin_wait(waits_in, std::chrono::nanoseconds(until - now_ns), now_ns);
 }
 
 void conversation::count_buffers() noexcept {
-  const std::size_t has = (room_ == nullptr ? 0 : read_bytes) + out_.capacity() + body_bytes_;
-  if (has == counted_) return;
-  // order: relaxed  a count, read as a hint; a negative difference wraps around
-  in_.buffered.fetch_add(has - counted_, std::memory_order_relaxed);
-  counted_ = has;
+  std::size_t bytes =
+      (room_ == nullptr ? 0 : read_bytes) + out_.capacity() + lines_.bytes() + session_->memory();
+  std::size_t files = 0;
+  for (auto& [stream, one] : exchanges_) {
+    const std::size_t own = one->kept_bytes();
+    if (own > base::account::slack_bytes && is_from_proxy()) [[unlikely]]
+      one->count_for_client();
+    if (base::account* const account = one->account()) {
+      account->hold(own, one->files());
+    } else {
+      bytes += own;
+      files += one->files();
+    }
+  }
+  on_->account_.hold(bytes, files);
 }
 
 // Counts what the client has done too much, once.

@@ -66,6 +66,15 @@ class conversation final : private session_events {
   header_lines& lines() noexcept { return lines_; }
   void wake_writer() noexcept { to_send_.set(); }
   void exchange_done(std::int32_t stream);
+  // Gives a window for the bytes that were kept back, if the client's account has room for more, or
+  // the stream is the oldest one that waits.
+  void give_window(exchange& to);
+  // Whether a trusted proxy is the connection's client.
+  bool is_from_proxy() const noexcept;
+  // Caller: any thread, with the ledger's mutex. Streams are over budget.
+  void end_streams_soon() noexcept;
+  // A stream has just got more. Ends streams at once if the client is past its budget.
+  void keep_to_budget();
   // The connection ends when the requests that have come are answered.
   void end_after_this();
   endpoint peer();
@@ -100,6 +109,15 @@ class conversation final : private session_events {
   void give_windows();
   void watch_time() noexcept;
   void count_buffers() noexcept;
+  bool end_streams();
+  void end_late_streams();
+  void note_written(std::size_t bytes) noexcept {
+    out_at_ += bytes;
+    written_ += bytes;
+  }
+  bool has_room(exchange& of) noexcept;
+  exchange* oldest_kept_back() noexcept;
+  void end_stream(std::int32_t number, exchange& one);
   exchange* find(std::int32_t stream) noexcept;
   void count_end() noexcept;
 
@@ -117,9 +135,9 @@ class conversation final : private session_events {
   std::unique_ptr<char[]> room_;
   event to_send_;
   event all_done_;
-  std::size_t counted_ = 0, body_bytes_ = 0;
   std::int64_t inside_since_ns_ = 0;  // 0: nothing is incomplete
-  std::int64_t progress_ns_ = 0;      // when the client has last taken a part of an answer
+  std::int64_t progress_ns_ = 0;      // when bytes were last written to the connection, or could be
+  std::uint64_t written_ = 0, written_before_ = 0;  // bytes; at the last watch_time()
   bool writing_ = false;
   bool woken_in_write_ = false;  // of the reader: the writer has something to send behind it
   bool parks_ = false;           // run() ends, for the connection is to be parked

@@ -7,9 +7,12 @@
 #include <chrono>
 #include <utility>
 
+#include "base/text/release.hpp"
+#include "http/behind_proxy/address.hpp"
 #include "http/h1/date.hpp"
 #include "http/h1/target.hpp"
 #include "http/h2/conversation.hpp"
+#include "http/routing/reopened_file.hpp"
 #include "http/routing/response_parts.hpp"
 #include "http/server/one_at_a_time.hpp"
 #include "http/values/page_of.hpp"
@@ -24,8 +27,24 @@ namespace troupe::http::h2 {
 namespace {
 
 constexpr std::chrono::nanoseconds for_ever = std::chrono::nanoseconds::max();
+// The most capacity that a buffer keeps for the next bytes.
+constexpr std::size_t kept_capacity = 64 * 1024;
 
 bool may_have_body(int status) noexcept { return status != 204 && status != 304; }
+
+// Bytes that wait, as long as it lives.
+class counted_bytes {
+ public:
+  counted_bytes(std::size_t& in, std::size_t bytes) noexcept : in_(in), bytes_(bytes) {
+    in_ += bytes_;
+  }
+  counted_bytes(const counted_bytes&) = delete;
+  ~counted_bytes() { in_ -= bytes_; }
+
+ private:
+  std::size_t& in_;
+  const std::size_t bytes_;
+};
 
 }  // namespace
 
@@ -119,18 +138,72 @@ void exchange::closed() noexcept {
   if (taken_) taken_->set();
 }
 
-void exchange::stop_talking() noexcept {
-  stops_talking_ = is_websocket_;
-  if (news_) news_->set();
+std::size_t exchange::kept_bytes() const noexcept {
+  return sizeof *this + block_.bytes() + (trailer_ ? trailer_->bytes() : 0) + unread_.capacity() +
+         piece_.capacity() + request_.collected_.capacity() + pending_.capacity() +
+         answer_.body_.capacity() + above_bytes_ + queued_bytes_ +
+         (decoded_ == nullptr ? 0 : decoded_->memory());
 }
 
-task<> exchange::await_news(std::chrono::nanoseconds at_most) {
+void exchange::took(std::size_t bytes) {
+  if (closed_ || body_ended_) return;
+  kept_back_ += bytes;
+  of_.give_window(*this);
+}
+
+std::size_t exchange::take_kept_back() noexcept {
+  if (news_) news_->set();
+  return std::exchange(kept_back_, 0);
+}
+
+// The reset may wait for long until the client takes it. A handler that has not returned may still
+// refer to what it has read and to its answer.
+void exchange::give_up() noexcept {
+  closed();
+  base::release(unread_);
+  base::release(pending_);
+  if (done_) base::release(answer_.body_);
+}
+
+exchange::own_account::own_account(exchange& of, server_state& in, std::string_view client)
+    : of_(of), in_(in), peer_(in.kept.join(client)) {
+  open(in.kept, peer_);
+}
+exchange::own_account::~own_account() {
+  close();
+  in_.kept.leave(peer_);
+}
+void exchange::own_account::end_account() noexcept {
+  // order: relaxed  the reader that is woken looks at all streams, and the server's mutex orders it
+  of_.is_over_budget_.store(true, std::memory_order_relaxed);
+  of_.of_.end_streams_soon();
+}
+
+// A trusted proxy has no share: what a request keeps counts for the client that the proxy names.
+void exchange::count_for_client() noexcept {
+  if (account_ != nullptr) return;
+  try {
+    const std::optional<endpoint> at = client();
+    if (!at || contains(in_.options.trusted_proxies, &*at)) return;
+    account_ = std::make_unique<own_account>(*this, of_.server(), client_key(*at));
+  } catch (const std::exception&) {  // the proxy has gone, or there is no memory to name the client
+  }
+}
+
+void exchange::cut(bool counts) noexcept {
+  is_cut_ = true;
+  if (is_websocket_) body_ended_ = true;
+  if (news_) news_->set();
+  if (counts && !is_websocket_) gone_.request_stop();
+}
+
+task<> exchange::await_news(std::chrono::nanoseconds at_most, std::stop_token stop) {
   if (!news_) news_.emplace();
   news_->reset();
   if (at_most == for_ever) {
-    co_await news_->wait();
+    co_await news_->wait().stop(std::move(stop));
   } else {
-    co_await news_->wait().timeout(at_most);
+    co_await news_->wait().timeout(at_most).stop(std::move(stop));
   }
 }
 
@@ -139,19 +212,20 @@ task<std::string_view> exchange::next_encoded() {
                             "troupe: http::request: a read is under way already: await it first");
   while (unread_.empty() && !body_ended_) {
     if (wrong_ != fault::none) throw refused(wrong_);
-    if (closed_) throw refused(fault::truncated);
+    if (closed_ || is_cut_) throw refused(fault::truncated);
     if (std::exchange(continue_due_, false) && !answer_begun_) {
       of_.session().respond_meanwhile(stream_, 100);
       of_.wake_writer();
     }
     const std::chrono::nanoseconds begun = now();
     bool is_late = false;
+    const bool is_withheld = is_kept_back();  // a client that has no window cannot send
     try {
-      co_await await_news(body_.patience(message_pace()));
+      co_await await_news(is_withheld ? for_ever : body_.patience(message_pace()));
     } catch (const timed_out&) {
       is_late = true;
     }
-    body_.waited(now() - begun);
+    if (!is_withheld) body_.waited(now() - begun);
     if (is_late) throw refused(fault::too_slow);
   }
   if (wrong_ != fault::none) throw refused(wrong_);
@@ -159,29 +233,34 @@ task<std::string_view> exchange::next_encoded() {
   if (given_up && !unread_.empty()) throw cancelled("troupe: http: the read was given up");
   piece_.clear();
   std::swap(piece_, unread_);
-  if (!piece_.empty() && !closed_ && !body_ended_ && !collects_) {
-    of_.session().consume(stream_, piece_.size());
-    of_.wake_writer();
-  }
+  if (!piece_.empty() && !collects_) took(piece_.size());
   co_return piece_;
+}
+
+// For a WebSocket.
+task<> exchange::peer_end() {
+  while (!body_ended_ && !closed_) {
+    task<> news = await_news(for_ever);
+    co_await std::move(news);
+  }
 }
 
 task<std::size_t> exchange::receive(std::span<char> to, std::chrono::nanoseconds at_most) {
   const std::chrono::nanoseconds begun = now();
+  // A function that receives learns of the server's stop by that.
+  if (call_ != nullptr) call_->leave_server();
   while (unread_.empty() && !body_ended_) {
     if (closed_) throw io_error("receive", "a stream of HTTP/2 that was reset", ECONNRESET);
-    if (stops_talking_) throw cancelled("troupe: http: the server stops");
     const std::chrono::nanoseconds left =
         at_most == for_ever ? for_ever : at_most - (now() - begun);
-    co_await await_news(left);
+    task<> news = await_news(left, in_.hurried.get_token());
+    co_await std::move(news);
   }
   const std::size_t bytes = std::min(to.size(), unread_.size());
   std::copy_n(unread_.begin(), bytes, to.begin());
   unread_.erase(0, bytes);
-  if (bytes != 0 && !closed_) {
-    of_.session().consume(stream_, bytes);
-    of_.wake_writer();
-  }
+  if (unread_.empty() && unread_.capacity() > kept_capacity) base::release(unread_);
+  if (bytes != 0) took(bytes);
   co_return bytes;
 }
 
@@ -225,6 +304,11 @@ fault exchange::decode_collected() {
   return decoded_->wrong();
 }
 
+// A small file is sent together with its head, if the client takes it now.
+bool exchange::must_wait(const response::special& part) const noexcept {
+  return !part.is_small_file() || of_.session().window(stream_) == 0;
+}
+
 // Returns false when the answer has to wait for something.
 bool exchange::run_at_once() {
   if (collects_) {
@@ -239,7 +323,7 @@ bool exchange::run_at_once() {
   response made = run_handler(thrown);
   if (thrown != nullptr) {
     answer_exception(std::move(thrown), false);
-  } else if (made.special_ != nullptr && !made.special_->is_small_file()) {
+  } else if (made.special_ != nullptr && must_wait(*made.special_)) {
     answer_ = std::move(made);
     return false;
   } else {
@@ -317,7 +401,8 @@ void exchange::answer_exception(std::exception_ptr thrown, bool is_cancelled) {
   } catch (const timed_out&) {
     by_peer = by_peer || closed_ || answer_begun_;
   } catch (const cancelled&) {
-    by_peer = by_peer || closed_ || stops_talking_;
+    // the handler stopped because of its request's client_gone(), or with its stream
+    by_peer = by_peer || closed_ || gone_.stop_requested();
   } catch (...) {
   }
   if (!by_peer) failure_ = std::move(thrown);
@@ -378,15 +463,30 @@ std::size_t exchange::more(std::span<char> to, bool& ends) {
   const std::size_t bytes = std::min(to.size(), unsent_.size());
   std::copy_n(unsent_.begin(), bytes, to.begin());
   unsent_.remove_prefix(bytes);
+  taking_.came(bytes);
   if (!unsent_.empty()) return bytes;
   ends = answer_ends_;
   if (taken_) taken_->set();
   return bytes;
 }
 
+// The time of a stream that has nothing to send does not pass: it waits for its handler.
+std::chrono::nanoseconds exchange::patience_for_client(std::int64_t now_ns) noexcept {
+  const bool is_owed = !closed_ && (is_sending() || done_);
+  if (!is_owed) {
+    sending_since_ns_ = 0;
+    taking_ = paced_arrival();
+    return for_ever;
+  }
+  if (sending_since_ns_ != 0) taking_.waited(std::chrono::nanoseconds(now_ns - sending_since_ns_));
+  sending_since_ns_ = now_ns;
+  const slowest_pace pace{in_.options.body_rate, in_.options.write_time, std::chrono::seconds(0)};
+  return taking_.patience(pace);
+}
+
 task<> exchange::answer_waiting() {
   if (closed_) co_return;
-  if (answer_.special_ == nullptr || answer_.special_->is_small_file()) {
+  if (answer_.special_ == nullptr || !must_wait(*answer_.special_)) {
     response made = std::move(answer_);
     answer(std::move(made));
     co_return;
@@ -395,8 +495,7 @@ task<> exchange::answer_waiting() {
     case response::special::kind::file:
       co_await send_part();
       break;
-    case response::special::kind::stream:
-    case response::special::kind::events:
+    case response::special::kind::streamed:
       co_await send_stream();
       break;
     case response::special::kind::websocket:
@@ -408,14 +507,27 @@ task<> exchange::answer_waiting() {
 task<> exchange::send_part() {
   const file_part& part = answer_.special_->file;
   const bool has_body = may_have_body(answer_.status_);
-  begin_answer(answer_, has_body, part.bytes, has_body && !silent_);
-  if (!has_body || silent_) co_return;
-  const std::uint64_t sent = co_await send_file(part.from, part.offset, part.bytes);
-  if (sent != part.bytes) {  // the file was shortened in the meantime
+  // The files of folders have no name.
+  const bool may_close = part.from.path().empty();
+  begin_answer(answer_, has_body, part.bytes, has_body && !silent_ && part.bytes != 0);
+  if (answer_ends_) co_return;
+  of_.wake_writer();
+  reopened_file from(std::move(answer_.special_->file.from), may_close);
+  sends_file_ = true;
+  const std::uint64_t sent = co_await send_parts(from, part.offset, part.bytes);
+  sends_file_ = false;
+  files_ = 0;
+  if (sent != part.bytes) {  // the file was shortened or replaced in the meantime
     of_.session().reset(stream_, code::internal_error);
     co_return;
   }
+  end_answer();
+}
+
+void exchange::end_answer() {
   answer_ends_ = true;
+  if (closed_) return;
+  if (unsent_.empty()) return of_.session().end_body(stream_);
   of_.session().resume(stream_);
 }
 
@@ -425,21 +537,21 @@ task<> exchange::send_stream() {
   of_.wake_writer();
   if (!has_body) co_return;
   body_writer writer(*this, false, false);
-  if (answer_.special_->what == response::special::kind::events) {
-    event_writer events(writer);
-    task<> running = answer_.special_->events(events);
-    co_await std::move(running);
-  } else {
-    task<> running = answer_.special_->stream(writer);
-    co_await std::move(running);
+  call_end ends;
+  if (response::special::is_event_stream(answer_)) ends.follow_server(in_.hurried.get_token());
+  ends.follow_client(gone_.get_token());
+  task<bool> sending = send_streamed(answer_.special_->streamed, writer, ends);
+  const bool is_whole = co_await std::move(sending);
+  if (!is_whole) {
+    if (!closed_) of_.session().reset(stream_, code::cancel);
+    co_return;
   }
   if (!writer.trailer_lines().empty() && !closed_) {
     header_lines behind;
     behind.add_lines(writer.trailer_lines());
     of_.session().end_with(stream_, behind);
   }
-  answer_ends_ = true;
-  of_.session().resume(stream_);
+  end_answer();
 }
 
 task<> exchange::talk() {
@@ -462,11 +574,18 @@ task<> exchange::talk() {
   answer_ = std::move(accepted);
   begin_answer(answer_, false, 0, true);
   of_.wake_writer();
-  task<> running =
-      websocket_conversation(*this, std::string(), std::move(told), options, std::move(terms));
+  call_end ends;
+  ends.follow_server(in_.hurried.get_token());
+  ends.follow_client(gone_.get_token());
+  const struct talked_over {  // receive() refers to it
+    call_end*& at;
+    ~talked_over() { at = nullptr; }
+  } here{call_};
+  call_ = &ends;
+  task<> running = websocket_conversation(*this, std::string(), std::move(told), options,
+                                          std::move(terms), ends, peer_end());
   co_await std::move(running);
-  answer_ends_ = true;
-  if (!closed_) of_.session().resume(stream_);
+  end_answer();
 }
 
 // ---- transport ----
@@ -481,7 +600,10 @@ task<> exchange::send(std::string_view bytes) { co_await send_owned(std::string(
 // for them. Bytes of a call that is given up are sent all the same if they were its turn.
 task<> exchange::send_owned(std::string bytes) {
   const send_order::turn mine(order_);
-  if (!mine.has_come()) co_await mine.comes();
+  if (!mine.has_come()) {
+    const counted_bytes waiting(queued_bytes_, bytes.capacity());
+    co_await mine.comes();
+  }
   if (!taken_) taken_.emplace();
   bool is_ours = false;
   for (;;) {
@@ -492,6 +614,8 @@ task<> exchange::send_owned(std::string bytes) {
       if (bytes.empty()) co_return;
       pending_ = std::move(bytes);
       unsent_ = pending_;
+      if (pending_.capacity() > base::account::slack_bytes) of_.keep_to_budget();
+      if (closed_) throw_gone();
       of_.session().resume(stream_);
       of_.wake_writer();
     }
@@ -503,13 +627,37 @@ task<> exchange::send_owned(std::string bytes) {
 
 task<std::uint64_t> exchange::send_file(const file& from, std::uint64_t offset,
                                         std::uint64_t bytes) {
+  reopened_file here(from.share(), false);
+  co_return co_await send_parts(here, offset, bytes);
+}
+
+// Waits until the client has given a window. Meanwhile the file is closed, and no piece is kept.
+task<> exchange::await_window(reopened_file& from) {
+  if (!taken_) taken_.emplace();
+  while (!closed_ && of_.session().window(stream_) == 0) {
+    from.rest();
+    files_ = from.is_open() ? 1 : 0;
+    taken_->reset();
+    of_.session().resume(stream_);  // so that the session asks for bytes when there is a window
+    of_.wake_writer();
+    co_await taken_->wait();
+  }
+  if (closed_) throw_gone();
+}
+
+task<std::uint64_t> exchange::send_parts(reopened_file& from, std::uint64_t offset,
+                                         std::uint64_t bytes) {
   constexpr std::uint64_t at_once = 64 * 1024;
-  troupe::file here = from.share();
   std::uint64_t sent = 0;
   while (sent < bytes) {
-    std::string piece(static_cast<std::size_t>(std::min(bytes - sent, at_once)), '\0');
+    co_await await_window(from);
+    if (!from.open()) break;
+    files_ = 1;
+    // No more than the client takes now, so that a client that takes little holds little.
+    const std::uint64_t most = std::min<std::uint64_t>(of_.session().window(stream_), at_once);
+    std::string piece(static_cast<std::size_t>(std::min(bytes - sent, most)), '\0');
     const std::span<char> room(piece.data(), piece.size());
-    const std::size_t came = co_await here.read_at(offset + sent, room);
+    const std::size_t came = co_await from.get().read_at(offset + sent, room);
     if (came == 0) break;
     piece.resize(came);
     co_await send_owned(std::move(piece));

@@ -3,9 +3,12 @@
 // Threads: the connection's task and its children, one at a time.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <span>
 #include <stop_token>
@@ -13,13 +16,19 @@
 #include <string_view>
 #include <utility>
 
+#include "base/accounts/account.hpp"
 #include "http/h1/send_order.hpp"
 #include "http/h2/session.hpp"
+#include "http/server/calls/call_end.hpp"
 #include "http/server/handling.hpp"
 #include "troupe/http/response.hpp"
 #include "troupe/http/transport.hpp"
 #include "troupe/task/event.hpp"
 #include "troupe/task/task.hpp"
+
+namespace troupe::http {
+class reopened_file;
+}
 
 namespace troupe::http::h2 {
 
@@ -40,29 +49,42 @@ class exchange final : public handling, private transport {
   void ended(head_block&& trailer);
   // The stream no longer exists, or the connection.
   void closed() noexcept;
-  // The client may have gone.
-  void gone() noexcept { gone_.request_stop(); }
-  // A WebSocket is told that the server stops.
-  void stop_talking() noexcept;
+  // The client has ended its half of the connection: nothing more comes. `counts`: it counts as
+  // gone. A WebSocket finds that behind the messages that have come before.
+  void cut(bool counts) noexcept;
   // Bytes that were kept back may be sent again.
-  std::size_t take_kept_back() noexcept { return std::exchange(kept_back_, 0); }
+  std::size_t take_kept_back() noexcept;
 
   // ---- what goes to the client ----
   std::size_t more(std::span<char> to, bool& ends);
   // Whether there are bytes for the client, which waits for nothing but to take them.
-  bool is_sending() const noexcept { return !unsent_.empty(); }
+  bool is_sending() const noexcept { return !unsent_.empty() || sends_file_; }
+
+  // How much longer the client may take none of it; the largest time while there is nothing to
+  // take. At least body_rate bytes a second are to be taken, and none for write_time at most.
+  std::chrono::nanoseconds patience_for_client(std::int64_t now_ns) noexcept;
 
   // Answers at once if that is possible. Otherwise it returns false, and serve() is to be run.
   bool begin();
   task<> serve();
 
+  // Whether bytes that were taken are kept, since no window was given for them yet.
+  bool is_kept_back() const noexcept {
+    return kept_back_ != 0 && !body_ended_ && !done_ && !closed_;
+  }
   bool is_collecting() const noexcept { return collects_ && !body_ended_; }
   std::size_t collected() const noexcept {
     return collects_ ? unread_.size() + request_.collected_.size() : 0;
   }
-  std::size_t decoder_memory() const noexcept {
-    return decoded_ == nullptr ? 0 : decoded_->memory();
-  }
+  // How many bytes are kept for this stream, in this object and below it.
+  std::size_t kept_bytes() const noexcept;
+  std::size_t files() const noexcept { return files_; }
+  // Ends the stream, and frees what can be freed at once.
+  void give_up() noexcept;
+  // The client that a trusted proxy names; null if the connection's client is the one.
+  base::account* account() noexcept { return account_.get(); }
+  void count_for_client() noexcept;
+  std::int32_t stream() const noexcept { return stream_; }
   bool is_done() const noexcept { return done_; }
   bool is_closed() const noexcept { return closed_; }
   // The whole answer was given to the session, and the rest of the request is of no use.
@@ -78,11 +100,16 @@ class exchange final : public handling, private transport {
   task<> answer_waiting();
   task<> send_stream();
   task<> send_part();
+  task<> await_window(reopened_file& from);
+  task<std::uint64_t> send_parts(reopened_file& from, std::uint64_t offset, std::uint64_t bytes);
+  bool must_wait(const response::special& part) const noexcept;
+  void took(std::size_t bytes);
   task<> talk();
   void answer_exception(std::exception_ptr thrown, bool is_cancelled);
   void finish() noexcept;
+  void end_answer();
   // Waits until something has come, or the stream has ended, for at most that time.
-  task<> await_news(std::chrono::nanoseconds at_most);
+  task<> await_news(std::chrono::nanoseconds at_most, std::stop_token stop = {});
   [[noreturn]] void throw_gone() const;
 
   task<std::string_view> next_encoded() override;
@@ -93,12 +120,30 @@ class exchange final : public handling, private transport {
   std::stop_token client_gone() override;
   std::optional<tls_certificate> client_certificate() override;
 
+  task<> peer_end();
   task<std::size_t> receive(std::span<char> to, std::chrono::nanoseconds at_most) override;
   task<> send(std::string_view bytes) override;
   task<std::uint64_t> send_file(const file& from, std::uint64_t offset,
                                 std::uint64_t bytes) override;
   task<> send_owned(std::string bytes) override;
   slowest_pace message_pace() const noexcept override;
+  void retains(std::size_t bytes) noexcept override { above_bytes_ = bytes; }
+
+  // What a stream keeps that comes by a trusted proxy.
+  class own_account final : public base::account {
+   public:
+    own_account(exchange& of, server_state& in, std::string_view client);
+    ~own_account() override;
+    void end_account() noexcept override;
+
+   private:
+    exchange& of_;
+    server_state& in_;
+    server_state::client_peer& peer_;
+  };
+  // Its client asked for too much; set by any thread.
+  std::atomic<bool> is_over_budget_{false};
+  friend class conversation;
 
   conversation& of_;
   const std::int32_t stream_;
@@ -109,7 +154,7 @@ class exchange final : public handling, private transport {
   response answer_;
 
   std::string unread_, piece_;  // of the body: what no handler has read; what one reads now
-  std::size_t kept_back_ = 0;   // bytes that were collected, and for which no window was given yet
+  std::size_t kept_back_ = 0;   // bytes that were taken, and for which no window was given yet
   paced_arrival body_;
   std::optional<event> news_;
   std::stop_source gone_;
@@ -118,10 +163,19 @@ class exchange final : public handling, private transport {
   std::string pending_;
   std::optional<event> taken_;
   send_order order_;
+  paced_arrival taking_;               // the answer's body, by the client
+  std::int64_t sending_since_ns_ = 0;  // counted until then; 0: nothing is to be taken
+  bool sends_file_ = false;            // there is more of it than `unsent_`
+  std::size_t above_bytes_ = 0;        // kept by a WebSocket
+  std::size_t queued_bytes_ = 0;       // that wait for their turn to be sent
+  std::size_t files_ = 0;              // that are open to be sent
+  std::unique_ptr<own_account> account_;
 
   bool body_ended_, silent_ = false;
   bool continue_due_ = false;
-  bool is_websocket_ = false, stops_talking_ = false;
+  bool is_websocket_ = false;
+  bool is_cut_ = false;       // nothing more of the request comes
+  call_end* call_ = nullptr;  // of the WebSocket that is talked over
   bool collects_ = false;
   bool is_read_ = false;
   bool answer_begun_ = false, answer_ends_ = false;

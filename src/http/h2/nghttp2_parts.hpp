@@ -104,7 +104,7 @@ class nghttp2_session_of : public Interface {
       const ssize_t bytes = nghttp2_session_mem_send(session_, &data);
       if (bytes == NGHTTP2_ERR_NOMEM) throw std::bad_alloc();
       if (bytes <= 0) break;
-      to.add(text_of(data, static_cast<std::size_t>(bytes)));
+      add_frame(to, text_of(data, static_cast<std::size_t>(bytes)));
     }
     check_watch();
     return to.size() >= most;
@@ -113,6 +113,10 @@ class nghttp2_session_of : public Interface {
     return nghttp2_session_want_read(session_) == 0 && nghttp2_session_want_write(session_) == 0;
   }
   excess broken() const noexcept override { return broken_; }
+  std::size_t memory() const noexcept override {
+    return memory_.bytes() + (block_ ? block_->bytes() : 0) +
+           own_resets_.capacity() * sizeof(std::int32_t) + trailer_bytes_;
+  }
   void resume(std::int32_t stream) override {
     check_memory(nghttp2_session_resume_data(session_, stream));
   }
@@ -128,6 +132,16 @@ class nghttp2_session_of : public Interface {
 
   void end_with(std::int32_t stream, const header_lines& trailer) override {
     trailers_[stream] = trailer;
+    trailer_bytes_ += trailer.bytes();
+  }
+  // nghttp2 asks for the end of a body only when there is a window for more bytes; an end needs
+  // none (RFC 9113, 6.9). It sends fields behind a body without one, though, even none at all:
+  // add_frame() makes an empty DATA frame of those.
+  void end_body(std::int32_t stream) override {
+    if (nghttp2_session_find_stream(session_, stream) == nullptr)
+      return early_ends_.push_back(stream);
+    if (has_trailer_behind(stream)) return;
+    check_memory(nghttp2_submit_trailer(session_, stream, nullptr, 0));
   }
   void terminate(code why) override {
     check_memory(nghttp2_session_terminate_session(session_, static_cast<std::uint32_t>(why)));
@@ -141,7 +155,11 @@ class nghttp2_session_of : public Interface {
   }
   // The stream no longer exists. Returns whether this end has reset it.
   bool forget(std::int32_t stream) {
-    trailers_.erase(stream);
+    std::erase(early_ends_, stream);
+    if (const auto found = trailers_.find(stream); found != trailers_.end()) {
+      trailer_bytes_ -= found->second.bytes();
+      trailers_.erase(found);
+    }
     return std::erase(own_resets_, stream) != 0;
   }
   // Sends the fields behind the body that ends, if there are some.
@@ -150,8 +168,13 @@ class nghttp2_session_of : public Interface {
     if (found == trailers_.end()) return false;
     const std::vector<nghttp2_nv> all = lines_of(found->second);
     check_memory(nghttp2_submit_trailer(session_, stream, all.data(), all.size()));
+    trailer_bytes_ -= found->second.bytes();
     trailers_.erase(found);
     return true;
+  }
+  // Call it when the head of a request was sent: its body may have ended before.
+  void end_if_early(std::int32_t stream) {
+    if (std::erase(early_ends_, stream) != 0) end_body(stream);
   }
   // An error of the peer for which nghttp2 has reset the stream.
   void count_reset_sent(std::int32_t stream) {
@@ -174,6 +197,7 @@ class nghttp2_session_of : public Interface {
   }
   static std::uint32_t number(std::size_t of) noexcept { return static_cast<std::uint32_t>(of); }
 
+  nghttp2_memory memory_;
   nghttp2_session* session_ = nullptr;
   const block_limits heads_;
   frame_watch watch_;
@@ -181,12 +205,24 @@ class nghttp2_session_of : public Interface {
   std::int64_t now_ns_ = 0;
   std::optional<head_block> block_;       // which is being read
   std::vector<std::int32_t> own_resets_;  // streams that the caller has reset
+  std::vector<std::int32_t> early_ends_;  // bodies that have ended before their head was sent
   std::int32_t reset_by_peer_ = 0;
   std::unordered_map<std::int32_t, header_lines> trailers_;  // of bodies that are being sent
+  std::size_t trailer_bytes_ = 0;
 
  private:
   template <class>
   friend struct nghttp2_callbacks;
+  // HEADERS without a field that end a stream are sent as DATA: what no reader takes for a trailer.
+  static void add_frame(output& to, std::string_view bytes) {
+    constexpr std::string_view no_fields{"\0\0\0\1\5", 5}, no_data{"\0\0\0\0\1", 5};
+    constexpr std::size_t head_bytes = 9;
+    if (bytes.size() == head_bytes && bytes.starts_with(no_fields)) [[unlikely]] {
+      to.add(no_data);
+      bytes.remove_prefix(no_data.size());
+    }
+    to.add(bytes);
+  }
   void check_watch() {
     if (watch_.found() == excess::protocol_error) {
       fail(excess::protocol_error, code::protocol_error);

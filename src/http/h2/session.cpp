@@ -58,6 +58,11 @@ class nghttp2_based final : public nghttp2_session_of<nghttp2_based, session> {
   explicit nghttp2_based(const rules& by);
 
   bool is_inside() const noexcept override { return watch_.is_inside(); }
+  std::size_t window(std::int32_t stream) const noexcept override {
+    const std::int32_t of_stream = nghttp2_session_get_stream_remote_window_size(session_, stream);
+    const std::int32_t of_all = nghttp2_session_get_remote_window_size(session_);
+    return static_cast<std::size_t>(std::max(std::min(of_stream, of_all), 0));
+  }
   void respond(std::int32_t stream, int status, const header_lines& lines, bool has_body) override;
   void respond_meanwhile(std::int32_t stream, int status) override;
   void stop_upload(std::int32_t stream) override {
@@ -101,7 +106,7 @@ class nghttp2_based final : public nghttp2_session_of<nghttp2_based, session> {
 nghttp2_based::nghttp2_based(const rules& by)
     : nghttp2_session_of(by.limits, by.heads, watched::client) {
   if (nghttp2_session_server_new3(&session_, callbacks::all(), this, callbacks::options(),
-                                  nghttp2_memory::functions()) != 0)
+                                  memory_.functions()) != 0)
     throw std::bad_alloc();
   const std::array<nghttp2_settings_entry, 5> ours{{
       {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, number(by.limits.streams)},

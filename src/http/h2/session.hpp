@@ -64,6 +64,9 @@ class header_lines {
     positions_.clear();
   }
   http::fields fields() const noexcept { return {text_.data(), positions_}; }
+  std::size_t bytes() const noexcept {
+    return text_.capacity() + positions_.capacity() * sizeof(http::fields::position);
+  }
 
  private:
   std::string text_;
@@ -102,8 +105,16 @@ class session {
                        bool has_body) = 0;
   // Fields behind the body of an answer, before more_of() says that it ends.
   virtual void end_with(std::int32_t stream, const header_lines& trailer) = 0;
+  // No more of the body follows behind what more_of() has given, all of which was given to send().
+  // Sends the fields of end_with(), if there are some, and ends the stream, also where the client
+  // has given no window for more bytes.
+  virtual void end_body(std::int32_t stream) = 0;
   virtual void respond_meanwhile(std::int32_t stream, int status) = 0;
   virtual void resume(std::int32_t stream) = 0;
+  // The memory that the session holds now.
+  virtual std::size_t memory() const noexcept = 0;
+  // How many bytes of this stream's body the peer's windows let through now.
+  virtual std::size_t window(std::int32_t stream) const noexcept = 0;
   // The handler has taken so many bytes of the body.
   virtual void consume(std::int32_t stream, std::size_t bytes) = 0;
   virtual void reset(std::int32_t stream, code why) = 0;

@@ -27,8 +27,8 @@ response response::redirect(std::string_view to, int status) {
 response response::stream(std::string_view type, stream_function how) {
   response made;
   made.type_ = type;
-  made.extra().what = special::kind::stream;
-  made.extra().stream = std::move(how);
+  made.extra().what = special::kind::streamed;
+  made.extra().streamed.stream = std::move(how);
   return made;
 }
 
@@ -36,8 +36,8 @@ response response::events(event_function how) {
   response made;
   made.type_ = "text/event-stream";
   made.fields_ = "Cache-Control: no-cache\r\n";
-  made.extra().what = special::kind::events;
-  made.extra().events = std::move(how);
+  made.extra().what = special::kind::streamed;
+  made.extra().streamed.events = std::move(how);
   return made;
 }
 
@@ -91,6 +91,12 @@ std::string_view response::field(std::string_view name) const noexcept {
     if (same_word(take_field_name(left), name)) return line.substr(name.size() + 2);
   }
   return {};
+}
+
+bool response::special::is_event_stream(const response& of) noexcept {
+  constexpr std::string_view events = "text/event-stream";
+  const std::string_view type = of.type_.empty() ? of.field("Content-Type") : of.type_;
+  return same_word(type.substr(0, type.find(';')), events);
 }
 
 response& response::cookie(const http::cookie& one) & { return field("Set-Cookie", one.text()); }

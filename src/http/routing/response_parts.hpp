@@ -4,14 +4,29 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
+#include "http/coding/encoder.hpp"
 #include "troupe/http/parser.hpp"
 #include "troupe/http/response.hpp"
 #include "troupe/http/websocket.hpp"
 
 namespace troupe::http {
+
+class call_end;
+
+// The body of an answer that a function sends in pieces: one of the two functions.
+struct streamed_body {
+  stream_function stream;
+  event_function events;
+  std::optional<coding> coded_by;  // the pieces are encoded
+};
+// Sends the body, until its function returns or its call ends. Returns false if the body is not
+// whole. An event stream that ends with its server is whole: it ends behind an event, and its
+// client comes again.
+task<bool> send_streamed(streamed_body& body, body_writer& to, call_end& ends);
 
 struct response::special {
   static void* operator new(std::size_t bytes) { return memory::allocate(bytes); }
@@ -19,17 +34,19 @@ struct response::special {
     memory::deallocate(one, bytes);
   }
 
-  enum class kind : std::uint8_t { file, stream, events, websocket };
+  enum class kind : std::uint8_t { file, streamed, websocket };
   // A file up to this size is sent together with its head.
   static constexpr std::uint64_t small_bytes_max = 64 * 1024;
   bool is_small_file() const noexcept {
     return what == kind::file && file.bytes <= small_bytes_max;
   }
 
+  // Whether the answer is a stream of events, which has no end of its own.
+  static bool is_event_stream(const response& of) noexcept;
+
   kind what = kind::file;
   file_part file;
-  stream_function stream;
-  event_function events;
+  streamed_body streamed;
   websocket_function talk;
   websocket_options socket;
 };
@@ -51,8 +68,12 @@ websocket_answer websocket_handshake(const message_head& head, const websocket_o
 // to it.
 std::string websocket_key();
 std::string websocket_answer_to(std::string_view key);
-// Runs the conversation to its end. `begun`: the bytes that have come behind the request.
+// Runs the conversation to its end, or until its call ends. `begun`: the bytes that have come
+// behind
+// the request. `peer_end` completes when the client has ended its half of the connection, perhaps
+// behind bytes that were not received yet.
 task<> websocket_conversation(transport& over, std::string begun, websocket_function talk,
-                              websocket_options options, websocket_terms terms);
+                              websocket_options options, websocket_terms terms, call_end& ends,
+                              task<> peer_end);
 
 }  // namespace troupe::http

@@ -16,37 +16,40 @@ class admission_ticket {
  public:
   admission_ticket(std::shared_ptr<server_state> of, const std::string& address)
       : of_(std::move(of)) {
-    if (!of_->admit(address, peer_)) peer_ = &unwelcome;
+    is_welcome_ = of_->admit(address, peer_);
   }
   admission_ticket(admission_ticket&& other) noexcept = default;
   admission_ticket& operator=(admission_ticket&& other) noexcept {
     std::swap(of_, other.of_);
     std::swap(peer_, other.peer_);
+    std::swap(is_welcome_, other.is_welcome_);
     std::swap(client_, other.client_);
     return *this;
   }
   ~admission_ticket() {
-    if (of_ != nullptr) of_->dismiss(is_welcome() ? peer_ : nullptr);
+    if (of_ != nullptr) of_->dismiss(peer_);
   }
 
   const std::shared_ptr<server_state>& of() const noexcept { return of_; }
   // False when the client's address already has too many connections: then the connection is to be
   // turned away.
-  bool is_welcome() const noexcept { return peer_ != &unwelcome; }
+  bool is_welcome() const noexcept { return is_welcome_; }
+  // The client for which the connection counts.
+  server_state::client_peer& counted() const noexcept { return *peer_; }
 
   // A proxy has said who the client is. From now on the connection counts for the client's address,
-  // too, which is "" if it has none. Call it once, for a ticket that was made without an address.
+  // which is "" if it has none. Call it once, for a ticket that was made without an address.
   void set_client(const std::string& address, std::unique_ptr<proxy_header> said) {
     client_ = std::move(said);
-    if (!of_->admit_for(address, peer_)) peer_ = &unwelcome;
+    is_welcome_ = of_->admit_for(address, peer_);
   }
   // What a proxy has said; null if the connection's own peer is the client.
   const proxy_header* client() const noexcept { return client_.get(); }
 
  private:
-  inline static server_state::peer_count unwelcome;  // stands for the entry of an address
   std::shared_ptr<server_state> of_;
-  server_state::peer_count* peer_ = nullptr;
+  server_state::client_peer* peer_ = nullptr;
+  bool is_welcome_ = false;
   std::unique_ptr<proxy_header> client_;
 };
 

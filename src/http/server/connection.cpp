@@ -7,6 +7,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/text/release.hpp"
+#include "http/behind_proxy/address.hpp"
 #include "http/h1/date.hpp"
 #include "http/routing/response_parts.hpp"
 #include "http/server/one_at_a_time.hpp"
@@ -42,21 +44,29 @@ parser_limits limits_of(const server_options& options) {
 
 }  // namespace
 
-connection::connection(std::shared_ptr<server_state> of, const connection_past& was)
+connection::connection(std::shared_ptr<server_state> of, server_state::client_peer& counted,
+                       const connection_past& was)
     : handling(*of),
       server_(std::move(of)),
       past_(was),
-      parser_(side::requests, limits_of(server_->options)) {
+      parser_(side::requests, limits_of(server_->options)),
+      account_(*this),
+      counted_(counted) {
+  account_.open(server_->kept, counted_);
   request_.head_ = &parser_.head();
   // order: relaxed  no other thread knows of this connection yet
   expiry_ns_.store(never_ns, std::memory_order_relaxed);
   if (past_.why != ending::none) end(std::exchange(past_.why, ending::none));
 }
 
+void connection::shut() noexcept {
+  static_cast<void>(io::current_kernel().shutdown(fd_, SHUT_RDWR));
+}
+
 connection::~connection() {
   if (watch_ != nullptr) watch_->drive_to_the_end();
-  // order: relaxed  a count, read as a hint
-  server_->buffered.fetch_sub(counted_, std::memory_order_relaxed);
+  account_.close();
+  leave_client();
 }
 
 // ---- what other threads ask ----
@@ -64,11 +74,27 @@ connection::~connection() {
 void connection::end(ending why) noexcept {
   // order: relaxed  the mutex orders them
   if (why == ending::parking && ending_.load(std::memory_order_relaxed) != ending::none) return;
+  const bool is_for_streams =
+      why == ending::late_stream || (why == ending::over_budget && speaks_h2_);
+  // order: relaxed  the mutex orders it
+  const ending before = ending_.load(std::memory_order_relaxed);
+  // What ends the connection anyway is not replaced by what ends streams of it.
+  if (is_for_streams && before != ending::none && before != ending::parking) return;
   // order: release  read by the task that finds its operation cancelled; pairs with
   // finish_ended_read/acquire and await_body/acquire
   ending_.store(why, std::memory_order_release);
   idle_stop_.request_stop();
-  if (why != ending::draining && why != ending::parking) busy_stop_.request_stop();
+  if (why != ending::draining && why != ending::parking && !is_for_streams)
+    busy_stop_.request_stop();
+}
+
+void connection::renew() {
+  // order: relaxed  the mutex orders both
+  const ending why = ending_.load(std::memory_order_relaxed);
+  if (why != ending::over_budget && why != ending::late_stream) return;
+  // order: relaxed  the same
+  ending_.store(ending::none, std::memory_order_relaxed);
+  idle_stop_ = std::stop_source();
 }
 
 // Called on the connection's own thread, when the operation that was asked to end has ended.
@@ -144,13 +170,33 @@ void connection::wait_for_handshake(std::int64_t now_ns) noexcept {
 }
 
 void connection::count_buffers() noexcept {
-  const std::size_t has = in_.capacity() + out_.capacity() + body_in_.capacity() +
-                          request_.collected_.capacity() +
-                          (decoded_ == nullptr ? 0 : decoded_->memory());
-  if (has == counted_) return;
-  // order: relaxed  a count, read as a hint; a negative difference wraps around
-  server_->buffered.fetch_add(has - counted_, std::memory_order_relaxed);
-  counted_ = has;
+  const std::size_t bytes = kept_bytes();
+  if (bytes > base::account::slack_bytes && behind_ == nullptr) [[unlikely]]
+    find_client();
+  account_.hold(bytes, files_);
+}
+
+std::size_t connection::kept_bytes() const noexcept {
+  return in_.capacity() + out_.capacity() + body_in_.capacity() + request_.collected_.capacity() +
+         (decoded_ == nullptr ? 0 : decoded_->memory()) + above_bytes_ + queued_bytes_;
+}
+
+// A trusted proxy has no share: what a request keeps counts for the client that the proxy names.
+void connection::find_client() noexcept {
+  if (counted_.has_share || server_->options.trusted_proxies.empty() || !is_serving_) return;
+  try {
+    const std::optional<endpoint> at = client();
+    if (!at || contains(server_->options.trusted_proxies, &*at)) return;
+    behind_ = &server_->kept.join(client_key(*at));
+    account_.open(server_->kept, *behind_);
+  } catch (const std::exception&) {  // the peer has gone, or there is no memory to name it
+  }
+}
+
+void connection::leave_client() noexcept {
+  if (behind_ == nullptr) return;
+  if (account_.of() != nullptr) account_.open(server_->kept, counted_);
+  server_->kept.leave(*std::exchange(behind_, nullptr));
 }
 
 // ---- requests ----
@@ -174,6 +220,7 @@ connection::next connection::advance() {
 // Returns false when the request has to wait for something.
 bool connection::take_head() {
   const message_head& head = parser_.head();
+  is_serving_ = true;
   head_expiry_ns_ = 0;
   body_ = paced_arrival();
   made_room_ = false;
@@ -241,7 +288,7 @@ bool connection::run_handler_here() {
   std::exception_ptr thrown;
   response made = run_handler(thrown);
   if (thrown != nullptr) {
-    answer_exception(std::move(thrown));
+    answer_exception(std::move(thrown), false);
     return true;
   }
   if (made.special_ != nullptr && !made.special_->is_small_file()) {
@@ -261,8 +308,10 @@ void connection::close_after_this() noexcept {
 }
 
 void connection::finish_request() noexcept {
-  if (watch_ != nullptr) [[unlikely]]
+  if (watch_ != nullptr) [[unlikely]] {
+    watch_->drive_to_the_end();  // it still waits only where this task is cancelled
     watch_.reset();
+  }
   if (trace_.get() != nullptr) [[unlikely]]
     end_trace();
   past_.answered_one = true;
@@ -271,7 +320,11 @@ void connection::finish_request() noexcept {
   request_.trailer_ = {};
   if (decoded_ != nullptr) [[unlikely]]
     decoded_.reset();
-  if (request_.collected_.capacity() > kept_body_bytes) request_.collected_ = std::string();
+  is_serving_ = false;
+  files_ = 0;
+  if (behind_ != nullptr) [[unlikely]]
+    leave_client();
+  if (request_.collected_.capacity() > kept_body_bytes) base::release(request_.collected_);
   request_.collected_.clear();
   if (memory_ && failure_ == nullptr) memory_->rollback(*empty_memory_);
 }
@@ -309,7 +362,7 @@ void connection::peer_ended() {
 task<bool> connection::serve() {
   end_wait();
   std::exception_ptr thrown;
-  bool is_answered = false;
+  bool is_answered = false, is_cancelled = false;
   const bool collects = std::exchange(collect_first_, false);
   may_watch_ = !collects;  // a handler that is not a coroutine waits for nothing
   is_gone_ = false;
@@ -344,10 +397,12 @@ task<bool> connection::serve() {
   } catch (...) {
     thrown = std::current_exception();
   }
-  if (watch_ != nullptr) co_await end_watch();
+  if (thrown != nullptr) is_cancelled = co_await submissions::being_cancelled();
+  if (watch_ != nullptr && !is_cancelled) co_await end_watch();
   may_watch_ = false;
-  if (thrown != nullptr) answer_exception(std::move(thrown));
+  if (thrown != nullptr) answer_exception(std::move(thrown), is_cancelled);
   if (cut_off_) out_.clear();
+  base::release(answer_.body_);
   answer_ = response();
   finish_request();
   if (std::exchange(reads_aside_, false)) {
@@ -358,9 +413,22 @@ task<bool> connection::serve() {
   co_return !closing_;
 }
 
+gone_watch::half_close connection::half_close() const noexcept {
+  return server_->options.half_close_is_gone ? gone_watch::half_close::is_gone
+                                             : gone_watch::half_close::is_ignored;
+}
+
+// For a WebSocket.
+task<> connection::peer_end() {
+  const troupe::event never;
+  const bool is_told = watch_ != nullptr && watch_->is_armed();
+  const troupe::event reported = is_told ? watch_->reported() : never;
+  co_await reported.wait();
+}
+
 // Called by the handler, through its request.
 std::stop_token connection::client_gone() {
-  if (watch_ == nullptr) watch_.reset(new gone_watch(server_->options.half_close_is_gone));
+  if (watch_ == nullptr) watch_.reset(new gone_watch(half_close()));
   watch_client();
   if (!watch_->is_armed()) {
     watch_->check(wire());
@@ -378,6 +446,13 @@ std::size_t connection::unread_bytes() const noexcept {
   const std::uint64_t left =
       std::min(head.has_length ? head.length - body_.bytes() : most, std::min(body_limit(), most));
   return static_cast<std::size_t>(left + left / 16 + 16 * 1024);
+}
+
+// The call ends with its client.
+void connection::watch_for(call_end& ends, gone_watch::half_close how) {
+  if (watch_ == nullptr) watch_.reset(new gone_watch(how));
+  watch_client();
+  ends.follow_client(watch_->token());
 }
 
 void connection::watch_client() noexcept {
@@ -454,11 +529,12 @@ task<> connection::await_body() {
   body_.waited(now() - begun);
   if (is_over) {
     // order: acquire  pairs with connection::end/release
-    if (ending_.load(std::memory_order_acquire) != ending::late)
+    const ending why = ending_.load(std::memory_order_acquire);
+    if (why != ending::late && why != ending::over_budget)
       throw cancelled("troupe: http: the connection is ended");
     broken_ = false;
     server_->revive(*this);
-    throw refused(fault::too_slow);
+    throw refused(why == ending::late ? fault::too_slow : fault::over_budget);
   }
   if (bytes == 0) {
     tell_gone();
@@ -573,7 +649,8 @@ void connection::answer_plainly(int status, std::string_view fields) {
   out_.add("\n");
 }
 
-void connection::answer_exception(std::exception_ptr thrown) {
+// `is_cancelled`: the connection's task is, since the drain time or the program is over.
+void connection::answer_exception(std::exception_ptr thrown, bool is_cancelled) {
   closing_ = true;
   if (trace_.get() != nullptr) [[unlikely]]
     tasks::fail_span(*trace_.get(), thrown);
@@ -591,7 +668,8 @@ void connection::answer_exception(std::exception_ptr thrown) {
   } catch (const timed_out&) {
     by_peer = broken_;
   } catch (const cancelled&) {
-    by_peer = broken_ || is_gone_;  // the handler stopped because of its request's client_gone()
+    // the handler stopped because of its request's client_gone(), or with its connection
+    by_peer = broken_ || is_gone_ || is_cancelled;
   } catch (...) {
   }
   if (by_peer) return;
@@ -622,8 +700,7 @@ task<> connection::answer_waiting(response& with) {
         if (has_body && !silent_) co_await send_part(with.special_->file);
       }
       break;
-    case response::special::kind::stream:
-    case response::special::kind::events:
+    case response::special::kind::streamed:
       co_await send_stream(with);
       break;
     case response::special::kind::websocket:
@@ -635,6 +712,8 @@ task<> connection::answer_waiting(response& with) {
 task<> connection::send_part(const file_part& part) {
   answer_begun_ = incomplete_ = true;
   co_await flush();
+  files_ = 1;
+  count_buffers();
   const std::uint64_t sent = co_await send_file(part.from, part.offset, part.bytes);
   incomplete_ = sent != part.bytes;
   if (incomplete_) closing_ = true;  // the file was shortened in the meantime
@@ -650,14 +729,16 @@ task<> connection::send_stream(response& with) {
   if (silent_ || !has_body) co_return;
   incomplete_ = true;
   body_writer writer(*this, chunked, false);
-  if (with.special_->what == response::special::kind::events) {
-    event_writer events(writer);
-    task<> running = with.special_->events(events);
-    co_await std::move(running);
-  } else {
-    task<> running = with.special_->stream(writer);
-    co_await std::move(running);
+  call_end ends;
+  if (response::special::is_event_stream(with)) ends.follow_server(server_->hurried.get_token());
+  watch_for(ends, half_close());
+  task<bool> sending = send_streamed(with.special_->streamed, writer, ends);
+  const bool is_whole = co_await std::move(sending);
+  if (!is_whole) {
+    closing_ = true;
+    co_return;
   }
+  if (ends.why() == call_end::cause::server_stops) close_after_this();
   co_await writer.finish();
   incomplete_ = false;
 }
@@ -685,16 +766,33 @@ task<> connection::talk(response& with) {
   out_.add("\r\n");
   answer_begun_ = true;
   closing_ = lingers_ = true;
-  may_watch_ = false;
+  // A handler may have asked for a watch that takes the end of the client's sending half for its
+  // end; but receive() finds that, behind the messages that have come before.
   if (watch_ != nullptr) co_await end_watch();
   co_await flush();
   // undoes the end of a sweep that saw it idle a moment ago and wants to park it
   server_->unpark(*this);
   phase_.store(phase::upgraded, std::memory_order_relaxed);  // order: relaxed  a hint for the sweep
+  task<> talking = talk_over(with, std::move(said.terms));
+  co_await std::move(talking);
+}
+
+task<> connection::talk_over(response& with, websocket_terms terms) {
   std::string begun(in_.view());
   in_.use(begun.size());
-  task<> running = websocket_conversation(*this, std::move(begun), std::move(with.special_->talk),
-                                          with.special_->socket, std::move(said.terms));
+  call_end ends;
+  ends.follow_server(server_->hurried.get_token());
+  watch_for(ends, half_close() == gone_watch::half_close::is_gone
+                      ? gone_watch::half_close::is_reported
+                      : gone_watch::half_close::is_ignored);
+  const struct talked_over {  // receive() refers to it
+    call_end*& at;
+    ~talked_over() { at = nullptr; }
+  } here{call_};
+  call_ = &ends;
+  task<> running =
+      websocket_conversation(*this, std::move(begun), std::move(with.special_->talk),
+                             with.special_->socket, std::move(terms), ends, peer_end());
   co_await std::move(running);
 }
 

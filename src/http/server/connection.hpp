@@ -19,9 +19,11 @@
 #include <string>
 #include <string_view>
 
+#include "base/accounts/account.hpp"
 #include "http/h1/input.hpp"
 #include "http/h1/output.hpp"
-#include "http/server/gone_watch.hpp"
+#include "http/server/calls/call_end.hpp"
+#include "http/server/calls/gone_watch.hpp"
 #include "http/server/handling.hpp"
 #include "http/server/parked.hpp"
 #include "http/server/server_state.hpp"
@@ -32,23 +34,31 @@
 
 namespace troupe::http {
 
+struct websocket_terms;
+
 namespace h2 {
 class conversation;
 }
 
 class connection : public transport, protected handling {
  public:
-  explicit connection(std::shared_ptr<server_state> of, const connection_past& was = {});
+  // `counted`: the client for which the connection keeps what it keeps.
+  connection(std::shared_ptr<server_state> of, server_state::client_peer& counted,
+             const connection_past& was = {});
   connection(const connection&) = delete;
 
-  // `handshake`: that of TLS. `fresh`: idle, and no request has come yet.
-  enum class phase : std::uint8_t { handshake, fresh, idle, head, busy, upgraded };
+  // `handshake`: that of TLS. `fresh`: idle, and no request has come yet. `streams`: busy, and what
+  // may be late is a stream of HTTP/2.
+  enum class phase : std::uint8_t { handshake, fresh, idle, head, busy, streams, upgraded };
   using ending = connection_ending;
 
   // Caller: any thread that holds the server's mutex. The operation that the connection awaits ends
   // as cancelled.
   void end(ending why) noexcept;
   void revive();
+  // Caller: holds the server's mutex. The connection was asked to end streams only, and may wait
+  // again.
+  void renew();
   // Caller: holds the server's mutex, after end(parking). The connection continues and does not
   // park. Returns false when the connection has been asked to end in the meantime.
   bool stay();
@@ -65,6 +75,9 @@ class connection : public transport, protected handling {
   static bool is_idle(phase at, std::int64_t since_ns, std::int64_t now_ns) noexcept;
   // The connection speaks HTTP/2 from its beginning, when it is not in the server's list yet.
   void note_h2() noexcept { speaks_h2_ = true; }
+  // Call it in a turn, with the server's mutex held: nothing more comes or goes, whatever the
+  // connection's task does.
+  void shut() noexcept;
   // Makes what a handler has thrown a failure of the program.
   void report() noexcept { report_failure(); }
 
@@ -100,6 +113,29 @@ class connection : public transport, protected handling {
   void refuse_request(fault why);
   void refuse_for_now();
   void count_buffers() noexcept;
+  void retains(std::size_t bytes) noexcept final {
+    above_bytes_ = bytes;
+    count_buffers();
+  }
+  // A parked connection keeps nothing; its client may have gone when the call returns.
+  void stop_counting() noexcept { account_.close(); }
+  void start_counting() noexcept { account_.open(server_->kept, counted_); }
+  // Bytes that are being sent, or wait for their turn, as long as it lives.
+  class queued {
+   public:
+    queued(connection& in, std::size_t bytes) noexcept : in_(in), bytes_(bytes) {
+      in_.queued_bytes_ += bytes_;
+      in_.count_buffers();
+    }
+    queued(const queued&) = delete;
+    ~queued() { in_.queued_bytes_ -= bytes_; }
+
+   private:
+    connection& in_;
+    const std::size_t bytes_;
+  };
+  // How many bytes are kept in this object and below it.
+  std::size_t kept_bytes() const noexcept;
   // The stream that bytes are read from. With TLS it is the stream below TLS.
   virtual stream& wire() noexcept = 0;
   // Read and write as those of the stream, for HTTP/2. A read is ended by end(); a read that is
@@ -128,11 +164,12 @@ class connection : public transport, protected handling {
   // The peer may still be sending: after the answer the connection reads for a while, so that the
   // peer can see the answer.
   bool lingers_ = false;
-  bool leaves_ = false;      // the next request is the last
-  bool closing_ = false;     // close after the current answer
-  bool incomplete_ = false;  // the answer has begun, and not all of it is sent
-  bool cut_off_ = false;     // a part of something was sent, and the rest will never be
-  bool broken_ = false;      // sending or receiving is no longer possible
+  bool leaves_ = false;       // the next request is the last
+  bool closing_ = false;      // close after the current answer
+  bool incomplete_ = false;   // the answer has begun, and not all of it is sent
+  bool cut_off_ = false;      // a part of something was sent, and the rest will never be
+  bool broken_ = false;       // sending or receiving is no longer possible
+  call_end* call_ = nullptr;  // of the WebSocket that is talked over
   std::atomic<phase> phase_{phase::busy};
   std::atomic<ending> ending_{ending::none};
   std::int64_t head_expiry_ns_ = 0;  // when the head being read is late; 0: none has begun
@@ -160,8 +197,11 @@ class connection : public transport, protected handling {
   void finish_request() noexcept;
 
   task<std::string_view> next_encoded() final;
+  task<> peer_end();
   std::stop_token client_gone() final;
   void watch_client() noexcept;
+  gone_watch::half_close half_close() const noexcept;
+  void watch_for(call_end& ends, gone_watch::half_close how);
   std::size_t unread_bytes() const noexcept;
   task<> end_watch();
   task<> await_body();
@@ -170,9 +210,12 @@ class connection : public transport, protected handling {
   task<> skip_body();
   task<> send_part(const file_part& part);
   task<> send_stream(response& with);
+  task<> talk_over(response& with, websocket_terms terms);
   task<> talk(response& with);
   task<> answer_waiting(response& with);
-  void answer_exception(std::exception_ptr thrown);
+  void answer_exception(std::exception_ptr thrown, bool is_cancelled);
+  void find_client() noexcept;
+  void leave_client() noexcept;
 
   parser parser_;
   response answer_;
@@ -187,16 +230,32 @@ class connection : public transport, protected handling {
   std::string_view piece_;
   input body_in_;  // the rest of a body that did not arrive whole with its head
   bool reads_aside_ = false;
-  bool may_watch_ = false;  // it is in serve(), and has not changed to another protocol
-  bool is_gone_ = false;    // the watch reported that the client has gone
+  bool may_watch_ = false;   // it is in serve(), and has not changed to another protocol
+  bool is_serving_ = false;  // a request is under way, and its head is there
+  bool is_gone_ = false;     // the watch reported that the client has gone
   // the receive buffer holds the body, so that the watch sees the end behind it
   bool made_room_ = false;
   gone_watch_ptr watch_;  // of this request, if its handler has asked for it
-  std::size_t counted_ = 0;
+  // What the connection keeps, HTTP/2 included.
+  struct own_account final : base::account {
+    explicit own_account(connection& of) noexcept : of_(of) {}
+    void end_account() noexcept override { of_.server_->end_over_budget(of_); }
+
+   private:
+    connection& of_;
+  };
+  own_account account_;
+  server_state::client_peer& counted_;
+  // The client that a trusted proxy names, while a request of it keeps more than a little.
+  server_state::client_peer* behind_ = nullptr;
+  std::size_t above_bytes_ = 0;   // by a WebSocket
+  std::size_t queued_bytes_ = 0;  // that wait for their turn to be sent
+  std::size_t files_ = 0;         // that are being sent
 
   std::atomic<std::int64_t> expiry_ns_{0}, idle_since_ns_{0};
   base::list_link<connection> link_;  // in the server's list
   bool is_listed_ = false;
+  int fd_ = -1;             // open while the connection is in that list
   bool speaks_h2_ = false;  // written by the connection's own thread before it is in the list, and
                             // inside the server's mutex later
 };

@@ -55,14 +55,15 @@ class connection_over final : public connection {
  public:
   connection_over(admission_ticket&& who, Stream&& over, const connection_past& was,
                   std::unique_ptr<h2::conversation>&& begun) noexcept
-      : connection(who.of(), was),
+      : connection(who.of(), who.counted(), was),
         who_(std::move(who)),
         stream_(std::move(over)),
         h2_(std::move(begun)) {
     if (h2_ != nullptr) note_h2();
     is_new_ = !is_secure && !past_.answered_one && h2_ == nullptr && h2::is_on(server_->options);
   }
-  ~connection_over() override = default;
+  // The account ends before the ticket, which leaves the client.
+  ~connection_over() override { stop_counting(); }
 
   // Runs until the connection ends or parks. Throws what the stream throws. Everything that happens
   // with every batch of requests is written out in this function, because a coroutine of its own
@@ -210,9 +211,13 @@ class connection_over final : public connection {
     // order: relaxed  our own thread writes it
     const bool upgraded = phase_.load(std::memory_order_relaxed) == phase::upgraded;
     std::stop_token token = upgraded ? idle_stop_.get_token() : busy_stop_.get_token();
+    // A function that receives learns of the server's stop by that.
+    if (call_ != nullptr) call_->leave_server();
     std::size_t bytes = 0;
     try {
       bytes = co_await stream_.read(to).timeout(at_most).stop(std::move(token));
+    } catch (const timed_out&) {  // the peer is silent, no more
+      throw;
     } catch (...) {
       note_break();
       throw;
@@ -279,6 +284,7 @@ class connection_over final : public connection {
     co_return sent;
   }
   task<> send_owned(std::string bytes) override {
+    const queued waiting(*this, bytes.capacity());
     const send_order::turn mine(order_);
     if (!mine.has_come()) co_await mine.comes();
     check_whole();
@@ -316,6 +322,7 @@ class connection_over final : public connection {
     }
     auto at_rest = std::make_unique<parked_over<Stream>>(std::move(who_), std::move(stream_), past_,
                                                          since_ns, std::move(h2_));
+    stop_counting();
     if (server_->park(*this, *at_rest, wire_of(at_rest->stream))) {
       static_cast<void>(at_rest.release());
       return true;
@@ -323,6 +330,7 @@ class connection_over final : public connection {
     who_ = std::move(at_rest->who);
     stream_ = std::move(at_rest->stream);
     h2_ = std::move(at_rest->talk);
+    start_counting();
     return false;
   }
 
@@ -410,9 +418,9 @@ class connection_over final : public connection {
   task<std::size_t> finish_ended_read(bool is_idle) {
     // order: acquire  pairs with connection::end/release
     const ending why = ending_.load(std::memory_order_acquire);
-    if (!is_idle && why == ending::late) {
+    if (!is_idle && (why == ending::late || why == ending::over_budget)) {
       server_->revive(*this);
-      refuse(fault::too_slow);
+      refuse(why == ending::late ? fault::too_slow : fault::over_budget);
     }
     if (!is_idle || (why != ending::draining && why != ending::shed)) co_return 0;
     // A request whose bytes are already here counts as accepted. It is the last one.
@@ -435,7 +443,9 @@ class connection_over final : public connection {
   task<> linger() {
     co_await end_writing();
     in_.release();
+    out_.rest();
     std::span<char> room = in_.room(least_room);
+    count_buffers();
     const std::chrono::nanoseconds until = now() + linger_time;
     for (std::size_t left = linger_bytes; left > 0;) {
       const std::chrono::nanoseconds span = until - now();

@@ -31,8 +31,18 @@ namespace troupe::http {
 struct server_state;
 
 // Why a connection is asked to end. `draining` ends connections that are idle or talk another
-// protocol; the others finish their request first.
-enum class connection_ending : std::uint8_t { none, parking, late, shed, aborted, draining };
+// protocol; the others finish their request first. With HTTP/2 `over_budget` and `late_stream` end
+// streams only.
+enum class connection_ending : std::uint8_t {
+  none,
+  parking,
+  late,
+  late_stream,
+  shed,
+  over_budget,
+  aborted,
+  draining
+};
 
 // The history of a connection, which is kept while it is parked.
 struct connection_past {

@@ -10,9 +10,11 @@
 #include "http/secure/secret_stream.hpp"
 #include "http/server/connection_over.hpp"
 #include "http/server/server_state.hpp"
+#include "runtime/observing/component_list.hpp"
 #include "troupe/http/server.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/parallel/submitted.hpp"
+#include "troupe/task/limits.hpp"
 #include "troupe/task/timer.hpp"
 #include "troupe/tls/stream.hpp"
 
@@ -28,14 +30,16 @@ constexpr int backlog_most = 4096;
 // How long to wait until connections that were aborted are gone.
 constexpr std::chrono::nanoseconds end_wait = 200ms;
 
-std::string peer_of(const tcp_stream& of) {
+// For whom the connection counts: "" for a trusted proxy, and for a Unix socket.
+std::string peer_of(const server_state& in, const tcp_stream& of) {
   try {
-    return client_key(of.peer());
+    const endpoint at = of.peer();
+    return contains(in.options.trusted_proxies, &at) ? std::string() : client_key(at);
   } catch (const io_error&) {  // the peer has already gone
     return "";
   }
 }
-std::string peer_of(const unix_stream&) { return ""; }
+std::string peer_of(const server_state&, const unix_stream&) { return ""; }
 
 // Keeps a connection in the server's list for as long as the connection lives, unless it is parked.
 class entry {
@@ -68,10 +72,10 @@ bool is_of_proxy(const server_state& in, const unix_stream&) {
 
 // The address for which the connection counts; "" for none.
 template <class Stream>
-std::string address_of(const Stream& over, const proxy_header& said) {
+std::string address_of(const server_state& in, const Stream& over, const proxy_header& said) {
   switch (said.from) {
     case proxy_header::origin::proxy:
-      return peer_of(over);
+      return peer_of(in, over);
     case proxy_header::origin::address:
       return client_key(said.client);
     case proxy_header::origin::unnamed:
@@ -108,7 +112,7 @@ task<> begin_after_header(admission_ticket who, Stream over, std::optional<tls_c
   task<std::optional<proxy_header>> header = receive_proxy_header(*state, over);
   const std::optional<proxy_header> said = co_await std::move(header);
   if (!said) co_return;
-  who.set_client(address_of(over, *said), client_in(*said));
+  who.set_client(address_of(*state, over, *said), client_in(*said));
   begin_to_talk(std::move(who), std::move(over), secret);
 }
 
@@ -116,7 +120,7 @@ template <class Stream>
 void begin(const std::shared_ptr<server_state>& state, Stream over,
            const std::optional<tls_context>& secret) {
   if (state->options.proxy_protocol.from.empty()) [[likely]] {
-    admission_ticket who(state, peer_of(over));
+    admission_ticket who(state, peer_of(*state, over));
     return begin_to_talk(std::move(who), std::move(over), secret);
   }
   if (!is_of_proxy(*state, over)) return state->proxied.count(proxy_header_event::untrusted);
@@ -152,9 +156,28 @@ task<bool> drains_within(std::shared_ptr<server_state> state, std::chrono::nanos
   co_return is_in_time;
 }
 
+std::string name_of(const tcp_listener& at) { return at.local().to_string(); }
+std::string name_of(const unix_listener&) { return "a Unix socket"; }
+
+// The server's numbers in the summary of its runtime, from which /metrics is made
+// (src/observe_page/metrics.cpp).
+observing::component_list::entry show(const std::shared_ptr<server_state>& state,
+                                      std::string name) {
+  return observing::components_here("http::server::serve")
+      ->add({"http", "server", std::move(name), [state](observing::json_text& to) {
+               const base::ledger::totals kept = state->kept.now();
+               to.member("connections", state->count());
+               to.member("kept_bytes", kept.bytes).member("kept_descriptors", kept.descriptors);
+               to.member("clients", kept.peers);
+               to.member("largest_client_bytes", kept.largest_peer_bytes);
+               to.member("over_budget", kept.ended);
+             }});
+}
+
 template <class Listener>
 task<> serve_on(std::shared_ptr<server_state> state, Listener listener,
                 std::optional<tls_context> secret = {}) {
+  const observing::component_list::entry shown = show(state, name_of(listener));
   auto begin_one = [&](auto&& peer) { begin(state, std::move(peer), secret); };
   protocols::admission& limits =
       secret ? static_cast<protocols::admission&>(state->secure) : *state;
@@ -171,7 +194,7 @@ task<> serve_on(std::shared_ptr<server_state> state, Listener listener,
   const bool is_in_time = co_await std::move(busy_ones);
   if (is_in_time) co_return;
   state->end_all();
-  // A handler may wait for something other than its peer: the server must not end that.
+  // A function that a thread runs to its end, and that a handler awaits, cannot be ended.
   task<bool> rest = drains_within(state, end_wait);
   static_cast<void>(co_await std::move(rest));
 }
@@ -188,7 +211,11 @@ task<> converse(admission_ticket who, Stream over, connection_past was,
   try {
     if (is_welcome) {
       place.emplace(in, talk);
-      co_await talk.run();
+      tasks::task_limits limits;
+      limits.stop = in.ending.get_token();
+      limits.is_last_resort = true;
+      task<> within = tasks::run_within(talk.run(), std::move(limits));
+      co_await std::move(within);
     } else {
       co_await talk.turn_away();
     }
@@ -220,6 +247,11 @@ std::size_t server::connections() const noexcept { return state_->count(); }
 http2_counts server::http2() const noexcept { return state_->http2.all(); }
 
 proxy_header_counts server::proxy_headers() const noexcept { return state_->proxied.all(); }
+
+kept_counts server::kept() const noexcept {
+  const base::ledger::totals now = state_->kept.now();
+  return {now.bytes, now.descriptors, now.peers, now.largest_peer_bytes, now.ended};
+}
 
 handshake_counts server::handshakes() const noexcept { return state_->secure.counts(); }
 

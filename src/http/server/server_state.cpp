@@ -1,5 +1,7 @@
 #include "http/server/server_state.hpp"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <chrono>
 #include <iterator>
@@ -26,6 +28,10 @@ constexpr std::chrono::nanoseconds sweep_min = 50ms, sweep_max = 1s;
 constexpr std::size_t shed_share = 16;
 constexpr std::size_t rejection_lingers_least = 8;
 
+// The default share of one client is this part of a limit, and at least so much.
+constexpr std::size_t peers_sharing = 8;
+constexpr std::size_t share_bytes_least = 1024 * 1024, share_descriptors_least = 16;
+
 void check(bool holds, const char* what) {
   if (!holds) throw option_error(std::string("troupe: http::server_options: ") + what);
 }
@@ -36,6 +42,29 @@ std::string strict_transport_of(const server_options& chosen) {
          (chosen.strict_transport_of_subdomains ? "; includeSubDomains\r\n" : "\r\n");
 }
 
+// The rest is for the program, and for the connections that are being accepted or turned away.
+std::size_t descriptors_of_process() noexcept {
+  rlimit most{};
+  if (::getrlimit(RLIMIT_NOFILE, &most) != 0 || most.rlim_cur == RLIM_INFINITY)
+    return std::numeric_limits<std::size_t>::max();
+  return static_cast<std::size_t>(most.rlim_cur - most.rlim_cur / peers_sharing);
+}
+
+// One client's part of a limit.
+std::size_t share_of(std::size_t all, std::size_t chosen, std::size_t least) noexcept {
+  return chosen != 0 ? chosen : std::max(all / peers_sharing, least);
+}
+
+base::ledger::limits limits_of(const server_options& chosen) noexcept {
+  base::ledger::limits most;
+  most.bytes = chosen.buffer_bytes;
+  most.peer_bytes = share_of(most.bytes, chosen.buffer_bytes_per_peer, share_bytes_least);
+  most.descriptors = chosen.descriptors != 0 ? chosen.descriptors : descriptors_of_process();
+  most.peer_descriptors =
+      share_of(most.descriptors, chosen.descriptors_per_peer, share_descriptors_least);
+  return most;
+}
+
 }  // namespace
 
 server_state::server_state(router table, const server_options& chosen)
@@ -43,7 +72,8 @@ server_state::server_state(router table, const server_options& chosen)
       routes(std::move(table)),
       options(chosen),
       strict_transport(strict_transport_of(chosen)),
-      secure(*this, chosen.handshakes) {
+      secure(*this, chosen.handshakes),
+      kept(limits_of(chosen)) {
   check(options.head_bytes >= 128, "head_bytes is less than 128");
   check(options.head_bytes <= 1 << 30, "head_bytes is more than 1 GiB");
   check(options.fields >= 1, "fields is 0");
@@ -70,30 +100,46 @@ server_state::server_state(router table, const server_options& chosen)
   drained.set();
 }
 
-bool server_state::admit(const std::string& peer, peer_count*& count) {
+bool server_state::admit(const std::string& key, client_peer*& counted) {
+  const bool is_welcome = connect(key, counted);
   std::lock_guard lock(mutex_);
-  const bool is_welcome = count_for(peer, count);
   // order: relaxed  the mutex orders it; others read it as a hint
   if (count_.fetch_add(1, std::memory_order_relaxed) == 0) drained.reset();
   return is_welcome;
 }
 
-bool server_state::admit_for(const std::string& peer, peer_count*& count) {
-  std::lock_guard lock(mutex_);
-  return count_for(peer, count);
+bool server_state::admit_for(const std::string& key, client_peer*& counted) {
+  client_peer* const before = counted;
+  const bool is_welcome = connect(key, counted);
+  kept.disconnect(*before);
+  kept.leave(*before);
+  return is_welcome;
 }
 
-bool server_state::count_for(const std::string& peer, peer_count*& count) {
-  count = peer.empty() ? nullptr : &*of_peer_.try_emplace(peer).first;
-  const bool too_many = count != nullptr && count->second >= options.connections_per_peer;
-  if (too_many) count = nullptr;
-  if (count != nullptr) ++count->second;
-  return !too_many;
+// A connection that is turned away takes a descriptor, too, of no client's share.
+bool server_state::connect(const std::string& key, client_peer*& counted) {
+  counted = &kept.join(key);
+  if (kept.connect(*counted, options.connections_per_peer)) return true;
+  kept.leave(*counted);
+  counted = &kept.join("");
+  static_cast<void>(kept.connect(*counted, options.connections_per_peer));
+  return false;
 }
 
-void server_state::dismiss(peer_count* of) noexcept {
+void server_state::end_over_budget(connection& one) noexcept {
   std::lock_guard lock(mutex_);
-  if (of != nullptr && --of->second == 0) of_peer_.erase(of_peer_.find(of->first));
+  one.end(connection_ending::over_budget);
+}
+
+void server_state::continue_in_budget(connection& one) noexcept {
+  std::lock_guard lock(mutex_);
+  one.renew();
+}
+
+void server_state::dismiss(client_peer* counted) noexcept {
+  kept.disconnect(*counted);
+  kept.leave(*counted);
+  std::lock_guard lock(mutex_);
   // order: relaxed  as in admit
   if (count_.fetch_sub(1, std::memory_order_relaxed) == 1) drained.set();
   left();
@@ -102,6 +148,7 @@ void server_state::dismiss(peer_count* of) noexcept {
 
 void server_state::enter(connection& one) {
   bool start_sweep = false;
+  one.fd_ = one.wire().fd();
   {
     std::lock_guard lock(mutex_);
     link(one);
@@ -157,15 +204,13 @@ server_state::rejection_linger::~rejection_linger() {
 
 bool server_state::is_full() noexcept {
   // order: relaxed  a hint: the task that accepts checks again
-  return count_.load(std::memory_order_relaxed) >= options.connections ||
-         // order: relaxed  the same
-         buffered.load(std::memory_order_relaxed) >= options.buffer_bytes;
+  return count_.load(std::memory_order_relaxed) >= options.connections || kept.is_full();
 }
 
 void server_state::shed() {
   const std::int64_t now_ns = now().count();
   std::vector<shed_candidate> idle;
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   for (connection& one : live_) {
     if (connection::is_idle(one.phase_now(), one.idle_since_ns(), now_ns))
       idle.push_back({one.idle_since_ns(), &one, nullptr});
@@ -175,7 +220,10 @@ void server_state::shed() {
     if (one.past.why == connection_ending::none && connection::is_idle(at, one.since_ns, now_ns))
       idle.push_back({one.since_ns, nullptr, &one});
   }
-  shed_oldest(idle);
+  if (!idle.empty()) return shed_oldest(idle);
+  lock.unlock();
+  // Nobody is idle: a client that keeps much makes room.
+  if (kept.is_full()) static_cast<void>(kept.end_largest());
 }
 
 void server_state::shed_handshakes() {
@@ -205,10 +253,15 @@ void server_state::shed_oldest(std::vector<shed_candidate>& of) {
 }
 
 void server_state::end_all() noexcept {
+  {
+    std::lock_guard lock(mutex_);
+    all_end_ = true;
+    for (connection& one : live_) one.end(connection_ending::aborted);
+    end_parked(connection_ending::aborted);
+  }
+  ending.request_stop();
   std::lock_guard lock(mutex_);
-  all_end_ = true;
-  for (connection& one : live_) one.end(connection_ending::aborted);
-  end_parked(connection_ending::aborted);
+  for (connection& one : live_) one.shut();
 }
 
 void server_state::revive(connection& one) {
@@ -267,7 +320,8 @@ std::int64_t server_state::end_late(std::int64_t now_ns) noexcept {
   for (connection& one : live_) {
     const std::int64_t expiry = one.expiry_ns(), parking = one.parking_ns();
     if (expiry <= now_ns) {
-      one.end(connection_ending::late);
+      one.end(one.phase_now() == connection::phase::streams ? connection_ending::late_stream
+                                                            : connection_ending::late);
     } else if (parking <= now_ns) {
       one.end(connection_ending::parking);
     } else {

@@ -15,10 +15,10 @@
 #include <mutex>
 #include <stop_token>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/accounts/account.hpp"
 #include "base/intrusive_queue.hpp"
 #include "http/behind_proxy/counters.hpp"
 #include "http/h2/counters.hpp"
@@ -58,18 +58,23 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
   h2::counters http2;
   proxy_header_counters proxied;
 
-  // An address, and how many connections it has.
-  using peer_count = std::pair<const std::string, std::size_t>;
+  // What is kept for all clients, and how much of it for each.
+  base::ledger kept;
+  using client_peer = base::ledger::peer;
 
-  // admit: one more connection was accepted, from the address `peer` ("" when it has none). Returns
-  // false when this address has too many; then the connection counts for the server only. `count`
-  // is set to the address's entry, or to null when the connection does not count for an address.
-  // dismiss: the connection has ended; `of` is that entry.
-  bool admit(const std::string& peer, peer_count*& count);
-  // admit_for: a connection that was admitted without an address counts for this one, too. Returns
+  // admit: one more connection was accepted, from the client `key` ("" when it has no share).
+  // Returns false when this client has too many; then the connection counts for the server only.
+  // `counted` is set to the peer for which the connection counts. dismiss: the connection has
+  // ended.
+  bool admit(const std::string& key, client_peer*& counted);
+  // admit_for: a connection that was admitted without a client counts for this one instead. Returns
   // as admit().
-  bool admit_for(const std::string& peer, peer_count*& count);
-  void dismiss(peer_count* of) noexcept;
+  bool admit_for(const std::string& key, client_peer*& counted);
+  void dismiss(client_peer* counted) noexcept;
+  // The connection keeps the most of the largest client, and the limits are reached.
+  void end_over_budget(connection& one) noexcept;
+  // The connection has given up enough, and may wait again.
+  void continue_in_budget(connection& one) noexcept;
   // enter: the server watches over the times of `one` from then on. leave: no longer.
   void enter(connection& one);
   void leave(connection& one) noexcept;
@@ -79,6 +84,8 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
   void shed() override;
   // The same for handshakes that have taken at least a second.
   void shed_handshakes();
+  // Ends all connections, with what their tasks await and the calls that they have begun, and shuts
+  // their sockets: a call that cannot be cancelled holds up no client. Call it in a turn.
   void end_all() noexcept;
   // Lets a connection that was ended as late send its answer.
   void revive(connection& one);
@@ -101,11 +108,11 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
   // Something came for the parked connection, or its wait was ended.
   void report(parked& one) noexcept;
 
-  std::stop_source stopping;             // no new connections; the current requests are the last
-  std::stop_source accepting;            // the same, for the tasks that accept
-  std::stop_source hurried;              // stop() was called, perhaps after drain()
-  event drained;                         // set while there are no connections
-  std::atomic<std::size_t> buffered{0};  // bytes in the buffers of all connections
+  std::stop_source stopping;   // no new connections; the current requests are the last
+  std::stop_source accepting;  // the same, for the tasks that accept
+  std::stop_source hurried;    // stop() was called, perhaps after drain()
+  std::stop_source ending;     // the drain time is over: each connection's task ends
+  event drained;               // set while there are no connections
 
   std::size_t count() const;
 
@@ -137,8 +144,8 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
     parked* at_rest;
   };
 
+  bool connect(const std::string& key, client_peer*& counted);
   // The caller holds the mutex:
-  bool count_for(const std::string& peer, peer_count*& count);
   static void shed_oldest(std::vector<shed_candidate>& of);
   std::int64_t end_late(std::int64_t now_ns) noexcept;
   std::int64_t end_late_parked(std::int64_t now_ns) noexcept;
@@ -159,7 +166,6 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
   std::chrono::nanoseconds idle_time_{0};  // set by drain(), until stop()
   bool waking_ = false;                    // the task that wakes parked connections exists
   bool parks_ = true;                      // that task was not ended before its time
-  std::unordered_map<std::string, std::size_t> of_peer_;
 
   std::mutex reports_mutex_;
   parked_queue reported_;  // the task that wakes has not taken them yet

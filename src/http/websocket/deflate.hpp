@@ -42,6 +42,12 @@ class message_deflater {
   // ones.
   void forget() noexcept;
   bool holds_memory() const noexcept { return stream_ != nullptr; }
+  // As zlib's manual has it.
+  std::size_t memory() const noexcept {
+    return stream_ == nullptr
+               ? 0
+               : (std::size_t{1} << (bits_ + 2)) + (std::size_t{1} << (memory_level_ + 9));
+  }
 
  private:
   bool begin() noexcept;
@@ -64,6 +70,9 @@ class message_inflater {
   // Call it when the message has no more pieces.
   inflate_result finish(std::string& to, std::size_t bytes_max);
   bool holds_memory() const noexcept { return stream_ != nullptr; }
+  std::size_t memory() const noexcept {
+    return stream_ == nullptr ? 0 : (std::size_t{1} << bits_) + 7 * 1024;
+  }
 
  private:
   inflate_result run(std::string_view piece, std::string& to, std::size_t bytes_max);

@@ -11,9 +11,11 @@
 #include <span>
 #include <utility>
 
+#include "base/text/release.hpp"
 #include "http/base64.hpp"
 #include "http/h1/send_order.hpp"
 #include "http/routing/response_parts.hpp"
+#include "http/server/calls/call_end.hpp"
 #include "http/server/one_at_a_time.hpp"
 #include "http/websocket/deflate.hpp"
 #include "http/websocket/utf8.hpp"
@@ -31,6 +33,8 @@ namespace {
 enum code : int { continuation = 0, text = 1, binary = 2, close_frame = 8, ping = 9, pong = 10 };
 constexpr int last_frame = 0x80, first_reserved_bit = 0x40;
 constexpr std::size_t control_bytes_max = 125;
+// The most memory that is kept for the next message.
+constexpr std::size_t kept_message_bytes = 64 * 1024;
 
 bool may_be_sent(int code) noexcept {
   return (code >= 1000 && code <= 1014 && code != 1004 && code != 1005 && code != 1006) ||
@@ -128,25 +132,47 @@ struct websocket_end {
   }
   static bool is_unsaid(const websocket& of) noexcept { return of.unsaid_ != 0; }
   static task<> say(websocket& to) { return to.say_failure(); }
+  static task<bool> is_left_alone(websocket& of) { return of.is_left_alone(); }
 };
 
+namespace {
+
+// Ends the call when its peer has ended the connection and the function does not receive: it would
+// learn of that from nothing else before it sends again.
+task<> end_with_peer(task<> peer_end, websocket& peer, call_end& ends) {
+  co_await std::move(peer_end);
+  const bool is_alone = co_await websocket_end::is_left_alone(peer);
+  if (is_alone) ends.end(call_end::cause::peer_gone);
+}
+
+}  // namespace
+
 task<> websocket_conversation(transport& over, std::string begun, websocket_function talk,
-                              websocket_options options, websocket_terms terms) {
+                              websocket_options options, websocket_terms terms, call_end& ends,
+                              task<> peer_end) {
+  const struct kept_until_the_end {
+    transport& by;
+    ~kept_until_the_end() { by.retains(0); }
+  } kept{over};
   websocket peer(over, std::move(begun), options, std::move(terms));
-  task<> running = talk(peer);
+  task<bool> running = ends.run(talk(peer), end_with_peer(std::move(peer_end), peer, ends));
   std::exception_ptr failed;
+  int code = 1000;
   try {
-    co_await std::move(running);
+    const bool has_returned = co_await std::move(running);
+    if (!has_returned) code = 1001;
   } catch (const io_error& e) {
     if (!websocket_end::is_cause(peer, e)) failed = std::current_exception();
   } catch (...) {
     failed = std::current_exception();
   }
+  const bool is_alone = ends.why() == call_end::cause::peer_gone;
   try {
-    if (websocket_end::is_unsaid(peer)) {
+    if (is_alone) {  // nobody is left to be told
+    } else if (websocket_end::is_unsaid(peer)) {
       co_await websocket_end::say(peer);
     } else if (peer.close_code() == 0) {
-      co_await peer.close(failed == nullptr ? 1000 : 1011);
+      co_await peer.close(failed == nullptr ? code : 1011);
     }
   } catch (const io_error&) {  // the connection no longer exists
   } catch (...) {
@@ -170,6 +196,8 @@ struct websocket::parts {
     return !(of_client ? terms.deflate->client_no_context_takeover
                        : terms.deflate->server_no_context_takeover);
   }
+
+  std::size_t memory() const noexcept { return out.memory() + in.memory(); }
 
   send_order order;  // the peer inflates messages in the order in which they were compressed
   const bool can_deflate;
@@ -294,8 +322,13 @@ task<> websocket::say_failure() {
   unsaid_ = 0;
 }
 
+std::size_t websocket::kept_bytes() const noexcept {
+  return in_.capacity() + message_.capacity() + control_.capacity() +
+         (parts_ == nullptr ? 0 : parts_->memory());
+}
+
 // How much longer to wait for the rest of what the peer has begun to send.
-std::chrono::nanoseconds websocket::patience() const noexcept {
+std::chrono::nanoseconds websocket::patience() noexcept {
   return next_.bytes() == 0 ? std::chrono::nanoseconds::max()
                             : next_.patience(over_.message_pace());
 }
@@ -312,6 +345,11 @@ task<bool> websocket::more() {
   constexpr std::chrono::nanoseconds shortest = std::chrono::milliseconds(1);
   std::array<char, at_once> buffer;
   if (heard_.count() < 0) heard_ = now();
+  if (untaken_ && !untaken_->is_set()) {  // the rest of what the peer has sent is on its way
+    const std::size_t before = in_.size();
+    co_await untaken_->wait();
+    if (in_.size() > before) co_return true;
+  }
   for (;;) {
     const std::chrono::nanoseconds begun = now(), quiet = begun - heard_, patient = patience();
     if (ping_due_ && !close_sent_ && quiet < options_.ping_after) {
@@ -335,6 +373,7 @@ task<bool> websocket::more() {
       asked_ = ping_due_ = false;
       heard_ = now();
       in_.append(buffer.data(), bytes);
+      over_.retains(kept_bytes());
       co_return true;
     }
     if (given_up && (is_over || is_quiet))
@@ -356,6 +395,68 @@ task<bool> websocket::more() {
     }
     asked_ = ping_due_ = true;
     heard_ = now();
+  }
+}
+
+// Waits until no receive() is under way, and no message is left. Returns whether the function has
+// not been told of the end.
+task<bool> websocket::is_left_alone() {
+  unreceived_.emplace();
+  untaken_.emplace();
+  for (;;) {
+    while (is_received_) {
+      unreceived_->reset();
+      co_await unreceived_->wait();
+    }
+    if (close_code_ != 0) co_return false;
+    if (has_message()) {
+      unreceived_->reset();
+      co_await unreceived_->wait();
+      continue;
+    }
+    if (at_end_) co_return true;
+    untaken_->reset();
+    task<> taking = take_rest();
+    co_await std::move(taking);
+    untaken_->set();
+    if (!at_end_ && !has_message()) co_return false;  // a message of more bytes than are allowed
+  }
+}
+
+// The peer's end is there already, so this waits for nothing.
+task<> websocket::take_rest() {
+  constexpr std::chrono::seconds longest{1};
+  std::array<char, 4096> buffer;
+  while (!at_end_ && !has_message() && in_.size() - at_ <= options_.message_bytes) {
+    std::size_t bytes = 0;
+    try {
+      bytes = co_await over_.receive(buffer, longest);
+    } catch (const error&) {
+    }
+    at_end_ = bytes == 0;
+    in_.append(buffer.data(), bytes);
+  }
+}
+
+// Whether a whole frame of a message waits to be received.
+bool websocket::has_message() const noexcept {
+  if (is_whole_) return true;
+  bool is_data = in_frame_ && frame_.code < close_frame;
+  std::uint64_t left = in_frame_ ? frame_.bytes - frame_done_ : 0;
+  for (std::size_t at = at_;;) {
+    if (in_.size() - at < left) return false;
+    at += static_cast<std::size_t>(left);
+    if (is_data) return true;
+    if (in_.size() - at < 2) return false;
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(in_[at + i]); };
+    const unsigned length = byte(1) & 0x7F;
+    const std::size_t width = length == 126 ? 2 : length == 127 ? 8 : 0;
+    const std::size_t head = 2 + width + ((byte(1) & 0x80) != 0 ? 4 : 0);
+    if (in_.size() - at < head) return false;
+    is_data = (byte(0) & 0x0F) < close_frame;
+    left = width == 0 ? length : 0;
+    for (std::size_t i = 0; i < width; ++i) left = left << 8 | byte(2 + i);
+    at += head;
   }
 }
 
@@ -526,9 +627,18 @@ task<bool> websocket::take_control() {
 }
 
 task<std::optional<websocket_message>> websocket::receive() {
+  const struct told_at_end {
+    websocket& of;
+    ~told_at_end() {
+      if (of.unreceived_) of.unreceived_->set();
+    }
+  } told{*this};
   const one_at_a_time alone(
       is_received_, "troupe: http::websocket: a receive is under way already: await it first");
-  if (!in_message_) message_.clear();
+  if (!in_message_) {
+    message_.clear();
+    if (message_.capacity() > kept_message_bytes) base::release(message_);
+  }
   while (close_code_ == 0 && !is_whole_) {
     if (answer_) {
       co_await send_answer();

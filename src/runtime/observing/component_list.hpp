@@ -57,5 +57,7 @@ class component_list : public std::enable_shared_from_this<component_list> {
 
 // Those of that runtime. They may outlive it.
 std::shared_ptr<component_list> components_of(const runtime& of);
+// Those of the runtime of the calling code. `who` is named in the usage_error that there is none.
+std::shared_ptr<component_list> components_here(const char* who);
 
 }  // namespace troupe::observing

@@ -207,7 +207,11 @@ void stream_connection::send(asked_stream& on, std::string_view bytes, bool is_l
   on.unsent = bytes;
   on.is_last = is_last;
   if (on.closed) return;
-  session_.resume(on.number);
+  if (is_last && bytes.empty()) {
+    session_.end_body(on.number);
+  } else {
+    session_.resume(on.number);
+  }
   to_send_.set();
 }
 

@@ -110,12 +110,29 @@ task<> stream_exchange::send_request(client_request& asked, const route&,
     co_return;
   }
   upload to(*this);
-  co_await pieces(to);
+  const bool is_whole = co_await run_upload(pieces(to), server_end());
   if (cut_off_) throw io_error("send", where_ + ", of which a piece was given up", EPIPE);
   h2::header_lines behind;
   behind.add_lines(to.trailer_lines());
   const std::lock_guard lock(on_->mutex());
+  if (!is_whole) {
+    if (stream_->failed != stream_failure::none) throw_failure();
+    refused_bytes_ = true;  // the server may have said why
+    throw io_error("send", where_ + ", of which the server wants no more", EPIPE);
+  }
   on_->end_body(*stream_, behind);
+}
+
+// Completes when the server takes no more of the request.
+task<> stream_exchange::server_end() {
+  for (;;) {
+    {
+      const std::lock_guard lock(on_->mutex());
+      if (stream_->closed || stream_->ended) co_return;
+      stream_->news.reset();
+    }
+    co_await stream_->news.wait();
+  }
 }
 
 task<> stream_exchange::send_piece(std::string_view bytes) {

@@ -39,6 +39,7 @@ class stream_exchange final : public exchange {
   task<> await_taken(std::string_view bytes, bool is_last);
   void take_head();
   void finish();
+  task<> server_end();
   // Waits until something has changed on the stream; the caller has reset `news`.
   task<> await_news(tasks::limits within);
   [[noreturn]] void throw_failure();

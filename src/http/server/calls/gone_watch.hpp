@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <stop_token>
 #include <utility>
@@ -31,9 +32,13 @@ namespace troupe::http {
 
 class gone_watch final : public io::arrival {
  public:
-  // `half_close`: a client that ends only its sending half counts as gone, too.
-  explicit gone_watch(bool half_close)
-      : arrival(&on_arrival, half_close ? POLLRDHUP : 0), ends_(half_close ? POLLRDHUP : 0) {}
+  // What becomes of a client that ends only its sending half: it counts as gone; this is reported
+  // and no more; or it is not even reported.
+  enum class half_close : std::uint8_t { is_gone, is_reported, is_ignored };
+  explicit gone_watch(half_close how)
+      : arrival(&on_arrival, how != half_close::is_ignored ? POLLRDHUP : 0),
+        ends_(how != half_close::is_ignored ? POLLRDHUP : 0),
+        counts_half_(how == half_close::is_gone) {}
 
   std::stop_token token() const noexcept { return gone_.get_token(); }
   // The caller knows by other means that the client has gone.
@@ -95,13 +100,15 @@ class gone_watch final : public io::arrival {
   void note() noexcept { note(result); }
   // `found`: the events of poll(2); negative when the watch was ended.
   void note(int found) noexcept {
-    if (found > 0 && (found & POLLNVAL) == 0) gone_.request_stop();
+    if (found <= 0 || (found & POLLNVAL) != 0) return;
+    if (counts_half_ || (found & (POLLERR | POLLHUP)) != 0) gone_.request_stop();
   }
 
   std::stop_source gone_;
   event reported_;
   std::atomic<int> shares_{1};
   const short ends_;
+  const bool counts_half_;
   bool armed_ = false;
 };
 using gone_watch_ptr = std::unique_ptr<gone_watch, gone_watch::dropped>;

@@ -1,0 +1,75 @@
+// Sends the bodies that functions stream, for both protocols.
+#include <chrono>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "http/coding/encoder.hpp"
+#include "http/routing/response_parts.hpp"
+#include "http/server/calls/call_end.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/http/writer.hpp"
+#include "troupe/sync/mutex.hpp"
+
+namespace troupe::http {
+
+namespace {
+
+// A stream that sends what it gets through an encoder to another one.
+class encoded_transport final : public transport {
+ public:
+  encoded_transport(body_writer& to, coding by) : to_(to), encoder_(make_encoder(by)) {}
+
+  task<std::size_t> receive(std::span<char>, std::chrono::nanoseconds) override { co_return 0; }
+  task<std::uint64_t> send_file(const file&, std::uint64_t, std::uint64_t) override { co_return 0; }
+  task<> send(std::string_view bytes) override { return send_owned(std::string(bytes)); }
+  task<> send_owned(std::string bytes) override {
+    return encode(std::move(bytes), encoder::until::flush);
+  }
+  task<> finish() { return encode(std::string(), encoder::until::end); }
+
+ private:
+  // Branches may write at the same time, so what one has encoded has to be sent before the next.
+  task<> encode(std::string bytes, encoder::until what) {
+    const mutex::guard held = co_await busy_.lock();
+    // A piece that was encoded and not sent is missing from all that would follow.
+    if (broken_) throw cancelled("a piece of the answer was not sent");
+    broken_ = true;
+    std::string made;
+    encoder_->add(bytes, made, what);
+    co_await to_.write(made);
+    broken_ = false;
+  }
+
+  body_writer& to_;
+  const std::unique_ptr<encoder> encoder_;
+  mutex busy_;
+  bool broken_ = false;
+};
+
+// Returns whether the body is whole.
+task<bool> run_function(streamed_body& body, body_writer& to, call_end& ends) {
+  event_writer events(to);
+  task<> running = body.events ? body.events(events) : body.stream(to);
+  const bool has_returned = co_await ends.run(std::move(running));
+  co_return has_returned || ends.why() == call_end::cause::server_stops;
+}
+
+task<bool> run_encoded(streamed_body& body, body_writer& to, call_end& ends) {
+  encoded_transport over(to, *body.coded_by);
+  body_writer inner(over, false, false);
+  const bool is_whole = co_await run_function(body, inner, ends);
+  to.trailer_lines() += inner.trailer_lines();
+  if (is_whole) co_await over.finish();
+  co_return is_whole;
+}
+
+}  // namespace
+
+task<bool> send_streamed(streamed_body& body, body_writer& to, call_end& ends) {
+  return body.coded_by ? run_encoded(body, to, ends) : run_function(body, to, ends);
+}
+
+}  // namespace troupe::http

@@ -1,0 +1,71 @@
+"""docs/protocols/accounts.md against the code: each member that grows with what a peer sends or leaves is in its table."""
+
+import pathlib
+import re
+
+DOCUMENT = pathlib.Path("docs/protocols/accounts.md")
+# Where objects live as long as a connection, a stream or a session.
+FOLDERS = ("src/http", "src/nats", "src/protocol", "src/tls")
+HEADERS = ("include/troupe/http/request.hpp", "include/troupe/http/response.hpp", "include/troupe/http/websocket.hpp",
+           "include/troupe/http/parser.hpp")
+
+# A member whose memory grows: a container, a buffer, or an object that has some.
+GROWS = (r"std::(?:string|vector|deque|list|map|set|unordered_map|unordered_set)\b(?!_view)", r"std::unique_ptr<(?:char|std::byte)\[\]>",
+         r"input\b", r"output\b", r"header_lines\b", r"response\b", r"(?:std::optional<)?head_block\b", r"std::unique_ptr<decoded_body>",
+         r"channel<", r"(?:troupe::)?file\b")
+MEMBER = re.compile(r"^\s+(?:mutable |const |static )*(" + "|".join(GROWS) + r")[^()]*?[ >](\w+_(?:(?:, | = [^;,]*, )\w+_)*)(?: = [^;]*|\{[^;]*\})?;")
+CLASS = re.compile(r"^\s*(?:template <[^>]*>\s*)?(?:class|struct) (\w+)[^;]*$")
+ROW = re.compile(r"^\| `(\w+)::(\w+)` \| (.*?) \|")
+CHARGED = re.compile(r"`(\w+)::(\w+)\(\)`")
+
+
+def members(tree):
+    """(class, member): where it is declared."""
+    found = {}
+    for path in tree.files(suffixes=(".hpp",)):
+        name = str(path)
+        if not name.startswith(tuple(f + "/" for f in FOLDERS)) and name not in HEADERS:
+            continue
+        inside = {}  # the class that was begun last at each indentation
+        for number, line in enumerate(tree.lines(path), 1):
+            indent = len(line) - len(line.lstrip())
+            if match := CLASS.match(line):
+                inside[indent] = match.group(1)
+            elif indent - 2 in inside and (match := MEMBER.match(line)):
+                for member in re.findall(r"\w+_(?=,|$)", match.group(2)):
+                    found[inside[indent - 2], member] = f"{path}:{number}"
+    return found
+
+
+def rows(tree):
+    """(class, member): (line number, what charges it)."""
+    found = {}
+    for number, line in enumerate(tree.lines(DOCUMENT), 1):
+        if match := ROW.match(line):
+            found[match.group(1), match.group(2)] = number, match.group(3)
+    return found
+
+
+def charges(tree, owner, function, member):
+    """Whether a function of that class names the member."""
+    start = re.compile(rf"(?:{owner}::)?\b{function}\([^;]*\{{|{owner}::{function}\(")
+    for path in tree.files("src", "include", suffixes=(".hpp", ".cpp")):
+        lines = tree.lines(path)
+        for at, line in enumerate(lines):
+            if start.search(line) and any(re.search(rf"\b{member}\b", one) for one in lines[at:at + 30]):
+                return True
+    return False
+
+
+def check_accounts(tree):
+    if not (tree.root / DOCUMENT).is_file():
+        return [f"{DOCUMENT}: is missing"]
+    there, listed = members(tree), rows(tree)
+    problems = [f"{there[one]}: {one[0]}::{one[1]} may grow, and {DOCUMENT} does not say what charges it"
+                for one in sorted(set(there) - set(listed))]
+    problems += [f"{DOCUMENT}:{listed[one][0]}: there is no {one[0]}::{one[1]}" for one in sorted(set(listed) - set(there))]
+    for (owner, member), (number, what) in sorted(listed.items()):
+        for by, function in CHARGED.findall(what):
+            if (owner, member) in there and not charges(tree, by, function, member):
+                problems.append(f"{DOCUMENT}:{number}: {by}::{function}() does not count {member}")
+    return problems
