@@ -13,10 +13,10 @@ if(NOT TARGET troupe::observe_page OR NOT TARGET troupe::durable OR NOT fmt_FOUN
   message(WARNING "tools/troupe is not built: it needs the components observe_page and durable, libfmt-dev, libcli11-dev, nlohmann-json3-dev and libncurses-dev")
   return()
 endif()
-file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/troupe/*.cpp")
+file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/troupe/*.cpp")
 add_executable(troupe_tool ${sources})
 # The page and the metrics are those of the component.
-target_include_directories(troupe_tool PRIVATE "${PROJECT_SOURCE_DIR}/src")
+target_include_directories(troupe_tool PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tools/troupe")
 set_target_properties(troupe_tool PROPERTIES OUTPUT_NAME troupe RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tools")
 target_link_libraries(troupe_tool PRIVATE troupe::observe_page troupe::durable fmt::fmt CLI11::CLI11 nlohmann_json::nlohmann_json PkgConfig::ncursesw)
 if(TARGET troupe::durable_postgres)

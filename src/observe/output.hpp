@@ -2,15 +2,14 @@
 // then nothing allocates.
 #pragma once
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cstdint>
 #include <new>
 #include <string>
 #include <string_view>
+
+#include "base/side_channels/bounded_write.hpp"
 
 namespace troupe::observe {
 
@@ -109,16 +108,11 @@ class output {
       append();
       return;
     }
-    for (std::size_t done = 0; done < used_;) {
-      const ::ssize_t written = ::write(fd_, buffer_ + done, used_ - done);
-      if (written < 0 && errno != EINTR) failed_ = true;
-      if (failed_) break;
-      if (written > 0) done += static_cast<std::size_t>(written);
-    }
+    if (!failed_) failed_ = base::bounded_write(fd_, {buffer_, used_}, patience_ms).error != 0;
     used_ = 0;
   }
-  // True when some of the text could not be written, for example because the disk is full, or
-  // memory has run out.
+  // True when some of the text could not be written, for example because the disk is full, memory
+  // has run out, or the reader of a pipe has taken nothing for 2 s.
   bool failed() const noexcept { return failed_; }
 
  private:
@@ -153,6 +147,7 @@ class output {
     if (used_ == sizeof buffer_) flush();
     buffer_[used_++] = one;
   }
+  static constexpr int patience_ms = 2'000;
   const int fd_ = -1;
   std::string* const text_ = nullptr;
   bool failed_ = false;

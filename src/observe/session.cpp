@@ -15,6 +15,8 @@
 #include <mutex>
 #include <string>
 
+#include "base/side_channels/bounded_write.hpp"
+#include "base/side_channels/side_channel.hpp"
 #include "observe/ticks.hpp"
 #include "observe/write.hpp"
 #include "troupe/base/error.hpp"
@@ -23,13 +25,16 @@
 namespace troupe::observe {
 namespace {
 
+constinit base::side_channel trace_file("the trace");
+
 // The state of the process, from the first runtime on. Never destroyed.
 struct recording {
   std::mutex mutex;
   int runtimes = 0;
   bool asked = false;   // the environment was read
   bool wanted = false;  // it asks for a trace
-  int file = -1;        // -1: no file, but a table
+  std::string path;     // of the file; empty: a table on standard error
+  int file = -1;        // -1: it is not open yet
   tick_scale began;
 
   static recording& get() {
@@ -37,8 +42,20 @@ struct recording {
     return instance;
   }
 
+  // Does not wait for the reader of a named pipe. Returns an error number, or 0.
+  int open_file() noexcept {
+    if (path.empty() || file >= 0) return 0;
+    file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0644);
+    return file < 0 ? errno : 0;
+  }
+
+  // Tries to open the file first, if that has failed so far. A signal handler may call it.
   bool write() noexcept {
-    if (file < 0) return write_table(STDERR_FILENO, began);
+    if (path.empty()) return write_table(STDERR_FILENO, began);
+    if (const int error = open_file(); error != 0) {
+      trace_file.failed(path.c_str(), error);
+      return false;
+    }
     struct ::stat is = {};
     // Only a regular file has old content to remove.
     const bool empty =
@@ -46,10 +63,18 @@ struct recording {
         (!S_ISREG(is.st_mode) || (::ftruncate(file, 0) == 0 && ::lseek(file, 0, SEEK_SET) == 0));
     return write_chrome(file, began) && empty;
   }
+
+  // The same at an end of the program that is no crash.
+  void write_at_end() noexcept {
+    if (write()) return trace_file.works();
+    trace_file.failed(path.c_str(), 0,
+                      "it was not written as a whole: is the disk full, or does nobody read?");
+  }
 };
 
 void say(const char* text) noexcept {
-  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text, std::strlen(text));
+  constexpr int patience_ms = 100;
+  static_cast<void>(base::bounded_write(STDERR_FILENO, text, patience_ms));
 }
 
 struct crash {
@@ -121,7 +146,7 @@ void catch_crashes() {
 void at_exit() {
   recording& now = recording::get();
   std::lock_guard lock(now.mutex);
-  if (now.runtimes != 0) now.write();
+  if (now.runtimes != 0) now.write_at_end();
 }
 
 void begin(recording& now) {
@@ -133,11 +158,11 @@ void begin(recording& now) {
       throw option_error("troupe: environment variable TROUPE_TRACE=" + wanted +
                          ": must be text, or a file's name that ends in .json");
     }
-    now.file = ::open(setting, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (now.file < 0) {
-      throw option_error("troupe: environment variable TROUPE_TRACE=" + wanted +
-                         ": cannot be written: " + std::strerror(errno));
-    }
+    now.path = wanted;
+    // Nobody may read a named pipe yet (ENXIO).
+    const int error = now.open_file();
+    if (error != 0 && error != ENXIO)
+      trace_file.failed("TROUPE_TRACE=" + wanted + " cannot be written", error);
   }
   now.wanted = true;
   now.began = tick_scale();
@@ -160,7 +185,7 @@ session::~session() {
   recording& now = recording::get();
   std::lock_guard lock(now.mutex);
   if (--now.runtimes != 0 || !now.wanted || !tracing()) return;
-  if (!now.write()) say("troupe: the trace could not be written as a whole: is the disk full?\n");
+  now.write_at_end();
 }
 
 }  // namespace troupe::observe

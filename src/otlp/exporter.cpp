@@ -9,13 +9,15 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <exception>
-#include <future>
 #include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string_view>
+#include <system_error>
 #include <thread>
 
+#include "base/clock.hpp"
+#include "base/side_channels/side_channel.hpp"
 #include "base/thread_name.hpp"
 #include "otlp/encode.hpp"
 #include "runtime/environment.hpp"
@@ -40,7 +42,11 @@ struct outcome {
   bool again = true;                      // it may be taken later
   std::uint64_t rejected = 0;             // of those in a batch that was taken
   std::chrono::milliseconds asks_for{0};  // the collector, as a pause
+  std::string why;                        // it was not taken
 };
+
+// The collector, and the thread that sends to it.
+constinit base::side_channel span_export("the export of spans");
 
 bool may_be_taken_later(int status) noexcept {
   return status == 429 || status == 502 || status == 503 || status == 504;
@@ -63,10 +69,13 @@ task<outcome> post(http::client web, http::client_request asked, std::uint64_t c
     made.taken = answer.ok();
     made.again = may_be_taken_later(answer.status());
     made.asks_for = pause_in(answer.field("Retry-After"));
+    if (!made.taken)
+      made.why = "the collector answers with status " + std::to_string(answer.status());
     // What the answer says is of interest, but not needed.
     const std::string text = co_await answer.read_all();
     made.rejected = rejected_in(text, count);
-  } catch (const std::exception&) {
+  } catch (const std::exception& failed) {
+    if (!made.taken && made.why.empty()) made.why = failed.what();
   }
   co_return made;
 }
@@ -86,6 +95,17 @@ http::client_request request_of(const exporter_options& chosen) {
   return made;
 }
 
+bool may_be_asked(const exporter_options& chosen, std::string& why) {
+  try {
+    static_cast<void>(http::url::parse(chosen.url));
+    static_cast<void>(request_of(chosen));
+    return true;
+  } catch (const std::exception& failed) {
+    why = failed.what();
+    return false;
+  }
+}
+
 void check(const exporter_options& chosen) {
   const auto refuse = [](const std::string& what) {
     throw option_error("troupe: otlp::exporter_options::" + what);
@@ -97,12 +117,8 @@ void check(const exporter_options& chosen) {
   if (chosen.interval <= 0ms) refuse("interval must be more than 0");
   if (chosen.request_time <= 0ms) refuse("request_time must be more than 0");
   if (chosen.flush_time < 0ms) refuse("flush_time must not be negative");
-  try {
-    static_cast<void>(http::url::parse(chosen.url));
-    static_cast<void>(request_of(chosen));
-  } catch (const std::exception& e) {
-    refuse(std::string("url or fields cannot be those of a request: ") + e.what());
-  }
+  if (std::string why; !may_be_asked(chosen, why))
+    refuse("url or fields cannot be those of a request: " + why);
 }
 
 const char* value_of(const char* name) noexcept {
@@ -120,6 +136,11 @@ exporter_options exporter_options::from_environment() {
     made.url = base;
     while (made.url.ends_with('/')) made.url.pop_back();
     made.url += "/v1/traces";
+  }
+  if (std::string why; !may_be_asked(made, why)) {
+    span_export.failed(made.url + ": " + why, 0,
+                       "the environment must name a collector as http://HOST:PORT");
+    made.url = exporter_options().url;
   }
   if (const char* name = value_of("OTEL_SERVICE_NAME")) made.service_name = name;
   if (const char* text = value_of("OTEL_TRACES_SAMPLER_ARG")) {
@@ -140,18 +161,16 @@ class exporter::worker {
     if (!ended_spans.open(options_.spans, std::min(options_.batch, options_.spans), options_.rate))
       throw usage_error("troupe: otlp::exporter: there is one already: it has all spans");
     try {
-      std::promise<void> begun;
-      std::future<void> ready = begun.get_future();
-      thread_ = std::thread([this, begun = std::move(begun)]() mutable { run(std::move(begun)); });
-      ready.get();
-    } catch (...) {
-      if (thread_.joinable()) thread_.join();
+      thread_ = std::thread([this] { run(); });
+    } catch (const std::system_error& failed) {
       ended_spans.close();
-      throw;
+      span_export.failed("no thread can be started, and no spans are recorded",
+                         failed.code().value());
     }
   }
 
   ~worker() {
+    if (!thread_.joinable()) return;
     {
       std::unique_lock lock(mutex_);
       stopping_ = true;
@@ -177,6 +196,7 @@ class exporter::worker {
 
   bool flush(std::chrono::milliseconds at_most) {
     tasks::check_may_block("otlp::exporter::flush");
+    if (!thread_.joinable()) return true;  // nothing waits
     std::unique_lock lock(mutex_);
     ++flushes_;
     wake(lock);
@@ -186,7 +206,10 @@ class exporter::worker {
 
  private:
   using unique_lock = std::unique_lock<std::mutex>;
-  void run(std::promise<void> begun) noexcept;
+  void run() noexcept;
+  bool begin(std::optional<runtime>& by, std::optional<http::client>& web) noexcept;
+  void send_until_end(runtime& by, const http::client& web) noexcept;
+  void drop_all() noexcept;
   void send_all(runtime& by, const http::client& web) noexcept;
   void send(runtime& by, const http::client& web, tasks::span_record* first, std::size_t count);
   bool pause(std::chrono::milliseconds span);
@@ -211,30 +234,51 @@ class exporter::worker {
   std::thread thread_;
 };
 
-void exporter::worker::run(std::promise<void> begun) noexcept {
+void exporter::worker::run() noexcept {
   base::name_this_thread("otlp");
   std::optional<runtime> by;
   std::optional<http::client> web;
-  try {
-    const own_service not_the_programs;
-    by.emplace(runtime_options{.workers = 1});
-    web.emplace(client_options_of(options_));
-  } catch (...) {
-    return begun.set_exception(std::current_exception());
-  }
-  begun.set_value();
+  while (!begin(by, web) && !stops())
+    pause(std::chrono::ceil<std::chrono::milliseconds>(
+        std::chrono::nanoseconds(span_export.next_try_ns() - base::now_ns())));
+  web ? send_until_end(*by, *web) : drop_all();
+  std::lock_guard lock(mutex_);
+  done_ = true;
+  changed_.notify_all();
+}
+
+// Returns false if it is to be tried again.
+bool exporter::worker::begin(std::optional<runtime>& by, std::optional<http::client>& web) noexcept
+    try {
+  const own_service not_the_programs;
+  if (!by) by.emplace(runtime_options{.workers = 1});
+  web.emplace(client_options_of(options_));
+  return true;
+} catch (const std::exception& failed) {
+  span_export.failed(failed.what());
+  return false;
+}
+
+void exporter::worker::send_until_end(runtime& by, const http::client& web) noexcept {
   for (;;) {
     // What comes from here on wakes it again.
     const std::uint32_t seen = ended_spans.wakes();
     const bool last = stops();
-    send_all(*by, *web);
+    send_all(by, web);
     if (last) break;
     ended_spans.wait(seen, options_.interval);
   }
-  web->close_idle();
-  std::lock_guard lock(mutex_);
-  done_ = true;
-  changed_.notify_all();
+  web.close_idle();
+}
+
+void exporter::worker::drop_all() noexcept {
+  std::size_t count = 0;
+  for (tasks::span_record* one = ended_spans.take_all(); one != nullptr; ++count) {
+    const tasks::span_ptr gone(one);
+    one = one->next;
+  }
+  dropped_.fetch_add(count, std::memory_order_relaxed);  // order: relaxed  a statistic
+  ended_spans.forget(count);
 }
 
 void exporter::worker::send_all(runtime& by, const http::client& web) noexcept {
@@ -247,7 +291,8 @@ void exporter::worker::send_all(runtime& by, const http::client& web) noexcept {
     all = std::exchange(last->next, nullptr);
     try {
       send(by, web, first, count);
-    } catch (const std::exception&) {  // memory is out
+    } catch (const std::exception& failed) {  // memory is out
+      span_export.failed(failed.what());
       // order: relaxed  a statistic
       dropped_.fetch_add(count, std::memory_order_relaxed);
     }
@@ -284,10 +329,13 @@ void exporter::worker::send(runtime& by, const http::client& web, tasks::span_re
     }
     // order: relaxed (all)  statistics
     if (made.taken) {
+      span_export.works();
       rejected_.fetch_add(made.rejected, std::memory_order_relaxed);
       exported_.fetch_add(count - made.rejected, std::memory_order_relaxed);
       return;
     }
+    if (!stop_.stop_requested())
+      span_export.failed(options_.url + ": " + made.why, 0, "spans that wait too long are dropped");
     if (!made.again) {
       // order: relaxed  as above
       rejected_.fetch_add(count, std::memory_order_relaxed);

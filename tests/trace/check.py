@@ -191,9 +191,11 @@ def check_flood():
 
 
 def check_settings():
-    for setting, words in (("yes", "must be text, or"), (str(FOLDER / "missing" / "t.json"), "cannot be written")):
+    # What makes no sense is the user's mistake; a file that cannot be written stops no program.
+    for setting, words, ends_well in (("yes", "must be text, or", False),
+                                      (str(FOLDER / "missing" / "t.json"), "cannot be written", True)):
         done = run("return", setting)
-        if done.returncode == 0 or words not in done.stderr or "TROUPE_TRACE" not in done.stderr:
+        if (done.returncode == 0) != ends_well or words not in done.stderr or "TROUPE_TRACE" not in done.stderr:
             fail(f"TROUPE_TRACE={setting}: ended with {done.returncode}: {done.stderr}")
     done = run("return", "")
     if done.returncode != 0 or done.stderr:

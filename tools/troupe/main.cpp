@@ -17,41 +17,50 @@
 #include "tables.hpp"
 #include "top.hpp"
 #include "trace_file.hpp"
+#include "trust/place.hpp"
+#include "trust/visible.hpp"
 
 namespace {
 
 using namespace troupe_tool;
 
-void print(const std::vector<std::string>& lines) {
-  for (const std::string& line : lines) fmt::print("{}\n", line);
+void print_lines(const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) print_line(line);
 }
-void print(const table& shown) {
-  fmt::print("{}\n", shown.head);
-  for (const table_line& line : shown.lines) fmt::print("{}\n", line.text);
+void print_table(const table& all) {
+  print_line(all.head);
+  for (const table_line& line : all.lines) print_line(line.text);
+}
+// Pure ASCII: no character of a text in it can control a terminal.
+void print_json(const json& value) { print_line(value.dump(-1, ' ', true)); }
+
+// One program that does not answer, or not sensibly, does not hide the others.
+std::string line_of(const program_place& where) {
+  constexpr std::chrono::seconds patience{2};
+  const json summary = program(where, patience).ask("summary");
+  std::uint64_t actors = 0, messages = 0;
+  auto name = summary.at("program").get<std::string>();
+  for (const json& one : summary.at("runtimes")) {
+    for (const json& node : one.value("cluster", json::array())) {
+      if (node.contains("shards"))
+        name += fmt::format(", node {}: {} shards", node.at("node").get<std::string>(),
+                            node.at("shards").get<int>());
+    }
+    actors += one.at("metrics").at("actors").get<std::uint64_t>();
+    messages += one.at("total").at("messages").get<std::uint64_t>();
+  }
+  return fmt::format("{:>8} {:>8} {:>10} {:>12}  {}", where.pid, summary.at("runtimes").size(),
+                     actors, messages, name);
 }
 
 void list_programs() {
-  fmt::print("{:>8} {:>8} {:>10} {:>12}  {}\n", "pid", "runtimes", "actors", "messages", "program");
-  for (const int pid : programs()) {
-    json summary;
+  print("{:>8} {:>8} {:>10} {:>12}  {}\n", "pid", "runtimes", "actors", "messages", "program");
+  for (const program_place& where : all_places()) {
     try {
-      summary = program(pid).ask("summary");
-    } catch (const failure&) {  // it has just ended
-      continue;
+      print_line(line_of(where));
+    } catch (const std::exception& failed) {
+      put(fmt::format("troupe: process {}: {}\n", where.pid, shown(failed.what())), stderr);
     }
-    std::uint64_t actors = 0, messages = 0;
-    auto name = summary["program"].get<std::string>();
-    for (const json& one : summary["runtimes"]) {
-      for (const json& node : one.value("cluster", json::array())) {
-        if (node.contains("shards"))
-          name += fmt::format(", node {}: {} shards", node["node"].get<std::string>(),
-                              node["shards"].get<int>());
-      }
-      actors += one["metrics"]["actors"].get<std::uint64_t>();
-      messages += one["total"]["messages"].get<std::uint64_t>();
-    }
-    fmt::print("{:>8} {:>8} {:>10} {:>12}  {}\n", pid, summary["runtimes"].size(), actors, messages,
-               name);
   }
 }
 
@@ -73,14 +82,14 @@ void show_once(program& of, const choices& chosen) {
   std::this_thread::sleep_for(interval_of(chosen));
   seen.now = of.ask("summary");
   if (chosen.as_json) {
-    fmt::print("{}\n", seen.now.dump());
+    print_json(seen.now);
     return;
   }
   constexpr std::size_t width = 80;
-  print(head_lines(seen, width));
-  print(handler_table(seen, chosen.by, width));
+  print_lines(head_lines(seen, width));
+  print_table(handler_table(seen, chosen.by, width));
   const table others = work_table(seen, width);
-  if (!others.lines.empty()) print(others);
+  if (!others.lines.empty()) print_table(others);
 }
 
 void show_actors(program& of, const choices& chosen) {
@@ -88,22 +97,22 @@ void show_actors(program& of, const choices& chosen) {
                                               : fmt::format("actors 0 0 {}", chosen.count);
   const json page = of.ask(chosen.of_class.empty() ? question : question + " " + chosen.of_class);
   if (chosen.as_json) {
-    fmt::print("{}\n", page.dump());
+    print_json(page);
   } else {
-    print(actor_table(page, 0, 120));
+    print_table(actor_table(page, 0, 120));
   }
 }
 
 void show_dump(program& of) {
   const json answer = of.ask("dump");
-  for (const json& one : answer["dumps"]) fmt::print("{}", one.get<std::string>());
+  for (const json& one : answer.at("dumps")) put(one.get<std::string>());
   const json summary = of.ask("summary");
   const table work = work_table({json(), summary}, 120);
-  if (!work.lines.empty()) print(work);
+  if (!work.lines.empty()) print_table(work);
   const table members = member_table(summary, 120);
-  if (!members.lines.empty()) print(members);
+  if (!members.lines.empty()) print_table(members);
   const table warnings = warning_table(of.ask("warnings"), SIZE_MAX);
-  if (!warnings.lines.empty()) print(warnings);
+  if (!warnings.lines.empty()) print_table(warnings);
 }
 
 // The name of a logger must not become another question.
@@ -114,8 +123,8 @@ void show_log(program& of, const std::string& level, const std::string& of_logge
   if (!level.empty()) question += " " + level;
   if (!of_logger.empty()) question += " " + of_logger;
   const json answer = of.ask(question);
-  for (const auto& [name, its] : answer["levels"].items())
-    fmt::print("{:8} {}\n", its.get<std::string>(), name);
+  for (const auto& [name, its] : answer.at("levels").items())
+    print_line(fmt::format("{:8} {}", its.get<std::string>(), name));
 }
 
 // `troupe store FILE|URL ...`: needs no running program.
@@ -209,7 +218,7 @@ int run(int argc, char** argv) {
   } else if (log->parsed()) {
     show_log(of, level, of_logger);
   } else if (metrics->parsed()) {
-    fmt::print("{}", troupe::observe_page::as_metrics(of.ask_text("summary")));
+    put(troupe::observe_page::as_metrics(of.ask_text("summary")));
   } else if (chosen.once || chosen.as_json) {
     show_once(of, chosen);
   } else {
@@ -225,6 +234,6 @@ int main(int argc, char** argv) try {
   troupe_tool::end_output();
   return status;
 } catch (const std::exception& failed) {
-  fmt::print(stderr, "troupe: {}\n", failed.what());
+  troupe_tool::put(fmt::format("troupe: {}\n", failed.what()), stderr);
   return 1;
 }

@@ -13,6 +13,8 @@
 #include "observe_page/access.hpp"
 #include "observe_page/routes.hpp"
 #include "program.hpp"
+#include "trust/place.hpp"
+#include "trust/visible.hpp"
 
 namespace troupe_tool {
 namespace {
@@ -62,7 +64,7 @@ void serve_page(int pid, const std::string& listen) {
   const troupe::endpoint at = loopback_of(listen);
   http::router routes;
   const observe_page::shown_program shown{std::make_shared<observe_page::answers>(asker_of(pid)),
-                                          [pid] { return socket_of(pid); }};
+                                          [pid] { return place_of(pid).socket; }};
   observe_page::add_routes(routes, "/", "/metrics", shown, &refuse);
   troupe::runtime_options options;
   options.workers = 1;
@@ -73,7 +75,7 @@ void serve_page(int pid, const std::string& listen) {
   http::server web(std::move(routes), limits);
   auto listener = troupe::tcp_listener::listen(at);
   rt.spawn(stop_by_signal(web));
-  fmt::print("http://{}/\n", listener.local().to_string());
+  print("http://{}/\n", listener.local().to_string());
   std::fflush(stdout);
   rt.spawn(web.serve(std::move(listener)));
   rt.run();

@@ -2,30 +2,36 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 #include <string>
-#include <vector>
+
+#include "trust/failure.hpp"
+#include "trust/place.hpp"
 
 namespace troupe_tool {
 
 using nlohmann::json;
 
-// What the user should know: the message says what to do.
-struct failure : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-// A connection to the program with that process number. Throws failure if it cannot be asked.
+// A connection to a program. Throws failure if it cannot be asked.
+//
+// The program may be another user's, and hostile: an answer has at most `answer_bytes_max` bytes,
+// and comes within `patience` as a whole.
 class program {
  public:
-  explicit program(int pid);
+  static constexpr std::size_t answer_bytes_max = std::size_t{32} << 20;
+  static constexpr std::size_t trace_bytes_max = std::size_t{2} << 30;
+  static constexpr std::chrono::seconds patience_max{30};
+
+  explicit program(int pid, std::chrono::seconds patience = patience_max);
+  explicit program(program_place where, std::chrono::seconds patience = patience_max);
   program(const program&) = delete;
   program& operator=(const program&) = delete;
   ~program();
 
-  // The answer to one question. Throws failure if the program has ended, or refuses the question.
+  // The answer to one question. Throws failure if the program has ended, or refuses the question,
+  // or an exception of the library if the answer is no JSON.
   json ask(const std::string& question);
   // The same as it came: one line of JSON.
   std::string ask_text(const std::string& question);
@@ -34,23 +40,17 @@ class program {
   void trace(std::chrono::milliseconds duration, std::FILE* to);
 
  private:
+  using clock = std::chrono::steady_clock;
   // The program cuts off what has been idle for long, when others want to ask.
   void connect_again_if_cut_off();
   void send(const std::string& question);
-  // Waits for more bytes of the answer. Throws failure if there are none.
-  void hear();
+  // Waits for more bytes of the answer. Throws failure if there are none by then.
+  void hear(clock::time_point end);
 
-  const int pid_;
+  const program_place where_;
+  const std::chrono::seconds patience_;
   int stream_ = -1;
   std::string heard_;
 };
-
-// The path of that process's socket, whether there is one or not.
-std::string socket_of(int pid);
-// The process numbers of the user's programs that can be asked, in order.
-std::vector<int> programs();
-
-// Throws failure if something that was written to standard output has not arrived there.
-void end_output();
 
 }  // namespace troupe_tool

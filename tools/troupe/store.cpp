@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "store_place.hpp"
+#include "trust/visible.hpp"
 
 namespace troupe_tool {
 namespace {
@@ -110,7 +111,7 @@ task<std::int64_t> count(Database& db, std::string table) {
 
 template <class Database>
 task<> list(Database& db) {
-  fmt::print("{:<24} {:>6} {:>12}\n", "class", "schema", "actors");
+  print("{:<24} {:>6} {:>12}\n", "class", "schema", "actors");
   auto asks_actors = db.template query<count_row>(
       "SELECT kind, count(*) AS actors FROM (SELECT kind, key FROM durable_state UNION "
       "SELECT kind, key FROM durable_events) AS named GROUP BY kind ORDER BY kind");
@@ -124,8 +125,7 @@ task<> list(Database& db) {
     for (const count_row& one : counts) {
       if (newest && one.kind == classes[i].kind) actors = std::to_string(one.actors);
     }
-    fmt::print("{:<24} {:>6} {:>12}\n", shown(plain(db, classes[i].kind)), classes[i].schema,
-               actors);
+    print("{:<24} {:>6} {:>12}\n", shown(plain(db, classes[i].kind)), classes[i].schema, actors);
   }
   constexpr std::pair<const char*, const char*> tables[] = {{"messages that wait", "durable_inbox"},
                                                             {"dead letters", "durable_dead"},
@@ -133,7 +133,7 @@ task<> list(Database& db) {
                                                             {"stored answers", "durable_answers"}};
   for (const auto& [what, table] : tables) {
     auto counting = count(db, table);
-    fmt::print("{:<24} {:>19}\n", what, co_await std::move(counting));
+    print("{:<24} {:>19}\n", what, co_await std::move(counting));
   }
 }
 
@@ -157,25 +157,25 @@ task<> show(Database& db, std::string of_class, std::string of_key) {
         "SELECT shape FROM durable_classes WHERE kind = $1 AND \"schema\" = $2", kind,
         state->schema);
     const std::optional<std::string> shape = co_await std::move(asks_shape);
-    fmt::print("state, schema {}, {} bytes:\n{}\n", state->schema, state->value.size(),
-               value_of(plain(db, shape.value_or("")), state->value).dump(2));
+    print("state, schema {}, {} bytes:\n{}\n", state->schema, state->value.size(),
+          value_of(plain(db, shape.value_or("")), state->value).dump(2));
   }
-  if (!events.empty()) fmt::print("{} events since then\n", events.size());
+  if (!events.empty()) print("{} events since then\n", events.size());
   auto asks_mail = db.template query<message_row>(
       "SELECT number, kind, key, method, failures, arguments FROM durable_inbox "
       "WHERE kind = $1 AND key = $2 ORDER BY number",
       kind, key);
   for (const message_row& one : co_await std::move(asks_mail))
-    fmt::print("message {}: {}, {} bytes, {} failures\n", one.number, shown(plain(db, one.method)),
-               one.arguments.size(), one.failures);
+    print("message {}: {}, {} bytes, {} failures\n", one.number, shown(plain(db, one.method)),
+          one.arguments.size(), one.failures);
   auto asks_reminders = db.template query<reminder_row>(
       "SELECT name, due, rule, method FROM durable_reminders WHERE kind = $1 AND key = $2 "
       "ORDER BY due",
       kind, key);
   for (const reminder_row& one : co_await std::move(asks_reminders))
-    fmt::print("reminder {}: {} at {} UTC{}{}\n", shown(plain(db, one.name)),
-               shown(plain(db, one.method)), time_text(one.due / 1000),
-               one.rule.empty() ? "" : ", ", shown(plain(db, one.rule)));
+    print("reminder {}: {} at {} UTC{}{}\n", shown(plain(db, one.name)),
+          shown(plain(db, one.method)), time_text(one.due / 1000), one.rule.empty() ? "" : ", ",
+          shown(plain(db, one.rule)));
 }
 
 template <class Database>
@@ -184,10 +184,9 @@ task<> dead_letters(Database& db) {
       "SELECT number, kind, key, method, failures, error_type, error, at FROM durable_dead "
       "ORDER BY number");
   for (const dead_row& one : co_await std::move(asks))
-    fmt::print("{} {} {} {}: {} ({}), {} failures, {} UTC\n", one.number,
-               shown(plain(db, one.kind)), shown(plain(db, one.key)), shown(plain(db, one.method)),
-               shown(plain(db, one.error)), shown(plain(db, one.error_type)), one.failures,
-               time_text(one.at));
+    print("{} {} {} {}: {} ({}), {} failures, {} UTC\n", one.number, shown(plain(db, one.kind)),
+          shown(plain(db, one.key)), shown(plain(db, one.method)), shown(plain(db, one.error)),
+          shown(plain(db, one.error_type)), one.failures, time_text(one.at));
 }
 
 template <class Database>

@@ -30,8 +30,6 @@ void import_store(const store_choices& chosen);
 
 // A text as JSON: a string, or an object with its hexadecimal digits if it is no UTF-8.
 nlohmann::ordered_json text_value(const std::string& text);
-// A text for a terminal: what is no UTF-8 or no printable character is written as \xNN.
-std::string shown(std::string_view text);
 
 // A stored value, read by the shape of its type (troupe/durable/codec.hpp). What the shape does not
 // explain is given as hexadecimal digits.

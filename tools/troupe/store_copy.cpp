@@ -15,6 +15,7 @@
 #include "store.hpp"
 #include "store_place.hpp"
 #include "troupe/durable/sqlite_storage.hpp"
+#include "trust/visible.hpp"
 
 #if TROUPE_TOOL_POSTGRES
 #include "troupe/durable_postgres/postgres_storage.hpp"
@@ -108,7 +109,7 @@ std::string line_of(const copied_table& table, std::string_view row, Plain plain
       made.push_back(number);
     }
   }
-  return made.dump();
+  return made.dump(-1, ' ', true);  // pure ASCII: it may go to a terminal
 }
 
 // Lines to standard output.

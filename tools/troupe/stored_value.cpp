@@ -22,15 +22,6 @@ bool is_utf8(std::string_view text) {
   }
 }
 
-// How many bytes the character at the begin has, if it is one that can be printed; else 0.
-std::size_t printable(std::string_view text) {
-  const auto byte = [text](std::size_t at) { return static_cast<unsigned char>(text[at]); };
-  if (byte(0) < 0x80) return byte(0) >= 0x20 && byte(0) != 0x7f ? 1 : 0;
-  const std::size_t size = byte(0) >= 0xf0 ? 4 : byte(0) >= 0xe0 ? 3 : 2;
-  if (size > text.size() || !is_utf8(text.substr(0, size))) return 0;
-  return byte(0) == 0xc2 && byte(1) < 0xa0 ? 0 : size;  // control characters of eight bits
-}
-
 // The shape is of a type with a codec of its own, or the bytes end too early.
 struct unexplained : std::exception {};
 
@@ -204,20 +195,6 @@ json text_value(const std::string& text) {
   std::string hex;
   for (const char one : text) hex += fmt::format("{:02X}", static_cast<unsigned char>(one));
   return {{"hex", hex}};
-}
-
-std::string shown(std::string_view text) {
-  std::string made;
-  while (!text.empty()) {
-    const std::size_t size = printable(text);
-    if (size > 0) {
-      made += text.substr(0, size);
-    } else {
-      made += fmt::format("\\x{:02x}", static_cast<unsigned char>(text.front()));
-    }
-    text.remove_prefix(size > 0 ? size : 1);
-  }
-  return made;
 }
 
 json value_of(std::string_view shape, std::span<const std::byte> bytes) {

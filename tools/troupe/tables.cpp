@@ -42,35 +42,35 @@ struct row {
 
 using previous = std::map<std::string, const json*>;
 std::string key_of(std::size_t runtime, const json& of_class, const json& handler) {
-  return fmt::format("{} {} {}", runtime, of_class["class"].get<std::string>(),
-                     handler["handler"].get<std::string>());
+  return fmt::format("{} {} {}", runtime, of_class.at("class").get<std::string>(),
+                     handler.at("handler").get<std::string>());
 }
 
 template <class Look>
 void for_each_handler(const json& summary, Look look) {
   if (summary.is_null()) return;
-  for (std::size_t i = 0; i < summary["runtimes"].size(); ++i) {
-    const json& runtime = summary["runtimes"][i];
+  for (std::size_t i = 0; i < summary.at("runtimes").size(); ++i) {
+    const json& runtime = summary.at("runtimes").at(i);
     if (!runtime.contains("classes")) continue;
-    for (const json& of_class : runtime["classes"]) {
-      for (const json& handler : of_class["handlers"])
+    for (const json& of_class : runtime.at("classes")) {
+      for (const json& handler : of_class.at("handlers"))
         look(key_of(i, of_class, handler), i, of_class, handler);
     }
   }
 }
 
 double seconds_between(const moment& seen) {
-  const double now = seen.now["now_ns"].get<double>();
+  const double now = seen.now.at("now_ns").get<double>();
   const double since = seen.before.is_null()
-                           ? now - seen.now["runtimes"].at(0)["up_ns"].get<double>()
-                           : seen.before["now_ns"].get<double>();
+                           ? now - seen.now.at("runtimes").at(0).at("up_ns").get<double>()
+                           : seen.before.at("now_ns").get<double>();
   return std::max((now - since) / ns_per_second, 1e-3);
 }
 
 // The class is left out where the handler's name begins with it.
 std::string name_of(const json& of_class, const json& handler) {
-  const auto owner = of_class["class"].get<std::string>();
-  auto name = handler["handler"].get<std::string>();
+  const auto owner = of_class.at("class").get<std::string>();
+  auto name = handler.at("handler").get<std::string>();
   if (name.starts_with('&')) name.erase(0, 1);
   return name.starts_with(owner) ? name : owner + " " + name;
 }
@@ -85,15 +85,15 @@ std::vector<row> rows_of(const moment& seen) {
                                  const json& now) {
     const auto found = before.find(key);
     const auto since = [&](const char* member) {
-      return now[member].get<double>() -
-             (found == before.end() ? 0.0 : (*found->second)[member].get<double>());
+      return now.at(member).get<double>() -
+             (found == before.end() ? 0.0 : found->second->at(member).get<double>());
     };
-    rows.push_back({name_of(of_class, now), runtime, of_class["class"].get<std::string>(),
-                    of_class["alive"].get<double>(),
+    rows.push_back({name_of(of_class, now), runtime, of_class.at("class").get<std::string>(),
+                    of_class.at("alive").get<double>(),
                     (since("messages") + since("resumed")) / seconds,
                     std::max(since("busy_ns"), 0.0) / ns_per_second / seconds,
-                    now["wait_p99_ns"].get<double>(), now["busy_p50_ns"].get<double>(),
-                    now["busy_p99_ns"].get<double>(), now["failures"].get<double>()});
+                    now.at("wait_p99_ns").get<double>(), now.at("busy_p50_ns").get<double>(),
+                    now.at("busy_p99_ns").get<double>(), now.at("failures").get<double>()});
   });
   return rows;
 }
@@ -130,7 +130,7 @@ std::string cut(std::string line, std::size_t width) {
 // The class of an actor, and the name that it was given.
 std::string class_and_name(const json& actor) {
   const auto name = actor.value("name", std::string());
-  return actor["class"].get<std::string>() + (name.empty() ? "" : " \"" + name + "\"");
+  return actor.at("class").get<std::string>() + (name.empty() ? "" : " \"" + name + "\"");
 }
 
 // Two lines for each node of a cluster that the runtime has.
@@ -140,28 +140,29 @@ void add_nodes(std::vector<std::string>& lines, const json& runtime, const json&
     if (one.size() == 1) continue;  // it has just gone
     json old;
     for (const json& other : before.value("cluster", json::array()))
-      if (other.contains("id") && other["id"] == one["id"]) old = other;
+      if (other.contains("id") && other.at("id") == one.at("id")) old = other;
     const auto rate = [&](const char* key) {
-      const double since = old.is_null() ? 0.0 : old[key].get<double>();
-      return short_count(std::max(one[key].get<double>() - since, 0.0) / seconds);
+      const double since = old.is_null() ? 0.0 : old.at(key).get<double>();
+      return short_count(std::max(one.at(key).get<double>() - since, 0.0) / seconds);
     };
-    lines.push_back(fmt::format(
-        "node {} of {}: {} of 1024 shards, {} node{}, {} actors{}", one["node"].get<std::string>(),
-        one["of"].get<std::string>(), one["shards"].get<int>(), one["members"].get<int>(),
-        one["members"] == 1 ? "" : "s", short_count(one["actors"].get<double>()),
-        one["joined"] == 0      ? ", has not joined"
-        : one["connected"] == 0 ? ", is not connected"
-                                : ""));
+    lines.push_back(fmt::format("node {} of {}: {} of 1024 shards, {} node{}, {} actors{}",
+                                one.at("node").get<std::string>(), one.at("of").get<std::string>(),
+                                one.at("shards").get<int>(), one.at("members").get<int>(),
+                                one.at("members") == 1 ? "" : "s",
+                                short_count(one.at("actors").get<double>()),
+                                one.at("joined") == 0      ? ", has not joined"
+                                : one.at("connected") == 0 ? ", is not connected"
+                                                           : ""));
     lines.push_back(fmt::format("  {} here/s, {} sent/s, {} served/s, {} waiting, {} failed",
                                 rate("local"), rate("sent"), rate("served"),
-                                short_count(one["waiting"].get<double>()),
-                                short_count(one["failed"].get<double>())));
+                                short_count(one.at("waiting").get<double>()),
+                                short_count(one.at("failed").get<double>())));
   }
 }
 
 std::uint64_t warnings_of(const json& runtime) {
   std::uint64_t sum = 0;
-  for (const json& count : runtime["warning_counts"]) sum += count.get<std::uint64_t>();
+  for (const json& count : runtime.at("warning_counts")) sum += count.get<std::uint64_t>();
   return sum;
 }
 
@@ -170,27 +171,27 @@ std::uint64_t warnings_of(const json& runtime) {
 std::vector<std::string> head_lines(const moment& seen, std::size_t width) {
   std::vector<std::string> lines;
   const double seconds = seconds_between(seen);
-  const json& runtimes = seen.now["runtimes"];
-  lines.push_back(fmt::format("{} ({}), {} runtime{}", seen.now["program"].get<std::string>(),
-                              seen.now["pid"].get<int>(), runtimes.size(),
+  const json& runtimes = seen.now.at("runtimes");
+  lines.push_back(fmt::format("{} ({}), {} runtime{}", seen.now.at("program").get<std::string>(),
+                              seen.now.at("pid").get<int>(), runtimes.size(),
                               runtimes.size() == 1 ? "" : "s"));
   for (std::size_t i = 0; i < runtimes.size(); ++i) {
-    const json& now = runtimes[i];
-    const bool known = !seen.before.is_null() && i < seen.before["runtimes"].size();
+    const json& now = runtimes.at(i);
+    const bool known = !seen.before.is_null() && i < seen.before.at("runtimes").size();
     const double messages =
-        now["total"]["messages"].get<double>() -
-        (known ? seen.before["runtimes"][i]["total"]["messages"].get<double>() : 0);
-    const json& of = now["metrics"];
+        now.at("total").at("messages").get<double>() -
+        (known ? seen.before.at("runtimes").at(i).at("total").at("messages").get<double>() : 0);
+    const json& of = now.at("metrics");
     lines.push_back(fmt::format("up {}, {} workers, {} actors, {} suspended",
-                                short_time(now["up_ns"].get<double>()), now["workers"].size(),
-                                short_count(of["actors"].get<double>()),
-                                short_count(of["suspended"].get<double>())));
+                                short_time(now.at("up_ns").get<double>()), now.at("workers").size(),
+                                short_count(of.at("actors").get<double>()),
+                                short_count(of.at("suspended").get<double>())));
     lines.push_back(fmt::format("{} messages/s, {} failures, {} dead letters, {} warnings",
                                 short_count(messages / seconds),
-                                of["failures"].get<std::uint64_t>(),
-                                of["dead_letters"].get<std::uint64_t>(), warnings_of(now)));
-    add_nodes(lines, now, known ? seen.before["runtimes"][i] : json::object(), seconds);
-    lines.push_back("running: " + now["running"].get<std::string>());
+                                of.at("failures").get<std::uint64_t>(),
+                                of.at("dead_letters").get<std::uint64_t>(), warnings_of(now)));
+    add_nodes(lines, now, known ? seen.before.at("runtimes").at(i) : json::object(), seconds);
+    lines.push_back("running: " + now.at("running").get<std::string>());
   }
   for (std::string& line : lines) line = cut(std::move(line), width);
   return lines;
@@ -229,17 +230,17 @@ table work_table(const moment& seen, std::size_t width) {
                  width),
              {}};
   const double seconds = seconds_between(seen);
-  for (std::size_t i = 0; i < seen.now["runtimes"].size(); ++i) {
-    const json& runtime = seen.now["runtimes"][i];
+  for (std::size_t i = 0; i < seen.now.at("runtimes").size(); ++i) {
+    const json& runtime = seen.now.at("runtimes").at(i);
     for (const auto& [key, name, counted, word] : lists) {
       for (const json& one : runtime.value(key, json::array())) {
-        const auto its_name = one[name].get<std::string>();
-        const double count = one[counted].get<double>();
+        const auto its_name = one.at(name).get<std::string>();
+        const double count = one.at(counted).get<double>();
         if (count == 0) continue;
         json old;
-        if (!seen.before.is_null() && i < seen.before["runtimes"].size()) {
-          for (const json& other : seen.before["runtimes"][i].value(key, json::array()))
-            if (other[name] == its_name) old = other;
+        if (!seen.before.is_null() && i < seen.before.at("runtimes").size()) {
+          for (const json& other : seen.before.at("runtimes").at(i).value(key, json::array()))
+            if (other.at(name) == its_name) old = other;
         }
         const auto rate = [&](const char* member) {
           const double before = old.is_null() ? 0.0 : old.value(member, 0.0);
@@ -247,7 +248,7 @@ table work_table(const moment& seen, std::size_t width) {
         };
         const std::string bytes = one.contains("bytes") ? rate("bytes") : "-";
         const std::string errors =
-            one.contains("errors") ? short_count(one["errors"].get<double>()) : "-";
+            one.contains("errors") ? short_count(one.at("errors").get<double>()) : "-";
         std::string text = fmt::format("{:<{}}{:>9}{:>8}{:>9}{:>8}{:>8}{:>9}",
                                        cut(fmt::format("{} {}", word, its_name), name_width - 1),
                                        name_width, short_count(count), rate(counted), bytes,
@@ -262,18 +263,19 @@ table work_table(const moment& seen, std::size_t width) {
 
 table member_table(const json& summary, std::size_t width) {
   table made{cut(fmt::format("{:>7}  {:<33} {}", "shards", "id of the node", "name"), width), {}};
-  for (std::size_t i = 0; i < summary["runtimes"].size(); ++i) {
-    for (const json& node : summary["runtimes"][i].value("cluster", json::array())) {
+  for (std::size_t i = 0; i < summary.at("runtimes").size(); ++i) {
+    for (const json& node : summary.at("runtimes").at(i).value("cluster", json::array())) {
       for (const json& one : node.value("nodes", json::array())) {
-        std::string text = fmt::format("{:>7}  {:<33} {}{}{}", one["shards"].get<int>(),
-                                       one["id"].get<std::string>(), one["name"].get<std::string>(),
-                                       one["id"] == node["id"] ? " (this program)" : "",
-                                       one["leaving"].get<bool>() ? ", leaves" : "");
+        std::string text =
+            fmt::format("{:>7}  {:<33} {}{}{}", one.at("shards").get<int>(),
+                        one.at("id").get<std::string>(), one.at("name").get<std::string>(),
+                        one.at("id") == node.at("id") ? " (this program)" : "",
+                        one.at("leaving").get<bool>() ? ", leaves" : "");
         made.lines.push_back({cut(std::move(text), width), i});
       }
       if (node.contains("last_failure"))
         made.lines.push_back(
-            {cut("the last failure of its leases: " + node["last_failure"].get<std::string>(),
+            {cut("the last failure of its leases: " + node.at("last_failure").get<std::string>(),
                  width),
              i});
     }
@@ -288,20 +290,20 @@ table warning_table(const json& summary, std::size_t width) {
     double last_ns;
   };
   std::vector<found> all;
-  for (std::size_t i = 0; i < summary["runtimes"].size(); ++i) {
-    for (const json& one : summary["runtimes"][i]["warnings"])
-      all.push_back({&one, i, one["last_ns"].get<double>()});
+  for (std::size_t i = 0; i < summary.at("runtimes").size(); ++i) {
+    for (const json& one : summary.at("runtimes").at(i).at("warnings"))
+      all.push_back({&one, i, one.at("last_ns").get<double>()});
   }
   std::ranges::sort(all, std::greater<>(), &found::last_ns);
   table made{cut(fmt::format("{:>8} {:>7}  {}", "ago", "times", "warning"), width), {}};
   for (const auto& [warning, runtime, last_ns] : all) {
-    const double ago = std::max(summary["now_ns"].get<double>() - last_ns, 0.0);
+    const double ago = std::max(summary.at("now_ns").get<double>() - last_ns, 0.0);
     std::string text = fmt::format("{:>8} {:>7}  {}", short_time(ago),
-                                   short_count((*warning)["times"].get<double>()),
-                                   (*warning)["text"].get<std::string>());
+                                   short_count((*warning).at("times").get<double>()),
+                                   (*warning).at("text").get<std::string>());
     made.lines.push_back({cut(std::move(text), width), runtime,
-                          (*warning)["class"].get<std::string>(),
-                          (*warning)["actor"].get<std::uint64_t>()});
+                          (*warning).at("class").get<std::string>(),
+                          (*warning).at("actor").get<std::uint64_t>()});
   }
   return made;
 }
@@ -309,9 +311,9 @@ table warning_table(const json& summary, std::size_t width) {
 // "waits 3.2s at bank.cpp:12 for the answer of &Bank::pay (#7)".
 std::string wait_text(const json& call) {
   std::string text = "waits";
-  if (call.contains("waits_ns")) text += " " + short_time(call["waits_ns"].get<double>());
-  if (const auto at = call["at"].get<std::string>(); !at.empty()) text += " at " + at;
-  text += " for " + call["for"].get<std::string>();
+  if (call.contains("waits_ns")) text += " " + short_time(call.at("waits_ns").get<double>());
+  if (const auto at = call.at("at").get<std::string>(); !at.empty()) text += " at " + at;
+  text += " for " + call.at("for").get<std::string>();
   const auto asked = call.value("asked", std::uint64_t{0});
   return asked == 0 ? text : text + fmt::format(" (#{})", asked);
 }
@@ -321,14 +323,14 @@ table actor_table(const json& page, std::size_t runtime, std::size_t width) {
                              "class \"name\"  last handler  what it waits for"),
                  width),
              {}};
-  for (const json& one : page["actors"]) {
-    const auto id = one["id"].get<std::uint64_t>();
-    const auto of_class = one["class"].get<std::string>();
+  for (const json& one : page.at("actors")) {
+    const auto id = one.at("id").get<std::uint64_t>();
+    const auto of_class = one.at("class").get<std::string>();
     std::string text =
-        fmt::format("{:>10} {:>8}  {:<10} {}  {}", id, one["mail"].get<std::uint64_t>(),
-                    one["state"].get<std::string>(), class_and_name(one),
+        fmt::format("{:>10} {:>8}  {:<10} {}  {}", id, one.at("mail").get<std::uint64_t>(),
+                    one.at("state").get<std::string>(), class_and_name(one),
                     one.value("last_handler", std::string()));
-    if (one.contains("waits")) text += "  " + wait_text(one["waits"]);
+    if (one.contains("waits")) text += "  " + wait_text(one.at("waits"));
     made.lines.push_back({cut(std::move(text), width), runtime, of_class, id});
   }
   return made;
@@ -344,9 +346,10 @@ table call_table(const json& story, std::size_t runtime, std::size_t width) {
     std::size_t calls;
   };
   std::vector<kind> kinds;
-  for (const json& one : story["calls"]) {
-    const kind found{one.value("asked", std::uint64_t{0}), one["at"].get<std::string>(),
-                     one["handler"].get<std::string>() + ", " + one["for"].get<std::string>(), 1};
+  for (const json& one : story.at("calls")) {
+    const kind found{one.value("asked", std::uint64_t{0}), one.at("at").get<std::string>(),
+                     one.at("handler").get<std::string>() + ", " + one.at("for").get<std::string>(),
+                     1};
     const auto same = std::find_if(kinds.begin(), kinds.end(), [&](const kind& other) {
       return other.asked == found.asked && other.at == found.at && other.text == found.text;
     });
@@ -362,16 +365,17 @@ table call_table(const json& story, std::size_t runtime, std::size_t width) {
 }
 
 std::string story_line(const json& story, std::uint64_t id, std::size_t width) {
-  const json& of = story["actor"];
+  const json& of = story.at("actor");
   if (of.is_null()) return cut(fmt::format("#{} has ended", id), width);
   const auto last = of.value("last_handler", std::string());
   const auto parent = of.value("parent", std::uint64_t{0});
-  return cut(fmt::format("{} #{}: {}, {} messages in its mailbox, {} suspended calls{}{}",
-                         class_and_name(of), id, of["state"].get<std::string>(),
-                         of["mail"].get<std::uint64_t>(), story["suspended"].get<std::uint64_t>(),
-                         last.empty() ? "" : ", last handler " + last,
-                         parent == 0 ? "" : fmt::format(", child of #{}", parent)),
-             width);
+  return cut(
+      fmt::format("{} #{}: {}, {} messages in its mailbox, {} suspended calls{}{}",
+                  class_and_name(of), id, of.at("state").get<std::string>(),
+                  of.at("mail").get<std::uint64_t>(), story.at("suspended").get<std::uint64_t>(),
+                  last.empty() ? "" : ", last handler " + last,
+                  parent == 0 ? "" : fmt::format(", child of #{}", parent)),
+      width);
 }
 
 }  // namespace troupe_tool

@@ -1,11 +1,16 @@
 #include "top.hpp"
 
 #include <curses.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
+
+#include "trust/visible.hpp"
 
 namespace troupe_tool {
 namespace {
@@ -14,6 +19,8 @@ namespace {
 class screen {
  public:
   screen() {
+    if (::isatty(STDIN_FILENO) == 0 || ::isatty(STDOUT_FILENO) == 0)
+      throw failure("top: it reads keys from a terminal and draws on it: use --once elsewhere");
     if (::newterm(nullptr, stdout, stdin) == nullptr)
       throw failure("top: this terminal cannot be drawn on: set TERM, or use --once");
     ::cbreak();
@@ -115,12 +122,13 @@ json actors_of(program& of, const level& at) {
       of.ask("longest " + std::to_string(at.runtime) + " " + std::to_string(actors_max) + rest);
   if (at.what == level::of::longest) return page;
   std::set<std::uint64_t> known;
-  for (const json& one : page["actors"]) known.insert(one["id"].get<std::uint64_t>());
+  for (const json& one : page.at("actors")) known.insert(one.at("id").get<std::uint64_t>());
   const json others =
       of.ask("actors " + std::to_string(at.runtime) + " 0 " + std::to_string(actors_max) + rest);
-  for (const json& one : others["actors"]) {
-    if (page["actors"].size() < actors_max && known.insert(one["id"].get<std::uint64_t>()).second)
-      page["actors"].push_back(one);
+  for (const json& one : others.at("actors")) {
+    if (page.at("actors").size() < actors_max &&
+        known.insert(one.at("id").get<std::uint64_t>()).second)
+      page.at("actors").push_back(one);
   }
   return page;
 }
@@ -161,16 +169,17 @@ void draw(const shown_text& text, view& how) {
   at.first = std::clamp(at.first, at.chosen + 1 > room ? at.chosen + 1 - room : 0, at.chosen);
   ::erase();
   int y = 0;
-  const auto put = [&](std::string line, attr_t with) {
+  const auto draw_line = [&](const std::string& text_of_line, attr_t with) {
+    std::string line = shown(text_of_line);
     line.resize(width, ' ');
     attron(with);
     mvaddnstr(y++, 0, line.c_str(), static_cast<int>(width));
     attroff(with);
   };
-  for (const std::string& line : text.head) put(line, A_NORMAL);
-  put(text.body.head, A_REVERSE);
+  for (const std::string& line : text.head) draw_line(line, A_NORMAL);
+  draw_line(text.body.head, A_REVERSE);
   for (std::size_t i = at.first; i < std::min(at.first + room, rows); ++i)
-    put(text.body.lines[i].text, i == at.chosen ? A_BOLD | A_UNDERLINE : A_NORMAL);
+    draw_line(text.body.lines[i].text, i == at.chosen ? A_BOLD | A_UNDERLINE : A_NORMAL);
   y = static_cast<int>(height) - 1;
   std::string foot = how.keys();
   foot.resize(width, ' ');
@@ -180,20 +189,33 @@ void draw(const shown_text& text, view& how) {
   ::refresh();
 }
 
+// The next key; ERR when the interval has passed without one. Nothing at the end of the input: the
+// terminal has been closed.
+std::optional<int> next_key(std::chrono::milliseconds interval) {
+  if (const int key = ::getch(); key != ERR) return key;
+  ::pollfd input{STDIN_FILENO, POLLIN, 0};
+  const int found = ::poll(&input, 1, static_cast<int>(interval.count()));
+  if (found == 0) return ERR;
+  const int key = ::getch();  // after a signal: that the window has another size
+  if (key == ERR && found > 0) return std::nullopt;
+  return key;
+}
+
 }  // namespace
 
 void show_top(program& of, order by, std::chrono::milliseconds interval) {
   moment seen{json(), of.ask("summary")};
   const screen drawn;
   view how(by);
-  ::timeout(static_cast<int>(interval.count()));
+  ::timeout(0);
   while (!how.ends()) {
     const auto width = static_cast<std::size_t>(std::max(COLS, 20));
     const shown_text text = look_at(of, seen, how, width);
     draw(text, how);
-    const int key = ::getch();
-    if (key != ERR) {
-      how.press(key, static_cast<std::size_t>(std::max(LINES - 8, 1)), text.body);
+    const std::optional<int> key = next_key(interval);
+    if (!key) return;
+    if (*key != ERR) {
+      how.press(*key, static_cast<std::size_t>(std::max(LINES - 8, 1)), text.body);
       continue;
     }
     seen.before = std::move(seen.now);

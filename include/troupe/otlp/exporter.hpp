@@ -21,8 +21,9 @@ struct exporter_options {
   exporter_options() {}
   // The options that the environment names, as all programs with OpenTelemetry know them:
   // OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or OTEL_EXPORTER_OTLP_ENDPOINT, to which "/v1/traces" is
-  // added, OTEL_SERVICE_NAME, and OTEL_TRACES_SAMPLER_ARG, the rate. What it does not name, and a
-  // rate that is none, is as by default.
+  // added, OTEL_SERVICE_NAME, and OTEL_TRACES_SAMPLER_ARG, the rate. What it does not name, a rate
+  // that is none, and an endpoint that is no URL, which is reported on standard error, are as by
+  // default.
   static exporter_options from_environment();
 
   // Where the collector takes spans as JSON: a URL of the scheme http or https.
@@ -80,7 +81,8 @@ struct exporter_counts {
 // Thread: any. At most one at a time. Lifetime: the destructor waits for at most flush_time; let it
 // come after that of the runtime, so that the last spans are sent. Cost: about 1 us a span; while
 // there is none, one branch. Errors: option_error for options that make no sense; usage_error if
-// there is another one; std::system_error if there is no thread.
+// there is another one. What the world refuses (a collector that is away, a thread, a certificate
+// that cannot be read) is no error: a line on standard error reports it, and it is tried again.
 //
 // Example (declarations):
 //     #include <troupe/troupe.hpp>

@@ -1,9 +1,12 @@
 #include "io/reactor/make_reactor.hpp"
 
+#include <unistd.h>
+
 #include <atomic>
-#include <cstdio>
+#include <string>
 #include <system_error>
 
+#include "base/side_channels/bounded_write.hpp"
 #include "io/simulated/simulated_kernel.hpp"
 #include "troupe/io/backend.hpp"
 
@@ -14,11 +17,13 @@ void say_once(int refused) {
   static std::atomic<bool> said{false};
   // order: relaxed  guards this message only
   if (said.exchange(true, std::memory_order_relaxed)) return;
-  std::fprintf(stderr,
-               "troupe: io_uring is not available here (%s): epoll is used instead; allow io_uring "
-               "(sysctl kernel.io_uring_disabled=0, and the seccomp profile of a container), or "
-               "choose io_backend::epoll\n",
-               std::generic_category().message(refused).c_str());
+  const std::string text = "troupe: io_uring is not available here (" +
+                           std::generic_category().message(refused) +
+                           "): epoll is used instead; allow io_uring (sysctl "
+                           "kernel.io_uring_disabled=0, and the seccomp "
+                           "profile of a container), or choose io_backend::epoll\n";
+  constexpr int patience_ms = 20;
+  static_cast<void>(base::bounded_write(STDERR_FILENO, text, patience_ms));
 }
 
 }  // namespace

@@ -25,7 +25,9 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/side_channels/side_channel.hpp"
 #include "observe/live_trace.hpp"
+#include "observe/sockets/observation_socket.hpp"
 #include "runtime/observing/answers.hpp"
 #include "runtime/runtime_core.hpp"
 #include "runtime/services/served_runtimes.hpp"
@@ -40,25 +42,7 @@ constexpr std::int64_t patience_ns = 10'000'000'000;
 // for a new one. So clients that ask nothing, or send a question byte by byte, lock nobody out.
 constexpr std::int64_t idle_ns_max = 2'000'000'000;
 
-[[noreturn]] void refuse(const std::string& what) {
-  throw std::system_error(errno, std::generic_category(), "troupe: TROUPE_OBSERVE: " + what);
-}
-
-// A folder that only this user may enter: in $XDG_RUNTIME_DIR, else in /tmp.
-std::string make_folder() {
-  const char* const own = std::getenv("XDG_RUNTIME_DIR");
-  const std::string folder = own != nullptr && *own != '\0'
-                                 ? std::string(own) + "/troupe"
-                                 : "/tmp/troupe-" + std::to_string(::getuid());
-  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) refuse("mkdir " + folder);
-  struct ::stat is = {};
-  if (::lstat(folder.c_str(), &is) != 0) refuse("lstat " + folder);
-  if (!S_ISDIR(is.st_mode) || is.st_uid != ::getuid() || (is.st_mode & 077) != 0) {
-    errno = EPERM;
-    refuse(folder + " has to be a folder of this user, with mode 0700");
-  }
-  return folder;
-}
+constinit base::side_channel observation("observation");
 
 class descriptor {
  public:
@@ -77,22 +61,33 @@ class descriptor {
   int fd_;
 };
 
-descriptor listen_at(const std::string& path) {
-  ::sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) {
-    errno = ENAMETOOLONG;
-    refuse(path);
+// A socket that listens, or why there is none.
+struct listening {
+  descriptor socket{};
+  std::optional<observe::socket_fault> fault{};
+};
+
+std::optional<observe::socket_fault> make_folder(const std::string& folder) {
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
+    return observe::socket_fault{"mkdir " + folder, errno,
+                                 "set XDG_RUNTIME_DIR to a folder of the program's user"};
   }
-  std::copy(path.begin(), path.end(), address.sun_path);
-  descriptor made(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (made.get() < 0) refuse("socket");
+  return observe::check_folder(folder, observe::own_user());
+}
+
+listening listen_at(const std::string& path) {
+  ::sockaddr_un address;
+  if (auto fault = observe::make_address(path, address)) return {.fault = std::move(fault)};
+  descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (socket.get() < 0) return {.fault = observe::socket_fault{"socket", errno}};
   ::unlink(path.c_str());  // of an earlier process with this number
   const auto* const at = static_cast<const ::sockaddr*>(static_cast<const void*>(&address));
-  if (::bind(made.get(), at, sizeof address) != 0) refuse("bind " + path);
-  if (::chmod(path.c_str(), 0600) != 0) refuse("chmod " + path);
-  if (::listen(made.get(), static_cast<int>(clients_max)) != 0) refuse("listen " + path);
-  return made;
+  if (::bind(socket.get(), at, sizeof address) != 0)
+    return {.fault = observe::socket_fault{"bind " + path, errno}};
+  if (::chmod(path.c_str(), 0600) != 0 ||
+      ::listen(socket.get(), static_cast<int>(clients_max)) != 0)
+    return {.fault = observe::socket_fault{"listen " + path, errno}};
+  return {.socket = std::move(socket)};
 }
 
 struct client {
@@ -129,7 +124,7 @@ class observer {
     return served_.with_all([&](const auto& cores) { return answer(question, cores); });
   }
 
-  // `path_` changes only when there is no runtime.
+  // Empty while there is no socket.
   std::string socket_path() {
     return served_.with_all(
         [&](const auto& cores) { return cores.empty() ? std::string() : path_; });
@@ -152,58 +147,82 @@ class observer {
   }
 
   void end() noexcept {
-    // order: relaxed  the thread reads it after it was woken
-    ends_.store(true, std::memory_order_relaxed);
-    wake();
-    thread_.join();
-    ::unlink(path_.c_str());
-    listener_ = descriptor();
+    ends_.store(true, std::memory_order_release);  // order: release  pairs with was_ended/acquire
+    look_now();
+    if (thread_.joinable()) thread_.join();
+    close_socket();
     std::lock_guard lock(waking_);
     wake_ = descriptor();
   }
 
+  // Without a socket the thread still looks for warnings, and tries again to open one.
   void start() {
-    path_ = make_folder() + "/" + std::to_string(::getpid()) + ".sock";
+    clients_.reserve(clients_max);
+    ready_.reserve(clients_max + 2);
+    folder_ = observe::socket_folder(std::getenv("XDG_RUNTIME_DIR"), observe::own_user());
     {
       std::lock_guard lock(waking_);
       wake_ = descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     }
-    if (wake_.get() < 0) refuse("eventfd");
     ends_.store(false, std::memory_order_relaxed);  // order: relaxed  the thread starts later
-    listener_ = listen_at(path_);
+    open_socket();
     sigset_t all, before;
     sigfillset(&all);
     ::pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
       thread_ = std::thread([this] { run(); });
-    } catch (...) {
-      ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-      ::unlink(path_.c_str());
-      throw;
+    } catch (const std::system_error& failed) {
+      observation.failed(
+          "no thread can be started, and nothing is observed until the program has "
+          "no runtime and starts one",
+          failed.code().value());
+      close_socket();
     }
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
 
-  void run() {
-    std::vector<client> clients;
-    std::vector<::pollfd> ready;
+  void open_socket() noexcept try {
+    const std::string path = folder_ + "/" + std::to_string(::getpid()) + ".sock";
+    listening made;
+    made.fault = make_folder(folder_);
+    if (!made.fault) made = listen_at(path);
+    if (made.fault)
+      return observation.failed(made.fault->what, made.fault->error, made.fault->remedy);
+    served_.with_all([&](const auto&) { path_ = path; });
+    listener_ = std::move(made.socket);
+    observation.works();
+  } catch (const std::bad_alloc&) {
+    observation.failed("memory is out");
+  }
+
+  void close_socket() noexcept {
+    if (listener_.get() >= 0) ::unlink(path_.c_str());
+    served_.with_all([&](const auto&) { path_.clear(); });
+    listener_ = descriptor();
+  }
+
+  void run() noexcept {
     turns_are_traced_ = false;
+    clients_.clear();
     for (;;) {
-      ready.assign({{wake_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}});
-      for (const client& one : clients) {
+      if (listener_.get() < 0 && observation.may_try()) open_socket();
+      // poll() ignores a negative descriptor.
+      ready_.assign({{wake_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}});
+      for (const client& one : clients_) {
         const short wanted = one.records() ? 0 : one.is_answered() ? POLLIN : POLLOUT;
-        ready.push_back({one.stream.get(), wanted, 0});
+        ready_.push_back({one.stream.get(), wanted, 0});
       }
-      if (clients.size() >= clients_max && longest_idle(clients) == clients.end())
-        ready[1].events = 0;
-      wait(ready, clients);
-      if (ready[0].revents != 0 && was_ended()) return;
-      for (std::size_t i = 0; i < clients.size(); ++i) serve(clients[i], ready[2 + i].revents);
-      std::erase_if(clients, [](const client& one) { return one.is_over; });
-      trace_turns(std::any_of(clients.begin(), clients.end(),
+      const bool is_full = clients_.size() >= clients_max && longest_idle() == clients_.end();
+      if (is_full || !observation.may_try()) ready_[1].events = 0;
+      wait();
+      if (was_ended()) break;
+      for (std::size_t i = 0; i < clients_.size(); ++i) serve(clients_[i], ready_[2 + i].revents);
+      std::erase_if(clients_, [](const client& one) { return one.is_over; });
+      trace_turns(std::any_of(clients_.begin(), clients_.end(),
                               [](const client& one) { return one.records(); }));
-      if (ready[1].revents != 0) accept_one(clients);
+      if (ready_[1].revents != 0) accept_one();
     }
+    clients_.clear();
   }
 
   // While a trace is taken, turns take the path that records them. A runtime that begins meanwhile
@@ -222,20 +241,28 @@ class observer {
   }
 
   // Until when to wait at most for readers, and for ends of traces.
-  static std::int64_t next_of(const std::vector<client>& clients) noexcept {
+  std::int64_t next_of_clients() const noexcept {
     constexpr std::int64_t look_ns = 1'000'000'000;
-    if (clients.empty()) return INT64_MAX;
+    if (clients_.empty()) return INT64_MAX;
     std::int64_t next_ns = base::now_ns() + look_ns;
-    for (const client& one : clients) {
+    for (const client& one : clients_) {
       if (one.records()) next_ns = std::min(next_ns, one.trace_end_ns);
     }
     return next_ns;
   }
 
+  // Until when to wait at most for the channel itself: for its next try, or, without a descriptor
+  // that wakes the thread, for its end.
+  std::int64_t next_of_channel() const noexcept {
+    constexpr std::int64_t look_ns = 100'000'000;
+    const std::int64_t end_ns = wake_.get() < 0 ? base::now_ns() + look_ns : INT64_MAX;
+    return observation.is_failing() ? std::min(end_ns, observation.next_try_ns()) : end_ns;
+  }
+
   // Waits until there is something to read or write, or to look at.
-  void wait(std::vector<::pollfd>& ready, const std::vector<client>& clients) {
+  void wait() {
     const std::int64_t next_ns = served_.with_all([&](const auto& cores) {
-      std::int64_t soonest = next_of(clients);
+      std::int64_t soonest = std::min(next_of_clients(), next_of_channel());
       for (runtime_core* const core : cores)
         soonest = std::min(soonest, core->watch->look(base::now_ns()));
       return soonest;
@@ -244,35 +271,45 @@ class observer {
     constexpr std::int64_t second_ns = 1'000'000'000;
     const std::int64_t pause = std::max<std::int64_t>(next_ns - now, 0);
     const ::timespec until{pause / second_ns, pause % second_ns};
-    ::ppoll(ready.data(), ready.size(), &until, nullptr);
+    if (::ppoll(ready_.data(), ready_.size(), &until, nullptr) < 0) {
+      for (::pollfd& one : ready_) one.revents = 0;
+    }
   }
 
   bool was_ended() noexcept {
     std::uint64_t count = 0;
-    [[maybe_unused]] const auto read = ::read(wake_.get(), &count, sizeof count);
-    return ends_.load(std::memory_order_relaxed);  // order: relaxed  the eventfd orders it
+    if (ready_[0].revents != 0) {
+      [[maybe_unused]] const auto read = ::read(wake_.get(), &count, sizeof count);
+    }
+    return ends_.load(std::memory_order_acquire);  // order: acquire  pairs with end/release
   }
 
   // The client that has been idle longest; the end if none may go.
-  static std::vector<client>::iterator longest_idle(std::vector<client>& clients) noexcept {
+  std::vector<client>::iterator longest_idle() noexcept {
     const std::int64_t now_ns = base::now_ns();
-    auto found = clients.end();
-    for (auto at = clients.begin(); at != clients.end(); ++at) {
-      const bool is_longer = found == clients.end() || at->last_sent_ns < found->last_sent_ns;
+    auto found = clients_.end();
+    for (auto at = clients_.begin(); at != clients_.end(); ++at) {
+      const bool is_longer = found == clients_.end() || at->last_sent_ns < found->last_sent_ns;
       if (at->may_go(now_ns) && is_longer) found = at;
     }
     return found;
   }
 
-  void accept_one(std::vector<client>& clients) {
-    if (clients.size() >= clients_max) {
-      const auto idle = longest_idle(clients);
-      if (idle == clients.end()) return;
-      clients.erase(idle);
+  void accept_one() {
+    if (clients_.size() >= clients_max) {
+      const auto idle = longest_idle();
+      if (idle == clients_.end()) return;
+      clients_.erase(idle);
     }
     descriptor stream(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (stream.get() < 0) return;
-    clients.emplace_back().stream = std::move(stream);
+    if (stream.get() < 0) {
+      if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+        observation.failed("no connection can be accepted", errno, "raise ulimit -n");
+      return;
+    }
+    observation.works();
+    if (!observe::is_other_end_of(stream.get(), observe::own_user(), true)) return;
+    clients_.emplace_back().stream = std::move(stream);
   }
 
   void serve(client& one, short events) noexcept try {
@@ -353,13 +390,17 @@ class observer {
   }
 
   served_runtimes served_;
-  std::string path_;
+  std::string folder_;
+  std::string path_;  // of the socket, empty without one; guarded by the mutex of served_
   descriptor listener_;
   std::mutex waking_;  // guards the replacement of wake_
   descriptor wake_;    // an eventfd
   std::atomic<bool> ends_{false};
   std::thread thread_;
-  bool turns_are_traced_ = false;  // of that thread
+  // Of that thread. Their memory is reserved before it starts, so that it needs none.
+  std::vector<client> clients_;
+  std::vector<::pollfd> ready_;
+  bool turns_are_traced_ = false;
 };
 
 }  // namespace

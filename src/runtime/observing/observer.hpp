@@ -16,12 +16,14 @@ class runtime_core;
 namespace troupe::observing {
 
 // From now on questions about this runtime are answered. The first one of a process starts the
-// thread and makes the socket. Throws std::system_error if that is not possible.
+// thread and makes the socket. Where that is not possible, it is reported and tried again
+// (docs/protocols/side_channels.md). Throws std::bad_alloc.
 void begin(runtime_core& core);
 // The same answers for this process itself: of all runtimes that are observed. Thread: any, except
 // that it waits for an answer that is being made. Throws std::bad_alloc.
 std::string ask(std::string_view question);
-// The path of the socket; empty if no runtime is observed. Thread: any. Throws std::bad_alloc.
+// The path of the socket; empty if no runtime is observed, or no socket can be made. Thread: any.
+// Throws std::bad_alloc.
 std::string socket_path();
 // Waits for an answer about this runtime that is being made. The last one ends the thread and
 // removes the socket. Does nothing for a runtime that was not begun.

@@ -12,6 +12,8 @@
 #include <system_error>
 #include <thread>
 
+#include "base/side_channels/bounded_write.hpp"
+#include "base/side_channels/side_channel.hpp"
 #include "runtime/runtime_core.hpp"
 #include "runtime/services/served_runtimes.hpp"
 
@@ -36,13 +38,7 @@ void on_quit(int) {
   errno = before;
 }
 
-void print(const std::string& text) noexcept {
-  for (std::size_t done = 0; done < text.size();) {
-    const auto written = ::write(STDERR_FILENO, text.data() + done, text.size() - done);
-    if (written <= 0 && errno != EINTR) return;
-    if (written > 0) done += static_cast<std::size_t>(written);
-  }
-}
+constinit base::side_channel dump_at_signal("the dump at SIGQUIT");
 
 class listener {
  public:
@@ -67,16 +63,15 @@ class listener {
     // order: release  pairs with listen/acquire
     ending_.store(true, std::memory_order_release);
     ring();
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
   }
 
-  void start() {
+  // Where that is not possible, SIGQUIT keeps its former meaning.
+  void start() noexcept {
     // order: relaxed (both)  one thread at a time starts or ends it
     if (bell.load(std::memory_order_relaxed) < 0) {
       const int fd = ::eventfd(0, EFD_CLOEXEC);
-      if (fd < 0)
-        throw std::system_error(errno, std::generic_category(),
-                                "troupe: runtime_options::dump_on_sigquit: eventfd");
+      if (fd < 0) return dump_at_signal.failed("eventfd", errno);
       bell.store(fd, std::memory_order_relaxed);  // order: relaxed  as above
     }
     // order: relaxed  the thread starts afterwards
@@ -88,9 +83,9 @@ class listener {
     ::pthread_sigmask(SIG_SETMASK, &others, &before);
     try {
       thread_ = std::thread([this] { listen(); });
-    } catch (...) {
+    } catch (const std::system_error& failed) {
       ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-      throw;
+      return dump_at_signal.failed("no thread can be started", failed.code().value());
     }
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     struct sigaction ours {};
@@ -98,6 +93,7 @@ class listener {
     ours.sa_flags = SA_RESTART;
     sigemptyset(&ours.sa_mask);
     ::sigaction(SIGQUIT, &ours, &before_);
+    dump_at_signal.works();
   }
 
   void listen() {
@@ -122,7 +118,10 @@ class listener {
     } catch (const std::bad_alloc&) {
       text = "troupe: dump: memory is out\n";
     }
-    print(text);
+    constexpr int patience_ms = 2'000;
+    const auto written = base::bounded_write(STDERR_FILENO, text, patience_ms);
+    if (written.error == 0) return dump_at_signal.works();
+    dump_at_signal.failed("standard error", written.error);
   }
 
   served_runtimes served_;
