@@ -70,6 +70,12 @@ void program::send(const std::string& question) {
     throw failure("process " + std::to_string(where_.pid) + " has ended");
 }
 
+// The answer to this question may come later, and must not be taken for that to the next one.
+void program::give_up() {
+  ::shutdown(stream_, SHUT_RDWR);
+  heard_.clear();
+}
+
 void program::hear(clock::time_point end) {
   std::array<char, 65536> bytes;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - clock::now());
@@ -78,9 +84,11 @@ void program::hear(clock::time_point end) {
     set_patience(stream_, left);
     got = ::recv(stream_, bytes.data(), bytes.size(), 0);
   }
-  if (got <= 0)
+  if (got <= 0) {
+    give_up();
     throw failure("process " + std::to_string(where_.pid) +
                   (got == 0 ? " has ended" : " has ended, or does not answer in time"));
+  }
   heard_.append(bytes.data(), static_cast<std::size_t>(got));
 }
 
@@ -91,8 +99,7 @@ std::string program::ask_text(const std::string& question) {
   while ((end = heard_.find('\n', searched)) == std::string::npos) {
     searched = heard_.size();
     if (searched > answer_bytes_max) {
-      ::shutdown(stream_, SHUT_RDWR);
-      heard_.clear();
+      give_up();
       throw failure("process " + std::to_string(where_.pid) + " answers more than " +
                     std::to_string(answer_bytes_max >> 20) + " MiB, which is too much to show");
     }

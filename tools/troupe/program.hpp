@@ -45,6 +45,7 @@ class program {
   void connect_again_if_cut_off();
   void send(const std::string& question);
   // Waits for more bytes of the answer. Throws failure if there are none by then.
+  void give_up();
   void hear(clock::time_point end);
 
   const program_place where_;
