@@ -408,7 +408,7 @@ class visitor {
     frames_ += more;
     while (frames_.size() >= head_bytes) {
       const auto at = [this](std::size_t i) { return static_cast<unsigned char>(frames_[i]); };
-      const std::size_t bytes = head_bytes + (at(0) << 16 | at(1) << 8 | at(2));
+      const auto bytes = head_bytes + static_cast<std::size_t>(at(0) << 16 | at(1) << 8 | at(2));
       if (frames_.size() < bytes) break;
       if (at(3) == h2::ping && (at(4) & h2::ack) == 0)
         answers +=
