@@ -172,6 +172,14 @@ def main():
         check_shown(store)
         lines_file.write_text(run(store, "export"))
         check_copies(lines_file, folder / "b.db", folder / "c.db")
+        # What an id stands for goes along with its answer.
+        named_file = folder / "named.json"
+        with contextlib.closing(sqlite3.connect(folder / "b.db")) as kept, kept:
+            kept.execute("INSERT INTO durable_calls VALUES (?, 'deposit', -5, 1)", (b"\1" * 16,))
+        named_file.write_text(run(folder / "b.db", "export"))
+        check("rows of calls", named_file.read_text().count('"durable_calls"'), 1)
+        run(folder / "named.db", "import", named_file)
+        check("calls there and back", run(folder / "named.db", "export"), named_file.read_text())
         run(folder / "none.db", "ls", status=1)
         owner = owner_of(store)
         check_refused("an import into a store with rows", "rows already", store, "import", lines_file)
@@ -203,6 +211,13 @@ def main():
             check("rows", sorted(back.read_text().splitlines()), sorted(strange_file.read_text().splitlines()))
             run(folder / "e.db", "import", back)
             check("there and back", run(folder / "e.db", "export"), strange_file.read_text())
+            long_file = folder / "long.json"
+            long_file.write_text(lines_file.read_text().replace('"ada"', json.dumps("k" * 2_100)))
+            run(folder / "long.db", "import", long_file)
+            check_refused("a key that PostgreSQL does not keep", "choose shorter keys", url("second"), "import", long_file)
+            check("after it", run(url("second"), "export"), NOTHING)
+            run(url("second"), "import", named_file)
+            check("calls there and back", run(url("second"), "export"), named_file.read_text())
             check_refused("a database that is not there", "fourth", url("fourth"), "ls")
 
 

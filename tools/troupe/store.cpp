@@ -120,6 +120,8 @@ task<> list(Database& db) {
       "SELECT kind, \"schema\", shape FROM durable_classes ORDER BY kind, \"schema\"");
   const std::vector<class_row> classes = co_await std::move(asks_classes);
   for (std::size_t i = 0; i < classes.size(); ++i) {
+    // The names in the shape of a class or a method, which are kept beside it, are no class.
+    if (plain(db, classes[i].kind).ends_with(" names")) continue;
     const bool newest = i + 1 == classes.size() || classes[i + 1].kind != classes[i].kind;
     std::string actors;
     for (const count_row& one : counts) {

@@ -54,7 +54,21 @@ constexpr copied_table copied[] = {
      "ibiittbtibitti", "number"},
     {"durable_reminders", "kind,key,name,due,rule,method,signature,arguments", "tttittib",
      "kind,key,name"},
+    // A store that was opened last by an earlier version does not have it, nor does its export.
+    {"durable_calls", "id,method,arguments,at", "btii", "id"},
 };
+
+task<bool> has_table(troupe::sqlite::parts::calls& in, std::string name) {
+  auto asks =
+      in.query_one<std::int64_t>("SELECT count(*) FROM sqlite_master WHERE name = $1", name);
+  co_return (co_await std::move(asks)).value_or(0) != 0;
+}
+#if TROUPE_TOOL_POSTGRES
+task<bool> has_table(troupe::postgres::parts::calls& in, std::string name) {
+  auto asks = in.query_one<bool>("SELECT to_regclass($1::text) IS NOT NULL", name);
+  co_return (co_await std::move(asks)).value_or(false);
+}
+#endif
 
 // How a database writes bytes and texts as hexadecimal digits.
 struct digits {
@@ -230,6 +244,23 @@ std::string text_of(const ordered& value) {
   return {value.get_binary().begin(), value.get_binary().end()};
 }
 
+// Throws failure for a row whose names the target would refuse when a program uses them.
+void check_names(const copied_row& row, const troupe::durable::storage& target) {
+  std::string kind, key;
+  std::string_view rest = row.table->columns;
+  bool has_key = false;
+  const bool is_reminder = std::string_view(row.table->name) == "durable_reminders";
+  for (const ordered& value : row.values) {
+    const std::string_view column = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), column.size() + 1));
+    if (column == "kind") kind = text_of(value);
+    if (column == "key") key = text_of(value);
+    has_key |= column == "key";
+    if (is_reminder && column == "name") troupe::durable::check_reminder_name(text_of(value));
+  }
+  if (has_key) target.check_name(kind, key);
+}
+
 [[noreturn]] void refuse_rows() {
   throw failure("the store has rows already; import into a new one");
 }
@@ -240,6 +271,9 @@ template <class Database>
 task<> check_empty(Database& db, bool has_tables) {
   if (!has_tables) co_return;
   for (const copied_table& table : copied) {
+    auto looks = has_table(db, table.name);
+    const bool is_there = co_await std::move(looks);
+    if (!is_there) continue;
     const std::string text =
         std::string("SELECT count(*) FROM (SELECT 1 FROM ") + table.name + " LIMIT 1) AS found";
     auto asks = db.template query_one<std::int64_t>(text);
@@ -281,9 +315,11 @@ void insert_row(troupe::sqlite::session& in, const copied_row& row) {
   }
 }
 
-void import_rows(troupe::sqlite::session& in, copy_reader& from) {
+void import_rows(troupe::sqlite::session& in, copy_reader& from,
+                 const troupe::durable::storage& target) {
   while (const std::optional<copied_row> row = from.next()) {
     try {
+      check_names(*row, target);
       insert_row(in, *row);
     } catch (const std::exception& wrong) {
       throw failure(fmt::format("line {}: {}", from.line(), wrong.what()));
@@ -311,17 +347,15 @@ task<> import_to_file(troupe::runtime& rt, const std::string& target, copy_reade
     auto checks = check_file(sqlite_file(rt, target, how));
     co_await std::move(checks);
   }
-  {
-    // It makes the tables.
-    const auto made = troupe::durable::sqlite_storage(rt, target);
-    auto opens = made->open();
-    co_await std::move(opens);
-  }
+  // It makes the tables.
+  const auto made = troupe::durable::sqlite_storage(rt, target);
+  auto opens = made->open();
+  co_await std::move(opens);
   const sqlite_file db(rt, target);
-  auto imports = db.call([&from](troupe::sqlite::session& in) {
+  auto imports = db.call([&from, &made](troupe::sqlite::session& in) {
     in.begin();
     try {
-      import_rows(in, from);
+      import_rows(in, from, *made);
       in.commit();
     } catch (...) {
       in.roll_back();
@@ -341,6 +375,9 @@ void export_file(const std::string& target) {
     in.run_script("BEGIN");  // all rows are of one moment
     lines_out to;
     for (const copied_table& table : copied) {
+      troupe::sqlite::statement looks(in, "SELECT 1 FROM sqlite_master WHERE name = ?");
+      looks.bind_text(1, table.name);
+      if (!looks.step()) continue;
       troupe::sqlite::statement reads(in, select_of(table, of_sqlite));
       while (reads.step())
         to.row(line_of(table, reads.text(0), [](std::string text) { return text; }));
@@ -373,6 +410,9 @@ task<> print_rows(troupe::postgres::transaction& all) {
   co_await std::move(checks);
   lines_out to;
   for (const copied_table& table : copied) {
+    auto looks = has_table(all, table.name);
+    const bool is_there = co_await std::move(looks);
+    if (!is_there) continue;
     auto declares = all.execute("DECLARE copied CURSOR FOR " + select_of(table, in_postgres));
     co_await std::move(declares);
     for (;;) {
@@ -436,7 +476,8 @@ class row_group {
   std::size_t rows_ = 0;
 };
 
-task<> import_rows(troupe::postgres::transaction& all, copy_reader& from) {
+task<> import_rows(troupe::postgres::transaction& all, copy_reader& from,
+                   const troupe::durable::storage& target) {
   row_group group;
   for (;;) {
     const std::optional<copied_row> row = from.next();
@@ -449,6 +490,11 @@ task<> import_rows(troupe::postgres::transaction& all, copy_reader& from) {
       }
     }
     if (!row) break;
+    try {
+      check_names(*row, target);
+    } catch (const troupe::error& wrong) {
+      throw failure(fmt::format("line {}: {}", from.line(), wrong.what()));
+    }
     group.add(*row);
   }
   auto sets = all.execute(last_number("greatest"));
@@ -465,13 +511,13 @@ task<> import_to_server(troupe::runtime& rt, const std::string& target, copy_rea
   const troupe::postgres::connection db(rt, target);
   auto checks = db.in_transaction(check_tables);
   co_await std::move(checks);
-  {
-    // It makes the tables.
-    const auto made = troupe::durable::postgres_storage(rt, target);
-    auto opens = made->open();
-    co_await std::move(opens);
-  }
-  const auto body = [&from](troupe::postgres::transaction& all) { return import_rows(all, from); };
+  // It makes the tables.
+  const auto made = troupe::durable::postgres_storage(rt, target);
+  auto opens = made->open();
+  co_await std::move(opens);
+  const auto body = [&from, &made](troupe::postgres::transaction& all) {
+    return import_rows(all, from, *made);
+  };
   auto imports = db.in_transaction(body);
   co_await std::move(imports);
 }
