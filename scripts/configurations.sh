@@ -107,32 +107,38 @@ run_suites() {
   suite_seconds[$name]=$((${suite_seconds[$name]-0} + SECONDS - start))
 }
 
+# find_results NAME PART...: sets `found`, the files of what ran in these parts.
+find_results() {
+  local log=build/$1/log part
+  shift
+  found=()
+  for part in "$@"; do
+    if [ -s "$log/junit_$part.xml" ]; then found+=("$log/junit_$part.xml"); fi
+  done
+}
+
 # run_flakes_again NAME PART...: runs the suites of these parts that may be flaky twice more, one after the
 # other. Sets `again`, the files of what they did (scripts/flakes.py).
 run_flakes_again() {
   local name=$1 log=build/$1/log found=() part jobs=1
-  shift
-  for part in "$@"; do
-    if [ -s "$log/junit_$part.xml" ]; then found+=("$log/junit_$part.xml"); fi
-  done
+  find_results "$@"
   again=()
-  if [ ${#found[@]} -gt 0 ]; then python3 -B scripts/flakes.py "${found[@]}" > "$log/may_be_flaky"; fi
+  python3 -B scripts/flakes.py "${found[@]}" > "$log/may_be_flaky"
   if [ ! -s "$log/may_be_flaky" ]; then return; fi
   say "$name: run twice more, alone: $(paste -sd ' ' "$log/may_be_flaky")"
   statuses[$name]=0
   for part in again_1 again_2; do
     run_suites "$name" $part --names "$log/may_be_flaky" 9>&-
-    if [ -s "$log/junit_$part.xml" ]; then again+=("$log/junit_$part.xml"); fi
   done
+  find_results "$name" again_1 again_2
+  again=("${found[@]}")
 }
 
 # judge NAME PART...: counts what ran in these parts, and shows the failures. `again`: see above.
 judge() {
-  local name=$1 log=build/$1/log counts=(0 0 0) found=() part
+  local name=$1 log=build/$1/log counts=(0 0 0) found=()
+  find_results "$@"
   shift
-  for part in "$@"; do
-    if [ -s "$log/junit_$part.xml" ]; then found+=("$log/junit_$part.xml"); fi
-  done
   if [ ${#found[@]} -gt 0 ]; then
     read -ra counts < <(python3 -B scripts/test_report.py "${found[@]}" "$name" \
       ${again[0]+--again "${again[@]}"} "${judgement[@]}")

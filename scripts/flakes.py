@@ -1,4 +1,4 @@
-"""Suites that failed and are run once more: a flake is reported, and does not fail the run.
+"""Which of the suites that failed are run again, and which of them are flaky: those fail no run.
 
 Usage: flakes.py JUNIT.xml...
 

@@ -4,7 +4,8 @@ Usage: test_report.py JUNIT.xml... CONFIGURATION [--again JUNIT.xml...] [--ledge
 
 Failures go to standard error, each with the end of its output and the command that repeats it.
 With --ledger, a suite that ran fewer cases than the ledger has, and a skip for a reason that is not listed, are
-failures as well (see ledger.py). --again has what ran once more (see flakes.py). --partial judges only the suites that ran, --update-ledger adds what is new.
+failures as well (see ledger.py); --partial judges only the suites that ran, --update-ledger adds what is new.
+--again has what the suites did that ran again (see flakes.py).
 Standard output is one line: PASSED FAILED SKIPPED.
 """
 
