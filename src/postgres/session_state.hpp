@@ -115,10 +115,9 @@ struct session::state {
   static bool is_wanted(const request& one) noexcept {
     return one.has_caller && !one.to.abandoned();
   }
-  // Whether nobody waits for the next answer, or for what comes behind what the session itself has
-  // sent.
+  // Whether nobody waits for the next answer; where the session itself has sent the request,
+  // whether nobody waits for one behind it either. Something was sent.
   bool is_front_unwanted() const noexcept {
-    if (sent.empty()) return false;
     const sent_request& front = sent.front();
     if (front.is_abandoned()) return true;
     if (front.what != nullptr && front.what->has_caller) return false;

@@ -69,9 +69,8 @@ websocket_answer websocket_handshake(const message_head& head, const websocket_o
 std::string websocket_key();
 std::string websocket_answer_to(std::string_view key);
 // Runs the conversation to its end, or until its call ends. `begun`: the bytes that have come
-// behind
-// the request. `peer_end` completes when the client has ended its half of the connection, perhaps
-// behind bytes that were not received yet.
+// behind the request. `peer_end` completes when the client has ended its half of the connection,
+// perhaps behind bytes that were not received yet.
 task<> websocket_conversation(transport& over, std::string begun, websocket_function talk,
                               websocket_options options, websocket_terms terms, call_end& ends,
                               task<> peer_end);
