@@ -130,6 +130,14 @@ bool side_call::advance(coroutine& user) {
   return true;
 }
 
+// The user has not taken what was given, or seen the end: that is there for the next one.
+void side_call::keep() noexcept {
+  // order: relaxed  it is the user's, unless it is pending
+  if (!has_something() || at_.load(std::memory_order_relaxed) != state::idle) return;
+  at_.store(state::given, std::memory_order_relaxed);  // order: relaxed  as above
+  user_nested_ = no_user;
+}
+
 bool side_call::prepare(const async_call& outer) noexcept {
   if (seen() != state::idle || outer.nested >= nested_max) return false;
   use(outer);
@@ -179,6 +187,7 @@ bool side_call::wait(coroutine& user) noexcept {
   if (user.in->cancelled) {
     // order: relaxed  the user's turn
     if (at_.load(std::memory_order_relaxed) == state::pending) hold();
+    own_wait_.who = &user;
     own_wait_.ended = outcome::cancelled;
     return false;
   }

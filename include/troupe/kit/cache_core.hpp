@@ -86,6 +86,10 @@ class cache_flight {
     waiting(waiting&& other) noexcept : of(other.of) {}
     bool start() noexcept { return of->take_or_wait(*this); }
     bool withdraw() noexcept { return of->withdraw(*this); }
+    bool put_back() noexcept {
+      of->give(1);
+      return true;
+    }
     void finish() noexcept {}
     sync::permits* of;
   };

@@ -108,6 +108,11 @@ class pool_core {
       leave();
       return true;
     }
+    bool put_back() noexcept {
+      of->permits_.give(1);
+      leave();
+      return true;
+    }
     void finish() noexcept { leave(); }
     void leave() noexcept {
       // order: relaxed  a statistic

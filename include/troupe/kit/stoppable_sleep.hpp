@@ -38,6 +38,7 @@ class sleeping : public sync::waiter {
   bool withdraw() noexcept { return tasks::cancel(*clock_, alarm_); }
   // Such a wait is no stall when the program ends.
   bool is_weak() const noexcept { return alarm_.weak; }
+  bool put_back() const noexcept { return true; }
   void finish() {
     if (failed_ != nullptr) std::rethrow_exception(std::exchange(failed_, nullptr));
   }

@@ -22,6 +22,9 @@ enum class message_act : std::uint8_t {
   // for a suspension that waits for a lock (suspension::for_lock): writes the holder into the
   // lock_holder that `object` points to. Returns null if the wait is over
   holder,
+  // for a suspension whose event cannot be undone (suspension::is_final): returns not null if the
+  // event has happened, so that the end of the wait is on its way
+  happened,
 };
 
 // The descriptions of messages that no sender sent, but that the runtime owes to their actor. The

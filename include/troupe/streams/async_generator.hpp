@@ -5,6 +5,7 @@
 #include <chrono>
 #include <concepts>
 #include <coroutine>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -114,30 +115,44 @@ template <class T>
 class [[nodiscard]] next_value {
  public:
   explicit next_value(async_promise<T>* of) noexcept : of_(of) {}
-  bool await_ready() const noexcept { return false; }
-  template <std::derived_from<tasks::promise_base> Promise>
-  bool await_suspend(std::coroutine_handle<Promise> user) {
-    return !advance(user.promise()) && of_->side.wait(user.promise());
-  }
-  std::optional<T> await_resume() { return of_->take(of_->side.own_wait().ended); }
+  // For what asks which value it gives. What is awaited is `advanced`.
+  bool await_ready() const noexcept;
+  std::optional<T> await_resume();
 
-  // What is awaited: the generator has run, and has given something, has ended, or is pending.
+  // The generator has run, and has given something, has ended, or is pending. A call that is
+  // cancelled takes nothing (docs/protocols/given_up_waits.md).
   class advanced {
    public:
-    explicit advanced(async_promise<T>* of) noexcept : of_(of) {}
+    explicit advanced(async_promise<T>* of) noexcept : of_(reinterpret_cast<std::uintptr_t>(of)) {}
     bool await_ready() const noexcept {
-      return of_->side.given != nullptr || !of_->side.is_pending();
+      return of_ == 0 || promise().side.given != nullptr || !promise().side.is_pending();
     }
     template <std::derived_from<tasks::promise_base> Promise>
     bool await_suspend(std::coroutine_handle<Promise> user) noexcept {
-      return of_->side.wait(user.promise());
+      of_ |= waited;
+      return promise().side.wait(user.promise());
     }
-    std::optional<T> await_resume() { return of_->take(of_->side.own_wait().ended); }
+    std::optional<T> await_resume() {
+      if (of_ == 0 || (of_ & waited) != 0) [[unlikely]]
+        check();
+      return promise().take(promise().side.own_wait().ended);
+    }
 
    private:
-    async_promise<T>* of_;
+    async_promise<T>& promise() const noexcept {
+      return *reinterpret_cast<async_promise<T>*>(of_ & ~waited);
+    }
+    void check() {
+      if (of_ != 0 && !promise().side.keep_if_cancelled(*promise().side.own_wait().who->in)) return;
+      throw_early_end(tasks::outcome::cancelled);
+    }
+    // Tag: it has suspended its user. A bool would be stored for each value.
+    static constexpr std::uintptr_t waited = 1;
+    std::uintptr_t of_;  // 0: its user is cancelled
   };
   advanced run_before_suspension(tasks::coroutine& user) const {
+    if (user.in->cancelled) [[unlikely]]
+      return advanced(nullptr);
     advance(user);
     return advanced(of_);
   }
@@ -186,12 +201,19 @@ class [[nodiscard]] next_value<T>::limited {
     bool await_ready() const noexcept { return false; }
     template <std::derived_from<tasks::promise_base> Promise>
     bool await_suspend(std::coroutine_handle<Promise> user) {
-      return wait_.suspend_for(of_.of_->side, user.promise(), of_.at_most_, of_.stop_);
+      tasks::coroutine& awaiting = user.promise();
+      in_ = awaiting.in;
+      return !in_->cancelled && wait_.suspend_for(of_.of_->side, awaiting, of_.at_most_, of_.stop_);
     }
-    std::optional<T> await_resume() { return of_.of_->take(wait_.ended); }
+    std::optional<T> await_resume() {
+      if (of_.of_->side.keep_if_cancelled(*in_)) [[unlikely]]
+        throw_early_end(tasks::outcome::cancelled);
+      return of_.of_->take(wait_.ended);
+    }
 
    private:
     limited of_;
+    tasks::async_call* in_ = nullptr;
     tasks::limited_side_wait wait_;
   };
   awaiter operator co_await() && noexcept { return awaiter(std::move(*this)); }

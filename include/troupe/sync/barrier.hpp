@@ -44,6 +44,11 @@ class barrier {
       --of->arrived_;
       return true;
     }
+    bool put_back() const noexcept { return false; }  // the others have passed
+    bool has_happened() const noexcept {
+      std::lock_guard lock(of->mutex_);
+      return !listed();
+    }
     bool finish() const noexcept { return last; }
     barrier* of;
     bool last = false;

@@ -148,6 +148,7 @@ struct broadcast_receiving : waiter {
     return source->wait(*at, *this, prepare);
   }
   bool withdraw() noexcept { return source->withdraw(*this); }
+  bool put_back() const noexcept { return true; }  // finish() takes
   std::optional<broadcast_value<T>> finish() { return source->take(*at); }
 
   broadcast_state<T>* source;

@@ -37,6 +37,9 @@ struct sending : sending_waiter<T> {
     return into->send_or_wait(*this, prepared);
   }
   bool withdraw() noexcept { return into->withdraw(side, *this); }
+  // A receiver may have the value already.
+  bool put_back() const noexcept { return this->end != send_end::sent; }
+  bool has_happened() noexcept { return !into->is_waiting(*this); }
   void finish() const {
     if (this->end != send_end::sent) [[unlikely]]
       throw_not_sent(this->end);
@@ -74,6 +77,7 @@ struct receiving : receiving_waiter<T> {
     return from->receive_or_wait(*this, prepared);
   }
   bool withdraw() noexcept { return from->withdraw(side, *this); }
+  bool put_back() noexcept { return from->put_back(*this); }
   std::optional<T> finish() noexcept { return this->take(); }
 
   // For select.
@@ -275,3 +279,6 @@ class channel<T>::receiver : sync::channel_half<T, sync::channel_side::receivers
 };
 
 }  // namespace troupe
+
+// Wherever there are channels, when_any of sends and receives is a select().
+#include "troupe/sync/select.hpp"  // IWYU pragma: export

@@ -63,7 +63,14 @@ class condition {
         std::lock_guard guard(of->mutex_);
         if (!notified) return of->list_.withdraw(*this);
       }
-      return lock->permits_.withdraw(*this);
+      if (!lock->permits_.withdraw(*this)) return false;
+      of->notify_one();  // another party gets the notification
+      return true;
+    }
+    bool put_back() noexcept {
+      lock->permits_.give(wants);
+      of->notify_one();
+      return true;
     }
     void finish() noexcept {
       held->of_ = lock;

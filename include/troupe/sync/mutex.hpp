@@ -93,6 +93,10 @@ struct locking : permit_waiter {
   bool find_holder(tasks::lock_holder& found) noexcept {
     return lock->permits_.while_waiting(*this, [&] { found = lock->holder_.get(); });
   }
+  bool put_back() noexcept {
+    lock->permits_.give(wants);
+    return true;
+  }
   held<Lock, shared> finish() noexcept {
     if constexpr (!shared) {
       if (by != nullptr) lock->holder_.begin(*by);

@@ -16,6 +16,7 @@
 #include "troupe/sync/channels/channel_state.hpp"
 #include "troupe/sync/channels/select_parts.hpp"
 #include "troupe/sync/waiting.hpp"
+#include "troupe/task/when.hpp"
 
 namespace troupe {
 namespace sync {
@@ -53,6 +54,13 @@ class selecting : public select_base<> {
   bool try_now() noexcept {
     fill();
     return select_base<>::try_now(cases_);
+  }
+  bool put_back() noexcept {
+    const std::uint32_t winner = leave();
+    std::uint32_t index = 0;
+    return std::apply(
+        [&](Operations&... each) { return ((index++ == winner && each.put_back()) || ...); },
+        operations_);
   }
   value finish() { return finish_of<0>(leave()); }
 
@@ -99,6 +107,7 @@ class selecting_each : public select_base<> {
     fill();
     return select_base<>::try_now(cases_);
   }
+  bool put_back() noexcept { return awaiting_access::operation(operations_[leave()]).put_back(); }
   value finish() {
     const std::uint32_t winner = leave();
     Operation& won = awaiting_access::operation(operations_[winner]);
@@ -193,5 +202,25 @@ auto try_select(std::vector<sync::awaiting<Operation>> cases) {
   if (all.try_now()) done.emplace(all.finish());
   return done;
 }
+
+namespace tasks {
+
+// when_any of sends and receives alone is a select().
+template <sync::is_selectable... Operations>
+struct joint_wait<sync::awaiting<Operations>...> {
+  using awaited = sync::awaiting<sync::selecting<Operations...>>;
+  static awaited make(sync::awaiting<Operations>&&... cases) {
+    return troupe::select(std::move(cases)...);
+  }
+};
+template <sync::is_selectable Operation>
+struct joint_wait<std::vector<sync::awaiting<Operation>>> {
+  using awaited = sync::awaiting<sync::selecting_each<Operation>>;
+  static awaited make(std::vector<sync::awaiting<Operation>>&& cases) {
+    return troupe::select(std::move(cases));
+  }
+};
+
+}  // namespace tasks
 
 }  // namespace troupe

@@ -70,6 +70,10 @@ class semaphore {
     bool try_now() noexcept { return from->permits_.try_take(wants); }
     bool start() noexcept { return from->permits_.take_or_wait(*this); }
     bool withdraw() noexcept { return from->permits_.withdraw(*this); }
+    bool put_back() noexcept {
+      from->permits_.give(wants);
+      return true;
+    }
     permit finish() noexcept { return permit(*from, wants); }
     semaphore* from;
   };

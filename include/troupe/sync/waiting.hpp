@@ -3,8 +3,9 @@
 //
 // What can be waited for keeps a list of waiters under a mutex of its own. Whoever takes a waiter
 // out of the list decides how its wait ends: the party that gives it a value or a lock, or the wait
-// itself, when its time limit, its stop token or a cancelled call ends it. So a wait ends once, and
-// a wait that was given up has neither taken nor lost a value.
+// itself, when its time limit, its stop token or a cancelled call ends it. So a wait ends once. If
+// its call is cancelled after it was given something, and before its coroutine continues, it puts
+// that back (docs/protocols/given_up_waits.md).
 #pragma once
 
 #include <atomic>
@@ -54,6 +55,10 @@ class thread_sleep {
 //     T finish()                           the result, after the wait has ended; may throw
 //     operation(operation&&) noexcept      only before start()
 //   };
+//     bool put_back() noexcept             gives back what the wait was given, instead of finish();
+//                                          false if that cannot be undone (a value that was sent)
+//     bool has_happened() noexcept         if it cannot be undone: whether it has happened; asked
+//                                          while its coroutine is suspended
 //     bool try_now() noexcept              optional, beside start(): false if it has to wait
 //     void begin_in(tasks::coroutine&)     optional: the coroutine that is about to wait
 //     bool is_weak() const noexcept        optional: true if the wait keeps no program alive
@@ -91,7 +96,8 @@ class [[nodiscard]] awaiting : protected Operation {
     return suspend(awaits.promise(), false);
   }
   TROUPE_INLINE value await_resume() {
-    check();
+    if (is_made_) [[unlikely]]
+      check();
     return Operation::finish();
   }
 
@@ -123,6 +129,7 @@ class [[nodiscard]] awaiting : protected Operation {
   struct wait : tasks::suspension {
     explicit wait(awaiting& of) noexcept : suspension(&act_on), self(&of) {
       for_lock = waits_for_lock<Operation>;
+      is_final = requires { of.has_happened(); };
       if constexpr (requires { of.is_weak(); }) excused = of.is_weak();
     }
     awaiting& operation() noexcept { return *self; }
@@ -183,8 +190,16 @@ class [[nodiscard]] awaiting : protected Operation {
   bool yields() const noexcept { return wait_.made.yields; }
   void forget() noexcept { wait_.made.forget(); }
   tasks::coroutine& suspended() const noexcept { return *wait_.made.who; }
-  void check() const {
-    if (is_made_ && wait_.made.ended != tasks::outcome::arrived) [[unlikely]]
+  // After a wait. A call that was cancelled takes nothing (docs/protocols/given_up_waits.md): what
+  // was given before the cancellation goes back.
+  void check() {
+    if constexpr (requires { Operation::put_back(); }) {
+      const tasks::coroutine* const by = wait_.made.who;
+      if (wait_.made.ended == tasks::outcome::arrived && by != nullptr && by->in->cancelled &&
+          Operation::put_back()) [[unlikely]]
+        wait_.made.ended = tasks::outcome::cancelled;
+    }
+    if (wait_.made.ended != tasks::outcome::arrived) [[unlikely]]
       throw_ended(wait_.made, Operation::name);
   }
 
@@ -245,6 +260,10 @@ class [[nodiscard]] awaiting : protected Operation {
       if (act == sched::message_act::holder)
         return now.operation().find_holder(*static_cast<tasks::lock_holder*>(object)) ? "held"
                                                                                       : nullptr;
+    }
+    if constexpr (requires { now.operation().has_happened(); }) {
+      if (act == sched::message_act::happened)
+        return now.operation().has_happened() ? "happened" : nullptr;
     }
     if (act != sched::message_act::detach) return wait::arrive(now, act);
     // a coroutine that yields has what it wanted

@@ -76,6 +76,7 @@ struct watch_waiting : waiter {
 
   bool start() noexcept { return of->wait_for_other(*seen, *this); }
   bool withdraw() noexcept { return of->withdraw(*this); }
+  bool put_back() const noexcept { return true; }  // finish() takes
   std::optional<T> finish() { return of->take_newer(*seen); }
 
   watch_state<T>* of;

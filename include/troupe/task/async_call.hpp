@@ -162,6 +162,7 @@ class async_call {
       nullptr;  // of its actor (src/actor/mailbox/activation.hpp)
   bool done = false, cancelled = false;
   bool busy = false;    // in its loop, which then resumes each coroutine that becomes ready
+  bool held = false;    // a branch that may run again, and is not yet (group::hold)
   bool listed = false;  // it is in the list of parked calls, or of side calls that were given up
 
   // How many children may run within their parents' co_await, one in the other (task.hpp). The
@@ -247,6 +248,8 @@ struct suspension : sched::message {
   bool limited = false;  // a time limit or a stop token may end it
   // another call may have to release a lock first, or to end (message_act::holder)
   bool for_lock = false;
+  // its event, or that of a branch, cannot be undone (message_act::happened)
+  bool is_final = false;
   // The runtime has ended, and the party that ended the wait no longer uses it.
   std::atomic<bool> reclaimable{false};
   // the number of the last search for deadlocks that reached this suspension, by which a search

@@ -76,6 +76,7 @@ class results_scope {
       return of_.wait_next(wait_, who.promise());
     }
     std::optional<T> await_resume() {
+      of_.put_back_if_cancelled(wait_);
       wait_.check();
       if (wait_.got == nullptr) return std::nullopt;
       return static_cast<tasks::child_of<T>*>(wait_.got)->result.take();

@@ -150,7 +150,8 @@ class task_scope {
     bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
       return of_.wait_next(wait_, who.promise());
     }
-    bool await_resume() const {
+    bool await_resume() {
+      of_.put_back_if_cancelled(wait_);
       wait_.check();
       return wait_.has_ended;
     }

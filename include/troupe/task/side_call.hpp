@@ -155,6 +155,14 @@ class side_call : public async_call {
   void taken() noexcept {
     at_.store(state::idle, std::memory_order_relaxed);  // order: relaxed  it is the user's
   }
+  // After a wait of the call: if the call is cancelled, what was given to it stays here, and this
+  // returns true.
+  bool keep_if_cancelled(const async_call& user) noexcept {
+    if (!user.cancelled) [[likely]]
+      return false;
+    keep();
+    return true;
+  }
   // Suspends `user` until this side call, which is pending, is ready. False when the user is
   // cancelled, which own_wait() then says.
   bool wait(coroutine& user) noexcept;
@@ -214,6 +222,7 @@ class side_call : public async_call {
   [[gnu::cold]] bool prepare(const async_call& outer) noexcept;
   [[gnu::cold]] bool advance_slowly(coroutine& user);
   bool run_on() noexcept;
+  [[gnu::cold]] void keep() noexcept;
   void run_in_context() noexcept;
   bool has_something() const noexcept { return given != nullptr || done; }
   void become_pending() noexcept;

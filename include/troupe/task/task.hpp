@@ -284,7 +284,8 @@ class [[nodiscard]] task {
   awaiter operator co_await() && noexcept { return awaiter(std::move(*this)); }
 
   // Returns the same task with a time limit. After `at_most`, counted from the co_await, the task
-  // is cancelled; when it has ended, the co_await throws timed_out. Also for when_all and when_any:
+  // is cancelled; when it has ended, the co_await throws timed_out, or gives the value that the
+  // task has returned all the same. Also for when_all and when_any:
   // `co_await when_all(one(), two()).timeout(span)`.
   task timeout(std::chrono::nanoseconds at_most) &&;
 

@@ -84,7 +84,10 @@ class group : public suspension {
     void (*cancel)(group&) noexcept;
     void (*reclaim)(group&) noexcept;  // runs all branches to their ends, as async_call::finish_now
   };
-  explicit group(const kind& one) noexcept : suspension(&act_on), kind_(one) {}
+  explicit group(const kind& one) noexcept : suspension(&act_on), kind_(one) { is_final = true; }
+  static bool has_kind(const group& of, const kind& one, const kind& other) noexcept {
+    return &of.kind_ == &one || &of.kind_ == &other;
+  }
 
   // Begins the wait: starts the branches. Returns false if all have ended already.
   bool start(coroutine& awaiting) noexcept;
@@ -102,6 +105,8 @@ class group : public suspension {
   // now.
   async_call* end_if_done() noexcept;
   void go_on_if_done() noexcept;
+  // The group of which the call is a branch; null if it is none.
+  static group* around(const async_call& of) noexcept;
   // The call that awaits the group that the coroutine begins to await, and the groups around that.
   static async_call& root_of(const coroutine& awaiting) noexcept;
 
@@ -112,14 +117,22 @@ class group : public suspension {
   // not null while it starts or cancels its branches
   group_nest *starts_ = nullptr, *cancels_ = nullptr;
   bool suspended_ = false;
-  bool is_listed_ = false;  // a scope that waits for its turn to start children
+  bool is_decided_ = false;  // one branch has ended first, and the others are cancelled
+  bool has_held_ = false;    // a branch within it may be held
+  bool is_listed_ = false;   // a scope that waits for its turn to start children
 
  private:
   friend class waiting_scopes;
   friend struct debugger_view;  // src/runtime/debugger_table.cpp
   static const char* act_on(sched::message*, void*, sched::message_act);
   static const char* resume_branch(async_call& of) noexcept;
-  static group* around(const async_call& of) noexcept;
+  // A branch of when_any whose send has happened wins, if the send was the last that it did. So its
+  // competitors do not run before it, although they were woken first. Its end is on its way.
+  static bool hold(branch& one) noexcept;
+  static group* with_send_beside(branch& one) noexcept;
+  branch* find_held() noexcept;
+  // A held branch of this group, or of those around it, that may run now.
+  branch* next_held() noexcept;
 
   const kind& kind_;
   group* next_later_ = nullptr;
@@ -136,10 +149,15 @@ class fixed_group final : public group {
 
  private:
   static const kind all_kind, first_kind;
+  static bool is_fixed(const group& of) noexcept { return has_kind(of, all_kind, first_kind); }
   static fixed_group& as_this(group& of) noexcept { return static_cast<fixed_group&>(of); }
   void start_all() noexcept;
   void cancel_all() noexcept;
+  void cancel_losers() noexcept;
+  void skip(branch& one) noexcept;
   bool count_done(branch& one) noexcept;  // returns true for the first branch that is done
+  bool decide(branch& winner) noexcept;
+  void decide_around() noexcept;
   void reclaim_all() noexcept;
 
   std::span<branch> branches_;
@@ -255,6 +273,15 @@ consteval bool fit_branches() {
   return can_be_awaited && are_kept;
 }
 
+// Awaitables that when_any awaits as one, so that only one of them ever happens: those of select()
+// (sync/select.hpp), which specializes this.
+template <class... Given>
+struct joint_wait;
+template <class... Given>
+concept has_joint_wait = requires {
+  typename joint_wait<Given...>::awaited;
+};
+
 template <class... T>
 task<std::tuple<value_of<T>...>> all_of(task<T>... all) {
   coroutine* const roots[] = {&task_access::root(all)..., nullptr};
@@ -361,14 +388,19 @@ auto when_all(std::vector<Awaitable>& all) {
 }
 
 // Runs the tasks concurrently until the first has ended. Returns its value with its index, or
-// throws its exception. The other tasks are cancelled, and have ended before this continues; of an
-// ask or another future only the wait is cancelled, and its result is dropped. The arguments may be
+// throws its exception. The other tasks are cancelled, and have ended before this continues; those
+// behind one that ends at once do not start. What they waited for is not lost: a channel, a stream,
+// a connection or a generator gives it to the next wait. Of an ask or another future only the wait
+// is cancelled, and its result is dropped. The guide has a table (tasks.md). The arguments may be
 // those of when_all.
 template <class First, class... Given>
 requires(!tasks::is_vector_alone<std::remove_cvref_t<First>,
                                  std::remove_cvref_t<Given>...>) auto when_any(First&& first,
                                                                                Given&&... all) {
-  if constexpr (tasks::fit_branches<First, Given...>()) {
+  if constexpr (tasks::has_joint_wait<First, Given...>) {
+    return tasks::await_it(
+        tasks::joint_wait<First, Given...>::make(std::move(first), std::move(all)...));
+  } else if constexpr (tasks::fit_branches<First, Given...>()) {
     return tasks::any_of(tasks::make_branch(std::forward<First>(first)),
                          tasks::make_branch(std::forward<Given>(all))...);
   } else {
@@ -377,6 +409,10 @@ requires(!tasks::is_vector_alone<std::remove_cvref_t<First>,
 }
 template <class Awaitable>
 auto when_any(std::vector<Awaitable>&& all) {
+  if constexpr (tasks::has_joint_wait<std::vector<Awaitable>>) {
+    if (!all.empty())
+      return tasks::await_it(tasks::joint_wait<std::vector<Awaitable>>::make(std::move(all)));
+  }
   if constexpr (tasks::fit_branches<Awaitable>()) {
     return tasks::any_of(tasks::make_branches(std::move(all)));
   } else {
@@ -402,7 +438,9 @@ template <class T>
 task<T> run_limited(task<T> of, std::chrono::nanoseconds at_most) {
   task<> time = await_it(sleep(at_most));
   coroutine* const roots[] = {&task_access::root(of), &task_access::root(time)};
-  if (co_await join(true, roots) == 0) co_return task_access::result(of).take();
+  const bool in_time = co_await join(true, roots) == 0;
+  // The task may have taken something before the time was over: then that is given.
+  if (in_time || !task_access::result(of).failed()) co_return task_access::result(of).take();
   task_access::result(time).take();  // throws if it was cancelled, as all branches were
   throw timed_out("troupe: task::timeout: the task did not end in time");
 }

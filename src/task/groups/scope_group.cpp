@@ -138,6 +138,11 @@ void scope_group::queue::add(scope_child& one) noexcept {
   last = &one;
 }
 
+void scope_group::queue::add_first(scope_child& one) noexcept {
+  one.next = std::exchange(first, &one);
+  if (one.next == nullptr) last = &one;
+}
+
 scope_child* scope_group::queue::take() noexcept {
   scope_child* const one = first;
   if (one != nullptr) first = one->next;
@@ -315,6 +320,22 @@ bool scope_group::try_next(scope_wait& one) noexcept {
     one.has_ended = true;
   }
   return one.has_ended || unfinished() == 0;
+}
+
+void scope_group::put_back_if_cancelled(scope_wait& one) noexcept {
+  if (one.who == nullptr || !one.who->in->cancelled || one.ended != outcome::arrived) return;
+  one.ended = outcome::cancelled;
+  if (!std::exchange(one.has_ended, false)) return;
+  if (next_waits_ != nullptr) {
+    scope_wait& other = scope_wait::take(next_waits_);
+    other.has_ended = true;
+    other.got = std::exchange(one.got, nullptr);
+    other.over(outcome::arrived);
+  } else if (one.got != nullptr) {
+    ended_.add_first(*std::exchange(one.got, nullptr));
+  } else {
+    ++untold_;
+  }
 }
 
 bool scope_group::wait_for(scope_wait& one, scope_child& child, coroutine& awaiting) {

@@ -63,6 +63,7 @@ void group::start_branch(branch& one, bool as_cancelled) noexcept {
 // The kind may free the branch when it has ended.
 void group::run(branch& one) noexcept {
   bool has_run = false;
+  one.held = false;
   const std::uint64_t began = one.span == nullptr ? 0 : observe::begin_counted_span();
   {
     const inside_context here(one.context);
@@ -76,6 +77,53 @@ void group::run(branch& one) noexcept {
 void group::cancel_branch(branch& one) noexcept {
   one.cancel();
   if (!one.busy) run(one);
+}
+
+// The innermost group around the branch in which it competes with a send that has happened.
+group* group::with_send_beside(branch& of) noexcept {
+  const branch* inner = &of;
+  for (group* all = &of.of;; all = &inner->of) {
+    if (all->first_only() && !all->is_decided_) {
+      for (const async_call& other : all->branches_) {
+        suspension* const wait = other.done ? nullptr : other.awaited;
+        if (&other != inner && wait != nullptr && wait->is_final &&
+            wait->act(wait, nullptr, sched::message_act::happened) != nullptr)
+          return all;
+      }
+    }
+    if (around(*all->who->in) == nullptr) return nullptr;
+    inner = static_cast<const branch*>(all->who->in);
+  }
+}
+
+bool group::hold(branch& one) noexcept {
+  if (one.cancelled) return false;
+  group* const all = with_send_beside(one);
+  if (all == nullptr) [[likely]]
+    return false;
+  one.held = true;
+  all->has_held_ = true;
+  return true;
+}
+
+branch* group::find_held() noexcept {
+  for (async_call& one : branches_) {
+    auto& of = static_cast<branch&>(one);
+    if (of.done) continue;
+    if (of.held && with_send_beside(of) == nullptr) return &of;
+    if (of.awaited == nullptr || of.awaited->act != &act_on) continue;
+    if (branch* const within = static_cast<group*>(of.awaited)->find_held()) return within;
+  }
+  return nullptr;
+}
+
+branch* group::next_held() noexcept {
+  for (group* all = this; all != nullptr; all = around(*all->who->in)) {
+    if (!all->has_held_) [[likely]]
+      continue;
+    if (branch* const found = all->find_held()) return found;
+  }
+  return nullptr;
 }
 
 async_call* group::end_if_done() noexcept {
@@ -107,8 +155,13 @@ const char* group::resume_branch(async_call& of) noexcept {
       // as for the call itself (actor/turn/async_calls.cpp)
       if (is_discarding(one.actor)) [[unlikely]]
         one.cancelled = true;
-      all.run(one);
-      next = all.end_if_done();
+      if (!hold(one)) [[likely]] {
+        all.run(one);
+        next = all.end_if_done();
+        if (next == nullptr) next = all.next_held();
+      } else {
+        next = nullptr;
+      }
       if (next == nullptr) next = scopes.start_next();
     }
   }
@@ -122,6 +175,12 @@ const char* group::act_on(sched::message* base, void*, sched::message_act act) {
   if (act == sched::message_act::detach) {
     self->kind_.cancel(*self);
     self->go_on_if_done();
+  } else if (act == sched::message_act::happened) {
+    for (const async_call& one : self->branches_) {
+      suspension* const wait = one.done ? nullptr : one.awaited;
+      if (wait != nullptr && wait->is_final && wait->act(wait, nullptr, act) != nullptr)
+        return "happened";
+    }
   } else if (act == sched::message_act::reclaim) {
     self->kind_.reclaim(*self);
     self->suspended_ = false;
@@ -144,7 +203,9 @@ const group::kind fixed_group::first_kind{
     true,
     [](group& self) noexcept { as_this(self).start_all(); },
     [](group& self, branch& one) noexcept {
-      if (as_this(self).count_done(one)) as_this(self).cancel_all();
+      if (!as_this(self).count_done(one)) return;
+      as_this(self).decide_around();
+      as_this(self).cancel_losers();
     },
     [](group& self) noexcept { as_this(self).cancel_all(); },
     [](group& self) noexcept { as_this(self).reclaim_all(); }};
@@ -158,16 +219,41 @@ bool fixed_group::start(coroutine& awaiting, std::span<branch> branches) noexcep
 
 void fixed_group::start_all() noexcept {
   const async_call& in = *who->in;
-  // A branch behind one that has won starts as cancelled: it may still return at once.
-  for (branch& one : branches_)
-    start_branch(one, in.cancelled || (first_only() && winner_ != SIZE_MAX));
+  // A branch behind one that has won does not start: it could take something that it then drops.
+  for (branch& one : branches_) is_decided_ ? skip(one) : start_branch(one, in.cancelled);
+}
+
+void fixed_group::skip(branch& one) noexcept {
+  one.done = true;
+  --left_;
 }
 
 bool fixed_group::count_done(branch& one) noexcept {
   --left_;
+  return decide(one);
+}
+
+bool fixed_group::decide(branch& winner) noexcept {
   if (winner_ != SIZE_MAX) return false;
-  winner_ = static_cast<std::size_t>(&one - branches_.data());
+  is_decided_ = first_only();
+  winner_ = static_cast<std::size_t>(&winner - branches_.data());
   return true;
+}
+
+// A when_any that is itself a branch of a when_any, or is all that such a branch awaits, has its
+// value when it is decided, although it waits for the end of its losers: so it has won there, too.
+void fixed_group::decide_around() noexcept {
+  group* const outer = around(*who->in);
+  if (outer == nullptr) return;
+  auto& one = static_cast<branch&>(*who->in);
+  if (&one.root != who || !is_fixed(*outer)) return;
+  fixed_group& all = as_this(*outer);
+  if (!all.first_only()) {
+    if (all.branches_.size() == 1) all.decide_around();
+  } else if (all.decide(one)) {
+    all.decide_around();
+    all.cancel_losers();
+  }
 }
 
 void fixed_group::cancel_all() noexcept {
@@ -176,6 +262,16 @@ void fixed_group::cancel_all() noexcept {
     for (branch& one : all.branches_) {
       // it may not have started yet
       if (!one.done && one.root.in != nullptr) all.cancel_branch(one);
+    }
+  });
+}
+
+void fixed_group::cancel_losers() noexcept {
+  nest(&fixed_group::cancels_, [](group& self) noexcept {
+    auto& all = as_this(self);
+    for (branch& one : all.branches_) {
+      const bool has_won = &one == &all.branches_[all.winner_];
+      if (!has_won && !one.done && one.root.in != nullptr) all.cancel_branch(one);
     }
   });
 }

@@ -5,9 +5,11 @@
 //   C1  receivers wait only while there is no value in the ring and no sender waits; senders wait
 //       only while the ring is full. Waiters of selects that have been decided do not count.
 //   C2  a value is moved once, by the party that has taken the waiter on the other side, or the
-//       ring's slot, under the mutex: so a wait that ends in another way has moved nothing.
+//       ring's slot, under the mutex: so a wait that ends in another way has moved nothing. A
+//       receiver whose call was cancelled meanwhile puts the value back, in front of the others.
 //   C3  values leave in the order in which they entered, to the receivers in the order in which
-//       these came; senders that wait enter in the order in which they came.
+//       these came, but for values that were put back; senders that wait enter in the order in
+//       which they came.
 //   C4  no party waits once the channel is closed.
 #pragma once
 
@@ -144,6 +146,10 @@ class channel_base {
     std::lock_guard guard(mutex_);
     return list(of).withdraw(one);
   }
+  bool is_waiting(const one_waiter& one) noexcept {
+    std::lock_guard guard(mutex_);
+    return one.listed();
+  }
 
  protected:
   explicit channel_base(std::size_t capacity) noexcept : capacity_(capacity) {}
@@ -243,6 +249,28 @@ class channel_state final : public channel_base<Parts> {
     return true;
   }
 
+  // For a receiver that was given a value and may not take it: the value goes to the receiver that
+  // waits longest, or becomes the first one of the ring again, which then may hold more than the
+  // capacity. False without memory; then the receiver keeps the value.
+  bool put_back(receiving& one) noexcept {
+    if (!one.value) return true;  // the channel is closed
+    one_waiter* served = nullptr;
+    {
+      std::lock_guard guard(mutex_);
+      if (!receivers_.empty()) served = base::take_oldest(receivers_);
+      if (served != nullptr) {
+        static_cast<receiving&>(*served).value.emplace(std::move(*one.value));
+      } else {
+        if (values_.full() && !grow()) return false;
+        values_.push_front(std::move(*one.value));
+        base::publish(values_.size());
+      }
+    }
+    one.value.reset();
+    base::wake(served);
+    return true;
+  }
+
   // Under the mutex: does it at once, or returns false. The caller then wakes `served`, without the
   // mutex.
   bool send_inside(sending& one, one_waiter*& served) noexcept {
@@ -259,7 +287,7 @@ class channel_state final : public channel_base<Parts> {
         return true;
       }
     }
-    if (values_.size() == capacity_) return false;
+    if (values_.size() >= capacity_) return false;
     if (values_.full() && !grow()) [[unlikely]] {
       one.end = send_end::no_memory;
       return true;
@@ -272,7 +300,7 @@ class channel_state final : public channel_base<Parts> {
       one.value.emplace(std::move(values_.front()));
       values_.drop();
       base::count_passed();
-      if (!senders_.empty()) served = base::take_oldest(senders_);
+      if (!senders_.empty() && values_.size() < capacity_) served = base::take_oldest(senders_);
       if (served != nullptr) {
         push(*static_cast<sending&>(*served).value);
       } else {

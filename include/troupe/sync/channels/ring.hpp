@@ -37,6 +37,12 @@ class ring {
     std::construct_at(first_ + wrapped(head_ + count_), std::move(value));
     ++count_;
   }
+  void push_front(T&& value) noexcept {
+    const std::size_t before = (head_ == 0 ? slots_ : head_) - 1;
+    std::construct_at(first_ + before, std::move(value));
+    head_ = before;
+    ++count_;
+  }
   // The ring is not empty.
   T& front() noexcept { return first_[head_]; }
   void drop() noexcept {

@@ -55,6 +55,12 @@ class select_base : public select_decision<Parts> {
     static_cast<void>(leave());
     return true;
   }
+  // Whether a send has happened, which cannot be undone.
+  bool has_happened() const noexcept {
+    // order: relaxed  who sees the decision touches nothing else
+    const std::uint32_t winner = base::winner_.load(std::memory_order_relaxed);
+    return winner < count() && cases_[winner].side == channel_side::senders;
+  }
   // After the end: takes the waiters that have lost out of their lists. A party that finds one of
   // them there before is done with it when it gives the channel's mutex back. Returns the index of
   // the winner.

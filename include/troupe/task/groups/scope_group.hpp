@@ -157,6 +157,8 @@ class scope_group final : public group {
   bool wait_next(scope_wait& one, coroutine& awaiting) noexcept {
     return one.suspend(awaiting, next_waits_);
   }
+  // After the wait: a call that is cancelled takes nothing (docs/protocols/given_up_waits.md).
+  void put_back_if_cancelled(scope_wait& one) noexcept;
   // Throws usage_error if the coroutine is of another actor.
   bool wait_for(scope_wait& one, scope_child& child, coroutine& awaiting);
   // The children whose values were not taken, in the order in which they ended. The caller
@@ -167,6 +169,7 @@ class scope_group final : public group {
   friend class waiting_scopes;
   struct queue {
     void add(scope_child& one) noexcept;
+    void add_first(scope_child& one) noexcept;
     scope_child* take() noexcept;
     scope_child* first = nullptr;
     scope_child* last = nullptr;

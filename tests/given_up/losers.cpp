@@ -1,0 +1,273 @@
+// What is lost with the waits that are no sources of values, and sends, which cannot be put back.
+#include "given_up/sources.hpp"
+#include "support/open_files.hpp"
+
+namespace troupe::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class given_up_waits_alone : public conformance {
+ protected:
+  void run(task<> what) const {
+    runtime rt(options());
+    auto done = rt.spawn(std::move(what));
+    rt.run();
+    done.get();
+  }
+};
+
+task<> soon() { co_await yield(); }
+task<> send_in_task(channel<int> to, int i) { co_await to.send(i); }
+
+task<> count_into(channel<int> from, std::vector<int>& counts) {
+  while (const auto value = co_await from.receive()) ++counts[static_cast<std::size_t>(*value)];
+}
+
+// Sends each number until the winner says that it was sent.
+template <class Send>
+task<> send_all(int count, channel<int> one, channel<int> other, Send send) {
+  for (int i = 0; i < count;) {
+    const bool sent = co_await send(one, other, i);
+    if (sent) ++i;
+  }
+  one.close();
+  other.close();
+}
+
+task<bool> by_both(channel<int> one, channel<int> other, int i) {
+  auto first = co_await when_any(one.send(i), other.send(i));
+  static_cast<void>(first);
+  co_return true;
+}
+task<bool> by_one_of_many(channel<int> one, channel<int> other, int i) {
+  std::vector<channel<int>::sending_small> all;
+  all.push_back(one.send(i));
+  all.push_back(other.send(i));
+  auto first = co_await when_any(std::move(all));
+  static_cast<void>(first);
+  co_return true;
+}
+task<bool> beside_time(channel<int> one, channel<int>, int i) {
+  auto first = co_await when_any(one.send(i), soon());
+  co_return first.index() == 0;
+}
+task<bool> in_a_task(channel<int> one, channel<int>, int i) {
+  auto first = co_await when_any(soon(), send_in_task(one, i), soon());
+  co_return first.index() == 1;
+}
+task<bool> in_a_group(channel<int> one, channel<int> other, int i) {
+  auto first = co_await when_any(when_any(soon(), one.send(i)), other.receive(), soon());
+  co_return first.index() == 0 && std::get<0>(first).index() == 1;
+}
+
+TEST_P(given_up_waits_alone, sends_beside_other_waits_happen_once) {
+  const int count = fewer(1000, 10);
+  task<bool> (*const ways[])(channel<int>, channel<int>, int) = {
+      &by_both, &by_one_of_many, &beside_time, &in_a_task, &in_a_group};
+  for (const auto way : ways) {
+    for (const auto& [one, other] :
+         {std::pair(channel<int>::rendezvous(), channel<int>::rendezvous()),
+          {channel<int>::bounded(1), channel<int>::bounded(1)}}) {
+      std::vector<int> counts(static_cast<std::size_t>(count)), others(counts);
+      runtime rt(options());
+      rt.spawn(count_into(one, counts));
+      if (way == &by_both || way == &by_one_of_many) rt.spawn(count_into(other, others));
+      rt.spawn(send_all(count, one, other, way));
+      rt.run();
+      for (std::size_t i = 0; i < counts.size(); ++i)
+        ASSERT_EQ(counts[i] + others[i], 1) << "value " << i;
+    }
+  }
+}
+
+// Asks itself, which is refused: nothing would ever answer.
+struct loner {
+  int handled = 0;
+  int count() { return ++handled; }
+  task<int> counts() { co_return ++handled; }
+  task<> ask_often(int times) {
+    for (int i = 0; i < times; ++i) {
+      auto plain = self(this).ask<&loner::count>();
+      EXPECT_THROW(co_await std::move(plain), deadlock);
+      auto coroutine = self(this).ask<&loner::counts>();
+      EXPECT_THROW(co_await std::move(coroutine), deadlock);
+    }
+  }
+  int get() { return handled; }
+};
+
+TEST_P(given_up_waits_alone, an_ask_that_was_refused_is_not_handled) {
+  runtime rt(options());
+  auto alone = rt.spawn<loner>();
+  auto done = alone.ask<&loner::ask_often>(100);
+  rt.run();
+  EXPECT_NO_THROW(done.get());
+  auto handled = alone.ask<&loner::get>();
+  rt.run();
+  EXPECT_EQ(handled.get(), 0);
+}
+
+TEST_P(given_up_waits_alone, a_barrier_does_not_count_a_party_that_gave_up) {
+  run([]() -> task<> {
+    barrier all(2);
+    static_cast<void>(co_await when_any(all.arrive(), soon()));
+    auto one = all.arrive(), other = all.arrive();
+    auto both = co_await when_all(std::move(one), std::move(other));
+    EXPECT_NE(std::get<0>(both), std::get<1>(both));
+  }());
+}
+
+TEST_P(given_up_waits_alone, a_future_that_is_ready_has_its_value_within_any_limit) {
+  run([]() -> task<> {
+    const auto ready = [] {
+      promise<int> to;
+      auto from = to.get_future();
+      to.set_value(7);
+      return from;
+    };
+    EXPECT_EQ(co_await ready().timeout(0ns), 7);
+    std::stop_source stopped;
+    stopped.request_stop();
+    EXPECT_EQ(co_await ready().stop(stopped.get_token()), 7);
+    EXPECT_EQ(co_await as_task(ready()).timeout(0ns), 7);
+    EXPECT_EQ(co_await as_task(ready()).timeout(-1ns), 7);
+    auto first = co_await when_any(ready(), soon());
+    EXPECT_EQ(first.index(), 0u);
+  }());
+}
+
+TEST_P(given_up_waits_alone, a_task_that_has_its_value_at_the_limit_gives_it) {
+  run([]() -> task<> {
+    const auto deaf = []() -> task<int> {
+      try {
+        co_await sleep_for(1h);
+      } catch (const cancelled&) {
+      }
+      co_return 5;
+    };
+    EXPECT_EQ(co_await deaf().timeout(1us), 5);
+  }());
+}
+
+task<std::optional<int>> await_next(results_scope<int>& of) {
+  auto next = of.next();
+  co_return co_await next;
+}
+
+TEST_P(given_up_waits_alone, a_scope_gives_each_child_once) {
+  run([]() -> task<> {
+    int told = 0;
+    auto left = co_await scope_results<int>([&](results_scope<int>& s) -> task<> {
+      for (int i = 0; i < 100; ++i) {
+        auto child = [](int n) -> task<int> {
+          for (int k = 0; k < n % 3; ++k) co_await yield();
+          co_return n;
+        };
+        s.spawn(child(i));
+        auto first = co_await when_any(await_next(s), soon());
+        if (first.index() == 0 && std::get<0>(first)) ++told;
+      }
+    });
+    EXPECT_EQ(told + static_cast<int>(left.size()), 100);
+  }());
+}
+
+TEST_P(given_up_waits_alone, a_child_keeps_running) {
+  run([]() -> task<> {
+    bool ended = false;
+    co_await scope([&](task_scope& s) -> task<> {
+      auto slow = [](bool& ended) -> task<int> {
+        for (int k = 0; k < 5; ++k) co_await yield();
+        ended = true;
+        co_return 1;
+      };
+      auto child = s.spawn(slow(ended));
+      auto waits = [](task_scope::child<int> of) -> task<int> { co_return co_await of; };
+      static_cast<void>(co_await when_any(waits(std::move(child)), soon()));
+    });
+    EXPECT_TRUE(ended);
+  }());
+}
+
+TEST_P(given_up_waits_alone, a_cache_loads_for_the_next_party) {
+  run([]() -> task<> {
+    cache<int, int> squares({}, [](const int& n) -> task<int> {
+      for (int k = 0; k < 5; ++k) co_await yield();
+      co_return n* n;
+    });
+    auto lost = squares.get(3), kept = squares.get(3);
+    auto giving_up = [](auto of) -> task<> {
+      static_cast<void>(co_await when_any(std::move(of), soon()));
+    };
+    auto both = co_await when_all(giving_up(std::move(lost)), std::move(kept));
+    EXPECT_EQ(std::get<1>(both), 9);
+  }());
+}
+
+TEST_P(given_up_waits_alone, a_sleep_and_a_fork_end_by_themselves) {
+  run([]() -> task<> {
+    auto a_sleep = co_await when_any(sleep_for(1h), soon());
+    EXPECT_EQ(a_sleep.index(), 1u);
+    auto compute = []() -> task<int> {
+      auto part = []() -> work<int> { co_return 1; };
+      co_return co_await part();
+    };
+    auto a_fork = co_await when_any(compute(), soon());
+    EXPECT_LE(a_fork.index(), 1u);
+  }());
+}
+
+// The rest of what waits.txt names needs the system.
+TEST_P(given_up_waits_alone, a_process_can_be_awaited_again) {
+  if (!threaded()) GTEST_SKIP() << "needs threads: a real process";
+  run([]() -> task<> {
+    auto child = process::start("true");
+    static_cast<void>(co_await when_any(child.wait(), soon()));
+    const exit_status ended = co_await child.wait();
+    EXPECT_TRUE(ended.success());
+  }());
+}
+
+TEST_P(given_up_waits_alone, a_connect_that_loses_leaves_no_descriptor) {
+  const int before = open_files();
+  run([]() -> task<> {
+    auto listener = tcp_listener::listen(endpoint::loopback(0));
+    for (int i = 0; i < 50; ++i)
+      static_cast<void>(co_await when_any(tcp_stream::connect(listener.local()), soon()));
+  }());
+  EXPECT_EQ(open_files(), before);
+}
+
+TEST_P(given_up_waits_alone, a_write_that_loses_has_written_a_beginning) {
+  run([]() -> task<> {
+    auto [from, to] = pipe_stream::make();
+    const std::string much(1 << 20, 'x');
+    auto a_write = co_await when_any(to.write_all(std::string_view(much)), soon());
+    EXPECT_EQ(a_write.index(), 1u);
+    to.close();
+    std::size_t got = 0;
+    for (;;) {
+      const io_buffer some = co_await from.read_some();
+      if (some.empty()) break;
+      got += some.size();
+    }
+    EXPECT_LT(got, much.size());
+  }());
+}
+
+TEST_P(given_up_waits_alone, a_file_that_is_read_at_offsets_loses_nothing) {
+  if (!threaded()) GTEST_SKIP() << "needs threads: a real file";
+  run([]() -> task<> {
+    auto a_file = co_await file::open("/proc/self/cmdline");
+    std::array<char, 4> buffer{};
+    static_cast<void>(co_await when_any(a_file.read_at(0, buffer), soon()));
+    const std::size_t bytes = co_await a_file.read_at(0, buffer);
+    EXPECT_EQ(bytes, buffer.size());
+  }());
+}
+
+TROUPE_TEST_EACH(given_up_waits_alone, each_policy);
+
+}  // namespace
+}  // namespace troupe::test
