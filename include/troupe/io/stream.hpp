@@ -176,8 +176,8 @@ class stream {
   }
 
   // Fills the whole buffer; an empty buffer completes at once. Throws end_of_stream if the peer
-  // closes first. After a timeout, the bytes that have arrived are in the buffer; no later read
-  // gets them.
+  // closes first. After a timeout, a stop or a cancelled call, the next read gets the bytes that
+  // have arrived.
   io::awaitable<io::read_job> read_exact(std::span<std::byte> to) noexcept {
     return reads(to, true);
   }

@@ -4,7 +4,8 @@ namespace troupe::io {
 
 bool arrival::begin(stream& of) noexcept {
   at = of.descriptor_.bound();
-  return at != nullptr && !owner().begin(*this);
+  const bool has_kept = at != nullptr && at->kept != nullptr && what == action::readable;
+  return at != nullptr && !has_kept && !owner().begin(*this);
 }
 
 }  // namespace troupe::io

@@ -94,7 +94,7 @@ bool operation_suspension::suspend(tasks::coroutine& awaiting, descriptor& on) {
     observe::record(observe::event::io_begin, name_of(what), static_cast<std::uint64_t>(on.fd()));
   // A read into an empty buffer completes at once: it must not wait for a byte that may never come.
   const bool is_empty = what == action::read && bytes == 0 && !leased;
-  if (!is_empty && !owner().begin(*this)) {
+  if (!is_empty && !take_kept() && !owner().begin(*this)) {
     in.at_once = 0;
     // Even if the operation has ended already, this turn ends before the coroutine resumes.
     enlist(awaiting);
@@ -108,6 +108,42 @@ bool operation_suspension::suspend(tasks::coroutine& awaiting, descriptor& on) {
   enlist(awaiting);
   in.at->go_on_later(*this);
   return true;
+}
+
+bool operation_suspension::take_kept() noexcept {
+  // Only the reader may look: it is another thread than that of a writer.
+  if (!kept_input::can_keep(what) || at->kept == nullptr) [[likely]]
+    return false;
+  const bool is_done = at->kept->give(*this, *owner().buffers);
+  if (!at->kept->empty()) return is_done;
+  std::lock_guard lock(at->mutex);
+  at->kept.reset();
+  return is_done;
+}
+
+// Without memory the operation keeps what it was given.
+void operation_suspension::give_back() noexcept {
+  const bool is_partial = what == action::read && whole && result == -ECANCELED;
+  const bool has_given = what == action::read ? done != 0 : result >= 0;
+  if (at == nullptr || !has_given || !kept_input::can_keep(what)) return;
+  if (!is_partial && !who->in->cancelled) return;
+  {
+    std::lock_guard lock(at->mutex);
+    if (at->generation != generation_ || at->fd < 0) return;  // it was closed
+    try {
+      if (at->kept == nullptr) at->kept = std::make_unique<kept_input>();
+      at->kept->put_back(*this);
+    } catch (const std::bad_alloc&) {
+      return;
+    }
+  }
+  if (leased) owner().buffers->give(std::exchange(data, nullptr));
+  done = 0;
+  if (result == -ECANCELED) return;
+  reason none = reason::none;
+  // order: relaxed  the operation is over, and no other thread touches it
+  why_.compare_exchange_strong(none, reason::cancelled, std::memory_order_relaxed);
+  result = -ECANCELED;
 }
 
 void operation_suspension::on_completed() noexcept {

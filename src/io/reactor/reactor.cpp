@@ -65,6 +65,10 @@ void reactor::close(slot& at) noexcept {
   const bool at_once = self.abandon(at, ended);
   if (at.fd >= 0 && (!at.borrowed || at.duplicated)) self.calls.close(at.fd);
   at.fd = -1;
+  if (const auto kept = std::move(at.kept)) [[unlikely]] {
+    for (int fd = kept->take_connection(); fd >= 0; fd = kept->take_connection())
+      self.calls.close(fd);
+  }
   lock.unlock();
   while (operation* one = ended.front()) {
     ended.remove(*one);

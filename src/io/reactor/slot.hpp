@@ -14,7 +14,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
+#include "io/operations/kept_input.hpp"
 #include "troupe/base/small_mutex.hpp"
 #include "troupe/io/operations/operation.hpp"
 
@@ -58,6 +60,7 @@ struct slot {
   reactor* owner = nullptr;  // lives while one of its slots is in use
   // `watchers`: operations that wait for the peer's end (action::ended).
   operation_queue readers, writers, watchers;
+  std::unique_ptr<kept_input> kept;  // null for most
   slot* next_free = nullptr;
   std::uint16_t generation = 0;
   bool borrowed = false;    // other code owns the descriptor: close() does not close it

@@ -43,6 +43,13 @@ class operation_suspension : public tasks::suspension, public operation {
   void check(const char* name) const;
   // As check(), for a transfer that must be complete.
   void check_whole(const char* name) const;
+  // Called before the result is taken: if the wait was given up, what the system has given is kept
+  // for the next operation of the descriptor, and this one ends as cancelled. The same for the part
+  // that a read_exact has when its limit is over.
+  void give_back_if_lost() noexcept {
+    if (who != nullptr && (who->in->cancelled || (result < 0 && done != 0))) [[unlikely]]
+      give_back();
+  }
   // Closes the descriptor that the operation produced. For a coroutine that was destroyed before it
   // took the descriptor.
   void close_result() noexcept;
@@ -57,6 +64,8 @@ class operation_suspension : public tasks::suspension, public operation {
  private:
   std::string peer() const;
   bool carry_out() noexcept;
+  void give_back() noexcept;
+  bool take_kept() noexcept;
   static const char* act_on(sched::message*, void*, sched::message_act);
   reactor& owner() const noexcept;  // only after it has begun
 
@@ -206,6 +215,7 @@ class [[nodiscard]] awaitable {
     if constexpr (may_be_done_at_once<Job>) {
       if (!wait_.has_begun()) return job_.given_at_once();
     }
+    (*wait_).give_back_if_lost();
     return job_.finish(*wait_);
   }
 
@@ -256,6 +266,7 @@ class [[nodiscard]] limited {
       if (!wait_.has_begun()) return job_.given_at_once();
     }
     (*wait_).release();
+    (*wait_).give_back_if_lost();
     return job_.finish(*wait_);
   }
 

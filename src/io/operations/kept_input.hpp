@@ -1,0 +1,50 @@
+// kept_input: what the system gave to an operation whose wait was given up. The next operation of
+// the same descriptor gets it (docs/protocols/given_up_waits.md).
+// Thread: the one that reads the descriptor, of which there is one at a time; the slot's mutex
+// guards the pointer to it against close().
+#pragma once
+
+#include <sys/socket.h>
+
+#include <deque>
+#include <string>
+#include <string_view>
+
+#include "troupe/io/operations/operation.hpp"
+
+namespace troupe::io {
+
+class buffer_pool;
+
+class kept_input {
+ public:
+  static bool can_keep(action does) noexcept {
+    return does == action::read || does == action::receive || does == action::accept;
+  }
+  // Takes what the operation was given, in front of what is here. Throws std::bad_alloc; then
+  // nothing has changed.
+  void put_back(const operation& from);
+  // Gives it to an operation. True: the operation is done by that.
+  bool give(operation& to, buffer_pool& leases) noexcept;
+  bool empty() const noexcept {
+    return bytes_.empty() && datagrams_.empty() && connections_.empty();
+  }
+  // A descriptor that was accepted, for the caller to close; negative if there is none.
+  int take_connection() noexcept;
+
+ private:
+  struct datagram {
+    std::string bytes;
+    int result;  // how long it was, of which the buffer may have taken a part
+    sockaddr_storage address;
+    socklen_t address_bytes;
+  };
+  bool give_bytes(operation& to, buffer_pool& leases) noexcept;
+  void give_datagram(operation& to) noexcept;
+
+  std::string bytes_;
+  std::deque<datagram> datagrams_;
+  std::deque<int> connections_;
+};
+
+}  // namespace troupe::io
