@@ -15,6 +15,18 @@ std::exception_ptr broken_error() noexcept try {
   return std::current_exception();
 }
 
+namespace {
+
+// order: relaxed (both)  hints for the turn that would handle the ask
+void check_for_circle(ask_link& asked, const coroutine& who) try {
+  runtime_state::of(who.in->actor).actors->throw_if_deadlock(asked);
+} catch (...) {
+  asked.refused.store(true, std::memory_order_relaxed);
+  throw;
+}
+
+}  // namespace
+
 bool future_wait::suspend(coroutine& who) {
   if (who.in->cancelled) {
     ended = outcome::cancelled;
@@ -30,8 +42,7 @@ bool future_wait::suspend(coroutine& who) {
                           side_call::of(*who.in) == nullptr && who.in->answers == asked->parent &&
                           (asked->asker == nullptr || asked->asker == who.in->actor);
     if (!limited && by_asker) {
-      if (asked->may_close_circle())
-        runtime_state::of(who.in->actor).actors->throw_if_deadlock(*asked);
+      if (asked->may_close_circle()) check_for_circle(*asked, who);
       // order: relaxed  a hint for that
       asked->waited.store(true, std::memory_order_relaxed);
     }
@@ -52,7 +63,11 @@ void throw_refused(const suspension& one) {
 }
 
 void future_wait::throw_early_end() const {
-  if (ended == outcome::deadlock) throw_refused(*this);
+  if (ended == outcome::deadlock) {
+    // order: relaxed  as in check_for_circle
+    if (of_->asked != nullptr) of_->asked->refused.store(true, std::memory_order_relaxed);
+    throw_refused(*this);
+  }
   if (ended == outcome::cancelled) throw cancelled("troupe: the wait for a result was cancelled");
   throw timed_out("troupe: the result did not come in time");
 }

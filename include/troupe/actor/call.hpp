@@ -1,6 +1,7 @@
 // call: the messages of asks, and the messages whose handlers are coroutines.
 #pragma once
 
+#include <atomic>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -92,6 +93,12 @@ void report_failure(message::handler method, std::exception_ptr what) noexcept;
 // The error for an ask of a stopped actor. Without memory for it, the result is a std::bad_alloc
 // instead.
 std::exception_ptr stopped_error(message::handler method) noexcept;
+// The result of an ask that was refused as a deadlock and is not handled.
+std::exception_ptr refused_error() noexcept;
+// order: relaxed  a hint: a handler that begins at the same time may run
+inline bool is_refused(const tasks::ask_link& of) noexcept {
+  return of.refused.load(std::memory_order_relaxed);
+}
 // The error for a handler that returned a future that has no result and will never have one.
 std::exception_ptr no_future_error(message::handler method) noexcept;
 // Whether the exception is `cancelled`, which a cancelled wait throws. In an actor that is being
@@ -223,6 +230,8 @@ struct asked_message final
       failure = stopped_error(&act_on);
     } else if (within.is_over()) [[unlikely]] {
       failure = tasks::context_error(*self.link.context());
+    } else if (is_refused(self.link)) [[unlikely]] {
+      failure = refused_error();
     } else {
       try {
         if constexpr (answer::is_future) {
@@ -312,10 +321,12 @@ struct coroutine_message final : message {
     tasks::ask_link* const asked = link();
     tasks::call_context* const within =
         asked == nullptr ? nullptr : context_of_handler(*asked, &act_on);
-    if (within != nullptr && tasks::is_over(*within)) [[unlikely]] {
+    const bool is_late = within != nullptr && tasks::is_over(*within);
+    if (is_late || (asked != nullptr && is_refused(*asked))) [[unlikely]] {
+      auto failure = is_late ? tasks::context_error(*within) : refused_error();
       Answer to = std::move(answer);
       free();
-      to.fail(&act_on, tasks::context_error(*within));
+      to.fail(&act_on, std::move(failure));
       return nullptr;
     }
     auto failure = tasks::failure_of([&] { running.emplace(call(*static_cast<T*>(object))); });

@@ -70,6 +70,8 @@ struct ask_link {
   std::atomic<bool> waited{false};  // whether an async call is suspended for it without a limit
   // set when a timeout, a stop token or the end of the asker has ended the wait
   std::atomic<bool> given_up{false};
+  // set when the wait was refused as a deadlock: a handler that has not begun does not run
+  std::atomic<bool> refused{false};
   // held by a thread that reads or drops the `parent` of another thread's ask
   mutable std::atomic<bool> locked{false};
 

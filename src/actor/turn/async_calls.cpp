@@ -504,6 +504,13 @@ std::exception_ptr no_future_error(message::handler method) noexcept try {
   return std::current_exception();
 }
 
+std::exception_ptr refused_error() noexcept try {
+  return std::make_exception_ptr(
+      deadlock("troupe: the ask was refused as a deadlock before its handler began"));
+} catch (const std::bad_alloc&) {
+  return std::current_exception();
+}
+
 std::exception_ptr stopped_error(message::handler method) noexcept try {
   return std::make_exception_ptr(actor_stopped(
       std::string("troupe: ask: the actor has stopped, or was stopped before it handled ") +
