@@ -120,6 +120,7 @@ class group : public suspension {
   bool is_decided_ = false;  // one branch has ended first, and the others are cancelled
   bool has_held_ = false;    // a branch within it may be held
   bool is_listed_ = false;   // a scope that waits for its turn to start children
+  bool in_race_ = false;     // it is a when_any, or a branch of one is around it
 
  private:
   friend class waiting_scopes;

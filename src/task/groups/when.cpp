@@ -32,6 +32,8 @@ bool group::start(coroutine& awaiting) noexcept {
   at_ = *awaiting.in->at;
   at_.resume = &resume_branch;
   root_ = &root_of(awaiting);
+  const group* const outer = around(*awaiting.in);
+  in_race_ = first_only() || (outer != nullptr && outer->in_race_);
   who = &awaiting;
   nest(&group::starts_, [](group& self) noexcept { self.kind_.start(self); });
   waiting_scopes::start_if_outermost();
@@ -97,7 +99,8 @@ group* group::with_send_beside(branch& of) noexcept {
 }
 
 bool group::hold(branch& one) noexcept {
-  if (one.cancelled) return false;
+  if (!one.of.in_race_ || one.cancelled) [[likely]]
+    return false;
   group* const all = with_send_beside(one);
   if (all == nullptr) [[likely]]
     return false;
@@ -118,6 +121,8 @@ branch* group::find_held() noexcept {
 }
 
 branch* group::next_held() noexcept {
+  if (!in_race_) [[likely]]
+    return nullptr;
   for (group* all = this; all != nullptr; all = around(*all->who->in)) {
     if (!all->has_held_) [[likely]]
       continue;
@@ -155,7 +160,8 @@ const char* group::resume_branch(async_call& of) noexcept {
       // as for the call itself (actor/turn/async_calls.cpp)
       if (is_discarding(one.actor)) [[unlikely]]
         one.cancelled = true;
-      if (!hold(one)) [[likely]] {
+      const bool has_arrived = &one == &of;  // the others continue because a group has ended
+      if (!has_arrived || !hold(one)) [[likely]] {
         all.run(one);
         next = all.end_if_done();
         if (next == nullptr) next = all.next_held();
