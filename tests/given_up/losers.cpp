@@ -177,9 +177,9 @@ TEST_P(given_up_waits_alone, a_child_keeps_running) {
   run([]() -> task<> {
     bool ended = false;
     co_await scope([&](task_scope& s) -> task<> {
-      auto slow = [](bool& ended) -> task<int> {
+      auto slow = [](bool& has_ended) -> task<int> {
         for (int k = 0; k < 5; ++k) co_await yield();
-        ended = true;
+        has_ended = true;
         co_return 1;
       };
       auto child = s.spawn(slow(ended));
