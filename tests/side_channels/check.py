@@ -169,6 +169,11 @@ def dead_manager(stack):
     return {"NOTIFY_SOCKET": str(path)}
 
 
+def dead_manager_by_relative_path(stack):
+    path = os.path.relpath(dead_manager(stack)["NOTIFY_SOCKET"])
+    return {"NOTIFY_SOCKET": path if path.startswith("../") else "./" + path}
+
+
 def manager_comes(run):
     path = run.environment["NOTIFY_SOCKET"]
     pathlib.Path(path).unlink()
@@ -281,6 +286,7 @@ def asks_for_dump(run):
 ROWS = [
     Row("no socket", "notification", breaks=lambda stack: {"NOTIFY_SOCKET": str(stack.folder / "none")}),
     Row("a socket that lost its reader", "notification", breaks=dead_manager, repair=manager_comes),
+    Row("a relative path", "notification", breaks=dead_manager_by_relative_path, repair=manager_comes),
     Row("a queue that nobody reads", "notification", breaks=full_manager),
     Row("a socket of another kind", "notification", breaks=lambda _: {"NOTIFY_SOCKET": "vsock:2:9999"}),
     Row("a path of 200 bytes", "notification", breaks=lambda _: {"NOTIFY_SOCKET": "/" + "x" * 200}),

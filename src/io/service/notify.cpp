@@ -23,6 +23,7 @@
 #include <mutex>
 #include <new>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "base/clock.hpp"
@@ -49,7 +50,9 @@ bool find_manager(address& to) noexcept {
   const char* const path = std::getenv("NOTIFY_SOCKET");
   if (path == nullptr || *path == '\0') return false;
   const std::size_t bytes = std::strlen(path);
-  if ((path[0] != '/' && path[0] != '@') || bytes >= sizeof to.at.sun_path) {
+  const std::string_view name(path, bytes);
+  const bool is_path = name[0] == '/' || name.starts_with("./") || name.starts_with("../");
+  if ((!is_path && name[0] != '@') || bytes >= sizeof to.at.sun_path) {
     notification.failed(path, 0,
                         "NOTIFY_SOCKET must be the path of a Unix socket of at most 107 bytes");
     return false;
