@@ -67,8 +67,8 @@ owned_context make_context(const context_options& options) {
   contexts::unpoison(first.begin(), sizeof(context));
   auto& made = *::new (first.begin()) context(first, options);
   contexts::count(mine, &contexts::tally::active, 1);
-  observe::trace(observe::event::context_made, *options.name == '\0' ? nullptr : options.name,
-                 made.number());
+  const char* const name = options.name.text();
+  observe::trace(observe::event::context_made, *name == '\0' ? nullptr : name, made.number());
   return owned_context(made);
 }
 

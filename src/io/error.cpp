@@ -4,9 +4,9 @@
 
 namespace troupe {
 
-io_error::io_error(const char* operation, const std::string& peer, int number)
-    : error(std::string("troupe: ") + operation + (peer.empty() ? "" : " (" + peer + ")") + ": " +
-            std::generic_category().message(number)),
+io_error::io_error(literal operation, const std::string& peer, int number)
+    : error(std::string("troupe: ") + operation.text() + (peer.empty() ? "" : " (" + peer + ")") +
+            ": " + std::generic_category().message(number)),
       operation_(operation),
       number_(number) {}
 

@@ -532,14 +532,14 @@ std::optional<trace_context> trace() noexcept {
   return within->trace()->traced();
 }
 
-void span_attribute(const char* key, std::int64_t value) noexcept {
+void span_attribute(literal key, std::int64_t value) noexcept {
   if (tasks::call_context* const within = tasks::current_context())
-    tasks::add_to_span(*within, key, value);
+    tasks::add_to_span(*within, key.text(), value);
 }
 
-void span_attribute(const char* key, std::string_view value) noexcept {
+void span_attribute(literal key, std::string_view value) noexcept {
   if (tasks::call_context* const within = tasks::current_context())
-    tasks::add_to_span(*within, key, value);
+    tasks::add_to_span(*within, key.text(), value);
 }
 
 std::stop_token stop_token() {

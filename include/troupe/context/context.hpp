@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/base/literal.hpp"
 #include "troupe/base/platform.hpp"
 #include "troupe/context/in_context.hpp"
 #include "troupe/context/owner_of.hpp"
@@ -31,9 +32,8 @@ struct context_options {
   // Bytes of blocks that a rollback keeps for later allocations; the others go back to the pool.
   // Default 512 KiB.
   std::size_t retain_bytes = std::size_t{512} << 10;
-  // Used in the texts of errors. A literal: it is not copied. Default: none; the context's number
-  // then identifies it.
-  const char* name = "";
+  // Used in the texts of errors. Default: none; the context's number then identifies it.
+  literal name = "";
 };
 
 // A context has reached its bytes_max. Nothing was allocated, and the context is unchanged. Remedy:
@@ -168,7 +168,7 @@ class context final : public std::pmr::memory_resource {
   std::size_t bytes() const noexcept;
   // Unique in the process.
   std::uint64_t number() const noexcept { return number_; }
-  const char* name() const noexcept { return options_.name; }
+  const char* name() const noexcept { return options_.name.text(); }
 
  private:
   friend contexts::access;

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "troupe/base/error.hpp"
+#include "troupe/base/literal.hpp"
 
 namespace troupe {
 
@@ -22,18 +23,18 @@ namespace troupe {
 //     }
 class io_error : public error {
  public:
-  io_error(const char* operation, const std::string& peer, int number);
+  io_error(literal operation, const std::string& peer, int number);
 
   // In the generic category: compare it with std::errc.
   std::error_code code() const noexcept { return {number_, std::generic_category()}; }
   // "connect", "read", …
-  const char* operation() const noexcept { return operation_; }
+  const char* operation() const noexcept { return operation_.text(); }
   // A second if the peer is away, or has ended the connection, or if the system has no descriptor
   // or memory left for one.
   std::optional<std::chrono::nanoseconds> try_again_in() const noexcept override;
 
  private:
-  const char* operation_;
+  literal operation_;
   int number_;
 };
 

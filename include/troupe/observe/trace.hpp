@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "troupe/base/literal.hpp"
 #include "troupe/base/platform.hpp"
 
 namespace troupe {
@@ -101,7 +102,7 @@ struct parked {
 // A named period of this thread in the trace (TROUPE_TRACE, see the guide). In a runtime that is
 // observed, its time shows under that of its handler, if it is within no other one. Thread: one; do
 // not use it across a co_await. Cost: about 12 ns at each end while a trace is taken, and 20 ns in
-// a runtime that is observed; otherwise one branch. `name` is a literal: it is not copied.
+// a runtime that is observed; otherwise one branch.
 //
 // Example:
 //     {
@@ -110,14 +111,15 @@ struct parked {
 //     }
 class trace_span {
  public:
-  explicit trace_span(const char* name) noexcept
+  explicit trace_span(literal name) noexcept
       : name_(name),
-        began_((observe::all_watched() & watched_for) == 0 ? 0 : observe::begin_span(name)) {}
+        began_((observe::all_watched() & watched_for) == 0 ? 0 : observe::begin_span(name.text())) {
+  }
   trace_span(const trace_span&) = delete;
   trace_span& operator=(const trace_span&) = delete;
   ~trace_span() {
     if ((observe::all_watched() & watched_for) != 0 || began_ != 0) [[unlikely]]
-      observe::end_span(name_, began_);
+      observe::end_span(name_.text(), began_);
   }
 
  private:
@@ -125,13 +127,13 @@ class trace_span {
       static_cast<std::uint8_t>(static_cast<unsigned>(observe::watched::events) |
                                 static_cast<unsigned>(observe::watched::counts));
 
-  const char* const name_;
+  const literal name_;
   const std::uint64_t began_;
 };
 
 // A moment in the trace; `value` is shown with it.
-inline void trace_mark(const char* name, std::uint64_t value = 0) noexcept {
-  observe::trace(observe::event::mark, name, value);
+inline void trace_mark(literal name, std::uint64_t value = 0) noexcept {
+  observe::trace(observe::event::mark, name.text(), value);
 }
 
 }  // namespace troupe

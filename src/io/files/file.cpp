@@ -19,7 +19,8 @@ constexpr std::size_t text_max = 200;  // bytes of a path in the text of an erro
 
 // An operation that was cancelled is not a refusal of the system.
 void check_at(const operation_suspension& wait, const char* name, const std::string& path) {
-  if (wait.result < 0 && wait.result != -ECANCELED) throw io_error(name, path, -wait.result);
+  if (wait.result < 0 && wait.result != -ECANCELED)
+    throw io_error(literal::of_table(name), path, -wait.result);
   wait.check(name);
 }
 

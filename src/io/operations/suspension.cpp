@@ -208,7 +208,7 @@ void operation_suspension::check(const char* name) const {
     }
     throw cancelled(std::string("troupe: ") + name + ": cancelled, or its descriptor was closed");
   }
-  throw io_error(name, peer(), -result);
+  throw io_error(literal::of_table(name), peer(), -result);
 }
 
 void operation_suspension::close_result() noexcept {

@@ -100,7 +100,7 @@ class owned_fd {
 constexpr int first_free = 3;  // the first number behind the standard streams
 
 int checked(int result, const char* call, const std::string& program) {
-  if (result < 0) throw io_error(call, program, errno);
+  if (result < 0) throw io_error(literal::of_table(call), program, errno);
   return result;
 }
 

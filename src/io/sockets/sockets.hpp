@@ -24,7 +24,7 @@ inline kernel& kernel_of(const descriptor& open) {
 }
 
 inline int checked(int result, const char* call, const std::string& what) {
-  if (result < 0) throw io_error(call, what, -result);
+  if (result < 0) throw io_error(literal::of_table(call), what, -result);
   return result;
 }
 

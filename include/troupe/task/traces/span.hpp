@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "troupe/base/literal.hpp"
 #include "troupe/task/limits.hpp"
 
 namespace troupe {
@@ -16,8 +17,7 @@ namespace troupe {
 //
 // Spans are recorded while the program has an exporter (troupe/otlp/exporter.hpp). In a runtime
 // that is observed the time of its turns shows under that of its handler, if it is within no other
-// span. Otherwise this is `what` itself, and the cost is one branch. `name` is a literal: it is not
-// copied.
+// span. Otherwise this is `what` itself, and the cost is one branch.
 //
 // Thread: the turns of the actor that awaits it. Cost: about 1 us when it is recorded, 300 ns when
 // it is only observed. Errors: those of `what`.
@@ -33,22 +33,22 @@ namespace troupe {
 //       rt.run();
 //     }
 template <class Given>
-auto with_span(const char* name, Given&& what) {
+auto with_span(literal name, Given&& what) {
   return tasks::in_span(tasks::make_limited(std::forward<Given>(what)), tasks::span_kind::internal,
-                        name);
+                        name.text());
 }
 
 namespace this_call {
 
 // Adds an attribute to the span in which the calling handler, task, lazy or blocking function runs;
-// does nothing outside of a span that is recorded. It is exported: give it no secrets. `key` is a
-// literal: it is not copied. Thread: any. Cost: some ns when no span is recorded, else about 100.
+// does nothing outside of a span that is recorded. It is exported: give it no secrets. Thread: any.
+// Cost: some ns when no span is recorded, else about 100.
 //
 // Example:
 //     troupe::this_call::span_attribute("shop.items", 3);
 //     troupe::this_call::span_attribute("shop.currency", "EUR");
-void span_attribute(const char* key, std::int64_t value) noexcept;
-void span_attribute(const char* key, std::string_view value) noexcept;
+void span_attribute(literal key, std::int64_t value) noexcept;
+void span_attribute(literal key, std::string_view value) noexcept;
 
 }  // namespace this_call
 

@@ -39,7 +39,7 @@ class descriptor_holder {
 };
 
 [[noreturn]] void fail(const char* operation, const std::string& path) {
-  throw io_error(operation, path, errno);
+  throw io_error(literal::of_table(operation), path, errno);
 }
 
 // A torn or foreign text gives a version without validator, so that nothing is kept.

@@ -20,7 +20,7 @@ constexpr std::chrono::seconds end_patience{1};
 void stream_transport::check(const char* operation, int number) const {
   const asked_stream& on = over_->stream();
   if (on.failed != stream_failure::none)
-    throw io_error(operation, over_->where() + " (" + on.why + ")", number);
+    throw io_error(literal::of_table(operation), over_->where() + " (" + on.why + ")", number);
 }
 
 // Takes what has come, if the caller has read what came before.
