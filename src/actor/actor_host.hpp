@@ -14,9 +14,13 @@ namespace troupe::actor {
 struct failed_call {
   const char* actor = "";
   const char* method = "";
-  std::uint64_t id = 0;  // the actor's id; 0: no actor
-  kept_memory keeps{};   // the memory that a failure's exception refers to
+  std::uint64_t id = 0;     // the actor's id; 0: no actor
+  kept_memory keeps{};      // the memory that a failure's exception refers to
+  bool is_dropped = false;  // the exception of a result that no code waits for any longer
 };
+
+// The handler that the calling thread runs, for an error that it drops; empty outside of handlers.
+failed_call place_of_dropped() noexcept;
 
 class actor_host : public sched::runtime_host {
  public:

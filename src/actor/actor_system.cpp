@@ -60,6 +60,19 @@ void actor_system::report(const cell* actor, message::handler method,
   owner.failed(where, std::move(what));
 }
 
+failed_call place_of_dropped() noexcept {
+  failed_call where;
+  where.is_dropped = true;
+  if (const cell* const actor = current_cell()) {
+    where.actor = actor->type->name;
+    where.id = id_of(*actor);
+    // order: relaxed  the thread's own
+    if (const auto method = tasks::running_here().method.load(std::memory_order_relaxed))
+      where.method = method(nullptr, nullptr, message_act::describe);
+  }
+  return where;
+}
+
 bool actor_system::enter_gate() noexcept {
   // order: seq_cst  gate_entries before closing; close() does it the other way round: at least one
   // of the two threads sees the other

@@ -81,6 +81,8 @@ constexpr std::array of_runtime{
            "Exceptions that left handlers and tasks."},
     number{"failures_dropped", "troupe_failures_dropped_total", "counter",
            "Failures that were not kept."},
+    number{"errors_dropped", "troupe_errors_dropped_total", "counter",
+           "Exceptions of results for which no code waited any longer."},
     number{"lazies_queued", "troupe_lazies_queued", "gauge", "Lazies that wait for a thread."},
     number{"resource_bytes", "troupe_resource_bytes", "gauge", "Bytes that resources occupy."},
     number{"io_waits", "troupe_io_waits_total", "counter", "I/O operations that had to wait."},

@@ -18,10 +18,12 @@
 #include "runtime/environment.hpp"
 #include "runtime/observing/observer.hpp"
 #include "runtime/services/posted.hpp"
+#include "runtime/services/served_runtimes.hpp"
 #include "sched/policies/shared_queue.hpp"
 #include "sched/poller.hpp"
 #include "sched/stealing/work_stealing.hpp"
 #include "task/main_lanes.hpp"
+#include "task/running/dropped_errors.hpp"
 #include "task/running/running.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/runtime/here.hpp"
@@ -53,6 +55,12 @@ Named with_names(Named one, const actor::failed_call& where) noexcept {
   return one;
 }
 
+// Never destroyed: threads may end after the program's static objects.
+served_runtimes& runtimes_of_process() noexcept {
+  static served_runtimes& all = *new served_runtimes;
+  return all;
+}
+
 }  // namespace
 
 runtime_core::runtime_core(runtime_options chosen)
@@ -69,6 +77,7 @@ runtime_core::runtime_core(runtime_options chosen)
     if (options.observe) clock->count_sources();
     actor::make_call_hosts(*system, clock.get(), &io);
     make_executors();
+    runtimes_of_process().add(*this, [] { tasks::observe_dropped_outside(&on_dropped_outside); });
   } catch (...) {
     tasks::main_lanes::give_back(system->main_lane);
     pool.reset();
@@ -138,6 +147,27 @@ void runtime_core::run_aside(std::move_only_function<void()> procedure) {
 
 void runtime_core::report(sched::message::handler describes, std::exception_ptr what) noexcept {
   system->report(nullptr, describes, std::move(what));
+}
+
+// order: relaxed  a statistic
+void runtime_core::report_dropped(const std::exception_ptr& what) noexcept {
+  errors_dropped_.fetch_add(1, std::memory_order_relaxed);
+  print(actor::place_of_dropped(), what);
+}
+
+// No runtime is known: each one counts the exception. User code runs without the lock.
+void runtime_core::on_dropped_outside(const std::exception_ptr& what) noexcept {
+  static failure_lines lines(runtime_options().failure_lines);
+  const bool is_wanted = runtimes_of_process().with_all([](const auto& cores) {
+    bool wanted = cores.empty();
+    for (runtime_core* const core : cores) {
+      // order: relaxed  a statistic
+      core->errors_dropped_.fetch_add(1, std::memory_order_relaxed);
+      wanted = wanted || core->lines.any();
+    }
+    return wanted;
+  });
+  if (is_wanted && lines.tell(what, actor::place_of_dropped()).arm) lines.cannot_arm();
 }
 
 // Turns should take the fast path as often as the slow one (src/actor/turn/turn.cpp).
@@ -267,6 +297,7 @@ void runtime_core::make_executors() {
 // main thread's actors and the pool's are destroyed, and the system goes. Other threads may send to
 // actors and drop refs meanwhile. The user must see to it that no thread uses the runtime itself.
 void runtime_core::shut_down() {
+  runtimes_of_process().remove(*this, [] {});
   tasks::main_lanes::set_search(system->main_lane, {});
   // order: relaxed  the threads that must see it are stopped and joined below
   system->discard(true);
@@ -810,6 +841,7 @@ runtime_metrics runtime_core::metrics() {
   const failure_log::counts failed = failures.count();
   now.failures = failed.added;
   now.failures_dropped = failed.dropped;
+  now.errors_dropped = errors_dropped_.load(std::memory_order_relaxed);  // order: relaxed  as above
   now.failures_kept = failed.kept;
   now.failure_bytes = failed.bytes;
   now.lazies_dropped = jobs->dropped();

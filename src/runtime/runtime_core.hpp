@@ -104,6 +104,7 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   std::int64_t now_ns() const noexcept override;
   void run_aside(std::move_only_function<void()> procedure) override;
   void report(sched::message::handler describes, std::exception_ptr what) noexcept override;
+  void report_dropped(const std::exception_ptr& what) noexcept override;
   void before_turn() noexcept override;
   unsigned choose_limit(unsigned most) noexcept override;
   std::uint64_t choose_number() noexcept override;
@@ -114,6 +115,7 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   void run_blocking(std::move_only_function<void()> call) override;
 
   void make_executors();
+  static void on_dropped_outside(const std::exception_ptr& what) noexcept;
   bool print(const actor::failed_call& where, const std::exception_ptr& what) noexcept;
   void print_unheard() noexcept;
   void print_never_run(std::uint64_t lost) noexcept;
@@ -171,6 +173,7 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   std::mutex stop_mutex_;
   std::optional<stop_request> stop_;
   std::atomic<bool> stop_asked_{false};  // a hint that stop_ has a value
+  std::atomic<std::uint64_t> errors_dropped_{0};
 };
 
 }  // namespace troupe

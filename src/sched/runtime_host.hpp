@@ -30,6 +30,8 @@ class runtime_host {
 
   // A piece of work that is no actor's has failed; `describes` names its kind. Any thread.
   virtual void report(message::handler describes, std::exception_ptr what) noexcept = 0;
+  // The calling thread, which runs work of the runtime, has dropped a result with this exception.
+  virtual void report_dropped(const std::exception_ptr&) noexcept {}
 
   // Runs the procedure on a thread that may block (in a simulation: after some virtual time), or
   // drops it when the runtime ends. The caller keeps the program alive meanwhile. Any thread.

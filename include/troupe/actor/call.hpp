@@ -353,7 +353,7 @@ struct coroutine_message final : message {
   void finish() noexcept {
     using value_type = typename answer_of<task_type>::type;
     auto& from = tasks::task_access::result(*running);
-    std::exception_ptr failure = from.failure();
+    std::exception_ptr failure = from.take_failure();
     bool stopped = own_call->cancelled && is_cancelled(failure);
     if (stopped && own_call->context != nullptr && tasks::is_over(*own_call->context))
         [[unlikely]] {

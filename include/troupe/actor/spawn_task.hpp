@@ -71,7 +71,7 @@ struct spawned_state final : tasks::state_of<T> {
     if (!this->marked) std::destroy_at(&running);
   }
   TROUPE_NOINLINE void report() noexcept {
-    if (auto what = this->result.failure()) report_untaken(*failed, &act_on, std::move(what));
+    if (auto what = this->result.take_failure()) report_untaken(*failed, &act_on, std::move(what));
     this->result.reset();
     drop_ref(*failed);
   }
@@ -116,7 +116,7 @@ struct spawned_state final : tasks::state_of<T> {
     std::exception_ptr failure;
     {
       task<T> ended = tasks::task_access::of_root<T>(object.root);
-      if (act == message_act::complete) failure = tasks::task_access::result(ended).failure();
+      if (act == message_act::complete) failure = tasks::task_access::result(ended).take_failure();
     }
     if (failure != nullptr && !was_stopped(object.own_call, failure))
       report_untaken(*in, &act_on, std::move(failure));
@@ -136,7 +136,7 @@ struct spawned_state final : tasks::state_of<T> {
     auto& from = tasks::task_access::result(running);
     std::exception_ptr failure;
     if (from.failed()) [[unlikely]] {
-      failure = from.failure();
+      failure = from.take_failure();
     } else if constexpr (std::is_void_v<T>) {
       this->result.set();
     } else if constexpr (std::is_nothrow_move_constructible_v<tasks::stored<T>>) {

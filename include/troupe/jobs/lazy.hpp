@@ -2,6 +2,7 @@
 // wanted at that time.
 #pragma once
 
+#include <atomic>
 #include <concepts>
 #include <coroutine>
 #include <functional>
@@ -37,6 +38,7 @@ template <class T>
 struct job_of : job {
   using job::job;
   tasks::result_of<T> result;
+  std::atomic<bool> told{false};  // its exception was thrown to a user
 };
 
 template <class T, class Function>
@@ -52,10 +54,15 @@ struct lazy_job final : job_of<T> {
       return memory::deallocate(&self, sizeof(lazy_job));
     }
     if (what == job::act::report) {
-      if (const std::exception_ptr failed = self.result.failure()) report_unheard(self, failed);
+      if (const std::exception_ptr failed = self.result.take_failure())
+        report_unheard(self, failed);
       return;
     }
-    if (what == job::act::forget) return self.result.reset();
+    if (what == job::act::forget) {
+      // order: relaxed  the last handle was dropped after each use of it
+      if (self.told.load(std::memory_order_relaxed)) self.result.share_failure();
+      return self.result.reset();
+    }
     if (what == job::act::cancel) {
       self.result.fail(std::make_exception_ptr(
           cancelled("troupe: lazy: it was dropped, since its runtime was stopped or ends")));
@@ -247,6 +254,9 @@ class lazy {
 
  private:
   decltype(auto) value() const {
+    // order: relaxed  read when no handle is left
+    if (job_->result.failed()) [[unlikely]]
+      job_->told.store(true, std::memory_order_relaxed);
     if constexpr (std::is_void_v<T>) {
       job_->result.value();
     } else {

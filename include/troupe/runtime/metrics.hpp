@@ -40,6 +40,9 @@ struct runtime_metrics {
   std::uint64_t failures = 0;      // exceptions that left handlers, tasks and procedures
   // failures that were not kept, because of runtime_options::failures_kept and failure_bytes
   std::uint64_t failures_dropped = 0;
+  // exceptions that were dropped with their result, for which no code waited any longer; what
+  // threads outside of all runtimes drop counts in each runtime of the process
+  std::uint64_t errors_dropped = 0;
   std::uint64_t lazies_dropped = 0;       // lazies that were dropped before a thread wanted them
   std::uint64_t resource_bytes_peak = 0;  // the most bytes that resources occupied at a time
   std::uint64_t io_waits = 0;             // I/O operations that had to wait

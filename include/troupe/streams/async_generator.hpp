@@ -41,7 +41,7 @@ class async_promise final : public tasks::promise_base {
   async_generator<T> get_return_object() noexcept;
   void return_void() noexcept { side.given = nullptr; }
   void unhandled_exception() noexcept {
-    failure_ = std::current_exception();
+    failure_.set(std::current_exception());
     side.given = nullptr;
   }
   template <class Awaitable>
@@ -102,12 +102,12 @@ class async_promise final : public tasks::promise_base {
   std::optional<T> none(tasks::outcome how) {
     if (!side.done) throw_early_end(how);
     side.see_end();
-    if (failure_ != nullptr) std::rethrow_exception(std::exchange(failure_, nullptr));
+    if (failure_.there()) std::rethrow_exception(failure_.take());
     return std::nullopt;
   }
   static void destroy(tasks::side_call& of) noexcept { of.root().handle().destroy(); }
 
-  std::exception_ptr failure_;
+  tasks::untaken_error failure_;
 };
 
 // What next() returns. Move-only; await it at once.

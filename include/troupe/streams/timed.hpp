@@ -35,8 +35,8 @@ template <class T>
 async_generator<std::vector<T>> chunks(async_generator<T> of, std::size_t most,
                                        std::chrono::nanoseconds within) {
   side_stream<T> all(std::move(of));
-  std::exception_ptr failure;
-  while (!all.has_ended() && failure == nullptr) {
+  tasks::untaken_error failure;
+  while (!all.has_ended() && !failure.there()) {
     std::vector<T> chunk;
     std::chrono::nanoseconds due = no_limit;
     while (chunk.size() < most) {
@@ -48,10 +48,10 @@ async_generator<std::vector<T>> chunks(async_generator<T> of, std::size_t most,
       }
       const bool ready = co_await select(sides, left);
       if (!ready) break;
-      failure = tasks::failure_of([&] {
+      failure.set(tasks::failure_of([&] {
         if (auto one = all.take()) chunk.push_back(std::move(*one));
-      });
-      if (failure != nullptr || all.has_ended()) break;
+      }));
+      if (failure.there() || all.has_ended()) break;
       if (chunk.size() == 1 && within != no_limit) {
         const auto now = co_await time_now();
         due = end_of(now, within);
@@ -59,7 +59,7 @@ async_generator<std::vector<T>> chunks(async_generator<T> of, std::size_t most,
     }
     if (!chunk.empty()) co_yield std::move(chunk);
   }
-  if (failure != nullptr) std::rethrow_exception(failure);
+  if (failure.there()) std::rethrow_exception(failure.take());
 }
 
 template <class T>
@@ -79,16 +79,16 @@ async_generator<T> throttle(async_generator<T> of, std::chrono::nanoseconds span
 template <class T>
 async_generator<T> debounce(async_generator<T> of, std::chrono::nanoseconds span) {
   side_stream<T> all(std::move(of));
-  std::exception_ptr failure;
+  tasks::untaken_error failure;
   std::optional<T> last;
-  while (!all.has_ended() && failure == nullptr) {
+  while (!all.has_ended() && !failure.there()) {
     tasks::side_call* const sides[] = {all.side()};
     const bool ready = co_await select(sides, last ? span : no_limit);
     if (ready) {
-      failure = tasks::failure_of([&] {
+      failure.set(tasks::failure_of([&] {
         if (auto one = all.take()) last = std::move(one);
-      });
-      if (failure == nullptr && !all.has_ended()) continue;
+      }));
+      if (!failure.there() && !all.has_ended()) continue;
     }
     if (last) {
       T value = std::move(*last);
@@ -96,7 +96,7 @@ async_generator<T> debounce(async_generator<T> of, std::chrono::nanoseconds span
       co_yield std::move(value);
     }
   }
-  if (failure != nullptr) std::rethrow_exception(failure);
+  if (failure.there()) std::rethrow_exception(failure.take());
 }
 
 }  // namespace detail

@@ -28,10 +28,43 @@ std::exception_ptr failure_of(Step step) noexcept {
   }
 }
 
+// Counts and writes an exception that no code can get any longer
+// (docs/protocols/dropped_errors.md). Thread: any.
+void report_dropped(std::exception_ptr what) noexcept;
+
+// An exception on its way to the code that gets it. If it is destroyed before, it is reported.
+class untaken_error {
+ public:
+  explicit untaken_error(std::exception_ptr what = nullptr) noexcept : what_(std::move(what)) {}
+  untaken_error(const untaken_error&) = delete;
+  untaken_error& operator=(const untaken_error&) = delete;
+  ~untaken_error() {
+    if (what_ != nullptr && !is_shared_) [[unlikely]]
+      report_dropped(std::move(what_));
+  }
+  void set(std::exception_ptr what) noexcept { what_ = std::move(what); }
+  bool there() const noexcept { return what_ != nullptr; }
+  const std::exception_ptr& look() const noexcept { return what_; }
+  // For code that gives it to its receiver, who may then drop it.
+  std::exception_ptr take() noexcept { return std::exchange(what_, nullptr); }
+  // The same; a copy stays here for another receiver.
+  const std::exception_ptr& share() noexcept {
+    is_shared_ = true;
+    return what_;
+  }
+
+ private:
+  std::exception_ptr what_;
+  bool is_shared_ = false;
+};
+
 // A slot for nothing, a value, or an exception. Thread: one at a time.
 template <class T>
 class result_of {
  public:
+  result_of() noexcept = default;
+  result_of(const result_of&) = delete;
+  result_of& operator=(const result_of&) = delete;
   template <class... Value>
   void set(Value&&... value) {
     if constexpr (std::is_reference_v<T>) {
@@ -46,26 +79,31 @@ class result_of {
 
   bool there() const noexcept { return content_.index() != 0; }
   bool failed() const noexcept { return content_.index() == 2; }
-  // The exception, or null if there is none.
+  // The exception, or null if there is none. Who only looks has not taken it.
   std::exception_ptr failure() const noexcept {
     const auto* what = std::get_if<2>(&content_);
-    return what == nullptr ? nullptr : *what;
+    return what == nullptr ? nullptr : what->look();
   }
-  // The same, moved out, for a caller that reports the failure; no other caller then need do so.
+  // The same, moved out, for a caller that passes it on or reports it.
   std::exception_ptr take_failure() noexcept {
     auto* what = std::get_if<2>(&content_);
-    return what == nullptr ? nullptr : std::exchange(*what, nullptr);
+    return what == nullptr ? nullptr : what->take();
+  }
+  // A copy, for a caller that passes it on or reports it, while take() can still throw it.
+  std::exception_ptr share_failure() noexcept {
+    auto* what = std::get_if<2>(&content_);
+    return what == nullptr ? nullptr : what->share();
   }
 
   // The value, which stays here. Throws a copy of the exception.
   const stored<T>& value() const {
-    if (const auto* what = std::get_if<2>(&content_)) std::rethrow_exception(*what);
+    if (const auto* what = std::get_if<2>(&content_)) std::rethrow_exception(what->look());
     return std::get<1>(content_);
   }
 
   // Moves the value out, or throws the exception.
   T take() {
-    if (auto* what = std::get_if<2>(&content_)) std::rethrow_exception(std::move(*what));
+    if (auto* what = std::get_if<2>(&content_)) std::rethrow_exception(what->take());
     if constexpr (std::is_reference_v<T>) {
       return static_cast<T>(*std::get<1>(content_));
     } else if constexpr (!std::is_void_v<T>) {
@@ -78,7 +116,7 @@ class result_of {
                 "is over-aligned into a std::unique_ptr");
 
  private:
-  std::variant<std::monostate, stored<T>, std::exception_ptr> content_;
+  std::variant<std::monostate, stored<T>, untaken_error> content_;
 };
 
 }  // namespace troupe::tasks

@@ -251,8 +251,9 @@ struct scope_access {
 // Tells whoever asked for it of all failures, before the first one is thrown.
 class failure_report {
  public:
-  failure_report(const scope_group& of, std::vector<std::exception_ptr>* to) noexcept
-      : of_(of), to_(to) {}
+  failure_report(scope_group& of, std::vector<std::exception_ptr>* to) noexcept : of_(of), to_(to) {
+    if (to != nullptr) of.tell_all();
+  }
   failure_report(const failure_report&) = delete;
   ~failure_report() {
     if (to_ != nullptr) static_cast<void>(failure_of([this] { *to_ = of_.failures(); }));

@@ -15,6 +15,7 @@
 #include "troupe/base/error.hpp"
 #include "troupe/memory/block_pool.hpp"
 #include "troupe/task/async_call.hpp"
+#include "troupe/task/result.hpp"
 
 namespace troupe::jobs {
 namespace {
@@ -46,7 +47,11 @@ bool fork_join::mark(state as) noexcept {
 }
 
 void fork_join::fail(std::exception_ptr what) noexcept {
-  if (mark(state::failed)) std::construct_at(&error, std::move(what));
+  if (mark(state::failed)) {
+    std::construct_at(&error, std::move(what));
+  } else {
+    tasks::report_dropped(std::move(what));
+  }
 }
 
 void refuse_begun_work() {

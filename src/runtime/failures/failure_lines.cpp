@@ -179,9 +179,9 @@ bool failure_lines::write_failure(const std::exception_ptr& what, const actor::f
                                   std::uint64_t left_out_before) noexcept {
   if (left_out_before != 0) write_left_out(left_out_before);
   line text;
-  text.add("troupe: failure: ");
+  text.add(where.is_dropped ? "troupe: dropped error: " : "troupe: failure: ");
   add_place(text, where);
-  text.add(": ");
+  if (!where.is_dropped || where.id != 0) text.add(": ");
   add_what(text, what);
   return text.end().write();
 }

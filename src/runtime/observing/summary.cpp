@@ -129,6 +129,7 @@ void write_metrics(json_text& to, const runtime_metrics& now) {
   to.member("actors", now.actors).member("suspended", now.suspended);
   to.member("dead_letters", now.dead_letters).member("failures", now.failures);
   to.member("failures_dropped", now.failures_dropped).member("failures_kept", now.failures_kept);
+  to.member("errors_dropped", now.errors_dropped);
   to.member("failure_bytes", now.failure_bytes).member("lazies_dropped", now.lazies_dropped);
   to.member("lazies_queued", now.lazies_queued).member("resource_bytes", now.resource_bytes);
   to.member("resource_bytes_peak", now.resource_bytes_peak).member("io_waits", now.io_waits);

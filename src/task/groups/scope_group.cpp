@@ -265,24 +265,33 @@ void scope_group::ended(scope_child& one) noexcept {
   --left_;
   if (&one != body_) --running_;
   // A value that no handle can take is destroyed with the frame.
-  std::exception_ptr failure = one.its.settle(one, one.refs > 1 || collects_);
+  using keeps = scope_child::keeps;
+  const bool is_kept = one.refs > 1 || collects_ || &one == body_;
+  const bool is_shared = tells_all_ || !first_failure_.there();
+  std::exception_ptr failure = one.its.settle(one, !is_kept    ? keeps::nothing
+                                                   : is_shared ? keeps::shared
+                                                               : keeps::its_own);
   const bool has_value = failure == nullptr;
   forget_child(one);
-  if (failure != nullptr) fail(std::move(failure), one.cancelled);
+  if (failure != nullptr) fail(std::move(failure), one.cancelled, is_kept);
   while (one.waits != nullptr) scope_wait::take(one.waits).over(outcome::arrived);
   if (&one == body_) return;
   tell_next(one, has_value);
   list_if_needed();
 }
 
-// The first failure ends the others.
-void scope_group::fail(std::exception_ptr&& what, bool was_cancelled) noexcept {
+// The first failure ends the others. A later one is its handle's, if there is one.
+void scope_group::fail(std::exception_ptr&& what, bool was_cancelled, bool is_kept) noexcept {
   if (was_cancelled && is_cancelled(what)) {
     was_cut_ = true;
     return;
   }
-  const bool is_first = first_failure_ == nullptr;
-  if (is_first) first_failure_ = what;
+  const bool is_first = !first_failure_.there();
+  if (is_first) {
+    first_failure_.set(what);
+  } else if (!is_kept && !tells_all_) {
+    report_dropped(what);
+  }
   try {
     failures_.push_back(std::move(what));
   } catch (const std::bad_alloc&) {
@@ -389,7 +398,7 @@ void scope_group::reclaim_all() noexcept {
 }
 
 void scope_group::check() {
-  if (first_failure_ != nullptr) std::rethrow_exception(first_failure_);
+  if (first_failure_.there()) std::rethrow_exception(first_failure_.take());
   if (was_cut_ && who->in->cancelled)
     throw cancelled("troupe: scope: the task that awaits it was cancelled");
 }

@@ -25,10 +25,12 @@ class scope_wait;
 // One task of a scope. The scope holds a ref until the child has ended, each handle holds one.
 // Thread: turns of the scope's actor; when the scope has ended, the holder of the last ref.
 struct scope_child : branch {
+  // Whether the result is kept for a handle; and whether its exception is another owner's, too.
+  enum class keeps : std::uint8_t { nothing, its_own, shared };
   struct kind {
-    // The task has ended: keeps its result if that is wanted, and destroys its frame. Returns the
-    // exception that it threw, or null.
-    std::exception_ptr (*settle)(scope_child&, bool wanted) noexcept;
+    // The task has ended: keeps its result, and destroys its frame. Returns the exception that it
+    // threw, or null.
+    std::exception_ptr (*settle)(scope_child&, keeps what) noexcept;
     // The task will not run, or not to its end: destroys its frame. Its result is `why`.
     void (*drop)(scope_child&, const std::exception_ptr& why) noexcept;
     void (*free)(scope_child&) noexcept;
@@ -53,13 +55,14 @@ struct child_of final : scope_child {
     return *::new (memory::allocate(sizeof(child_of))) child_of(within, std::move(given));
   }
 
-  static std::exception_ptr settle(scope_child& base, bool wanted) noexcept {
+  static std::exception_ptr settle(scope_child& base, keeps what) noexcept {
     auto& self = static_cast<child_of&>(base);
     auto& from = task_access::result(self.running);
-    std::exception_ptr failure = from.failure();
-    if (wanted) {
+    std::exception_ptr failure = from.take_failure();
+    if (what != keeps::nothing) {
       if (failure == nullptr) failure = failure_of([&] { self.keep(from); });
       if (failure != nullptr) self.result.fail(failure);
+      if (what == keeps::shared) self.result.share_failure();
     }
     { const task<T> ended = std::move(self.running); }
     return failure;
@@ -92,17 +95,20 @@ struct scope_body final : scope_child {
   template <class T>
   scope_body(scope_group& within, task<T>& given) noexcept
       : scope_child(within, task_access::root(given), body_kind),
-        failure_in([](void* kept) { return static_cast<result_of<T>*>(kept)->failure(); }),
+        failure_in([](void* kept, keeps what) {
+          auto& from = *static_cast<result_of<T>*>(kept);
+          return what == keeps::shared ? from.share_failure() : from.failure();
+        }),
         result(&task_access::result(given)) {}
   ~scope_body();
-  static std::exception_ptr settle(scope_child& base, bool) noexcept {
+  static std::exception_ptr settle(scope_child& base, keeps what) noexcept {
     auto& self = static_cast<scope_body&>(base);
-    return self.failure_in(self.result);
+    return self.failure_in(self.result, what);
   }
   static void keep(scope_child&, const std::exception_ptr&) noexcept {}
   static void leave(scope_child&) noexcept {}
   static constexpr kind body_kind{&settle, &keep, &leave};
-  std::exception_ptr (*failure_in)(void* result);
+  std::exception_ptr (*failure_in)(void* result, keeps what);
   void* result;
 };
 
@@ -150,6 +156,8 @@ class scope_group final : public group {
   void cancel(bool body_too) noexcept;
   void set_limit(std::size_t most);
   std::size_t unfinished() const noexcept;
+  // All failures are told, also those after the first.
+  void tell_all() noexcept { tells_all_ = true; }
   const std::vector<std::exception_ptr>& failures() const noexcept { return failures_; }
 
   // Whether the next wait is over at once.
@@ -182,7 +190,7 @@ class scope_group final : public group {
   bool is_running() const noexcept;
   void ended(scope_child& one) noexcept;
   void forget_child(scope_child& one) noexcept;
-  void fail(std::exception_ptr&& what, bool was_cancelled) noexcept;
+  void fail(std::exception_ptr&& what, bool was_cancelled, bool is_kept) noexcept;
   void tell_next(scope_child& one, bool has_value) noexcept;
   void drop_waiting() noexcept;
   void reclaim_all() noexcept;
@@ -195,6 +203,7 @@ class scope_group final : public group {
   bool body_cancelled_ = false, cancelled_ = false;
   bool was_cut_ = false;  // a child was cancelled before it ended
   bool starting_ = false;
+  bool tells_all_ = false;
   std::size_t limit_ = SIZE_MAX, running_ = 0, spawned_ = 0;
   scope_body* body_ = nullptr;
   // What a for_each_started comes to next. They nest: a child that fails, or that cancels its
@@ -210,7 +219,7 @@ class scope_group final : public group {
   scope_group* next_listed_ = nullptr;
   // what the body and the children ask of other actors runs in these; null until needed
   context_ref around_all_, around_children_;
-  std::exception_ptr first_failure_;
+  untaken_error first_failure_;
   std::vector<std::exception_ptr> failures_;
 };
 
