@@ -42,7 +42,7 @@ task<http::response> metrics(shared_answers of) {
   std::optional<http::response> made;
   try {
     const auto summary = co_await answers::to(of, "summary");
-    made = http::response::owned(as_metrics(*summary), metrics_type);
+    made = http::response::owned(as_metrics(*summary), http::content_type::of_table(metrics_type));
   } catch (const std::runtime_error& failed) {
     made = refusal(503, failed.what());
   }

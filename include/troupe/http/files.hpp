@@ -44,6 +44,6 @@ struct file_options {
 // or the range that a GET asks for (206, 416). A request with If-Range gets all of it, since this
 // function cannot know whether the document is unchanged. Otherwise as response::file.
 response file_response(const request& asked, const file& from, std::uint64_t offset,
-                       std::uint64_t bytes, std::string_view type);
+                       std::uint64_t bytes, content_type type);
 
 }  // namespace troupe::http

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "troupe/http/values/borrowed_text.hpp"
+#include "troupe/http/values/content_type.hpp"
 #include "troupe/http/writer.hpp"
 #include "troupe/io/file.hpp"
 #include "troupe/memory/block_pool.hpp"
@@ -55,10 +57,14 @@ class response {
   response(response&&) noexcept = default;
   response& operator=(response&&) noexcept = default;
 
-  // A literal is not copied.
+  // A literal is not copied; an array that may change is, as a text that ends with a zero byte.
   template <std::size_t N>
   static response text(const char (&body)[N]) noexcept {
     return view(std::string_view(body, N - 1), "text/plain; charset=utf-8");
+  }
+  template <std::size_t N>
+  static response text(char (&body)[N]) {
+    return text(std::string(body));
   }
   static response text(std::string body) noexcept {
     return owned(std::move(body), "text/plain; charset=utf-8");
@@ -67,6 +73,10 @@ class response {
   static response html(const char (&body)[N]) noexcept {
     return view(std::string_view(body, N - 1), "text/html; charset=utf-8");
   }
+  template <std::size_t N>
+  static response html(char (&body)[N]) {
+    return html(std::string(body));
+  }
   static response html(std::string body) noexcept {
     return owned(std::move(body), "text/html; charset=utf-8");
   }
@@ -74,21 +84,25 @@ class response {
   static response json(const char (&body)[N]) noexcept {
     return view(std::string_view(body, N - 1), "application/json");
   }
+  template <std::size_t N>
+  static response json(char (&body)[N]) {
+    return json(std::string(body));
+  }
   static response json(std::string body) noexcept {
     return owned(std::move(body), "application/json");
   }
-  // A body of any type. `type` must live as long as the program, like a literal.
-  static response owned(std::string body, std::string_view type) noexcept {
+  // A body of any type.
+  static response owned(std::string body, content_type type) noexcept {
     response made;
     made.body_ = std::move(body);
-    made.type_ = type;
+    made.type_ = std::move(type);
     return made;
   }
-  // Both must live until the answer was sent.
-  static response view(std::string_view body, std::string_view type) noexcept {
+  // Lifetime: the body's text must live until the answer was sent.
+  static response view(borrowed_text body, content_type type) noexcept {
     response made;
-    made.view_ = body;
-    made.type_ = type;
+    made.view_ = body.view();
+    made.type_ = std::move(type);
     return made;
   }
   // A client follows 303 with GET, and 307 and 308 with the same method. Throws usage_error as
@@ -98,7 +112,7 @@ class response {
   // An answer that a function sends in pieces. The function is called after the head was sent; it
   // must own what it captures. An exception from it is a failure of the runtime and ends the
   // connection, so that the peer sees that the body is incomplete.
-  static response stream(std::string_view type, stream_function how);
+  static response stream(content_type type, stream_function how);
   static response events(event_function how);
   // If the request asks for a WebSocket: answers 101 and calls the function; the connection ends
   // when the function has returned. Other requests are answered 426 or 400. See websocket.hpp.
@@ -106,10 +120,10 @@ class response {
   static response websocket(websocket_function talk);
   static response websocket(websocket_function talk, const websocket_options& options);
   // `bytes` bytes of an open file, from `offset` on, sent by sendfile if the stream supports it.
-  // `type` must live as long as the program. The file stays open until the bytes were sent. If the
-  // file has fewer bytes by then, the connection ends. Throws usage_error if the file is not open.
+  // The file stays open until the bytes were sent. If the file has fewer bytes by then, the
+  // connection ends. Throws usage_error if the file is not open.
   static response file(const troupe::file& from, std::uint64_t offset, std::uint64_t bytes,
-                       std::string_view type);
+                       content_type type);
 
   int status() const noexcept { return status_; }
   response& status(int now) & noexcept {
@@ -133,9 +147,8 @@ class response {
   // The value of the first field of that name that was added; "" if there is none.
   std::string_view field(std::string_view name) const noexcept;
   bool has_field(std::string_view name) const noexcept { return field(name).data() != nullptr; }
-  // `now` must live as long as the program, like a literal.
-  response&& type(std::string_view now) && noexcept {
-    type_ = now;
+  response&& type(content_type now) && noexcept {
+    type_ = std::move(now);
     return std::move(*this);
   }
   // Closes the connection after this answer.
@@ -161,7 +174,8 @@ class response {
 
   int status_ = 200;
   bool closes_ = false;
-  std::string_view type_, view_;
+  content_type type_;
+  std::string_view view_;
   std::string body_;
   field_text fields_;
   std::unique_ptr<special, end_special> special_;

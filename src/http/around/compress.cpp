@@ -71,7 +71,7 @@ struct response::compression {
   explicit compression(response& of) : answer(of) {}
 
   std::string_view type() const noexcept {
-    return answer.type_.empty() ? answer.field("Content-Type") : answer.type_;
+    return answer.type_.empty() ? answer.field("Content-Type") : answer.type_.view();
   }
   bool is_stream() const noexcept {
     return answer.special_ != nullptr && answer.special_->what == special::kind::streamed;

@@ -7,6 +7,7 @@
 #include "http/client/exchange.hpp"
 #include "http/client/streams/reach.hpp"
 #include "http/coding/decoder.hpp"
+#include "http/fields/field_line.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/observe/trace.hpp"
 #include "troupe/runtime/here.hpp"
@@ -71,16 +72,17 @@ bool wants_decoding(const client_core& core, client_request& asked) noexcept {
 std::string lines_of(const client_core& core, client_request& asked, const url& at,
                      request_site site, const route& by) {
   std::string head;
-  if (!core.options.user_agent.empty()) head += "User-Agent: " + core.options.user_agent + "\r\n";
+  if (!core.options.user_agent.empty())
+    append_field(head, "User-Agent", core.options.user_agent, "client_options");
   head += fields_for(asked, by) + cookie_line(core, asked, at, site);
   if (wants_decoding(core, asked))
-    head += "Accept-Encoding: " + std::string(decodable_codings()) + "\r\n";
+    append_field(head, "Accept-Encoding", decodable_codings(), "client");
   // The trace of the call goes on in the server, unless the caller has named another one.
   const auto trace = this_call::trace();
   if (trace && !names_field(client_access::fields(asked), "traceparent")) {
     // A call that is recorded has a span of its own.
     const bool recorded = trace->sampled && observe::is_watched(observe::watched::spans);
-    head += "traceparent: " + (recorded ? *trace : trace->child()).traceparent() + "\r\n";
+    append_field(head, "traceparent", (recorded ? *trace : trace->child()).traceparent(), "client");
   }
   return head;
 }
@@ -235,7 +237,9 @@ std::string cookie_line(const client_core& core, client_request& asked, const ur
                         request_site site) {
   if (!core.options.cookies || names_field(client_access::fields(asked), "Cookie")) return "";
   const std::string field = core.options.cookies->field_for(to, site, asked.method());
-  return field.empty() ? "" : "Cookie: " + field + "\r\n";
+  std::string line;
+  if (!field.empty()) append_field(line, "Cookie", field, "cookie_jar");
+  return line;
 }
 
 void keep_cookies(const client_core& core, const exchange& answer) {

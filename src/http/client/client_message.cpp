@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "http/client/exchange.hpp"
-#include "http/values/token.hpp"
+#include "http/fields/field_line.hpp"
 #include "troupe/base/error.hpp"
 
 namespace troupe::http {
@@ -54,11 +54,6 @@ const char* what_to_do(client_failure why) noexcept {
   return "";
 }
 
-void check_value(std::string_view value) {
-  if (has_control(value))
-    throw usage_error("troupe: http::client_request: a control byte in the value of a field");
-}
-
 }  // namespace
 
 client_error::client_error(client_failure reason, const std::string& url, std::string_view detail,
@@ -92,17 +87,14 @@ client_request::client_request(std::string method, std::string url)
 }
 
 client_request& client_request::field(std::string_view name, std::string_view value) {
-  if (!is_token(name))
-    throw usage_error("troupe: http::client_request: that is no name of a field");
   for (const std::string_view own : {"Host", "Content-Length", "Transfer-Encoding", "Connection",
                                      "Upgrade", "TE", "Trailer", "Expect"}) {
     if (same_word(name, own))
       throw usage_error("troupe: http::client_request: the field " + std::string(own) +
                         " is the client's own");
   }
-  check_value(value);
+  append_field(fields_, name, value, "client_request");
   ranged_ = ranged_ || same_word(name, "Range");
-  fields_.append(name).append(": ").append(value).append("\r\n");
   return *this;
 }
 
@@ -120,7 +112,7 @@ void strip(std::string& fields, std::initializer_list<std::string_view> names) {
 }
 
 void client_request::only_field(std::string_view name, std::string_view value) {
-  check_value(value);
+  check_field_value(name, value, "client_request");
   strip(fields_, {name});
   field(name, value);
 }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "http/fields/field_line.hpp"
 #include "troupe/dns/connect.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/runtime/here.hpp"
@@ -13,7 +14,10 @@ namespace {
 constexpr int interim_max = 16;  // interim answers (1xx) to CONNECT
 
 std::string authorization_line(const proxy_server& of) {
-  return of.authorization.empty() ? "" : "Proxy-Authorization: " + of.authorization + "\r\n";
+  std::string line;
+  if (!of.authorization.empty())
+    append_field(line, "Proxy-Authorization", of.authorization, "proxies");
+  return line;
 }
 
 [[noreturn]] void fail(client_failure why, const url& to, const proxy_server& by,
@@ -139,8 +143,9 @@ task<wire_ptr> connect(client_core& core, const url& to, const route& by,
 }
 
 std::string first_lines(const std::string& method, const url& to, const route& by) {
-  const std::string lines = method + " " + (by.is_absolute() ? to.to_string() : to.target()) +
-                            " HTTP/1.1\r\nHost: " + to.authority() + "\r\n";
+  std::string lines =
+      method + " " + (by.is_absolute() ? to.to_string() : to.target()) + " HTTP/1.1\r\n";
+  append_field(lines, "Host", to.authority(), "client");
   return by.is_absolute() ? lines + authorization_line(*by.by) : lines;
 }
 

@@ -424,7 +424,7 @@ void exchange::begin_answer(const response& with, bool has_length, std::uint64_t
   const std::string_view date = date_line();
   lines.add("date", date.substr(6, date_bytes));
   if (!in_.options.name.empty()) lines.add("server", in_.options.name);
-  if (!with.type_.empty()) lines.add("content-type", with.type_);
+  if (!with.type_.empty()) lines.add("content-type", with.type_.view());
   if (has_length) {
     std::array<char, 20> number;
     char* const end = std::to_chars(number.data(), number.data() + number.size(), length).ptr;

@@ -255,15 +255,15 @@ bool wants_range(const request& asked, std::string_view tag, std::time_t modifie
 }
 
 response all_of(const troupe::file& from, std::uint64_t offset, std::uint64_t bytes,
-                std::string_view type) {
-  return response::file(from, offset, bytes, type).field("Accept-Ranges", "bytes");
+                content_type type) {
+  return response::file(from, offset, bytes, std::move(type)).field("Accept-Ranges", "bytes");
 }
 
 response what_is_asked_of(const request& asked, const troupe::file& from, std::uint64_t offset,
-                          std::uint64_t bytes, std::string_view type) {
+                          std::uint64_t bytes, content_type type) {
   range wanted;
   if (asked.method() == method::get) wanted = read_range(asked.field("range"), bytes);
-  if (!wanted.asked) return all_of(from, offset, bytes, type);
+  if (!wanted.asked) return all_of(from, offset, bytes, std::move(type));
   if (!wanted.possible) {
     return response(416)
         .field("Content-Range", "bytes */" + std::to_string(bytes))
@@ -276,7 +276,8 @@ response what_is_asked_of(const request& asked, const troupe::file& from, std::u
   range_text.add(wanted.last);
   range_text.add("/");
   range_text.add(bytes);
-  return response::file(from, offset + wanted.first, wanted.last - wanted.first + 1, type)
+  return response::file(from, offset + wanted.first, wanted.last - wanted.first + 1,
+                        std::move(type))
       .status(206)
       .field("Content-Range", range_text)
       .field("Accept-Ranges", "bytes");
@@ -331,8 +332,8 @@ response give(const request& asked, const troupe::file& from, const struct stat&
   if (is_unchanged(asked, tag, file.st_mtim.tv_sec))
     return dress(response(304).field("Accept-Ranges", "bytes"));
   if (!wants_range(asked, tag, file.st_mtim.tv_sec))
-    return dress(all_of(from, 0, bytes, type_of(name)));
-  return dress(what_is_asked_of(asked, from, 0, bytes, type_of(name)));
+    return dress(all_of(from, 0, bytes, content_type::of_table(type_of(name))));
+  return dress(what_is_asked_of(asked, from, 0, bytes, content_type::of_table(type_of(name))));
 }
 
 }  // namespace
@@ -377,9 +378,10 @@ std::shared_ptr<const folder> open_folder(const std::string& path, const file_op
 
 // An If-Range cannot be compared with anything here, so all of the part is sent.
 response file_response(const request& asked, const file& from, std::uint64_t offset,
-                       std::uint64_t bytes, std::string_view type) {
-  return asked.fields().has("if-range") ? all_of(from, offset, bytes, type)
-                                        : what_is_asked_of(asked, from, offset, bytes, type);
+                       std::uint64_t bytes, content_type type) {
+  return asked.fields().has("if-range")
+             ? all_of(from, offset, bytes, std::move(type))
+             : what_is_asked_of(asked, from, offset, bytes, std::move(type));
 }
 
 std::size_t read_file(const file_part& part, std::uint64_t offset, std::span<char> to) noexcept {

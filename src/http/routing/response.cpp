@@ -1,9 +1,10 @@
 #include "troupe/http/response.hpp"
 
 #include <algorithm>
+#include <utility>
 
+#include "http/fields/field_line.hpp"
 #include "http/routing/response_parts.hpp"
-#include "http/values/token.hpp"
 #include "http/websocket/websocket_terms.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/http/message.hpp"
@@ -24,9 +25,9 @@ response response::redirect(std::string_view to, int status) {
   return made;
 }
 
-response response::stream(std::string_view type, stream_function how) {
+response response::stream(content_type type, stream_function how) {
   response made;
-  made.type_ = type;
+  made.type_ = std::move(type);
   made.extra().what = special::kind::streamed;
   made.extra().streamed.stream = std::move(how);
   return made;
@@ -55,22 +56,15 @@ response response::websocket(websocket_function talk, const websocket_options& o
 }
 
 response response::file(const troupe::file& from, std::uint64_t offset, std::uint64_t bytes,
-                        std::string_view type) {
+                        content_type type) {
   if (!from.is_open()) throw usage_error("troupe: http::response::file: the file is not open");
   response made;
-  made.type_ = type;
+  made.type_ = std::move(type);
   made.extra().file = {from.share(), offset, bytes};
   return made;
 }
 
 response& response::field(std::string_view name, std::string_view value) & {
-  if (!is_token(name)) {
-    throw usage_error("troupe: http::response: '" + std::string(name) + "' is no name of a field");
-  }
-  if (has_control(value)) {
-    throw usage_error("troupe: http::response: the value of '" + std::string(name) +
-                      "' has a line end or another control byte");
-  }
   for (const std::string_view own : {"Content-Length", "Transfer-Encoding", "Connection", "Date"}) {
     if (same_word(name, own)) {
       throw usage_error("troupe: http::response: the field '" + std::string(name) +
@@ -81,7 +75,7 @@ response& response::field(std::string_view name, std::string_view value) & {
   // times.
   if (fields_.capacity() - fields_.size() < name.size() + value.size() + 4)
     fields_.reserve(fields_.size() + name.size() + value.size() + 160);
-  fields_.append(name).append(": ").append(value).append("\r\n");
+  append_field(fields_, name, value, "response");
   return *this;
 }
 
@@ -95,7 +89,7 @@ std::string_view response::field(std::string_view name) const noexcept {
 
 bool response::special::is_event_stream(const response& of) noexcept {
   constexpr std::string_view events = "text/event-stream";
-  const std::string_view type = of.type_.empty() ? of.field("Content-Type") : of.type_;
+  const std::string_view type = of.type_.empty() ? of.field("Content-Type") : of.type_.view();
   return same_word(type.substr(0, type.find(';')), events);
 }
 

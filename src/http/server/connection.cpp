@@ -591,7 +591,7 @@ void connection::add_head(const response& with, int status, bool has_length, std
   }
   if (!with.type_.empty()) {
     out_.add("Content-Type: ");
-    out_.add(with.type_);
+    out_.add(with.type_.view());
     out_.add("\r\n");
   }
   if (chunked) out_.add("Transfer-Encoding: chunked\r\n");

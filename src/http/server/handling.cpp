@@ -235,7 +235,7 @@ void handling::complete(response& with) const {
       has_type_of_its_own(with.fields_)) [[likely]]
     return;
   response page = page_of(head().fields, with.status_);
-  with.type_ = page.type_;
+  with.type_ = std::move(page.type_);
   with.body_ = std::move(page.body_);
   with.fields_ += page.fields_;
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "http/behind_proxy/proxy_header.hpp"
+#include "http/fields/field_line.hpp"
 #include "http/server/connection.hpp"
 #include "http/server/parked.hpp"
 #include "troupe/base/error.hpp"
@@ -38,8 +39,12 @@ void check(bool holds, const char* what) {
 
 std::string strict_transport_of(const server_options& chosen) {
   if (chosen.strict_transport.count() <= 0) return {};
-  return "Strict-Transport-Security: max-age=" + std::to_string(chosen.strict_transport.count()) +
-         (chosen.strict_transport_of_subdomains ? "; includeSubDomains\r\n" : "\r\n");
+  std::string line;
+  append_field(line, "Strict-Transport-Security",
+               "max-age=" + std::to_string(chosen.strict_transport.count()) +
+                   (chosen.strict_transport_of_subdomains ? "; includeSubDomains" : ""),
+               "server_options");
+  return line;
 }
 
 // The rest is for the program, and for the connections that are being accepted or turned away.
@@ -96,7 +101,7 @@ server_state::server_state(router table, const server_options& chosen)
   check(options.proxy_protocol.header_time.count() > 0,
         "proxy_protocol.header_time is not positive");
   check(options.body_grace.count() >= 0, "body_grace is negative");
-  check(options.name.find_first_of("\r\n") == std::string::npos, "name has a line end");
+  check(!has_control(options.name), "name has a line end or another control byte");
   drained.set();
 }
 

@@ -37,7 +37,9 @@ response page_of(const http::fields& fields, int status, std::string_view detail
     base::add_json_string(body, detail);
   }
   body += "}\n";
-  return response::owned(std::move(body), problem_type).status(status).field("Vary", "Accept");
+  return response::owned(std::move(body), content_type::of_table(problem_type))
+      .status(status)
+      .field("Vary", "Accept");
 }
 
 response error_page(const request& asked, int status, std::string_view detail) {

@@ -6,6 +6,7 @@
 #include "http/client/exchange.hpp"
 #include "http/client/streams/reach.hpp"
 #include "http/client/streams/stream_transport.hpp"
+#include "http/fields/field_line.hpp"
 #include "http/h1/send_order.hpp"
 #include "http/routing/response_parts.hpp"
 #include "http/websocket/websocket_terms.hpp"
@@ -107,7 +108,8 @@ void check_request(client_request& asked) {
 std::string lines_for(const client_core& core, client_request& asked, const url& at,
                       const route& by, const websocket_options& options) {
   std::string lines;
-  if (!core.options.user_agent.empty()) lines += "User-Agent: " + core.options.user_agent + "\r\n";
+  if (!core.options.user_agent.empty())
+    append_field(lines, "User-Agent", core.options.user_agent, "client_options");
   return lines + "Sec-WebSocket-Version: 13\r\n" + offer_lines(options) + fields_for(asked, by) +
          cookie_line(core, asked, at, request_site::same);
 }

@@ -13,6 +13,7 @@
 
 #include "base/text/release.hpp"
 #include "http/base64.hpp"
+#include "http/fields/field_line.hpp"
 #include "http/h1/send_order.hpp"
 #include "http/routing/response_parts.hpp"
 #include "http/server/calls/call_end.hpp"
@@ -119,7 +120,9 @@ websocket_answer websocket_handshake(const message_head& head, const websocket_o
   }
   made.why = accept_terms(head.fields, options, made.terms, made.fields);
   if (!made.why.empty()) return made;
-  made.fields.insert(0, "Sec-WebSocket-Accept: " + websocket_answer_to(key) + "\r\n");
+  std::string accept;
+  append_field(accept, "Sec-WebSocket-Accept", websocket_answer_to(key), "websocket");
+  made.fields.insert(0, accept);
   made.status = 101;
   return made;
 }

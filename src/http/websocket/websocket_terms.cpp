@@ -1,5 +1,7 @@
 #include "http/websocket/websocket_terms.hpp"
 
+#include "http/fields/field_line.hpp"
+
 #include <algorithm>
 #include <optional>
 #include <string_view>
@@ -14,15 +16,6 @@ namespace {
 
 constexpr int bits_least = 8, bits_most = 15;  // window bits that RFC 7692 allows
 constexpr int our_bits_least = 9;              // the smallest window that zlib can compress with
-
-bool is_token_byte(char one) noexcept {
-  const char letter = static_cast<char>(one | 0x20);
-  return (letter >= 'a' && letter <= 'z') || (one >= '0' && one <= '9') ||
-         std::string_view("!#$%&'*+-.^_`|~").find(one) != std::string_view::npos;
-}
-bool is_token(std::string_view text) noexcept {
-  return !text.empty() && std::all_of(text.begin(), text.end(), is_token_byte);
-}
 
 struct parameter {
   std::string_view name;
@@ -51,7 +44,7 @@ class reader {
   // Returns "" when there is no token.
   std::string_view token() noexcept {
     skip_blanks();
-    const auto end = std::find_if_not(left_.begin(), left_.end(), is_token_byte);
+    const auto end = std::find_if_not(left_.begin(), left_.end(), is_token_letter);
     const std::string_view found = left_.substr(0, static_cast<std::size_t>(end - left_.begin()));
     left_.remove_prefix(found.size());
     return found;
@@ -296,7 +289,7 @@ std::string accept_terms(const fields& request, const websocket_options& options
   for (const std::string& one : options.subprotocols) {
     if (std::find(offered.begin(), offered.end(), one) == offered.end()) continue;
     terms.subprotocol = one;
-    lines += "Sec-WebSocket-Protocol: " + one + "\r\n";
+    append_field(lines, "Sec-WebSocket-Protocol", one, "websocket_options");
     break;
   }
   if (options.require_subprotocol && terms.subprotocol.empty()) {
@@ -308,7 +301,7 @@ std::string accept_terms(const fields& request, const websocket_options& options
     std::string line;
     terms.deflate = accept(one, *options.deflate, line);
     if (!terms.deflate) continue;
-    lines += "Sec-WebSocket-Extensions: " + line + "\r\n";
+    append_field(lines, "Sec-WebSocket-Extensions", line, "websocket_options");
     break;
   }
   return "";
@@ -317,9 +310,11 @@ std::string accept_terms(const fields& request, const websocket_options& options
 std::string offer_lines(const websocket_options& options) {
   std::string lines;
   if (!options.subprotocols.empty())
-    lines += "Sec-WebSocket-Protocol: " + joined(options.subprotocols) + "\r\n";
+    append_field(lines, "Sec-WebSocket-Protocol", joined(options.subprotocols),
+                 "websocket_options");
   if (options.deflate)
-    lines += "Sec-WebSocket-Extensions: " + deflate_line(*options.deflate, true) + "\r\n";
+    append_field(lines, "Sec-WebSocket-Extensions", deflate_line(*options.deflate, true),
+                 "websocket_options");
   return lines;
 }
 

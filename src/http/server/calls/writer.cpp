@@ -5,7 +5,7 @@
 #include <charconv>
 #include <utility>
 
-#include "http/values/token.hpp"
+#include "http/fields/field_line.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/http/message.hpp"
 
@@ -71,10 +71,7 @@ void add_trailer_line(std::string& to, std::string_view name, std::string_view v
   if (!body_writer::may_be_trailer(name))
     throw usage_error(begin + "a field '" + std::string(name) +
                       "' cannot be behind a body: add it to the head");
-  if (has_control(value))
-    throw usage_error(begin + "the value of '" + std::string(name) +
-                      "' has a line end or another control byte");
-  to.append(name).append(": ").append(value).append("\r\n");
+  append_field(to, name, value, of);
 }
 
 void body_writer::trailer(std::string_view name, std::string_view value) {
