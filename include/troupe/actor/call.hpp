@@ -161,6 +161,13 @@ struct answer_to {
     promised.set_exception(std::move(what));
   }
   void stopped(message::handler method) noexcept { promised.set_exception(stopped_error(method)); }
+  // The handler does not run. The wait was told why, so nothing is lost if no code gets this.
+  void end(std::exception_ptr why) noexcept {
+    auto& state = tasks::future_access::release(promised);
+    state.result.fail(std::move(why));
+    state.result.share_failure();
+    state.resolve();
+  }
   template <class... Value>
   void give(Value&&... value) {
     promised.set_value(std::forward<Value>(value)...);
@@ -172,6 +179,7 @@ struct no_answer {
     report_failure(method, std::move(what));
   }
   void stopped(message::handler) noexcept {}
+  void end(std::exception_ptr) noexcept {}  // only an ask ends so
   template <class... Value>
   void give(Value&&...) noexcept {}
 };
@@ -224,14 +232,17 @@ struct asked_message final
     if (act == message_act::describe) return Call::name();
     auto& self = *static_cast<asked_message*>(base);
     std::exception_ptr failure;
+    bool was_told = false;  // the wait ended before, with its own error
     const tasks::inside_context within(
         act == message_act::handle ? context_of_handler(self.link, &act_on) : self.link.context());
     if (act == message_act::discard) {
       failure = stopped_error(&act_on);
     } else if (within.is_over()) [[unlikely]] {
       failure = tasks::context_error(*self.link.context());
+      was_told = true;
     } else if (is_refused(self.link)) [[unlikely]] {
       failure = refused_error();
+      was_told = true;
     } else {
       try {
         if constexpr (answer::is_future) {
@@ -257,6 +268,8 @@ struct asked_message final
     // receiver has it.
     end_span(self.link, failure);
     if (failure != nullptr) self.result.fail(std::move(failure));
+    if (was_told) [[unlikely]]
+      self.result.share_failure();
     self.resolve();
     return nullptr;
   }
@@ -326,7 +339,7 @@ struct coroutine_message final : message {
       auto failure = is_late ? tasks::context_error(*within) : refused_error();
       Answer to = std::move(answer);
       free();
-      to.fail(&act_on, std::move(failure));
+      to.end(std::move(failure));
       return nullptr;
     }
     auto failure = tasks::failure_of([&] { running.emplace(call(*static_cast<T*>(object))); });
