@@ -183,5 +183,31 @@ TEST(generators, pass_the_elements_of_others_on) {
   EXPECT_EQ(live.load(), 0);
 }
 
+generator<int> empty_ones(int count) {
+  for (int i = 0; i < count; ++i) co_yield elements_of(up_to(0));
+  const std::vector<int> none;
+  for (int i = 0; i < count; ++i) co_yield elements_of(none);
+  co_yield 7;
+}
+
+// Without optimization a resumption within another one needs stack, a loop does not.
+TEST(generators, that_give_nothing_need_no_stack) {
+  int sum = 0;
+  for (int one : empty_ones(fewer(200'000, 20))) sum += one;
+  EXPECT_EQ(sum, 7);
+}
+
+TEST(generators, that_lie_deep_are_dropped_without_stack) {
+  const int depth = fewer(200'000, 20);
+  {
+    auto all = chain(depth);
+    auto at = all.begin();
+    for (int i = 0; i < depth; ++i) ++at;
+    EXPECT_EQ(*at, 0);
+    EXPECT_EQ(live.load(), depth + 1);
+  }
+  EXPECT_EQ(live.load(), 0);
+}
+
 }  // namespace
 }  // namespace troupe::test

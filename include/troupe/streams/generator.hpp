@@ -34,7 +34,9 @@ using given = std::conditional_t<std::is_reference_v<T>, T, T&&>;
 
 // A generator within a generator: the inner one's `outer` is the one that gives its elements. The
 // outermost one, which the iterator knows, keeps the innermost: so an element costs the same at any
-// depth.
+// depth. A loop resumes whichever is the innermost until there is a value, and another one destroys
+// them: neither many inner generators, one after the other, nor deep ones need the stack
+// (symmetric transfer is a call without optimization).
 template <class T>
 class generator_promise {
  public:
@@ -47,12 +49,9 @@ class generator_promise {
   std::suspend_always initial_suspend() const noexcept { return {}; }
   struct to_outer {
     bool await_ready() const noexcept { return false; }
-    std::coroutine_handle<> await_suspend(
-        std::coroutine_handle<generator_promise> done) const noexcept {
+    void await_suspend(std::coroutine_handle<generator_promise> done) const noexcept {
       generator_promise& self = done.promise();
-      if (self.outer_ == nullptr) return std::noop_coroutine();
-      self.root_->innermost_ = self.outer_;
-      return std::coroutine_handle<generator_promise>::from_promise(*self.outer_);
+      if (self.outer_ != nullptr) self.root_->innermost_ = self.outer_;
     }
     void await_resume() const noexcept {}
   };
@@ -87,12 +86,12 @@ class generator_promise {
   struct inside {
     generator<T> of;
     bool await_ready() const noexcept { return !of.of_; }
-    std::coroutine_handle<> await_suspend(std::coroutine_handle<generator_promise> outer) noexcept {
+    void await_suspend(std::coroutine_handle<generator_promise> outer) noexcept {
       generator_promise& inner = of.of_.promise();
       inner.outer_ = &outer.promise();
+      inner.outer_->inner_ = this;
       inner.root_ = outer.promise().root_;
       inner.root_->innermost_ = &inner;
-      return of.of_;
     }
     void await_resume() {
       if (of.of_ && of.of_.promise().failure_ != nullptr)
@@ -105,13 +104,29 @@ class generator_promise {
     return {all_of(std::ranges::begin(of.range), std::ranges::end(of.range))};
   }
 
+  // Of the root: runs on until there is a value, or the end.
   void resume_innermost() {
-    std::coroutine_handle<generator_promise>::from_promise(*innermost_).resume();
+    value_ = nullptr;
+    do {
+      handle_of(*innermost_).resume();
+    } while (value_ == nullptr && !handle_of(*this).done());
+  }
+  // Of the root: destroys the generators within it, the innermost first.
+  void destroy_inner() noexcept {
+    while (innermost_ != this) {
+      generator_promise& inner = *innermost_;
+      innermost_ = inner.outer_;
+      innermost_->inner_->of.of_ = nullptr;
+      handle_of(inner).destroy();
+    }
   }
   std::add_pointer_t<given<T>> value() const noexcept { return value_; }
 
  private:
   friend generator<T>;
+  static std::coroutine_handle<generator_promise> handle_of(generator_promise& of) noexcept {
+    return std::coroutine_handle<generator_promise>::from_promise(of);
+  }
   template <class At, class End>
   static generator<T> all_of(At at, End end) {
     for (; at != end; ++at) co_yield *at;
@@ -120,6 +135,7 @@ class generator_promise {
   generator_promise* outer_ = nullptr;
   generator_promise* root_ = this;
   generator_promise* innermost_ = this;  // of the root
+  inside* inner_ = nullptr;              // which the body gives the values of
   std::add_pointer_t<given<T>> value_ = nullptr;
   std::exception_ptr failure_;
 };
@@ -155,7 +171,9 @@ class [[nodiscard]] generator : public std::ranges::view_interface<generator<T>>
     return *this;
   }
   ~generator() {
-    if (of_) of_.destroy();
+    if (!of_) return;
+    of_.promise().destroy_inner();
+    of_.destroy();
   }
 
   class iterator {
@@ -183,7 +201,7 @@ class [[nodiscard]] generator : public std::ranges::view_interface<generator<T>>
 
   // Runs the body up to its first value. To be called once.
   iterator begin() {
-    if (of_) of_.resume();
+    if (of_) of_.promise().resume_innermost();
     return iterator(of_);
   }
   std::default_sentinel_t end() const noexcept { return {}; }
