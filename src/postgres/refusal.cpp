@@ -19,7 +19,7 @@ std::string_view field_of(const PGresult* of, int code) noexcept {
 constexpr std::array<std::pair<std::string_view, failure>, 24> kinds{{
     {"08P01", failure::broken},    {"08", failure::lost},          {"22", failure::conversion},
     {"23", failure::constraint},   {"25006", failure::read_only},  {"28", failure::denied},
-    {"3D", failure::unreachable},  {"40001", failure::conflict},   {"40P01", failure::conflict},
+    {"3D", failure::denied},       {"40001", failure::conflict},   {"40P01", failure::conflict},
     {"40003", failure::lost},      {"40002", failure::constraint}, {"42501", failure::denied},
     {"44", failure::constraint},   {"53300", failure::busy},       {"53", failure::full},
     {"55P03", failure::busy},      {"55006", failure::busy},       {"57014", failure::busy},
@@ -78,6 +78,47 @@ error refusal(const PGresult* refused, std::string_view where, effect done) {
                {std::string(state), std::string(detail),
                 std::string(field_of(refused, PG_DIAG_CONSTRAINT_NAME))},
                rule_of(state), done);
+}
+
+namespace {
+
+// "FATAL:  28P01: password authentication failed": takes the state out of the text. libpq has no
+// other way to tell it when a connection fails.
+std::string take_state(std::string& words) {
+  constexpr std::size_t state_bytes = 5;
+  for (std::size_t at = words.find(":  "); at != std::string::npos;
+       at = words.find(":  ", at + 1)) {
+    const std::string state = words.substr(at + 3, state_bytes);
+    const bool is_state =
+        state.size() == state_bytes &&
+        state.find_first_not_of("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == std::string::npos;
+    if (!is_state || words.substr(at + 3 + state_bytes, 2) != ": ") continue;
+    words.erase(at + 3, state_bytes + 2);
+    return state;
+  }
+  return {};
+}
+
+// What a later try may mend, stays for later.
+failure kind_of_no_connection(std::string_view sqlstate) noexcept {
+  if (sqlstate.empty()) return failure::unreachable;
+  const failure kind = kind_of(sqlstate);
+  return kind == failure::denied || kind == failure::busy ? kind : failure::unreachable;
+}
+
+}  // namespace
+
+error no_connection(std::string words) {
+  const std::string state = take_state(words);
+  // "LOCATION:  auth_failed, auth.c:326", which is about the server's source
+  while (words.ends_with('\n')) words.pop_back();
+  if (const std::size_t last = words.rfind('\n'); !state.empty() && last != std::string::npos &&
+                                                  words.find(", ", last) != std::string::npos &&
+                                                  words.find(".c:", last) != std::string::npos)
+    words.resize(last);
+  std::string text = "troupe: postgres: no connection: " + words;
+  if (!state.empty()) text += " (SQLSTATE " + state + ")";
+  return error(kind_of_no_connection(state), text, {state, {}, {}});
 }
 
 error lost_error(std::string_view reason, std::string_view sqlstate, effect done) {

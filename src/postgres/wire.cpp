@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "postgres/refusal.hpp"
 #include "troupe/actor/blocking.hpp"
 #include "troupe/database/error.hpp"
 #include "troupe/io/ready.hpp"
@@ -18,7 +19,6 @@
 namespace troupe::postgres {
 namespace {
 
-using database::error;
 using database::failure;
 using settings = std::map<std::string, std::string>;
 
@@ -37,7 +37,8 @@ settings settings_of(const PQconninfoOption* of) {
 
 [[noreturn]] void refuse_target(std::string reason) {
   while (!reason.empty() && reason.back() == '\n') reason.pop_back();
-  throw error(failure::unreachable, 0, "troupe: postgres: the target is not understood: " + reason);
+  throw database::error(failure::unreachable, 0,
+                        "troupe: postgres: the target is not understood: " + reason);
 }
 
 // The target alone: all that libpq is given. For the rest it asks the environment, the file of
@@ -118,7 +119,7 @@ std::vector<std::string> addresses_of(const std::string& host) {
   addrinfo* found = nullptr;
   const int failed = ::getaddrinfo(host.c_str(), nullptr, &wanted, &found);
   if (failed != 0)
-    throw error(
+    throw database::error(
         failure::unreachable, failed,
         "troupe: postgres: the host `" + host + "` has no address: " + ::gai_strerror(failed));
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> freed(found, &::freeaddrinfo);
@@ -163,11 +164,7 @@ std::chrono::nanoseconds connect_timeout_of(const settings& found) {
   return std::chrono::seconds(std::clamp(seconds, least, most));
 }
 
-[[noreturn]] void refuse(PGconn* pg) {
-  std::string reason = PQerrorMessage(pg);
-  while (!reason.empty() && reason.back() == '\n') reason.pop_back();
-  throw error(failure::unreachable, 0, "troupe: postgres: no connection: " + reason);
-}
+[[noreturn]] void refuse(PGconn* pg) { throw no_connection(PQerrorMessage(pg)); }
 
 void ignore_notice(void*, const PGresult*) noexcept {}
 
@@ -175,6 +172,7 @@ task<std::shared_ptr<wire>> try_place(const request_for_wire& to, place at, cons
                                       std::chrono::nanoseconds until) {
   const auto made = std::make_shared<wire>(start(to, at, role));
   PQsetNoticeReceiver(made->pg, &ignore_notice, nullptr);
+  const PGVerbosity chosen = PQsetErrorVerbosity(made->pg, PQERRORS_VERBOSE);
   PostgresPollingStatusType wants = PGRES_POLLING_WRITING;
   if (PQstatus(made->pg) == CONNECTION_BAD) refuse(made->pg);
   for (;;) {
@@ -189,6 +187,7 @@ task<std::shared_ptr<wire>> try_place(const request_for_wire& to, place at, cons
     if (wants == PGRES_POLLING_OK) break;
     if (wants == PGRES_POLLING_FAILED) refuse(made->pg);
   }
+  PQsetErrorVerbosity(made->pg, chosen);
   if (PQsetnonblocking(made->pg, 1) != 0 || PQenterPipelineMode(made->pg) == 0) refuse(made->pg);
   co_return made;
 }
@@ -206,7 +205,7 @@ task<std::vector<place>> resolve(std::vector<place> places, std::chrono::nanosec
       auto later = blocking(std::move(asks));
       const auto found = co_await std::move(later).timeout(until - now());
       for (const std::string& address : found) all.push_back({one.host, address, one.port});
-    } catch (const error&) {
+    } catch (const database::error&) {
       failed = std::current_exception();
     }
   }
@@ -225,7 +224,7 @@ task<std::shared_ptr<wire>> try_places(const request_for_wire& to, const std::ve
     try {
       task<std::shared_ptr<wire>> tries = try_place(to, places[i], role, now() + share);
       co_return co_await std::move(tries);
-    } catch (const error&) {
+    } catch (const database::error&) {
       failed = std::current_exception();
     } catch (const timed_out&) {
       failed = nullptr;
@@ -245,7 +244,7 @@ task<std::shared_ptr<wire>> try_standbys_first(const request_for_wire& to,
     task<std::shared_ptr<wire>> tries = try_places(to, places, "standby", half);
     std::shared_ptr<wire> found = co_await std::move(tries);
     if (found != nullptr) co_return found;
-  } catch (const error&) {
+  } catch (const database::error&) {
   }
   task<std::shared_ptr<wire>> tries = try_places(to, places, "any", until);
   co_return co_await std::move(tries);
@@ -268,9 +267,10 @@ task<std::shared_ptr<wire>> open_wire(std::string target, std::chrono::nanosecon
     if (found != nullptr) co_return found;
   } catch (const timed_out&) {
   }
-  throw error(failure::unreachable, 0,
-              "troupe: postgres: no connection: the server has not answered in time; look whether "
-              "it runs, or raise connect_timeout");
+  throw database::error(
+      failure::unreachable, 0,
+      "troupe: postgres: no connection: the server has not answered in time; look whether "
+      "it runs, or raise connect_timeout");
 }
 
 }  // namespace troupe::postgres

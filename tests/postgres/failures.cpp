@@ -82,6 +82,20 @@ TEST_P(postgres_failures, no_server_is_unreachable_and_the_next_call_tries_again
   with(target("dbname=nothing"), [](postgres::connection db) -> task<> {
     EXPECT_TRUE(has(co_await failure_of(db.execute("SELECT 1")), "\"nothing\" does not exist"));
   });
+  // What no later try can mend is denied; libpq tells its SQLSTATE only within a text.
+  for (const auto& [who, state] : {std::pair("dbname=nothing", "(SQLSTATE 3D000)"),
+                                   std::pair("user=nobody_knows", "(SQLSTATE 28000)")}) {
+    with(target(who), [state = std::string(state)](postgres::connection db) -> task<> {
+      try {
+        co_await db.execute("SELECT 1");
+        ADD_FAILURE() << "the server has let us in";
+      } catch (const postgres::error& refused) {
+        EXPECT_EQ(refused.kind(), database::failure::denied);
+        EXPECT_EQ(refused.try_again_in(), std::nullopt);
+        EXPECT_TRUE(std::string_view(refused.what()).ends_with(state)) << refused.what();
+      }
+    });
+  }
   with("host=no.such.host.invalid dbname=y", [](postgres::connection db) -> task<> {
     EXPECT_TRUE(has(co_await failure_of(db.execute("SELECT 1")), "has no address"));
   });
