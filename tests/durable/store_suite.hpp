@@ -524,6 +524,11 @@ struct Alarm {
     turn.remind_at<&Alarm::ring>("once", std::chrono::system_clock::time_point(), 1);
     turn.remind_every<&Alarm::ring>("again", 5ms, 1);
   }
+  void set_far(durable::turn& turn) {
+    turn.remind_every<&Alarm::ring>("never", std::chrono::milliseconds::max(), 100);
+    turn.remind_every<&Alarm::ring>("late", std::chrono::hours(24 * 365 * 300), 100);
+    turn.remind_at<&Alarm::ring>("last", std::chrono::system_clock::time_point::max(), 100);
+  }
   void stop(durable::turn& turn) { turn.forget_reminder("again"); }
   void ring(int by) { rings += by; }
   int count() const { return rings; }
@@ -542,6 +547,25 @@ TEST_P(durable_stores, reminders_come_also_after_a_restart) {
         co_await alarm.ask<&Alarm::stop>();
       },
       durable::options(), alarms());
+}
+
+// A time that is beyond what the clock can tell never comes, and stops no other reminder.
+TEST_P(durable_stores, reminders_that_never_come_hold_no_other_up) {
+  const auto alarms = [] {
+    return kind<Alarm, &Alarm::set, &Alarm::set_far, &Alarm::stop, &Alarm::ring, &Alarm::count>();
+  };
+  for (const char* name : {"a", "b"}) {
+    with(
+        [name = std::string(name)](store all) -> task<> {
+          co_await all.get<Alarm>("far").ask<&Alarm::set_far>();
+          auto alarm = all.get<Alarm>(name);
+          co_await alarm.ask<&Alarm::set>();
+          while (co_await alarm.ask<&Alarm::count>() < 3) co_await sleep_for(5ms);
+          co_await alarm.ask<&Alarm::stop>();
+          EXPECT_EQ(co_await all.get<Alarm>("far").ask<&Alarm::count>(), 0);
+        },
+        durable::options(), alarms());
+  }
 }
 
 }  // namespace

@@ -20,6 +20,22 @@ constexpr std::size_t reminders_at_once = 100;
 constexpr milliseconds longest_sleep{30'000};
 constexpr milliseconds again_after_failure{1'000};
 
+// The latest time that the system's clock can tell, and the longest span of a timer: no reminder is
+// due later than these.
+constexpr std::chrono::sys_time<milliseconds> latest{std::chrono::floor<milliseconds>(
+    std::chrono::system_clock::time_point::max().time_since_epoch())};
+constexpr milliseconds longest_span =
+    std::chrono::floor<milliseconds>(std::chrono::nanoseconds::max());
+
+// So many periods after a time; the latest time instead of one that is beyond.
+std::chrono::sys_time<milliseconds> time_after(std::chrono::sys_time<milliseconds> begin,
+                                               milliseconds period, std::int64_t times) {
+  std::int64_t span = 0, due = 0;
+  const bool is_beyond = __builtin_mul_overflow(period.count(), times, &span) ||
+                         __builtin_add_overflow(begin.time_since_epoch().count(), span, &due);
+  return is_beyond ? latest : std::min(latest, std::chrono::sys_time(milliseconds(due)));
+}
+
 std::string name_of(const actor_name& of, const std::string& reminder) {
   return of.kind + '\n' + of.key + '\n' + reminder;
 }
@@ -49,8 +65,8 @@ void engine::plan_reminder(due_time due) {
   if (next_due_ && *next_due_ <= due) return;
   next_due_ = due;
   reminder_timer_.cancel();
-  const milliseconds span = std::clamp(due - wall_now(), milliseconds(0),
-                                       simulated_ ? milliseconds::max() : longest_sleep);
+  const milliseconds span =
+      std::clamp(due - wall_now(), milliseconds(0), simulated_ ? longest_span : longest_sleep);
   const std::weak_ptr<engine> self = weak_from_this();
   const auto wake = [self] {
     const std::shared_ptr<engine> here = self.lock();
@@ -156,7 +172,7 @@ std::optional<engine::due_time> engine::next_time(const stored_reminder& one, du
     std::from_chars(digits.data(), digits.data() + digits.size(), period);
     if (period <= 0) return std::nullopt;
     const std::int64_t missed = std::max<std::int64_t>((now - one.due).count(), 0) / period;
-    return one.due + milliseconds((missed + 1) * period);
+    return time_after(one.due, milliseconds(period), missed + 1);
   }
   if (one.rule.starts_with(cron_word)) {
     try {
@@ -176,7 +192,7 @@ void turn::set_period(std::string_view name, std::chrono::milliseconds period,
                       parts::request what) {
   if (period.count() <= 0)
     throw option_error("troupe: durable: the period of a reminder must be 1 ms or more");
-  set_reminder(name, state_.of.wall_now() + period,
+  set_reminder(name, parts::time_after(state_.of.wall_now(), period, 1),
                std::string(parts::every_word) + std::to_string(period.count()), std::move(what));
 }
 
