@@ -169,8 +169,14 @@ class node {
   // Completes when values that are published from now on will arrive. Values of another type are
   // counted, and not given. Errors: usage_error for another name; error: unreachable, stopped.
   template <durable::storable T>
-  task<topic_stream<T>> subscribe(std::string topic, topic_options chosen = {}) const {
+  task<topic_stream<T>> subscribe(std::string topic, topic_options chosen) const {
     return open_topic<T>(state(), std::move(topic), std::move(chosen));
+  }
+  // An overload: GCC 12 destroys the members of a temporary aggregate twice if it is part of a
+  // co_await expression, and a default argument is one.
+  template <durable::storable T>
+  task<topic_stream<T>> subscribe(std::string topic) const {
+    return open_topic<T>(state(), std::move(topic), topic_options());
   }
 
   const member& self() const noexcept;
