@@ -48,7 +48,8 @@ using value_by = typename result_of_task<branch_task<Awaitable>>::value;
 template <class Awaitable>
 class running_tasks {
  public:
-  running_tasks(async_generator<Awaitable>&& of, std::size_t most) noexcept
+  // An empty deque has memory: std::bad_alloc.
+  running_tasks(async_generator<Awaitable>&& of, std::size_t most)
       : from_(std::move(of)), most_(most) {}
   bool has_ended() const noexcept { return from_.has_ended() && all_.empty(); }
   // The next one whose result may be given: the first one, or any.

@@ -121,7 +121,7 @@ void mail_bound::give_room(std::unique_lock<std::mutex>& lock) noexcept {
 template <class... What>
 bool mail_bound::enqueue(cell& to, What&&... waiter) {
   // destroyed outside of the lock: the destructors of what the waiters hold are the user's
-  std::vector<waiting> gone;
+  std::list<waiting> gone;
   std::lock_guard lock(mutex_);
   if (count_ < limit_ || open_) {
     ++count_;
@@ -152,18 +152,12 @@ void mail_bound::wait_for(message& ask, const tasks::shared_state& answer, cell&
 }
 
 // Under the mutex. Those that remain keep their order.
-std::vector<mail_bound::waiting> mail_bound::take_abandoned() {
-  std::vector<waiting> gone;
-  gone.reserve(waiting_.size());  // from here on nothing throws
-  auto kept = waiting_.begin();
-  for (waiting& one : waiting_) {
-    if (one.gave_up()) {
-      gone.push_back(std::move(one));
-    } else {
-      *kept++ = std::move(one);
-    }
+std::list<mail_bound::waiting> mail_bound::take_abandoned() noexcept {
+  std::list<waiting> gone;
+  for (auto at = waiting_.begin(); at != waiting_.end();) {
+    const auto one = at++;
+    if (one->gave_up()) gone.splice(gone.end(), waiting_, one);
   }
-  waiting_.erase(kept, waiting_.end());
   return gone;
 }
 

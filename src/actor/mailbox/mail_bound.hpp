@@ -12,7 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -75,12 +75,12 @@ class mail_bound {
     const tasks::shared_state* answer = nullptr;  // the result of the ask
     cell* to;
   };
-  std::vector<waiting> take_abandoned();
+  std::list<waiting> take_abandoned() noexcept;
   template <class... What>
   bool enqueue(cell& to, What&&... waiter);
   void give_room(std::unique_lock<std::mutex>& lock) noexcept;
 
-  std::deque<waiting> waiting_;
+  std::list<waiting> waiting_;  // an empty deque has memory
   // rooms that were freed while a thread is in give_room: that thread grants these, too (L3)
   std::size_t freed_ = 0;
   bool giving_ = false;

@@ -437,8 +437,15 @@ void mark_simulated(const actor_system& system, tasks::shared_state& result) noe
 
 actor_system& running_system(const char* who) {
   if (const cell* running = current_cell()) return actor_system::of(*running);
+  const tasks::running_state& state = tasks::running_here();
+  // order: relaxed (both)  the thread's own; the runtime lives while the procedure runs
+  if (state.in_procedure.load(std::memory_order_relaxed)) {
+    const tasks::runtime_state* const runtime = state.runtime.load(std::memory_order_relaxed);
+    return static_cast<actor_system&>(const_cast<tasks::runtime_state&>(*runtime));
+  }
   throw usage_error(std::string("troupe: ") + who +
-                    ": call it in a handler or a task; elsewhere use the runtime's");
+                    ": call it in a handler, a task or a posted procedure; elsewhere use the "
+                    "runtime's");
 }
 
 // In the actor's own turn no other thread can make a ref from the one that is dropped: so

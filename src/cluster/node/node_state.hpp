@@ -97,7 +97,7 @@ struct tell_line {
     std::string frame;
     std::int64_t deadline_ns = 0;  // in the time of the runtime
   };
-  explicit tell_line(std::uint32_t its_shard) noexcept : shard(its_shard) {}
+  explicit tell_line(std::uint32_t its_shard) : shard(its_shard) {}
   const std::uint32_t shard;
   std::deque<tell> all;  // guarded by the lock of the shard
 };

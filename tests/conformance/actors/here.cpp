@@ -44,6 +44,22 @@ TEST_P(here, a_handler_spawns_and_reads_the_clock_without_a_runtime_at_hand) {
   EXPECT_LT(rt.now(), 1h);
 }
 
+TEST_P(here, a_posted_procedure_spawns_too) {
+  runtime rt(options());
+  std::atomic<int> sum = 0;
+  const auto count = [&sum] {
+    troupe::spawn([](std::atomic<int>& to) -> task<> {
+      const int weight = co_await troupe::spawn<leaf>(3).ask<&leaf::weigh>();
+      to += weight;
+    }(sum));
+    EXPECT_GE(troupe::now(), 0ns);
+  };
+  rt.post(count);
+  rt.after(1ms, count);
+  rt.run();
+  EXPECT_EQ(sum, 6);
+}
+
 TEST_P(here, elsewhere_they_say_what_to_do) {
   EXPECT_THROW(troupe::spawn<leaf>(1), usage_error);
   EXPECT_THROW(static_cast<void>(troupe::now()), usage_error);
