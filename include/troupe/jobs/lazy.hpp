@@ -37,6 +37,13 @@ inline constexpr bool is_lazy<lazy<T>> = true;
 template <class T>
 struct job_of : job {
   using job::job;
+  ~job_of() { forget(); }
+  // No user gets the result any more. An exception that none was told is reported.
+  void forget() noexcept {
+    // order: relaxed  the last handle was dropped after each use of it
+    if (told.load(std::memory_order_relaxed)) result.share_failure();
+    result.reset();
+  }
   tasks::result_of<T> result;
   std::atomic<bool> told{false};  // its exception was thrown to a user
 };
@@ -58,11 +65,7 @@ struct lazy_job final : job_of<T> {
         report_unheard(self, failed);
       return;
     }
-    if (what == job::act::forget) {
-      // order: relaxed  the last handle was dropped after each use of it
-      if (self.told.load(std::memory_order_relaxed)) self.result.share_failure();
-      return self.result.reset();
-    }
+    if (what == job::act::forget) return self.forget();
     if (what == job::act::cancel) {
       self.result.fail(std::make_exception_ptr(
           cancelled("troupe: lazy: it was dropped, since its runtime was stopped or ends")));
