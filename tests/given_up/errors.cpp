@@ -250,12 +250,12 @@ task<> scope_with_receivers(runtime&) {
     s.spawn(fail_when_cancelled());
   }));
   EXPECT_EQ(failures.size(), 2u);
-  co_await expect_lost(scope([](task_scope& s) -> task<> {
+  std::optional<task_scope::child<int>> handle;
+  co_await expect_lost(scope([&handle](task_scope& s) {
     s.spawn(fail_after(1));
-    auto handle = s.spawn(fail_when_cancelled());
-    co_await pause(5);
-    co_await expect_lost(std::move(handle));
+    handle.emplace(s.spawn(fail_when_cancelled()));
   }));
+  EXPECT_THROW(handle->get(), lost);
   co_await expect_lost(scope([](task_scope&) -> task<int> { co_return co_await fail_after(1); }));
 }
 task<> generator_with_a_receiver(runtime&) {
