@@ -171,6 +171,25 @@ task<> expect_one_call(const node& first, const node& second, std::string key) {
   }
 }
 
+task<> expect_sum(durable::ref<Sum> whom) {
+  auto asks = whom.ask<&Sum::add>(1);
+  static_cast<void>(co_await std::move(asks));
+}
+
+TEST_P(cluster_keys, a_durable_key_has_one_limit_on_all_nodes) {
+  on_two_nodes([](const node& one, const node& two) -> task<> {
+    for (const node* const on : {&one, &two}) {
+      for (const std::size_t bytes : {100'000u, 512u * 1024, 512u * 1024 + 1, 2u << 20}) {
+        std::function<task<>()> call = [on, bytes] {
+          return expect_sum(on->get_durable<Sum>(std::string(bytes, 'k')));
+        };
+        auto ends = last_outcome_of(std::move(call));
+        EXPECT_EQ(co_await std::move(ends), bytes > 512u * 1024 ? "usage_error" : "ok") << bytes;
+      }
+    }
+  });
+}
+
 TEST_P(cluster_keys, an_id_stands_for_one_message_whatever_the_node) {
   on_two_nodes([](const node& one, const node& two) -> task<> {
     for (int i = 0; i < 6; ++i) {

@@ -23,6 +23,13 @@ class node_scope final : public durable::parts::shard_scope {
   std::uint32_t shard_of(std::string_view kind, std::string_view key) const noexcept override {
     return parts::shard_of(kind, key);
   }
+  void check_key(std::string_view key) const override {
+    if (key.size() > durable_key_bytes_max)
+      throw usage_error("troupe: cluster: a key of a durable actor has " +
+                        std::to_string(key.size()) + " bytes, and at most " +
+                        std::to_string(durable_key_bytes_max) +
+                        " travel between nodes; choose shorter keys");
+  }
   bool acts_for(const durable::held_shard& one) const noexcept override {
     const state_ref node = of_.lock();
     return node != nullptr && node->owns(one.shard, one.fence);

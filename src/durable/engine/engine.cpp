@@ -189,11 +189,15 @@ record_ref engine::make_record(request& what) const {
 
 void engine::check_name(const kind_table& kind, std::string_view key) const {
   check_size(key.size(), "the key has ");
+  if (scope_ != nullptr) scope_->check_key(key);
   in_->check_name(kind.name, key);
 }
 
 void engine::check_key(const void* tag, std::string_view key) const {
-  if (const kind_table* const kind = find_kind(tag)) in_->check_name(kind->name, key);
+  const kind_table* const kind = find_kind(tag);
+  if (kind == nullptr) return;
+  if (scope_ != nullptr) scope_->check_key(key);
+  in_->check_name(kind->name, key);
 }
 
 // What no database takes would fail the transaction of all others, again and again.

@@ -31,6 +31,9 @@ class shard_scope {
 
   // Below shard_count, and the same on all nodes.
   virtual std::uint32_t shard_of(std::string_view kind, std::string_view key) const noexcept = 0;
+  // Throws usage_error for a key of which a message could not travel between the nodes. So a key
+  // is refused on all of them, whichever has its shard.
+  virtual void check_key(std::string_view) const {}
   // Whether the lease of this shard, with this fence, lasts at this moment. It is asked before
   // something is answered that no transaction has checked.
   virtual bool acts_for(const held_shard& one) const noexcept = 0;
