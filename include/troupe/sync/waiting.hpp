@@ -194,8 +194,8 @@ class [[nodiscard]] awaiting : protected Operation {
   // was given before the cancellation goes back.
   void check() {
     if constexpr (requires { Operation::put_back(); }) {
-      const tasks::coroutine* const by = wait_.made.who;
-      if (wait_.made.ended == tasks::outcome::arrived && by != nullptr && by->in->cancelled &&
+      const tasks::coroutine* const user = wait_.made.who;
+      if (wait_.made.ended == tasks::outcome::arrived && user != nullptr && user->in->cancelled &&
           Operation::put_back()) [[unlikely]]
         wait_.made.ended = tasks::outcome::cancelled;
     }
