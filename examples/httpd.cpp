@@ -416,7 +416,11 @@ troupe::task<> hear(http::websocket& peer, troupe::ref<Room> room, int who) {
 troupe::task<> tell(http::websocket& peer, std::shared_ptr<Outbox> outbox) {
   for (;;) {
     std::string line = co_await outbox->take();
-    co_await peer.send(std::move(line));
+    try {
+      co_await peer.send(std::move(line));
+    } catch (const troupe::io_error&) {
+      co_return;  // the guest has gone; an error of a loser of when_any would be logged
+    }
   }
 }
 

@@ -37,7 +37,8 @@ inline constexpr std::uint32_t own_shard = 1'024;
 // What every node reads of a key, and of the names of a class and of its methods. A key is checked
 // where it is named, so that it makes no difference on which node its actor is.
 inline constexpr std::size_t name_bytes_max = 65'535;
-// Of a durable actor: half of what a server of NATS takes for a message, unless it is told otherwise.
+// Of a durable actor: half of what a server of NATS takes for a message, unless it is told
+// otherwise.
 inline constexpr std::size_t durable_key_bytes_max = std::size_t{512} * 1024;
 // Throws usage_error for a key that is longer.
 void check_key(std::string_view key);
