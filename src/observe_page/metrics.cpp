@@ -205,7 +205,8 @@ void add(metrics_text& to, std::span<const number> numbers, const each_element& 
   for (const number& one : numbers) {
     to.family(one.name, one.type, one.help);
     for_each([&](const labels& all, const json& element) {
-      to.sample(one.name, all, element[one.key].get<double>());
+      // one that a program of an earlier version does not have
+      if (element.contains(one.key)) to.sample(one.name, all, element[one.key].get<double>());
     });
   }
 }

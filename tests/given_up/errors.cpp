@@ -258,6 +258,27 @@ task<> scope_with_receivers(runtime&) {
   EXPECT_THROW(handle->get(), lost);
   co_await expect_lost(scope([](task_scope&) -> task<int> { co_return co_await fail_after(1); }));
 }
+// A child's error that the body passes on is the scope's own.
+task<> body_that_passes_an_error_on(runtime&) {
+  co_await expect_lost(scope([](task_scope& s) -> task<> {
+    auto handle = s.spawn(fail_after(1));
+    try {
+      co_await pause(5);
+    } catch (const cancelled&) {
+    }
+    std::move(handle).get();
+  }));
+}
+struct sleeper {
+  task<int> sleep() {
+    co_await sleep_for(1h);
+    co_return 1;
+  }
+};
+task<> ask_past_its_deadline(runtime& rt) {
+  const auto asked = rt.spawn<sleeper>();
+  co_await expect_timed_out(with_deadline(1ms, [asked] { return asked.ask<&sleeper::sleep>(); }));
+}
 task<> generator_with_a_receiver(runtime&) {
   auto all = numbers_then_fail(2, 1) | streams::chunks(5);
   auto some = co_await all.next();
@@ -289,6 +310,8 @@ TEST_P(dropped_errors, what_a_receiver_gets_is_not_counted) {
   constexpr row receiving[] = {
       {"ask_with_a_receiver", &ask_with_a_receiver, 0, 0},
       {"scope_with_receivers", &scope_with_receivers, 0, 0},
+      {"body_that_passes_an_error_on", &body_that_passes_an_error_on, 0, 0},
+      {"ask_past_its_deadline", &ask_past_its_deadline, 0, 0},
       {"generator_with_a_receiver", &generator_with_a_receiver, 0, 0},
       {"lazy_with_two_receivers", &lazy_with_two_receivers, 0, 0},
       {"callbacks_that_get_it", &callbacks_that_get_it, 0, 0},

@@ -205,6 +205,43 @@ TEST_P(given_up_waits_alone, a_cache_loads_for_the_next_party) {
   }());
 }
 
+async_generator<std::string> two_words() {
+  co_yield std::string("one");
+  co_yield std::string("two");
+}
+
+// A call that was cancelled before it waited has taken nothing, and nothing comes again.
+TEST_P(given_up_waits_alone, a_generator_gives_each_value_once_whatever_the_limit) {
+  for (const bool by_time : {false, true}) {
+    run([](bool timed) -> task<> {
+      auto words = two_words();
+      const auto takes = [](async_generator<std::string>& from, bool is_timed) -> task<> {
+        EXPECT_EQ(co_await from.next(), "one");
+        try {
+          co_await sleep_for(1h);
+        } catch (const cancelled&) {
+        }
+        std::stop_source never;
+        auto next = from.next();
+        bool was_cancelled = false;
+        try {
+          if (is_timed) {
+            static_cast<void>(co_await std::move(next).timeout(1s));
+          } else {
+            static_cast<void>(co_await std::move(next).stop(never.get_token()));
+          }
+        } catch (const cancelled&) {
+          was_cancelled = true;
+        }
+        EXPECT_TRUE(was_cancelled);
+      };
+      static_cast<void>(co_await when_any(takes(words, timed), soon()));
+      EXPECT_EQ(co_await words.next(), "two");
+      EXPECT_EQ(co_await words.next(), std::nullopt);
+    }(by_time));
+  }
+}
+
 TEST_P(given_up_waits_alone, a_sleep_and_a_fork_end_by_themselves) {
   run([]() -> task<> {
     auto a_sleep = co_await when_any(sleep_for(1h), soon());

@@ -161,8 +161,9 @@ struct answer_to {
     promised.set_exception(std::move(what));
   }
   void stopped(message::handler method) noexcept { promised.set_exception(stopped_error(method)); }
-  // The handler does not run. The wait was told why, so nothing is lost if no code gets this.
-  void end(std::exception_ptr why) noexcept {
+  // The handler did not run, or its limit ended it. The wait was told why, so nothing is lost if no
+  // code gets this.
+  void end(message::handler, std::exception_ptr why) noexcept {
     auto& state = tasks::future_access::release(promised);
     state.result.fail(std::move(why));
     state.result.share_failure();
@@ -179,7 +180,9 @@ struct no_answer {
     report_failure(method, std::move(what));
   }
   void stopped(message::handler) noexcept {}
-  void end(std::exception_ptr) noexcept {}  // only an ask ends so
+  void end(message::handler method, std::exception_ptr why) noexcept {
+    report_failure(method, std::move(why));
+  }
   template <class... Value>
   void give(Value&&...) noexcept {}
 };
@@ -339,7 +342,7 @@ struct coroutine_message final : message {
       auto failure = is_late ? tasks::context_error(*within) : refused_error();
       Answer to = std::move(answer);
       free();
-      to.end(std::move(failure));
+      to.end(&act_on, std::move(failure));
       return nullptr;
     }
     auto failure = tasks::failure_of([&] { running.emplace(call(*static_cast<T*>(object))); });
@@ -367,11 +370,12 @@ struct coroutine_message final : message {
     using value_type = typename answer_of<task_type>::type;
     auto& from = tasks::task_access::result(*running);
     std::exception_ptr failure = from.take_failure();
-    bool stopped = own_call->cancelled && is_cancelled(failure);
+    bool stopped = own_call->cancelled && is_cancelled(failure), was_told = false;
     if (stopped && own_call->context != nullptr && tasks::is_over(*own_call->context))
         [[unlikely]] {
       failure = tasks::context_error(*own_call->context);
       stopped = false;
+      was_told = true;
     }
     tasks::result_of<value_type> result;
     if constexpr (!std::is_void_v<value_type>) {
@@ -381,6 +385,7 @@ struct coroutine_message final : message {
     Answer to = std::move(answer);
     free();
     if (stopped) return to.stopped(&act_on);
+    if (was_told) return to.end(&act_on, std::move(failure));
     if constexpr (std::is_void_v<value_type>) {
       if (failure == nullptr) return to.give();
     } else {

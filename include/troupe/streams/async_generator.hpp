@@ -202,18 +202,20 @@ class [[nodiscard]] next_value<T>::limited {
     template <std::derived_from<tasks::promise_base> Promise>
     bool await_suspend(std::coroutine_handle<Promise> user) {
       tasks::coroutine& awaiting = user.promise();
+      if (awaiting.in->cancelled) [[unlikely]]
+        return false;
       in_ = awaiting.in;
-      return !in_->cancelled && wait_.suspend_for(of_.of_->side, awaiting, of_.at_most_, of_.stop_);
+      return wait_.suspend_for(of_.of_->side, awaiting, of_.at_most_, of_.stop_);
     }
     std::optional<T> await_resume() {
-      if (of_.of_->side.keep_if_cancelled(*in_)) [[unlikely]]
+      if (in_ == nullptr || of_.of_->side.keep_if_cancelled(*in_)) [[unlikely]]
         throw_early_end(tasks::outcome::cancelled);
       return of_.of_->take(wait_.ended);
     }
 
    private:
     limited of_;
-    tasks::async_call* in_ = nullptr;
+    tasks::async_call* in_ = nullptr;  // null: it was cancelled before
     tasks::limited_side_wait wait_;
   };
   awaiter operator co_await() && noexcept { return awaiter(std::move(*this)); }

@@ -70,8 +70,9 @@ task<tcp_stream> open_tunnel(client_core& core, const url& to, const proxy_serve
   tcp_stream plain = co_await connect_proxy(core, to, by, within);
   const wire_ptr wire = core.make_wire(std::move(plain));
   const std::string target = to.host() + ":" + std::to_string(to.port());
-  const std::string head = "CONNECT " + target + " HTTP/1.1\r\nHost: " + target + "\r\n" +
-                           authorization_line(by) + "\r\n";
+  std::string head = "CONNECT " + target + " HTTP/1.1\r\n";
+  append_field(head, "Host", target, "client");
+  head += authorization_line(by) + "\r\n";
   std::string lost;
   int status = 0;
   try {

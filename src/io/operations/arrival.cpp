@@ -4,7 +4,7 @@ namespace troupe::io {
 
 bool arrival::begin(stream& of) noexcept {
   at = of.descriptor_.bound();
-  const bool has_kept = at != nullptr && at->kept != nullptr && what == action::readable;
+  const bool has_kept = at != nullptr && what == action::readable && at->kept != nullptr;
   return at != nullptr && !has_kept && !owner().begin(*this);
 }
 

@@ -268,9 +268,11 @@ void scope_group::ended(scope_child& one) noexcept {
   using keeps = scope_child::keeps;
   const bool is_kept = one.refs > 1 || collects_ || &one == body_;
   const bool is_shared = tells_all_ || !first_failure_.there();
-  std::exception_ptr failure = one.its.settle(one, !is_kept    ? keeps::nothing
-                                                   : is_shared ? keeps::shared
-                                                               : keeps::its_own);
+  std::exception_ptr failure = one.its.settle(one,
+                                              !is_kept    ? keeps::nothing
+                                              : is_shared ? keeps::shared
+                                                          : keeps::its_own,
+                                              first_failure_.look());
   const bool has_value = failure == nullptr;
   forget_child(one);
   if (failure != nullptr) fail(std::move(failure), one.cancelled, is_kept);
@@ -289,7 +291,7 @@ void scope_group::fail(std::exception_ptr&& what, bool was_cancelled, bool is_ke
   const bool is_first = !first_failure_.there();
   if (is_first) {
     first_failure_.set(what);
-  } else if (!is_kept && !tells_all_) {
+  } else if (!is_kept && !tells_all_ && what != first_failure_.look()) {
     report_dropped(what);
   }
   try {

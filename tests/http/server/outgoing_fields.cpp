@@ -105,7 +105,7 @@ TEST_P(outgoing_fields, of_a_handler_are_checked) {
     for (const std::string& odd : odd_texts()) {
       router routes;
       routes.get("/", [&](const request& asked) { return way.answer(asked, odd); });
-      run(std::move(routes), [&](runtime&, http::server, endpoint at) -> task<> {
+      const auto ask = [&](runtime&, http::server, endpoint at) -> task<> {
         for (const bool by_http2 : {false, true}) {
           const http::client asks(client_for(by_http2));
           const std::string where = "http://" + at.to_string() + "/";
@@ -116,7 +116,9 @@ TEST_P(outgoing_fields, of_a_handler_are_checked) {
           EXPECT_TRUE(answer.field("X-Evil").empty()) << way.name;
           static_cast<void>(co_await answer.read_all());
         }
-      });
+      };
+      // What the handler throws is a failure of the program, too.
+      EXPECT_THROW(run(std::move(routes), ask), usage_error) << way.name;
     }
   }
 }

@@ -29,8 +29,9 @@ struct scope_child : branch {
   enum class keeps : std::uint8_t { nothing, its_own, shared };
   struct kind {
     // The task has ended: keeps its result, and destroys its frame. Returns the exception that it
-    // threw, or null.
-    std::exception_ptr (*settle)(scope_child&, keeps what) noexcept;
+    // threw, or null. `first`: that of an earlier child, which this one may have passed on.
+    std::exception_ptr (*settle)(scope_child&, keeps what,
+                                 const std::exception_ptr& first) noexcept;
     // The task will not run, or not to its end: destroys its frame. Its result is `why`.
     void (*drop)(scope_child&, const std::exception_ptr& why) noexcept;
     void (*free)(scope_child&) noexcept;
@@ -55,14 +56,15 @@ struct child_of final : scope_child {
     return *::new (memory::allocate(sizeof(child_of))) child_of(within, std::move(given));
   }
 
-  static std::exception_ptr settle(scope_child& base, keeps what) noexcept {
+  static std::exception_ptr settle(scope_child& base, keeps what,
+                                   const std::exception_ptr& first) noexcept {
     auto& self = static_cast<child_of&>(base);
     auto& from = task_access::result(self.running);
     std::exception_ptr failure = from.take_failure();
     if (what != keeps::nothing) {
       if (failure == nullptr) failure = failure_of([&] { self.keep(from); });
       if (failure != nullptr) self.result.fail(failure);
-      if (what == keeps::shared) self.result.share_failure();
+      if (what == keeps::shared || failure == first) self.result.share_failure();
     }
     { const task<T> ended = std::move(self.running); }
     return failure;
@@ -95,20 +97,22 @@ struct scope_body final : scope_child {
   template <class T>
   scope_body(scope_group& within, task<T>& given) noexcept
       : scope_child(within, task_access::root(given), body_kind),
-        failure_in([](void* kept, keeps what) {
+        failure_in([](void* kept, keeps what, const std::exception_ptr& first) {
           auto& from = *static_cast<result_of<T>*>(kept);
-          return what == keeps::shared ? from.share_failure() : from.failure();
+          const bool is_shared = what == keeps::shared || from.failure() == first;
+          return is_shared ? from.share_failure() : from.failure();
         }),
         result(&task_access::result(given)) {}
   ~scope_body();
-  static std::exception_ptr settle(scope_child& base, keeps what) noexcept {
+  static std::exception_ptr settle(scope_child& base, keeps what,
+                                   const std::exception_ptr& first) noexcept {
     auto& self = static_cast<scope_body&>(base);
-    return self.failure_in(self.result, what);
+    return self.failure_in(self.result, what, first);
   }
   static void keep(scope_child&, const std::exception_ptr&) noexcept {}
   static void leave(scope_child&) noexcept {}
   static constexpr kind body_kind{&settle, &keep, &leave};
-  std::exception_ptr (*failure_in)(void* result, keeps what);
+  std::exception_ptr (*failure_in)(void* result, keeps what, const std::exception_ptr& first);
   void* result;
 };
 
