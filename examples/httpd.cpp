@@ -416,22 +416,25 @@ troupe::task<> hear(http::websocket& peer, troupe::ref<Room> room, int who) {
 troupe::task<> tell(http::websocket& peer, std::shared_ptr<Outbox> outbox) {
   for (;;) {
     std::string line = co_await outbox->take();
-    try {
-      co_await peer.send(std::move(line));
-    } catch (const troupe::io_error&) {
-      co_return;  // the guest has gone; an error of a loser of when_any would be logged
-    }
+    co_await peer.send(std::move(line));
+  }
+}
+
+// When a guest goes, both of the tasks may fail; when_any would throw one error, and the other one
+// would be logged as dropped.
+troupe::task<> until_gone(troupe::task<> one) {
+  try {
+    co_await std::move(one);
+  } catch (const troupe::error&) {
   }
 }
 
 troupe::task<> chat(http::websocket& peer, troupe::ref<Room> room) {
   const auto outbox = std::make_shared<Outbox>();
   const int who = co_await room.ask<&Room::enter>(outbox);
-  troupe::task<> hearing = hear(peer, room, who), telling = tell(peer, outbox);
-  try {
-    co_await troupe::when_any(std::move(hearing), std::move(telling));
-  } catch (const troupe::error&) {  // the guest has gone
-  }
+  troupe::task<> hearing = until_gone(hear(peer, room, who));
+  troupe::task<> telling = until_gone(tell(peer, outbox));
+  co_await troupe::when_any(std::move(hearing), std::move(telling));
   room.tell<&Room::leave>(who);
 }
 

@@ -20,8 +20,8 @@ bool is_stale(const PGresult* refused) noexcept;
 // `done`: the effect, unless the server itself says that it does not know.
 error refusal(const PGresult* refused, std::string_view where = {},
               database::effect done = database::effect::none);
-// Why no connection came about: the words of libpq, with PQERRORS_VERBOSE. A server that refuses the
-// user or the database is `denied`, since no later try can do better.
+// Why no connection came about: the words of libpq, with PQERRORS_VERBOSE. A server that refuses
+// the user or the database is `denied`, since no later try can do better.
 error no_connection(std::string words);
 // The connection ended before the answer. `reason` may be empty.
 error lost_error(std::string_view reason, std::string_view sqlstate, database::effect done);
