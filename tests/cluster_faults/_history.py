@@ -102,5 +102,5 @@ def planted(paths, folder):
                 words = lines[one.line].split()
                 lines[one.line] = " ".join([*words[:2], outcome, *words[4:]])
             copies.append(folder / f"planted {number}.{at}")
-            copies[-1].write_text("\n".join(lines) + "\n")
+            copies[-1].write_text("".join(line + "\n" for line in lines))  # a node that was killed at once wrote none
         yield what, key, copies
