@@ -68,6 +68,14 @@ struct client_options {
   // the window that the server has chosen, at most 16 MiB for br and 8 MiB for zstd.
   std::uint64_t decoded_body_bytes = 0;
 
+  // Maximum bytes that the client keeps of answers that the program has not taken: of bodies that
+  // came by HTTP/2 and were not read, of what read_all() has collected, and for decoding; of all
+  // origins together, and of one. Default 2 GiB; 0: an eighth of it for one. Past a limit the
+  // answer of which most is kept ends, of the origin of which most is kept: its next read throws
+  // client_error, too_much_kept. At least 1 MiB.
+  std::size_t buffer_bytes = std::size_t{2} << 30;
+  std::size_t buffer_bytes_per_origin = 0;
+
   // Maximum number of redirects that are followed. Default 10; one more is a client_error. 0: a
   // redirect is an answer like others.
   int redirects = 10;

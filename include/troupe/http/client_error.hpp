@@ -36,6 +36,7 @@ enum class client_failure : std::uint8_t {
   refused,            // by HTTP/2: the server has done nothing of the request; it may be sent again
   reset,              // by HTTP/2: the server has given up this request
   decoded_too_large,  // the body becomes more than client_options::decoded_body_bytes
+  too_much_kept,      // client_options::buffer_bytes: of this answer the client kept most
 };
 
 // The text names the URL, the error, and what the caller can do.
@@ -52,7 +53,7 @@ class client_error : public error {
   client_error(client_failure reason, const std::string& url, std::string_view detail,
                fault why = fault::none, int status = 0);
   client_failure reason() const noexcept { return reason_; }
-  // A second for too_slow, truncated, closed, proxy_unreachable, refused and reset.
+  // A second for too_slow, truncated, closed, proxy_unreachable, refused, reset and too_much_kept.
   std::optional<std::chrono::nanoseconds> try_again_in() const noexcept override;
   // For bad_response.
   fault why() const noexcept { return why_; }

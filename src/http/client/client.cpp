@@ -44,8 +44,23 @@ client_options checked(client_options options) {
     throw option_error(
         "troupe: http::client_options::http2_prior_knowledge: this library was built without "
         "nghttp2, and speaks HTTP/1.1 only: install libnghttp2-dev and build it again");
+  constexpr std::size_t buffer_least = 1024 * 1024;
+  if (options.buffer_bytes < buffer_least ||
+      (options.buffer_bytes_per_origin != 0 && options.buffer_bytes_per_origin < buffer_least))
+    throw option_error(
+        "troupe: http::client_options::buffer_bytes and buffer_bytes_per_origin must be at least "
+        "1 MiB");
   options.tls.alpn = {"http/1.1"};
   return options;
+}
+
+base::ledger::limits kept_limits_of(const client_options& options) {
+  constexpr std::size_t share = 8;
+  base::ledger::limits most;
+  most.bytes = options.buffer_bytes;
+  most.peer_bytes = options.buffer_bytes_per_origin != 0 ? options.buffer_bytes_per_origin
+                                                         : options.buffer_bytes / share;
+  return most;
 }
 
 parser_limits limits_of(const client_options& options) {
@@ -250,6 +265,7 @@ void keep_cookies(const client_core& core, const exchange& answer) {
 
 client_core::client_core(client_options chosen)
     : options(checked(std::move(chosen))),
+      kept(kept_limits_of(options)),
       limits(limits_of(options)),
       proxies(options.proxies),
       slots(options),

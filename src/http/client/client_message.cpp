@@ -24,6 +24,8 @@ const char* what_to_do(client_failure why) noexcept {
       return "the server has an error, or it speaks neither HTTP/1.1 nor HTTP/2";
     case client_failure::body_too_large:
       return "take it in pieces with read(), or allow more (client_options::body_bytes)";
+    case client_failure::too_much_kept:
+      return "read it sooner, read less at a time, or allow more (client_options::buffer_bytes)";
     case client_failure::decoded_too_large:
       return "it may be an attack; allow more if you trust the server "
              "(client_options::decoded_body_bytes)";
@@ -71,6 +73,7 @@ std::optional<std::chrono::nanoseconds> client_error::try_again_in() const noexc
     case client_failure::proxy_unreachable:
     case client_failure::refused:
     case client_failure::reset:
+    case client_failure::too_much_kept:
       return std::chrono::seconds(1);
     default:
       return std::nullopt;

@@ -50,6 +50,22 @@ void exchange::throw_slow() const {
   throw client_error(client_failure::too_slow, where_, "the body comes too slowly");
 }
 
+void exchange::throw_too_much_kept() const {
+  throw client_error(client_failure::too_much_kept, where_,
+                     "too much is kept of answers that were not read, and most of this one");
+}
+
+void exchange::count_kept(std::size_t collected) {
+  collected_bytes_ = collected;
+  const std::size_t decoding = decoded_ == nullptr ? 0 : decoded_->memory();
+  kept_.count(
+      core_->kept, [this] { return at_.origin(); }, collected_bytes_ + decoding);
+  if (!kept_.was_ended()) return;
+  kept_.end();
+  if (!done_) give_up();
+  throw_too_much_kept();
+}
+
 task<> exchange::check_given_up() {
   const bool given_up = co_await submissions::being_cancelled();
   if (given_up) throw cancelled("troupe: http: " + where_ + ": the read was given up");
@@ -74,6 +90,7 @@ task<std::string_view> exchange::next_decoded() {
   for (;;) {
     const std::string_view piece = decoded_->next();
     check_decoded();
+    count_kept(collected_bytes_);
     if (!piece.empty()) co_return piece;
     const std::string_view came = co_await next_encoded();
     decoded_->came(came);
@@ -99,7 +116,10 @@ task<std::string> exchange::read_all() {
   std::string all;
   for (;;) {
     const std::string_view piece = co_await next_piece();
-    if (piece.empty()) co_return all;
+    if (piece.empty()) {
+      kept_.end();
+      co_return all;
+    }
     if (piece.size() > core_->options.body_bytes - all.size()) {
       give_up();
       throw client_error(
@@ -107,6 +127,7 @@ task<std::string> exchange::read_all() {
           "the body has more than " + std::to_string(core_->options.body_bytes) + " bytes");
     }
     all += piece;
+    count_kept(all.capacity());
   }
 }
 

@@ -11,7 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/accounts/account.hpp"
 #include "http/client/client_wire.hpp"
+#include "http/client/kept_answer.hpp"
 #include "http/client/proxy_table.hpp"
 #include "http/client/streams/stream_pool.hpp"
 #include "http/coding/decoded_body.hpp"
@@ -38,6 +40,7 @@ class client_core : public std::enable_shared_from_this<client_core> {
   }
 
   const client_options options;
+  base::ledger kept;  // before what holds accounts
   const parser_limits limits;
   const proxy_table proxies;
   connection_slots slots;
@@ -110,6 +113,7 @@ class exchange {
   // Throws when the last read was given up.
   task<> check_given_up();
   [[noreturn]] void throw_slow() const;
+  [[noreturn]] void throw_too_much_kept() const;
 
   const std::shared_ptr<client_core> core_;
   const url at_;
@@ -124,8 +128,12 @@ class exchange {
  private:
   task<std::string_view> next_decoded();
   void check_decoded();
+  // `collected`: the capacity of what read_all() has so far.
+  void count_kept(std::size_t collected);
 
   std::unique_ptr<decoded_body> decoded_;
+  std::size_t collected_bytes_ = 0;
+  kept_answer kept_;
   int status_ = 0;
   std::string reason_, head_text_, trailer_text_;
   std::vector<http::fields::position> head_positions_, trailer_positions_;

@@ -170,7 +170,7 @@ inline const char* text_of(http::client_failure why) {
       "bad_response",  "body_too_large",     "too_slow",      "truncated",
       "closed",        "not_upgraded",       "bad_handshake", "proxy_unreachable",
       "proxy_refused", "not_downloaded",     "part_in_use",   "refused",
-      "reset",         "decoded_too_large"};
+      "reset",         "decoded_too_large",  "too_much_kept"};
   return names[static_cast<std::size_t>(why)];
 }
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
+#include "base/text/release.hpp"
 #include "http/client/exchange.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/io/error.hpp"
@@ -78,6 +80,7 @@ void stream_connection::on_head(std::int32_t stream, h2::head_block&& head, bool
   one->head.emplace(std::move(head));
   one->ended = one->ended || ends;
   one->news.set();
+  count(*one);
 }
 
 void stream_connection::on_body(std::int32_t stream, std::string_view piece) {
@@ -85,6 +88,7 @@ void stream_connection::on_body(std::int32_t stream, std::string_view piece) {
   if (one == nullptr) return;
   one->unread += piece;
   one->news.set();
+  count(*one);
 }
 
 void stream_connection::on_end(std::int32_t stream, h2::head_block&& trailer) {
@@ -223,9 +227,51 @@ void stream_connection::end_body(asked_stream& on, const h2::header_lines& trail
 void stream_connection::take_body(asked_stream& of, std::string& to) {
   to.clear();
   std::swap(to, of.unread);
+  count(of);
   if (to.empty() || of.ended || of.closed) return;
   session_.consume(of.number, to.size());
   to_send_.set();
+}
+
+// ---- what is kept ----
+
+void stream_connection::count(asked_stream& one) {
+  const std::size_t heads =
+      (one.head ? one.head->bytes() : 0) + (one.trailer ? one.trailer->bytes() : 0);
+  one.kept.count(
+      core_.kept, [this] { return origin_; }, one.unread.capacity() + heads);
+}
+
+// Called with the ledger's mutex, and maybe with that of a connection: the driver ends the streams.
+void stream_connection::end_a_stream(void* self) noexcept {
+  auto& of = *static_cast<stream_connection*>(self);
+  // order: release  before the wake-up; pairs with end_streams and write_all
+  of.ends_streams_.store(true, std::memory_order_release);
+  of.to_send_.set();
+}
+
+// Under the mutex, for streams that the driver has or no longer has.
+void stream_connection::end_if_asked(asked_stream& one) {
+  if (!one.kept.was_ended() || one.failed != stream_failure::none) return;
+  base::release(one.unread);
+  one.kept.end();
+  one.failed = stream_failure::kept;
+  one.unsent = {};
+  one.news.set();
+  one.sent.set();
+  if (std::exchange(one.closed, true) || dead_ || one.number == 0) return;
+  session_.reset(one.number, h2::code::enhance_your_calm);
+  streams_.erase(one.number);
+  to_send_.set();
+}
+
+// Under the mutex.
+void stream_connection::end_streams() {
+  // order: acquire  pairs with end_a_stream
+  if (!ends_streams_.exchange(false, std::memory_order_acquire)) return;
+  std::vector<stream_ptr> all;
+  for (const auto& [number, one] : streams_) all.push_back(one);
+  for (const stream_ptr& one : all) end_if_asked(*one);
 }
 
 void stream_connection::doubt(std::chrono::nanoseconds asked_at) {
@@ -344,10 +390,13 @@ task<> stream_connection::write_all() {
     {
       const std::lock_guard lock(mutex_);
       out.clear();
+      end_streams();
       if (lost_.empty()) session_.send(out, write_bytes);
       has_place = std::exchange(freed_, false);
       if (out.empty()) {
         to_send_.reset();
+        // order: acquire  as in end_streams; asked meanwhile
+        if (ends_streams_.load(std::memory_order_acquire)) to_send_.set();
         is_done = unread_ || places_ == 0 || is_over();
       }
     }

@@ -15,6 +15,7 @@
 // one.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -27,6 +28,7 @@
 #include <unordered_map>
 
 #include "http/client/client_wire.hpp"
+#include "http/client/kept_answer.hpp"
 #include "http/h2/client_session.hpp"
 #include "troupe/task/event.hpp"
 #include "troupe/task/scope.hpp"
@@ -45,10 +47,13 @@ enum class stream_failure : std::uint8_t {
   lost,       // the connection has ended
   stalled,    // the server took nothing for too long
   excess,     // the server went beyond a limit, or broke the rules of the connection
+  kept,       // too much was kept of it
 };
 
 // One request and its answer on a connection. Its members are used under the connection's mutex.
 struct asked_stream {
+  asked_stream(kept_answer::wake_function told, void* context) noexcept : kept(told, context) {}
+
   std::int32_t number = 0;
 
   std::optional<h2::head_block> head, trailer;  // of the answer
@@ -64,6 +69,8 @@ struct asked_stream {
   std::string_view unsent;  // of the request's body
   std::uint64_t taken = 0;  // bytes of it that the session has taken
   bool is_last = false;     // no more of it follows
+
+  kept_answer kept;  // `unread` and the head
 
   event news;  // something has changed for the one that waits
   event sent;  // the session has taken all bytes, or takes no more; for a WebSocket's sender
@@ -102,6 +109,8 @@ class stream_connection final : public std::enable_shared_from_this<stream_conne
   void send(asked_stream& on, std::string_view bytes, bool is_last);
   // The body ends, and these fields follow it.
   void end_body(asked_stream& on, const h2::header_lines& trailer);
+  // Ends the answer if too much is kept, and it was asked to end. Under the mutex.
+  void end_if_asked(asked_stream& one);
   // Takes what has come of the body; gives the server a window for as much.
   void take_body(asked_stream& of, std::string& to);
   // The caller wants no more of it.
@@ -109,6 +118,9 @@ class stream_connection final : public std::enable_shared_from_this<stream_conne
   // A request that was asked then has waited in vain. If nothing at all has come since, the server
   // may be gone, and the connection gets no more requests.
   void doubt(std::chrono::nanoseconds asked_at);
+
+  // An empty stream, whose answer this connection ends if too much is kept.
+  stream_ptr new_stream() { return std::make_shared<asked_stream>(&end_a_stream, this); }
 
   std::mutex& mutex() noexcept { return mutex_; }
   const std::string& origin() const noexcept { return origin_; }
@@ -132,6 +144,9 @@ class stream_connection final : public std::enable_shared_from_this<stream_conne
   void lose(std::string why, stream_failure how = stream_failure::lost);
   void fail_all();
   void refuse_waiting();
+  void count(asked_stream& one);
+  static void end_a_stream(void* self) noexcept;
+  void end_streams();
   void fail(asked_stream& one, stream_failure how, std::string why);
   bool is_over() const noexcept;
   asked_stream* find(std::int32_t stream) noexcept;
@@ -148,11 +163,12 @@ class stream_connection final : public std::enable_shared_from_this<stream_conne
   std::size_t places_ = 1;
   std::size_t expected_ = SIZE_MAX;
   std::optional<std::size_t> said_max_;
-  bool freed_ = false;    // a place has become free
-  bool leaving_ = false;  // it takes no new requests
-  bool dead_ = false;     // the driver fails what it finds
-  bool unread_ = false;   // the reader has ended
-  std::string lost_;      // why the connection was lost
+  std::atomic<bool> ends_streams_{false};  // some were asked to end, since too much is kept
+  bool freed_ = false;                     // a place has become free
+  bool leaving_ = false;                   // it takes no new requests
+  bool dead_ = false;                      // the driver fails what it finds
+  bool unread_ = false;                    // the reader has ended
+  std::string lost_;                       // why the connection was lost
   stream_failure how_ = stream_failure::lost;
   std::chrono::nanoseconds heard_at_{0};
   std::stop_source reading_;

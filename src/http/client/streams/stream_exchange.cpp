@@ -56,6 +56,8 @@ void stream_exchange::throw_failure() {
     case stream_failure::malformed:
     case stream_failure::excess:
       throw client_error(client_failure::bad_response, where_, why, fault::bad_frames);
+    case stream_failure::kept:
+      throw_too_much_kept();
     case stream_failure::none:
       break;
   }
@@ -257,6 +259,7 @@ task<std::string_view> stream_exchange::next_encoded() {
     bool is_whole = false;
     {
       const std::lock_guard lock(on_->mutex());
+      on_->end_if_asked(*stream_);
       if (!stream_->unread.empty()) break;
       if (stream_->failed != stream_failure::none) throw_failure();
       is_whole = stream_->ended;

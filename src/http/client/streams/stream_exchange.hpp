@@ -45,7 +45,7 @@ class stream_exchange final : public exchange {
   [[noreturn]] void throw_failure();
 
   const std::shared_ptr<stream_connection> on_;
-  const stream_ptr stream_ = std::make_shared<asked_stream>();
+  const stream_ptr stream_ = on_->new_stream();
   std::chrono::nanoseconds asked_at_{0};
   std::string piece_, protocol_;
   bool is_open_ = false, is_given_up_ = false;
