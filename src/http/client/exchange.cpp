@@ -60,10 +60,16 @@ void exchange::count_kept(std::size_t collected) {
   const std::size_t decoding = decoded_ == nullptr ? 0 : decoded_->memory();
   kept_.count(
       core_->kept, [this] { return at_.origin(); }, collected_bytes_ + decoding);
+  core_->connections.free_ended();
   if (!kept_.was_ended()) return;
   kept_.end();
   if (!done_) give_up();
   throw_too_much_kept();
+}
+
+void exchange::forget_collected() noexcept {
+  collected_bytes_ = 0;
+  kept_.shrink(decoded_ == nullptr ? 0 : decoded_->memory());
 }
 
 task<> exchange::check_given_up() {
@@ -113,13 +119,14 @@ void exchange::check_decoded() {
 }
 
 task<std::string> exchange::read_all() {
+  const struct until_the_end {
+    exchange& of;
+    ~until_the_end() { of.forget_collected(); }
+  } counted{*this};
   std::string all;
   for (;;) {
     const std::string_view piece = co_await next_piece();
-    if (piece.empty()) {
-      kept_.end();
-      co_return all;
-    }
+    if (piece.empty()) co_return all;
     if (piece.size() > core_->options.body_bytes - all.size()) {
       give_up();
       throw client_error(

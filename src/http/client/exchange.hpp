@@ -15,6 +15,7 @@
 #include "http/client/client_wire.hpp"
 #include "http/client/kept_answer.hpp"
 #include "http/client/proxy_table.hpp"
+#include "http/client/streams/stream_connection.hpp"
 #include "http/client/streams/stream_pool.hpp"
 #include "http/coding/decoded_body.hpp"
 #include "troupe/http/client.hpp"
@@ -41,6 +42,7 @@ class client_core : public std::enable_shared_from_this<client_core> {
 
   const client_options options;
   base::ledger kept;  // before what holds accounts
+  stream_connections connections;
   const parser_limits limits;
   const proxy_table proxies;
   connection_slots slots;
@@ -130,6 +132,7 @@ class exchange {
   void check_decoded();
   // `collected`: the capacity of what read_all() has so far.
   void count_kept(std::size_t collected);
+  void forget_collected() noexcept;
 
   std::unique_ptr<decoded_body> decoded_;
   std::size_t collected_bytes_ = 0;

@@ -32,6 +32,10 @@ class kept_answer final : public base::account {
     }
     hold(bytes);
   }
+  // Only this much of it is kept now.
+  void shrink(std::size_t bytes) noexcept {
+    if (peer_ != nullptr) hold(bytes);
+  }
   // Nothing is kept any more.
   void end() noexcept {
     if (peer_ == nullptr) return;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "base/text/release.hpp"
 #include "http/client/exchange.hpp"
@@ -51,7 +50,10 @@ const char* text_of(h2::excess one) noexcept {
 stream_connection::stream_connection(client_core& core, wire_ptr wire)
     : core_(core), origin_(wire->origin), wire_(std::move(wire)), session_(*wire_->streams) {
   session_.tell(*this);
+  core_.connections.add(*this);
 }
+
+stream_connection::~stream_connection() { core_.connections.remove(*this); }
 
 asked_stream* stream_connection::find(std::int32_t stream) noexcept {
   const auto at = streams_.find(stream);
@@ -97,6 +99,7 @@ void stream_connection::on_end(std::int32_t stream, h2::head_block&& trailer) {
   one->trailer.emplace(std::move(trailer));
   one->ended = true;
   one->news.set();
+  count(*one);
 }
 
 void stream_connection::on_closed(std::int32_t stream, h2::stream_end how, std::uint32_t why) {
@@ -194,6 +197,8 @@ void stream_connection::give_back_place() {
 void stream_connection::open(asked_stream& to, const stream_ptr& of, const h2::header_lines& lines,
                              bool has_body) {
   const std::lock_guard lock(mutex_);
+  living_.push_back(to);
+  to.is_listed = true;
   // The place may be from before the server said how many streams it allows; a stream beyond them
   // would wait for the end of another one, however long that takes.
   if (!dead_ && streams_.size() < session_.streams_max())
@@ -242,20 +247,24 @@ void stream_connection::count(asked_stream& one) {
       core_.kept, [this] { return origin_; }, one.unread.capacity() + heads);
 }
 
-// Called with the ledger's mutex, and maybe with that of a connection: the driver ends the streams.
+// Called with the ledger's mutex, and maybe with that of a connection: the task that keeps more
+// frees the bytes behind that (stream_connections::free_ended).
 void stream_connection::end_a_stream(void* self) noexcept {
   auto& of = *static_cast<stream_connection*>(self);
-  // order: release  before the wake-up; pairs with end_streams and write_all
+  // order: release  before the client's own flag; pairs with end_streams
   of.ends_streams_.store(true, std::memory_order_release);
-  of.to_send_.set();
+  of.core_.connections.note_end();
 }
 
-// Under the mutex, for streams that the driver has or no longer has.
+// Under the mutex. An answer that has come whole ends, too.
 void stream_connection::end_if_asked(asked_stream& one) {
-  if (!one.kept.was_ended() || one.failed != stream_failure::none) return;
+  if (!one.kept.was_ended() || std::exchange(one.is_freed, true)) return;
   base::release(one.unread);
   one.kept.end();
-  one.failed = stream_failure::kept;
+  if (one.failed == stream_failure::none) {
+    one.failed = stream_failure::kept;
+    one.why = "too much is kept of answers that were not read, and most of this one";
+  }
   one.unsent = {};
   one.news.set();
   one.sent.set();
@@ -265,13 +274,37 @@ void stream_connection::end_if_asked(asked_stream& one) {
   to_send_.set();
 }
 
-// Under the mutex.
-void stream_connection::end_streams() {
+void stream_connection::end_streams() noexcept {
   // order: acquire  pairs with end_a_stream
   if (!ends_streams_.exchange(false, std::memory_order_acquire)) return;
-  std::vector<stream_ptr> all;
-  for (const auto& [number, one] : streams_) all.push_back(one);
-  for (const stream_ptr& one : all) end_if_asked(*one);
+  const std::lock_guard lock(mutex_);
+  for (asked_stream& one : living_) end_if_asked(one);
+}
+
+void stream_connection::forget(asked_stream& one) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(one.is_listed, false)) living_.remove(one);
+}
+
+void stream_connections::add(stream_connection& one) noexcept {
+  const std::lock_guard lock(mutex_);
+  one.next_ = std::exchange(first_, &one);
+  if (one.next_ != nullptr) one.next_->previous_ = &one;
+}
+
+void stream_connections::remove(stream_connection& one) noexcept {
+  const std::lock_guard lock(mutex_);
+  (one.previous_ == nullptr ? first_ : one.previous_->next_) = one.next_;
+  if (one.next_ != nullptr) one.next_->previous_ = one.previous_;
+}
+
+void stream_connections::free_ended() noexcept {
+  // order: relaxed, acquire  a first look; pairs with note_end
+  if (!has_ended_.load(std::memory_order_relaxed) ||
+      !has_ended_.exchange(false, std::memory_order_acquire)) [[likely]]
+    return;
+  const std::lock_guard lock(mutex_);
+  for (stream_connection* one = first_; one != nullptr; one = one->next_) one->end_streams();
 }
 
 void stream_connection::doubt(std::chrono::nanoseconds asked_at) {
@@ -380,6 +413,7 @@ bool stream_connection::take_input() {
     if (!goes_on || places_ == 0 || session_.has_to_send()) to_send_.set();
   }
   if (has_place) core_.streams.freed(origin_);
+  core_.connections.free_ended();
   return goes_on;
 }
 
@@ -390,13 +424,10 @@ task<> stream_connection::write_all() {
     {
       const std::lock_guard lock(mutex_);
       out.clear();
-      end_streams();
       if (lost_.empty()) session_.send(out, write_bytes);
       has_place = std::exchange(freed_, false);
       if (out.empty()) {
         to_send_.reset();
-        // order: acquire  as in end_streams; asked meanwhile
-        if (ends_streams_.load(std::memory_order_acquire)) to_send_.set();
         is_done = unread_ || places_ == 0 || is_over();
       }
     }

@@ -30,6 +30,7 @@
 #include "http/client/client_wire.hpp"
 #include "http/client/kept_answer.hpp"
 #include "http/h2/client_session.hpp"
+#include "troupe/base/intrusive_list.hpp"
 #include "troupe/task/event.hpp"
 #include "troupe/task/scope.hpp"
 #include "troupe/task/task.hpp"
@@ -70,18 +71,43 @@ struct asked_stream {
   std::uint64_t taken = 0;  // bytes of it that the session has taken
   bool is_last = false;     // no more of it follows
 
-  kept_answer kept;  // `unread` and the head
+  kept_answer kept;       // `unread` and the heads
+  bool is_freed = false;  // too much was kept of it
+  bool is_listed = false;
+  base::list_link<asked_stream> link;  // of those whose answer the program may still read
 
   event news;  // something has changed for the one that waits
   event sent;  // the session has taken all bytes, or takes no more; for a WebSocket's sender
 };
 using stream_ptr = std::shared_ptr<asked_stream>;
 
+class stream_connection;
+
+// The connections of HTTP/2 of a client. Thread: any. Order of mutexes: this one, then that of a
+// connection.
+class stream_connections {
+ public:
+  void add(stream_connection& one) noexcept;
+  void remove(stream_connection& one) noexcept;
+  // An answer was asked to end. Called with the ledger's mutex.
+  // order: release  after the connection's own flag; pairs with free_ended
+  void note_end() noexcept { has_ended_.store(true, std::memory_order_release); }
+  // Frees what is kept of answers that were asked to end. Called by a task that has just kept more,
+  // without the mutex of a connection.
+  void free_ended() noexcept;
+
+ private:
+  std::mutex mutex_;
+  std::atomic<bool> has_ended_{false};
+  stream_connection* first_ = nullptr;
+};
+
 class stream_connection final : public std::enable_shared_from_this<stream_connection>,
                                 private h2::client_session_events {
  public:
   // A place is reserved for the caller.
   stream_connection(client_core& core, wire_ptr wire);
+  ~stream_connection();
 
   // Takes what has come while the connection was parked. Returns false if it is of no use any more.
   // Call it before start().
@@ -115,6 +141,8 @@ class stream_connection final : public std::enable_shared_from_this<stream_conne
   void take_body(asked_stream& of, std::string& to);
   // The caller wants no more of it.
   void drop(asked_stream& one);
+  // Nobody reads its answer any more.
+  void forget(asked_stream& one) noexcept;
   // A request that was asked then has waited in vain. If nothing at all has come since, the server
   // may be gone, and the connection gets no more requests.
   void doubt(std::chrono::nanoseconds asked_at);
@@ -145,8 +173,9 @@ class stream_connection final : public std::enable_shared_from_this<stream_conne
   void fail_all();
   void refuse_waiting();
   void count(asked_stream& one);
+  friend class stream_connections;
   static void end_a_stream(void* self) noexcept;
-  void end_streams();
+  void end_streams() noexcept;
   void fail(asked_stream& one, stream_failure how, std::string why);
   bool is_over() const noexcept;
   asked_stream* find(std::int32_t stream) noexcept;
@@ -160,6 +189,9 @@ class stream_connection final : public std::enable_shared_from_this<stream_conne
 
   std::mutex mutex_;
   std::unordered_map<std::int32_t, stream_ptr> streams_;
+  base::intrusive_list<asked_stream, &asked_stream::link> living_;
+  stream_connection* previous_ = nullptr;  // of the client; guarded by its list
+  stream_connection* next_ = nullptr;
   std::size_t places_ = 1;
   std::size_t expected_ = SIZE_MAX;
   std::optional<std::size_t> said_max_;

@@ -18,6 +18,7 @@ constexpr std::size_t small_body_bytes = 16 * 1024;
 }  // namespace
 
 stream_exchange::~stream_exchange() {
+  on_->forget(*stream_);
   if (is_open_) {
     on_->drop(*stream_);
   } else {
