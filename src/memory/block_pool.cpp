@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/threads/at_fork.hpp"
 #include "memory/chunk.hpp"
 #include "memory/stable_pool.hpp"
 #include "troupe/base/platform.hpp"
@@ -43,7 +44,12 @@ struct depot {
   std::size_t chunk_left = 0, chunks = 0;
 
   static depot& get() {
-    static depot& instance = *new depot;
+    static depot& instance = *[] {
+      auto* const made = new depot;
+      for (batch_list& one : made->lists) base::hold_at_fork(one.mutex);
+      base::hold_at_fork(made->chunk_mutex);
+      return made;
+    }();
     return instance;
   }
 

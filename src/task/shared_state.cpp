@@ -8,6 +8,7 @@
 
 #include "base/atomics.hpp"
 #include "base/intrusive_queue.hpp"
+#include "base/threads/at_fork.hpp"
 #include "task/main_lanes.hpp"
 #include "task/one_shot.hpp"
 #include "troupe/base/error.hpp"
@@ -59,6 +60,8 @@ struct blocked_list {
     static constinit blocked_list instance;  // trivially destructible
     return instance;
   }
+  // In the child of a fork(): the threads that are blocked are not there.
+  static void forget() noexcept { [[maybe_unused]] const auto gone(std::move(get().threads)); }
 };
 class enlisted {
  public:
@@ -67,6 +70,8 @@ class enlisted {
         listed_(job_thread != nullptr || main_lanes::this_thread() != 0) {
     if (!listed_) return;
     blocked_list& all = blocked_list::get();
+    [[maybe_unused]] static const bool held =
+        (base::hold_at_fork(all.mutex, &blocked_list::forget), true);
     std::lock_guard lock(all.mutex);
     self_.seen.number = ++all.last_number;
     all.threads.push_front(self_);

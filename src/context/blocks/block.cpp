@@ -7,6 +7,7 @@
 #include <mutex>
 #include <new>
 
+#include "base/threads/at_fork.hpp"
 #include "context/blocks/poison.hpp"
 #include "context/blocks/tally.hpp"
 #include "memory/chunk.hpp"
@@ -91,7 +92,11 @@ struct depot_class {
 
 // The object is never destroyed: threads may end after the program's statics.
 std::array<depot_class, own_class>& depot() {
-  static auto& instance = *new std::array<depot_class, own_class>;
+  static auto& instance = *[] {
+    auto* const made = new std::array<depot_class, own_class>;
+    for (depot_class& one : *made) base::hold_at_fork(one.mutex);
+    return made;
+  }();
   return instance;
 }
 

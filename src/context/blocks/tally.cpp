@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "base/threads/at_fork.hpp"
 #include "troupe/context/context.hpp"
 
 namespace troupe {
@@ -17,7 +18,11 @@ struct all_tallies {
   std::uint64_t count = 0;
 
   static all_tallies& get() {
-    static auto& instance = *new all_tallies;
+    static auto& instance = *[] {
+      auto* const made = new all_tallies;
+      base::hold_at_fork(made->mutex);
+      return made;
+    }();
     return instance;
   }
 };

@@ -12,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/threads/at_fork.hpp"
+
 namespace troupe::io {
 namespace {
 
@@ -22,7 +24,15 @@ struct reaper {
   bool runs = false;
 };
 reaper& the_reaper() {
-  static reaper& only = *new reaper;
+  static reaper& only = *[] {
+    auto* const made = new reaper;
+    base::hold_at_fork(made->mutex, [] noexcept {
+      // The children are the parent's, and the thread is not there.
+      the_reaper().children.clear();
+      the_reaper().runs = false;
+    });
+    return made;
+  }();
   return only;
 }
 

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <string>
 
+#include "base/threads/at_fork.hpp"
 #include "jobs/lazies/deadlocks.hpp"
 #include "jobs/lazies/job_word.hpp"
 #include "jobs/pool/job_pool.hpp"
@@ -25,8 +26,14 @@ struct all_threads {
     // order: relaxed  its own thread reads it, and others do under the mutex
     one.refused.store(false, std::memory_order_relaxed);
   }
+  // In the child of a fork(): the threads that wait are not there.
+  void forget() noexcept { [[maybe_unused]] const auto gone(std::move(waiting)); }
   static all_threads& get() {
-    static all_threads& instance = *new all_threads;
+    static all_threads& instance = *[] {
+      auto* const all = new all_threads;
+      base::hold_at_fork(all->mutex, [] noexcept { get().forget(); });
+      return all;
+    }();
     return instance;
   }
 };

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/invariant.hpp"
+#include "base/threads/at_fork.hpp"
 #include "sched/stealing/work_stealing.hpp"
 
 namespace troupe::sched {
@@ -118,7 +119,11 @@ struct free_list {
   std::vector<worker*> free;  // has room for all workers that were ever made
   std::size_t made = 0;
   static free_list& get() {
-    static free_list& instance = *new free_list;
+    static free_list& instance = *[] {
+      auto* const all = new free_list;
+      base::hold_at_fork(all->mutex);
+      return all;
+    }();
     return instance;
   }
   worker* make() {

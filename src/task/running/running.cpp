@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <mutex>
+#include <utility>
 
 #include "base/thread_name.hpp"
+#include "base/threads/at_fork.hpp"
 
 namespace troupe::tasks {
 
@@ -19,6 +21,12 @@ struct thread_list {
   static thread_list& get() {
     static constinit thread_list instance;  // trivially destructible
     return instance;
+  }
+  // In the child of a fork().
+  static void forget_others() noexcept {
+    thread_list& all = get();
+    [[maybe_unused]] const auto gone(std::move(all.states));
+    if (running_of_thread.listed) all.states.push_front(running_of_thread);
   }
 };
 
@@ -42,6 +50,8 @@ const char* describe_procedure(sched::message*, void*, sched::message_act) { ret
 
 void enter_runtime(running_state& of_thread, const runtime_state& runtime) noexcept {
   thread_list& list = thread_list::get();
+  [[maybe_unused]] static const bool held =
+      (base::hold_at_fork(list.mutex, &thread_list::forget_others), true);
   std::lock_guard lock(list.mutex);
   if (!of_thread.listed) {
     list.states.push_front(of_thread);

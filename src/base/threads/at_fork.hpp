@@ -1,0 +1,15 @@
+// at_fork: what the whole process shares stays usable in the child of a fork(), which has only the
+// thread that called it.
+#pragma once
+
+#include <mutex>
+
+namespace troupe::base {
+
+// fork() holds the mutex from here on, so that the child finds whole what it guards; there, before
+// it gives the mutex back, it calls `forget`, which drops what belongs to threads that the child
+// does not have: their memory is used again. The mutex lives as long as the program, and no thread
+// takes another one of these while it holds it. Thread: any. Beyond the first 64 they are not held.
+void hold_at_fork(std::mutex& one, void (*forget)() noexcept = nullptr) noexcept;
+
+}  // namespace troupe::base
