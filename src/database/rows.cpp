@@ -53,6 +53,29 @@ void refuse_range(std::string_view column, std::int64_t value) {
               "troupe: the column " + in_quotes(column) + " is " + std::to_string(value) +
                   ", which does not fit into the type that it is read into");
 }
+void refuse_number(std::string_view column) {
+  throw error(failure::conversion, 0,
+              "troupe: the column " + in_quotes(column) +
+                  " is a number that the type that it is read into cannot hold; read it into a "
+                  "wider one, or cast it to text");
+}
+void refuse_time(std::string_view column) {
+  throw error(failure::conversion, 0,
+              "troupe: the column " + in_quotes(column) +
+                  " is a time that the type that it is read into cannot hold: it is beyond the "
+                  "range, or between two units; read it into a "
+                  "std::chrono::sys_time<std::chrono::microseconds>");
+}
+void refuse_number_parameter(int number) {
+  throw error(failure::conversion, 0,
+              "troupe: parameter " + std::to_string(number) +
+                  " is a number that the type of the database cannot hold");
+}
+void refuse_time_parameter(int number) {
+  throw error(failure::conversion, 0,
+              "troupe: parameter " + std::to_string(number) +
+                  " is a time that no 64 bits of microseconds can hold");
+}
 void refuse_parameter(int number) {
   throw error(failure::conversion, 0,
               "troupe: parameter " + std::to_string(number) +

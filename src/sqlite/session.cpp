@@ -249,11 +249,11 @@ int session::wait_for_lock(int tries) const noexcept {
   milliseconds waited{0};
   for (int i = 0; i < tries; ++i)
     waited += milliseconds(pauses_ms[std::min<std::size_t>(static_cast<std::size_t>(i), 11)]);
-  const milliseconds left = options_.busy_timeout - waited;
+  const std::chrono::nanoseconds left = options_.busy_timeout - waited;
   if (left.count() <= 0 || is_call_over()) return 0;
   const milliseconds pause(pauses_ms[std::min<std::size_t>(static_cast<std::size_t>(tries), 11)]);
   // sleeps: another process holds the lock of the file, and tells nobody when it lets go
-  std::this_thread::sleep_for(std::min(pause, left));
+  std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(pause, left));
   return is_call_over() ? 0 : 1;
 }
 int session::wait_for_lock(void* in, int tries) noexcept {
@@ -615,6 +615,10 @@ void statement::bind_integer(int number, std::int64_t value) {
   check(sqlite3_bind_int64(as_statement(handle_), place_of(number), value));
 }
 void statement::bind_real(int number, double value) {
+  if (value != value)  // SQLite would store NULL
+    throw error(failure::conversion, 0,
+                "troupe: sqlite: parameter " + std::to_string(number) +
+                    " is not a number, which SQLite cannot store; give it a std::optional");
   check(sqlite3_bind_double(as_statement(handle_), place_of(number), value));
 }
 void statement::bind_text(int number, std::string_view text) {
@@ -682,7 +686,10 @@ std::int64_t statement::integer(int column) const {
 double statement::real(int column) const {
   const int kind = sqlite3_column_type(as_statement(handle_), column);
   if (kind != SQLITE_FLOAT && kind != SQLITE_INTEGER) refuse_kind(column, "a number");
-  return sqlite3_column_double(as_statement(handle_), column);
+  if (kind == SQLITE_FLOAT) return sqlite3_column_double(as_statement(handle_), column);
+  const auto number = database::parts::as_real<double>(integer(column));
+  if (!number) database::parts::refuse_number(name(column));
+  return *number;
 }
 std::string_view statement::text(int column) const {
   if (sqlite3_column_type(as_statement(handle_), column) != SQLITE_TEXT)

@@ -7,18 +7,26 @@
 // Values: bool, integers, enumerations, floating-point numbers, std::string,
 // std::vector<std::byte>, std::chrono times of the system's clock (where the database has no type
 // for them, an integer: microseconds since 1970 UTC), and a std::optional of one of these, where
-// NULL may be. A value that does not fit is an error that names the column; nothing is rounded or
-// cut. As parameters also texts of any kind, std::nullopt and nullptr; and a std::vector of one of
-// all these, where the database has arrays (PostgreSQL).
+// NULL may be. A value that does not fit is an error that names the column or the parameter: a
+// whole number that the type cannot hold exactly, a number beyond its range or so small that it
+// would be 0, a time beyond its range or between two of its units. A fraction becomes the nearest
+// one of the
+// type. As parameters also texts of any kind, std::nullopt and nullptr; and a std::vector of one of
+// all these, where the database has arrays (PostgreSQL). A time of a finer unit than microseconds,
+// which databases do not store, is cut to microseconds when it is a parameter.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <chrono>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <ratio>
 #include <span>
 #include <string>
 #include <string_view>
@@ -55,13 +63,78 @@ inline constexpr bool is_array<std::vector<T>> = !std::is_same_v<T, std::byte>;
 // These throw error (failure::conversion).
 [[noreturn]] void refuse_null(std::string_view column);
 [[noreturn]] void refuse_range(std::string_view column, std::int64_t value);
+[[noreturn]] void refuse_number(std::string_view column);
+[[noreturn]] void refuse_time(std::string_view column);
 [[noreturn]] void refuse_parameter(int number);
+[[noreturn]] void refuse_number_parameter(int number);
+[[noreturn]] void refuse_time_parameter(int number);
 // These throw error (failure::statement).
 [[noreturn]] void refuse_columns(int has, std::size_t needs);
 [[noreturn]] void refuse_member(std::string_view name);
 [[noreturn]] void refuse_column(std::string_view name);
 
 using micro_time = std::chrono::sys_time<std::chrono::microseconds>;
+
+// The number as a floating-point one; nothing if it is a whole number that To cannot hold exactly,
+// beyond its range, or so small that it would be 0.
+template <std::floating_point To>
+std::optional<To> as_real(std::int64_t value) noexcept {
+  constexpr int bits = std::numeric_limits<To>::digits;
+  const auto bits_of = static_cast<std::uint64_t>(value);
+  const std::uint64_t size = value < 0 ? 0 - bits_of : bits_of;
+  if (size != 0 && std::bit_width(size) - std::countr_zero(size) > bits) return std::nullopt;
+  return static_cast<To>(value);
+}
+template <std::floating_point To, std::floating_point From>
+std::optional<To> as_real(From value) noexcept {
+  if constexpr (std::numeric_limits<To>::digits < std::numeric_limits<From>::digits) {
+    constexpr From whole = From{1ull << std::min(63, std::numeric_limits<From>::digits)};
+    const bool is_finite = value - value == 0;
+    if (is_finite && std::abs(value) > From{std::numeric_limits<To>::max()}) return std::nullopt;
+    const auto made = static_cast<To>(value);
+    const bool is_exact = From{made} == value || !is_finite;
+    if (!is_exact && (made == 0 || (std::abs(value) <= whole && std::trunc(value) == value)))
+      return std::nullopt;
+    return made;
+  } else {
+    return static_cast<To>(value);
+  }
+}
+
+// The time in units of another kind; nothing if it lies between two of them, or beyond their range.
+template <class Span>
+std::optional<std::chrono::sys_time<Span>> as_time(micro_time at) noexcept {
+  using count = typename Span::rep;
+  using per = std::ratio_divide<std::micro, typename Span::period>;
+  const std::int64_t us = at.time_since_epoch().count();
+  if constexpr (std::is_floating_point_v<count>) {
+    return std::chrono::sys_time<Span>(at.time_since_epoch());
+  } else {
+    std::int64_t parts = 0;
+    if (__builtin_mul_overflow(us, std::int64_t{per::num}, &parts) || parts % per::den != 0 ||
+        !std::in_range<count>(parts / per::den))
+      return std::nullopt;
+    return std::chrono::sys_time<Span>(Span(static_cast<count>(parts / per::den)));
+  }
+}
+// In microseconds; nothing if it is beyond their range. The part of a microsecond is cut.
+template <class Span>
+std::optional<micro_time> as_micro_time(std::chrono::sys_time<Span> at) noexcept {
+  using per = std::ratio_divide<typename Span::period, std::micro>;
+  const auto given = at.time_since_epoch().count();
+  if constexpr (std::is_floating_point_v<typename Span::rep>) {
+    constexpr double most = 9.2e18;
+    const double us = static_cast<double>(given) * per::num / per::den;
+    if (!(std::abs(us) < most)) return std::nullopt;
+    return micro_time(std::chrono::microseconds(static_cast<std::int64_t>(std::floor(us))));
+  } else if constexpr (per::den == 1) {
+    std::int64_t us = 0;
+    if (__builtin_mul_overflow(given, std::int64_t{per::num}, &us)) return std::nullopt;
+    return micro_time(std::chrono::microseconds(us));
+  } else {
+    return std::chrono::floor<std::chrono::microseconds>(at);
+  }
+}
 
 // By the type for times of the database, if it has one.
 template <class Row>
@@ -105,9 +178,13 @@ T read_value(const Row& row, int column) {
       if (!std::in_range<T>(value)) parts::refuse_range(row.name(column), value);
       return static_cast<T>(value);
     } else if constexpr (std::is_floating_point_v<T>) {
-      return static_cast<T>(row.real(column));
+      const std::optional<T> made = parts::as_real<T>(row.real(column));
+      if (!made) parts::refuse_number(row.name(column));
+      return *made;
     } else if constexpr (parts::is_time<T>) {
-      return std::chrono::floor<typename T::duration>(parts::read_time(row, column));
+      const auto made = parts::as_time<typename T::duration>(parts::read_time(row, column));
+      if (!made) parts::refuse_time(row.name(column));
+      return *made;
     } else if constexpr (parts::is_bytes<T>) {
       const std::span<const std::byte> bytes = row.bytes(column);
       return T(bytes.begin(), bytes.end());
@@ -243,13 +320,16 @@ void bind_value(Statement& to, int number, const T& value) {
     if (!std::in_range<std::int64_t>(+value)) parts::refuse_parameter(number);
     to.bind_integer(number, static_cast<std::int64_t>(value));
   } else if constexpr (std::is_floating_point_v<T>) {
-    to.bind_real(number, static_cast<double>(value));
+    const std::optional<double> made = parts::as_real<double>(value);
+    if (!made) parts::refuse_number_parameter(number);
+    to.bind_real(number, *made);
   } else if constexpr (parts::is_time<T>) {
-    const auto at = std::chrono::floor<std::chrono::microseconds>(value);
-    if constexpr (requires { to.bind_time(number, at); }) {
-      to.bind_time(number, at);
+    const std::optional<parts::micro_time> at = parts::as_micro_time(value);
+    if (!at) parts::refuse_time_parameter(number);
+    if constexpr (requires { to.bind_time(number, *at); }) {
+      to.bind_time(number, *at);
     } else {
-      to.bind_integer(number, at.time_since_epoch().count());
+      to.bind_integer(number, at->time_since_epoch().count());
     }
   } else if constexpr (std::is_same_v<T, std::string>) {
     to.bind_text(number, value);

@@ -107,6 +107,7 @@ class answer {
 
  private:
   [[noreturn]] void refuse_kind(int column, const char* needed) const;
+  double real_of_decimal(int column, std::string_view text) const;
   std::string_view raw(int column) const noexcept;
 
   void* result_ = nullptr;

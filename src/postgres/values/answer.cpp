@@ -161,6 +161,12 @@ std::int64_t answer::integer(int column) const {
   return *whole;
 }
 
+double answer::real_of_decimal(int column, std::string_view text) const {
+  const auto number = parse<double>(text);
+  if (!number || !holds_whole(*number, text)) database::parts::refuse_number(name(column));
+  return *number;
+}
+
 double answer::real(int column) const {
   const type of{PQftype(as_result(result_), column)};
   const std::string_view value = raw(column);
@@ -168,20 +174,24 @@ double answer::real(int column) const {
   switch (of) {
     case type::float4:
       if (binary) return std::bit_cast<float>(from_network<std::uint32_t>(value.data()));
-      break;
+      if (const auto number = parse<float>(value)) return *number;  // not the double of that text
+      refuse_kind(column, "a number");
     case type::float8:
       if (binary) return std::bit_cast<double>(from_network<std::uint64_t>(value.data()));
       break;
     case type::numeric:
       if (binary) {
         made_ = numeric_text(value);
-        return parse<double>(made_).value_or(std::nan(""));
+        return real_of_decimal(column, made_);
       }
-      break;
+      return real_of_decimal(column, value);
     case type::int2:
     case type::int4:
-    case type::int8:
-      return static_cast<double>(integer(column));
+    case type::int8: {
+      const auto number = database::parts::as_real<double>(integer(column));
+      if (!number) database::parts::refuse_number(name(column));
+      return *number;
+    }
     default:
       refuse_kind(column, "a number");
   }
@@ -239,18 +249,23 @@ micro_time answer::time(int column) const {
     refuse_kind(column, "a time");
   if (!binary) {
     const auto read = time_of_text(value);
-    if (!read) refuse_kind(column, "a time in the form `ISO`");
+    if (!read) refuse_kind(column, "a time in the form `ISO` that microseconds can hold");
     return *read;
   }
   if (of == type::date) {
-    const std::int64_t day = from_network<std::int32_t>(value.data());
-    return micro_time(std::chrono::days(day + zero_days));
+    const std::int32_t day = from_network<std::int32_t>(value.data());
+    const auto at =
+        database::parts::as_micro_time(std::chrono::sys_days(std::chrono::days(day + zero_days)));
+    // Infinity is the largest number, and the smallest one.
+    if (day == INT32_MIN || day == INT32_MAX || !at)
+      refuse_kind(column, "a time that microseconds can hold");
+    return *at;
   }
   const auto since = from_network<std::int64_t>(value.data());
   std::int64_t us = 0;
   // Infinity is the largest number, and the smallest one.
   if (since == INT64_MIN || __builtin_add_overflow(since, zero_us, &us))
-    refuse_kind(column, "a time that the type can hold");
+    refuse_kind(column, "a time that microseconds can hold");
   return micro_time(std::chrono::microseconds(us));
 }
 

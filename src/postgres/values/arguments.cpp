@@ -75,7 +75,9 @@ void arguments::bind_real(int number, double value) {
     case type::float8:
       return set_bits(number, std::bit_cast<std::uint64_t>(value));
     case type::float4:
-      return set_bits(number, std::bit_cast<std::uint32_t>(static_cast<float>(value)));
+      if (const auto made = database::parts::as_real<float>(value))
+        return set_bits(number, std::bit_cast<std::uint32_t>(*made));
+      database::parts::refuse_number_parameter(number);
     default:
       return set_made_text(number, real_text(value));
   }
@@ -107,7 +109,8 @@ void arguments::bind_time(int number, micro_time at) {
       return set_bits(number, us);
     case type::timestamp:
     case type::timestamptz:
-      if (__builtin_sub_overflow(us, zero_us, &since)) refuse(number, " is too long ago");
+      if (__builtin_sub_overflow(us, zero_us, &since) || since == INT64_MIN)  // which is -infinity
+        refuse(number, " is too long ago");
       return set_bits(number, since);
     case type::date: {
       const auto day = std::chrono::floor<std::chrono::days>(at);

@@ -111,6 +111,20 @@ std::optional<std::int64_t> whole_number(std::string_view text) noexcept {
   return value;
 }
 
+bool holds_whole(double number, std::string_view text) {
+  const std::size_t dot = std::min(text.find('.'), text.size());
+  if (text.find_first_not_of('0', std::min(dot + 1, text.size())) != std::string_view::npos)
+    return true;
+  if (text.find_first_not_of("-0123456789") < dot) return true;  // infinity and NaN
+  constexpr std::size_t longest = 320;                           // of a double without a fraction
+  std::array<char, longest> whole{};
+  const auto end =
+      std::to_chars(whole.data(), whole.data() + whole.size(), number, std::chars_format::fixed, 0)
+          .ptr;
+  const std::string_view made(whole.data(), static_cast<std::size_t>(end - whole.data()));
+  return made == text.substr(0, dot) || number == 0;
+}
+
 std::optional<std::string> bytes_of_hex(std::string_view text) {
   if (!text.starts_with("\\x") || text.size() % 2 != 0) return std::nullopt;
   std::string bytes;
@@ -162,8 +176,42 @@ class reader {
 
 }  // namespace
 
+// std::chrono's calendar ends with the year 32767. The calendar repeats after 400 years.
+namespace {
+
+constexpr std::int64_t cycle_years = 400, cycle_days = 146'097;
+
+constexpr std::int64_t floor_of(std::int64_t of, std::int64_t by) noexcept {
+  return of / by - (of % by < 0 ? 1 : 0);
+}
+
+std::optional<std::chrono::sys_days> day_of(std::int64_t year, int month, int day) noexcept {
+  using namespace std::chrono;
+  const std::int64_t cycles = floor_of(year, cycle_years);
+  const auto within = static_cast<int>(year - cycles * cycle_years);
+  const year_month_day date = std::chrono::year(within) / month / day;
+  if (!date.ok()) return std::nullopt;
+  return sys_days(date) + days(cycles * cycle_days);
+}
+
+struct civil_date {
+  std::int64_t year;
+  unsigned month, day;
+};
+civil_date date_of(std::chrono::sys_days at) noexcept {
+  using namespace std::chrono;
+  const std::int64_t cycles = floor_of(at.time_since_epoch().count(), cycle_days);
+  const year_month_day date(at - days(cycles * cycle_days));
+  return {static_cast<int>(date.year()) + cycles * cycle_years, static_cast<unsigned>(date.month()),
+          static_cast<unsigned>(date.day())};
+}
+
+}  // namespace
+
 std::optional<database::parts::micro_time> time_of_text(std::string_view text) noexcept {
   using namespace std::chrono;
+  const bool is_before_christ = text.ends_with(" BC");
+  if (is_before_christ) text.remove_suffix(3);
   reader from(text);
   const int of_year = from.number();
   from.needs('-');
@@ -171,40 +219,47 @@ std::optional<database::parts::micro_time> time_of_text(std::string_view text) n
   from.needs('-');
   const int of_day = from.number();
   if (!from.good) return std::nullopt;
-  const year_month_day date = year(of_year) / of_month / of_day;
-  if (!date.ok()) return std::nullopt;
-  database::parts::micro_time at = sys_days(date);
-  if (from.is_done()) return at;
-  from.needs(' ');
-  at += hours(from.number());
-  from.needs(':');
-  at += minutes(from.number());
-  from.needs(':');
-  at += seconds(from.number());
-  if (from.takes('.')) at += microseconds(from.fraction());
-  if (from.good && !from.is_done()) {
-    const bool west = from.takes('-');
-    if (!west) from.needs('+');
-    seconds offset = hours(from.number());
-    if (from.takes(':')) offset += minutes(from.number());
-    if (from.takes(':')) offset += seconds(from.number());
-    west ? at += offset : at -= offset;
+  // There is no year 0: 1 BC is before 1.
+  const auto day = day_of(is_before_christ ? 1 - std::int64_t{of_year} : of_year, of_month, of_day);
+  if (!day) return std::nullopt;
+  microseconds of_time{0};
+  if (!from.is_done()) {
+    from.needs(' ');
+    of_time += hours(from.number());
+    from.needs(':');
+    of_time += minutes(from.number());
+    from.needs(':');
+    of_time += seconds(from.number());
+    if (from.takes('.')) of_time += microseconds(from.fraction());
+    if (from.good && !from.is_done()) {
+      const bool west = from.takes('-');
+      if (!west) from.needs('+');
+      seconds offset = hours(from.number());
+      if (from.takes(':')) offset += minutes(from.number());
+      if (from.takes(':')) offset += seconds(from.number());
+      west ? of_time += offset : of_time -= offset;
+    }
+    if (!from.good || !from.is_done()) return std::nullopt;
   }
-  if (!from.good || !from.is_done()) return std::nullopt;
-  return at;
+  const auto begin = database::parts::as_micro_time(*day);
+  std::int64_t sum = 0;
+  if (!begin || __builtin_add_overflow(begin->time_since_epoch().count(), of_time.count(), &sum))
+    return std::nullopt;
+  return database::parts::micro_time(microseconds(sum));
 }
 
 std::string text_of_time(database::parts::micro_time at) {
   using namespace std::chrono;
   const sys_days day = floor<days>(at);
-  const year_month_day date(day);
+  const civil_date date = date_of(day);
   const hh_mm_ss time(at - day);
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%04d-%02u-%02u %02d:%02d:%02d.%06d+00",
-                static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-                static_cast<unsigned>(date.day()), static_cast<int>(time.hours().count()),
+  const bool is_before_christ = date.year <= 0;
+  std::array<char, 80> text{};
+  std::snprintf(text.data(), text.size(), "%04lld-%02u-%02u %02d:%02d:%02d.%06d+00%s",
+                static_cast<long long>(is_before_christ ? 1 - date.year : date.year), date.month,
+                date.day, static_cast<int>(time.hours().count()),
                 static_cast<int>(time.minutes().count()), static_cast<int>(time.seconds().count()),
-                static_cast<int>(time.subseconds().count()));
+                static_cast<int>(time.subseconds().count()), is_before_christ ? " BC" : "");
   return text.data();
 }
 

@@ -75,7 +75,10 @@ void add_hex(std::string& text, unsigned char byte);
 std::optional<std::int64_t> whole_number(std::string_view text) noexcept;
 // The bytes of "\x00ff"; empty if the text is not so.
 std::optional<std::string> bytes_of_hex(std::string_view text);
-// Of "2024-02-29 12:30:00.25+02", also without time or zone; a time without a zone is one in UTC.
+// Whether the number is the whole number of a decimal text; true for a text with a fraction.
+bool holds_whole(double number, std::string_view text);
+// Of "2024-02-29 12:30:00.25+02", also without time or zone, of any year, and with BC behind it; a
+// time without a zone is one in UTC. Nothing for infinity, and for a time beyond microseconds.
 std::optional<database::parts::micro_time> time_of_text(std::string_view text) noexcept;
 // The same in the other direction, in UTC.
 std::string text_of_time(database::parts::micro_time at);
