@@ -92,7 +92,7 @@ cron_schedule::cron_schedule(std::string_view expression, std::string_view zone)
       state{std::string(expression), found == nullptr ? "UTC" : found->name(), named, found});
 }
 
-cron_schedule::time_point cron_schedule::next(std::chrono::system_clock::time_point after) const {
+cron_schedule::time_point cron_schedule::next(wall_time after) const {
   const date::sys_seconds from = date::floor<std::chrono::seconds>(after);
   if (state_->zone != nullptr) return next_in_zone(state_->named, *state_->zone, from);
   const date::local_seconds found = state_->named.after(local_of(from, std::chrono::seconds(0)));

@@ -55,7 +55,8 @@ query::query(const resolver_options& options, const std::string& host, std::uint
 void query::make_channel(const resolver_options& options) {
   ares_options chosen{};
   int mask = ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB | ARES_OPT_LOOKUPS;
-  chosen.timeout = static_cast<int>(options.try_for.count());
+  chosen.timeout =
+      static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(options.try_for).count());
   chosen.tries = options.tries;
   chosen.sock_state_cb = &on_socket;
   chosen.sock_state_cb_data = this;

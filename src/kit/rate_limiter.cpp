@@ -174,15 +174,15 @@ task<> token_call::start(tasks::limits within) && {
   return acquire_tokens(std::move(from_), tokens_, std::move(within));
 }
 
-void token_call::block(std::chrono::nanoseconds at_most, const std::stop_token& stop) && {
+void token_call::block(time_span at_most, const std::stop_token& stop) && {
   tasks::check_may_block("tokens of a rate_limiter");
   refuse_stopped(stop);
   wanted_tokens wanted(*from_, tokens_);
   if (wanted.take_or_wait()) return;
   const std::int64_t began = base::now_ns();
-  const auto left = [&] {
+  const auto left = [&]() -> std::chrono::nanoseconds {
     const std::chrono::nanoseconds waited(base::now_ns() - began);
-    return at_most == std::chrono::nanoseconds::max() ? at_most : at_most - waited;
+    return at_most == time_span::max() ? at_most : at_most - waited;
   };
   sync::awaiting<token_turn> turn(std::in_place, from_->turn);
   std::move(turn).timeout(left()).stop(stop).get();

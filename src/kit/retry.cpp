@@ -73,7 +73,8 @@ std::chrono::nanoseconds retry_course::begin() {
   if (policy_.total_time == std::chrono::nanoseconds::max()) return policy_.attempt_time;
   const std::chrono::nanoseconds left = policy_.total_time - (now() - began_);
   // A delay ends late by some time: an attempt that was begun gets a little time all the same.
-  return std::min(policy_.attempt_time, std::max(left, std::chrono::nanoseconds(1)));
+  return std::min<std::chrono::nanoseconds>(policy_.attempt_time,
+                                            std::max(left, std::chrono::nanoseconds(1)));
 }
 
 std::chrono::nanoseconds retry_course::next_delay(std::chrono::nanoseconds at_least) noexcept {

@@ -16,7 +16,7 @@ using handle_ptr = std::shared_ptr<const client_handle>;
 
 options checked(const options& chosen) {
   const auto positive = [](const auto& value, const char* name) {
-    if (value <= std::remove_cvref_t<decltype(value)>(0))
+    if (value <= std::remove_cvref_t<decltype(value)>())
       throw option_error("troupe: nats: " + std::string(name) + " must be more than 0");
   };
   positive(chosen.connect_timeout, "connect_timeout");

@@ -34,6 +34,8 @@ using namespace std::chrono_literals;
 using tasks::ended_spans;
 
 constexpr std::chrono::milliseconds pause_max = 30s;
+// A condition variable adds a span to the time, which must not overflow.
+constexpr std::chrono::hours span_max{24 * 365 * 100};
 constexpr std::size_t answer_bytes_max = 64 * 1024;
 
 struct outcome {
@@ -61,7 +63,7 @@ std::chrono::milliseconds pause_in(std::string_view field) noexcept {
 }
 
 task<outcome> post(http::client web, http::client_request asked, std::uint64_t count,
-                   std::chrono::milliseconds at_most, std::stop_token stop) {
+                   time_span at_most, std::stop_token stop) {
   outcome made;
   try {
     http::client_response answer =
@@ -175,7 +177,8 @@ class exporter::worker {
       std::unique_lock lock(mutex_);
       stopping_ = true;
       wake(lock);
-      changed_.wait_for(lock, options_.flush_time, [&] { return done_; });
+      changed_.wait_for(lock, std::min<std::chrono::nanoseconds>(options_.flush_time, span_max),
+                        [&] { return done_; });
     }
     stop_.request_stop();
     thread_.join();
@@ -194,14 +197,15 @@ class exporter::worker {
     return made;
   }
 
-  bool flush(std::chrono::milliseconds at_most) {
+  bool flush(time_span at_most) {
     tasks::check_may_block("otlp::exporter::flush");
     if (!thread_.joinable()) return true;  // nothing waits
     std::unique_lock lock(mutex_);
     ++flushes_;
     wake(lock);
     const std::uint64_t goal = gone_ + ended_spans.waiting();
-    return changed_.wait_for(lock, at_most, [&] { return gone_ >= goal; });
+    return changed_.wait_for(lock, std::min<std::chrono::nanoseconds>(at_most, span_max),
+                             [&] { return gone_ >= goal; });
   }
 
  private:
@@ -212,7 +216,7 @@ class exporter::worker {
   void drop_all() noexcept;
   void send_all(runtime& by, const http::client& web) noexcept;
   void send(runtime& by, const http::client& web, tasks::span_record* first, std::size_t count);
-  bool pause(std::chrono::milliseconds span);
+  bool pause(std::chrono::nanoseconds span);
   void wake(unique_lock&) noexcept {
     changed_.notify_all();
     ended_spans.wake();
@@ -310,7 +314,8 @@ void exporter::worker::send_all(runtime& by, const http::client& web) noexcept {
 void exporter::worker::send(runtime& by, const http::client& web, tasks::span_record* first,
                             std::size_t count) {
   const std::string body = body_of(resource_, first);
-  std::chrono::milliseconds next_pause = options_.interval;
+  std::chrono::nanoseconds next_pause =
+      std::min<std::chrono::nanoseconds>(options_.interval, span_max);
   for (int attempt = 1;; ++attempt) {
     outcome made;
     if (!stop_.stop_requested()) {
@@ -347,12 +352,12 @@ void exporter::worker::send(runtime& by, const http::client& web, tasks::span_re
       return;
     }
     pause(made.asks_for > 0ms ? made.asks_for : next_pause);
-    next_pause = std::min(2 * next_pause, pause_max);
+    next_pause = std::min<std::chrono::nanoseconds>(2 * next_pause, pause_max);
   }
 }
 
 // Until the time is over, or the exporter ends or is to be flushed.
-bool exporter::worker::pause(std::chrono::milliseconds span) {
+bool exporter::worker::pause(std::chrono::nanoseconds span) {
   std::unique_lock lock(mutex_);
   const std::uint64_t seen = flushes_;
   return changed_.wait_for(lock, span, [&] { return stopping_ || flushes_ != seen; });
@@ -362,6 +367,6 @@ exporter::exporter(exporter_options options)
     : worker_(std::make_unique<worker>(std::move(options))) {}
 exporter::~exporter() = default;
 exporter_counts exporter::counts() const { return worker_->counts(); }
-bool exporter::flush(std::chrono::milliseconds at_most) { return worker_->flush(at_most); }
+bool exporter::flush(time_span at_most) { return worker_->flush(at_most); }
 
 }  // namespace troupe::otlp

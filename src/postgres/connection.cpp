@@ -12,7 +12,7 @@ options checked(const options& chosen) {
   if (chosen.answer_timeout.count() < 0)
     throw option_error("troupe: postgres: answer_timeout must be 0 or more");
   if (chosen.cancel_timeout.count() <= 0)
-    throw option_error("troupe: postgres: cancel_timeout must be 1 ms or more");
+    throw option_error("troupe: postgres: cancel_timeout must be more than 0");
   if (chosen.in_flight_max == 0)
     throw option_error("troupe: postgres: in_flight_max must be 1 or more");
   if (chosen.statements_max == 0)

@@ -16,7 +16,7 @@ void check(const pool_limits& limits) {
 }
 
 // A statement without words, which the server answers at once.
-task<bool> answers(connection& one, std::chrono::milliseconds at_most) {
+task<bool> answers(connection& one, time_span at_most) {
   const auto asks = [&] { return one.run_script(""); };
   auto limited = with_deadline(at_most, asks);
   co_await std::move(limited);
@@ -45,10 +45,11 @@ task<pool::lease> pool::borrow_from(std::shared_ptr<shared> from) {
   } catch (const timed_out&) {
     if (this_call::remaining().count() <= 0) throw;  // it is the caller's own time that is over
   }
-  throw database::error(database::failure::busy, 0,
-                        "troupe: postgres: no connection came free within " +
-                            std::to_string(from->wait_max.count()) +
-                            " ms; raise the pool's max or wait_max");
+  throw database::error(
+      database::failure::busy, 0,
+      "troupe: postgres: no connection came free within " +
+          std::to_string(std::chrono::ceil<std::chrono::milliseconds>(from->wait_max).count()) +
+          " ms; raise the pool's max or wait_max");
 }
 
 task<> pool::run_script(std::string_view text) const {

@@ -253,7 +253,7 @@ task<std::shared_ptr<wire>> try_standbys_first(const request_for_wire& to,
 }  // namespace
 
 task<std::shared_ptr<wire>> open_wire(std::string target, std::chrono::nanoseconds at_most) {
-  const std::chrono::nanoseconds until = now() + at_most;
+  const std::chrono::nanoseconds until = time_span(at_most).after(now());
   request_for_wire to;
   to.given = given_by(target);
   to.found = resolved(to.given);

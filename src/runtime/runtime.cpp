@@ -64,15 +64,13 @@ void runtime::post(std::move_only_function<void()> procedure) { core_->post(std:
 void runtime::run() { core_->run(); }
 bool runtime::run_once() { return core_->run_round(true); }
 bool runtime::poll() { return core_->run_round(false); }
-void runtime::stop(stop_mode mode, std::chrono::nanoseconds deadline) {
-  core_->stop(mode, deadline);
-}
+void runtime::stop(stop_mode mode, time_span deadline) { core_->stop(mode, deadline); }
 
-timer runtime::after(std::chrono::nanoseconds span, std::move_only_function<void()> procedure,
+timer runtime::after(time_span span, std::move_only_function<void()> procedure,
                      const timer_options& options) {
   return core_->after(span, std::move(procedure), options);
 }
-timer runtime::every(std::chrono::nanoseconds period, std::move_only_function<void()> procedure,
+timer runtime::every(time_span period, std::move_only_function<void()> procedure,
                      const timer_options& options) {
   return core_->every(period, std::move(procedure), options);
 }

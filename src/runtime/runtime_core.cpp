@@ -32,15 +32,9 @@
 namespace troupe {
 namespace {
 
-// Does not multiply the largest number of microseconds, which would overflow: it becomes the
-// largest number of nanoseconds.
-std::int64_t turn_ns(const turn_limits& chosen) {
-  using std::chrono::nanoseconds;
-  constexpr auto most = std::chrono::duration_cast<std::chrono::microseconds>(nanoseconds::max());
-  return chosen.time > most ? nanoseconds::max().count() : nanoseconds(chosen.time).count();
+actor::limits limits_of(const turn_limits& chosen) {
+  return {chosen.messages, chosen.time.count()};
 }
-
-actor::limits limits_of(const turn_limits& chosen) { return {chosen.messages, turn_ns(chosen)}; }
 
 // Without the names when memory is out.
 template <class Named>
@@ -419,7 +413,7 @@ actor::placement detail::place_in(actor::actor_system& system, const spawn_optio
     throw option_error("troupe: spawn_options::parent: it is an actor of another runtime");
   }
   where.turn_messages = chosen.turn.messages;
-  where.turn_ns = turn_ns(chosen.turn);
+  where.turn_ns = chosen.turn.time.count();
   where.mailbox_messages = chosen.mailbox.messages;
   where.when_full = static_cast<std::uint8_t>(chosen.mailbox.when_full);
   if (chosen.rolls_back && !chosen.context) {

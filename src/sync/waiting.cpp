@@ -8,7 +8,7 @@
 
 namespace troupe::sync {
 
-bool thread_sleep::wait_for(std::chrono::nanoseconds at_most) noexcept {
+bool thread_sleep::wait_for(time_span at_most) noexcept {
   using std::chrono::steady_clock;
   const bool limited = at_most != std::chrono::nanoseconds::max();
   const auto began = steady_clock::now();

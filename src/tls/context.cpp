@@ -91,7 +91,7 @@ context_state::context_state(const tls_options& options, bool server,
   SSL_CTX_set_app_data(get(), this);
   if (options.max_version < options.min_version) refuse("max_version is below min_version");
   if (options.handshake_bytes < handshake_bytes_least) refuse("handshake_bytes is less than 4096");
-  if (options.ticket_key_time.count() < 1) refuse("ticket_key_time is less than 1 s");
+  if (options.ticket_key_time < std::chrono::seconds(1)) refuse("ticket_key_time is less than 1 s");
   SSL_CTX_set_min_proto_version(get(), version_of(options.min_version));
   SSL_CTX_set_max_proto_version(get(), version_of(options.max_version));
   SSL_CTX_set_mode(get(), SSL_MODE_RELEASE_BUFFERS);

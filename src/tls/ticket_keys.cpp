@@ -12,7 +12,7 @@
 
 namespace troupe::tls {
 
-ticket_keys::ticket_keys(std::chrono::seconds period) : period_(period) { add(make_key()); }
+ticket_keys::ticket_keys(std::chrono::nanoseconds period) : period_(period) { add(make_key()); }
 
 ticket_keys::~ticket_keys() { OPENSSL_cleanse(keys_.data(), sizeof keys_); }
 
@@ -32,7 +32,7 @@ void ticket_keys::add(const key& one) noexcept {
   made_at_ = clock::now();
 }
 
-void ticket_keys::set_period(std::chrono::seconds period) noexcept {
+void ticket_keys::set_period(std::chrono::nanoseconds period) noexcept {
   std::lock_guard lock(mutex_);
   period_ = period;
 }

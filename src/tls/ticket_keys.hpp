@@ -20,12 +20,12 @@ class ticket_keys {
   static constexpr std::size_t name_bytes = 16;
 
   // Throws std::bad_alloc when OpenSSL has no random numbers.
-  explicit ticket_keys(std::chrono::seconds period);
+  explicit ticket_keys(std::chrono::nanoseconds period);
   ~ticket_keys();
   ticket_keys(const ticket_keys&) = delete;
   ticket_keys& operator=(const ticket_keys&) = delete;
 
-  void set_period(std::chrono::seconds period) noexcept;
+  void set_period(std::chrono::nanoseconds period) noexcept;
   void rotate();
 
   // What OpenSSL's callback asks for. Both return what that is to return: -1 is an error.
@@ -50,7 +50,7 @@ class ticket_keys {
   std::mutex mutex_;
   std::array<key, kept> keys_{};  // the newest first
   std::size_t count_ = 0;
-  std::chrono::seconds period_;
+  std::chrono::nanoseconds period_;
   clock::time_point made_at_;
 };
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "troupe/actor/cell.hpp"
+#include "troupe/base/time_span.hpp"
 
 namespace troupe {
 
@@ -45,12 +46,12 @@ struct restart_limit {
   // with the first failure after its end. The next failure within the period stops the actor.
   // Default 3 in 5 s. `times` is at least 1, `per` at least 1 ms.
   unsigned times = 3;
-  std::chrono::nanoseconds per = std::chrono::seconds(5);
+  time_span per = std::chrono::seconds(5);
   // How long the actor waits before it is constructed, while its messages queue: `backoff` at the
   // first failure, then twice as long for each further failure within `per`, up to backoff_max.
   // Default: no wait.
-  std::chrono::nanoseconds backoff{0};
-  std::chrono::nanoseconds backoff_max = std::chrono::seconds(1);
+  time_span backoff{};
+  time_span backoff_max = std::chrono::seconds(1);
 };
 
 // Why an actor ended: the result of ref::watch.

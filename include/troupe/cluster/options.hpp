@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "troupe/base/time_span.hpp"
 #include "troupe/nats/options.hpp"
 
 namespace troupe::cluster {
@@ -29,16 +30,16 @@ struct options {
   nats::options connection{};
 
   // How long an ask waits for its answer, if with_deadline says nothing shorter. More than 0.
-  std::chrono::milliseconds ask_timeout{10'000};
+  time_span ask_timeout = std::chrono::seconds(10);
   // How long this node owns its shards without a word from the database. When it has ended without
   // a word, another node takes them over after that time. 1 s or more.
-  std::chrono::milliseconds lease{6'000};
+  time_span lease = std::chrono::seconds(6);
   // The node stops acting this long before its lease ends. It covers how far the clocks of this
   // machine and of the database may drift apart in one lease, and how long an answer travels inside
   // this machine. Less than half of the lease.
-  std::chrono::milliseconds margin{600};
+  time_span margin = std::chrono::milliseconds(600);
   // How long an actor may be idle before it is put away: its object is destroyed. 1 ms or more.
-  std::chrono::milliseconds idle_max{60'000};
+  time_span idle_max = std::chrono::seconds(60);
   // Actors on this node; beyond it, those that were used least recently are put away. Actors at
   // work are not put away. 1 or more.
   std::size_t actors_max = 1'000'000;
@@ -49,7 +50,7 @@ struct options {
   // 1 or more.
   std::size_t served_max = 10'000;
   // How long stop() waits for handlers that run. 0 or more.
-  std::chrono::milliseconds drain_max{30'000};
+  time_span drain_max = std::chrono::seconds(30);
 };
 
 }  // namespace troupe::cluster

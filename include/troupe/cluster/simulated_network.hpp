@@ -8,6 +8,8 @@
 #include <memory>
 #include <string>
 
+#include "troupe/base/time_span.hpp"
+
 namespace troupe {
 class runtime;
 }
@@ -23,7 +25,7 @@ struct network_faults {
   std::uint64_t duplicates = 0;
   // Each message takes a random time up to this one. What one node sends to another still comes in
   // order.
-  std::chrono::nanoseconds delay_max{0};
+  time_span delay_max{};
   // Messages from one node to another may change their order, too. NATS does that only with what
   // was on its way when a connection was lost.
   bool reorders = false;

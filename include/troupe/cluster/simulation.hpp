@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "troupe/base/time_span.hpp"
 #include "troupe/cluster/node.hpp"
 #include "troupe/cluster/simulated_network.hpp"
 
@@ -16,7 +17,7 @@ struct database_faults {
   std::uint64_t refuses = 0;  // the call fails and changes nothing
   std::uint64_t loses = 0;    // the call fails, and has taken effect, or not, or does so later
   // Each call takes a random time up to this one.
-  std::chrono::nanoseconds delay_max{0};
+  time_span delay_max{};
 };
 
 // The network and the database of the nodes that are made with it, in one program. Under the

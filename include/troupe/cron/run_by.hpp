@@ -19,7 +19,7 @@ struct cron_options {
   // True: waiting for the next time does not keep the program alive. Default false.
   bool weak = false;
   // What time it is when a simulated program begins. Default 2000-01-01 00:00 UTC.
-  std::chrono::sys_seconds simulated_start =
+  wall_time simulated_start =
       std::chrono::sys_days(std::chrono::year(2000) / std::chrono::January / 1);
 };
 

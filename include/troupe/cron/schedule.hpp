@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "troupe/base/error.hpp"
+#include "troupe/base/time_span.hpp"
 
 namespace troupe {
 
@@ -85,7 +86,7 @@ class cron_schedule {
   explicit cron_schedule(std::string_view expression, std::string_view zone = "UTC");
 
   // The first time of the schedule after the given one.
-  time_point next(std::chrono::system_clock::time_point after) const;
+  time_point next(wall_time after) const;
 
   const std::string& expression() const noexcept;
   // Its full name, also for "local".

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "troupe/base/error.hpp"
+#include "troupe/base/time_span.hpp"
 #include "troupe/io/endpoint.hpp"
 #include "troupe/runtime/limited_task.hpp"
 #include "troupe/task/task.hpp"
@@ -71,7 +72,7 @@ struct resolver_options {
   // try_for: time for a server's answer in the first round; it doubles from round to round. Default
   // 2 s, at least 1 ms. tries: how often all servers are asked. Default 3, from 1 to 10. Other
   // values are an option_error.
-  std::chrono::milliseconds try_for{2000};
+  time_span try_for = std::chrono::seconds(2);
   int tries = 3;
 };
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "troupe/base/time_span.hpp"
 #include "troupe/durable/storage.hpp"
 
 namespace troupe::durable {
@@ -16,7 +17,7 @@ struct simulated_faults {
   std::uint64_t refuses = 0;  // the call fails and changes nothing
   std::uint64_t loses = 0;    // a commit is stored, or not, and its answer is lost
   // Each call takes a random time up to this one.
-  std::chrono::nanoseconds delay_max{0};
+  time_span delay_max{};
 };
 
 // A database that several stores open one after the other, as programs that are killed and started

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/base/time_span.hpp"
 #include "troupe/durable/call.hpp"
 #include "troupe/durable/error.hpp"
 #include "troupe/durable/kind.hpp"
@@ -33,7 +34,7 @@ struct options {
   // the store. Actors at work are not put away. 1 or more.
   std::size_t actors_max = 100'000;
   // How long an actor may be idle before it is put away. 1 ms or more.
-  std::chrono::milliseconds idle_max{60'000};
+  time_span idle_max = std::chrono::seconds(60);
   // Messages in memory that wait or are being handled. When there are more, messages from outside
   // fail with store_full; those of other durable actors stay in the store until there is room.
   std::size_t waiting_max = 100'000;
@@ -43,16 +44,16 @@ struct options {
   // or more.
   std::uint32_t failures_max = 5;
   // The time before a failed post is handled again; it doubles with each failure, up to 10 s.
-  std::chrono::milliseconds retry_first{10};
+  time_span retry_first = std::chrono::milliseconds(10);
   // How long the answer to an id that the sender chose is kept. A message that comes with the same
   // id later is a new one.
-  std::chrono::seconds remember{24 * 3600};
+  time_span remember = std::chrono::hours(24);
   // The largest state of one actor, in bytes; a handler that makes it larger fails, and so does a
   // message, an answer or an event that is larger. 1 or more.
   std::size_t state_bytes_max = 16u << 20;
   // How long the store waits after a failed commit before it tries again; the time doubles with
   // each failure, up to 5 s; of a node in a cluster up to 500 ms.
-  std::chrono::milliseconds away_first{20};
+  time_span away_first = std::chrono::milliseconds(20);
 };
 
 // What a store has done since it was opened, and what it does now.

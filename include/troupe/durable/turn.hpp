@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "troupe/base/time_span.hpp"
 #include "troupe/durable/call.hpp"
 #include "troupe/durable/message_id.hpp"
 
@@ -77,11 +78,11 @@ class turn {
   // time that passed while no program had the store open counts once. Accuracy: some ms, by the
   // system's clock.
   template <auto Method, class... Args>
-  void remind_at(std::string_view name, std::chrono::system_clock::time_point due, Args&&... args) {
+  void remind_at(std::string_view name, wall_time due, Args&&... args) {
     set_reminder(name, due, "", request_of<Method>(key(), std::forward<Args>(args)...));
   }
   template <auto Method, class... Args>
-  void remind_every(std::string_view name, std::chrono::milliseconds period, Args&&... args) {
+  void remind_every(std::string_view name, time_span period, Args&&... args) {
     set_period(name, period, request_of<Method>(key(), std::forward<Args>(args)...));
   }
   // By a cron expression, in the system's time zone (troupe/cron/schedule.hpp). Throws option_error
@@ -104,9 +105,8 @@ class turn {
     made.arguments = parts::encode_arguments<facts>(std::forward<Args>(args)...);
     return made;
   }
-  void set_reminder(std::string_view name, std::chrono::system_clock::time_point due,
-                    std::string rule, parts::request what);
-  void set_period(std::string_view name, std::chrono::milliseconds period, parts::request what);
+  void set_reminder(std::string_view name, wall_time due, std::string rule, parts::request what);
+  void set_period(std::string_view name, time_span period, parts::request what);
   void set_schedule(std::string_view name, std::string_view cron, parts::request what);
 
   parts::turn_state& state_;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "troupe/base/time_span.hpp"
 #include "troupe/dns/resolver.hpp"
 #include "troupe/http/client/cookie_jar.hpp"
 #include "troupe/http/client/proxies.hpp"
@@ -37,20 +38,20 @@ struct client_options {
 
   // Time to find the address, to connect, and for the handshake, together. Default 10 s; then
   // timed_out.
-  std::chrono::nanoseconds connect_time = std::chrono::seconds(10);
+  time_span connect_time = std::chrono::seconds(10);
   // Time from the request's last byte to the head of the answer. Default 30 s; then timed_out.
-  std::chrono::nanoseconds head_time = std::chrono::seconds(30);
+  time_span head_time = std::chrono::seconds(30);
   // Time for which a server may accept no byte of a request. Then timed_out, unless the server has
   // already answered. Default 20 s.
-  std::chrono::nanoseconds write_time = std::chrono::seconds(20);
+  time_span write_time = std::chrono::seconds(20);
   // Minimum rate of an answer's body in bytes per second, on average, while the client waits for
   // it; and the total time by which the body may be behind that rate. Default 100, and 20 s; a
   // slower body is a client_error, too_slow. 0: no minimum.
   std::size_t body_rate = 100;
-  std::chrono::nanoseconds body_grace = std::chrono::seconds(20);
+  time_span body_grace = std::chrono::seconds(20);
   // Time from the first request, before redirects, to the end of the body. Default: no limit.
   // .timeout() sets it for one request.
-  std::chrono::nanoseconds total_time = std::chrono::nanoseconds::max();
+  time_span total_time = time_span::max();
 
   // Maximum bytes of an answer's first line and fields together, and maximum number of fields.
   // Default 64 KiB, 200; more is a bad_response.
@@ -96,13 +97,13 @@ struct client_options {
   // for at most waiting_time (default 10 s). Beyond these limits a request ends with origin_full.
   // A task that holds an unread answer and asks for another one needs two connections.
   std::size_t connections_per_origin = 256, requests_waiting = 1'024;
-  std::chrono::nanoseconds waiting_time = std::chrono::seconds(10);
+  time_span waiting_time = std::chrono::seconds(10);
 
   // Maximum number of connections that are kept for later requests, for one origin and in total.
   // Default 8 and 128; the oldest are closed first. Each is kept for idle_time, default 30 s. Kept
   // connections do not keep the program alive.
   std::size_t idle_per_origin = 8, idle = 128;
-  std::chrono::nanoseconds idle_time = std::chrono::seconds(30);
+  time_span idle_time = std::chrono::seconds(30);
 
   // HTTP/2 (http2_limits::is_on, default true). It is spoken over TLS when the server chooses it
   // (ALPN). Requests to one origin then share a connection, each on a stream of its own, up to

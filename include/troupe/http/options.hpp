@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "troupe/base/time_span.hpp"
 #include "troupe/http/behind_proxy/network.hpp"
 
 namespace troupe::http {
@@ -39,7 +40,7 @@ struct http2_limits {
   std::size_t collected_bytes = 4 * 1024 * 1024;
 
   // The span in which the frames below are counted. Default 10 s.
-  std::chrono::nanoseconds span = std::chrono::seconds(10);
+  time_span span = std::chrono::seconds(10);
   // Maximum number of streams that end by a reset in a span: by one of the client (rapid reset,
   // CVE-2023-44487), or by one of the server for an error of the client. Default 200.
   std::size_t resets = 200;
@@ -79,7 +80,7 @@ struct proxy_protocol_options {
   std::size_t header_bytes = 1024;
   // Maximum time from the acceptance of the connection to the end of its header. Default 5 s;
   // longer ends the connection without an answer, and is counted.
-  std::chrono::nanoseconds header_time = std::chrono::seconds(5);
+  time_span header_time = std::chrono::seconds(5);
 };
 
 // In which field the trusted proxies say from whom they got a request.
@@ -104,7 +105,7 @@ struct server_options {
   std::size_t target_bytes = 8 * 1024;
   // Maximum time from the first byte of a head to its last one. Default 10 s; longer is answered
   // 408.
-  std::chrono::nanoseconds head_time = std::chrono::seconds(10);
+  time_span head_time = std::chrono::seconds(10);
 
   // Maximum bytes of a request's body. Default 1 MiB; more is answered 413. A route may have a
   // limit of its own.
@@ -126,16 +127,16 @@ struct server_options {
   std::size_t body_rate = 500;
   // Total time by which a body may be behind that rate. Default 5 s. Bytes that come early buy at
   // most 5 s more. Time in which the server gives no window does not count.
-  std::chrono::nanoseconds body_grace = std::chrono::seconds(5);
+  time_span body_grace = std::chrono::seconds(5);
 
   // Maximum time that a connection waits for its next request (or its first one); it is then
   // closed. Default 75 s.
-  std::chrono::nanoseconds idle_time = std::chrono::seconds(75);
+  time_span idle_time = std::chrono::seconds(75);
   // Maximum time for which a peer may accept no byte of an answer; it is then closed. Default 20 s.
   // With HTTP/2 this holds for each stream, and bytes count at `body_rate`: a stream whose client
   // takes less is reset, and the connection continues. A stream that has nothing to send, as
   // between the events of an event stream, may stay as it is.
-  std::chrono::nanoseconds write_time = std::chrono::seconds(20);
+  time_span write_time = std::chrono::seconds(20);
 
   // Whether a client that has ended its sending half counts as gone for request::client_gone().
   // Default true, since this cannot be distinguished from a closed connection. False: only a client
@@ -143,7 +144,7 @@ struct server_options {
   bool half_close_is_gone = true;
 
   // For TLS: maximum time of a handshake. Default 10 s; longer ends the connection.
-  std::chrono::nanoseconds handshake_time = std::chrono::seconds(10);
+  time_span handshake_time = std::chrono::seconds(10);
   // For TLS: maximum number of handshakes at a time. Default 1,024. At the limit, handshakes that
   // have taken a second or more are ended, the longest ones first, and listeners with TLS accept no
   // connection until a handshake ends; new ones wait in the listener's backlog. Listeners without
@@ -152,7 +153,7 @@ struct server_options {
   // For TLS: how long a browser is to ask this host by https only, whatever a link says (the field
   // Strict-Transport-Security, in every answer over TLS). Default 0: no such field. Begin with a
   // short time: a browser that was told cannot be told otherwise without TLS.
-  std::chrono::seconds strict_transport{0};
+  time_span strict_transport{};
   // Whether that holds for the names below the host's, too. Default false.
   bool strict_transport_of_subdomains = false;
 
@@ -198,7 +199,7 @@ struct server_options {
 
   // Time after stop() for requests that have begun. Default 10 s; then their connections are
   // closed.
-  std::chrono::nanoseconds drain_time = std::chrono::seconds(10);
+  time_span drain_time = std::chrono::seconds(10);
 
   // Value of the field Server. Default empty: no such field.
   std::string name;

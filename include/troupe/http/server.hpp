@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "troupe/base/time_span.hpp"
 #include "troupe/http/options.hpp"
 #include "troupe/http/router.hpp"
 #include "troupe/io/tcp.hpp"
@@ -134,7 +135,7 @@ class server {
   // elsewhere (GOAWAY). So no client loses a request that it sends at the moment when the server
   // ends the connection: use it when other processes accept the new connections. Event streams and
   // WebSockets also end after that time. stop() ends it sooner. Thread: any.
-  void drain(std::chrono::nanoseconds idle_time) const;
+  void drain(time_span idle_time) const;
 
   // The number of connections that are open now: busy ones, idle ones, and those that are being
   // turned away. Thread: any.

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "troupe/base/time_span.hpp"
 #include "troupe/http/transport.hpp"
 #include "troupe/task/event.hpp"
 #include "troupe/task/task.hpp"
@@ -69,7 +70,7 @@ struct websocket_options {
   // A peer that has sent nothing for this time gets a ping; if it sends nothing for the same time
   // again, it counts as gone. Checked while a receive() is awaited, even if each call is short.
   // Default 30 s.
-  std::chrono::nanoseconds ping_after = std::chrono::seconds(30);
+  time_span ping_after = std::chrono::seconds(30);
 
   // The subprotocols that the server supports or the client offers, the preferred one first. The
   // server chooses the first of its own that the client offers: websocket::subprotocol(). Default:

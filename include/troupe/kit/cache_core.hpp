@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "troupe/base/small_mutex.hpp"
+#include "troupe/base/time_span.hpp"
 #include "troupe/runtime/limited_task.hpp"
 #include "troupe/sync/permits.hpp"
 #include "troupe/sync/waiting.hpp"
@@ -29,12 +30,12 @@ struct cache_options {
   // Default 10,000; at least 1.
   std::size_t entries_max = 10'000;
   // How long after it was loaded or put an entry is given. Default: without end; longer than 0.
-  std::chrono::nanoseconds expire_after_write = std::chrono::nanoseconds::max();
+  time_span expire_after_write = time_span::max();
   // How long after its last use an entry is given. Default: without end; longer than 0.
-  std::chrono::nanoseconds expire_after_access = std::chrono::nanoseconds::max();
+  time_span expire_after_access = time_span::max();
   // How long a load that failed is remembered: until then get() throws its error again. Such an
   // entry counts among entries_max. Default 0: failures are not kept.
-  std::chrono::nanoseconds keep_failures{0};
+  time_span keep_failures{};
 };
 
 // What a cache has, and what it has done since the beginning.

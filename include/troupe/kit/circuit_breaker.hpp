@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "troupe/base/time_span.hpp"
 #include "troupe/kit/retry.hpp"
 #include "troupe/kit/try_later.hpp"
 #include "troupe/task/task.hpp"
@@ -36,10 +37,10 @@ struct circuit_options {
   // With fewer finished calls within the window it does not open. Default 10; at least 1.
   std::uint32_t calls_min = 10;
   // How far back calls count. The window moves in steps of a tenth. Default 10 s; at least 10 ns.
-  std::chrono::nanoseconds window = std::chrono::seconds(10);
+  time_span window = std::chrono::seconds(10);
   // How long an open circuit refuses calls before it lets trials through. Default 5 s; at least
   // 1 ns.
-  std::chrono::nanoseconds open_for = std::chrono::seconds(5);
+  time_span open_for = std::chrono::seconds(5);
   // How many calls pass as trials. When so many have succeeded, the circuit closes; the first that
   // fails opens it again. Default 1; at least 1.
   std::uint32_t trials = 1;
@@ -52,7 +53,7 @@ struct circuit_counts {
   std::uint64_t refused = 0;                // since the beginning
   std::uint64_t opened = 0;                 // how often the circuit opened, since the beginning
   // how long it refuses calls from now on; zero unless it is open
-  std::chrono::nanoseconds retry_after{0};
+  time_span retry_after{};
 };
 
 namespace kit {

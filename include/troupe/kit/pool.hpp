@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "troupe/base/time_span.hpp"
 #include "troupe/kit/made_task.hpp"
 #include "troupe/kit/pool_core.hpp"
 #include "troupe/kit/retry.hpp"
@@ -99,7 +100,7 @@ struct pool_state final : pool_core {
   static task<> keep_looking(looks_claim of) {
     try {
       for (;;) {
-        std::chrono::nanoseconds pause{0};
+        time_span pause{};
         {
           const std::shared_ptr<pool_state> self = of.pool.lock();
           if (self == nullptr || self->is_closed()) co_return;

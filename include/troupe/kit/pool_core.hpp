@@ -11,6 +11,7 @@
 
 #include "troupe/base/error.hpp"
 #include "troupe/base/small_mutex.hpp"
+#include "troupe/base/time_span.hpp"
 #include "troupe/sync/permits.hpp"
 #include "troupe/sync/waiting.hpp"
 #include "troupe/task/event.hpp"
@@ -47,16 +48,16 @@ struct pool_options {
   std::size_t max = 10;
   // A resource that no caller wanted for so long is destroyed, unless there are no more than `min`.
   // Default 10 min.
-  std::chrono::nanoseconds idle_max = std::chrono::minutes(10);
+  time_span idle_max = std::chrono::minutes(10);
   // A resource that is older is destroyed as soon as it is not in use. Default: none.
-  std::chrono::nanoseconds life_max = std::chrono::nanoseconds::max();
+  time_span life_max = time_span::max();
   // A resource that was idle for at least so long is checked before it is lent, and when the pool
   // looks at its idle resources. Default 500 ms; 0: always.
-  std::chrono::nanoseconds check_after = std::chrono::milliseconds(500);
+  time_span check_after = std::chrono::milliseconds(500);
   // How often the pool looks at its idle resources: it destroys the old ones, checks the others,
   // and makes those that lack. Default 30 s; longer than 0. These looks do not keep the program
   // alive.
-  std::chrono::nanoseconds look_every = std::chrono::seconds(30);
+  time_span look_every = std::chrono::seconds(30);
 };
 
 // What a pool has, and what it has done since the beginning.

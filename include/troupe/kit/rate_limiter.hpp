@@ -7,6 +7,7 @@
 #include <stop_token>
 #include <utility>
 
+#include "troupe/base/time_span.hpp"
 #include "troupe/runtime/limited_task.hpp"
 #include "troupe/task/task.hpp"
 
@@ -18,7 +19,7 @@ struct rate_limit {
   // Default 1; at least 1, at most a million million.
   std::uint64_t tokens = 1;
   // Default 1 s; at least 1 ns, at most 1,000 days.
-  std::chrono::nanoseconds per = std::chrono::seconds(1);
+  time_span per = std::chrono::seconds(1);
   // How many unused tokens are kept. 0 (default): as many as `tokens`. At most a million million.
   std::uint64_t burst = 0;
 };
@@ -34,7 +35,7 @@ class token_call {
   token_call(std::shared_ptr<limiter_state> from, std::uint64_t tokens) noexcept
       : from_(std::move(from)), tokens_(tokens) {}
   task<> start(tasks::limits within) &&;
-  void block(std::chrono::nanoseconds at_most, const std::stop_token& stop) &&;
+  void block(time_span at_most, const std::stop_token& stop) &&;
 
  private:
   std::shared_ptr<limiter_state> from_;

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "troupe/base/time_span.hpp"
 #include "troupe/kit/retry_budget.hpp"
 #include "troupe/kit/try_later.hpp"
 #include "troupe/task/limits.hpp"
@@ -50,17 +51,17 @@ struct retry_policy {
   // The delay before the first retry; before each later one `factor` times as long, up to
   // delay_max. Default 100 ms, 2, 10 s. The jitter makes the delays shorter. An error that is a
   // try_later makes the delay at least as long as it says.
-  std::chrono::nanoseconds delay = std::chrono::milliseconds(100);
+  time_span delay = std::chrono::milliseconds(100);
   double factor = 2;
-  std::chrono::nanoseconds delay_max = std::chrono::seconds(10);
+  time_span delay_max = std::chrono::seconds(10);
   retry_jitter jitter = retry_jitter::full;
   // The time limit of each attempt, which goes with what it asks, as that of with_deadline. An
   // attempt that takes longer is cancelled and fails with timed_out, which is retried. Default:
   // none.
-  std::chrono::nanoseconds attempt_time = std::chrono::nanoseconds::max();
+  time_span attempt_time = time_span::max();
   // The time limit of all attempts and delays together. No retry begins after it; a running attempt
   // is cancelled then and fails with timed_out. Default: none.
-  std::chrono::nanoseconds total_time = std::chrono::nanoseconds::max();
+  time_span total_time = time_span::max();
   // A budget that this call shares with others. Default: none. Lifetime: retry() copies it, so it
   // need live no longer than until retry() has returned its task.
   const retry_budget* budget = nullptr;
@@ -151,8 +152,7 @@ using made_value = typename value_of_task<made_branch<Maker>>::type;
 
 // Within a time limit the attempt is made once that has begun, so that it goes with what is asked.
 template <class Maker>
-task<made_value<Maker>> make_attempt(Maker& make, const retry_attempt& attempt,
-                                     std::chrono::nanoseconds at_most) {
+task<made_value<Maker>> make_attempt(Maker& make, const retry_attempt& attempt, time_span at_most) {
   if (at_most == std::chrono::nanoseconds::max())
     return tasks::make_branch(call_maker(make, attempt));
   return with_deadline(at_most,

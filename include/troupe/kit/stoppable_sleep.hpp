@@ -7,6 +7,7 @@
 #include <exception>
 #include <utility>
 
+#include "troupe/base/time_span.hpp"
 #include "troupe/runtime/limited_task.hpp"
 #include "troupe/sync/waiter.hpp"
 #include "troupe/sync/waiting.hpp"
@@ -21,7 +22,7 @@ namespace troupe::kit {
 class sleeping : public sync::waiter {
  public:
   static constexpr const char* name = "a sleep";
-  explicit sleeping(std::chrono::nanoseconds span, bool is_weak = false) noexcept
+  explicit sleeping(time_span span, bool is_weak = false) noexcept
       : span_(span), alarm_(*this, is_weak) {}
   sleeping(sleeping&& other) noexcept : span_(other.span_), alarm_(*this, other.alarm_.weak) {}
 
@@ -61,7 +62,7 @@ class sleeping : public sync::waiter {
 };
 
 // co_await it with stop(): cancelled if a stop is requested first.
-inline sync::awaiting<sleeping> stoppable_sleep(std::chrono::nanoseconds span) noexcept {
+inline sync::awaiting<sleeping> stoppable_sleep(time_span span) noexcept {
   return sync::awaiting<sleeping>(std::in_place, span);
 }
 

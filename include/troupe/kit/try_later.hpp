@@ -6,6 +6,7 @@
 #include <string>
 
 #include "troupe/base/error.hpp"
+#include "troupe/base/time_span.hpp"
 
 namespace troupe {
 
@@ -20,7 +21,7 @@ namespace troupe {
 //     }
 class try_later : public error {
  public:
-  try_later(const std::string& text, std::chrono::nanoseconds retry_after)
+  try_later(const std::string& text, time_span retry_after)
       : error(text), retry_after_(retry_after) {}
   // How long to wait before the next attempt, from the throw on.
   std::chrono::nanoseconds retry_after() const noexcept { return retry_after_; }

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "troupe/base/time_span.hpp"
 #include "troupe/tls/context.hpp"
 
 namespace troupe::nats {
@@ -45,12 +46,13 @@ struct options {
   std::optional<tls_options> tls;
 
   // How long it may take until one server has taken us; more than 0.
-  std::chrono::milliseconds connect_timeout{5'000};
+  time_span connect_timeout = std::chrono::seconds(5);
   // Rounds over all servers in which a lost connection is tried again, before the connection is
   // closed for good; 0: none. Between rounds a random part of a delay that doubles up to the
   // second value. The first connection has one round.
   unsigned reconnect_rounds = 60;
-  std::chrono::milliseconds reconnect_delay{100}, reconnect_delay_max{5'000};
+  time_span reconnect_delay = std::chrono::milliseconds(100);
+  time_span reconnect_delay_max = std::chrono::seconds(5);
   // Whether servers are used that a server tells of.
   bool discover_servers = true;
 
@@ -59,12 +61,12 @@ struct options {
   std::size_t waiting_bytes_max = 1024 * 1024;
   // How long the server may take none of the bytes that are sent, before the connection is given
   // up; more than 0.
-  std::chrono::milliseconds write_timeout{30'000};
+  time_span write_timeout = std::chrono::seconds(30);
   // How long a request waits for its answer, beside what with_deadline says; more than 0.
-  std::chrono::milliseconds request_timeout{10'000};
+  time_span request_timeout = std::chrono::seconds(10);
   // A server that is silent is asked whether it is there, this often; after that many unanswered
   // questions the connection is given up. More than 0 each.
-  std::chrono::milliseconds ping_interval{20'000};
+  time_span ping_interval = std::chrono::seconds(20);
   unsigned pings_max = 2;
 
   // The largest message and header that are taken from a server; more ends the connection.

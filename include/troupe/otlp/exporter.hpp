@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "troupe/base/error.hpp"
+#include "troupe/base/time_span.hpp"
 #include "troupe/tls/context.hpp"
 
 namespace troupe::otlp {
@@ -46,16 +47,16 @@ struct exporter_options {
   // Maximum number of spans in one request. Default 512, at least 1.
   std::size_t batch = 512;
   // After this time spans are sent though they are no whole batch. Default 1 s.
-  std::chrono::milliseconds interval = std::chrono::seconds(1);
+  time_span interval = std::chrono::seconds(1);
   // Time for one request. Default 10 s.
-  std::chrono::milliseconds request_time = std::chrono::seconds(10);
+  time_span request_time = std::chrono::seconds(10);
   // How often a batch is sent that the collector could not take for the moment (no connection, no
   // answer, or status 429, 502, 503 or 504). Then it is dropped and counted. Default 5, at least 1.
   // The first pause is `interval`, each one twice as long as the one before, and at most 30 s, or
   // what the collector asks for by Retry-After, if that is less.
   int attempts = 5;
   // Time in which the destructor sends what waits. Default 2 s; 0: it sends nothing.
-  std::chrono::milliseconds flush_time = std::chrono::seconds(2);
+  time_span flush_time = std::chrono::seconds(2);
 };
 
 // What became of the spans so far.
@@ -107,7 +108,7 @@ class exporter {
   exporter_counts counts() const;
   // Sends what waits now, and returns whether all of it was sent, or given up, in that time. Blocks
   // the calling thread, which must not be one of the runtime's: usage_error.
-  bool flush(std::chrono::milliseconds at_most);
+  bool flush(time_span at_most);
 
  private:
   class worker;

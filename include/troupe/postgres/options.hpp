@@ -5,23 +5,25 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "troupe/base/time_span.hpp"
+
 namespace troupe::postgres {
 
 // A value that makes no sense is an option_error.
 struct options {
   // How long it may take until there is a connection, over all addresses of all hosts; more than 0.
   // The target's own connect_timeout, in seconds, limits each address.
-  std::chrono::milliseconds connect_timeout{10'000};
+  time_span connect_timeout = std::chrono::seconds(10);
   // How long the server may send nothing while answers are due, but those of a COPY. Then the
   // connection is given up: its calls fail with failure::lost, and the next call connects again.
   // So a server that has gone without a word is noticed, and a statement that takes longer fails.
   // 0: no limit.
-  std::chrono::milliseconds answer_timeout{0};
+  time_span answer_timeout{};
   // How long the server may send nothing while it works for nobody: for a caller that has gone,
   // whose statement it is asked to cancel. Then the connection is given up as by answer_timeout. A
   // server that has gone behind a proxy, which keeps the connection open, would otherwise hold back
   // the end of the program. 1 ms or more.
-  std::chrono::milliseconds cancel_timeout{10'000};
+  time_span cancel_timeout = std::chrono::seconds(10);
   // Statements that are sent and not yet answered; more of them wait in the program. 1 or more.
   std::size_t in_flight_max = 256;
   // Statements that the server keeps prepared for this connection, by their text; 1 or more.

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/base/time_span.hpp"
 #include "troupe/kit/pool.hpp"
 #include "troupe/postgres/connection.hpp"
 
@@ -19,9 +20,9 @@ namespace troupe::postgres {
 struct pool_limits : pool_options {
   // How long a call waits for a connection, and for the server to accept a new one; more than 0.
   // When it is over, the call fails as failure::busy.
-  std::chrono::milliseconds wait_max{30'000};
+  time_span wait_max = std::chrono::seconds(30);
   // How long the server has to answer when an idle connection is checked; more than 0.
-  std::chrono::milliseconds check_timeout{5'000};
+  time_span check_timeout = std::chrono::seconds(5);
 };
 
 // Up to `max` connections to a server, each with the calls of one party at a time. It has the calls
@@ -86,7 +87,7 @@ class pool {
  private:
   struct shared {
     troupe::pool<connection> lends;
-    std::chrono::milliseconds wait_max;
+    time_span wait_max;
     options chosen;
   };
   static task<lease> borrow_from(std::shared_ptr<shared> from);

@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "troupe/base/error.hpp"
+#include "troupe/base/time_span.hpp"
 #include "troupe/context/context.hpp"
 #include "troupe/io/endpoint.hpp"
 #include "troupe/io/stream.hpp"
@@ -67,8 +68,8 @@ struct protocol_options {
   // Maximum time for which a peer may send nothing while the server waits for it (idle_max), and
   // for which it may read nothing while something is sent to it (stall_max). Then the connection
   // ends with timed_out. Default: no limit.
-  std::chrono::nanoseconds idle_max = std::chrono::nanoseconds::max();
-  std::chrono::nanoseconds stall_max = std::chrono::nanoseconds::max();
+  time_span idle_max = time_span::max();
+  time_span stall_max = time_span::max();
   // Maximum bytes that data_received gets in one call. Reading begins with 4 KiB, and doubles each
   // time that the buffer was filled. While a connection with the first size waits, it has neither a
   // buffer nor a heap. Default 64 KiB.

@@ -10,6 +10,7 @@
 #include "troupe/actor/spawn.hpp"
 #include "troupe/actor/spawn_task.hpp"
 #include "troupe/base/platform.hpp"
+#include "troupe/base/time_span.hpp"
 #include "troupe/runtime/options.hpp"
 #include "troupe/runtime/timer.hpp"
 
@@ -79,17 +80,17 @@ TROUPE_REFUSE_REST(spawn, TROUPE_SPAWN_REFUSES);
 //     troupe::runtime rt({.policy = troupe::policy::simulated});
 //     rt.spawn<Lamp>().tell<&Lamp::flash>();
 //     rt.run();
-timer after(std::chrono::nanoseconds span, std::move_only_function<void()> procedure,
+timer after(time_span span, std::move_only_function<void()> procedure,
             const timer_options& options = {});
-timer every(std::chrono::nanoseconds period, std::move_only_function<void()> procedure,
+timer every(time_span period, std::move_only_function<void()> procedure,
             const timer_options& options = {});
 template <tasks::makes_task Procedure>
-timer after(std::chrono::nanoseconds, Procedure&&, const timer_options& = {}) {
+timer after(time_span, Procedure&&, const timer_options& = {}) {
   static_assert(!tasks::makes_task<Procedure>, TROUPE_REFUSES_COROUTINE_OF("after"));
   return {};
 }
 template <tasks::makes_task Procedure>
-timer every(std::chrono::nanoseconds, Procedure&&, const timer_options& = {}) {
+timer every(time_span, Procedure&&, const timer_options& = {}) {
   static_assert(!tasks::makes_task<Procedure>, TROUPE_REFUSES_COROUTINE_OF("every"));
   return {};
 }

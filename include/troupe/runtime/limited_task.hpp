@@ -7,6 +7,7 @@
 #include <stop_token>
 #include <utility>
 
+#include "troupe/base/time_span.hpp"
 #include "troupe/runtime/here.hpp"
 #include "troupe/task/task.hpp"
 
@@ -17,8 +18,8 @@ namespace troupe::tasks {
 class limits {
  public:
   limits() noexcept {}
-  limits(std::chrono::nanoseconds at_most, std::stop_token stop)
-      : due_(at_most == std::chrono::nanoseconds::max() ? at_most : after(at_most)),
+  limits(time_span at_most, std::stop_token stop)
+      : due_(at_most == time_span::max() ? at_most : at_most.after(now())),
         stop_(std::move(stop)) {}
 
   // The remaining time for the next operation; 0 or less if the time is over.
@@ -31,19 +32,13 @@ class limits {
   }
   const std::stop_token& stop() const noexcept { return stop_; }
   // The same token, and the earlier of the two times.
-  limits within(std::chrono::nanoseconds at_most) const {
+  limits within(time_span at_most) const {
     limits both(at_most, stop_);
     if (due_ < both.due_) both.due_ = due_;
     return both;
   }
 
  private:
-  static std::chrono::nanoseconds after(std::chrono::nanoseconds span) {
-    const std::chrono::nanoseconds begins = now();
-    if (span.count() <= 0) return begins;  // otherwise left() could overflow
-    return span > std::chrono::nanoseconds::max() - begins ? std::chrono::nanoseconds::max()
-                                                           : begins + span;
-  }
   std::chrono::nanoseconds due_ = std::chrono::nanoseconds::max();
   std::stop_token stop_;
 };
@@ -62,7 +57,7 @@ class [[nodiscard]] limited_task {
   // Limit the operation, as for the awaitables of a stream: if it is not done in time, co_await
   // throws timed_out or cancelled. They return the same object, since each copy would lie in the
   // frame of the awaiting coroutine.
-  limited_task&& timeout(std::chrono::nanoseconds at_most) && {
+  limited_task&& timeout(time_span at_most) && {
     at_most_ = at_most;
     return std::move(*this);
   }
@@ -71,7 +66,7 @@ class [[nodiscard]] limited_task {
     return std::move(*this);
   }
   template <class Refused = void>
-  limited_task&& timeout(std::chrono::nanoseconds) const& {
+  limited_task&& timeout(time_span) const& {
     tasks::refuse_named_awaitable<Refused>();
   }
   template <class Refused = void>

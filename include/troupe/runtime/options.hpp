@@ -16,6 +16,7 @@
 #include "troupe/actor/supervision.hpp"
 #include "troupe/actor/when_full.hpp"
 #include "troupe/base/error.hpp"
+#include "troupe/base/time_span.hpp"
 #include "troupe/context/context.hpp"
 #include "troupe/io/backend.hpp"
 #include "troupe/runtime/warning.hpp"
@@ -71,7 +72,7 @@ struct turn_limits {
   // Time for one turn, in microseconds. Default 100; the largest value means no limit. The turn
   // checks the clock after nine messages; after each message if the actor's handlers are slow,
   // otherwise as often as the speed so far suggests. A handler is never interrupted.
-  std::chrono::microseconds time{100};
+  time_span time = std::chrono::microseconds(100);
 };
 
 // Options of a runtime. Each says its unit, its default and its effect. A value that makes no sense
@@ -226,7 +227,7 @@ struct spawn_options {
   // Default: no parent.
   any_ref parent{};
   // 0 messages (default): the runtime's limits.
-  turn_limits turn{0, std::chrono::microseconds{0}};
+  turn_limits turn{0, time_span()};
   // Default: no limit. A message to an actor with a limit costs about 20 ns more.
   mailbox_limit mailbox{};
   // A heap of the actor's own. this_context() returns it in the constructor, in the handlers (also

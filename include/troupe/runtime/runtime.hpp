@@ -17,6 +17,7 @@
 #include "troupe/actor/spawn.hpp"
 #include "troupe/actor/spawn_task.hpp"
 #include "troupe/base/platform.hpp"
+#include "troupe/base/time_span.hpp"
 #include "troupe/runtime/metrics.hpp"
 #include "troupe/runtime/options.hpp"
 #include "troupe/runtime/timer.hpp"
@@ -310,17 +311,17 @@ class runtime {
   // is a failure; later calls still happen. Throws option_error if the period, or the context's
   // bytes_max, is too small. Lifetime: a timer keeps the program alive, unless it is `weak`; a call
   // that is still due when the runtime ends never happens.
-  timer after(std::chrono::nanoseconds span, std::move_only_function<void()> procedure,
+  timer after(time_span span, std::move_only_function<void()> procedure,
               const timer_options& options = {});
-  timer every(std::chrono::nanoseconds period, std::move_only_function<void()> procedure,
+  timer every(time_span period, std::move_only_function<void()> procedure,
               const timer_options& options = {});
   template <tasks::makes_task Procedure>
-  timer after(std::chrono::nanoseconds, Procedure&&, const timer_options& = {}) {
+  timer after(time_span, Procedure&&, const timer_options& = {}) {
     static_assert(!tasks::makes_task<Procedure>, TROUPE_REFUSES_COROUTINE_OF("after"));
     return {};
   }
   template <tasks::makes_task Procedure>
-  timer every(std::chrono::nanoseconds, Procedure&&, const timer_options& = {}) {
+  timer every(time_span, Procedure&&, const timer_options& = {}) {
     static_assert(!tasks::makes_task<Procedure>, TROUPE_REFUSES_COROUTINE_OF("every"));
     return {};
   }
@@ -338,8 +339,7 @@ class runtime {
   // the handlers and blocking calls that still run. The stop remains in effect until those have
   // ended and nothing is queued any more. Until then holds do not count, and all queued and sent
   // messages become dead letters. The next run() first waits for that.
-  void stop(stop_mode mode = stop_mode::drain,
-            std::chrono::nanoseconds deadline = std::chrono::seconds(10));
+  void stop(stop_mode mode = stop_mode::drain, time_span deadline = std::chrono::seconds(10));
 
   // Keeps run() from returning while the returned object exists.
   [[nodiscard]] troupe::hold hold();

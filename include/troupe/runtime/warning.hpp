@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "troupe/base/time_span.hpp"
+
 namespace troupe {
 
 enum class warning_kind : std::uint8_t {
@@ -54,13 +56,13 @@ struct warning {
 // When a runtime that is observed warns. 0 of a member: it does not warn of that.
 struct warning_limits {
   // Time for which one handler, or one posted procedure, may hold its thread. Default 1 ms.
-  std::chrono::microseconds handler{1'000};
+  time_span handler = std::chrono::milliseconds(1);
   // Time for which a mailbox may grow, without being shorter in between. Default 10 s.
-  std::chrono::milliseconds mailbox{10'000};
+  time_span mailbox = std::chrono::seconds(10);
   // Shorter mailboxes cause no warning. Default 100 messages.
   std::size_t mailbox_messages = 100;
   // Time after which an ask should be answered. Default 5 s.
-  std::chrono::milliseconds ask{5'000};
+  time_span ask = std::chrono::seconds(5);
   // The part of the process's limit of open descriptors (RLIMIT_NOFILE) that may be in use, in
   // percent. Default 90; at most 100.
   unsigned descriptors_percent = 90;
@@ -68,7 +70,7 @@ struct warning_limits {
   bool blocking_pool = true;
   // A warning is told again after this time at the earliest, and only if it was found again.
   // Default 60 s.
-  std::chrono::milliseconds again{60'000};
+  time_span again = std::chrono::seconds(60);
 };
 
 }  // namespace troupe

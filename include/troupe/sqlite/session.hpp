@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/base/time_span.hpp"
 #include "troupe/database/error.hpp"
 #include "troupe/database/rows.hpp"
 #include "troupe/database/transaction_state.hpp"
@@ -37,7 +38,7 @@ struct options {
   // Creates the file if there is none.
   bool create = true;
   // How long a statement waits for other connections that have the file locked; 0 or more.
-  std::chrono::milliseconds busy_timeout{5'000};
+  time_span busy_timeout = std::chrono::seconds(5);
   // Changes go to a log beside the file, so that readers and one writer do not wait for each other.
   bool write_ahead_log = true;
   durability stored = durability::full;

@@ -15,6 +15,7 @@
 
 #include "troupe/base/error.hpp"
 #include "troupe/base/platform.hpp"
+#include "troupe/base/time_span.hpp"
 #include "troupe/task/side_call.hpp"
 #include "troupe/task/task.hpp"
 
@@ -160,12 +161,12 @@ class [[nodiscard]] next_value {
   class limited;
   // Limit the wait, from the co_await on: when the time is over co_await throws timed_out, when a
   // stop is requested cancelled. The generator runs on, and its value is there at the next next().
-  limited timeout(std::chrono::nanoseconds at_most) && { return limited(of_, at_most, {}); }
+  limited timeout(time_span at_most) && { return limited(of_, at_most, {}); }
   limited stop(std::stop_token token) && {
     return limited(of_, std::chrono::nanoseconds::max(), std::move(token));
   }
   template <class Refused = void>
-  limited timeout(std::chrono::nanoseconds) const& {
+  limited timeout(time_span) const& {
     tasks::refuse_named_awaitable<Refused>();
   }
   template <class Refused = void>
@@ -184,9 +185,9 @@ class [[nodiscard]] next_value {
 template <class T>
 class [[nodiscard]] next_value<T>::limited {
  public:
-  limited(async_promise<T>* of, std::chrono::nanoseconds at_most, std::stop_token stop) noexcept
+  limited(async_promise<T>* of, time_span at_most, std::stop_token stop) noexcept
       : of_(of), at_most_(at_most), stop_(std::move(stop)) {}
-  limited&& timeout(std::chrono::nanoseconds at_most) && {
+  limited&& timeout(time_span at_most) && {
     at_most_ = at_most;
     return std::move(*this);
   }

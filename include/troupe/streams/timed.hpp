@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/base/time_span.hpp"
 #include "troupe/streams/async_generator.hpp"
 #include "troupe/streams/concurrent.hpp"
 #include "troupe/streams/select.hpp"
@@ -25,15 +26,8 @@ namespace detail {
 
 inline constexpr auto no_limit = std::chrono::nanoseconds::max();
 
-// The end of a span that begins now; the largest time for one that is too long.
-inline std::chrono::nanoseconds end_of(std::chrono::nanoseconds now,
-                                       std::chrono::nanoseconds span) noexcept {
-  return span > no_limit - now ? no_limit : now + span;
-}
-
 template <class T>
-async_generator<std::vector<T>> chunks(async_generator<T> of, std::size_t most,
-                                       std::chrono::nanoseconds within) {
+async_generator<std::vector<T>> chunks(async_generator<T> of, std::size_t most, time_span within) {
   side_stream<T> all(std::move(of));
   tasks::untaken_error failure;
   while (!all.has_ended() && !failure.there()) {
@@ -54,7 +48,7 @@ async_generator<std::vector<T>> chunks(async_generator<T> of, std::size_t most,
       if (failure.there() || all.has_ended()) break;
       if (chunk.size() == 1 && within != no_limit) {
         const auto now = co_await time_now();
-        due = end_of(now, within);
+        due = within.after(now);
       }
     }
     if (!chunk.empty()) co_yield std::move(chunk);
@@ -63,7 +57,7 @@ async_generator<std::vector<T>> chunks(async_generator<T> of, std::size_t most,
 }
 
 template <class T>
-async_generator<T> throttle(async_generator<T> of, std::chrono::nanoseconds span) {
+async_generator<T> throttle(async_generator<T> of, time_span span) {
   std::chrono::nanoseconds due{0};
   while (auto one = co_await of.next()) {
     auto now = co_await time_now();
@@ -71,13 +65,13 @@ async_generator<T> throttle(async_generator<T> of, std::chrono::nanoseconds span
       co_await sleep_for(due - now);
       now = co_await time_now();
     }
-    due = end_of(now, span);
+    due = span.after(now);
     co_yield std::move(*one);
   }
 }
 
 template <class T>
-async_generator<T> debounce(async_generator<T> of, std::chrono::nanoseconds span) {
+async_generator<T> debounce(async_generator<T> of, time_span span) {
   side_stream<T> all(std::move(of));
   tasks::untaken_error failure;
   std::optional<T> last;
@@ -124,7 +118,7 @@ inline auto chunks(std::size_t most) {
 //       rt.spawn(show(numbers));
 //       rt.run();
 //     }
-inline auto chunks(std::size_t most, std::chrono::nanoseconds within) {
+inline auto chunks(std::size_t most, time_span within) {
   check_count("chunks", most);
   return adaptor([most, within]<class T>(async_generator<T> of) {
     return detail::chunks(std::move(of), most, within);
@@ -133,14 +127,14 @@ inline auto chunks(std::size_t most, std::chrono::nanoseconds within) {
 
 // Gives at most one value in each `span`: the others wait, and with them the source. None is
 // dropped.
-inline auto throttle(std::chrono::nanoseconds span) {
+inline auto throttle(time_span span) {
   return adaptor(
       [span]<class T>(async_generator<T> of) { return detail::throttle(std::move(of), span); });
 }
 
 // Gives a value when no newer one has come for `span`: of values that come faster, the last one.
 // The others are dropped; the last value before the end is given.
-inline auto debounce(std::chrono::nanoseconds span) {
+inline auto debounce(time_span span) {
   return adaptor(
       [span]<class T>(async_generator<T> of) { return detail::debounce(std::move(of), span); });
 }

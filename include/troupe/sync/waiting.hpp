@@ -20,6 +20,7 @@
 
 #include "troupe/base/error.hpp"
 #include "troupe/base/platform.hpp"
+#include "troupe/base/time_span.hpp"
 #include "troupe/sync/waiter.hpp"
 #include "troupe/task/async_call.hpp"
 #include "troupe/task/current_actor.hpp"
@@ -33,7 +34,7 @@ namespace troupe::sync {
 class thread_sleep {
  public:
   // Returns false if the time is over first.
-  bool wait_for(std::chrono::nanoseconds at_most) noexcept;
+  bool wait_for(time_span at_most) noexcept;
   // The thread may free this object as soon as the word has changed.
   void notify() noexcept;
 
@@ -109,7 +110,7 @@ class [[nodiscard]] awaiting : protected Operation {
   }
 
   // Limits how long the operation may wait. With a limit of zero it is only tried.
-  limited_awaiting<Operation> timeout(std::chrono::nanoseconds at_most) && {
+  limited_awaiting<Operation> timeout(time_span at_most) && {
     return limited_awaiting<Operation>(std::move(*this)).timeout(at_most);
   }
   // Ends the wait when a stop is requested.
@@ -117,7 +118,7 @@ class [[nodiscard]] awaiting : protected Operation {
     return limited_awaiting<Operation>(std::move(*this)).stop(std::move(token));
   }
   template <class Refused = void>
-  limited_awaiting<Operation> timeout(std::chrono::nanoseconds) const& {
+  limited_awaiting<Operation> timeout(time_span) const& {
     tasks::refuse_named_awaitable<Refused>();
   }
   template <class Refused = void>
@@ -171,7 +172,7 @@ class [[nodiscard]] awaiting : protected Operation {
   void end_before(tasks::outcome how) noexcept { make_wait().ended = how; }
   // Calls begun() when the wait has begun.
   template <class Begun>
-  void block(std::chrono::nanoseconds at_most, Begun begun) {
+  void block(time_span at_most, Begun begun) {
     tasks::check_may_block(Operation::name);
     thread_sleep here;
     const bool waits = begin([&]() noexcept {
@@ -300,7 +301,7 @@ class [[nodiscard]] limited_awaiting : protected awaiting<Operation>, private ta
         at_most_(other.at_most_),
         stop_(std::move(other.stop_)) {}
 
-  limited_awaiting timeout(std::chrono::nanoseconds at_most) && {
+  limited_awaiting timeout(time_span at_most) && {
     at_most_ = at_most;
     return std::move(*this);
   }

@@ -12,6 +12,7 @@
 
 #include "troupe/base/error.hpp"
 #include "troupe/base/platform.hpp"
+#include "troupe/base/time_span.hpp"
 #include "troupe/task/async_call.hpp"
 #include "troupe/task/callback.hpp"
 #include "troupe/task/shared_state.hpp"
@@ -234,7 +235,7 @@ class future {
   // Blocks like get(), but leaves the value or the exception in the future.
   void wait() const { static_cast<void>(wait_for(std::chrono::nanoseconds::max())); }
   // Returns false if the time is over first; a time that is zero or negative is over at once.
-  bool wait_for(std::chrono::nanoseconds at_most) const {
+  bool wait_for(time_span at_most) const {
     check();
     if (state_->resolved()) return true;
     tasks::check_may_block("future::get and wait");
@@ -320,7 +321,7 @@ class future {
       tasks::limited_suspension wait_;
     };
     awaiter operator co_await() && { return awaiter(std::move(*this)); }
-    limited timeout(std::chrono::nanoseconds at_most) && {
+    limited timeout(time_span at_most) && {
       at_most_ = at_most;
       return std::move(*this);
     }
@@ -329,7 +330,7 @@ class future {
       return std::move(*this);
     }
     template <class Refused = void>
-    limited timeout(std::chrono::nanoseconds) const& {
+    limited timeout(time_span) const& {
       tasks::refuse_named_awaitable<Refused>();
     }
     template <class Refused = void>
@@ -345,10 +346,10 @@ class future {
     std::chrono::nanoseconds at_most_ = std::chrono::nanoseconds::max();
     std::stop_token stop_;
   };
-  limited timeout(std::chrono::nanoseconds at_most) && { return limits().timeout(at_most); }
+  limited timeout(time_span at_most) && { return limits().timeout(at_most); }
   limited stop(std::stop_token token) && { return limits().stop(std::move(token)); }
   template <class Refused = void>
-  limited timeout(std::chrono::nanoseconds) const& {
+  limited timeout(time_span) const& {
     tasks::refuse_named_awaitable<Refused>();
   }
   template <class Refused = void>

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "troupe/base/platform.hpp"
+#include "troupe/base/time_span.hpp"
 #include "troupe/observe/trace.hpp"
 #include "troupe/task/call_context.hpp"
 #include "troupe/task/future.hpp"
@@ -30,7 +31,7 @@ namespace tasks {
 struct task_limits {
   task_limits() noexcept {}  // no aggregate, since g++ 12 destroys those twice (task.hpp)
   task_limits(task_limits&&) noexcept = default;
-  std::chrono::nanoseconds at_most = std::chrono::nanoseconds::max();
+  time_span at_most = time_span::max();
   std::stop_token stop;
   std::optional<trace_context> trace;
   const char* span = nullptr;  // the name of a span of its own, a literal
@@ -193,7 +194,7 @@ auto make_limited(Given&& given) {
 //       rt.run();
 //     }
 template <class Given>
-auto with_deadline(std::chrono::nanoseconds span, Given&& what) {
+auto with_deadline(time_span span, Given&& what) {
   tasks::task_limits limits;
   limits.at_most = span;
   return tasks::run_within(tasks::make_limited(std::forward<Given>(what)), std::move(limits));

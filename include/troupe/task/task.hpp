@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "troupe/base/platform.hpp"
+#include "troupe/base/time_span.hpp"
 #include "troupe/task/async_call.hpp"
 #include "troupe/task/current_actor.hpp"
 #include "troupe/task/result.hpp"
@@ -287,7 +288,7 @@ class [[nodiscard]] task {
   // is cancelled; when it has ended, the co_await throws timed_out, or gives the value that the
   // task has returned all the same. Also for when_all and when_any:
   // `co_await when_all(one(), two()).timeout(span)`.
-  task timeout(std::chrono::nanoseconds at_most) &&;
+  task timeout(time_span at_most) &&;
 
  private:
   friend promise_type;

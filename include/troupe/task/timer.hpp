@@ -13,6 +13,7 @@
 
 #include "troupe/base/intrusive_list.hpp"
 #include "troupe/base/platform.hpp"
+#include "troupe/base/time_span.hpp"
 #include "troupe/task/async_call.hpp"
 #include "troupe/task/task.hpp"
 
@@ -93,8 +94,7 @@ class sleep_suspension final : public suspension, public timer {
 // One word, since it lies in the coroutine's frame beside the suspension.
 class sleep {
  public:
-  explicit sleep(std::chrono::nanoseconds span) noexcept
-      : ns_(std::max<std::int64_t>(span.count(), 0)) {}
+  explicit sleep(time_span span) noexcept : ns_(std::max<std::int64_t>(span.count(), 0)) {}
   // The program may run out of work during this sleep; the task then continues in the next run(),
   // if at all.
   sleep weak() const noexcept {
@@ -154,15 +154,12 @@ namespace troupe {
 //       rt.spawn(blink());
 //       rt.run();
 //     }
-[[nodiscard]] inline tasks::sleep sleep_for(std::chrono::nanoseconds span) noexcept {
-  return tasks::sleep(span);
-}
-// A template, so that a span of another unit is not converted in the frame of the awaiting
-// coroutine.
+//
+// A template, so that the span is converted here, and not in the frame of the awaiting coroutine.
 template <class Count, class Unit>
-requires std::convertible_to<std::chrono::duration<Count, Unit>, std::chrono::nanoseconds>
+requires std::convertible_to<std::chrono::duration<Count, Unit>, time_span>
 [[nodiscard]] tasks::sleep sleep_for(std::chrono::duration<Count, Unit> span) noexcept {
-  return tasks::sleep(span);
+  return tasks::sleep(time_span(span));
 }
 TROUPE_REFUSE_REST(
     sleep_for,

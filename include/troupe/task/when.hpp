@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "troupe/base/intrusive_list.hpp"
+#include "troupe/base/time_span.hpp"
 #include "troupe/task/async_call.hpp"
 #include "troupe/task/future.hpp"
 #include "troupe/task/task.hpp"
@@ -449,7 +450,7 @@ task<T> run_limited(task<T> of, std::chrono::nanoseconds at_most) {
 }  // namespace tasks
 
 template <class T>
-task<T> task<T>::timeout(std::chrono::nanoseconds at_most) && {
+task<T> task<T>::timeout(time_span at_most) && {
   return tasks::run_limited(std::move(*this), at_most);
 }
 

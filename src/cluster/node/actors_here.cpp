@@ -50,7 +50,7 @@ void node_state::remove(activation& one) noexcept {
 
 // Those that were idle for too long; and of too many, those that were used least recently.
 void node_state::put_away_idle() {
-  const std::int64_t now = now_ns(), idle_ns = std::chrono::nanoseconds(chosen_.idle_max).count();
+  const std::int64_t now = now_ns(), idle_ns = chosen_.idle_max.count();
   std::int64_t used_before = now - idle_ns;
   if (const std::size_t all = counts_.actors.load(relaxed); all > chosen_.actors_max) {
     std::vector<std::int64_t> times;

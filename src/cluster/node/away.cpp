@@ -76,8 +76,7 @@ void node_state::send_away(std::unique_ptr<outgoing> what) {
   }
   const nanoseconds left = this_call::remaining();
   what->is_callers_deadline = left <= chosen_.ask_timeout;
-  what->deadline_ns =
-      now_ns() + std::min<nanoseconds>(left, nanoseconds(chosen_.ask_timeout)).count();
+  what->deadline_ns = ns_after(std::min<nanoseconds>(left, chosen_.ask_timeout));
   if (const auto trace = this_call::trace()) what->trace = trace->traceparent();
   shard_state& of = shards_[what->to.shard];
   const outside_calls none;

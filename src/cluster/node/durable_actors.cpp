@@ -89,8 +89,7 @@ task<bytes> node_state::forward(state_ref self, stored_message what) {
   const waiting_message counted(self->counts_.waiting);
   const std::uint32_t shard = shard_of(what.to.kind, what.to.key);
   const std::int64_t until =
-      self->now_ns() +
-      std::min<nanoseconds>(this_call::remaining(), self->chosen_.ask_timeout).count();
+      self->ns_after(std::min<nanoseconds>(this_call::remaining(), self->chosen_.ask_timeout));
   milliseconds pause = pause_first;
   while (!self->is_stopped_) {
     std::string to;

@@ -53,7 +53,7 @@ node_owner::~node_owner() {
 namespace {
 
 // A database that has gone without a word must not keep a node from what the next one says.
-constexpr std::chrono::milliseconds least_wait(1'000);
+constexpr std::chrono::nanoseconds least_wait = std::chrono::seconds(1);
 
 void use_postgres(parts::surroundings& with, runtime& on, const options& its,
                   const std::string& life, bool has_durable) {

@@ -32,10 +32,11 @@ void check(const options& chosen) {
                                                       }),
        "the name of a cluster has letters, digits, `-` and `_`");
   need(chosen.ask_timeout.count() > 0, "ask_timeout must be more than 0");
-  need(chosen.lease >= milliseconds(1'000), "lease must be 1 s or more");
-  need(chosen.margin.count() >= 0 && 2 * chosen.margin < chosen.lease,
+  need(chosen.lease >= milliseconds(1'000) && chosen.lease <= std::chrono::hours(24),
+       "lease must be 1 s to 24 hours");
+  need(chosen.margin.count() >= 0 && chosen.margin < chosen.lease / 2,
        "margin must be 0 or more, and less than half of the lease");
-  need(chosen.idle_max.count() > 0, "idle_max must be 1 ms or more");
+  need(chosen.idle_max.count() > 0, "idle_max must be more than 0");
   need(chosen.actors_max > 0, "actors_max must be 1 or more");
   need(chosen.waiting_max > 0, "waiting_max must be 1 or more");
   need(chosen.served_max > 0, "served_max must be 1 or more");
@@ -133,8 +134,8 @@ void node_state::begin(surroundings with) {
 
 std::unique_ptr<placement> node_state::make_placement() {
   placement_options how;
-  how.lease = is_alone_ ? forever : chosen_.lease;
-  how.margin = chosen_.margin;
+  how.lease = is_alone_ ? forever : std::chrono::ceil<milliseconds>(chosen_.lease);
+  how.margin = std::chrono::ceil<milliseconds>(chosen_.margin);
   how.drain_max = chosen_.drain_max;
   how.clock = clock_;
   return std::make_unique<placement>(on_, make_leases_(), chosen_.cluster,
@@ -223,7 +224,7 @@ task<> node_state::join(state_ref self) {
     if (const state_ref node = here.lock()) node->put_away_idle();
   };
   const outside_calls none;
-  const auto period = std::max<milliseconds>(self->chosen_.idle_max / 4, milliseconds(1));
+  const auto period = std::max<nanoseconds>(self->chosen_.idle_max / 4, milliseconds(1));
   self->sweeper_ = self->on_.every(period, sweeps, {.weak = true});
 }
 
@@ -239,14 +240,14 @@ task<> node_state::ready() {
 // is sent, and what was sent is waited for.
 task<> node_state::stop(state_ref self) {
   if (self->is_leaving_.exchange(true)) co_return;
-  const nanoseconds drain_max = self->chosen_.drain_max;
-  const std::int64_t until = self->now_ns() + drain_max.count();
+  const time_span drain_max = self->chosen_.drain_max;
+  const std::int64_t until = self->ns_after(drain_max);
   self->sweeper_.cancel();
   if (self->has_joined_) {
-    auto rests = self->rest(self->now_ns() + drain_max.count() / 4);
+    auto rests = self->rest(self->ns_after(drain_max / 4));
     co_await std::move(rests);
-    auto leaves = self->placement_->stop(
-        milliseconds(std::max<std::int64_t>((until - self->now_ns()) / 1'000'000, 0)));
+    auto leaves =
+        self->placement_->stop(nanoseconds(std::max<std::int64_t>(until - self->now_ns(), 0)));
     co_await std::move(leaves);
     self->close(own_shard);
     auto rests_at_last = self->rest(until);
@@ -398,7 +399,7 @@ void node_state::close(std::uint32_t shard) noexcept {
 task<> node_state::drain(std::vector<held_shard> shards, placement::release released) {
   constexpr milliseconds pause_most{20};
   const nanoseconds at_most = std::min<nanoseconds>(this_call::remaining(), chosen_.drain_max);
-  const std::int64_t closes_at = now_ns() + at_most.count() / 4;
+  const std::int64_t closes_at = ns_after(at_most / 4);
   std::ranges::sort(shards);
   for (milliseconds pause{1};; pause = std::min(2 * pause, pause_most)) {
     const std::vector<held_shard> resting = hand_over(shards, now_ns() >= closes_at);

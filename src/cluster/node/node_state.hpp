@@ -183,6 +183,7 @@ class node_state : public std::enable_shared_from_this<node_state> {
   const options& chosen() const noexcept { return chosen_; }
   const cluster::member& self() const noexcept { return self_; }
   std::int64_t now_ns() const { return on_.now().count(); }
+  std::int64_t ns_after(time_span span) const { return span.after(on_.now()).count(); }
   bool owns(std::uint32_t shard, std::uint64_t fence) const noexcept;
   std::mutex& lock_of(std::uint32_t shard) noexcept { return shards_[shard].mutex; }
   const class_table* find_kind(const void* tag) const noexcept;

@@ -60,7 +60,7 @@ void node_state::queue_tell(shard_state& of, std::uint32_t shard, std::string fr
                 "later");
   }
   const nanoseconds left = std::min<nanoseconds>(this_call::remaining(), chosen_.ask_timeout);
-  tell_line::tell one{std::move(frame), now_ns() + left.count()};
+  tell_line::tell one{std::move(frame), ns_after(left)};
   if (of.tells != nullptr) {
     of.tells->all.push_back(std::move(one));
     return;

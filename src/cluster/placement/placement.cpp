@@ -64,7 +64,7 @@ task<> placement::core::stop(std::shared_ptr<core> self, time at_most) {
     std::lock_guard held(self->mutex_);
     if (self->over_) co_return;
     self->stops_ = true;
-    self->stop_by_ = self->clock_() + at_most;
+    self->stop_by_ = time_span(at_most).after(self->clock_());
   }
   self->wake();
   co_await self->ended_.wait();
@@ -116,7 +116,7 @@ placement::placement(runtime& on, std::unique_ptr<lease_store> in, std::string c
 placement::~placement() { kill(); }
 
 task<> placement::start() { return core::start(core_); }
-task<> placement::stop(milliseconds at_most) { return core::stop(core_, at_most); }
+task<> placement::stop(time_span at_most) { return core::stop(core_, at_most); }
 void placement::kill() noexcept { core_->kill(); }
 void placement::hurry() { core_->hurry(); }
 

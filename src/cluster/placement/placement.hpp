@@ -39,7 +39,7 @@ struct placement_options {
   // handler's answer takes to be seen. Less than half of a lease.
   std::chrono::milliseconds margin{600};
   // How long a drain may take. What is not drained by then is given up.
-  std::chrono::milliseconds drain_max{10'000};
+  std::chrono::nanoseconds drain_max = std::chrono::seconds(10);
   // For tests, the clock of the node; else its own one, which goes on while the machine is
   // suspended, or the virtual one of a simulated program.
   std::function<std::chrono::nanoseconds()> clock{};
@@ -90,7 +90,7 @@ class placement {
   task<> start();
   // Drains and releases all, leaves, and ends the loop. After `at most` what is not drained is
   // given up, and if the store does not answer then, the leases run out.
-  task<> stop(std::chrono::milliseconds at_most);
+  task<> stop(time_span at_most);
   // As a crash does: the loop ends, and nothing is released. is_mine() says no from now on, and
   // nothing is told any more. Thread: any.
   void kill() noexcept;

@@ -45,7 +45,8 @@ nats::options adapted(nats::options chosen, std::shared_ptr<sight> seen) {
   chosen.reconnect_rounds = std::numeric_limits<unsigned>::max();
   chosen.request_timeout = std::chrono::hours(24 * 365);  // the call context limits it
   chosen.send_trace = false;                              // the frames of nodes have it
-  chosen.ping_interval = std::min(chosen.ping_interval, ping_interval_max);
+  chosen.ping_interval =
+      std::min<std::chrono::nanoseconds>(chosen.ping_interval, ping_interval_max);
   auto tell = std::move(chosen.on_incident);
   chosen.on_incident = [tell, seen](nats::incident what, std::string_view text) {
     using enum nats::incident;

@@ -105,7 +105,7 @@ std::shared_ptr<filling> engine::take_batch() {
   const auto now = std::chrono::floor<std::chrono::seconds>(wall_now());
   if (now - forgot_at_ >= forgets_every && !taken->data.empty()) {
     forgot_at_ = now;
-    taken->data.forget_before = now - chosen_.remember;
+    taken->data.forget_before = now - std::chrono::ceil<std::chrono::seconds>(chosen_.remember);
   }
   return taken;
 }
@@ -171,7 +171,7 @@ void engine::stored(filling& taken) {
 // The batch was not stored, or nobody knows. A database that says soon whether it was made costs no
 // caller an error; for longer nobody waits.
 task<> engine::recover(std::shared_ptr<filling> failed, std::exception_ptr why) {
-  milliseconds pause = chosen_.away_first;
+  milliseconds pause = away_first();
   bool unknown = is_unknown(why), is_forgotten = false;
   const std::int64_t began_ns = now_ns();
   while (unknown) {
@@ -317,8 +317,7 @@ bool engine::lost_to_another(const std::exception_ptr& failed) {
 // Meanwhile messages fail at once. The timer keeps no program alive.
 void engine::try_again_later() {
   guard held(*this);
-  away_for_ =
-      std::clamp(2 * away_for_, chosen_.away_first, std::max(pause_max(), chosen_.away_first));
+  away_for_ = std::clamp(2 * away_for_, away_first(), std::max(pause_max(), away_first()));
   const std::weak_ptr<engine> self = weak_from_this();
   const auto again = [self] {
     const std::shared_ptr<engine> here = self.lock();

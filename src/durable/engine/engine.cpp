@@ -16,14 +16,14 @@ void check(const durable::options& chosen) {
     if (!holds) throw option_error(std::string("troupe: durable: ") + what);
   };
   need(chosen.actors_max > 0, "actors_max must be 1 or more");
-  need(chosen.idle_max.count() > 0, "idle_max must be 1 ms or more");
+  need(chosen.idle_max.count() > 0, "idle_max must be more than 0");
   need(chosen.waiting_max > 0, "waiting_max must be 1 or more");
   need(chosen.waiting_bytes_max > 0, "waiting_bytes_max must be 1 or more");
   need(chosen.failures_max > 0, "failures_max must be 1 or more");
   need(chosen.retry_first.count() >= 0, "retry_first must be 0 or more");
-  need(chosen.remember.count() > 0, "remember must be 1 s or more");
+  need(chosen.remember >= std::chrono::seconds(1), "remember must be 1 s or more");
   need(chosen.state_bytes_max > 0, "state_bytes_max must be 1 or more");
-  need(chosen.away_first.count() > 0, "away_first must be 1 ms or more");
+  need(chosen.away_first.count() > 0, "away_first must be more than 0");
 }
 
 void check(const std::vector<kind_table>& kinds) {
@@ -137,12 +137,12 @@ task<> engine::open() {
     const std::shared_ptr<engine> here = self.lock();
     if (here == nullptr) return;
     guard at_work(*here);
-    here->put_away(here->actors_.size(),
-                   here->now_ns() - std::chrono::nanoseconds(here->chosen_.idle_max).count());
+    here->put_away(here->actors_.size(), here->now_ns() - here->chosen_.idle_max.count());
   };
   const outside_calls none;
-  idle_timer_ =
-      on_.every(std::max(chosen_.idle_max / 2, std::chrono::milliseconds(1)), look, {.weak = true});
+  idle_timer_ = on_.every(
+      std::max<std::chrono::nanoseconds>(chosen_.idle_max / 2, std::chrono::milliseconds(1)), look,
+      {.weak = true});
 }
 
 const kind_table* engine::find_kind(const void* tag) const noexcept {

@@ -204,8 +204,8 @@ class engine : public std::enable_shared_from_this<engine> {
   void send(request what) noexcept;
   void send_from(turn_state& from, request what);
   void ask_from(turn_state& from, request what) noexcept;
-  void set_reminder(turn_state& from, std::string_view name,
-                    std::chrono::system_clock::time_point due, std::string rule, request what);
+  void set_reminder(turn_state& from, std::string_view name, wall_time due, std::string rule,
+                    request what);
   std::chrono::sys_time<std::chrono::milliseconds> wall_now() const;
 
   // Of a node of a cluster; thread: any.
@@ -354,6 +354,11 @@ class engine : public std::enable_shared_from_this<engine> {
   // shards.cpp: one engine of several in a cluster.
   // Between attempts while the database is away. In a cluster a node answers soon after its leases
   // are taken or renewed, so it has to try more often than a lease may be short.
+  // A pause of years is one of a day: so it can be doubled.
+  std::chrono::milliseconds away_first() const noexcept {
+    using namespace std::chrono;
+    return ceil<milliseconds>(std::min<nanoseconds>(chosen_.away_first, hours(24)));
+  }
   std::chrono::milliseconds pause_max() const noexcept {
     return std::chrono::milliseconds(scope_ == nullptr ? 5'000 : 500);
   }

@@ -42,8 +42,7 @@ std::string name_of(const actor_name& of, const std::string& reminder) {
 
 }  // namespace
 
-void engine::set_reminder(turn_state& from, std::string_view name,
-                          std::chrono::system_clock::time_point due, std::string rule,
+void engine::set_reminder(turn_state& from, std::string_view name, wall_time due, std::string rule,
                           request what) {
   check_reminder_name(name);
   const record_ref made = make_record(what);
@@ -188,10 +187,10 @@ std::optional<engine::due_time> engine::next_time(const stored_reminder& one, du
 
 namespace troupe::durable {
 
-void turn::set_period(std::string_view name, std::chrono::milliseconds period,
-                      parts::request what) {
-  if (period.count() <= 0)
-    throw option_error("troupe: durable: the period of a reminder must be 1 ms or more");
+void turn::set_period(std::string_view name, time_span wanted, parts::request what) {
+  if (wanted.count() <= 0)
+    throw option_error("troupe: durable: the period of a reminder must be more than 0");
+  const auto period = std::chrono::ceil<std::chrono::milliseconds>(wanted);
   set_reminder(name, parts::time_after(state_.of.wall_now(), period, 1),
                std::string(parts::every_word) + std::to_string(period.count()), std::move(what));
 }

@@ -8,8 +8,8 @@ const std::string& turn::key() const noexcept { return state_.who.key; }
 const message_id& turn::id() const noexcept { return state_.handles->what.id; }
 message_id turn::next_id() noexcept { return id().part(++state_.parts); }
 
-void turn::set_reminder(std::string_view name, std::chrono::system_clock::time_point due,
-                        std::string rule, parts::request what) {
+void turn::set_reminder(std::string_view name, wall_time due, std::string rule,
+                        parts::request what) {
   state_.of.set_reminder(state_, name, due, std::move(rule), std::move(what));
 }
 

@@ -423,7 +423,9 @@ milliseconds engine::fail(turn_state& done, const std::exception_ptr& why) {
     open_batch().data.failed.push_back({message->what.order, message->failures});
     need_commit();
     done.who.waits.push_front(message);
-    return std::min(retry_last, chosen_.retry_first * (1u << std::min(message->failures - 1, 20u)));
+    const auto first = std::chrono::ceil<milliseconds>(
+        std::min<std::chrono::nanoseconds>(retry_last, chosen_.retry_first));
+    return std::min(retry_last, first * (1u << std::min(message->failures - 1, 20u)));
   }
   filling& into = open_batch();
   const bool is_dead = !nested && !waits;

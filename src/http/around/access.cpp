@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "http/fields/field_line.hpp"
 #include "http/values/parts.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/http/message.hpp"
@@ -148,7 +149,7 @@ void security_fields::operator()(const request&, response& answer) const {
   add("X-Frame-Options", "DENY");
   add("Referrer-Policy", "strict-origin-when-cross-origin");
   add("Content-Security-Policy", content_security_policy);
-  if (hsts.count() > 0) add("Strict-Transport-Security", "max-age=" + std::to_string(hsts.count()));
+  if (hsts.count() > 0) add("Strict-Transport-Security", "max-age=" + seconds_text(hsts));
 }
 
 void cors::operator()(const request& asked, response& answer) const {
@@ -166,7 +167,7 @@ void cors::operator()(const request& asked, response& answer) const {
   }
   answer.field("Access-Control-Allow-Methods", methods);
   if (!fields.empty()) answer.field("Access-Control-Allow-Headers", fields);
-  answer.field("Access-Control-Max-Age", std::to_string(max_age.count()));
+  answer.field("Access-Control-Max-Age", seconds_text(max_age));
 }
 
 }  // namespace troupe::http

@@ -24,7 +24,7 @@ constexpr std::chrono::milliseconds last_look{100};
 class header_reader {
  public:
   header_reader(server_state& in, stream& from) noexcept
-      : in_(in), from_(from), until_(now() + in.options.proxy_protocol.header_time) {}
+      : in_(in), from_(from), until_(in.options.proxy_protocol.header_time.after(now())) {}
 
   task<std::size_t> read(std::span<char> to) {
     if (!in_.stopping.stop_requested()) {

@@ -3,10 +3,12 @@
 // docs/protocols/outgoing.md has the table.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 
 #include "http/values/token.hpp"
+#include "troupe/base/time_span.hpp"
 
 namespace troupe::http {
 
@@ -21,6 +23,11 @@ void append_field(Text& to, std::string_view name, std::string_view value, const
   check_field_name(name, of);
   check_field_value(name, value, of);
   to.append(name).append(": ").append(value).append("\r\n");
+}
+
+// Whole seconds, as max-age has them; the part of a second counts as a whole one.
+inline std::string seconds_text(time_span span) {
+  return std::to_string(std::chrono::ceil<std::chrono::seconds>(span).count());
 }
 
 }  // namespace troupe::http

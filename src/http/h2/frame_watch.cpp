@@ -57,8 +57,7 @@ void frame_watch::begin_span(std::int64_t now_ns) noexcept {
   // What was sent in the last span may be answered in this one.
   const counts last_span = std::exchange(counts_, counts());
   carried_ = {last_span.data_sent, last_span.streams, last_span.closed};
-  constexpr std::int64_t last = INT64_MAX;
-  span_end_ns_ = limits_.span.count() > last - now_ns ? last : now_ns + limits_.span.count();
+  span_end_ns_ = limits_.span.after(std::chrono::nanoseconds(now_ns)).count();
 }
 
 void frame_watch::begin_frame() noexcept {

@@ -28,9 +28,8 @@ namespace {
 constexpr std::int64_t fresh_ns = 1'000'000'000;  // for the first request to come
 constexpr std::int64_t soon_ns = 1'000'000'000;   // for the next request to come
 
-// The time `span` after `now_ns`; never_ns when the sum does not fit into 64 bits.
-std::int64_t after(std::int64_t now_ns, std::chrono::nanoseconds span) noexcept {
-  return span.count() > never_ns - now_ns ? never_ns : now_ns + span.count();
+std::int64_t after(std::int64_t now_ns, time_span span) noexcept {
+  return span.after(std::chrono::nanoseconds(now_ns)).count();
 }
 
 parser_limits limits_of(const server_options& options) {

@@ -240,7 +240,7 @@ task<> server::serve(tcp_listener listener, tls_context self) {
 task<> server::serve(unix_listener listener) { return serve_on(state_, std::move(listener)); }
 
 void server::stop() const { state_->stop(); }
-void server::drain(std::chrono::nanoseconds idle_time) const { state_->drain(idle_time); }
+void server::drain(time_span idle_time) const { state_->drain(idle_time); }
 
 std::size_t server::connections() const noexcept { return state_->count(); }
 

@@ -41,7 +41,7 @@ std::string strict_transport_of(const server_options& chosen) {
   if (chosen.strict_transport.count() <= 0) return {};
   std::string line;
   append_field(line, "Strict-Transport-Security",
-               "max-age=" + std::to_string(chosen.strict_transport.count()) +
+               "max-age=" + seconds_text(chosen.strict_transport) +
                    (chosen.strict_transport_of_subdomains ? "; includeSubDomains" : ""),
                "server_options");
   return line;
@@ -505,10 +505,9 @@ void server_state::end_parked(connection_ending why) noexcept {
 
 // Returns when the first connection expires that is not late yet.
 std::int64_t server_state::end_late_parked(std::int64_t now_ns) noexcept {
-  const std::int64_t idle_ns = options.idle_time.count();
   for (parked& one : parked_) {
     const std::int64_t expiry =
-        one.since_ns > never_ns - idle_ns ? never_ns : one.since_ns + idle_ns;
+        options.idle_time.after(std::chrono::nanoseconds(one.since_ns)).count();
     if (expiry > now_ns) return expiry;
     end_parked(one, connection_ending::late);
   }

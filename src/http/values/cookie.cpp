@@ -49,12 +49,13 @@ cookie cookie::removal(std::string_view name) {
       .expires(std::chrono::system_clock::time_point());
 }
 
-cookie& cookie::max_age(std::chrono::seconds now) & noexcept {
-  max_age_ = std::max(now, std::chrono::seconds(0));
+cookie& cookie::max_age(time_span now) & noexcept {
+  using std::chrono::seconds;
+  max_age_ = std::max(std::chrono::ceil<seconds>(now), seconds(0));
   return *this;
 }
 
-cookie& cookie::expires(std::chrono::system_clock::time_point now) & noexcept {
+cookie& cookie::expires(wall_time now) & noexcept {
   expires_ = now;
   return *this;
 }

@@ -80,7 +80,7 @@ void successor::hand(unix_listener& one, std::string name) {
 }
 
 task<process> successor::start(std::string program, std::vector<std::string> arguments,
-                               std::chrono::nanoseconds at_most) {
+                               time_span at_most) {
   auto [here, there] = pipe_stream::make();
   process_options options;
   options.environment = own_environment();

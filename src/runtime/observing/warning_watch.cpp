@@ -135,8 +135,10 @@ void warning_watch::look_at_running(std::int64_t now) {
   running_ = std::move(seen);
   looks_twice_ = !looks_twice_ && !running_.empty();
   idle_ns_ = running_.empty() ? std::min(idle_ns_ + running_pause_ns, idle_pause_ns_max) : 0;
-  next_running_ns_ = now + (looks_twice_ ? std::max(ns_of(limits_.handler), ns_per_ms / 10)
-                                         : running_pause_ns + idle_ns_);
+  const std::chrono::nanoseconds again(looks_twice_
+                                           ? std::max(ns_of(limits_.handler), ns_per_ms / 10)
+                                           : running_pause_ns + idle_ns_);
+  next_running_ns_ = time_span(again).after(std::chrono::nanoseconds(now)).count();
   for (running_part& one : running_) {
     if (now - one.first_ns >= ns_of(limits_.handler))
       add_running(one, now, !std::exchange(one.counted, true));
@@ -259,7 +261,8 @@ std::int64_t warning_watch::ns_since(std::uint32_t first_seen) const noexcept {
 void warning_watch::look_at_asks(std::int64_t now) {
   if (core_.options.policy == policy::simulated) return;
   const auto unit_now = static_cast<std::uint32_t>((now - began_ns_) / ns_per_wait_unit + 1);
-  const auto units = static_cast<std::uint32_t>(ns_of(limits_.ask) / ns_per_wait_unit);
+  const auto units = static_cast<std::uint32_t>(
+      std::min<std::int64_t>(ns_of(limits_.ask) / ns_per_wait_unit, UINT32_MAX));
   const std::uint32_t before = units != 0 && unit_now > units ? unit_now - units : 0;
   actor::look_at_waits(*core_.system, unit_now, before, [&](const actor::awaited_ask& one) {
     finding found{warning_kind::unanswered_ask,

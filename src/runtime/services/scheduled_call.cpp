@@ -189,11 +189,11 @@ runtime_core& running_core(const char* who) {
 
 }  // namespace
 
-timer after(std::chrono::nanoseconds span, std::move_only_function<void()> procedure,
+timer after(time_span span, std::move_only_function<void()> procedure,
             const timer_options& options) {
   return running_core("after").after(span, std::move(procedure), options);
 }
-timer every(std::chrono::nanoseconds period, std::move_only_function<void()> procedure,
+timer every(time_span period, std::move_only_function<void()> procedure,
             const timer_options& options) {
   return running_core("every").every(period, std::move(procedure), options);
 }

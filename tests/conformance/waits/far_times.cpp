@@ -1,6 +1,8 @@
 // Times at the ends of a clock's range: a time long past is due at once, a time far away never
 // comes.
+#include <memory>
 #include <thread>
+#include <utility>
 
 #include "support/conformance.hpp"
 
@@ -74,6 +76,141 @@ TEST_P(far_times, calls_come_at_once_or_can_be_taken_back) {
   EXPECT_TRUE(far.cancel());
   EXPECT_TRUE(often.cancel());
   rt.run();
+}
+
+// ---- spans of coarse units, which nanoseconds cannot hold ----
+
+struct service {
+  event go;
+  explicit service(event until) : go(std::move(until)) {}
+  task<> work() {
+    auto waits = go.wait();
+    co_await std::move(waits);
+  }
+};
+task<> wait_for_event(event go) { co_await go.wait(); }
+async_generator<int> one_value(event go) {
+  auto waits = go.wait();
+  co_await std::move(waits);
+  co_yield 1;
+}
+
+// Waits for `go` within the span; throws if the span is over before.
+struct limited_wait {
+  const char* name;
+  task<> (*wait)(time_span, event go);
+};
+constexpr limited_wait limited_waits[] = {
+    {"event", [](time_span span, event go) -> task<> { co_await go.wait().timeout(span); }},
+    {"task",
+     [](time_span span, event go) -> task<> {
+       auto waits = wait_for_event(std::move(go)).timeout(span);
+       co_await std::move(waits);
+     }},
+    {"with_deadline",
+     [](time_span span, event go) -> task<> {
+       auto waits = with_deadline(span, wait_for_event(std::move(go)));
+       co_await std::move(waits);
+     }},
+    {"ask",
+     [](time_span span, event go) -> task<> {
+       const ref<service> of = spawn<service>(std::move(go));
+       auto asks = of.ask<&service::work>().timeout(span);
+       co_await std::move(asks);
+     }},
+    {"future",
+     [](time_span span, event go) -> task<> {
+       auto begun = spawn(wait_for_event(std::move(go)));
+       auto waits = std::move(begun).timeout(span);
+       co_await std::move(waits);
+     }},
+    {"mutex",
+     [](time_span span, event go) -> task<> {
+       mutex of;
+       auto locks = of.lock();
+       auto held = std::make_shared<mutex::guard>(co_await std::move(locks));
+       auto release = [](std::shared_ptr<mutex::guard> its, event until) -> task<> {
+         auto waits = until.wait();
+         co_await std::move(waits);
+         its.reset();
+       };
+       auto releases = spawn(release(std::move(held), std::move(go)));
+       auto again = of.lock().timeout(span);
+       auto second = co_await std::move(again);
+       co_await std::move(releases);
+     }},
+    {"channel",
+     [](time_span span, event go) -> task<> {
+       auto of = channel<int>::bounded(1);
+       auto send = [](channel<int> to, event until) -> task<> {
+         auto waits = until.wait();
+         co_await std::move(waits);
+         auto sends = to.send(1);
+         co_await std::move(sends);
+       };
+       auto sent = spawn(send(of, std::move(go)));
+       auto receives = of.receive().timeout(span);
+       static_cast<void>(co_await std::move(receives));
+       co_await std::move(sent);
+     }},
+    {"generator",
+     [](time_span span, event go) -> task<> {
+       auto values = one_value(std::move(go));
+       auto next = values.next().timeout(span);
+       static_cast<void>(co_await std::move(next));
+     }},
+    {"sleep",
+     [](time_span span, event go) -> task<> {
+       auto first = [](time_span long_one) -> task<> {
+         auto sleeps = sleep_for(long_one);
+         co_await std::move(sleeps);
+       };
+       auto either = when_any(first(span), wait_for_event(std::move(go)));
+       const auto won = co_await std::move(either);
+       if (won.index() != 1) throw timed_out("the sleep is over");
+     }},
+};
+
+constexpr std::pair<const char*, time_span> far_spans[] = {
+    {"hours::max()", std::chrono::hours::max()},
+    {"minutes::max()", std::chrono::minutes::max()},
+    {"seconds::max()", std::chrono::seconds::max()},
+    {"milliseconds::max()", std::chrono::milliseconds::max()},
+    {"nanoseconds::max()", nanoseconds::max()},
+    {"300 years", std::chrono::years(300)},
+    {"1e300 seconds", std::chrono::duration<double>(1e300)},
+};
+
+TEST_P(far_times, a_limit_of_a_coarse_unit_is_not_over_at_once) {
+  for (const auto& [unit, span] : far_spans) {
+    for (const limited_wait& one : limited_waits) {
+      runtime rt(options());
+      event go;
+      auto done = rt.spawn(one.wait(span, go));
+      auto soon = [](event set) -> task<> {
+        co_await sleep_for(1ms);
+        set.set();
+      };
+      rt.spawn(soon(go));
+      rt.run();
+      EXPECT_NO_THROW(done.get()) << one.name << " within " << unit;
+    }
+  }
+}
+
+TEST_P(far_times, a_call_after_a_span_of_a_coarse_unit_does_not_come_at_once) {
+  for (const auto& [unit, span] : far_spans) {
+    runtime rt(options());
+    int called = 0;
+    auto once = rt.after(span, [&called] { ++called; });
+    auto often = rt.every(span, [&called] { ++called; });
+    rt.after(1ms, [&] {
+      EXPECT_TRUE(once.cancel()) << unit;
+      EXPECT_TRUE(often.cancel()) << unit;
+    });
+    rt.run();
+    EXPECT_EQ(called, 0) << unit;
+  }
 }
 
 // At the end of virtual time no further timer fires.

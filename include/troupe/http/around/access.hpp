@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "troupe/base/time_span.hpp"
 #include "troupe/http/around/around.hpp"
 
 namespace troupe::http {
@@ -91,7 +92,7 @@ struct security_fields {
   // Default "default-src 'self'"; "": no such field.
   std::string content_security_policy = "default-src 'self'";
   // Strict-Transport-Security in seconds. Default 0: no such field.
-  std::chrono::seconds hsts{0};
+  time_span hsts{};
   void operator()(const request& asked, response& answer) const;
 };
 
@@ -111,7 +112,7 @@ struct cors {
   std::string exposed = {};
   bool allow_credentials = false;
   // For how long a browser may keep the answer to OPTIONS.
-  std::chrono::seconds max_age{600};
+  time_span max_age = std::chrono::seconds(600);
   void operator()(const request& asked, response& answer) const;
 };
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "troupe/base/time_span.hpp"
 #include "troupe/http/around/around.hpp"
 #include "troupe/kit/keyed_rate_limiter.hpp"
 #include "troupe/sync/semaphore.hpp"
@@ -83,7 +84,7 @@ class at_a_time_per {
 // streaming of an answer is not limited.
 class time_limit {
  public:
-  explicit time_limit(std::chrono::nanoseconds at_most) noexcept : at_most_(at_most) {}
+  explicit time_limit(time_span at_most) noexcept : at_most_(at_most) {}
   task<response> operator()(request& asked, next_handler next) const;
 
  private:

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "troupe/base/time_span.hpp"
 #include "troupe/http/url.hpp"
 #include "troupe/http/values/cookie.hpp"
 
@@ -37,7 +38,7 @@ struct cookie_limits {
   // the cookies with the shortest path and, of these, those that were set last.
   std::size_t field_bytes = 8'192;
   // For how long a cookie is kept at most, whatever the server asks for. Default 400 days.
-  std::chrono::seconds age = std::chrono::hours(24 * 400);
+  time_span age = std::chrono::hours(24 * 400);
   // Says whether anyone may own names below a domain ("co.uk"): a cookie for such a domain would go
   // to strangers, and is refused. The domain is in lower case. Default: only domains of one label
   // ("com") are. Give a function that knows the list of publicsuffix.org if a client asks servers
@@ -53,7 +54,7 @@ struct kept_cookie {
   // SameSite, if the server has set it.
   std::optional<same_site> site;
   // Empty: until the end of the session.
-  std::optional<std::chrono::system_clock::time_point> expires;
+  std::optional<wall_time> expires;
 };
 
 // From where a request comes, for SameSite.
@@ -86,7 +87,7 @@ enum class request_site : std::uint8_t {
 //     later.load(jar.save(true));
 class cookie_jar {
  public:
-  using time_point = std::chrono::system_clock::time_point;
+  using time_point = wall_time;
 
   explicit cookie_jar(cookie_limits limits = {});
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "troupe/base/time_span.hpp"
 #include "troupe/http/client.hpp"
 #include "troupe/runtime/limited_task.hpp"
 
@@ -33,7 +34,7 @@ struct download_options {
   unsigned attempts = 5;
   // The pause behind a request that has failed; twice as long behind each further one, up to 30 s.
   // Default 500 ms.
-  std::chrono::nanoseconds pause = std::chrono::milliseconds(500);
+  time_span pause = std::chrono::milliseconds(500);
   // Whether the file is on the disk before it has its name. Default true: so a crash leaves the
   // whole file or none.
   bool sync = true;

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "troupe/base/time_span.hpp"
+
 namespace troupe::http {
 
 // Whether a client sends a cookie with requests that another site has caused. `lax`: only when the
@@ -38,13 +40,11 @@ class cookie {
   static cookie removal(std::string_view name);
 
   // How long the client keeps it, in whole seconds; 0 or less: the client forgets it now.
-  cookie& max_age(std::chrono::seconds now) & noexcept;
-  cookie&& max_age(std::chrono::seconds now) && noexcept { return std::move(max_age(now)); }
+  cookie& max_age(time_span now) & noexcept;
+  cookie&& max_age(time_span now) && noexcept { return std::move(max_age(now)); }
   // Until when, for clients that know no Max-Age, which takes precedence.
-  cookie& expires(std::chrono::system_clock::time_point now) & noexcept;
-  cookie&& expires(std::chrono::system_clock::time_point now) && noexcept {
-    return std::move(expires(now));
-  }
+  cookie& expires(wall_time now) & noexcept;
+  cookie&& expires(wall_time now) && noexcept { return std::move(expires(now)); }
   // The paths below which the client sends it; "": those below the request's own.
   cookie& path(std::string_view now) &;
   cookie&& path(std::string_view now) && { return std::move(path(now)); }

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "troupe/base/time_span.hpp"
 #include "troupe/io/buffer.hpp"
 #include "troupe/io/operations/descriptor.hpp"
 #include "troupe/io/operations/operation.hpp"
@@ -222,14 +223,12 @@ class [[nodiscard]] awaitable {
   // Limit the operation: it ends after `at_most`, or when a stop is requested. If it was not done
   // by then, co_await throws timed_out or cancelled. Effects that it already had remain; a result
   // that arrived just before the limit is given.
-  limited<Job> timeout(std::chrono::nanoseconds at_most) && {
-    return limited<Job>(std::move(job_), at_most, {});
-  }
+  limited<Job> timeout(time_span at_most) && { return limited<Job>(std::move(job_), at_most, {}); }
   limited<Job> stop(std::stop_token token) && {
     return limited<Job>(std::move(job_), std::chrono::nanoseconds::max(), std::move(token));
   }
   template <class Refused = void>
-  limited<Job> timeout(std::chrono::nanoseconds) const& {
+  limited<Job> timeout(time_span) const& {
     tasks::refuse_named_awaitable<Refused>();
   }
   template <class Refused = void>
@@ -245,7 +244,7 @@ class [[nodiscard]] awaitable {
 template <class Job>
 class [[nodiscard]] limited {
  public:
-  limited(Job&& job, std::chrono::nanoseconds at_most, std::stop_token stop) noexcept
+  limited(Job&& job, time_span at_most, std::stop_token stop) noexcept
       : job_(std::move(job)), at_most_(at_most), stop_(std::move(stop)) {}
   limited(limited&&) = default;
   limited& operator=(limited&&) = delete;
@@ -271,7 +270,7 @@ class [[nodiscard]] limited {
   }
 
   // They return the same object, since each copy would lie in the frame of the awaiting coroutine.
-  limited&& timeout(std::chrono::nanoseconds at_most) && {
+  limited&& timeout(time_span at_most) && {
     at_most_ = at_most;
     return std::move(*this);
   }
@@ -280,7 +279,7 @@ class [[nodiscard]] limited {
     return std::move(*this);
   }
   template <class Refused = void>
-  limited&& timeout(std::chrono::nanoseconds) const& {
+  limited&& timeout(time_span) const& {
     tasks::refuse_named_awaitable<Refused>();
   }
   template <class Refused = void>

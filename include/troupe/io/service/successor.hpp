@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "troupe/base/time_span.hpp"
 #include "troupe/io/process.hpp"
 #include "troupe/io/tcp.hpp"
 #include "troupe/io/unix_socket.hpp"
@@ -55,7 +56,7 @@ class successor {
   // program ends before it is ready; timed_out if it is not ready in time: then it gets SIGTERM.
   // After an error this process continues as before, and may try again.
   task<process> start(std::string program, std::vector<std::string> arguments,
-                      std::chrono::nanoseconds at_most = std::chrono::seconds(60));
+                      time_span at_most = std::chrono::seconds(60));
 
  private:
   struct handed {

@@ -148,7 +148,8 @@ bool jar_state::add(kept_cookie one, time_point at) {
 }
 
 bool jar_state::put(kept_cookie&& one, time_point at) {
-  if (one.expires) one.expires = std::min(*one.expires, at + limits.age);
+  const time_point latest(limits.age.after(at.time_since_epoch()));
+  if (one.expires) one.expires = std::min<time_point>(*one.expires, latest);
   const auto list = by_domain_.find(one.domain);
   if (list != by_domain_.end()) {
     for (std::size_t i = 0; i < list->second.size(); ++i) {
