@@ -116,6 +116,16 @@ std::string_view fields::operator[](std::string_view name) const noexcept {
   return "";
 }
 
+std::string fields::list(std::string_view name) const {
+  std::string all;
+  for (const field one : *this) {
+    if (!same_word(one.name, name)) continue;
+    if (!all.empty()) all += ", ";
+    all += one.value;
+  }
+  return all;
+}
+
 bool fields::has(std::string_view name) const noexcept {
   for (const field one : *this) {
     if (same_word(one.name, name)) return true;

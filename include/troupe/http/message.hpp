@@ -71,6 +71,9 @@ class fields {
   }
   // The value of the first field with that name, without regard to case; "" if there is none.
   std::string_view operator[](std::string_view name) const noexcept;
+  // The values of all fields with that name as one list, "a, b": what a sender may put into one
+  // field, as `Connection` or `Accept-Encoding`, it may put into several.
+  std::string list(std::string_view name) const;
   bool has(std::string_view name) const noexcept;
   // How many fields have that name.
   std::size_t count(std::string_view name) const noexcept;

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/base/time_span.hpp"
+
 namespace troupe {
 
 namespace tls {
@@ -49,7 +51,8 @@ struct tls_options {
 
   // Options for HTTPS, for a client, or for a server with these files. ALPN is "http/1.1", the
   // protocol of http::server and http::client, so that peers that also support HTTP/2 agree on it.
-  // A peer that offers no protocol at all is served as well.
+  // A server also speaks "http/1.0" to clients that offer nothing else. A peer that offers no
+  // protocol at all is served as well.
   static tls_options https() {
     tls_options made;
     made.alpn = {"http/1.1"};
@@ -57,6 +60,7 @@ struct tls_options {
   }
   static tls_options https(std::string certificate_file, std::string key_file) {
     tls_options made = https();
+    made.alpn.emplace_back("http/1.0");
     made.certificate_file = std::move(certificate_file);
     made.key_file = std::move(key_file);
     return made;
@@ -97,7 +101,7 @@ struct tls_options {
   // For servers: how long new tickets are encrypted with the same key. Default 1 h. Tickets of the
   // two keys before are still accepted, so a ticket is of use for 2 to 3 times as long, and for 2 h
   // at the longest. Who has a key can read what connections with its tickets sent under TLS 1.2.
-  std::chrono::seconds ticket_key_time = std::chrono::hours(1);
+  time_span ticket_key_time = std::chrono::hours(1);
 };
 
 // Shared by many connections. Copies refer to the same context, and connections keep it alive.

@@ -78,11 +78,21 @@ struct response::compression {
   }
   bool may_change() const noexcept {
     const int status = answer.status_;
-    if (status < 200 || status == 204 || status == 205 || status == 206 || status == 304)
-      return false;
+    if (status < 200 || status == 204 || status == 205 || status == 206) return false;
     if (answer.special_ != nullptr && !is_stream()) return false;
     return !answer.has_field("Content-Encoding") && !answer.has_field("Content-Range") &&
-           !lists_word(answer.field("Cache-Control"), "no-transform") && is_worth_it(type());
+           !has_word("Cache-Control", "no-transform") && (is_not_modified() || is_worth_it(type()));
+  }
+  // It has no body, and says what the answer with one would have said of its representations.
+  bool is_not_modified() const noexcept { return answer.status_ == 304; }
+  // Whether one of the fields with that name lists the word.
+  bool has_word(std::string_view name, std::string_view word) const noexcept {
+    for (std::string_view left = answer.fields_; !left.empty();) {
+      const std::string_view line = left.substr(0, left.find("\r\n"));
+      const std::string_view its = take_field_name(left);
+      if (same_word(its, name) && lists_word(line.substr(its.size() + 2), word)) return true;
+    }
+    return false;
   }
 
   void encode(coding by) {
@@ -95,28 +105,28 @@ struct response::compression {
     answer.field("Content-Encoding", name_of(by));
     weaken_tag();
   }
-
-  response& answer;
-
- private:
-  // The bytes are others now than those that the strong one names.
+  // The bytes are others then than those that the strong one names.
   void weaken_tag() {
     const std::string_view tag = answer.field("ETag");
     if (tag.empty() || tag.front() != '"') return;
     answer.fields_.insert(static_cast<std::size_t>(tag.data() - answer.fields_.data()), "W/");
   }
+
+  response& answer;
 };
 
 void compress::operator()(const request& asked, response& answer) const {
   response::compression of(answer);
   if (!of.may_change()) return;
   const std::size_t bytes = answer.body().size();
-  if (!of.is_stream() && (bytes == 0 || bytes > bytes_max)) return;
-  const choice made = choose(asked.field("Accept-Encoding"));
-  if (!of.is_stream() && bytes < bytes_min && !made.at_any_cost) return;
-  if (!lists_word(answer.field("Vary"), "Accept-Encoding") && answer.field("Vary") != "*")
+  const bool has_body = !of.is_stream() && !of.is_not_modified();
+  if (has_body && (bytes == 0 || bytes > bytes_max)) return;
+  const choice made = choose(asked.fields().list("Accept-Encoding"));
+  if (has_body && bytes < bytes_min && !made.at_any_cost) return;
+  if (!of.has_word("Vary", "Accept-Encoding") && !of.has_word("Vary", "*"))
     answer.field("Vary", "Accept-Encoding");
-  if (made.best) of.encode(*made.best);
+  if (!made.best) return;
+  of.is_not_modified() ? of.weaken_tag() : of.encode(*made.best);
 }
 
 }  // namespace troupe::http

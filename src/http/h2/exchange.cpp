@@ -85,6 +85,8 @@ fault exchange::read_head(bool ends) {
     head_.method_name = name_of(method::get);
     head_.wants_upgrade = true;
   }
+  if (!same_word(block_.scheme(), "https") && !same_word(block_.scheme(), "http"))
+    return fault::bad_target;
   if (const fault wrong = check_target(head_); wrong != fault::none) return wrong;
   for (const field one : head_.fields) {
     if (one.name == "content-length") {

@@ -297,7 +297,7 @@ compressed_file find_compressed(const folder& root, const request& asked,
     quality wanted;
     int rank;  // of two that are wanted as much the higher one is served
   };
-  const std::string_view accepted = asked.field("Accept-Encoding");
+  const std::string accepted = asked.fields().list("Accept-Encoding");
   std::array<candidate, 3> all{{{"br", ".br", quality_of_coding(accepted, "br"), 2},
                                 {"zstd", ".zst", quality_of_coding(accepted, "zstd"), 1},
                                 {"gzip", ".gz", quality_of_coding(accepted, "gzip"), 0}}};
@@ -320,20 +320,24 @@ response give(const request& asked, const troupe::file& from, const struct stat&
               std::string_view name, const file_options& options, std::string_view coding = {}) {
   const short_text tag = etag_of(file, coding);
   const auto bytes = static_cast<std::uint64_t>(file.st_size);
-  const auto dress = [&](response&& made) {
+  // What has the content of no file, 412 and 416, has neither its coding nor its age.
+  const auto dress = [&](response&& made, bool is_of_file = true) {
     const std::array<char, date_bytes> modified = write_date(file.st_mtim.tv_sec);
     made.field("ETag", tag).field("Last-Modified", {modified.data(), modified.size()});
-    if (!options.cache_control.empty()) made.field("Cache-Control", options.cache_control);
+    if (!options.cache_control.empty() && is_of_file)
+      made.field("Cache-Control", options.cache_control);
     if (options.precompressed) made.field("Vary", "Accept-Encoding");
-    if (!coding.empty()) made.field("Content-Encoding", coding);
+    if (!coding.empty() && is_of_file) made.field("Content-Encoding", coding);
     return std::move(made);
   };
-  if (!is_expected(asked, tag, file.st_mtim.tv_sec)) return dress(response(412));
+  if (!is_expected(asked, tag, file.st_mtim.tv_sec)) return dress(response(412), false);
   if (is_unchanged(asked, tag, file.st_mtim.tv_sec))
     return dress(response(304).field("Accept-Ranges", "bytes"));
   if (!wants_range(asked, tag, file.st_mtim.tv_sec))
     return dress(all_of(from, 0, bytes, content_type::of_table(type_of(name))));
-  return dress(what_is_asked_of(asked, from, 0, bytes, content_type::of_table(type_of(name))));
+  response wanted = what_is_asked_of(asked, from, 0, bytes, content_type::of_table(type_of(name)));
+  const bool is_of_file = wanted.status() != 416;
+  return dress(std::move(wanted), is_of_file);
 }
 
 }  // namespace

@@ -13,9 +13,9 @@ namespace {
 
 constexpr std::string_view problem_type = "application/problem+json";
 
-bool wants_problem(const http::fields& fields) noexcept {
+bool wants_problem(const http::fields& fields) {
   constexpr std::array<std::string_view, 3> types{"text/plain", problem_type, "application/json"};
-  const auto best = preferred_type(fields["Accept"], types);  // text wins a tie of wildcards
+  const auto best = preferred_type(fields.list("Accept"), types);  // text wins a tie of wildcards
   return best && *best != 0;
 }
 

@@ -1,5 +1,7 @@
 #include "troupe/http/values/media_type.hpp"
 
+#include <cstdint>
+
 #include "http/values/parts.hpp"
 #include "http/values/token.hpp"
 #include "troupe/http/message.hpp"
@@ -9,16 +11,36 @@ namespace troupe::http {
 
 namespace {
 
+// Which bytes a backslash stands before, and goes.
+enum class escapes : std::uint8_t {
+  all,
+  quotes,  // and backslashes: other ones belong to the text, as those of a path of Windows do
+};
+
 // The text in quotes, without the backslashes; "" if it does not end with the quote that it begins
 // with.
-std::string unquoted(std::string_view text) {
+std::string unquoted(std::string_view text, escapes which) {
   std::string made;
   std::size_t at = 1;
   for (; at < text.size() && text[at] != '"'; ++at) {
-    if (text[at] == '\\' && at + 1 < text.size()) ++at;
+    const bool may_escape = text[at] == '\\' && at + 1 < text.size();
+    if (may_escape && (which == escapes::all || text[at + 1] == '"' || text[at + 1] == '\\')) ++at;
     made += text[at];
   }
   return at + 1 == text.size() ? made : std::string();
+}
+
+std::string parameter_in(std::string_view content_type, std::string_view name, escapes which) {
+  take_part(content_type, ';');
+  while (!content_type.empty()) {
+    const std::string_view one = take_part(content_type, ';');
+    const std::size_t equals = one.find('=');
+    if (equals == std::string_view::npos || !same_word(one.substr(0, equals), name)) continue;
+    const std::string_view value = one.substr(equals + 1);
+    if (value.starts_with('"')) return unquoted(value, which);
+    return is_token(value) ? std::string(value) : std::string();
+  }
+  return {};
 }
 
 }  // namespace
@@ -28,16 +50,10 @@ std::string_view type_of_media(std::string_view content_type) noexcept {
 }
 
 std::string parameter_of_media(std::string_view content_type, std::string_view name) {
-  take_part(content_type, ';');
-  while (!content_type.empty()) {
-    const std::string_view one = take_part(content_type, ';');
-    const std::size_t equals = one.find('=');
-    if (equals == std::string_view::npos || !same_word(one.substr(0, equals), name)) continue;
-    const std::string_view value = one.substr(equals + 1);
-    if (value.starts_with('"')) return unquoted(value);
-    return is_token(value) ? std::string(value) : std::string();
-  }
-  return {};
+  return parameter_in(content_type, name, escapes::all);
+}
+std::string parameter_of_part(std::string_view disposition, std::string_view name) {
+  return parameter_in(disposition, name, escapes::quotes);
 }
 
 void values::check_json(std::string_view field) {

@@ -61,16 +61,16 @@ multipart_parser::multipart_parser(std::string_view boundary, const multipart_li
 multipart_parser::step multipart_parser::next(std::string_view input) {
   switch (state_) {
     case state::start: {
-      // The first boundary has no line end before it, which some clients send all the same.
-      const std::string_view first =
-          std::string_view(delimiter_).substr(input.starts_with('\r') ? 0 : 2);
+      // The first boundary needs no line end before it.
+      const std::string_view first = std::string_view(delimiter_).substr(2);
       const std::size_t there = std::min(input.size(), first.size());
-      if (input.substr(0, there) != first.substr(0, there))
-        fail("the body does not begin with its boundary");
-      if (there < first.size()) return {};
-      state_ = state::behind_boundary;
-      return {event::need_more, first.size(), {}};
+      const bool fits = input.substr(0, there) == first.substr(0, there);
+      if (fits && there < first.size()) return {};
+      state_ = fits ? state::behind_boundary : state::preamble;
+      return fits ? step{event::need_more, first.size(), {}} : skip_preamble(input);
     }
+    case state::preamble:
+      return skip_preamble(input);
     case state::behind_boundary:
       return read_boundary(input);
     case state::head:
@@ -81,6 +81,16 @@ multipart_parser::step multipart_parser::next(std::string_view input) {
       return {event::end, input.size(), {}};
   }
   return {};
+}
+
+// Text before the first boundary, as some programs write it for people: nothing of it counts.
+multipart_parser::step multipart_parser::skip_preamble(std::string_view input) {
+  const std::size_t found = input.find(delimiter_);
+  if (found != std::string_view::npos) {
+    state_ = state::behind_boundary;
+    return {event::need_more, found + delimiter_.size(), {}};
+  }
+  return {event::need_more, begin_of_delimiter(input), {}};
 }
 
 // Behind a boundary is "--" at the end, else spaces and a line end.
@@ -134,9 +144,9 @@ void multipart_parser::take_line(std::string_view line) {
     if (std::exchange(has_disposition_, true)) fail("a part has two fields Content-Disposition");
     if (!same_word(type_of_media(value), "form-data") || !has_parameter(value, "name"))
       fail("a part has no name");
-    part_.name = parameter_of_media(value, "name");
+    part_.name = parameter_of_part(value, "name");
     part_.is_file = has_parameter(value, "filename");
-    part_.file_name = last_component(parameter_of_media(value, "filename"));
+    part_.file_name = last_component(parameter_of_part(value, "filename"));
   } else if (same_word(name, "Content-Type")) {
     part_.type = value;
   } else if (same_word(name, "Content-Transfer-Encoding")) {
@@ -153,16 +163,16 @@ multipart_parser::step multipart_parser::read_content(std::string_view input) {
     state_ = state::behind_boundary;
     return {event::part_end, delimiter_.size(), {}};
   }
-  std::size_t bytes = found;
-  if (found == std::string_view::npos) {
-    // The beginning of a boundary may be at the end.
-    const std::size_t tail = std::min(input.size(), delimiter_.size() - 1);
-    bytes = input.size() - tail;
-    while (bytes < input.size() && !std::string_view(delimiter_).starts_with(input.substr(bytes)))
-      ++bytes;
-  }
+  const std::size_t bytes = found == std::string_view::npos ? begin_of_delimiter(input) : found;
   if (bytes == 0) return {};
   return {event::data, bytes, input.substr(0, bytes)};
+}
+
+// Where the beginning of a boundary may be at the end of an input without a whole one.
+std::size_t multipart_parser::begin_of_delimiter(std::string_view input) const noexcept {
+  std::size_t at = input.size() - std::min(input.size(), delimiter_.size() - 1);
+  while (at < input.size() && !std::string_view(delimiter_).starts_with(input.substr(at))) ++at;
+  return at;
 }
 
 void multipart_parser::check_end() const {

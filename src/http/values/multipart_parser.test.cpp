@@ -64,6 +64,16 @@ TEST(http_multipart, without_parts) {
   EXPECT_EQ(read("--AaB--\r\n"), "");
 }
 
+// RFC 2046, 5.1.1: text before the first boundary is ignored.
+TEST(http_multipart, with_a_preamble) {
+  for (const std::string preamble : {"\r\n", "\r\n\r\n", "This is a message in MIME.\r\n",
+                                     "--Aa\r\n--A\r\n", "x--AaB\r\n", "\r\r\n-\r\n--\r\n"}) {
+    EXPECT_EQ(read(preamble + "--AaB--"), "") << preamble;
+    EXPECT_EQ(read(preamble + field("a", "1") + "--AaB--"), read(field("a", "1") + "--AaB--"))
+        << preamble;
+  }
+}
+
 TEST(http_multipart, names_of_files_are_the_last_component) {
   const auto name_of = [](std::string_view file) {
     const std::string got =
@@ -73,6 +83,8 @@ TEST(http_multipart, names_of_files_are_the_last_component) {
   };
   EXPECT_EQ(name_of("\"../../etc/passwd\""), "passwd");
   EXPECT_EQ(name_of("\"C:\\\\a\\\\b.txt\""), "b.txt");
+  EXPECT_EQ(name_of("\"C:\\dir\\y.txt\""), "y.txt");
+  EXPECT_EQ(name_of("\"a\\b\""), "b");
   EXPECT_EQ(name_of("\"..\""), "");
   EXPECT_EQ(name_of("\"a/.\""), "");
   EXPECT_EQ(name_of("\"\""), "");
@@ -90,8 +102,7 @@ TEST(http_multipart, that_is_malformed_is_refused) {
   EXPECT_EQ(read("--AaB\r\n"), begin + "the body ends before its last boundary");
   EXPECT_EQ(read(field("a", "1")), begin + "the body ends before its last boundary");
   EXPECT_EQ(read(field("a", "1") + "--AaB-"), begin + "the body ends before its last boundary");
-  EXPECT_EQ(read("x--AaB--"), begin + "the body does not begin with its boundary");
-  EXPECT_EQ(read("\r\n\r\n--AaB--"), begin + "the body does not begin with its boundary");
+  EXPECT_EQ(read("x--AaB--"), begin + "the body ends before its last boundary");
   EXPECT_EQ(read("--AaBx--"), begin + "there is something behind a boundary");
   EXPECT_EQ(read("--AaB\nContent"), begin + "there is something behind a boundary");
   EXPECT_EQ(part("Content-Type: a/b"), begin + "a part has no Content-Disposition");

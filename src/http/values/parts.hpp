@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 #include "troupe/http/message.hpp"
@@ -31,6 +32,11 @@ constexpr std::string_view take_part(std::string_view& left, char end) noexcept 
   left.remove_prefix(at < left.size() ? at + 1 : left.size());
   return trimmed(part);
 }
+
+// A parameter of the Content-Disposition of a part, as parameter_of_media; browsers write a quote
+// as
+// \", and leave the backslashes of a path as they are.
+std::string parameter_of_part(std::string_view disposition, std::string_view name);
 
 // Whether a field Accept-Encoding says what it thinks of answers as they are.
 inline bool names_identity(std::string_view accepted) noexcept {

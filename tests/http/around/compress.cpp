@@ -131,6 +131,35 @@ TEST_P(http_compress, takes_what_the_client_prefers) {
   EXPECT_EQ(coding("*, br;q=0"), "zstd");
 }
 
+// A list may come in several fields, and a 304 says what the answer with a body would have said.
+TEST_P(http_compress, several_fields_are_one_list) {
+  const std::string both = accept("br;q=0, zstd;q=0") + accept("gzip");
+  EXPECT_EQ(coding_of(answer_to(routes_of(2'000), get(both))), "gzip");
+  const auto ask = [&](std::string_view target) {
+    router routes;
+    routes.get("/kept", [] {
+      return response::text(text_of(2'000))
+          .field("Cache-Control", "public")
+          .field("Cache-Control", "no-transform");
+    });
+    routes.get("/varies", [] {
+      return response::text(text_of(2'000))
+          .field("Vary", "Origin")
+          .field("Vary", "Accept-Encoding");
+    });
+    routes.get("/same", [] { return response(304).field("ETag", "\"a\""); });
+    routes.around(http::compress());
+    return answer_to(std::move(routes), get(accept("gzip"), target));
+  };
+  EXPECT_EQ(coding_of(ask("/kept")), "");
+  EXPECT_EQ(ask("/varies").find("Vary: Accept-Encoding"),
+            ask("/varies").rfind("Vary: Accept-Encoding"));
+  const std::string same = ask("/same");
+  EXPECT_TRUE(has(same, "Vary: Accept-Encoding")) << same;
+  EXPECT_TRUE(has(same, "ETag: W/\"a\"")) << same;
+  EXPECT_EQ(coding_of(same), "");
+}
+
 TEST_P(http_compress, the_body_is_the_same) {
   for (const std::size_t bytes : {2'000u, 200'000u}) {
     const std::string got = answer_to(routes_of(bytes), get(accept("gzip")));

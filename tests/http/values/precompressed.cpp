@@ -24,6 +24,7 @@ class http_precompressed : public http_conformance {
     http::router routes;
     http::file_options options;
     options.precompressed = precompressed;
+    options.cache_control = "max-age=3600";
     routes.files("/", folder_ / "", options);
     return answer_to(std::move(routes), "GET " + std::string(target) + " HTTP/1.1\r\nHost: a\r\n" +
                                             std::string(fields) + "Connection: close\r\n\r\n");
@@ -73,6 +74,19 @@ TEST_P(http_precompressed, have_their_own_tags_and_ranges) {
   EXPECT_EQ(get("/a.css", "Accept-Encoding: br\r\n" + matching).substr(9, 3), "304");
   EXPECT_EQ(get("/a.css", matching).substr(9, 3), "200");
   EXPECT_EQ(body(get("/a.css", "Accept-Encoding: br\r\nRange: bytes=0-1\r\n")), "br");
+}
+
+TEST_P(http_precompressed, answers_without_the_file_have_not_its_coding) {
+  const std::string all = "Accept-Encoding: br\r\n";
+  for (const std::string wrong : {"If-Match: \"x\"\r\n", "Range: bytes=100-\r\n"}) {
+    const std::string got = get("/a.css", all + wrong);
+    EXPECT_TRUE(got.substr(9, 3) == "412" || got.substr(9, 3) == "416") << got;
+    EXPECT_FALSE(has(got, "Content-Encoding: br")) << got;
+    EXPECT_EQ(got.find("Cache-Control"), std::string::npos) << got;
+    EXPECT_TRUE(has(got, "Vary: Accept-Encoding")) << got;
+  }
+  EXPECT_EQ(body(get("/a.css", "Accept-Encoding: gzip;q=0.5\r\nAccept-Encoding: br\r\n")),
+            "brotli");
 }
 
 TEST_P(http_precompressed, are_files_of_the_folder_beside_a_file) {

@@ -54,11 +54,13 @@ class multipart_parser {
   void check_end() const;
 
  private:
-  enum class state : std::uint8_t { start, behind_boundary, head, content, end };
+  enum class state : std::uint8_t { start, preamble, behind_boundary, head, content, end };
+  step skip_preamble(std::string_view input);
   step read_boundary(std::string_view input);
   step read_head(std::string_view input);
   step read_content(std::string_view input);
   void take_line(std::string_view line);
+  std::size_t begin_of_delimiter(std::string_view input) const noexcept;
   std::string delimiter_;  // "\r\n--boundary"
   multipart_limits limits_;
   multipart_part part_;
