@@ -169,6 +169,10 @@ bool stays_here(std::string_view name, std::string_view connection) {
        {"Connection", "Content-Length", "Date", "Expect", "Host", "Keep-Alive", "Proxy-Connection",
         "Proxy-Authorization", "TE", "Trailer", "Transfer-Encoding", "Upgrade", "traceparent"})
     if (http::same_word(name, own)) return true;
+  // What a client says of where a request came from is worth nothing: this program says it.
+  for (const std::string_view origin :
+       {"Forwarded", "X-Real-IP", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"})
+    if (http::same_word(name, origin)) return true;
   return name.size() >= 13 && http::same_word(name.substr(0, 13), "Sec-WebSocket")
              ? true
              : http::lists_word(connection, name);
@@ -181,11 +185,21 @@ std::string address_of(const http::request& asked) {
   return text.substr(0, text.rfind(':'));
 }
 
+// An offer of another protocol, as h2c, may be ignored. HTTP/2 asks for a WebSocket without
+// `Upgrade`.
+bool asks_for_websocket(const http::request& asked) {
+  const http::message_head& head = asked.head();
+  return head.wants_upgrade &&
+         (head.major_version == 2 || http::lists_word(asked.fields().list("Upgrade"), "websocket"));
+}
+
 // What a request to a server is made of, for as many attempts as it takes.
 struct Asked {
   std::string method, target, client, body, type;
   std::vector<std::pair<std::string, std::string>> fields, trailer;
-  bool streams = false;  // its body is long, and passes while it comes
+  bool streams = false;      // its body is long, and passes while it comes
+  bool client_left = false;  // before the end of its body
+  bool failed_by_client = false;
   bool may_repeat() const {
     return !streams && (method == "GET" || method == "HEAD" || method == "OPTIONS" ||
                         method == "PUT" || method == "DELETE");
@@ -202,15 +216,13 @@ Asked take_apart(const http::request& asked) {
   if (!asked.query().empty()) made.target += "?" + std::string(asked.query());
   made.client = address_of(asked);
   std::string forwarded;
-  const std::string_view connection = asked.field("Connection");
+  const std::string connection = asked.fields().list("Connection");
   for (const http::field one : asked.fields()) {
     if (http::same_word(one.name, "X-Forwarded-For")) {
       forwarded += std::string(one.value) + ", ";
     } else if (http::same_word(one.name, "Content-Type")) {
       made.type = one.value;
-    } else if (!http::same_word(one.name, "X-Forwarded-Host") &&
-               !http::same_word(one.name, "X-Forwarded-Proto") &&
-               !stays_here(one.name, connection)) {
+    } else if (!stays_here(one.name, connection)) {
       made.fields.emplace_back(one.name, one.value);
     }
   }
@@ -220,7 +232,7 @@ Asked take_apart(const http::request& asked) {
   made.fields.emplace_back("Via", "1.1 troupe");
   const http::message_head& head = asked.head();
   made.streams =
-      head.has_body && !head.wants_upgrade && (!head.has_length || head.length > body_kept);
+      head.has_body && !asks_for_websocket(asked) && (!head.has_length || head.length > body_kept);
   return made;
 }
 
@@ -243,18 +255,20 @@ std::vector<std::string> words_of(const http::fields& fields, std::string_view n
 // The fields behind a body that was read to its end, as far as they may be passed on.
 std::vector<std::pair<std::string, std::string>> trailer_of(const http::request& from) {
   std::vector<std::pair<std::string, std::string>> found;
+  const std::string connection = from.fields().list("Connection");
   for (const http::field one : from.trailer())
-    if (http::body_writer::may_be_trailer(one.name) &&
-        !stays_here(one.name, from.field("Connection")))
+    if (http::body_writer::may_be_trailer(one.name) && !stays_here(one.name, connection))
       found.emplace_back(one.name, one.value);
   return found;
 }
 
 // Passes a body on as it comes. The request lives until the server has answered, and so until the
 // body was sent.
-troupe::task<> pass_body(http::request& from, http::upload& to) {
+troupe::task<> pass_body(http::request& from, Asked& what, http::upload& to) {
   for (;;) {
+    what.client_left = true;  // unless read() comes back
     const std::string_view piece = co_await from.read();
+    what.client_left = false;
     if (piece.empty()) break;
     co_await to.write(piece);
   }
@@ -266,11 +280,11 @@ troupe::task<> pass_kept(const Asked& what, http::upload& to) {
   for (const auto& [name, value] : what.trailer) to.trailer(name, value);
 }
 
-http::client_request request_to(const Backend& one, const Asked& what, http::request& from) {
+http::client_request request_to(const Backend& one, Asked& what, http::request& from) {
   http::client_request made(what.method, one.origin() + what.target);
   for (const auto& [name, value] : what.fields) made.field(name, value);
   if (what.streams) {
-    made.body([&from](http::upload& to) { return pass_body(from, to); }, what.type);
+    made.body([&from, &what](http::upload& to) { return pass_body(from, what, to); }, what.type);
   } else if (!what.trailer.empty()) {
     made.body([&what](http::upload& to) { return pass_kept(what, to); }, what.type);
   } else if (!what.body.empty() || !what.type.empty()) {
@@ -320,10 +334,32 @@ http::response response_of(std::shared_ptr<Passing> from) {
         return pass_answer(from, to);
       });
   made.status(status);
+  const std::string connection = fields.list("Connection");
   for (const http::field one : fields)
-    if (!stays_here(one.name, fields["Connection"])) made.field(one.name, one.value);
+    if (!stays_here(one.name, connection)) made.field(one.name, one.value);
   made.field("Via", "1.1 troupe");
   return made;
+}
+
+// Whether the server is to blame: a client that asks for what no server could give, or goes in the
+// middle of its request, must not put it out of service for the others.
+bool is_fault_of_server(const troupe::error& failure, const Asked& what) {
+  if (what.client_left || dynamic_cast<const troupe::usage_error*>(&failure) != nullptr)
+    return false;
+  if (dynamic_cast<const http::origin_full*>(&failure) != nullptr) return false;
+  const auto* const of_answer = dynamic_cast<const http::client_error*>(&failure);
+  if (of_answer == nullptr) return true;
+  switch (of_answer->reason()) {
+    case http::client_failure::bad_url:
+    case http::client_failure::not_upgraded:
+    case http::client_failure::bad_handshake:
+    case http::client_failure::body_too_large:
+    case http::client_failure::decoded_too_large:
+    case http::client_failure::too_much_kept:
+      return false;
+    default:
+      return true;
+  }
 }
 
 // ---- the proxy ----
@@ -334,7 +370,7 @@ class Proxy {
       : web_(std::move(web)), backends_(std::move(backends)) {}
 
   troupe::task<http::response> answer(http::request& asked) const {
-    if (asked.head().wants_upgrade) co_return co_await open_websocket(asked);
+    if (asks_for_websocket(asked)) co_return co_await open_websocket(asked);
     Asked what = take_apart(asked);
     if (asked.head().has_body && !what.streams) {
       what.body = co_await asked.read_all();
@@ -350,17 +386,17 @@ class Proxy {
       failed = &**lease;
       passing = co_await ask(std::move(*lease), what, asked);
       const bool worked = passing != nullptr && passing->answer.status() < 502;
-      if (worked || last || !budget_.take()) break;
+      if (worked || last || what.failed_by_client || !budget_.take()) break;
     }
     if (passing != nullptr) co_return response_of(std::move(passing));
+    if (what.failed_by_client) co_return http::response(400);
     co_return failed == nullptr ? nobody_works() : bad_gateway();
   }
 
  private:
   // Null: the server has failed.
-  troupe::task<std::shared_ptr<Passing>> ask(Backend::Lease lease, const Asked& what,
+  troupe::task<std::shared_ptr<Passing>> ask(Backend::Lease lease, Asked& what,
                                              http::request& asked) const {
-    std::string failure;
     try {
       auto made = request_to(*lease, what, asked);
       auto answer = co_await web_.send(std::move(made)).stop(asked.client_gone());
@@ -371,9 +407,9 @@ class Proxy {
     } catch (const http::refused&) {
       throw;  // the client's body is malformed
     } catch (const troupe::error& e) {
-      failure = e.what();
+      what.failed_by_client = !is_fault_of_server(e, what);
+      if (!what.failed_by_client) lease->failed(e.what());
     }
-    lease->failed(failure);
     co_return nullptr;
   }
 
@@ -390,10 +426,8 @@ class Proxy {
       behind = co_await web_.websocket(std::move(request), options);
     } catch (const troupe::cancelled&) {
       throw;
-    } catch (const http::client_error& e) {
-      if (e.reason() != http::client_failure::not_upgraded) (*lease)->failed(e.what());
     } catch (const troupe::error& e) {
-      (*lease)->failed(e.what());
+      if (is_fault_of_server(e, what)) (*lease)->failed(e.what());
     }
     if (behind == nullptr) co_return bad_gateway();
     options.subprotocols.clear();

@@ -300,6 +300,42 @@ def check_hostile():
     one.die()
 
 
+def check_blame():
+    """What a client does wrong takes no server out of service for the others."""
+    one = Server("one")
+    proxy = Proxy("--health-ms", 60_000, "--answer-ms", 500, one.origin())
+    wait_until("the first check of its health", lambda: one.requests)
+
+    def say(head, pieces=()):
+        client = socket.create_connection(("127.0.0.1", proxy.port), SECONDS_MAX)
+        client.sendall(head)
+        for piece in pieces:
+            time.sleep(0.2)  # sleeps: a slow client, whose body takes longer than --answer-ms
+            client.sendall(piece)
+        client.settimeout(1)
+        try:
+            return client.recv(100)
+        except TimeoutError:
+            return b""
+        finally:
+            client.close()
+
+    begin = b"GET /one HTTP/1.1\r\nHost: h\r\n"
+    for _ in range(4):
+        say(b"GET /" + b"a" * 8180 + b" HTTP/1.1\r\nHost: h\r\n\r\n")
+        say(begin + b"Content-Type: \xff\r\n\r\n")
+        say(b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n", [b"200\r\n" + b"x" * 512 + b"\r\n"] * 4)
+    answer = say(begin + b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n")
+    check("an offer of h2c is ignored", answer[:12], b"HTTP/1.1 200")
+    answer, text = proxy.ask(path="/one")
+    check("another client", (answer.status, text), (200, b"one"))
+    _, text = proxy.ask(path="/fields", fields={"Forwarded": "for=1.2.3.4", "X-Real-IP": "1.2.3.4"})
+    lines = dict(line.split(": ", 1) for line in text.decode().splitlines())
+    check("what a client says of its origin", [lines.get(name) for name in ("Forwarded", "X-Real-IP")], [None, None])
+    proxy.end()
+    one.die()
+
+
 class Echo(socketserver.BaseRequestHandler):
     """A WebSocket that answers each of a few short text messages in upper case."""
 
@@ -493,6 +529,7 @@ for one_environment in {}, {"TROUPE_WORKERS": "1"}, {"TROUPE_IO": "epoll"}:
 check_balance()
 check_failing()
 check_hostile()
+check_blame()
 check_websocket()
 check_trailers()
 check_http2()
