@@ -82,7 +82,8 @@ std::optional<To> as_real(std::int64_t value) noexcept {
   constexpr int bits = std::numeric_limits<To>::digits;
   const auto bits_of = static_cast<std::uint64_t>(value);
   const std::uint64_t size = value < 0 ? 0 - bits_of : bits_of;
-  if (size != 0 && std::bit_width(size) - std::countr_zero(size) > bits) return std::nullopt;
+  if (size != 0 && static_cast<int>(std::bit_width(size)) - std::countr_zero(size) > bits)
+    return std::nullopt;
   return static_cast<To>(value);
 }
 template <std::floating_point To, std::floating_point From>
