@@ -65,6 +65,10 @@ bool begins_or_ends_transaction(std::string_view text) {
          word == "ABORT" || (word == "PREPARE" && take_word(text) == "TRANSACTION");
 }
 
+bool is_space(char c) noexcept {
+  return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\f' || c == '\v';
+}
+
 bool is_name_character(char c) noexcept {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
          c == '$' || static_cast<unsigned char>(c) >= 0x80;
@@ -95,6 +99,13 @@ std::size_t end_of_dollars(std::string_view text, std::size_t at) noexcept {
   return closes == std::string_view::npos ? text.size() : closes + mark.size();
 }
 
+bool makes_function(std::string_view statement) {
+  if (take_word(statement) != "CREATE") return false;
+  std::string word = take_word(statement);
+  if (word == "OR" && take_word(statement) == "REPLACE") word = take_word(statement);
+  return word == "FUNCTION" || word == "PROCEDURE";
+}
+
 // Cuts a script at the semicolons between its statements, as psql does.
 class script_reader {
  public:
@@ -105,7 +116,7 @@ class script_reader {
   // Begins at the next statement.
   void skip() {
     std::string_view head = rest_;
-    makes_ = take_word(head) == "CREATE";
+    makes_ = makes_function(head);
     blocks_ = parentheses_ = 0;
     std::size_t at = 0;
     while (at < rest_.size() && !(rest_[at] == ';' && blocks_ == 0 && parentheses_ == 0))
@@ -116,7 +127,7 @@ class script_reader {
  private:
   std::size_t behind(std::size_t at) {
     const char c = rest_[at];
-    if (rest_.substr(at, 2) == "--") return std::min(rest_.find_first_of("\r\n", at), rest_.size());
+    if (rest_.substr(at, 2) == "--") return end_of_line(at);
     if (rest_.substr(at, 2) == "/*") return end_of_comment(rest_, at);
     if (c == '\'' || c == '"') return end_of_quoted(rest_, at, backslashes_);
     if (c == '$') return end_of_dollars(rest_, at);
@@ -125,15 +136,31 @@ class script_reader {
     if (c == ')' && parentheses_ > 0) --parentheses_;
     return at + 1;
   }
+  // A text goes on in quotes behind a line end, by the same rules; comments may stand between.
+  std::size_t end_of_escaped(std::size_t at) const noexcept {
+    for (;;) {
+      at = end_of_quoted(rest_, at, true);
+      std::size_t next = at;
+      while (next < rest_.size() && (is_space(rest_[next]) || rest_.substr(next, 2) == "--"))
+        next = is_space(rest_[next]) ? next + 1 : end_of_line(next);
+      const bool is_behind_line =
+          rest_.substr(at, next - at).find_first_of("\r\n") != std::string_view::npos;
+      if (!is_behind_line || rest_.substr(next, 1) != "'") return at;
+      at = next;
+    }
+  }
+  std::size_t end_of_line(std::size_t at) const noexcept {
+    return std::min(rest_.find_first_of("\r\n", at), rest_.size());
+  }
   // The body of a function may be a block with statements of its own.
   std::size_t behind_name(std::size_t at) {
     std::size_t end = at;
     while (end < rest_.size() && is_name_character(rest_[end])) ++end;
     std::string_view name = rest_.substr(at, end - at);
     const bool escapes = (name == "e" || name == "E") && rest_.substr(end, 1) == "'";
-    if (escapes) return end_of_quoted(rest_, end, true);
+    if (escapes) return end_of_escaped(end);
     const std::string word = take_word(name);
-    if (!makes_ || !name.empty()) return end;
+    if (!makes_ || parentheses_ > 0 || !name.empty()) return end;
     if (word == "BEGIN" || (word == "CASE" && blocks_ > 0)) ++blocks_;
     if (word == "END" && blocks_ > 0) --blocks_;
     return end;
@@ -141,7 +168,7 @@ class script_reader {
 
   std::string_view rest_;
   const bool backslashes_;
-  bool makes_ = false;  // the statement begins with CREATE
+  bool makes_ = false;  // the statement makes a function or a procedure
   int blocks_ = 0, parentheses_ = 0;
 };
 
@@ -166,7 +193,14 @@ const char* why_script_refused(std::string_view text, bool backslashes) {
 
 bool may_commit_inside(std::string_view text) {
   const std::string word = take_word(text);
-  return word == "CALL" || word == "DO";
+  if (word == "CALL" || word == "DO" || word == "VACUUM" || word == "CLUSTER" || word == "REINDEX")
+    return true;
+  if (word != "CREATE" && word != "DROP" && word != "ALTER") return false;
+  std::string words(text);
+  std::ranges::transform(words, words.begin(), [](char c) {
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  });
+  return words.contains("CONCURRENTLY");
 }
 
 }  // namespace troupe::postgres

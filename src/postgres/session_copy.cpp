@@ -15,6 +15,10 @@ std::exception_ptr not_open() {
       database::error(database::failure::statement, 0, "troupe: postgres: this COPY has ended"));
 }
 
+void give_end(const channel<parts::copied>& to, std::exception_ptr failed) {
+  static_cast<void>(to.try_send(parts::copied{{}, true, std::move(failed)}));
+}
+
 }  // namespace
 
 // Returns whether the request has asked for that.
@@ -37,13 +41,12 @@ void session::copy_put(std::string text, promise<> to) {
   go_on();
 }
 
-void session::copy_get(promise<std::optional<std::string>> to) {
+// A reader asks when its channel is empty, so that there is room.
+void session::copy_get(const channel<parts::copied>& to) {
   state& s = *state_;
-  if (s.copy.is == copying::no) return to.set_exception(not_open());
-  if (s.copy.is == copying::ended) {
-    return s.copy.failed != nullptr ? to.set_exception(s.copy.failed) : to.set_value(std::nullopt);
-  }
-  s.copy.get = std::move(to);
+  if (s.copy.is == copying::no) return give_end(to, not_open());
+  if (s.copy.is == copying::ended) return give_end(to, s.copy.failed);
+  s.copy.get = to;
   go_on();
 }
 
@@ -107,9 +110,8 @@ void session::get_copied() {
   }
   if (got < 0) s.copy.is = copying::ends;  // how it ended comes with the result
   if (s.copy.text.empty() || !s.copy.get) return;
-  auto to = std::move(*s.copy.get);
-  s.copy.get.reset();
-  to.set_value(std::exchange(s.copy.text, {}));
+  const channel<parts::copied> to = *std::exchange(s.copy.get, {});
+  static_cast<void>(to.try_send(parts::copied{std::exchange(s.copy.text, {}), false, nullptr}));
 }
 
 void session::finish_copy(sent_request& done) {
@@ -119,8 +121,7 @@ void session::finish_copy(sent_request& done) {
     s.copy.failed = std::make_exception_ptr(refusal(done.result.get()));
   if (auto to = std::exchange(s.copy.put, {}))
     to->set_exception(s.copy.failed != nullptr ? s.copy.failed : not_open());
-  if (auto to = std::exchange(s.copy.get, {}))
-    s.copy.failed != nullptr ? to->set_exception(s.copy.failed) : to->set_value(std::nullopt);
+  if (const auto to = std::exchange(s.copy.get, {})) give_end(*to, s.copy.failed);
   if (auto to = std::exchange(s.copy.end, {}))
     s.copy.failed != nullptr ? to->set_exception(s.copy.failed)
                              : to->set_value(answer(done.result.release()));

@@ -26,6 +26,7 @@
 
 #include "postgres/wire.hpp"
 #include "troupe/kit/lru_map.hpp"
+#include "troupe/postgres/copy.hpp"
 #include "troupe/postgres/session.hpp"
 
 namespace troupe::postgres {
@@ -85,7 +86,7 @@ struct copy_state {
   copying is = copying::no;
   std::string text;  // to be put, or got and not given yet
   std::optional<promise<>> put;
-  std::optional<promise<std::optional<std::string>>> get;
+  std::optional<channel<parts::copied>> get;  // who waits for the next part
   std::optional<promise<answer>> end;
   std::exception_ptr failed;
 };

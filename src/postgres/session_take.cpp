@@ -144,7 +144,12 @@ void session::take_command(void* result) {
   state& s = *state_;
   const std::string_view tag = PQcmdStatus(static_cast<PGresult*>(result));
   if (tag == "DISCARD ALL" || tag == "DEALLOCATE ALL") s.statements.clear();
-  if (tag == "COMMIT" || tag == "PREPARE TRANSACTION") s.sent.front().has_committed = true;
+  if (tag != "COMMIT" && tag != "PREPARE TRANSACTION") return;
+  sent_request& front = s.sent.front();
+  front.has_committed = true;
+  // A script that hides it from why_script_refused(). What follows would be stored by itself.
+  if (front.what != nullptr && front.what->kind == request_kind::script && front.what->scope != 0)
+    s.scopes.end();
 }
 
 // Null: it has succeeded. Also of a script that has failed after a COMMIT of its own, of a

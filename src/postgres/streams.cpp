@@ -21,13 +21,20 @@ open_copy::~open_copy() {
 
 namespace {
 
-task<> put(std::shared_ptr<shared> on, std::string text) {
+// `on_the_way` stays true when the wait is given up.
+task<> put(std::shared_ptr<shared> on, std::string text, std::shared_ptr<bool> on_the_way) {
   promise<> to;
   future<> later = to.get_future();
   on->to.tell([text = std::move(text), to = std::move(to)](session& of) mutable {
     of.copy_put(std::move(text), std::move(to));
   });
-  co_await std::move(later);
+  try {
+    co_await std::move(later);
+  } catch (const database::error&) {
+    *on_the_way = false;
+    throw;
+  }
+  *on_the_way = false;
 }
 task<> nothing() { co_return; }
 
@@ -40,7 +47,7 @@ struct ending : open_copy {
 task<changes> end_of(std::optional<shared_mutex::guard> held, std::shared_ptr<shared> on,
                      std::string rest) {
   ending open(on, std::move(held));
-  task<> puts = put(on, std::move(rest));
+  task<> puts = put(on, std::move(rest), std::make_shared<bool>(true));
   co_await std::move(puts);
   promise<answer> to;
   future<answer> later = to.get_future();
@@ -50,11 +57,13 @@ task<changes> end_of(std::optional<shared_mutex::guard> held, std::shared_ptr<sh
   co_return changes{got.changed_rows()};
 }
 
-task<std::optional<std::string>> get(std::shared_ptr<shared> on) {
-  promise<std::optional<std::string>> to;
-  auto later = to.get_future();
-  on->to.tell([to = std::move(to)](session& of) mutable { of.copy_get(std::move(to)); });
-  co_return co_await std::move(later);
+task<std::optional<std::string>> get(std::shared_ptr<shared> on, channel<copied> from) {
+  if (from.size() == 0) on->to.tell([from](session& of) { of.copy_get(from); });
+  auto waits = from.receive();
+  std::optional<copied> got = co_await std::move(waits);
+  if (got->failed != nullptr) std::rethrow_exception(got->failed);
+  if (got->is_end) co_return std::nullopt;
+  co_return std::move(got->text);
 }
 
 }  // namespace
@@ -65,18 +74,28 @@ task<> copy_writer::write(std::string_view text) {
   if (on() == nullptr)
     throw database::error(database::failure::statement, 0,
                           "troupe: postgres: write() comes before finish()");
+  check_whole();
   kept_ += text;
   if (kept_.size() < sent_bytes) return parts::nothing();
-  return parts::put(on(), std::exchange(kept_, {}));
+  is_on_the_way_ = std::make_shared<bool>(true);
+  return parts::put(on(), std::exchange(kept_, {}), is_on_the_way_);
+}
+void copy_writer::check_whole() const {
+  if (is_on_the_way_ == nullptr || !*is_on_the_way_) return;
+  throw database::error(
+      database::failure::statement, 0,
+      "troupe: postgres: a write() of this COPY was given up or not awaited, and may "
+      "have been sent or not; nothing of the COPY is stored, begin it anew");
 }
 task<changes> copy_writer::finish() {
+  check_whole();
   auto [held, ended] = end();
   if (ended == nullptr)
     throw database::error(database::failure::statement, 0,
                           "troupe: postgres: finish() was called before");
   return parts::end_of(std::move(held), std::move(ended), std::move(kept_));
 }
-task<std::optional<std::string>> copy_reader::next() { return parts::get(on()); }
+task<std::optional<std::string>> copy_reader::next() { return parts::get(on(), pieces_); }
 
 listener::~listener() {
   if (!on_) return;

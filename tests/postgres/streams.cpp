@@ -77,6 +77,70 @@ TEST_P(postgres_streams, a_reader_that_goes_early_cancels_the_rest) {
   });
 }
 
+// docs/protocols/given_up_waits.md
+TEST_P(postgres_streams, a_wait_for_rows_that_is_given_up_loses_none) {
+  constexpr int rows = 20'000;
+  with([](postgres::connection db) -> task<> {
+    auto out = co_await db.copy_out("COPY (SELECT generate_series(1, " + std::to_string(rows) +
+                                    ")) TO STDOUT");
+    std::string all;
+    int given_up = 0;
+    for (bool ended = false; !ended;) {
+      const bool raced = ++given_up % 2 == 0;
+      if (raced) {
+        const auto nothing = []() -> task<> { co_await yield(); };
+        auto either = when_any(out.next(), nothing());
+        auto got = co_await std::move(either);
+        if (got.index() != 0) continue;
+        auto& some = std::get<0>(got);
+        if (some) all += *some;
+        ended = !some;
+        continue;
+      }
+      try {
+        auto next = out.next().timeout(30us);
+        const auto some = co_await std::move(next);
+        if (some) all += *some;
+        ended = !some;
+      } catch (const timed_out&) {
+      }
+    }
+    std::string expected;
+    for (int i = 1; i <= rows; ++i) expected += std::to_string(i) + "\n";
+    EXPECT_TRUE(all == expected) << all.size() << " bytes of " << expected.size();
+  });
+}
+
+TEST_P(postgres_streams, a_write_that_is_given_up_is_the_last) {
+  with([](postgres::connection db) -> task<> {
+    co_await db.run_script(
+        "CREATE TEMP TABLE slow (n text); CREATE FUNCTION pg_temp.wait() RETURNS trigger AS $$ "
+        "BEGIN "
+        "PERFORM pg_sleep(0.001); RETURN NEW; END $$ LANGUAGE plpgsql; CREATE TRIGGER waits BEFORE "
+        "INSERT ON slow FOR EACH ROW EXECUTE FUNCTION pg_temp.wait()");
+    // Long rows: the server has to look at all that was sent before it hears of the end.
+    const std::string row = std::string(8'000, 'x') + "\n";
+    std::string piece;
+    while (piece.size() < 64 * 1024) piece += row;
+    {
+      auto rows = co_await db.copy_in("COPY slow FROM STDIN");
+      bool is_given_up = false;
+      for (int i = 0; i < 1'000 && !is_given_up; ++i) {
+        try {
+          auto writes = rows.write(piece).timeout(1ms);
+          co_await std::move(writes);
+        } catch (const timed_out&) {
+          is_given_up = true;
+        }
+      }
+      EXPECT_TRUE(is_given_up);
+      EXPECT_THROW(static_cast<void>(rows.write("1\n")), database::error);
+      EXPECT_THROW(static_cast<void>(rows.finish()), database::error);
+    }
+    EXPECT_EQ(co_await db.query_one<int>("SELECT count(*) FROM slow"), 0);
+  });
+}
+
 TEST_P(postgres_streams, a_lost_connection_ends_a_copy) {
   with([](postgres::connection db) -> task<> {
     const auto id = co_await db.query_one<int>("SELECT pg_backend_pid()");

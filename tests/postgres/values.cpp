@@ -239,6 +239,14 @@ TEST_P(postgres_values, arrive_exactly_or_are_refused) {
   });
 }
 
+TEST_P(postgres_values, rows_may_have_no_columns) {
+  with([](postgres::connection db) -> task<> {
+    const auto rows = co_await db.query<std::tuple<>>("SELECT FROM generate_series(1, 1000)");
+    EXPECT_EQ(rows.size(), 1'000u);
+    EXPECT_TRUE((co_await db.query_one<std::tuple<>>("SELECT")).has_value());
+  });
+}
+
 // What the server itself refuses in an array's text is an error of its own.
 TEST_P(postgres_values, are_given_exactly_or_refused) {
   with([](postgres::connection db) -> task<> {

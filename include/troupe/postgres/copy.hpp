@@ -1,6 +1,7 @@
 // copy: many rows at once, by COPY, as streams of text.
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 #include <utility>
 
 #include "troupe/postgres/options.hpp"
+#include "troupe/sync/channel.hpp"
 #include "troupe/sync/mutex.hpp"
 #include "troupe/task/task.hpp"
 
@@ -16,6 +18,14 @@ namespace troupe::postgres {
 namespace parts {
 struct shared;
 class calls;
+
+// What a reader of a COPY gets next. It waits in the reader's channel, which takes it back from a
+// wait that was given up.
+struct copied {
+  std::string text;
+  bool is_end = false;
+  std::exception_ptr failed;
+};
 
 // A COPY that is under way. It has the connection to itself.
 class open_copy {
@@ -45,7 +55,9 @@ class open_copy {
 // without it, nothing is. Other calls of the connection wait meanwhile.
 //
 // Thread: one handler or task at a time. Errors: in finish(), what the server refuses;
-// failure::lost. Lifetime: keeps the connection open.
+// failure::lost. A write() that is given up, by a limit or a stop, is the last one: whether it was
+// sent is not known, so that each later call fails, and nothing is stored. Lifetime: keeps the
+// connection open.
 //
 // Example (declarations):
 //     #include <troupe/postgres/connection.hpp>
@@ -64,7 +76,10 @@ class copy_writer : parts::open_copy {
   task<changes> finish();
 
  private:
+  void check_whole() const;
+
   std::string kept_;
+  std::shared_ptr<bool> is_on_the_way_;  // a part that was not taken yet, or was given up
 };
 
 // Gives the rows of a COPY … TO STDOUT, several at a time, in the form that the statement names. A
@@ -84,8 +99,11 @@ class copy_reader : parts::open_copy {
  public:
   using value_type = std::string;
   using parts::open_copy::open_copy;
-  // Whole rows, or nothing at the end.
+  // Whole rows, or nothing at the end. A wait that is given up loses none.
   task<std::optional<std::string>> next();
+
+ private:
+  channel<parts::copied> pieces_ = channel<parts::copied>::bounded(4);
 };
 
 }  // namespace troupe::postgres

@@ -29,6 +29,10 @@
 
 namespace troupe::postgres {
 
+namespace parts {
+struct copied;
+}
+
 // What a request is for.
 enum class request_kind : std::uint8_t {
   statement,  // is prepared, and kept so
@@ -152,7 +156,7 @@ class session {
 
   // Of the COPY that is under way: the next part, its end, and its end without effect.
   void copy_put(std::string text, promise<> to);
-  void copy_get(promise<std::optional<std::string>> to);
+  void copy_get(const channel<parts::copied>& to);
   void copy_end(promise<answer> to);
   void copy_give_up();
 

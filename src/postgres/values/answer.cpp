@@ -58,7 +58,7 @@ answer::~answer() { PQclear(as_result(result_)); }
 // Small answers take little memory, and large ones few pieces.
 char* row_store::reserve(std::size_t bytes) {
   constexpr std::size_t smallest = 512, largest = 64 * 1024;
-  if (piece_bytes_ - used_ < bytes) {
+  if (pieces_.empty() || piece_bytes_ - used_ < bytes) {  // a row may have no columns
     const std::size_t next = std::clamp(piece_bytes_ * 2, smallest, largest);
     piece_bytes_ = std::max(next, bytes);
     pieces_.push_back(std::make_unique_for_overwrite<char[]>(piece_bytes_));
