@@ -460,10 +460,12 @@ void session::run_script(const std::string& text) {
     if (refused != SQLITE_OK) fail(refused, "the script is refused", done);
     if (compiled == nullptr) continue;  // spaces and comments
     before_statement(state_->acts.transaction);
+    const std::int64_t before = sqlite3_total_changes64(state_->db);
     int code = SQLITE_ROW;
     while (code == SQLITE_ROW) code = sqlite3_step(compiled);
     if (code != SQLITE_DONE) {
       scopes_.note(transaction());
+      if (sqlite3_total_changes64(state_->db) != before) done = database::effect::unknown;
       fail(code, "the script is refused", done);
     }
     after_statement();
@@ -638,7 +640,11 @@ bool statement::returns_changes() const noexcept {
 }
 
 bool statement::step() {
-  if (!is_running_) session_.before_statement(kept_.acts.transaction);
+  sqlite3* const db = sqlite3_db_handle(as_statement(handle_));
+  if (!is_running_) {
+    session_.before_statement(kept_.acts.transaction);
+    changes_before_ = sqlite3_total_changes64(db);
+  }
   is_running_ = true;
   const int code = sqlite3_step(as_statement(handle_));
   if (code == SQLITE_ROW) return true;
@@ -648,7 +654,10 @@ bool statement::step() {
     return false;
   }
   session_.scopes_.note(session_.transaction());
-  fail(code);
+  // What stands before the row of ON CONFLICT FAIL, or of RAISE(FAIL), stays.
+  const bool has_changed = sqlite3_total_changes64(db) != changes_before_;
+  session_.fail(code, "the statement failed",
+                has_changed ? database::effect::unknown : database::effect::none);
 }
 
 void statement::run() {

@@ -85,6 +85,36 @@ struct sqlite_place {
   }
 };
 
+// What stands before the row that was refused stays, and the error says so.
+task<> fails_in_parts(sqlite::connection db) {
+  co_await db.run_script(
+      "CREATE TABLE part (id INTEGER PRIMARY KEY); INSERT INTO part VALUES (1);"
+      "CREATE TABLE checked (x INTEGER); CREATE TRIGGER checks BEFORE INSERT ON checked WHEN "
+      "new.x = 3 BEGIN SELECT RAISE(FAIL, 'no'); END");
+  const std::vector<std::pair<std::string, database::effect>> statements{
+      {"INSERT OR FAIL INTO part VALUES (3), (1)", database::effect::unknown},
+      {"INSERT OR FAIL INTO part VALUES (1), (5)", database::effect::none},
+      {"INSERT INTO part VALUES (6), (1)", database::effect::none},
+      {"INSERT INTO checked VALUES (1), (3)", database::effect::unknown},
+  };
+  for (const auto& [text, expected] : statements) {
+    for (const bool as_script : {false, true}) {
+      std::optional<database::effect> got;
+      try {
+        if (as_script) {
+          co_await db.run_script(text);
+        } else {
+          co_await db.execute(text);
+        }
+      } catch (const database::error& failed) {
+        got = failed.effect();
+      }
+      EXPECT_EQ(got, expected) << text;
+      co_await db.run_script("DELETE FROM part WHERE id > 1");
+    }
+  }
+}
+
 class sqlite_sessions : public conformance {
  protected:
   template <class Test>
@@ -96,6 +126,8 @@ class sqlite_sessions : public conformance {
   }
   scratch folder_;
 };
+
+TEST_P(sqlite_sessions, what_a_failed_statement_has_stored_is_told) { with(fails_in_parts); }
 
 TEST_P(sqlite_sessions, a_transaction_is_stored_as_one_after_any_statement) {
   if (!threaded())

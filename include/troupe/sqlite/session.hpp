@@ -113,6 +113,7 @@ class statement {
   const kept_statement& kept_;
   void* handle_;
   bool is_running_ = false;  // a step was made since it was reset
+  std::int64_t changes_before_ = 0;  // of the session, when it began to run
 };
 
 // A call outside of a transaction, until it is answered. It may be run again as long as it is not.
