@@ -125,8 +125,19 @@ void connection::keep_renewed_session() noexcept {
   context_->keep_session(host_, session_ptr(SSL_get1_session(ssl_.get())));
 }
 
+void connection::put_back(std::span<const std::byte> taken) {
+  std::lock_guard lock(mutex_);
+  put_back_.insert(put_back_.begin(), taken.begin(), taken.end());
+}
+
 step connection::read(std::span<std::byte> to, std::size_t& bytes) {
   std::lock_guard lock(mutex_);
+  if (!put_back_.empty()) [[unlikely]] {
+    bytes = std::min(to.size(), put_back_.size());
+    std::copy_n(put_back_.begin(), bytes, to.begin());
+    put_back_.erase(put_back_.begin(), put_back_.begin() + static_cast<std::ptrdiff_t>(bytes));
+    return step::done;
+  }
   if (failure_) return step::failed;
   ERR_clear_error();
   const std::size_t unsent = pending_.rest().size();
@@ -203,7 +214,7 @@ bool connection::peer_is_done() {
 
 bool connection::has_input() noexcept {
   std::lock_guard lock(mutex_);
-  if (failure_) return true;
+  if (failure_ || !put_back_.empty()) return true;
   ERR_clear_error();
   std::byte first{};
   std::size_t bytes = 0;

@@ -25,6 +25,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 #include <utility>
 
 #include "tls/ciphertext.hpp"
@@ -58,6 +59,9 @@ class connection {
 
   step shake();
   step read(std::span<std::byte> to, std::size_t& bytes);
+  // What a read has taken and did not give to its caller: the next one gets it. The caller has the
+  // reader lock.
+  void put_back(std::span<const std::byte> taken);
   step write(std::string_view chunk);
   step say_goodbye();
   // Says this, and that nothing follows, as far as the system takes it at once. No operation is
@@ -157,6 +161,7 @@ class connection {
   std::unique_ptr<small_block> small_;  // null while the connection rests
   ciphertext large_;
   ciphertext pending_, flying_;
+  std::vector<std::byte> put_back_;  // before what OpenSSL has
 };
 
 [[noreturn]] void refuse_lock(lock_kind which);

@@ -117,7 +117,12 @@ task<std::size_t> read_bytes(connection_ptr on, std::span<std::byte> to, bool wh
       done += bytes;
       if (!whole) break;
     } else if (how == step::wants_input) {
-      co_await fill(*on, within);
+      try {
+        co_await fill(*on, within);
+      } catch (...) {  // timed_out or cancelled: the next read gets what has come
+        on->put_back(to.first(done));
+        throw;
+      }
     } else if (how == step::failed) {
       co_await tell_peer(*on, false);
       on->throw_failure();

@@ -56,6 +56,37 @@ TEST_P(tls_given_up, reads_that_are_given_up_lose_nothing) {
   run(exchange());
 }
 
+TEST_P(tls_given_up, what_a_read_of_so_many_bytes_has_got_is_not_lost) {
+  auto send = [](tls_stream& to, event is_late) -> task<> {
+    co_await to.write_all("abc");
+    co_await is_late.wait();
+    co_await to.write_all("defghi");
+  };
+  auto receive = [](tls_stream& from, event is_late) -> task<std::string> {
+    std::array<char, 6> room{};
+    bool came = true;
+    try {
+      co_await from.read_exact(std::span<char>(room)).timeout(50ms);
+    } catch (const timed_out&) {
+      came = false;
+    }
+    EXPECT_FALSE(came);
+    is_late.set();
+    co_await from.read_exact(std::span<char>(room)).timeout(20s);
+    std::string all(room.data(), room.size());
+    co_await from.read_exact(std::span<char>(room).first(3)).timeout(20s);
+    co_return all.append(room.data(), 3);
+  };
+  auto exchange = [&]() -> task<> {
+    tls_pair pair = co_await make_good_pair();
+    event is_late;
+    auto all = when_all(send(pair.server, is_late), receive(pair.client, is_late));
+    auto [sent, got] = co_await std::move(all);
+    EXPECT_EQ(got, "abcdefghi");
+  };
+  run(exchange());
+}
+
 TROUPE_TLS_TEST_EACH(tls_given_up);
 
 }  // namespace
