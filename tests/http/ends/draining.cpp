@@ -3,6 +3,7 @@
 
 #include "support/http.hpp"
 #include "support/open_files.hpp"
+#include "troupe/http/around/compress.hpp"
 #include "troupe/http/websocket.hpp"
 
 namespace troupe::test {
@@ -186,8 +187,10 @@ TEST_P(http_draining, handlers_hear_of_it) {
 TEST_P(http_draining, a_websocket_is_told_that_the_server_goes) {
   router routes;
   int code = 0;
-  routes.get("/", [&code] {
-    return response::websocket([&code](http::websocket& peer) -> task<> {
+  event begun;
+  routes.get("/", [&code, begun] {
+    return response::websocket([&code, begun](http::websocket& peer) -> task<> {
+      begun.set();
       const auto came = co_await peer.receive();
       if (!came) code = peer.close_code();
     });
@@ -200,12 +203,47 @@ TEST_P(http_draining, a_websocket_is_told_that_the_server_goes) {
         "websocket\r\nSec-WebSocket-Version: 13\r\n"
         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
     co_await read_until(peer, "\r\n\r\n");
+    co_await begun.wait();
     co_await sleep_for(2ms);
     web.stop();
     got = co_await read_to_end(peer);
   });
   EXPECT_EQ(got, std::string("\x88\x02\x03\xe9", 4));  // a close frame with the code 1001
   EXPECT_EQ(code, 1001);
+}
+
+// Its writer is cancelled while the client reads nothing; what the encoder has kept is not sent
+// then.
+TEST_P(http_draining, a_compressed_stream_that_is_not_read_ends_with_the_server) {
+  router routes;
+  routes.get("/", [] {
+    return response::events([](http::event_writer& to) -> task<> {
+      unsigned state = 1;
+      for (;;) {
+        std::string text;
+        for (int i = 0; i < 20'000; ++i) {
+          state = state * 1103515245 + 12345;
+          text += static_cast<char>('a' + (state >> 16) % 26);
+        }
+        co_await to.send(text);
+      }
+    });
+  });
+  routes.around(http::compress());
+  bool ended = false;
+  run(std::move(routes), [&](runtime&, http::server web, endpoint at) -> task<> {
+    tcp_stream peer = co_await tcp_stream::connect(at);
+    co_await peer.write_all("GET / HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n");
+    co_await read_until(peer, "\r\n\r\n");
+    co_await sleep_for(100ms);
+    web.stop();
+    try {
+      const std::string rest = co_await read_to_end(peer);
+    } catch (const io_error&) {  // it was cut
+    }
+    ended = true;
+  });
+  EXPECT_TRUE(ended);
 }
 
 TEST_P(http_sockets, of_the_unix_domain_serve_as_well) {

@@ -29,6 +29,8 @@ class encoded_transport final : public transport {
     return encode(std::move(bytes), encoder::until::flush);
   }
   task<> finish() { return encode(std::string(), encoder::until::end); }
+  // A piece was given up on its way, so that no end may follow.
+  bool is_broken() const noexcept { return broken_; }
 
  private:
   // Branches may write at the same time, so what one has encoded has to be sent before the next.
@@ -61,6 +63,7 @@ task<bool> run_encoded(streamed_body& body, body_writer& to, call_end& ends) {
   encoded_transport over(to, *body.coded_by);
   body_writer inner(over, false, false);
   const bool is_whole = co_await run_function(body, inner, ends);
+  if (over.is_broken()) co_return false;
   to.trailer_lines() += inner.trailer_lines();
   if (is_whole) co_await over.finish();
   co_return is_whole;
