@@ -25,8 +25,8 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 #include <utility>
+#include <vector>
 
 #include "tls/ciphertext.hpp"
 #include "tls/context_state.hpp"

@@ -49,7 +49,8 @@ class transaction_scopes {
     if (current_ != 0 && now == transaction_state::none) has_ended_ = true;
     return current_ == 0 || !has_ended_;
   }
-  // The database said that a statement has ended the transaction, also if it began another one (T2).
+  // The database said that a statement has ended the transaction, also if it began another one
+  // (T2).
   void end() noexcept { has_ended_ = true; }
   // The error (transaction_ended) of a statement whose transaction is gone.
   static error refusal(effect done = effect::none);

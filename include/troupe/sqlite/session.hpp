@@ -112,7 +112,7 @@ class statement {
   session& session_;
   const kept_statement& kept_;
   void* handle_;
-  bool is_running_ = false;  // a step was made since it was reset
+  bool is_running_ = false;          // a step was made since it was reset
   std::int64_t changes_before_ = 0;  // of the session, when it began to run
 };
 
