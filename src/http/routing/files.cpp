@@ -320,8 +320,9 @@ response give(const request& asked, const troupe::file& from, const struct stat&
               std::string_view name, const file_options& options, std::string_view coding = {}) {
   const short_text tag = etag_of(file, coding);
   const auto bytes = static_cast<std::uint64_t>(file.st_size);
-  // What has the content of no file, 412 and 416, has neither its coding nor its age.
-  const auto dress = [&](response&& made, bool is_of_file = true) {
+  const auto dress = [&](response&& made) {
+    // An answer without the file, 412 or 416, has neither its coding nor its age.
+    const bool is_of_file = made.status() < 400;
     const std::array<char, date_bytes> modified = write_date(file.st_mtim.tv_sec);
     made.field("ETag", tag).field("Last-Modified", {modified.data(), modified.size()});
     if (!options.cache_control.empty() && is_of_file)
@@ -330,14 +331,12 @@ response give(const request& asked, const troupe::file& from, const struct stat&
     if (!coding.empty() && is_of_file) made.field("Content-Encoding", coding);
     return std::move(made);
   };
-  if (!is_expected(asked, tag, file.st_mtim.tv_sec)) return dress(response(412), false);
+  if (!is_expected(asked, tag, file.st_mtim.tv_sec)) return dress(response(412));
   if (is_unchanged(asked, tag, file.st_mtim.tv_sec))
     return dress(response(304).field("Accept-Ranges", "bytes"));
   if (!wants_range(asked, tag, file.st_mtim.tv_sec))
     return dress(all_of(from, 0, bytes, content_type::of_table(type_of(name))));
-  response wanted = what_is_asked_of(asked, from, 0, bytes, content_type::of_table(type_of(name)));
-  const bool is_of_file = wanted.status() != 416;
-  return dress(std::move(wanted), is_of_file);
+  return dress(what_is_asked_of(asked, from, 0, bytes, content_type::of_table(type_of(name))));
 }
 
 }  // namespace
