@@ -169,7 +169,7 @@ bool stays_here(std::string_view name, std::string_view connection) {
        {"Connection", "Content-Length", "Date", "Expect", "Host", "Keep-Alive", "Proxy-Connection",
         "Proxy-Authorization", "TE", "Trailer", "Transfer-Encoding", "Upgrade", "traceparent"})
     if (http::same_word(name, own)) return true;
-  // What a client says of where a request came from is worth nothing: this program says it.
+  // A client may lie about the origin of its request, so this program writes these fields itself.
   for (const std::string_view origin :
        {"Forwarded", "X-Real-IP", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"})
     if (http::same_word(name, origin)) return true;

@@ -10,10 +10,10 @@
 // NULL may be. A value that does not fit is an error that names the column or the parameter: a
 // whole number that the type cannot hold exactly, a number beyond its range or so small that it
 // would be 0, a time beyond its range or between two of its units. A fraction becomes the nearest
-// one of the
-// type. As parameters also texts of any kind, std::nullopt and nullptr; and a std::vector of one of
-// all these, where the database has arrays (PostgreSQL). A time of a finer unit than microseconds,
-// which databases do not store, is cut to microseconds when it is a parameter.
+// number of the type. As parameters also texts of any kind, std::nullopt and nullptr; and a
+// std::vector of one of all these, where the database has arrays (PostgreSQL). A time of a finer
+// unit than microseconds, which databases do not store, is cut to microseconds when it is a
+// parameter.
 #pragma once
 
 #include <algorithm>
