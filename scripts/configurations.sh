@@ -97,11 +97,12 @@ run_suites() {
   number=$(python3 -B scripts/suites.py select "build/$name" "$preset" "$root/$log/chosen_$part" "$@" \
     2> "$log/test_$part.log") || { statuses[$name]=1; return; }
   [ "$number" -gt 0 ] || return 0
-  # ctest takes a relative path from the build folder. Of a long output it keeps the end, where GoogleTest counts.
+  # ctest takes a relative path from the build folder. It must keep each output whole (64 MiB), for what a suite
+  # counts and skips is read from it; scripts/junit.py refuses an output that was cut.
   python3 -B scripts/supervise.py suites "$log/suites_$part.json" --in "build/$name" $(limits) -- \
     ctest --preset "$preset" "${options[@]}" --tests-information "$root/$log/chosen_$part" \
-    --output-junit "$root/$log/junit_$part.xml" --test-output-size-passed 100000 \
-    --test-output-truncation middle \
+    --output-junit "$root/$log/junit_$part.xml" \
+    --test-output-size-passed 67108864 --test-output-size-failed 67108864 \
     < /dev/null > "$log/test_$part.log" 2>&1 7>&- ||
     { statuses[$name]=$?
       sed -n "/^The following tests FAILED/,/^Errors/s/^[[:space:]]/$name:&/p" "$log/test_$part.log" >&2; }

@@ -138,6 +138,13 @@ class Run(Judged):
             self.assertEqual(counts, (3, 1, 1))
             self.assertIn(words, said)
 
+    def test_a_suite_whose_output_was_cut_fails(self):
+        mark = "...\n[This part of the test output was removed since it exceeds the threshold of 200 bytes.]\n..."
+        lines = ["a.cpp:1: Skipped\nneeds root", mark, "[  PASSED  ] 3 tests.", "[  SKIPPED ] 1 test, listed below:"]
+        counts, said = self.judge(script("a/one", "\n".join(lines)), ledger_text="a/one 3\n")
+        self.assertEqual(counts, (0, 1, 0))
+        self.assertIn("a/one wrote more than ctest keeps", said)
+
     def test_skipping_for_want_of_an_installed_package_fails(self):
         conditions = ledger.parse_conditions(CONDITIONS, "skips.txt")
         suite = type("suite", (), {"name": "a/one", "skips": ["needs dash"]})
