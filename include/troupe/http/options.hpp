@@ -148,7 +148,8 @@ struct server_options {
   // For TLS: maximum number of handshakes at a time. Default 1,024. At the limit, handshakes that
   // have taken a second or more are ended, the longest ones first, and listeners with TLS accept no
   // connection until a handshake ends; new ones wait in the listener's backlog. Listeners without
-  // TLS are not affected.
+  // TLS are not affected. One client makes one eighth of them at a time, at least 16; its further
+  // connections are accepted, and wait for their turn.
   std::size_t handshakes = 1'024;
   // For TLS: how long a browser is to ask this host by https only, whatever a link says (the field
   // Strict-Transport-Security, in every answer over TLS). Default 0: no such field. Begin with a
@@ -162,8 +163,8 @@ struct server_options {
   // new ones wait in the listener's backlog.
   std::size_t connections = 16'000;
   // Maximum number of connections from one address at a time, for TCP; of IPv6, from one /64
-  // network. Default 1,024; one more is answered 503 and closed. It does not hold for
-  // `trusted_proxies`.
+  // network. Default 1,024; one more is answered 503 and closed. A connection from one of
+  // `trusted_proxies` counts for the client of its request while the handler of that may wait.
   std::size_t connections_per_peer = 1'024;
   // Maximum bytes that the server keeps for all clients together: bodies that no handler has read
   // or that it collects, unfinished messages of WebSockets, answers that are not sent yet,

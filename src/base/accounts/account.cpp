@@ -130,12 +130,16 @@ void ledger::leave(peer& of) noexcept {
   peers_.erase(peers_.find(*of.name));
 }
 
+bool ledger::has_room_for_connection(peer& of, std::size_t connections_max) noexcept {
+  if (!of.has_share) return true;
+  if (of.connections >= connections_max) return false;
+  const bool is_used_up = of.descriptors - of.ending_descriptors >= most_.peer_descriptors;
+  return !is_used_up || end_largest_of(of, true);
+}
+
 bool ledger::connect(peer& of, std::size_t connections_max) noexcept {
   std::lock_guard lock(mutex_);
-  if (of.has_share && of.connections >= connections_max) return false;
-  if (of.has_share && of.descriptors - of.ending_descriptors >= most_.peer_descriptors &&
-      !end_largest_of(of, true))
-    return false;
+  if (!has_room_for_connection(of, connections_max)) return false;
   ++of.connections;
   ++of.descriptors;
   ++descriptors_;
@@ -147,6 +151,16 @@ void ledger::disconnect(peer& of) noexcept {
   --of.connections;
   --of.descriptors;
   --descriptors_;
+}
+
+bool ledger::move_connection(peer& from, peer& to, std::size_t connections_max) noexcept {
+  std::lock_guard lock(mutex_);
+  if (!has_room_for_connection(to, connections_max)) return false;
+  --from.connections;
+  --from.descriptors;
+  ++to.connections;
+  ++to.descriptors;
+  return true;
 }
 
 bool ledger::is_over() const noexcept {

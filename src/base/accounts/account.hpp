@@ -117,6 +117,9 @@ class ledger {
   // give one up.
   bool connect(peer& of, std::size_t connections_max) noexcept;
   void disconnect(peer& of) noexcept;
+  // A connection that counts for `from` counts for `to` from now on. Returns false, and changes
+  // nothing, when `to` has no room for it, as connect() does.
+  bool move_connection(peer& from, peer& to, std::size_t connections_max) noexcept;
 
   // Whether the limits are reached, holders that are ending aside.
   bool is_full() const noexcept;
@@ -138,6 +141,7 @@ class ledger {
   static constexpr std::size_t ending_bytes_max = 16 * 1024 * 1024;
   bool is_over() const noexcept;
   bool is_over(const peer& of) const noexcept;
+  bool has_room_for_connection(peer& of, std::size_t connections_max) noexcept;
   void keep_limits(peer& of) noexcept;
   bool end_largest_of(peer& of, bool by_descriptors) noexcept;
   bool end_largest_of_all(bool by_descriptors) noexcept;

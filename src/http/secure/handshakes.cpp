@@ -1,5 +1,8 @@
 #include "http/secure/handshakes.hpp"
 
+#include <algorithm>
+#include <optional>
+
 #include "http/server/server_state.hpp"
 
 namespace troupe::http {
@@ -18,6 +21,70 @@ secure_event handshake_event_of(tls_failure why) noexcept {
       return secure_event::plain_http;
   }
   return secure_event::bad_protocol;
+}
+
+namespace {
+
+// One client's share of the handshakes is this part, and at least so many.
+constexpr std::size_t clients_sharing = 8, share_least = 16;
+
+}  // namespace
+
+handshakes::handshakes(server_state& of, std::size_t most) noexcept
+    : admission(true),
+      of_(of),
+      most_(most),
+      share_(std::min(most, std::max(most / clients_sharing, share_least))) {}
+
+handshakes::line* handshakes::join(const base::ledger::peer& client) {
+  if (!client.has_share) return nullptr;
+  std::lock_guard lock(mutex_);
+  const auto found = lines_.try_emplace(*client.name, share_).first;
+  found->second.name = &found->first;
+  ++found->second.uses;
+  return &found->second;
+}
+
+void handshakes::leave(line& of) noexcept {
+  std::lock_guard lock(mutex_);
+  if (--of.uses == 0) lines_.erase(lines_.find(*of.name));
+}
+
+handshakes::ticket::ticket(std::shared_ptr<handshakes> of, const base::ledger::peer& client)
+    : of_(std::move(of)), line_(of_->join(client)) {}
+
+void handshakes::ticket::note_begun() noexcept {
+  is_under_way_ = true;
+  of_->begin();
+}
+
+bool handshakes::ticket::try_begin() {
+  if (line_ != nullptr) {
+    std::optional<semaphore::permit> place = line_->places.try_acquire();
+    if (!place) return false;
+    place_ = std::move(*place);
+  }
+  note_begun();
+  return true;
+}
+
+task<bool> handshakes::ticket::begin(std::stop_token stop) {
+  try {
+    semaphore::permit place = co_await line_->places.acquire().stop(std::move(stop));
+    place_ = std::move(place);
+  } catch (const cancelled&) {
+    co_return false;
+  }
+  note_begun();
+  co_return true;
+}
+
+void handshakes::ticket::give_back() noexcept {
+  if (of_ == nullptr) return;
+  place_.release();
+  if (line_ != nullptr) of_->leave(*line_);
+  const std::shared_ptr<handshakes> left(std::move(of_));
+  if (is_under_way_) left->end();
 }
 
 bool handshakes::is_full() noexcept {

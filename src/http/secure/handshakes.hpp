@@ -1,19 +1,31 @@
 // handshakes: the TLS handshakes of one server: how many are under way, and how they have ended.
 //
 // A listener with TLS accepts by these limits: those of the server, and that of handshakes. A
-// listener without TLS is not affected by the second one.
+// listener without TLS is not affected by the second one. One client makes only so many handshakes
+// at a time as its share; the others of it are accepted, and wait in line. So clients that say
+// nothing take neither all the handshakes nor the listener's backlog.
 // Threads: any.
+//
+// Rejected: to end handshakes of a client beyond its share; a slow but honest client that opens
+// many connections looks the same as one that says nothing.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <unordered_map>
 #include <utility>
 
+#include "base/accounts/account.hpp"
 #include "http/server/event_counts.hpp"
 #include "troupe/http/server.hpp"
 #include "troupe/protocol/admission.hpp"
+#include "troupe/sync/semaphore.hpp"
+#include "troupe/task/task.hpp"
 #include "troupe/tls/error.hpp"
 
 namespace troupe::http {
@@ -44,8 +56,16 @@ inline secure_event later_event_of(tls_failure why) noexcept {
 }
 
 class handshakes final : public protocols::admission {
+  // The handshakes of one client.
+  struct line {
+    explicit line(std::size_t share) : places(share) {}
+    semaphore places;
+    std::size_t uses = 0;
+    const std::string* name = nullptr;
+  };
+
  public:
-  handshakes(server_state& of, std::size_t most) noexcept : admission(true), of_(of), most_(most) {}
+  handshakes(server_state& of, std::size_t most) noexcept;
 
   bool is_full() noexcept override;
   void shed() override;
@@ -53,25 +73,40 @@ class handshakes final : public protocols::admission {
   void count(secure_event what) noexcept { counts_.count(what); }
   handshake_counts counts() const noexcept;
 
-  // One handshake that is under way. Keeps the server's state alive.
+  // One handshake of a client: it waits in line, and then it is under way. Keeps the server's state
+  // alive.
   class ticket {
    public:
-    explicit ticket(std::shared_ptr<handshakes> of) noexcept : of_(std::move(of)) { of_->begin(); }
-    ticket(ticket&&) noexcept = default;
+    // Throws std::bad_alloc.
+    ticket(std::shared_ptr<handshakes> of, const base::ledger::peer& client);
+    ticket(ticket&& other) noexcept = default;
     ticket& operator=(ticket&& other) noexcept {
       std::swap(of_, other.of_);
+      std::swap(line_, other.line_);
+      std::swap(place_, other.place_);
+      std::swap(is_under_way_, other.is_under_way_);
       return *this;
     }
     ~ticket() { give_back(); }
-    void give_back() noexcept {
-      if (of_ != nullptr) std::exchange(of_, nullptr)->end();
-    }
+
+    // Returns false when it has to wait in line.
+    bool try_begin();
+    // Waits in line. Returns false when the stop was requested first.
+    task<bool> begin(std::stop_token stop);
+    void give_back() noexcept;
 
    private:
+    void note_begun() noexcept;
+
     std::shared_ptr<handshakes> of_;
+    line* line_;  // null for clients without a share
+    semaphore::permit place_;
+    bool is_under_way_ = false;
   };
 
  private:
+  line* join(const base::ledger::peer& client);
+  void leave(line& of) noexcept;
   // order: relaxed (both)  a count, read as a hint by the task that accepts
   void begin() noexcept { under_way_.fetch_add(1, std::memory_order_relaxed); }
   void end() noexcept {
@@ -80,8 +115,10 @@ class handshakes final : public protocols::admission {
   }
 
   server_state& of_;
-  const std::size_t most_;
+  const std::size_t most_, share_;
   std::atomic<std::size_t> under_way_{0};
+  std::mutex mutex_;
+  std::unordered_map<std::string, line> lines_;  // guarded by the mutex
   event_counts<secure_event, secure_event::count_of_events> counts_;
 };
 

@@ -37,6 +37,12 @@ bool secret_stream::rest() noexcept {
   return true;
 }
 
+task<bool> secret_stream::wait_for_turn(server_state& in, std::stop_token stop) {
+  const bool has_begun = co_await begun_.begin(std::move(stop));
+  if (!has_begun) in.secure.count(secure_event::ended_by_server);
+  co_return has_begun;
+}
+
 task<bool> secret_stream::begin(server_state& in, std::stop_token stop) {
   const secure_event how = co_await shake(in.options.handshake_time, std::move(stop));
   in.secure.count(how);

@@ -30,6 +30,10 @@ class secret_stream : public tls_stream {
   // there to be read.
   bool rest() noexcept;
 
+  // Whether the client's share of handshakes has room. Otherwise wait_for_turn() waits for it; it
+  // returns false when the server has ended the connection meanwhile.
+  bool try_turn() { return begun_.try_begin(); }
+  task<bool> wait_for_turn(server_state& in, std::stop_token stop);
   // Makes the handshake, and counts how it ends. Returns false if it has failed: then the peer was
   // told, as far as possible, and the connection is to be closed.
   task<bool> begin(server_state& in, std::stop_token stop);

@@ -118,8 +118,13 @@ std::int64_t connection::parking_ns() const noexcept {
                                                                  : never_ns;
 }
 bool connection::is_idle(phase at, std::int64_t since_ns, std::int64_t now_ns) noexcept {
-  return at == phase::idle ||
-         ((at == phase::fresh || at == phase::handshake) && now_ns - since_ns >= fresh_ns);
+  const bool is_fresh = at == phase::fresh || at == phase::handshake || at == phase::in_line;
+  return at == phase::idle || (is_fresh && now_ns - since_ns >= fresh_ns);
+}
+
+std::int64_t connection::unnamed_since_ns() const noexcept {
+  if (counted_.has_share || speaks_h2_ || phase_now() != phase::head) return never_ns;
+  return expiry_ns() - server_->options.head_time.count();
 }
 
 bool connection::may_park() const noexcept {
@@ -162,15 +167,15 @@ void connection::wait_for_head(std::int64_t now_ns) noexcept {
 
 // A connection in its handshake is treated like one whose peer has sent nothing yet: the server may
 // end it when the server stops, or to make room for another connection.
-void connection::wait_for_handshake(std::int64_t now_ns) noexcept {
+void connection::wait_for_handshake(phase at, std::int64_t now_ns) noexcept {
   idle_since_ns_.store(now_ns, std::memory_order_relaxed);  // order: relaxed  a hint for who sheds
   // The handshake has a timeout of its own, which counts as such; the sweep would only end it.
-  begin_wait(phase::handshake, std::chrono::nanoseconds::max(), now_ns);
+  begin_wait(at, std::chrono::nanoseconds::max(), now_ns);
 }
 
 void connection::count_buffers() noexcept {
   const std::size_t bytes = kept_bytes();
-  if (bytes > base::account::slack_bytes && behind_ == nullptr) [[unlikely]]
+  if (bytes > base::account::slack_bytes) [[unlikely]]
     find_client();
   account_.hold(bytes, files_);
 }
@@ -182,7 +187,8 @@ std::size_t connection::kept_bytes() const noexcept {
 
 // A trusted proxy has no share: what a request keeps counts for the client that the proxy names.
 void connection::find_client() noexcept {
-  if (counted_.has_share || server_->options.trusted_proxies.empty() || !is_serving_) return;
+  if (counted_.has_share || server_->options.trusted_proxies.empty()) return;
+  if (!is_serving_ || behind_ != nullptr) return;
   try {
     const std::optional<endpoint> at = client();
     if (!at || contains(server_->options.trusted_proxies, &*at)) return;
@@ -192,9 +198,20 @@ void connection::find_client() noexcept {
   }
 }
 
+// A connection of a trusted proxy counts for the client that the proxy names, as long as a request
+// of that client may wait. Returns false when the client has no room for it.
+bool connection::count_for_client() noexcept {
+  find_client();
+  if (behind_ == nullptr) return true;
+  is_moved_ = server_->move_connection(counted_, *behind_);
+  return is_moved_;
+}
+
 void connection::leave_client() noexcept {
   if (behind_ == nullptr) return;
   if (account_.of() != nullptr) account_.open(server_->kept, counted_);
+  if (std::exchange(is_moved_, false))
+    static_cast<void>(server_->move_connection(*behind_, counted_));
   server_->kept.leave(*std::exchange(behind_, nullptr));
 }
 
@@ -366,6 +383,7 @@ task<bool> connection::serve() {
   may_watch_ = !collects;  // a handler that is not a coroutine waits for nothing
   is_gone_ = false;
   try {
+    if (!count_for_client()) throw refused(fault::over_budget);
     if (collects) {
       co_await request_.read_all();
       is_answered = run_handler_here();

@@ -47,9 +47,19 @@ class connection : public transport, protected handling {
              const connection_past& was = {});
   connection(const connection&) = delete;
 
-  // `handshake`: that of TLS. `fresh`: idle, and no request has come yet. `streams`: busy, and what
-  // may be late is a stream of HTTP/2.
-  enum class phase : std::uint8_t { handshake, fresh, idle, head, busy, streams, upgraded };
+  // `in_line`: waits for the turn of its client to make a handshake. `handshake`: that of TLS.
+  // `fresh`: idle, and no request has come yet. `streams`: busy, and what may be late is a stream
+  // of HTTP/2.
+  enum class phase : std::uint8_t {
+    in_line,
+    handshake,
+    fresh,
+    idle,
+    head,
+    busy,
+    streams,
+    upgraded
+  };
   using ending = connection_ending;
 
   // Caller: any thread that holds the server's mutex. The operation that the connection awaits ends
@@ -65,13 +75,16 @@ class connection : public transport, protected handling {
   bool may_park() const noexcept;
   std::int64_t expiry_ns() const noexcept;
   std::int64_t idle_since_ns() const noexcept;
+  // Since when a head has been coming, of HTTP/1.1, on a connection that counts for no client;
+  // never_ns if none is.
+  std::int64_t unnamed_since_ns() const noexcept;
   // The time when the connection is to be parked if no bytes come before; never_ns if it must not
   // park.
   std::int64_t parking_ns() const noexcept;
   // order: relaxed  a hint: the connection may be asked to end at the moment when a request comes
   phase phase_now() const noexcept { return phase_.load(std::memory_order_relaxed); }
   // Whether the server may end this connection to make room for another one: it is idle, and if it
-  // is fresh or in its handshake, it has been so for at least a second.
+  // is fresh, or before the end of its handshake, it has been so for at least a second.
   static bool is_idle(phase at, std::int64_t since_ns, std::int64_t now_ns) noexcept;
   // The connection speaks HTTP/2 from its beginning, when it is not in the server's list yet.
   void note_h2() noexcept { speaks_h2_ = true; }
@@ -108,7 +121,8 @@ class connection : public transport, protected handling {
   void begin_wait(phase now_in, std::chrono::nanoseconds span, std::int64_t now_ns) noexcept;
   void end_wait() noexcept;
   void wait_for_head(std::int64_t now_ns) noexcept;
-  void wait_for_handshake(std::int64_t now_ns) noexcept;
+  // `at`: in_line or handshake.
+  void wait_for_handshake(phase at, std::int64_t now_ns) noexcept;
   void refuse(fault why);
   void refuse_request(fault why);
   void refuse_for_now();
@@ -118,7 +132,10 @@ class connection : public transport, protected handling {
     count_buffers();
   }
   // A parked connection keeps nothing; its client may have gone when the call returns.
-  void stop_counting() noexcept { account_.close(); }
+  void stop_counting() noexcept {
+    account_.close();
+    leave_client();
+  }
   void start_counting() noexcept { account_.open(server_->kept, counted_); }
   // Bytes that are being sent, or wait for their turn, as long as it lives.
   class queued {
@@ -215,6 +232,7 @@ class connection : public transport, protected handling {
   task<> answer_waiting(response& with);
   void answer_exception(std::exception_ptr thrown, bool is_cancelled);
   void find_client() noexcept;
+  bool count_for_client() noexcept;
   void leave_client() noexcept;
 
   parser parser_;
@@ -246,8 +264,10 @@ class connection : public transport, protected handling {
   };
   own_account account_;
   server_state::client_peer& counted_;
-  // The client that a trusted proxy names, while a request of it keeps more than a little.
+  // The client that a trusted proxy names, while a request of it keeps more than a little, or its
+  // handler may wait.
   server_state::client_peer* behind_ = nullptr;
+  bool is_moved_ = false;         // the connection itself counts for that client, too
   std::size_t above_bytes_ = 0;   // by a WebSocket
   std::size_t queued_bytes_ = 0;  // that wait for their turn to be sent
   std::size_t files_ = 0;         // that are being sent

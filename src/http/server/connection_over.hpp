@@ -72,7 +72,12 @@ class connection_over final : public connection {
   task<> run() {
     if constexpr (is_secure) {
       if (!past_.was_parked) {
-        wait_for_handshake(now().count());
+        if (!stream_.try_turn()) {
+          wait_for_handshake(phase::in_line, now().count());
+          const bool has_turn = co_await stream_.wait_for_turn(*server_, idle_stop_.get_token());
+          if (!has_turn) co_return;
+        }
+        wait_for_handshake(phase::handshake, now().count());
         const bool is_done = co_await stream_.begin(*server_, idle_stop_.get_token());
         end_wait();
         if (!is_done) co_return;
@@ -422,6 +427,8 @@ class connection_over final : public connection {
       server_->revive(*this);
       refuse(why == ending::late ? fault::too_slow : fault::over_budget);
     }
+    // A head that comes slowly makes room now: its connection does not linger.
+    if (!is_idle && why == ending::shed) in_.release();
     if (!is_idle || (why != ending::draining && why != ending::shed)) co_return 0;
     // A request whose bytes are already here counts as accepted. It is the last one.
     leaves_ = true;

@@ -90,7 +90,7 @@ std::unique_ptr<proxy_header> client_in(const proxy_header& said) {
 
 void begin_secretly(admission_ticket who, tcp_stream over, const tls_context& self) {
   const std::shared_ptr<server_state>& state = who.of();
-  handshakes::ticket begun(std::shared_ptr<handshakes>(state, &state->secure));
+  handshakes::ticket begun(std::shared_ptr<handshakes>(state, &state->secure), who.counted());
   const std::optional<endpoint> at = endpoint_of(over);
   secret_stream secret(tls_stream::server(self, std::move(over)), at, std::move(begun));
   if (h2::is_on(state->options)) tls::wire_of::also_speaks(secret, "h2", "http/1.1");

@@ -27,6 +27,8 @@ using namespace std::chrono_literals;
 // The shortest and the longest time between two searches for late connections.
 constexpr std::chrono::nanoseconds sweep_min = 50ms, sweep_max = 1s;
 constexpr std::size_t shed_share = 16;
+// A trusted proxy sends a head at once. One that has been coming for longer may be ended.
+constexpr std::chrono::nanoseconds head_patience = std::chrono::milliseconds(500);
 constexpr std::size_t rejection_lingers_least = 8;
 
 // The default share of one client is this part of a limit, and at least so much.
@@ -228,7 +230,17 @@ void server_state::shed() {
   if (!idle.empty()) return shed_oldest(idle);
   lock.unlock();
   // Nobody is idle: a client that keeps much makes room.
-  if (kept.is_full()) static_cast<void>(kept.end_largest());
+  if (kept.is_full() && kept.end_largest()) return;
+  shed_slow_heads();
+}
+
+// Until its head is there, nobody knows for which client of a proxy a connection counts.
+void server_state::shed_slow_heads() {
+  const std::int64_t slow_before_ns = now().count() - head_patience.count();
+  std::lock_guard lock(mutex_);
+  for (connection& one : live_) {
+    if (one.unnamed_since_ns() <= slow_before_ns) one.end(connection_ending::shed);
+  }
 }
 
 void server_state::shed_handshakes() {

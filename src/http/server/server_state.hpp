@@ -70,6 +70,11 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
   // admit_for: a connection that was admitted without a client counts for this one instead. Returns
   // as admit().
   bool admit_for(const std::string& key, client_peer*& counted);
+  // A connection counts for another client from now on. Returns false, and changes nothing, when
+  // that one has too many.
+  bool move_connection(client_peer& from, client_peer& to) noexcept {
+    return kept.move_connection(from, to, options.connections_per_peer);
+  }
   void dismiss(client_peer* counted) noexcept;
   // The connection keeps the most of the largest client, and the limits are reached.
   void end_over_budget(connection& one) noexcept;
@@ -80,7 +85,8 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
   void leave(connection& one) noexcept;
   bool is_full() noexcept override;
   // Ends one sixteenth of the idle connections, at least one, beginning with those that have been
-  // idle longest.
+  // idle longest. If none is idle, the largest holder of the largest client ends; if there is none,
+  // all connections of trusted proxies whose heads come slowly.
   void shed() override;
   // The same for handshakes that have taken at least a second.
   void shed_handshakes();
@@ -145,6 +151,7 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
   };
 
   bool connect(const std::string& key, client_peer*& counted);
+  void shed_slow_heads();
   // The caller holds the mutex:
   static void shed_oldest(std::vector<shed_candidate>& of);
   std::int64_t end_late(std::int64_t now_ns) noexcept;

@@ -331,6 +331,39 @@ TEST_P(https, limits_the_handshakes_at_a_time) {
   EXPECT_GE(counts.ended_by_server, 1u);
 }
 
+// One client may make 16 of 20 handshakes at a time. The others of it wait in line; none is lost,
+// and the server accepts further connections.
+TEST_P(https, lets_the_handshakes_of_one_client_wait_in_line) {
+  constexpr int clients = 40;
+  server_options limits;
+  limits.handshakes = 20;
+  const tls_context self = tls_context::server(served());
+  std::size_t most = 0;
+  const handshake_counts counts = run_secretly(
+      hello_routes(), self,
+      [&](http::server web, endpoint at) -> task<> {
+        std::array<tcp_stream, 16> silent;
+        for (tcp_stream& peer : silent) peer = co_await tcp_stream::connect(at);
+        co_await wait_until([&] { return web.handshakes().under_way == 16; });
+        const tls_context client = tls_context::client(trusting_it());
+        const auto asks = [&]() -> task<> {
+          tls_stream peer = co_await connect_secretly(at, client);
+          const std::string got = co_await ask_secretly(peer, get_hello, "hello");
+          EXPECT_TRUE(got.ends_with("hello")) << got;
+        };
+        std::vector<future<>> all;
+        for (int i = 0; i < clients; ++i) all.push_back(spawn(asks()));
+        co_await wait_until([&] { return web.connections() == 16 + clients; });
+        most = web.handshakes().under_way;
+        for (tcp_stream& peer : silent) peer.close();
+        for (future<>& client_done : all) co_await std::move(client_done);
+      },
+      limits);
+  EXPECT_EQ(most, 16u);
+  EXPECT_EQ(counts.done, static_cast<std::uint64_t>(clients));
+  EXPECT_EQ(counts.lost + counts.truncated, 16u);
+}
+
 }  // namespace
 
 TROUPE_HTTP_TEST_EACH(https);

@@ -16,7 +16,9 @@
 #include "http/h2/h2_peer.hpp"
 #include "support/resident.hpp"
 #include "support/scratch.hpp"
+#include "tls/certificates.hpp"
 #include "troupe/http/websocket.hpp"
+#include "troupe/tls/stream.hpp"
 
 namespace troupe::test {
 namespace {
@@ -146,6 +148,14 @@ std::string unread_by_h2(const char* path, const origin& from) {
   return all;
 }
 
+std::string wait(const char* path, const origin& from) {
+  return "GET "s + path + " HTTP/1.1\r\nHost: a\r\n" + from.line() + "\r\n";
+}
+std::string half_head(const char* path, const origin& from) {
+  const std::string whole = wait(path, from);
+  return whole.substr(0, whole.size() - 2);
+}
+
 struct attack {
   const char* name;
   int connections;
@@ -167,6 +177,13 @@ const std::vector<attack> attacks{
     {"files that are not read, by HTTP/2", 8, unread_by_h2, "/files/large"},
     {"streams that are not read, by HTTP/2", 8, unread_by_h2, "/pieces"},
 };
+// The same with few bytes and more connections than the server has descriptors for.
+const std::vector<attack> crowds{
+    {"requests whose handlers wait", 300, wait, "/wait"},
+    {"bodies that come slowly", 300, upload, "/read"},
+    {"heads that do not end", 300, half_head, "/"},
+};
+constexpr std::size_t few_descriptors = 256;
 
 router routes_over(const std::string& folder) {
   router routes;
@@ -178,6 +195,12 @@ router routes_over(const std::string& folder) {
     co_return response::text("read");
   });
   routes.post("/unread", [](const request& asked) -> task<response> {
+    const std::stop_token gone = asked.client_gone();
+    event never;
+    co_await never.wait().stop(gone);
+    co_return response::text("late");
+  });
+  routes.get("/wait", [](const request& asked) -> task<response> {
     const std::stop_token gone = asked.client_gone();
     event never;
     co_await never.wait().stop(gone);
@@ -201,10 +224,10 @@ router routes_over(const std::string& folder) {
 // A server, one attacker, and a client with another address, which asks meanwhile.
 class siege {
  public:
-  explicit siege(bool has_proxy)
+  explicit siege(bool has_proxy, std::size_t descriptors = 0)
       : attacker_(has_proxy ? origin{"127.0.0.3", "192.0.2.66"} : origin{"127.0.0.2", ""}),
         innocent_(has_proxy ? origin{"127.0.0.3", "192.0.2.1"} : origin{"127.0.0.1", ""}),
-        web_(routes_over(folder_with_a_file(folder_)), options(has_proxy)),
+        web_(routes_over(folder_with_a_file(folder_)), options(has_proxy, descriptors)),
         rt_(runtime_of()) {
     auto listener = tcp_listener::listen(endpoint::loopback(0));
     at_ = listener.local();
@@ -243,10 +266,11 @@ class siege {
     std::ofstream(folder + "/large", std::ios::binary) << std::string(8 * mib, 'f');
     return folder;
   }
-  static http::server_options options(bool has_proxy) {
+  static http::server_options options(bool has_proxy, std::size_t descriptors) {
     http::server_options chosen;
     chosen.buffer_bytes = budget;
     chosen.buffer_bytes_per_peer = share;
+    chosen.descriptors = descriptors;
     if (has_proxy) chosen.trusted_proxies = {"127.0.0.3"};
     return chosen;
   }
@@ -312,6 +336,16 @@ TEST(http_accounts, behind_a_trusted_proxy_each_client_has_its_share) {
   }
 }
 
+TEST(http_accounts, a_crowd_of_one_client_leaves_descriptors_for_others) {
+  for (const bool has_proxy : {false, true}) {
+    for (const attack& one : crowds) {
+      siege with(has_proxy, few_descriptors);
+      with.run({one});
+      check(with, one.name);
+    }
+  }
+}
+
 TEST(http_accounts, all_attacks_together_leave_others_served) {
   for (const bool has_proxy : {false, true}) {
     siege with(has_proxy);
@@ -319,6 +353,42 @@ TEST(http_accounts, all_attacks_together_leave_others_served) {
     check(with, has_proxy ? "behind a proxy" : "directly");
     EXPECT_GT(with.ended, 0u);
   }
+}
+
+// Connections of one address that say nothing, on a port of https: they take the share of that
+// address, and nobody else waits for them.
+TEST(http_accounts, silent_handshakes_of_one_address_leave_room_for_others) {
+  static const authority root("the authority");
+  static const identity own = root.issue();
+  tls_options trust;
+  trust.ca_pem = root.certificate();
+  const tls_context self = tls_context::server(showing(own)), client = tls_context::client(trust);
+  http::server_options limits;
+  limits.handshakes = 64;
+  router routes;
+  routes.get("/", [] { return response::text("hello"); });
+  http::server web(std::move(routes), limits);
+  const auto all = [&](runtime& runs) -> task<> {
+    auto listener = tcp_listener::listen(endpoint::loopback(0));
+    const endpoint at = listener.local();
+    future<> serving = runs.spawn(web.serve(std::move(listener), self));
+    std::vector<sender> silent;
+    for (int i = 0; i < 300; ++i) silent.emplace_back(at, origin{"127.0.0.2", ""}, "");
+    while (web.connections() < silent.size()) co_await sleep_for(1ms);
+    EXPECT_EQ(web.handshakes().under_way, 16u);
+    for (int i = 0; i < looks; ++i) {
+      const std::chrono::nanoseconds begun = now();
+      tls_stream peer = tls_stream::client(client, co_await tcp_stream::connect(at), "good.test");
+      co_await peer.handshake();
+      EXPECT_LT(now() - begun, slow ? 5s : 1s);
+    }
+    silent.clear();
+    web.stop();
+    co_await std::move(serving);
+  };
+  runtime rt;
+  rt.spawn(all(rt));
+  rt.run();
 }
 
 }  // namespace
