@@ -10,6 +10,7 @@ import shutil
 import signal
 import socket
 import socketserver
+import struct
 import subprocess
 import sys
 import threading
@@ -73,6 +74,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return
         if self.path.startswith("/torn"):  # the connection ends within the answer
             self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
+            self.close_connection = True
+            return
+        if self.path.startswith("/reset"):  # the end of the connection would be the end of the answer
+            self.wfile.write(b"HTTP/1.0 200 OK\r\n\r\nhalf")
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            os.close(self.connection.detach())  # without a shutdown before
             self.close_connection = True
             return
         if self.path.startswith("/part"):
@@ -198,6 +205,16 @@ def check_passing(environment):
     text = b"".join(iter(lambda: client.recv(4096), b""))
     client.close()
     check("half of an answer", (b"half" in text, text.endswith(b"0\r\n\r\n")), (True, False))
+    # To a client of HTTP/1.0 the end of the connection is the end of the answer.
+    for path in "/torn", "/reset":
+        client = socket.create_connection(("127.0.0.1", proxy.port), SECONDS_MAX)
+        client.sendall(f"GET {path} HTTP/1.0\r\n\r\n".encode())
+        try:
+            text = b"".join(iter(lambda: client.recv(4096), b""))
+        except ConnectionResetError:
+            text = None
+        client.close()
+        check(f"the end of half an answer, {path}", text, None)
     proxy.end()
     one.die()
 

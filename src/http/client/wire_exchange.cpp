@@ -104,7 +104,8 @@ void wire_exchange::end_early() {
 }
 
 // Returns false at the end of the stream. A TLS stream that ended without an announced end counts
-// as truncated, whatever HTTP says: an attacker may have cut it.
+// as truncated, whatever HTTP says: an attacker may have cut it. So does a connection that was
+// reset in the middle of an answer: a server says by that that the answer is not whole.
 task<bool> wire_exchange::receive(const tasks::limits& within) {
   bool cut = false;
   std::size_t bytes = 0;
@@ -112,6 +113,9 @@ task<bool> wire_exchange::receive(const tasks::limits& within) {
     bytes = co_await wire_->receive(within);
   } catch (const tls_error& e) {
     if (e.reason() != tls_failure::truncated) throw;
+    cut = true;
+  } catch (const io_error&) {
+    if (!heard_) throw;
     cut = true;
   }
   if (cut) end_early();

@@ -59,7 +59,23 @@ connection::connection(std::shared_ptr<server_state> of, server_state::client_pe
 }
 
 void connection::shut() noexcept {
-  static_cast<void>(io::current_kernel().shutdown(fd_, SHUT_RDWR));
+  io::kernel& calls = io::current_kernel();
+  // order: relaxed  it is set before the head is sent, so that a client whose connection ends
+  // here although it is set has no head
+  if (resets_.load(std::memory_order_relaxed)) {
+    sockaddr none{};
+    none.sa_family = AF_UNSPEC;
+    if (calls.connect(fd_, &none, sizeof none) >= 0) return;
+  }
+  static_cast<void>(calls.shutdown(fd_, SHUT_RDWR));
+}
+
+// While it is on, each end of the connection is a reset, even by an exception, by the end of the
+// runtime, or by the end of the process.
+void connection::set_reset_at_end(bool on) noexcept {
+  resets_.store(on, std::memory_order_relaxed);  // order: relaxed  see shut()
+  static_cast<void>(
+      io::current_kernel().set_option(wire().fd(), SOL_SOCKET, SO_LINGER, on ? 0 : -1));
 }
 
 connection::~connection() {
@@ -742,6 +758,8 @@ task<> connection::send_stream(response& with) {
   if (has_body && !chunked) closing_ = true;
   add_head(with, with.status_, false, 0, chunked);
   answer_begun_ = true;
+  const bool ends_with_connection = has_body && !chunked && !silent_;
+  if (ends_with_connection) set_reset_at_end(true);
   co_await flush();
   if (silent_ || !has_body) co_return;
   incomplete_ = true;
@@ -757,6 +775,7 @@ task<> connection::send_stream(response& with) {
   }
   if (ends.why() == call_end::cause::server_stops) close_after_this();
   co_await writer.finish();
+  if (ends_with_connection) set_reset_at_end(false);
   incomplete_ = false;
 }
 

@@ -181,11 +181,13 @@ class connection : public transport, protected handling {
   // The peer may still be sending: after the answer the connection reads for a while, so that the
   // peer can see the answer.
   bool lingers_ = false;
-  bool leaves_ = false;       // the next request is the last
-  bool closing_ = false;      // close after the current answer
-  bool incomplete_ = false;   // the answer has begun, and not all of it is sent
-  bool cut_off_ = false;      // a part of something was sent, and the rest will never be
-  bool broken_ = false;       // sending or receiving is no longer possible
+  bool leaves_ = false;      // the next request is the last
+  bool closing_ = false;     // close after the current answer
+  bool incomplete_ = false;  // the answer has begun, and not all of it is sent
+  bool cut_off_ = false;     // a part of something was sent, and the rest will never be
+  bool broken_ = false;      // sending or receiving is no longer possible
+  // Its end would be the end of the answer's body, which is not whole: it is reset instead.
+  std::atomic<bool> resets_{false};
   call_end* call_ = nullptr;  // of the WebSocket that is talked over
   std::atomic<phase> phase_{phase::busy};
   std::atomic<ending> ending_{ending::none};
@@ -211,6 +213,7 @@ class connection : public transport, protected handling {
   void add_status(int status);
   void answer_plainly(int status, std::string_view fields = {});
   void close_after_this() noexcept;
+  void set_reset_at_end(bool on) noexcept;
   void finish_request() noexcept;
 
   task<std::string_view> next_encoded() final;

@@ -159,6 +159,8 @@ class connection_over final : public connection {
   // TLS announces the end of the stream, because nothing else may mark the end of a body. A
   // connection that ends in the middle of an answer must not announce it.
   task<> end_stream() {
+    // order: relaxed  our own thread writes it
+    if (resets_.load(std::memory_order_relaxed)) co_return;
     if (is_secure && (incomplete_ || broken_)) co_return;
     if (lingers_ || !in_.empty()) {
       co_await linger();

@@ -98,6 +98,10 @@ class real final : public kernel {
   }
 
   int set_option(int fd, int level, int name, int value) noexcept override {
+    if (level == SOL_SOCKET && name == SO_LINGER) {
+      const linger how{value < 0 ? 0 : 1, value < 0 ? 0 : value};
+      return checked(::setsockopt(fd, level, name, &how, sizeof how));
+    }
     return checked(::setsockopt(fd, level, name, &value, sizeof value));
   }
   int pending_error(int fd) noexcept override {

@@ -36,6 +36,7 @@ class kernel {
   virtual int bind(int fd, const sockaddr* to, socklen_t bytes) noexcept = 0;
   virtual int listen(int fd, int backlog) noexcept = 0;
   virtual int accept(int fd, sockaddr* peer, socklen_t* bytes) noexcept = 0;
+  // To an address of the family AF_UNSPEC: resets the connection of the socket.
   virtual int connect(int fd, const sockaddr* to, socklen_t bytes) noexcept = 0;
   virtual int shutdown(int fd, int how) noexcept = 0;
   virtual int close(int fd) noexcept = 0;
@@ -61,6 +62,8 @@ class kernel {
   virtual std::ptrdiff_t send_file(int to, int from, std::int64_t offset,
                                    std::size_t bytes) noexcept = 0;
 
+  // For SO_LINGER, whose value is no number, `value` is a number of seconds, or off where it is
+  // negative. With 0 the end of the socket is a reset, even the end of the process.
   virtual int set_option(int fd, int level, int name, int value) noexcept = 0;
   // Returns SO_ERROR as a positive number.
   virtual int pending_error(int fd) noexcept = 0;

@@ -45,6 +45,7 @@ struct simulated_kernel::end {
   bool finished = false;  // the peer writes no more
   bool written = false;   // this side writes no more
   bool gone = false;      // the peer was closed
+  bool resets = false;    // the end of this side is a reset
   bool wants_room = false;
   std::uint64_t tag = 0;
   std::uint32_t interests = 0, raised = 0;

@@ -250,6 +250,11 @@ int simulated_kernel::connect(int fd, const sockaddr* to, socklen_t bytes) noexc
   const auto found = ends_.find(fd);
   if (found == ends_.end()) return -EBADF;
   const end_ptr at = found->second;
+  if (to->sa_family == AF_UNSPEC) {
+    if (at->is != end::state::connected || at->datagrams || at->is_unix) return -EAFNOSUPPORT;
+    reset(*at);
+    return 0;
+  }
   if (at->is_unix)
     return at->datagrams ? connect_to_receiver(*at, path_from(to, bytes))
                          : connect_unix(at, path_from(to, bytes));
@@ -272,6 +277,15 @@ int simulated_kernel::connect(int fd, const sockaddr* to, socklen_t bytes) noexc
   send_news(listener, news::connection, {}, theirs);
   send_news(at, news::connected);
   return interrupts() ? -EINTR : -EINPROGRESS;
+}
+
+void simulated_kernel::reset(end& at) {
+  if (const end_ptr to = at.other.lock(); to != nullptr) send_news(to, news::reset);
+  at.other.reset();
+  at.in.clear();
+  at.written = at.finished = at.gone = true;
+  at.error = ECONNRESET;
+  raise(at, EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP);
 }
 
 void simulated_kernel::name_if_unbound(end& at) {
@@ -305,7 +319,7 @@ int simulated_kernel::close(int fd) noexcept {
     // A peer that waits for space finds that this end has gone.
     if (std::exchange(to->wants_room, false)) send_news(to, news::room);
   };
-  leave(*at, !at->in.empty());
+  leave(*at, at->resets || !at->in.empty());
   for (const end_ptr& one : at->connections) leave(*one, true);
   // Senders that wait for space find that this end has gone.
   if (at->is_unix && at->datagrams) tell_of_room(*at);
@@ -370,7 +384,12 @@ std::ptrdiff_t simulated_kernel::write(int fd, const void* data, std::size_t byt
 }
 
 int simulated_kernel::set_option(int fd, int level, int name, int value) noexcept {
-  return fd >= first_fd ? 0 : real_kernel().set_option(fd, level, name, value);
+  const lock_of lock(mutex_);
+  end* at = find(fd);
+  if (at == nullptr)
+    return fd >= first_fd ? -EBADF : real_kernel().set_option(fd, level, name, value);
+  if (level == SOL_SOCKET && name == SO_LINGER) at->resets = value == 0;
+  return 0;
 }
 
 int simulated_kernel::pending_error(int fd) noexcept {

@@ -108,6 +108,7 @@ class simulated_kernel final : public kernel {
                               const sockaddr* to, socklen_t to_bytes);
   void tell_of_room(const end& at);
   int connect_unix(const end_ptr& at, const std::string& path);
+  void reset(end& at);
   static void pair_up(const end_ptr& at, const end_ptr& theirs);
   void name_if_unbound(end& at);
   std::ptrdiff_t send_packet(end& from, const void* data, std::size_t bytes, const sockaddr* to,

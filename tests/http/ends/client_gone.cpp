@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 
+#include "io/sockets/sockets.hpp"
 #include "support/counted.hpp"
 #include "support/http.hpp"
 #include "support/scratch.hpp"
@@ -140,7 +141,6 @@ TEST_P(http_client_gone, a_handler_that_gives_up_is_no_failure) {
 }
 
 TEST_P(http_client_gone, a_handler_hears_of_a_connection_that_is_reset) {
-  if (!threaded()) GTEST_SKIP() << "needs threads: resets are the system's";
   seen by;
   http::server_options limits;
   limits.half_close_is_gone = false;  // a reset counts all the same
@@ -151,8 +151,7 @@ TEST_P(http_client_gone, a_handler_hears_of_a_connection_that_is_reset) {
           tcp_stream peer = co_await tcp_stream::connect(at);
           co_await peer.write_all(wait_for_me);
           co_await by.started.wait();
-          const linger now{1, 0};
-          EXPECT_EQ(::setsockopt(peer.fd(), SOL_SOCKET, SO_LINGER, &now, sizeof now), 0);
+          EXPECT_EQ(io::current_kernel().set_option(peer.fd(), SOL_SOCKET, SO_LINGER, 0), 0);
         }
         co_await by.noticed.wait();
       },

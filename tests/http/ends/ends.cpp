@@ -84,18 +84,6 @@ router some_routes() {
   return routes;
 }
 
-// The end of the connection is the end of the body.
-TEST_P(http_ends, of_what_fails_in_the_middle_are_not_declared) {
-  router routes;
-  routes.get("/", [] {
-    return response::stream("text/plain", [](http::body_writer& to) -> task<> {
-      co_await to.write("words");
-      throw http::refused(http::fault::truncated);
-    });
-  });
-  EXPECT_EQ(ask(std::move(routes), "GET / HTTP/1.0\r\n\r\n", true).end, "truncated");
-}
-
 TEST_P(http_ends, are_declared_over_tls) {
   for (const char* asked :
        {"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "GET /stream HTTP/1.0\r\n\r\n",

@@ -17,6 +17,7 @@
 
 #include "http/h2/h2_peer.hpp"
 #include "http/secure/https.hpp"
+#include "io/sockets/sockets.hpp"
 #include "support/scratch.hpp"
 #include "troupe/http/around/compress.hpp"
 #include "troupe/http/client.hpp"
@@ -47,11 +48,10 @@ const char* name_of(ending one) {
                                    "goaway", "stop",       "drained"};
   return names[static_cast<int>(one)];
 }
-bool exists(protocol by, ending how, bool threaded) {
+bool exists(protocol by, ending how) {
   if (how == ending::rst_stream || how == ending::goaway) return by == protocol::h2;
   // An alert of TLS alone ends that half: only a read finds it.
-  if (how == ending::half_close && by == protocol::h1_tls) return false;
-  return how != ending::reset || threaded;  // the simulated network has no reset of a client's
+  return how != ending::half_close || by != protocol::h1_tls;
 }
 
 // What a function that is held open has seen.
@@ -365,9 +365,8 @@ class visitor {
       plain_.shutdown_write();
     } else {
       if (how == ending::reset) {
-        const linger now{1, 0};
         const int fd = secret_ ? secret_->fd() : plain_.fd();
-        EXPECT_EQ(::setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now), 0);
+        EXPECT_EQ(io::current_kernel().set_option(fd, SOL_SOCKET, SO_LINGER, 0), 0);
       }
       close();
     }
@@ -513,7 +512,7 @@ class http_stream_ends : public http_conformance {
   }
 };
 
-void check_all(protocol by, bool threaded,
+void check_all(protocol by,
                const std::function<std::string(const way&, protocol, ending)>& outcome) {
   for (const way& one : ways()) {
     for (const ending how : {ending::close, ending::half_close, ending::reset, ending::rst_stream,
@@ -522,7 +521,7 @@ void check_all(protocol by, bool threaded,
       if (!one.has_function && (how == ending::half_close || how == ending::stop ||
                                 how == ending::goaway || how == ending::rst_stream))
         continue;
-      if (!exists(by, how, threaded)) continue;
+      if (!exists(by, how)) continue;
       EXPECT_EQ(outcome(one, by, how), "")
           << one.name << " by " << name_of(by) << ": " << name_of(how);
     }
@@ -530,15 +529,15 @@ void check_all(protocol by, bool threaded,
 }
 
 TEST_P(http_stream_ends, end_calls_by_http1) {
-  check_all(protocol::h1, threaded(),
+  check_all(protocol::h1,
             [this](const way& one, protocol by, ending how) { return outcome(one, by, how); });
 }
 TEST_P(http_stream_ends, end_calls_by_http1_over_tls) {
-  check_all(protocol::h1_tls, threaded(),
+  check_all(protocol::h1_tls,
             [this](const way& one, protocol by, ending how) { return outcome(one, by, how); });
 }
 TEST_P(http_stream_ends, end_calls_by_http2) {
-  check_all(protocol::h2, threaded(),
+  check_all(protocol::h2,
             [this](const way& one, protocol by, ending how) { return outcome(one, by, how); });
 }
 
