@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <utility>
 
 #include "troupe/base/platform.hpp"
@@ -99,17 +100,34 @@ kind value::kind() const noexcept {
 
 bool value::boolean() const noexcept { return unpacked<element>(is_).get_bool().value_unsafe(); }
 
+namespace {
+
+// The whole number that a double is, as far as each whole number around it is one.
+std::optional<std::int64_t> whole_of(double number) noexcept {
+  constexpr double exact_max = 9'007'199'254'740'992;  // 2^53
+  if (!(std::abs(number) < exact_max) || std::trunc(number) != number) return std::nullopt;
+  return static_cast<std::int64_t>(number);
+}
+
+}  // namespace
+
 std::optional<std::int64_t> value::integer() const noexcept {
   std::int64_t made = 0;
   const element is = unpacked<element>(is_);
-  if (is.type() == element_type::DOUBLE || is.get(made) != simdjson::SUCCESS) return std::nullopt;
+  if (is.type() == element_type::DOUBLE) return whole_of(number());
+  if (is.get(made) != simdjson::SUCCESS) return std::nullopt;
   return made;
 }
 
 std::optional<std::uint64_t> value::natural() const noexcept {
   std::uint64_t made = 0;
   const element is = unpacked<element>(is_);
-  if (is.type() == element_type::DOUBLE || is.get(made) != simdjson::SUCCESS) return std::nullopt;
+  if (is.type() == element_type::DOUBLE) {
+    const std::optional<std::int64_t> whole = whole_of(number());
+    if (!whole || *whole < 0) return std::nullopt;
+    return static_cast<std::uint64_t>(*whole);
+  }
+  if (is.get(made) != simdjson::SUCCESS) return std::nullopt;
   return made;
 }
 

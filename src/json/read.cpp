@@ -104,6 +104,43 @@ void fail_name(const place& at, const std::string_view* names, std::size_t count
   fail(at, "one of " + list + (named > named_max ? ", …" : "") + " is needed");
 }
 
+namespace {
+
+void check_twice(std::vector<std::string_view>& names, const place& within) {
+  std::sort(names.begin(), names.end());
+  const auto found = std::adjacent_find(names.begin(), names.end());
+  if (found != names.end()) fail({&within, *found}, "it is there twice");
+}
+
+// Goes through a value that nothing reads. The depth of the text is limited.
+void check_names(const value& in, const place& at) {
+  if (in.kind() == kind::array) {
+    elements all(in);
+    for (std::size_t i = 0;; ++i) {
+      const auto one = all.next();
+      if (!one) return;
+      check_names(*one, {&at, {}, i});
+    }
+  }
+  if (in.kind() != kind::object) return;
+  std::vector<std::string_view> names;
+  members all(in);
+  while (const auto one = all.next()) {
+    check_names(one->is, {&at, one->name});
+    names.push_back(one->name);
+  }
+  check_twice(names, at);
+}
+
+}  // namespace
+
+void unknown_members::add(std::string_view name, const value& is, const place& within) {
+  check_names(is, {&within, name});
+  names_.push_back(name);
+}
+
+void unknown_members::check(const place& within) { check_twice(names_, within); }
+
 // A text of a few bytes cannot ask for much memory at once: what is more grows as it is read.
 std::size_t reserved(std::size_t elements, std::size_t bytes_each) noexcept {
   constexpr std::size_t bytes_max = 64 * 1024;

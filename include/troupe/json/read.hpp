@@ -16,6 +16,7 @@
 #include <type_traits>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "troupe/json/error.hpp"
 #include "troupe/json/mapping.hpp"
@@ -35,6 +36,17 @@ std::optional<instant> read_instant(std::string_view text) noexcept;
 std::optional<std::chrono::year_month_day> read_date(std::string_view text) noexcept;
 [[noreturn]] void fail_range(const place& at, std::int64_t least, std::uint64_t most);
 [[noreturn]] void fail_name(const place& at, const std::string_view* names, std::size_t count);
+// The names of the members that a struct does not have. An object in which a name is there twice
+// is refused, in them as well, and wherever the names stand in the text.
+class unknown_members {
+ public:
+  // Throws json_error when an object in the value has a name twice.
+  void add(std::string_view name, const value& is, const place& within);
+  void check(const place& within);
+
+ private:
+  std::vector<std::string_view> names_;
+};
 std::size_t reserved(std::size_t elements, std::size_t bytes_each) noexcept;
 
 template <class T>
@@ -149,6 +161,7 @@ void read_struct(const value& from, T& to, const place& at, const read_options& 
   constexpr auto& names = reflect::member_names<T>;
   const auto tied = reflect::tie_members(to);
   std::array<bool, count + 1> seen{};
+  unknown_members unknown;
   members all(from);
   std::size_t expected = 0;
   while (const auto one = all.next()) {
@@ -157,6 +170,7 @@ void read_struct(const value& from, T& to, const place& at, const read_options& 
     if (found == count) {
       if (how.refuse_unknown && !(is_tagged && one->name == "type"))
         fail(here, "there is no such member");
+      unknown.add(one->name, one->is, at);
       continue;
     }
     if (std::exchange(seen[found], true)) fail(here, "it is there twice");
@@ -167,6 +181,8 @@ void read_struct(const value& from, T& to, const place& at, const read_options& 
     }
     (std::make_index_sequence<count>());
   }
+  unknown.check(at);
+  if (how.keep_missing) return;
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     const auto check = [&]<std::size_t At>() {
       using member = std::remove_cvref_t<decltype(std::get<At>(tied))>;
@@ -295,7 +311,7 @@ void read_value(const value& from, T& to, const place& at, const read_options& h
 // | T | JSON |
 // |---|---|
 // | bool | true, false |
-// | numbers | a number within the range of T; for a whole number one without fraction or exponent |
+// | numbers | a number within the range of T; for a whole number a whole one: 1, 1.0, 1e2 |
 // | std::string | a string |
 // | enum class | the enumerator's name, as a string |
 // | std::chrono duration | its count |
@@ -309,8 +325,9 @@ void read_value(const value& from, T& to, const place& at, const read_options& h
 // | what json::as is specialised for | as it says |
 //
 // Another type is refused by the compiler. T is default-constructed, then assigned to. Errors:
-// json_error names the member: of a member that is missing, of two with the same name, of a value
-// that does not fit, and beyond the limits of `how`. Thread: any. Cost: about 6 ns for each number
+// json_error names the member: of a member that is missing (unless `how` keeps it), of two with the
+// same name in one object, even of members that T does not have, of a value that does not fit, and
+// beyond the limits of `how`. Thread: any. Cost: about 6 ns for each number
 // or short string; a thread keeps 1 MiB for the next text at most.
 //
 // Example:

@@ -22,6 +22,10 @@ struct read_options {
   std::size_t depth = 64;
   // Whether a member that the struct does not have is an error. Default false: it is ignored.
   bool refuse_unknown = false;
+  // Whether a member that is missing keeps the value that it has in a struct that was made by `{}`:
+  // its initializer's. Default false: that is an error, except for std::optional and
+  // std::unique_ptr, which are then empty.
+  bool keep_missing = false;
 };
 
 namespace parts {
@@ -37,7 +41,9 @@ class value {
   explicit value(const handle& is) noexcept : is_(is) {}
   json::kind kind() const noexcept;
   bool boolean() const noexcept;
-  // Nothing if the number has a fraction, an exponent, or does not fit.
+  // Nothing if the number is not whole, or does not fit. A number that is written with a fraction
+  // or an exponent ("1.0", "1e2") is read as a double: nothing from 2^53 on, where not all whole
+  // numbers are doubles.
   std::optional<std::int64_t> integer() const noexcept;
   std::optional<std::uint64_t> natural() const noexcept;
   double number() const noexcept;
