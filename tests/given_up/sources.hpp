@@ -270,4 +270,37 @@ inline task<> drain_limited(source& from, int count, received& got) {
   }
 }
 
+// One source beside a channel, or under limits; it has been started.
+inline task<> check_drained(source& from, int count, bool limited) {
+  received got[2];
+  if (limited) {
+    co_await drain_limited(from, count, got[0]);
+  } else {
+    channel_source ready(channel<int>::unbounded());
+    co_await drain_pair(from, ready, count, got);
+    EXPECT_EQ(got[1].next, count);
+  }
+  EXPECT_EQ(got[0].next, count);
+  EXPECT_TRUE(got[0].in_order);
+}
+
+// What is awaited gives texts of numbers, and ends behind `count` of them.
+template <class Next>
+class texts_source final : public source {
+ public:
+  texts_source(int count, Next next) : count_(count), next_(std::move(next)) {}
+  void start(int) override {}
+  task<std::optional<int>> next() override {
+    if (given_ == count_) co_return std::nullopt;
+    task<std::string> waits = next_();
+    const std::string text = co_await std::move(waits);
+    co_return std::stoi(text) == given_ ? given_++ : -1;
+  }
+
+ private:
+  const int count_;
+  Next next_;
+  int given_ = 0;
+};
+
 }  // namespace troupe::test

@@ -127,7 +127,8 @@ class client_response {
   // same place. Errors: client_error (truncated, bad_response, too_slow), io_error, tls_error,
   // timed_out, cancelled.
   task<std::string_view> read();
-  // Reads all remaining bytes. More than client_options::body_bytes is a client_error,
+  // Reads all remaining bytes. What a call has read that is given up comes first at the next call,
+  // and at the next read(). More than client_options::body_bytes is a client_error,
   // body_too_large.
   task<std::string> read_all();
   // The fields behind a body that was read to its end: behind a chunked one, or by HTTP/2.

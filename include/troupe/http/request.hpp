@@ -142,8 +142,11 @@ class request {
   // "" at the end. The first call tells a waiting peer to continue (100 Continue). One call at a
   // time: a second one is a usage_error. A call that is given up (when_any) loses nothing. Errors:
   // throws refused if the body is malformed, too large or too slow, and the errors of a stream.
-  task<std::string_view> read() { return source_->next_piece(); }
-  // Reads the whole body, which body() then returns. Throws as read() does.
+  task<std::string_view> read() {
+    return collected_.empty() ? source_->next_piece() : read_behind_collected();
+  }
+  // Reads the rest of the body, which body() then returns. Throws as read() does. What a call has
+  // read that is given up comes first at the next call, and at the next read().
   task<std::string_view> read_all();
   // The fields behind a chunked body that was read to its end.
   http::fields trailer() const noexcept { return trailer_; }
@@ -230,17 +233,23 @@ class request {
  private:
   friend class connection;
   friend class handling;
+  friend class multipart_reader;
   friend class h2::exchange;
   std::string_view path_text(std::string_view name) const;
+  task<std::string_view> read_behind_collected();
+  task<> collect();
   std::optional<std::string_view> nth_cookie(std::string_view name, std::size_t at) const noexcept;
   const message_head* head_ = nullptr;
   const path_values* path_values_ = nullptr;
   std::string_view path_, body_;
   http::fields trailer_;
-  std::string collected_;
+  std::string collected_;  // what read_all() has read, also one that was given up
   request_source* source_ = nullptr;
   std::stop_token stopping_;
   context* memory_ = nullptr;
+  bool is_collecting_ = false;  // a read_all() is under way
+  bool is_taken_ = false;       // a read() has given what was collected
+  bool is_parted_ = false;      // a multipart_reader has taken a part of the body
 };
 
 // Appends the decoded text to `to`: "a%20b" becomes "a b". Returns false if the text is malformed,

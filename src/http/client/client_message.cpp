@@ -185,7 +185,7 @@ namespace {
 
 // Each of these keeps the exchange alive, even when the response is destroyed.
 task<std::string_view> read_piece(std::shared_ptr<exchange> from) {
-  co_return co_await from->next_piece();
+  co_return co_await from->read();
 }
 task<std::string> read_rest(std::shared_ptr<exchange> from) { co_return co_await from->read_all(); }
 

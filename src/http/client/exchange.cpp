@@ -2,11 +2,19 @@
 
 #include <utility>
 
+#include "base/text/release.hpp"
 #include "http/server/calls/call_end.hpp"
+#include "http/server/one_at_a_time.hpp"
 #include "troupe/parallel/submitted.hpp"
 #include "troupe/runtime/here.hpp"
 
 namespace troupe::http {
+namespace {
+
+constexpr const char* is_under_way =
+    "troupe: http::client_response: a read is under way already: await it first";
+
+}  // namespace
 
 task<> exchange::read_head(http::method asked) {
   try {
@@ -63,11 +71,14 @@ void exchange::count_kept(std::size_t collected) {
   core_->connections.free_ended();
   if (!kept_.was_ended()) return;
   kept_.end();
+  forget_collected();
   if (!done_) give_up();
   throw_too_much_kept();
 }
 
 void exchange::forget_collected() noexcept {
+  is_taken_ = false;
+  base::release(collected_);
   collected_bytes_ = 0;
   kept_.shrink(decoded_ == nullptr ? 0 : decoded_->memory());
 }
@@ -118,24 +129,46 @@ void exchange::check_decoded() {
   throw client_error(client_failure::bad_response, where_, text_of(wrong), wrong);
 }
 
-task<std::string> exchange::read_all() {
-  const struct until_the_end {
-    exchange& of;
-    ~until_the_end() { of.forget_collected(); }
-  } counted{*this};
-  std::string all;
+task<> exchange::collect() {
   for (;;) {
     const std::string_view piece = co_await next_piece();
-    if (piece.empty()) co_return all;
-    if (piece.size() > core_->options.body_bytes - all.size()) {
+    if (piece.empty()) break;
+    if (piece.size() > core_->options.body_bytes - collected_.size()) {
       give_up();
       throw client_error(
           client_failure::body_too_large, where_,
           "the body has more than " + std::to_string(core_->options.body_bytes) + " bytes");
     }
-    all += piece;
-    count_kept(all.capacity());
+    collected_ += piece;
+    count_kept(collected_.capacity());
   }
+  co_await check_given_up();
+}
+
+task<std::string> exchange::read_all() {
+  const one_at_a_time alone(is_collecting_, is_under_way);
+  if (is_taken_) forget_collected();
+  try {
+    co_await collect();
+  } catch (const cancelled&) {  // the next call gets what was collected
+    throw;
+  } catch (...) {
+    forget_collected();
+    throw;
+  }
+  std::string all = std::move(collected_);
+  forget_collected();
+  co_return all;
+}
+
+task<std::string_view> exchange::read() {
+  if (is_taken_) forget_collected();
+  if (collected_.empty()) co_return co_await next_piece();
+  const one_at_a_time alone(is_collecting_, is_under_way);
+  co_await check_given_up();
+  count_kept(collected_.capacity());
+  is_taken_ = true;
+  co_return collected_;
 }
 
 namespace {

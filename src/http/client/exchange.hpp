@@ -81,6 +81,8 @@ class exchange {
   // The body is decoded from now on if it has a coding that is known; the head then says nothing of
   // the coding. Call it when the head was read.
   void begin_decoding(http::method asked);
+  // The next piece, behind what a read_all() has collected that was given up.
+  task<std::string_view> read();
   task<std::string> read_all();
 
   // True when a byte of the answer has come.
@@ -130,8 +132,10 @@ class exchange {
  private:
   task<std::string_view> next_decoded();
   void check_decoded();
+  task<> collect();
   // `collected`: the capacity of what read_all() has so far.
   void count_kept(std::size_t collected);
+  // Frees what read_all() has collected.
   void forget_collected() noexcept;
 
   std::unique_ptr<decoded_body> decoded_;
@@ -140,6 +144,9 @@ class exchange {
   int status_ = 0;
   std::string reason_, head_text_, trailer_text_;
   std::vector<http::fields::position> head_positions_, trailer_positions_;
+  std::string collected_;       // what read_all() has read, also one that was given up
+  bool is_collecting_ = false;  // a read_all() is under way
+  bool is_taken_ = false;       // a read() has given what was collected
 };
 
 // Whether one of the lines `Name: value` has that name.

@@ -358,6 +358,7 @@ void connection::finish_request() noexcept {
     leave_client();
   if (request_.collected_.capacity() > kept_body_bytes) base::release(request_.collected_);
   request_.collected_.clear();
+  request_.is_taken_ = request_.is_parted_ = false;
   if (memory_ && failure_ == nullptr) memory_->rollback(*empty_memory_);
 }
 
@@ -401,7 +402,8 @@ task<bool> connection::serve() {
   try {
     if (!count_for_client()) throw refused(fault::over_budget);
     if (collects) {
-      co_await request_.read_all();
+      co_await request_.collect();
+      request_.body_ = request_.collected_;
       is_answered = run_handler_here();
     } else if (route_.handler->call->waits) {
       // The answers to earlier requests need not wait for this one.

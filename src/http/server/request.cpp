@@ -1,9 +1,20 @@
 #include "troupe/http/request.hpp"
 
+#include <utility>
+
+#include "http/server/one_at_a_time.hpp"
 #include "http/values/cookie_pairs.hpp"
 #include "troupe/base/error.hpp"
+#include "troupe/parallel/submitted.hpp"
 
 namespace troupe::http {
+
+namespace {
+
+constexpr const char* is_under_way =
+    "troupe: http::request: a read is under way already: await it first";
+
+}  // namespace
 
 std::optional<std::string> request::query_value(std::string_view name) const {
   std::string_view left = query();
@@ -49,16 +60,38 @@ std::optional<std::string_view> request::nth_cookie(std::string_view name,
   return std::nullopt;
 }
 
-task<std::string_view> request::read_all() {
-  if (body_.empty()) {
-    for (;;) {
-      const std::string_view piece = co_await source_->next_piece();
-      if (piece.empty()) break;
-      collected_ += piece;
-    }
-    body_ = collected_;
+task<> request::collect() {
+  if (std::exchange(is_taken_, false)) collected_.clear();
+  for (;;) {
+    const std::string_view piece = co_await source_->next_piece();
+    if (piece.empty()) co_return;
+    collected_ += piece;
   }
+}
+
+task<std::string_view> request::read_all() {
+  if (!body_.empty()) co_return body_;
+  {
+    const one_at_a_time alone(is_collecting_, is_under_way);
+    co_await collect();
+  }
+  const bool given_up = co_await submissions::being_cancelled();
+  if (given_up) throw cancelled("troupe: http: the read was given up");
+  body_ = collected_;
   co_return body_;
+}
+
+// Gives what a read_all() has collected that was given up, and then what comes behind it.
+task<std::string_view> request::read_behind_collected() {
+  if (body_.empty() && !is_taken_) {
+    const one_at_a_time alone(is_collecting_, is_under_way);
+    const bool given_up = co_await submissions::being_cancelled();
+    if (given_up) throw cancelled("troupe: http: the read was given up");
+    is_taken_ = true;
+    co_return collected_;
+  }
+  if (std::exchange(is_taken_, false)) collected_.clear();
+  co_return co_await source_->next_piece();
 }
 
 }  // namespace troupe::http

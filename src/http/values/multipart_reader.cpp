@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "troupe/base/error.hpp"
 #include "troupe/http/message.hpp"
 #include "troupe/http/values/media_type.hpp"
 #include "troupe/http/values/multipart.hpp"
@@ -19,7 +20,13 @@ std::string boundary_of(const request& from) {
 }  // namespace
 
 multipart_reader::multipart_reader(request& from, const multipart_limits& limits)
-    : from_(from), parser_(boundary_of(from), limits) {}
+    : from_(from), parser_(boundary_of(from), limits) {
+  if (from.is_parted_) {
+    throw usage_error(
+        "troupe: http: another multipart_reader, or a read_form() that was given up, has read a "
+        "part of this body, and what it has read does not come again: answer the request");
+  }
+}
 
 task<multipart_parser::step> multipart_reader::advance() {
   using event = multipart_parser::event;
@@ -30,6 +37,7 @@ task<multipart_parser::step> multipart_reader::advance() {
     if (step.consumed != 0) continue;
     input_.erase(0, std::exchange(used_, 0));
     const std::string_view more = co_await from_.read();
+    from_.is_parted_ = true;
     if (more.empty()) parser_.check_end();
     input_ += more;
   }
@@ -39,10 +47,9 @@ task<bool> multipart_reader::next() {
   using event = multipart_parser::event;
   while (!is_over_) {
     const multipart_parser::step step = co_await advance();
-    if (step.what == event::end) {
-      is_over_ = true;
-      in_part_ = false;
-    }
+    if (step.what == event::end) is_over_ = true;
+    // A call that is given up behind the end of a part leaves read() nothing of the next one.
+    if (step.what == event::end || step.what == event::part_end) in_part_ = false;
     if (step.what == event::part) {
       in_part_ = true;
       co_return true;

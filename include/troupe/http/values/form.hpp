@@ -98,8 +98,9 @@ class form {
 
 // Reads the form that is the body: application/x-www-form-urlencoded or multipart/form-data.
 // Errors: status_error 415 for another type, 400 for a body that is malformed, 413 beyond the
-// limits; io_error of the files; what request::read() throws. Cost: a large file is written in
-// pieces, and takes no more memory than one of them.
+// limits; io_error of the files; what request::read() throws. A call that is given up has lost the
+// parts of a multipart/form-data that it has read: a second call is then a usage_error. Cost: a
+// large file is written in pieces, and takes no more memory than one of them.
 //
 // Example (declarations):
 //     #include <troupe/http/response.hpp>

@@ -71,7 +71,8 @@ class multipart_parser {
 
 // Reads the parts of a request's body, one after the other, without keeping them.
 //
-// Errors: the constructor throws status_error 415 if the body is not multipart/form-data. The
+// Errors: the constructor throws status_error 415 if the body is not multipart/form-data, and
+// usage_error if another reader has read a part of it. A call that is given up loses nothing. The
 // functions throw status_error 400 and 413 as multipart_parser does, and what request::read()
 // throws. Lifetime: that of the request. Memory: 64 KiB at most beside the piece.
 //
