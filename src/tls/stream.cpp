@@ -104,11 +104,17 @@ task<> await_reader_lock(connection& on, const tasks::limits& within) {
   }
 }
 
+// Throws cancelled in a call that was cancelled.
+task<> let_others_in() { co_await yield(); }
+
 task<std::size_t> read_bytes(connection_ptr on, std::span<std::byte> to, bool whole,
                              tasks::limits within) {
   on->check_usable();
-  if (!on->take_lock(lock_kind::reader)) co_await await_reader_lock(*on, within);
+  const bool waits = !on->take_lock(lock_kind::reader);
+  if (waits) co_await await_reader_lock(*on, within);
   const held_lock reads(*on, lock_kind::reader, held_lock::taken{});
+  // A future also gives its value to a call that was cancelled, which must read nothing.
+  if (waits) co_await let_others_in();
   std::size_t done = 0;
   while (done < to.size()) {
     std::size_t bytes = 0;
@@ -145,8 +151,6 @@ task<> await_input(connection& on, const tasks::limits& within) {
   const held_lock reads(on, lock_kind::reader, held_lock::taken{});
   co_await fill(on, within);
 }
-
-task<> let_others_in() { co_await yield(); }
 
 task<std::size_t> write_bytes(connection_ptr on, std::string_view bytes, bool whole,
                               tasks::limits within) {
