@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "given_up/sources.hpp"
 #include "support/conformance.hpp"
 #include "troupe/cluster/node.hpp"
 #include "troupe/cluster/simulation.hpp"
@@ -577,6 +578,31 @@ TEST_P(cluster_nodes, what_is_published_reaches_all_who_subscribe) {
     for (const std::string name : {"news.*", "", ".news", "a b"}) {
       auto publishes = nodes[0].publish(name, 1);
       EXPECT_THROW(co_await std::move(publishes), usage_error);
+    }
+  });
+}
+
+// docs/protocols/given_up_waits.md
+TEST_P(cluster_nodes, a_wait_for_a_topic_that_is_given_up_loses_no_value) {
+  with(2, [](runtime&, cluster::simulation, nodes_of nodes) -> task<> {
+    constexpr int values = 1000;
+    for (const bool limited : {false, true}) {
+      auto subscribes = nodes[0].subscribe<std::string>(limited ? "one" : "other");
+      auto numbers = co_await std::move(subscribes);
+      const auto next = [&]() -> task<std::string> {
+        const auto came = co_await numbers.next();
+        co_return *came;
+      };
+      texts_source from(values, next);
+      const auto publishes = [](node by, std::string topic) -> task<> {
+        for (int i = 0; i < values; ++i) {
+          auto publishing = by.publish(topic, std::to_string(i));
+          co_await std::move(publishing);
+        }
+      };
+      future<> running = spawn(publishes(nodes[1], limited ? "one" : "other"));
+      co_await check_drained(from, values, limited);
+      co_await std::move(running);
     }
   });
 }

@@ -255,6 +255,88 @@ TEST_P(given_up_waits_alone, a_sleep_and_a_fork_end_by_themselves) {
   }());
 }
 
+// Its holder has lost, and gives it back.
+TEST_P(given_up_waits_alone, a_guarded_is_free_afterwards) {
+  run([]() -> task<> {
+    const guarded<int> value;
+    const auto writes = [](guarded<int> of) -> task<> {
+      auto inside = co_await of.write();
+      ++*inside;
+    };
+    const auto reads = [](guarded<int> of) -> task<> { static_cast<void>(co_await of.read()); };
+    for (int i = 0; i < 100; ++i) {
+      std::optional held = co_await value.write();
+      const auto lets_go = [](std::optional<writing<int>>& of, int turns) -> task<> {
+        for (int k = 0; k < turns; ++k) co_await yield();
+        of.reset();
+      };
+      auto first = when_any(writes(value), reads(value), lets_go(held, i % 3));
+      static_cast<void>(co_await std::move(first));
+      held.reset();
+      EXPECT_TRUE(value.try_write().has_value());
+    }
+  }());
+}
+
+TEST_P(given_up_waits_alone, a_once_is_done_by_the_next_party) {
+  run([]() -> task<> {
+    const auto all = std::make_shared<once>();
+    int done = 0;
+    const auto make = [&done]() -> task<> {
+      for (int k = 0; k < 3; ++k) co_await yield();
+      ++done;
+    };
+    static_cast<void>(co_await when_any(all->call(make), soon()));
+    EXPECT_FALSE(all->is_done());
+    co_await all->call(make);
+    co_await all->call(make);
+    EXPECT_EQ(done, 1);
+  }());
+}
+
+TEST_P(given_up_waits_alone, a_name_can_be_awaited_again) {
+  run([]() -> task<> {
+    registry names;
+    auto first = when_any(names.wait<loner>("loner").as_task(), soon());
+    static_cast<void>(co_await std::move(first));
+    EXPECT_TRUE(names.add("loner", spawn<loner>()));
+    const auto found = co_await names.wait<loner>("loner");
+    EXPECT_TRUE(static_cast<bool>(found));
+    EXPECT_TRUE(names.remove("loner"));
+  }());
+}
+
+// What comes behind that is still in the stream, without a gap.
+TEST_P(given_up_waits_alone, a_pipe_that_loses_has_taken_a_beginning) {
+  run([]() -> task<> {
+    const auto numbers = channel<int>::unbounded();
+    auto all = streams::from(numbers);
+    for (int i = 0; i < 10; ++i) numbers.try_send(i);
+    std::vector<int> taken;
+    const auto take = [&taken](int n) { taken.push_back(n); };
+    auto first = when_any(streams::borrow(all) | streams::for_each(take), soon());
+    static_cast<void>(co_await std::move(first));
+    for (int i = 10; i < 20; ++i) numbers.try_send(i);
+    numbers.close();
+    while (const auto n = co_await all.next()) taken.push_back(*n);
+    EXPECT_EQ(taken.size(), 20u);
+    for (std::size_t i = 0; i < taken.size(); ++i) EXPECT_EQ(taken[i], static_cast<int>(i));
+  }());
+}
+
+TEST_P(given_up_waits_alone, an_event_is_set_for_the_next_wait) {
+  run([]() -> task<> {
+    event set;
+    latch down(1);
+    const auto waits = [](auto of) -> task<> { co_await of.wait(); };
+    static_cast<void>(co_await when_any(waits(set), waits(down), soon()));
+    set.set();
+    down.count_down();
+    co_await set.wait();
+    co_await down.wait();
+  }());
+}
+
 // The rest of what waits.txt names needs the system.
 TEST_P(given_up_waits_alone, a_process_can_be_awaited_again) {
   if (!threaded()) GTEST_SKIP() << "needs threads: a real process";
