@@ -1,6 +1,7 @@
-"""The types in the public headers that a coroutine can await, and the table of what each loses.
+"""What a coroutine can await, and the table of what each loses: the types in the public headers that can be awaited, and the public
+functions that return one.
 
-Usage: waits.py list      prints the types with an `await_resume`, and the operations behind them
+Usage: waits.py list      prints the types with an `await_resume`, the operations behind them, and the functions
        waits.py check     compares them with waits.txt, the guide and the tests
        waits.py guide     writes the guide's table from waits.txt
 """
@@ -10,13 +11,19 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/tidy"))
+import _headers
 TABLE = pathlib.Path(__file__).with_name("waits.txt")
 GUIDE = ROOT / "docs/guide/tasks.md"
 BEGIN, END = "<!-- made from tests/given_up/waits.txt -->", "<!-- end -->"
 SCOPE = re.compile(r"\b(class|struct|namespace)\s+(?:\[\[\w+\]\]\s*)?(\w+(?:<[\w, ]*>)?(?:::\w+)*)"
                    r"(?:\s+final)?\s*(?::[^:;{][^;{]*)?\{")
-MEMBER = re.compile(r"\b(?:await_resume|bool\s+withdraw)\s*\(\s*\)\s*(?:const\s*)?(?:noexcept\s*)?[{;]|"
+MEMBER = re.compile(r"\b(?:operator\s+co_await|await_resume|bool\s+withdraw)\s*\(\s*\)[^;{}()]*(?:\([^()]*\)\s*)?[{;]|"
                     r"\bstatic\s+constexpr\s+(?:io::)?action\s+what\s*=")
+# Namespaces of the library's own. What lies in `parts` may be a base of what users have.
+INTERNAL = _headers.INTERNAL - {"parts"}
+CLASS = re.compile(r"\b(?:class|struct)\s+(?:\[\[\w+\]\]\s*)?(\w+)(?:<[^{};]*>)?(?:\s+final)?\s*(?::([^:;{][^;{]*))?\{")
+FIRST_NAME = re.compile(r"\s*(?:(?:typename|public|protected|private|virtual|const)\s+)*(?:\w+::)*(\w+)")
 
 
 def without_comments(text):
@@ -48,17 +55,82 @@ def all_types():
             for header in sorted(include.rglob("*.hpp")) for name in types_in(header.read_text())}
 
 
+def first_name(text):
+    found = FIRST_NAME.match(text)
+    return found.group(1) if found else ""
+
+
+def own_members(body):
+    """The text of a class without what its members have in braces."""
+    depth, kept = 0, []
+    for letter in body:
+        depth += {"{": 1, "}": -1}.get(letter, 0)
+        kept.append(letter if depth == 1 else " ")
+    return "".join(kept)
+
+
+def awaitable_names(texts):
+    """The names of all classes and aliases that can be awaited: by a member of their own, of a base, or of what they stand for."""
+    names, bases, aliases = {"task", "lazy", "async_generator"}, [], []
+    for text in texts:
+        for match in CLASS.finditer(text):
+            body = own_members(text[match.end() - 1 : _headers.closing(text, match.end() - 1, "{}")])
+            if re.search(r"\bawait_resume\s*\(|\boperator\s+co_await\b", body):
+                names.add(match.group(1))
+            bases.append((match.group(1), {first_name(base) for base in _headers.pieces(match.group(2) or "")}))
+        aliases += [(name, {first_name(of)}) for name, of in re.findall(r"\busing\s+(\w+)\s*=([^;]*);", text)]
+    while True:
+        more = {name for name, behind in bases + aliases if behind & names} - names
+        if not more:
+            return names
+        names |= more
+
+
+def without_templates(text):
+    """Without `template <…>`, `requires (…)` and attributes."""
+    while (match := re.search(r"\btemplate\s*<", text)) is not None:
+        text = text[: match.start()] + text[_headers.closing(text, match.end() - 1, "<>") + 1 :]
+    while (match := re.search(r"\brequires\s*\(", text)) is not None:
+        text = text[: match.start()] + text[_headers.closing(text, match.end() - 1) + 1 :]
+    return re.sub(r"\[\[.*?\]\]", "", text)
+
+
+def all_functions():
+    """The public functions that return what can be awaited, or what only their code says (`auto`)."""
+    include = ROOT / "include/troupe"
+    names = awaitable_names([_headers.plain(header.read_text()) for header in sorted(include.rglob("*.h*"))])
+
+    def gives(before, behind):
+        before = without_templates(before)
+        is_other = re.search(r"(?<!:):(?!:)|\b(?:explicit|concept|operator|using)\b|(?<![=!<>])=(?!=)|::$", before)
+        is_other = is_other or (re.search(r"\bfriend\b", before) and not behind.endswith("{"))
+        arrow = re.search(r"->\s*(.*)", behind)
+        result = arrow.group(1) if arrow and re.search(r"\bauto\b", before) else before
+        result = result.rstrip()
+        if is_other or not result or re.search(r"(?<!&)&$|\*$", result):
+            return False
+        return bool(set(re.findall(r"\w+", result)) & (names | {"auto"}))
+
+    found = _headers.all_entries(_headers.NOTHING, _headers.NOTHING, internal=INTERNAL, result=gives)
+    for header in sorted(include.rglob("*.h*")):
+        for name in re.findall(r"\boperator\s+(?:\w+::)*(\w+)", _headers.plain(header.read_text())):
+            if name in names:
+                found.append(f"{header.relative_to(include)} operator {name}()")
+    return {entry for entry in found if not re.search(r"[ :](?:operator\s*(?:[<=>]+)?|await_\w+|requires|\w+_)\(\)$", entry)}
+
+
 def rows():
-    """Rows of the table: the wait, what is lost, its test, and the types."""
+    """Rows of the table: the wait, what is lost, its test, and the types and functions."""
     made = []
     for line in TABLE.read_text().splitlines():
         if not line.strip() or line.startswith("#"):
             continue
         if line.startswith("  "):
-            made[-1]["types"].append(line.strip())
+            entry, _, test = line.strip().partition(" = ")
+            made[-1]["entries"].append((entry, test))
             continue
         wait, lost, test = (part.strip() for part in line.split("|"))
-        made.append({"wait": wait, "lost": lost, "test": test, "types": []})
+        made.append({"wait": wait, "lost": lost, "test": test, "entries": []})
     return made
 
 
@@ -74,19 +146,35 @@ def guide_parts():
     return before, made, after
 
 
+def names_in_tests():
+    """The sources of tests/given_up, by which each value of a wait is counted, and the tests beside them and of the components."""
+    names = set()
+    for file in sorted((ROOT / "tests").rglob("*.[ch]pp")):
+        text = file.read_text()
+        names |= set(re.findall(r"\bTEST(?:_P|_F)?\(\s*\w+,\s*(\w+)\)", text))
+        if "given_up" in file.relative_to(ROOT).parts:
+            names |= set(re.findall(r'\{"(\w+)",\s*&make_', text))
+    return names
+
+
 def problems():
-    listed = [name for row in rows() for name in row["types"]]
-    found = all_types()
+    listed = [entry for row in rows() for entry, _ in row["entries"]]
+    found = all_types() | all_functions()
     for name in sorted(found - set(listed)):
-        yield f"{name}: it can be awaited, and is not in {TABLE.relative_to(ROOT)}"
+        yield f"{name}: it can be awaited, or gives what can be, and is not in {TABLE.relative_to(ROOT)}: say what is lost"
     for name in sorted(set(listed) - found):
         yield f"{name}: it is in {TABLE.relative_to(ROOT)}, and not in the headers"
     for name in sorted({one for one in listed if listed.count(one) > 1}):
         yield f"{name}: it is listed twice"
-    tests = "".join(file.read_text() for file in sorted(TABLE.parent.glob("*.[ch]pp")))
+    tests = names_in_tests()
     for row in rows():
-        if not re.search(rf"\b{row['test']}", tests):
-            yield f"{row['wait']}: no test names \"{row['test']}\""
+        if not any(name.startswith(row["test"]) for name in tests):
+            yield f"{row['wait']}: no test or source begins with \"{row['test']}\""
+        for entry, test in row["entries"]:
+            if test and test not in tests:
+                yield f"{entry}: there is no test or source \"{test}\""
+            if not test and entry.endswith("()") and row["lost"].startswith("nothing") and row["wait"] != "internal":
+                yield f"{entry}: nothing is lost with it: name the test that shows it, as `{entry} = test`"
     if guide_parts()[1].strip() != guide_table():
         yield f"{GUIDE.relative_to(ROOT)}: its table is not that of waits.txt; run waits.py guide"
 
@@ -94,7 +182,7 @@ def problems():
 def main():
     what = sys.argv[1] if len(sys.argv) == 2 else ""
     if what == "list":
-        print("\n".join(sorted(all_types())))
+        print("\n".join(sorted(all_types() | all_functions())))
     elif what == "guide":
         before, _, after = guide_parts()
         GUIDE.write_text(f"{before}{BEGIN}\n{guide_table()}\n{END}{after}")

@@ -1,9 +1,14 @@
-"""What the public headers declare, as far as tests of tests/tidy walk it: the parameters and the members of some types."""
+"""What the public headers declare, as far as tests walk it: the parameters and the members of some types, and the functions with some results."""
 
 import pathlib
 import re
 
 INCLUDE = pathlib.Path(__file__).resolve().parent.parent.parent / "include"
+# Layers whose names are the library's own, whatever header has them.
+INTERNAL = {"parts", "detail", "actor", "base", "contexts", "io", "jobs", "kit", "memory", "observe", "protocols", "sched", "sharing", "submissions",
+            "sync", "tasks", "values"}
+# For a walk that asks for functions alone.
+NOTHING = re.compile(r"(?!)")
 # What a callback of the caller takes.
 CALLBACKS = {"void", "bool"}
 FUNCTION = re.compile(r"(operator\s*[^\s\w(]+|operator\s*\(\)|~?\w+)\s*$")
@@ -56,9 +61,10 @@ def scope_of(head):
     return found.group(1) if found else None
 
 
-def entries(header, parameter, member, internal=frozenset(), with_private_members=True):
+def entries(header, parameter, member, internal=frozenset(), with_private_members=True, result=None):
     """The entries of one header: `path scope::function(name)` and `path scope::name`, whose texts fit. `parameter` has the name as its last
-    group, `member` as its second. Scopes of `internal` are left out, and private functions."""
+    group, `member` as its second. `path scope::function()` is an entry if `result(before, behind)` says so of the texts before its name and
+    behind its parameters. Scopes of `internal` are left out, and private functions."""
     text = plain(header.read_text())
     path = header.relative_to(INCLUDE / "troupe")
     scopes, private, found = [], [False], []
@@ -78,6 +84,9 @@ def entries(header, parameter, member, internal=frozenset(), with_private_member
             end = closing(text, at)
             name = FUNCTION.search(text[begin:at])
             if name and not private[-1] and name.group(1) not in CALLBACKS:
+                behind = re.match(r"[^;{]*[;{]?", text[end + 1 :]).group()
+                if result is not None and result(words(text[begin:at][: name.start()]), words(behind)):
+                    found.append(f"{path} {prefix()}{words(name.group(1))}()")
                 for piece in pieces(text[at + 1 : end]):
                     fits = parameter.match(words(piece))
                     if fits:

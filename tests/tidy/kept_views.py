@@ -23,15 +23,12 @@ REASONS = {
 
 TEXT = r"(?:std::)?(?:basic_)?string_view|(?:std::)?span\s*<[^;{}]*?>|const\s+(?:char|std::byte)\s*\*(?:\s*const)?"
 POINTER = r"(?:const\s+)?[A-Za-z_][\w:]*(?:<[^;{}()]*>)?(?:\s+const)?\s*\*(?:\s*const)?"
-# Layers whose names are the library's own, whatever header has them.
-INTERNAL = {"parts", "detail", "actor", "base", "contexts", "io", "jobs", "kit", "memory", "observe", "protocols", "sched", "sharing", "submissions",
-            "sync", "tasks", "values"}
 PARAMETER = re.compile(rf"^(?:const\s+)?({TEXT}|{POINTER})\s*(\w+)\s*(?:=.*)?$", re.S)
 MEMBER = re.compile(rf"^(?:mutable\s+|inline\s+|constexpr\s+|static\s+|const\s+)*({TEXT})\s*(\w+)((?:\s*=[^,]*|\{{[^}}]*\}})?(?:\s*,\s*\w+(?:\s*=[^,]*)?)*)$", re.S)
 
 
 def main():
-    found = _headers.all_entries(PARAMETER, MEMBER, internal=INTERNAL)
+    found = _headers.all_entries(PARAMETER, MEMBER, internal=_headers.INTERNAL)
     advice = (f"a view, a span or a pointer; copy it, take a type that a temporary cannot make, or list it in {LIST.name} with the reason why it "
               "may refer to bytes of somebody else")
     wrong = _headers.compare(found, LIST, REASONS, advice, write=sys.argv[1:] == ["write"])
