@@ -150,7 +150,8 @@ TEST(durable_codec, shapes_have_enumerators_and_names_of_alternatives) {
   EXPECT_EQ(shape_of<shapes>(), "({}|circle{radius:f8}|square{radius:f8}|text)");
   EXPECT_EQ((shape_of<std::variant<circleV2, square>>()),
             (shape_of<std::variant<v1::circle, square>>()));
-  EXPECT_EQ((parts::shape_text<std::variant<weather, square>, false>()), "(enum i1|{radius:f8})");
+  EXPECT_EQ((parts::shape_text<std::variant<weather, square>>(parts::naming::none)),
+            "(enum i1|{radius:f8})");
 }
 
 TEST(durable_codec, a_shape_reads_one_with_fewer_enumerators) {

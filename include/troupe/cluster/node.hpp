@@ -164,7 +164,7 @@ class node {
   template <durable::storable T>
   task<> publish(std::string topic, const T& value) const {
     return parts::publish(state(), std::move(topic),
-                          parts::topic_frame(durable::shape_of<T>(), durable::encode(value)));
+                          parts::topic_frame(parts::topic_shape_of<T>(), durable::encode(value)));
   }
   // Completes when values that are published from now on will arrive. Values of another type are
   // counted, and not given. Errors: usage_error for another name; error: unreachable, stopped.

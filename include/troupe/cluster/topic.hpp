@@ -29,6 +29,12 @@ struct topic_options {
 
 namespace parts {
 
+// What nodes of an earlier version mark the values of a topic with.
+template <class T>
+std::string topic_shape_of() {
+  return durable::parts::shape_text<T>(durable::parts::naming::short_names);
+}
+
 // The bytes of a value. Throws decode_error for a value of another shape.
 std::span<const std::byte> topic_payload(std::string_view frame, std::string_view shape);
 
@@ -51,7 +57,7 @@ class topic_reader_of final : public topic_reader {
     std::optional<T> value;
     try {
       const reading_on here(on);
-      value = durable::decode<T>(topic_payload(frame, durable::shape_of<T>()));
+      value = durable::decode<T>(topic_payload(frame, topic_shape_of<T>()));
     } catch (const durable::decode_error&) {
     }
     if (!value) {

@@ -6,6 +6,12 @@
 // and aggregates of them. Any other type names how it is stored by a specialization of
 // durable::codec. A type that contains itself needs one, too.
 //
+// Values of an enumeration are stored that the shape knows: those with values of one byte, from
+// -512 to 2047, and others whose enumerators are found or listed (reflect/enumerators.hpp). Another
+// value is refused, with usage_error where it is written and decode_error where it is read, since
+// nothing would tell that its enumerator was moved or removed. Specialize reflect::is_number for an
+// enumeration without enumerators that holds numbers.
+//
 // Thread: any. Cost: one pass over the value. Numbers have a fixed width and are little-endian;
 // texts and containers begin with a count of four bytes. The bytes do not name the members: the
 // shape does, and whoever keeps the bytes keeps its fingerprint beside them.
@@ -41,7 +47,7 @@
 #include "troupe/base/error.hpp"
 #include "troupe/base/type_name.hpp"
 #include "troupe/durable/calendar.hpp"
-#include "troupe/reflect/enums.hpp"
+#include "troupe/reflect/enumerators.hpp"
 #include "troupe/reflect/members.hpp"
 
 namespace troupe::durable {
@@ -64,6 +70,7 @@ struct codec;
 namespace parts {
 
 [[noreturn]] void refuse(const char* why);
+[[noreturn]] void refuse_enumerator(const char* type, std::string value, bool is_read);
 
 template <class T>
 concept has_codec = requires {
@@ -201,6 +208,16 @@ consteval bool is_storable() {
 template <class T>
 concept storable = parts::is_storable<T>();
 
+namespace parts {
+// Refuses a value of which the shape does not tell whether it means the same later.
+template <class T>
+void check_known(T value, bool is_read) {
+  if (!reflect::is_known(value))
+    refuse_enumerator(base::type_name<T>(),
+                      std::to_string(static_cast<std::underlying_type_t<T>>(value)), is_read);
+}
+}  // namespace parts
+
 // Where the bytes of a value are written to.
 class writer {
  public:
@@ -210,6 +227,7 @@ class writer {
     if constexpr (has_codec<T>) {
       codec<T>::write(*this, value);
     } else if constexpr (std::is_enum_v<T>) {
+      check_known(value, false);
       number(static_cast<std::underlying_type_t<T>>(value));
     } else if constexpr (std::is_arithmetic_v<T>) {
       number(value);
@@ -277,7 +295,9 @@ class reader {
       if (value > 1) refuse("a bool is neither 0 nor 1");
       return value == 1;
     } else if constexpr (std::is_enum_v<T>) {
-      return static_cast<T>(read<std::underlying_type_t<T>>());
+      const T value = static_cast<T>(read<std::underlying_type_t<T>>());
+      check_known(value, true);
+      return value;
     } else if constexpr (std::is_arithmetic_v<T>) {
       return number<T>();
     } else if constexpr (is_duration<T>) {
@@ -359,80 +379,112 @@ T decode(std::span<const std::byte> stored) {
 
 namespace parts {
 
-// "Circle" of "shop::Circle", "shop::v1::Circle" and "shop::CircleV1": a struct that is kept to
-// read former values has a name of its own.
-std::string alternative_name(std::string_view type);
+// How many names a shape has.
+enum class naming : std::uint8_t {
+  none,         // as the first versions stored it; it is still stored, and compared between nodes
+  short_names,  // as later versions stored it besides: enumerators to 127, names of alternatives
+  exact,        // all enumerators that are known, and the names that tell parts of a type apart
+  // As `exact`, and structs, enumerations and types with a codec begin with their name: the last
+  // part of it, the name with its namespaces but without versions, as the compiler spells it.
+  with_short,
+  with_qualified,
+  with_spelled,
+  with_container,  // the same, and before it the whole type, also if that has no name
+};
 
-// Of structs and enumerations; what stands for itself has none.
+// A type has one address.
 template <class T>
-std::string name_of_alternative() {
-  if constexpr ((std::is_class_v<T> || std::is_enum_v<T>)&&!std::is_same_v<T, std::monostate> &&
-                !is_optional<T> && !is_variant<T> && !is_duration<T> && !is_time<T> &&
-                !calendar_field<T> && !tuple_like<T> && !container<T>) {
-    return alternative_name(base::type_name<T>());
-  } else {
-    return {};
+inline char shape_tag = 0;
+
+// What variant_shape and list_shape need to know of an alternative or an element.
+struct shape_part {
+  const void* tag;
+  const char* type;
+  bool is_named;
+  std::string (*text)(naming);
+};
+std::string enum_shape(naming how, std::string under, bool is_signed,
+                       std::span<const reflect::named_value> enumerators);
+std::string codec_shape(naming how, std::string_view shape);
+// Alternatives, and elements, of different types have different texts with `exact`.
+std::string variant_shape(naming how, std::span<const shape_part> alternatives);
+std::string list_shape(naming how, std::span<const shape_part> elements);
+std::string name_of_type(naming how, std::string_view type);
+
+template <class T>
+inline constexpr bool is_compound =
+    std::is_same_v<T, std::monostate> || is_optional<T> || is_variant<T> || is_duration<T> ||
+    is_time<T> || calendar_field<T> || tuple_like<T> || container<T>;
+template <class T>
+inline constexpr bool has_name = (std::is_class_v<T> || std::is_enum_v<T>)&&!is_compound<T>;
+
+template <class T>
+std::string shape_text(naming how);
+template <class... T>
+std::string list_text(naming how, std::type_identity<std::tuple<T...>>) {
+  static constexpr std::array<shape_part, sizeof...(T)> elements{
+      shape_part{&shape_tag<T>, base::type_name<T>(), has_name<T>, &shape_text<T>}...};
+  return list_shape(how, elements);
+}
+template <class... T>
+std::string variant_text(naming how, std::type_identity<std::variant<T...>>) {
+  static constexpr std::array<shape_part, sizeof...(T)> alternatives{
+      shape_part{&shape_tag<T>, base::type_name<T>(), has_name<T>, &shape_text<T>}...};
+  return variant_shape(how, alternatives);
+}
+template <class T>
+std::string list_text(naming how) {
+  return [how]<std::size_t... I>(std::index_sequence<I...>) {
+    return list_text(how, std::type_identity<std::tuple<std::tuple_element_t<I, T>...>>());
   }
+  (std::make_index_sequence<std::tuple_size_v<T>>());
 }
 
-// `Named`: with the enumerators and the names of alternatives. Shapes without them are those of
-// versions before 0.2, which marked classes and methods by them, and still do.
-template <class T, bool Named>
-std::string shape_text() {
-  const auto list = []<std::size_t... I>(std::index_sequence<I...>) {
-    std::string text;
-    ((text += (I == 0 ? "" : ","), text += shape_text<std::tuple_element_t<I, T>, Named>()), ...);
-    return text;
-  };
+template <class T>
+std::string shape_text(naming how) {
+  if constexpr (has_name<T> || (has_codec<T> && std::is_class_v<T>)) {
+    if (how >= naming::with_short)
+      return name_of_type(how, base::type_name<T>()) + shape_text<T>(naming::exact);
+  } else {
+    if (how == naming::with_container)
+      return name_of_type(how, base::type_name<T>()) + shape_text<T>(naming::exact);
+  }
   if constexpr (has_codec<T>) {
-    return std::string(codec<T>::shape);
+    return codec_shape(how, codec<T>::shape);
   } else if constexpr (std::is_same_v<T, bool>) {
     return "bool";
   } else if constexpr (std::is_enum_v<T>) {
-    const std::string text = "enum " + shape_text<std::underlying_type_t<T>, Named>();
-    if constexpr (Named) return text + "{" + reflect::enumerator_list<T>() + "}";
-    return text;
+    using under = std::underlying_type_t<T>;
+    return enum_shape(how, shape_text<under>(how), std::is_signed_v<under>,
+                      reflect::all_enumerators<T>);
   } else if constexpr (std::is_arithmetic_v<T>) {
     const char* const kind = std::is_floating_point_v<T> ? "f" : std::is_signed_v<T> ? "i" : "u";
     return kind + std::to_string(sizeof(T));
   } else if constexpr (is_duration<T>) {
-    return "duration " + shape_text<typename T::rep, Named>() + " " +
-           std::to_string(T::period::num) + "/" + std::to_string(T::period::den);
+    return "duration " + shape_text<typename T::rep>(how) + " " + std::to_string(T::period::num) +
+           "/" + std::to_string(T::period::den);
   } else if constexpr (is_time<T>) {
     const bool is_local = std::is_same_v<typename T::clock, std::chrono::local_t>;
-    return (is_local ? "local time " : "time ") + shape_text<typename T::duration, Named>();
+    return (is_local ? "local time " : "time ") + shape_text<typename T::duration>(how);
   } else if constexpr (calendar_field<T>) {
-    return std::string(calendar_form<T>::name) +
-           shape_text<typename calendar_form<T>::stored, Named>();
+    return std::string(calendar_form<T>::name) + shape_text<typename calendar_form<T>::stored>(how);
   } else if constexpr (is_optional<T>) {
-    return shape_text<typename T::value_type, Named>() + "?";
+    return shape_text<typename T::value_type>(how) + "?";
   } else if constexpr (is_variant<T>) {
-    return []<std::size_t... I>(std::index_sequence<I...>) {
-      std::string text;
-      const auto name = []<class Alternative>(std::type_identity<Alternative>) {
-        if constexpr (Named) return name_of_alternative<Alternative>();
-        return std::string();
-      };
-      ((text += (I == 0 ? "(" : "|"),
-        text += name(std::type_identity<std::variant_alternative_t<I, T>>()),
-        text += shape_text<std::variant_alternative_t<I, T>, Named>()),
-       ...);
-      return text + ")";
-    }
-    (std::make_index_sequence<std::variant_size_v<T>>());
+    return variant_text(how, std::type_identity<T>());
   } else if constexpr (tuple_like<T>) {
-    return "<" + list(std::make_index_sequence<std::tuple_size_v<T>>()) + ">";
+    return "<" + list_text<T>(how) + ">";
   } else if constexpr (std::is_same_v<T, std::string>) {
     return "text";
   } else if constexpr (container<T>) {
-    return "[" + shape_text<typename element<typename T::value_type>::type, Named>() + "]";
+    return "[" + shape_text<typename element<typename T::value_type>::type>(how) + "]";
   } else if constexpr (std::is_empty_v<T>) {
     return "{}";
   } else {
-    return []<std::size_t... I>(std::index_sequence<I...>) {
+    return [how]<std::size_t... I>(std::index_sequence<I...>) {
       std::string text = "{";
       ((text += (I == 0 ? "" : ","), text += reflect::member_names<T>[I], text += ':',
-        text += shape_text<reflect::member_type<T, I>, Named>()),
+        text += shape_text<reflect::member_type<T, I>>(how)),
        ...);
       return text + "}";
     }
@@ -446,12 +498,13 @@ bool reads_shape(std::string_view now, std::string_view before) noexcept;
 
 }  // namespace parts
 
-// The names and types of all that T holds, in one line, with the enumerators of enumerations
-// (reflect/enums.hpp says which) and the names of the structs of variants. Two types of the same
-// shape have the same bytes, which mean the same.
+// The names and types of all that T holds, in one line, with the enumerators of enumerations and
+// the names of alternatives (docs/protocols/identity.md has the rules). Two types of the same shape
+// have the same bytes, which mean the same. Throws usage_error for a variant with two different
+// types that the compiler spells alike.
 template <storable T>
 std::string shape_of() {
-  return parts::shape_text<T, true>();
+  return parts::shape_text<T>(parts::naming::exact);
 }
 
 // A number for a shape: FNV-1a of 64 bits.

@@ -57,17 +57,29 @@ T read_as(std::uint32_t schema, std::span<const std::byte> from) {
 }
 class_shape class_shape_of(std::string kind, std::uint32_t schema, std::string shape);
 
+// The shape of one type with fewer and with more names (codec.hpp).
+struct shape_texts {
+  std::string plain;
+  std::string named;
+  std::string exact;
+};
+template <class T>
+shape_texts shape_texts_of() {
+  return {shape_text<T>(naming::none), shape_text<T>(naming::short_names),
+          shape_text<T>(naming::exact)};
+}
+
 template <class T>
 void add_shapes(const std::string& kind, std::vector<class_shape>& to) {
-  to.push_back(class_shape_of(kind, schema_of<T>(), shape_text<T, false>()));
+  to.push_back(class_shape_of(kind, schema_of<T>(), shape_text<T>(naming::none)));
   if constexpr (upgraded<T>) add_shapes<typename T::previous>(kind, to);
 }
-// Adds nothing for a type without enumerations and variants.
-void add_names(const std::string& kind, std::uint32_t schema, const std::string& plain,
-               std::string named, std::vector<class_shape>& to);
+// Adds nothing for a type whose shape has no such names.
+void add_names(const std::string& kind, std::uint32_t schema, const shape_texts& shapes,
+               std::vector<class_shape>& to);
 template <class T>
 void add_named_shapes(const std::string& kind, std::vector<class_shape>& to) {
-  add_names(kind, schema_of<T>(), shape_text<T, false>(), shape_text<T, true>(), to);
+  add_names(kind, schema_of<T>(), shape_texts_of<T>(), to);
   if constexpr (upgraded<T>) add_named_shapes<typename T::previous>(kind, to);
 }
 
@@ -97,8 +109,9 @@ struct kind_table {
   std::string name;
   std::vector<class_shape> shapes;  // the present one first, then those of its `previous` types
   std::vector<class_shape> event_shapes;
-  // Shapes with enumerators and names of alternatives, of the class, its events and its methods.
-  // They are stored beside the others, which older versions write and compare.
+  // Shapes with enumerators and names of alternatives, of the class, its events and its methods,
+  // each with short names and exact. They are stored beside the others, which older versions write
+  // and compare.
   std::vector<class_shape> named_shapes;
   object (*make)() = nullptr;
   object (*read)(std::uint32_t schema, std::span<const std::byte> from) = nullptr;
@@ -175,18 +188,10 @@ struct caller {
       co_return outcome_of(std::move(value));
     }
   }
-  template <bool Named>
-  static std::string shape() {
-    std::string text = "(";
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      ((text += (I == 0 ? "" : ","),
-        text += shape_text<std::tuple_element_t<I, arguments>, Named>()),
-       ...);
-    }
-    (std::make_index_sequence<std::tuple_size_v<arguments>>());
-    text += ")";
+  static std::string shape(naming how) {
+    std::string text = "(" + list_text(how, std::type_identity<arguments>()) + ")";
     using answer = typename answer_type<given>::type;
-    if constexpr (!std::is_void_v<answer>) text += "->" + shape_text<answer, Named>();
+    if constexpr (!std::is_void_v<answer>) text += "->" + shape_text<answer>(how);
     return text;
   }
 };
@@ -196,8 +201,8 @@ method_entry entry_of() {
   using facts = caller<Method>;
   method_entry made{&method_tag<Method>,
                     last_part(base::value_name<Method>()),
-                    facts::template shape<false>(),
-                    facts::template shape<true>(),
+                    facts::shape(naming::none),
+                    facts::shape(naming::short_names),
                     0,
                     nullptr,
                     nullptr};
@@ -270,7 +275,8 @@ consteval bool check_event() {
   }
 }
 
-void add_method_names(kind_table& to);
+// The shapes of the methods, in their order.
+void add_method_names(kind_table& to, const std::vector<std::string>& exact_shapes);
 
 template <class T, auto... Methods>
 kind_table make_kind(std::string_view name) {
@@ -289,15 +295,14 @@ kind_table make_kind(std::string_view name) {
     made.apply = &apply_event<T>;
     using event = typename T::event;
     made.event_shapes.push_back(
-        class_shape_of(made.name + " event", schema_of<T>(), shape_text<event, false>()));
-    add_names(made.name + " event", schema_of<T>(), shape_text<event, false>(),
-              shape_text<event, true>(), made.named_shapes);
+        class_shape_of(made.name + " event", schema_of<T>(), shape_text<event>(naming::none)));
+    add_names(made.name + " event", schema_of<T>(), shape_texts_of<event>(), made.named_shapes);
     made.events_between_snapshots = 100;
     if constexpr (requires { T::events_between_snapshots; })
       made.events_between_snapshots = T::events_between_snapshots;
   }
   (made.methods.push_back(entry_of<Methods>()), ...);
-  add_method_names(made);
+  add_method_names(made, {caller<Methods>::shape(naming::exact)...});
   return made;
 }
 
@@ -315,9 +320,9 @@ kind_table make_kind(std::string_view name) {
 // previous` for a struct with the former members, and `static T upgrade(previous)`. Without a new
 // number the store is not opened. The same holds for enumerators that were removed or have other
 // values, and for alternatives of variants; enumerators may be added. Former alternatives are the
-// same if they are called `v1::Circle` or `CircleV1`. There are no unknown fields: each schema
-// number has exactly the members that its struct has. A method whose parameters or result have such
-// a change gets another name.
+// same if they are called `v1::Circle` or `CircleV1`; docs/protocols/identity.md has the rules.
+// There are no unknown fields: each schema number has exactly the members that its struct has. A
+// method whose parameters or result have such a change gets another name.
 //
 // A class with `using event` and `void apply(const event&)` is stored as its events: its methods
 // are const and return changes<event, R>, and the state is what apply() makes of all events. Every

@@ -1,8 +1,9 @@
 // enums: the names of the enumerators of an enumeration, without a line in it.
 //
 // The enumeration is scoped (enum class) or has a fixed underlying type. Its enumerators from 0 to
-// 127 have names; of two with the same value the first one has. Thread: any. Cost: none for what is
-// known when the program is compiled; a look-up by name compares with each name.
+// 127 have names; of two with the same value the first one has (enumerators.hpp finds others).
+// Thread: any. Cost: none for what is known when the program is compiled; a look-up by name
+// compares with each name.
 //
 // Example:
 //     enum class Colour { red, green };
@@ -15,9 +16,7 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -79,74 +78,6 @@ constexpr std::optional<T> enumerator(std::string_view name) noexcept {
     if (enumerator_names<T>[i] == name) return static_cast<T>(i);
   }
   return std::nullopt;
-}
-
-namespace parts {
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic push
-// GCC warns of a value that an enumeration without a fixed type cannot have: asked for here.
-#pragma GCC diagnostic ignored "-Wconversion"
-#endif
-// "" for a value that the type cannot have, or without a name.
-template <class T, std::int64_t Value>
-consteval std::string_view name_of_number() {
-  if constexpr (requires { std::bool_constant<(static_cast<T>(Value), true)>(); }) {
-    return enumerator_at<static_cast<T>(Value)>();
-  } else {
-    return {};
-  }
-}
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
-
-inline void append_enumerator(std::string& to, std::string_view name, std::int64_t value) {
-  if (name.empty()) return;
-  if (!to.empty()) to += ',';
-  to += name;
-  to += '=';
-  to += std::to_string(value);
-}
-
-inline constexpr std::int64_t negatives = 16;
-
-}  // namespace parts
-
-// The names and values of the enumerators, as "red=0,green=1": those with values from -16 to 127,
-// and powers of two. Of two with the same value the first one is there. It tells whether a value
-// that an older version of the program has stored still means the same.
-template <class T>
-std::string enumerator_list() {
-  using under = std::underlying_type_t<T>;
-  std::string text;
-  if constexpr (std::is_signed_v<under>) {
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      (parts::append_enumerator(
-           text, parts::name_of_number<T, static_cast<std::int64_t>(I) - parts::negatives>(),
-           static_cast<std::int64_t>(I) - parts::negatives),
-       ...);
-    }
-    (std::make_index_sequence<static_cast<std::size_t>(parts::negatives)>());
-  }
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    (parts::append_enumerator(text, parts::name_of_number<T, static_cast<std::int64_t>(I)>(),
-                              static_cast<std::int64_t>(I)),
-     ...);
-  }
-  (std::make_index_sequence<parts::values_of<T>>());
-  // Of std::int8_t no power of two is left; of 64 bits the largest has no std::int64_t.
-  constexpr std::size_t bits = std::is_same_v<under, bool> ? 0 : 8 * sizeof(under);
-  constexpr std::size_t last = bits == 0                               ? 7
-                               : std::is_signed_v<under> || bits == 64 ? bits - 1
-                                                                       : bits;
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    (parts::append_enumerator(text, parts::name_of_number<T, std::int64_t{1} << (7 + I)>(),
-                              std::int64_t{1} << (7 + I)),
-     ...);
-  }
-  (std::make_index_sequence<last - 7>());
-  return text;
 }
 
 }  // namespace troupe::reflect

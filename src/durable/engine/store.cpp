@@ -26,17 +26,21 @@ class_shape parts::class_shape_of(std::string kind, std::uint32_t schema, std::s
   return {std::move(kind), schema, fingerprint, std::move(shape)};
 }
 
-void parts::add_names(const std::string& kind, std::uint32_t schema, const std::string& plain,
-                      std::string named, std::vector<class_shape>& to) {
-  if (named != plain) to.push_back(class_shape_of(kind + " names", schema, std::move(named)));
+void parts::add_names(const std::string& kind, std::uint32_t schema, const shape_texts& shapes,
+                      std::vector<class_shape>& to) {
+  if (shapes.named != shapes.plain)
+    to.push_back(class_shape_of(kind + " names", schema, shapes.named));
+  if (shapes.exact != shapes.plain)
+    to.push_back(class_shape_of(kind + " exact", schema, shapes.exact));
 }
 
 // Of a method the signature is part of the name: with other parameters it is another method.
-void parts::add_method_names(kind_table& to) {
-  for (const method_entry& method : to.methods) {
+void parts::add_method_names(kind_table& to, const std::vector<std::string>& exact_shapes) {
+  for (std::size_t i = 0; i < to.methods.size(); ++i) {
+    const method_entry& method = to.methods[i];
     const std::string name =
         to.name + "::" + method.name + " " + message_id{0, method.signature}.to_string().substr(16);
-    add_names(name, 1, method.shape, method.named_shape, to.named_shapes);
+    add_names(name, 1, {method.shape, method.named_shape, exact_shapes[i]}, to.named_shapes);
   }
 }
 
