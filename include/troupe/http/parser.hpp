@@ -4,6 +4,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -130,6 +132,8 @@ class parser {
   step name_unknown_method(std::string_view input);
   void count_extensions() noexcept;
   void begin_section(std::vector<http::fields::position>& positions) noexcept;
+  // Checks the lines behind `at`, and unfolds those of an answer.
+  fault check_lines(std::string_view& section, std::size_t at, bool is_trailer);
   fault check_head(std::string_view section);
   fault check_trailer(std::string_view section);
 
@@ -144,7 +148,7 @@ class parser {
   fault why_ = fault::none;
   bool begun_ = false;
   bool saw_last_chunk_ = false;
-  bool name_open_ = false, value_open_ = false;
+  bool name_open_ = false, value_open_ = false, folded_ = false;
   const char* first_ = nullptr;  // of the section (head or trailer) that is being read
   std::size_t scanned_ = 0;      // bytes of it that were scanned
   std::size_t target_at_ = 0, target_bytes_ = 0;
@@ -159,6 +163,11 @@ class parser {
   std::vector<http::fields::position> head_positions_, trailer_positions_;
   message_head head_;
   http::fields trailer_;
+  // The sections of an answer with a value over several lines, with spaces for their line ends.
+  struct unfolded_sections {
+    std::string head, trailer;
+  };
+  std::unique_ptr<unfolded_sections> unfolded_;
 };
 
 }  // namespace troupe::http

@@ -103,8 +103,8 @@ start_line check_status_line(std::string_view section, message_head& to) noexcep
 // Checks that from byte `at` to the end there are only lines NAME ":" OWS VALUE OWS CRLF at the
 // positions that llhttp found, and an empty line. Corrects the positions so that they leave out
 // white space.
-fault check_lines(std::string_view section, std::size_t at,
-                  std::vector<fields::position>& positions) noexcept {
+fault find_lines(std::string_view section, std::size_t at,
+                 std::vector<fields::position>& positions) noexcept {
   for (fields::position& one : positions) {
     if (one.name != at) return is_white(section[at]) ? fault::folded_field : fault::bad_field;
     const std::size_t colon = at + one.name_bytes;
@@ -117,7 +117,8 @@ fault check_lines(std::string_view section, std::size_t at,
     } else if (one.value != value) {
       return fault::folded_field;
     }
-    const std::size_t end = std::size_t{one.value} + one.value_bytes;
+    std::size_t end = std::size_t{one.value} + one.value_bytes;
+    while (end < section.size() && is_white(section[end])) ++end;
     if (!is_line_end(section, end)) return fault::bad_line_end;
     while (one.value_bytes != 0 && is_white(section[one.value + one.value_bytes - 1]))
       --one.value_bytes;
@@ -125,6 +126,17 @@ fault check_lines(std::string_view section, std::size_t at,
   }
   if (at < section.size() && is_white(section[at])) return fault::folded_field;
   return is_line_end(section, at) && at + 2 == section.size() ? fault::none : fault::bad_field;
+}
+
+// Replaces each line end in a value from byte `at` on by spaces. Returns whether there was one.
+bool unfold(std::string& section, std::size_t at) noexcept {
+  bool found = false;
+  for (at = section.find("\r\n", at); at != std::string::npos; at = section.find("\r\n", at + 2)) {
+    if (at + 2 >= section.size() || !is_white(section[at + 2])) continue;
+    section[at] = section[at + 1] = ' ';
+    found = true;
+  }
+  return found;
 }
 
 // Derives from the fields how long the message is, and whether the connection stays open.
@@ -241,7 +253,9 @@ struct parser_callbacks {
       position.value = static_cast<std::uint32_t>(where);
       self.value_open_ = true;
     } else if (where != std::size_t{position.value} + position.value_bytes) {
-      return stop(self, fault::folded_field);
+      if (self.side_ == side::requests) return stop(self, fault::folded_field);
+      self.folded_ = true;
+      position.value_bytes = static_cast<std::uint32_t>(where - position.value);
     }
     position.value_bytes += static_cast<std::uint32_t>(bytes);
     return 0;
@@ -355,7 +369,22 @@ void parser::begin_section(std::vector<http::fields::position>& positions) noexc
   positions_ = &positions;
   positions.clear();
   scanned_ = target_bytes_ = 0;
-  name_open_ = value_open_ = false;
+  name_open_ = value_open_ = folded_ = false;
+}
+
+// RFC 9112 (5.2): a server refuses a value over several lines, and a user agent reads spaces for
+// its line ends. llhttp reads such a value in pieces, at the same positions.
+fault parser::check_lines(std::string_view& section, std::size_t at, bool is_trailer) {
+  fault wrong = find_lines(section, at, *positions_);
+  if (side_ == side::requests || (wrong == fault::none && !folded_)) return wrong;
+  if (unfolded_ == nullptr) unfolded_ = std::make_unique<unfolded_sections>();
+  std::string& text = is_trailer ? unfolded_->trailer : unfolded_->head;
+  text = section;
+  if (!unfold(text, at)) return wrong;
+  section = text;
+  first_ = text.data();
+  wrong = find_lines(section, at, *positions_);
+  return wrong;
 }
 
 parser::step parser::refuse(fault why) noexcept {
@@ -459,7 +488,7 @@ fault parser::check_head(std::string_view section) {
   const start_line line = side_ == side::requests ? check_request_line(section, target, head_)
                                                   : check_status_line(section, head_);
   if (line.wrong != fault::none) return line.wrong;
-  if (const fault wrong = check_lines(section, line.bytes, head_positions_); wrong != fault::none)
+  if (const fault wrong = check_lines(section, line.bytes, false); wrong != fault::none)
     return wrong;
   head_.fields = http::fields(first_, head_positions_);
   if (side_ == side::requests) {
@@ -489,8 +518,7 @@ fault parser::check_head(std::string_view section) {
 }
 
 fault parser::check_trailer(std::string_view section) {
-  if (const fault wrong = check_lines(section, 0, trailer_positions_); wrong != fault::none)
-    return wrong;
+  if (const fault wrong = check_lines(section, 0, true); wrong != fault::none) return wrong;
   trailer_ = http::fields(first_, trailer_positions_);
   return check_trailer_fields(trailer_);
 }
