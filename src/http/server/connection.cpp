@@ -135,7 +135,7 @@ std::int64_t connection::parking_ns() const noexcept {
 }
 bool connection::is_idle(phase at, std::int64_t since_ns, std::int64_t now_ns) noexcept {
   const bool is_fresh = at == phase::fresh || at == phase::handshake || at == phase::in_line;
-  return at == phase::idle || (is_fresh && now_ns - since_ns >= fresh_ns);
+  return at == phase::idle || at == phase::lingering || (is_fresh && now_ns - since_ns >= fresh_ns);
 }
 
 std::int64_t connection::unnamed_since_ns() const noexcept {
@@ -162,6 +162,12 @@ void connection::begin_wait(phase now_in, std::chrono::nanoseconds span,
   // order: relaxed  a hint for the sweep
   phase_.store(now_in, std::memory_order_relaxed);
   expiry_ns_.store(after(now_ns, span), std::memory_order_relaxed);  // order: relaxed  the same
+}
+
+void connection::begin_lingering(std::int64_t now_ns) noexcept {
+  // order: relaxed  a hint for who sheds
+  idle_since_ns_.store(now_ns, std::memory_order_relaxed);
+  begin_wait(phase::lingering, std::chrono::nanoseconds::max(), now_ns);
 }
 
 void connection::end_wait() noexcept {

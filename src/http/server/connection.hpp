@@ -49,7 +49,7 @@ class connection : public transport, protected handling {
 
   // `in_line`: waits for the turn of its client to make a handshake. `handshake`: that of TLS.
   // `fresh`: idle, and no request has come yet. `streams`: busy, and what may be late is a stream
-  // of HTTP/2.
+  // of HTTP/2. `lingering`: it was answered, and its client may still send.
   enum class phase : std::uint8_t {
     in_line,
     handshake,
@@ -58,7 +58,8 @@ class connection : public transport, protected handling {
     head,
     busy,
     streams,
-    upgraded
+    upgraded,
+    lingering
   };
   using ending = connection_ending;
 
@@ -120,6 +121,7 @@ class connection : public transport, protected handling {
   // is no longer limited.
   void begin_wait(phase now_in, std::chrono::nanoseconds span, std::int64_t now_ns) noexcept;
   void end_wait() noexcept;
+  void begin_lingering(std::int64_t now_ns) noexcept;
   void wait_for_head(std::int64_t now_ns) noexcept;
   // `at`: in_line or handshake.
   void wait_for_handshake(phase at, std::int64_t now_ns) noexcept;

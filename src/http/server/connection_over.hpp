@@ -163,7 +163,7 @@ class connection_over final : public connection {
     if (resets_.load(std::memory_order_relaxed)) co_return;
     if (is_secure && (incomplete_ || broken_)) co_return;
     if (lingers_ || !in_.empty()) {
-      co_await linger();
+      co_await linger(after_answer);
     } else if (is_secure) {
       co_await end_writing();
     }
@@ -177,7 +177,7 @@ class connection_over final : public connection {
     // The connection keeps its ticket while it lingers. Otherwise the connections of one address,
     // one after the other, could take all the places that lingering has.
     const server_state::rejection_linger said(*server_);
-    if (said.may_linger()) co_await linger();
+    if (said.may_linger()) co_await linger(turned_away);
   }
 
   bool has_address() const noexcept override {
@@ -447,32 +447,44 @@ class connection_over final : public connection {
     co_return bytes;
   }
 
+  // How long a connection that was answered reads on.
+  struct linger_limits {
+    std::chrono::nanoseconds time;
+    std::uint64_t bytes;
+  };
   // Reads on for a while before it closes. Closing at once, while the peer is still sending, would
-  // reset the connection, and the peer might never see the answer.
-  task<> linger() {
+  // reset the connection, and the peer might never see the answer. A peer that is silent, or sends
+  // more slowly than a body may come, is not waited for; nor is any while others need the room.
+  task<> linger(linger_limits most) {
     co_await end_writing();
     in_.release();
     out_.rest();
-    std::span<char> room = in_.room(least_room);
+    const std::span<char> room = in_.room(linger_room);
     count_buffers();
-    const std::chrono::nanoseconds until = now() + linger_time;
-    for (std::size_t left = linger_bytes; left > 0;) {
-      const std::chrono::nanoseconds span = until - now();
+    const std::chrono::nanoseconds begun = now();
+    begin_lingering(begun.count());
+    paced_arrival came;
+    const slowest_pace pace = message_pace();
+    while (came.bytes() < most.bytes) {
+      const std::chrono::nanoseconds before = now(), left = begun + most.time - before;
+      const std::chrono::nanoseconds span = std::min({left, linger_silence, came.patience(pace)});
       std::size_t bytes = 0;
       try {
-        bytes = co_await stream_.read(room).timeout(span);
+        bytes = co_await stream_.read(room).timeout(span).stop(busy_stop_.get_token());
       } catch (const error&) {
       }
       if (bytes == 0) break;
-      left -= std::min(left, bytes);
+      came.waited(now() - before);
+      came.came(bytes);
     }
+    end_wait();
   }
   task<> end_writing() {
     try {
       if constexpr (requires { stream_.shutdown_write(); }) {
         stream_.shutdown_write();
       } else {
-        co_await stream_.shutdown().timeout(linger_time);
+        co_await stream_.shutdown().timeout(linger_silence);
       }
     } catch (const error&) {  // the connection no longer exists
     }
@@ -481,8 +493,10 @@ class connection_over final : public connection {
 
   static constexpr std::size_t least_room = 1024, file_bytes_at_once = 256 * 1024;
   static constexpr std::chrono::milliseconds last_look{1}, first_look{100};
-  static constexpr std::chrono::seconds linger_time{1};
-  static constexpr std::size_t linger_bytes = 1024 * 1024;
+  static constexpr std::chrono::nanoseconds linger_silence = std::chrono::seconds(1);
+  static constexpr std::size_t linger_room = 16 * 1024;
+  static constexpr linger_limits after_answer{std::chrono::seconds(60), 256 * 1024 * 1024},
+      turned_away{std::chrono::seconds(1), 1024 * 1024};
   static constexpr bool is_secure = std::same_as<Stream, secret_stream>;
   admission_ticket who_;
   Stream stream_;
