@@ -113,6 +113,11 @@ class response {
   // must own what it captures. An exception from it is a failure of the runtime and ends the
   // connection, so that the peer sees that the body is incomplete.
   static response stream(content_type type, stream_function how);
+  // The same for a body of `bytes` bytes: the head says so (Content-Length), also in the answer to
+  // HEAD, for which no function is called. The length is checked: a write beyond it throws
+  // usage_error, and a function that returns before it has failed by one; the peer then sees that
+  // the body is incomplete. A body that compress() encodes is sent without a length.
+  static response stream(content_type type, std::uint64_t bytes, stream_function how);
   static response events(event_function how);
   // If the request asks for a WebSocket: answers 101 and calls the function; the connection ends
   // when the function has returned. Other requests are answered 426 or 400. See websocket.hpp.

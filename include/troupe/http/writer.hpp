@@ -1,6 +1,8 @@
 // writer: body_writer and event_writer, for answers whose length is not known at their beginning.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,24 +24,31 @@ namespace troupe::http {
 //     }
 class body_writer {
  public:
-  body_writer(transport& over, bool chunked, bool silent) noexcept
-      : over_(over), chunked_(chunked), silent_(silent) {}
+  body_writer(transport& over, bool chunked, bool silent,
+              std::optional<std::uint64_t> length = {}) noexcept
+      : over_(over), chunked_(chunked), silent_(silent), left_(length) {}
   body_writer(const body_writer&) = delete;
 
   // Sends one piece at once; completes when the system has accepted it, so a slow peer slows the
   // writer. Branches of when_all may write concurrently; no piece is mixed with another. Errors:
-  // io_error if the peer has gone, timed_out if it accepts nothing, cancelled.
+  // io_error if the peer has gone, timed_out if it accepts nothing, cancelled; usage_error for more
+  // bytes than the answer says that it has (response::stream with a length), of which none is sent.
   task<> write(std::string_view bytes);
-  // Adds a field that is sent behind the body (a trailer), by HTTP/1.1 and by HTTP/2; a peer of
-  // HTTP/1.0 does not get it, and others may ignore it. Call it before the function returns.
-  // Thread: the function's. Errors: usage_error for an invalid value, and for a name that
-  // may_be_trailer() refuses.
+  // Adds a field that is sent behind the body (a trailer), by HTTP/2, and by HTTP/1.1 if the answer
+  // has no length; a peer of HTTP/1.0 does not get it, and others may ignore it. Call it before the
+  // function returns. Thread: the function's. Errors: usage_error for an invalid value, and for a
+  // name that may_be_trailer() refuses.
   void trailer(std::string_view name, std::string_view value);
   // Whether that is the name of a field which may be behind a body: not one that says how long the
   // body is, how it is encoded, where the message goes, or what may be done with it (RFC 9110,
   // 6.5.1).
   static bool may_be_trailer(std::string_view name) noexcept;
-  // Sends the end. For the library's own use, as is the next one.
+  // Throws usage_error if bytes are missing that the answer says that it has. For the library's own
+  // use, as are the next ones.
+  void check_length() const;
+  // Whether bytes are missing.
+  bool is_short() const noexcept { return left_.value_or(0) != 0; }
+  // Sends the end.
   task<> finish();
   std::string& trailer_lines() noexcept { return trailer_; }
 
@@ -47,6 +56,7 @@ class body_writer {
   transport& over_;
   std::string trailer_;  // lines "Name: value\r\n"
   bool chunked_, silent_;
+  std::optional<std::uint64_t> left_;  // of the length that the answer says
 };
 
 // One server-sent event.

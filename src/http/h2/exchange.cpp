@@ -534,11 +534,12 @@ void exchange::end_answer() {
 }
 
 task<> exchange::send_stream() {
-  const bool has_body = may_have_body(answer_.status_) && !silent_;
-  begin_answer(answer_, false, 0, has_body);
+  const std::optional<std::uint64_t> length = answer_.special_->streamed.sent_length();
+  const bool may_have = may_have_body(answer_.status_), has_body = may_have && !silent_;
+  begin_answer(answer_, may_have && length, length.value_or(0), has_body);
   of_.wake_writer();
   if (!has_body) co_return;
-  body_writer writer(*this, false, false);
+  body_writer writer(*this, false, false, length);
   call_end ends;
   if (response::special::is_event_stream(answer_)) ends.follow_server(in_.hurried.get_token());
   ends.follow_client(gone_.get_token());

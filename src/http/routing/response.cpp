@@ -33,6 +33,12 @@ response response::stream(content_type type, stream_function how) {
   return made;
 }
 
+response response::stream(content_type type, std::uint64_t bytes, stream_function how) {
+  response made = stream(std::move(type), std::move(how));
+  made.extra().streamed.length = bytes;
+  return made;
+}
+
 response response::events(event_function how) {
   response made;
   made.type_ = "text/event-stream";

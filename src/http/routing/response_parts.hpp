@@ -22,6 +22,11 @@ struct streamed_body {
   stream_function stream;
   event_function events;
   std::optional<coding> coded_by;  // the pieces are encoded
+  std::optional<std::uint64_t> length;
+  // The length that the head says: none for a body that is encoded.
+  std::optional<std::uint64_t> sent_length() const noexcept {
+    return coded_by ? std::nullopt : length;
+  }
 };
 // Sends the body, until its function returns or its call ends. Returns false if the body is not
 // whole. An event stream that ends with its server is whole: it ends behind an event, and its

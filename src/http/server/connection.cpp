@@ -761,17 +761,18 @@ task<> connection::send_part(const file_part& part) {
 }
 
 task<> connection::send_stream(response& with) {
+  const std::optional<std::uint64_t> length = with.special_->streamed.sent_length();
   const bool has_body = may_have_body(with.status_),
-             chunked = has_body && parser_.head().minor_version == 1;
-  if (has_body && !chunked) closing_ = true;
-  add_head(with, with.status_, false, 0, chunked);
+             chunked = has_body && !length && parser_.head().minor_version == 1,
+             ends_with_connection = has_body && !length && !chunked && !silent_;
+  if (has_body && !length && !chunked) closing_ = true;
+  add_head(with, with.status_, has_body && length, length.value_or(0), chunked);
   answer_begun_ = true;
-  const bool ends_with_connection = has_body && !chunked && !silent_;
   if (ends_with_connection) set_reset_at_end(true);
   co_await flush();
   if (silent_ || !has_body) co_return;
   incomplete_ = true;
-  body_writer writer(*this, chunked, false);
+  body_writer writer(*this, chunked, false, length);
   call_end ends;
   if (response::special::is_event_stream(with)) ends.follow_server(server_->hurried.get_token());
   watch_for(ends, half_close());

@@ -56,12 +56,13 @@ task<bool> run_function(streamed_body& body, body_writer& to, call_end& ends) {
   event_writer events(to);
   task<> running = body.events ? body.events(events) : body.stream(to);
   const bool has_returned = co_await ends.run(std::move(running));
-  co_return has_returned || ends.why() == call_end::cause::server_stops;
+  if (has_returned) to.check_length();
+  co_return has_returned || (ends.why() == call_end::cause::server_stops && !to.is_short());
 }
 
 task<bool> run_encoded(streamed_body& body, body_writer& to, call_end& ends) {
   encoded_transport over(to, *body.coded_by);
-  body_writer inner(over, false, false);
+  body_writer inner(over, false, false, body.length);
   const bool is_whole = co_await run_function(body, inner, ends);
   if (over.is_broken()) co_return false;
   to.trailer_lines() += inner.trailer_lines();

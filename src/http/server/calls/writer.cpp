@@ -12,6 +12,14 @@
 namespace troupe::http {
 
 task<> body_writer::write(std::string_view bytes) {
+  if (left_) {
+    if (bytes.size() > *left_)
+      throw usage_error(
+          "troupe: http::body_writer::write: the answer has more bytes than its length says, by " +
+          std::to_string(bytes.size() - *left_) +
+          ": give response::stream() the right length, or none");
+    *left_ -= bytes.size();
+  }
   if (bytes.empty() || silent_) co_return;  // an empty chunk would end the body
   if (!chunked_) {
     co_await over_.send_owned(std::string(bytes));
@@ -26,6 +34,13 @@ task<> body_writer::write(std::string_view bytes) {
   chunk.reserve(line.size() + bytes.size() + 2);
   chunk.append(line).append(bytes).append("\r\n");
   co_await over_.send_owned(std::move(chunk));
+}
+
+void body_writer::check_length() const {
+  if (!is_short()) return;
+  throw usage_error("troupe: http::response::stream: the function has returned " +
+                    std::to_string(*left_) +
+                    " bytes before the length of its answer: give the right length, or none");
 }
 
 task<> body_writer::finish() {
