@@ -212,8 +212,11 @@ constexpr std::size_t body_max = 1024 * 1024 * 1024;  // of a request; longer on
 Asked take_apart(const http::request& asked) {
   Asked made;
   made.method = asked.method_name();
-  made.target = std::string(asked.head().path);
-  if (!asked.query().empty()) made.target += "?" + std::string(asked.query());
+  made.target = asked.head().target;
+  if (!made.target.starts_with('/')) {  // it names the server, too
+    made.target = std::string(asked.head().path);
+    if (!asked.query().empty()) made.target += "?" + std::string(asked.query());
+  }
   made.client = address_of(asked);
   std::string forwarded;
   const std::string connection = asked.fields().list("Connection");
@@ -282,6 +285,7 @@ troupe::task<> pass_kept(const Asked& what, http::upload& to) {
 
 http::client_request request_to(const Backend& one, Asked& what, http::request& from) {
   http::client_request made(what.method, one.origin() + what.target);
+  made.as_written();
   for (const auto& [name, value] : what.fields) made.field(name, value);
   if (what.streams) {
     made.body([&from, &what](http::upload& to) { return pass_body(from, what, to); }, what.type);
@@ -320,8 +324,10 @@ troupe::task<> pass_answer(std::shared_ptr<Passing> from, http::body_writer& to)
     if (piece.empty()) break;
     co_await to.write(piece);
   }
+  const std::string connection = from->answer.fields().list("Connection");
   for (const http::field one : from->answer.trailer())
-    if (http::body_writer::may_be_trailer(one.name)) to.trailer(one.name, one.value);
+    if (http::body_writer::may_be_trailer(one.name) && !stays_here(one.name, connection))
+      to.trailer(one.name, one.value);
 }
 
 http::response response_of(std::shared_ptr<Passing> from) {
@@ -329,10 +335,13 @@ http::response response_of(std::shared_ptr<Passing> from) {
   const int status = answer.status();
   const auto fields = answer.fields();
   const bool empty = status == 204 || status == 304;
-  http::response made =
-      empty ? http::response() : http::response::stream("", [from](http::body_writer& to) {
-        return pass_answer(from, to);
-      });
+  auto pass = [from](http::body_writer& to) { return pass_answer(from, to); };
+  http::response made;
+  if (!empty && answer.length()) {
+    made = http::response::stream("", *answer.length(), std::move(pass));
+  } else if (!empty) {
+    made = http::response::stream("", std::move(pass));
+  }
   made.status(status);
   const std::string connection = fields.list("Connection");
   for (const http::field one : fields)

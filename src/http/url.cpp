@@ -29,11 +29,12 @@ bool is_in_host(char one) noexcept {
          one == '.' || one == '_';
 }
 
+bool is_visible(char one) noexcept { return one > ' ' && one < 0x7f; }
+
 void append_encoded(std::string& to, char one) {
   constexpr char digits[] = "0123456789ABCDEF";
   const auto byte = static_cast<unsigned char>(one);
-  if (byte > ' ' && byte < 0x7f &&
-      std::string_view("\"<>\\^`{|}").find(one) == std::string_view::npos) {
+  if (is_visible(one) && std::string_view("\"<>\\^`{|}").find(one) == std::string_view::npos) {
     to += one;
   } else {
     to += '%';
@@ -70,7 +71,10 @@ std::string without_dots(std::string_view path) {
 
 }  // namespace
 
-url url::parse(std::string_view text) {
+url url::parse(std::string_view text) { return parse(text, true); }
+url url::parse_as_written(std::string_view text) { return parse(text, false); }
+
+url url::parse(std::string_view text, bool encodes) {
   const std::string_view whole = text;
   text = checked(text);
   url made;
@@ -116,7 +120,13 @@ url url::parse(std::string_view text) {
     }
   }
   if (!target.starts_with('/')) made.target_ = "/";
-  for (const char one : target) append_encoded(made.target_, one);
+  if (encodes) {
+    for (const char one : target) append_encoded(made.target_, one);
+  } else if (std::all_of(target.begin(), target.end(), is_visible)) {
+    made.target_ += target;
+  } else {
+    refuse(whole, "its path or query has a space, or a byte beyond ASCII");
+  }
   return made;
 }
 

@@ -34,6 +34,15 @@ TEST(url, texts_become_those_texts) {
   for (const auto& [text, wanted] : table) EXPECT_EQ(url::parse(text).to_string(), wanted) << text;
 }
 
+TEST(url, texts_may_be_kept_as_they_are_written) {
+  for (const char* target :
+       {"/a|b\"<>^{}\\`?c=|\"<>^{}\\`", "/%7c%22?%5e", "/a/./b/../c", "/?", "//a"})
+    EXPECT_EQ(url::parse_as_written(std::string("http://a") + target).target(), target);
+  EXPECT_EQ(url::parse_as_written("http://a?b").target(), "/?b");
+  for (const char* text : {"http://a/b c", "http://a/\xc3\xa4", "http://a/\x7f", "http://a/?\n"})
+    EXPECT_THROW(static_cast<void>(url::parse_as_written(text)), client_error) << text;
+}
+
 TEST(url, what_is_none_is_refused) {
   for (const char* text : {"",
                            "a",

@@ -70,10 +70,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return
         if self.path.startswith("/trailer"):
             self.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: Sum\r\n\r\n4\r\nbody\r\n"
-                             b"0\r\nSum: 7\r\nSet-Cookie: a=1\r\n\r\n")
+                             b"0\r\nSum: 7\r\nSet-Cookie: a=1\r\nForwarded: for=192.0.2.1\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n")
             return
         if self.path.startswith("/torn"):  # the connection ends within the answer
             self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
+            self.close_connection = True
+            return
+        if self.path.startswith("/chunks"):  # the same, for an answer without a length
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n")
             self.close_connection = True
             return
         if self.path.startswith("/reset"):  # the end of the connection would be the end of the answer
@@ -88,6 +92,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                              else b"HTTP/1.1 416 Range Not Satisfiable\r\nContent-Length: 0\r\n\r\n")
             return
         text = body if self.path.startswith("/echo") else self.server.name
+        if self.path.startswith("/target"):
+            text = self.path.encode("latin-1")
         if self.path.startswith("/behind"):
             text = body + b"\n" + behind.lower()
         if self.path.startswith("/fields"):
@@ -195,6 +201,27 @@ def check_passing(environment):
     text = b"".join(iter(lambda: client.recv(4096), b""))
     client.close()
     check("a trailer", text.split(b"\r\n\r\n", 1)[1], b"4\r\nbody\r\n0\r\nSum: 7\r\n\r\n")
+    for path in '/target/a|b"<>^{}\\`?c=|"<>^{}\\`', "/target/%7c%22%3C?%5e", "/target/a/./b/../c", "/target?", "/target//a":
+        client = socket.create_connection(("127.0.0.1", proxy.port), SECONDS_MAX)
+        client.sendall(f"GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode())
+        text = b"".join(iter(lambda: client.recv(4096), b""))
+        client.close()
+        check("a target", text.split(b"\r\n\r\n", 1)[1], path.encode())
+    client = socket.create_connection(("127.0.0.1", proxy.port), SECONDS_MAX)
+    client.sendall(b"POST /behind HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nConnection: close, X-Own\r\n\r\n"
+                   b"4\r\nbody\r\n0\r\nSum: 7\r\nForwarded: for=192.0.2.1\r\nX-Real-IP: 192.0.2.1\r\nX-Own: 1\r\n"
+                   b"X-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Proto: https\r\n\r\n")
+    text = b"".join(iter(lambda: client.recv(4096), b""))
+    client.close()
+    check("a trailer of a request", text.split(b"\r\n\r\n", 1)[1], b"body\nsum: 7\r\n")
+    for method in "GET", "HEAD":
+        for protocol in "1.0", "1.1":
+            client = socket.create_connection(("127.0.0.1", proxy.port), SECONDS_MAX)
+            client.sendall(f"{method} / HTTP/{protocol}\r\nHost: a\r\nConnection: close\r\n\r\n".encode())
+            head = b"".join(iter(lambda: client.recv(4096), b"")).split(b"\r\n\r\n")[0]
+            client.close()
+            check(f"the length of an answer, {method} {protocol}", (b"Content-Length: 3" in head, b"chunked" in head),
+                  (True, False))
     answer, text = proxy.ask(path="/part", fields={"Range": "bytes=1-2"})
     check("a part", (answer.status, answer.headers["Content-Range"], text), (206, "bytes 1-2/3", b"ne"))
     answer, _ = proxy.ask("POST", "/cut", b"x")
@@ -206,7 +233,7 @@ def check_passing(environment):
     client.close()
     check("half of an answer", (b"half" in text, text.endswith(b"0\r\n\r\n")), (True, False))
     # To a client of HTTP/1.0 the end of the connection is the end of the answer.
-    for path in "/torn", "/reset":
+    for path in "/chunks", "/reset":
         client = socket.create_connection(("127.0.0.1", proxy.port), SECONDS_MAX)
         client.sendall(f"GET {path} HTTP/1.0\r\n\r\n".encode())
         try:

@@ -70,6 +70,13 @@ class client_request {
   // server that does not support ranges answers 200 with the whole.
   client_request& range(std::uint64_t first, std::optional<std::uint64_t> last = {});
 
+  // The path and the query of the URL are sent as they are written (url::parse_as_written). For a
+  // proxy, which must not change them.
+  client_request& as_written() noexcept {
+    as_written_ = true;
+    return *this;
+  }
+
   const std::string& method() const noexcept { return method_; }
   const std::string& url() const noexcept { return url_; }
 
@@ -78,7 +85,7 @@ class client_request {
   void only_field(std::string_view name, std::string_view value);
   std::string method_, url_, fields_, body_;
   upload_function upload_;
-  bool has_body_ = false, ranged_ = false;
+  bool has_body_ = false, ranged_ = false, as_written_ = false;
 };
 
 // The range of an answer with status 206, in bytes; `last` is the last byte of the range.

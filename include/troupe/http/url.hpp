@@ -21,6 +21,9 @@ class url {
   // another one, a user name, a control byte, no host, a host or a port that cannot be one, or more
   // than 8,192 bytes.
   static url parse(std::string_view text);
+  // The same, but nothing is encoded: the path and the query are sent as the text has them. Also
+  // throws client_error, bad_url, for a space and for a byte beyond ASCII in them.
+  static url parse_as_written(std::string_view text);
   // The URL of a reference ("d", "../d", "/d", "//host/d", "?d") in a document at this URL, by RFC
   // 3986. A reference that has a scheme is parsed as it is. Throws as parse() does.
   url resolve(std::string_view reference) const;
@@ -41,6 +44,7 @@ class url {
 
  private:
   url() = default;
+  static url parse(std::string_view text, bool encodes);
   bool secure_ = false;
   std::uint16_t port_ = 80;
   std::string host_, target_;

@@ -198,7 +198,7 @@ void note_answer(int status) {
 task<client_response> perform(std::shared_ptr<client_core> core, client_request asked,
                               tasks::limits within) {
   const tasks::limits life = within.within(core->options.total_time);
-  url at = url::parse(asked.url());
+  url at = client_access::url_of(asked);
   request_site site = request_site::same;
   note_call(asked, at);
   for (int followed = 0;; ++followed) {

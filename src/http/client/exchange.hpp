@@ -175,6 +175,11 @@ class client_access {
   static std::string& body(client_request& asked) noexcept { return asked.body_; }
   static upload_function& upload(client_request& asked) noexcept { return asked.upload_; }
   static bool& has_body(client_request& asked) noexcept { return asked.has_body_; }
+  static http::url url_of(const client_request& asked) { return url_of(asked, asked.url()); }
+  // `text` stands for the request's own.
+  static http::url url_of(const client_request& asked, std::string_view text) {
+    return asked.as_written_ ? url::parse_as_written(text) : url::parse(text);
+  }
   static bool ranged(const client_request& asked) noexcept { return asked.ranged_; }
 };
 

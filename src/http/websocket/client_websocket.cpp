@@ -1,4 +1,5 @@
 // Opens a WebSocket as a client, and carries it over a client's connection.
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -80,13 +81,13 @@ class client_websocket final : carried<Transport>, public websocket {
 };
 
 // Turns ws://host/ into http://host/.
-url url_of(const std::string& text) {
-  const std::size_t colon = text.find(':');
-  if (colon == std::string::npos) return url::parse(text);
+url url_of(const client_request& asked) {
+  const std::string& text = asked.url();
+  const std::size_t colon = std::min(text.find(':'), text.size());
   const std::string_view scheme = std::string_view(text).substr(0, colon);
-  if (same_word(scheme, "ws")) return url::parse("http" + text.substr(colon));
-  if (same_word(scheme, "wss")) return url::parse("https" + text.substr(colon));
-  return url::parse(text);
+  if (same_word(scheme, "ws")) return client_access::url_of(asked, "http" + text.substr(colon));
+  if (same_word(scheme, "wss")) return client_access::url_of(asked, "https" + text.substr(colon));
+  return client_access::url_of(asked);
 }
 
 void check_request(client_request& asked) {
@@ -186,7 +187,7 @@ task<std::unique_ptr<websocket>> open(std::shared_ptr<client_core> core, client_
                                       websocket_options options, tasks::limits within) {
   check_options(options);
   check_request(asked);
-  const url at = url_of(asked.url());
+  const url at = url_of(asked);
   const route by = route_to(*core, at, true);
   std::string lines = lines_for(*core, asked, at, by, options);
   wanted of{std::move(core), std::move(asked), std::move(options), at, by, std::move(lines)};
