@@ -1,5 +1,5 @@
-// troupe: looks into running programs that were started with TROUPE_OBSERVE=1. See
-// docs/guide/observing.md, or `troupe --help`.
+// troupe: looks into running programs that were started with TROUPE_OBSERVE=1, into the databases
+// of durable actors, and into sources. See docs/guide/observing.md, or `troupe --help`.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -8,8 +8,10 @@
 #include <exception>
 #include <map>
 #include <memory>
+#include <string_view>
 #include <thread>
 
+#include "lint/command.hpp"
 #include "observe_page/metrics.hpp"
 #include "page.hpp"
 #include "program.hpp"
@@ -156,13 +158,47 @@ void add_store_commands(CLI::App& app) {
       ->required();
 }
 
+// `troupe lint FILES [-- FLAGS]`: needs no running program. The flags are the compiler's.
+CLI::App* add_lint_command(CLI::App& app, lint_choices& chosen) {
+  CLI::App* const made = app.add_subcommand(
+      "lint", "Coroutines in C++ sources that g++ 12 compiles into wrong programs.");
+  made->add_option("FILES", chosen.files, "sources, and headers of your own")->required();
+  made->add_option("-p,--build", chosen.build,
+                   "a folder with compile_commands.json, which has the flags of the files");
+  made->footer(
+      "troupe lint FILES -- FLAGS gives the compiler's flags. Without them and without -p the\n"
+      "installed headers of troupe are used. It needs clang-query: Debian's clang-tools-22.\n"
+      "The exit status is 1 if something was found, and 2 if a file could not be read.");
+  return made;
+}
+
+// Takes the words behind `--` off the command line.
+int take_flags(int argc, char** argv, lint_choices& chosen) {
+  for (int i = 2; i < argc; ++i) {
+    if (std::string_view(argv[1]) != "lint" || std::string_view(argv[i]) != "--") continue;
+    chosen.has_flags = true;
+    chosen.flags.assign(argv + i + 1, argv + argc);
+    return i;
+  }
+  return argc;
+}
+
+void add_top_options(CLI::App& top, choices& chosen) {
+  const std::map<std::string, order> orders{{"messages", order::messages}, {"busy", order::busy},
+                                            {"wait", order::wait},         {"alive", order::alive},
+                                            {"failures", order::failures}, {"name", order::name}};
+  top.add_option("--sort", chosen.by, "messages, busy, wait, alive, failures or name")
+      ->transform(CLI::CheckedTransformer(orders, CLI::ignore_case));
+  top.add_option("--interval", chosen.interval_s, "seconds between two looks (default 1)")
+      ->check(CLI::Range(0.05, 3600.0));
+  top.add_flag("--once", chosen.once, "print one table and end");
+  top.add_flag("--json", chosen.as_json, "with --once: print the program's answer as JSON");
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Looks into running programs that were started with TROUPE_OBSERVE=1.", "troupe");
   app.require_subcommand(1);
   choices chosen;
-  const std::map<std::string, order> orders{{"messages", order::messages}, {"busy", order::busy},
-                                            {"wait", order::wait},         {"alive", order::alive},
-                                            {"failures", order::failures}, {"name", order::name}};
   const auto command = [&](const char* name, const char* what) {
     CLI::App* const made = app.add_subcommand(name, what);
     made->add_option("PID", chosen.pid, "process number of the program")->required();
@@ -170,12 +206,7 @@ int run(int argc, char** argv) {
   };
   app.add_subcommand("ps", "The user's programs that can be asked.")->callback(list_programs);
   CLI::App* const top = command("top", "Handlers by rate and time, drawn again each second.");
-  top->add_option("--sort", chosen.by, "messages, busy, wait, alive, failures or name")
-      ->transform(CLI::CheckedTransformer(orders, CLI::ignore_case));
-  top->add_option("--interval", chosen.interval_s, "seconds between two looks (default 1)")
-      ->check(CLI::Range(0.05, 3600.0));
-  top->add_flag("--once", chosen.once, "print one table and end");
-  top->add_flag("--json", chosen.as_json, "with --once: print the program's answer as JSON");
+  add_top_options(*top, chosen);
   CLI::App* const actors = command("actors", "Actors, by id or by the length of the mailbox.");
   actors->add_option("--class", chosen.of_class, "of this class only");
   actors->add_option("--count", chosen.count, "at most so many, up to 1000 (default 20)")
@@ -196,11 +227,14 @@ int run(int argc, char** argv) {
   log->add_option("LOGGER", of_logger, "of that logger alone");
   CLI::App* const metrics = command("metrics", "All numbers in the text format of Prometheus.");
   add_store_commands(app);
+  lint_choices sources;
+  CLI::App* const linting = add_lint_command(app, sources);
   try {
-    app.parse(argc, argv);
+    app.parse(take_flags(argc, argv, sources), argv);
   } catch (const CLI::ParseError& wrong) {
     return app.exit(wrong) == 0 ? 0 : 2;
   }
+  if (linting->parsed()) return lint(sources);
   if (page->parsed()) {
     serve_page(chosen.pid, listen);
     return 0;
