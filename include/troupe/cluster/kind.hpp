@@ -70,9 +70,9 @@ bool serve(const state_ref& on, const address& to, std::span<const std::byte> ar
 
 template <class T, auto Method>
 method_entry entry_of() {
-  method_entry made{&durable::parts::method_tag<Method>,
-                    durable::parts::last_part(base::value_name<Method>()),
-                    durable::parts::caller<Method>::template shape<false>(), 0, &serve<T, Method>};
+  method_entry made{
+      &durable::parts::method_tag<Method>, durable::parts::last_part(base::value_name<Method>()),
+      durable::parts::caller<Method>::shape(durable::parts::naming::none), 0, &serve<T, Method>};
   made.signature = durable::fingerprint_of(made.shape);
   return made;
 }

@@ -30,9 +30,8 @@ class ready_job {
 // find the end. writable(fd) is the same for writes. Optionally with .timeout(span) and
 // .stop(token). Any number may wait for the same descriptor; all of them are resumed. Files are
 // always ready. Cost: two system calls if it is not ready yet; for streams of bytes use a stream.
-// readable() does not see what a read of a stream that was given up has kept: read the stream
-// itself. Errors: io_error (bad_file_descriptor), timed_out, cancelled. Lifetime: the descriptor
-// stays yours; keep it open while you wait.
+// Errors: io_error (bad_file_descriptor), timed_out, cancelled. Lifetime: the descriptor stays
+// yours; keep it open while you wait.
 //
 // Example (declarations):
 //     troupe::task<std::uint64_t> next_count(int event_fd) {

@@ -181,9 +181,7 @@ async_generator<std::string> blocks(Input&& from, std::size_t most = block_bytes
 }
 
 // The answers of an actor: asks it again for each value, with the same arguments. If the method
-// gives a std::optional, the stream ends at an empty one; else it never ends. A next() that loses
-// in when_any, or that its own timeout() or stop() ends, loses no answer. A deadline or a stop
-// around it (with_deadline, with_stop) is that of the ask, too: it ends the stream, with its error.
+// gives a std::optional, the stream ends at an empty one; else it never ends.
 //
 // Example:
 //     struct Queue {

@@ -289,9 +289,9 @@ task<tls_context> client_core::trust(bool for_streams, tasks::limits within) {
   tls_context made = co_await std::move(making).timeout(within.left()).stop(within.stop());
   std::lock_guard lock(mutex_);
   // otherwise another task was first: its context stays, with its TLS sessions
-  std::optional<tls_context>& kept = for_streams ? streams_trust_ : trust_;
-  if (!kept) kept = std::move(made);
-  co_return *kept;
+  std::optional<tls_context>& context = for_streams ? streams_trust_ : trust_;
+  if (!context) context = std::move(made);
+  co_return *context;
 }
 
 client::client(client_options options) : core_(std::make_shared<client_core>(std::move(options))) {}
