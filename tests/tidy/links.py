@@ -5,6 +5,7 @@ import pathlib
 import re
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+CODE = re.compile(r"`([^`]+)`")
 HEADING = re.compile(r"^#+ +(.*?) *#*$")
 # A path of this repository in running text or in a comment. Patterns (with *, <, {) are not paths.
 PATH = re.compile(r"(?<![\w./<{}*$@-])((?:docs|include|src|tests|examples|benches|cmake|scripts)"
@@ -16,7 +17,9 @@ def check_links(tree):
     problems = []
     for path in tree.files(suffixes=(".md",)):
         for number, line in _prose(tree, path):
-            for target in LINK.findall(line):
+            problems += [f"{path}:{number}: links within inline code: `{code}`" for code in CODE.findall(line)
+                         if any("/" in target or ".md" in target for target in LINK.findall(code))]
+            for target in LINK.findall(CODE.sub("", line)):
                 if re.match(r"[a-z]+:", target):
                     continue
                 name, _, anchor = target.partition("#")

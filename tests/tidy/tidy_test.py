@@ -188,6 +188,10 @@ class Checks(unittest.TestCase):
         self.complains(links.check_links, "docs/other.md:1: links to gone.txt")
         self.write("docs/other.md", "[x](guide.md#nothing)\n")
         self.complains(links.check_links, "no heading #nothing")
+        self.write("docs/other.md", "`tell([](Sum& self) {})` and `[](int)` and [`text`](guide.md)\n")
+        self.passes(links.check_links)
+        self.write("docs/other.md", "`tell([](../Sum& self) {})` and `[](../)`\n")
+        self.complains(links.check_links, "docs/other.md:1: links within inline code: `[](../)`")
 
     def test_a_way_names_what_there_is_and_few_files(self):
         def document(limit, steps):
