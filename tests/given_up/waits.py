@@ -102,7 +102,7 @@ def all_functions():
 
     def gives(before, behind):
         before = without_templates(before)
-        is_other = re.search(r"(?<!:):(?!:)|\b(?:explicit|concept|operator|using)\b|(?<![=!<>])=(?!=)|::$", before)
+        is_other = re.search(r"(?<!:):(?!:)|\b(?:consteval|explicit|concept|operator|using)\b|(?<![=!<>])=(?!=)|::$", before)
         is_other = is_other or (re.search(r"\bfriend\b", before) and not behind.endswith("{"))
         arrow = re.search(r"->\s*(.*)", behind)
         result = arrow.group(1) if arrow and re.search(r"\bauto\b", before) else before
