@@ -127,7 +127,7 @@ task<std::chrono::nanoseconds> held_for(endpoint at, std::size_t bytes,
 }
 
 TEST_P(http_early_answers, hold_no_connection_for_long) {
-  if (threaded()) GTEST_SKIP() << "needs virtual time";
+  if (threaded()) GTEST_SKIP() << "needs the simulated policy: it takes a minute";
   const auto hold = [&](std::size_t bytes, std::chrono::nanoseconds every) {
     std::chrono::nanoseconds held{0};
     run(early_routes(), [&](runtime&, http::server, endpoint at) -> task<> {
@@ -144,7 +144,7 @@ TEST_P(http_early_answers, hold_no_connection_for_long) {
 
 // As many bytes as it will: the client is cut off.
 TEST_P(http_early_answers, take_no_more_than_a_budget) {
-  if (!threaded()) GTEST_SKIP() << "needs a network that is fast";
+  if (!threaded()) GTEST_SKIP() << "needs threads: the simulated network is slow";
   std::uint64_t sent = 0;
   run(early_routes(), [&](runtime&, http::server, endpoint at) -> task<> {
     tcp_stream peer = co_await tcp_stream::connect(at);

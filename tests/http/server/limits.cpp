@@ -403,8 +403,8 @@ TEST_P(http_times, a_body_at_least_as_fast_as_must_be_and_slower) {
   EXPECT_EQ(status_in(send_to(options(), body(510, 60), 1s).answer), 200);
   const timed slow = send_to(options(), body(100, 60), 1s);
   EXPECT_EQ(status_in(slow.answer), 408);
-  EXPECT_GE(slow.after, 5s);  // at least the grace time
-  EXPECT_LE(slow.after, 12s);
+  EXPECT_GE(slow.after, 5s);   // at least the grace time
+  EXPECT_LE(slow.after, 15s);  // and lingers for another one
   server_options any;
   any.body_rate = 0;
   EXPECT_EQ(status_in(send_to(options(), body(1, 60), 1s, any).answer), 200);
