@@ -6,7 +6,8 @@
 function(troupe_public_flags target)
   target_compile_features(${target} PUBLIC cxx_std_23)
   target_compile_definitions(${target} PUBLIC TROUPE_CHECKED=$<BOOL:${TROUPE_CHECKED}>
-      TROUPE_PLAIN_BLOCKS=$<STREQUAL:${TROUPE_SANITIZE},address>)
+      TROUPE_PLAIN_BLOCKS=$<STREQUAL:${TROUPE_SANITIZE},address>
+      TROUPE_SANITIZED_THREAD=$<STREQUAL:${TROUPE_SANITIZE},thread>)
   if(TROUPE_SANITIZE STREQUAL "address")
     set(flags -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
     # The tests' own code may do without those that are asked at each access (TROUPE_BARE_TESTS): what they would find

@@ -138,6 +138,9 @@ class Backends {
   mutable std::size_t next_ = 0;
 };
 
+// To one server: each client that does not read its answer has one of them until it is given up.
+constexpr std::size_t connections_max = 4'096;
+
 constexpr auto health_time = 5s;  // in which a server must begin that answer
 
 // Asks a server for a page, again and again.
@@ -150,6 +153,9 @@ troupe::task<> watch_health(http::client web, BackendPtr one, std::string path,
       one->succeeded();
     } catch (const troupe::cancelled&) {
       co_return;
+    } catch (const troupe::error& failure) {
+      // A limit of this program says nothing of the server.
+      if (failure.judged().fault != troupe::verdict::party::us) one->failed(failure.what());
     } catch (const std::exception& failure) {
       one->failed(failure.what());
     }
@@ -197,9 +203,9 @@ bool asks_for_websocket(const http::request& asked) {
 struct Asked {
   std::string method, target, client, body, type;
   std::vector<std::pair<std::string, std::string>> fields, trailer;
-  bool streams = false;      // its body is long, and passes while it comes
-  bool client_left = false;  // before the end of its body
-  bool failed_by_client = false;
+  bool streams = false;                     // its body is long, and passes while it comes
+  bool client_left = false;                 // before the end of its body
+  std::optional<http::response> refusal{};  // the failure was not the server's
   bool may_repeat() const {
     return !streams && (method == "GET" || method == "HEAD" || method == "OPTIONS" ||
                         method == "PUT" || method == "DELETE");
@@ -208,6 +214,22 @@ struct Asked {
 
 constexpr std::uint64_t body_kept = 64 * 1024;  // longer bodies are not kept for a second attempt
 constexpr std::size_t body_max = 1024 * 1024 * 1024;  // of a request; longer ones are refused
+
+// How many more times an OPTIONS may be passed on; nothing: there is no limit.
+std::optional<std::uint64_t> forwards_left(const http::request& asked) {
+  const std::string_view text = asked.field("Max-Forwards");
+  if (asked.method() != http::method::options || text.empty()) return std::nullopt;
+  std::uint64_t left = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, bad] = std::from_chars(text.data(), end, left);
+  if (bad != std::errc{} || rest != end) return std::nullopt;
+  return left;
+}
+
+// For the field Via: the version by which the request came.
+std::string via(const http::message_head& head) {
+  return std::to_string(head.major_version) + "." + std::to_string(head.minor_version) + " troupe";
+}
 
 Asked take_apart(const http::request& asked) {
   Asked made;
@@ -220,8 +242,11 @@ Asked take_apart(const http::request& asked) {
   made.client = address_of(asked);
   std::string forwarded;
   const std::string connection = asked.fields().list("Connection");
+  const auto left = forwards_left(asked);
   for (const http::field one : asked.fields()) {
-    if (http::same_word(one.name, "X-Forwarded-For")) {
+    if (left && http::same_word(one.name, "Max-Forwards")) {
+      made.fields.emplace_back(one.name, std::to_string(*left - 1));
+    } else if (http::same_word(one.name, "X-Forwarded-For")) {
       forwarded += std::string(one.value) + ", ";
     } else if (http::same_word(one.name, "Content-Type")) {
       made.type = one.value;
@@ -232,8 +257,8 @@ Asked take_apart(const http::request& asked) {
   made.fields.emplace_back("X-Forwarded-For", forwarded + made.client);
   made.fields.emplace_back("X-Forwarded-Host", asked.host());
   made.fields.emplace_back("X-Forwarded-Proto", asked.secure() ? "https" : "http");
-  made.fields.emplace_back("Via", "1.1 troupe");
   const http::message_head& head = asked.head();
+  made.fields.emplace_back("Via", via(head));
   made.streams =
       head.has_body && !asks_for_websocket(asked) && (!head.has_length || head.length > body_kept);
   return made;
@@ -353,22 +378,24 @@ http::response response_of(std::shared_ptr<Passing> from) {
 // Whether the server is to blame: a client that asks for what no server could give, or goes in the
 // middle of its request, must not put it out of service for the others.
 bool is_fault_of_server(const troupe::error& failure, const Asked& what) {
-  if (what.client_left || dynamic_cast<const troupe::usage_error*>(&failure) != nullptr)
-    return false;
-  if (dynamic_cast<const http::origin_full*>(&failure) != nullptr) return false;
-  const auto* const of_answer = dynamic_cast<const http::client_error*>(&failure);
-  if (of_answer == nullptr) return true;
-  switch (of_answer->reason()) {
-    case http::client_failure::bad_url:
-    case http::client_failure::not_upgraded:
-    case http::client_failure::bad_handshake:
-    case http::client_failure::body_too_large:
-    case http::client_failure::decoded_too_large:
-    case http::client_failure::too_much_kept:
-      return false;
-    default:
-      return true;
-  }
+  using party = troupe::verdict::party;
+  const party by = failure.judged().fault;
+  return !what.client_left && (by == party::upstream || by == party::peer);
+}
+
+http::response bad_gateway() {
+  return http::response::text("the server behind this one has failed\n").status(502);
+}
+// What the client gets when the server was not to blame.
+http::response answer_for(const troupe::error& failure, const Asked& what) {
+  if (what.client_left || failure.judged().fault != troupe::verdict::party::us)
+    return http::response(400);
+  const auto wait = failure.try_again_in();
+  if (!wait) return bad_gateway();
+  const auto seconds = std::max(1s, std::chrono::ceil<std::chrono::seconds>(*wait));
+  return http::response::text("this server has too much to do now\n")
+      .status(503)
+      .field("Retry-After", std::to_string(seconds.count()));
 }
 
 // ---- the proxy ----
@@ -380,6 +407,7 @@ class Proxy {
 
   troupe::task<http::response> answer(http::request& asked) const {
     if (asks_for_websocket(asked)) co_return co_await open_websocket(asked);
+    if (forwards_left(asked) == std::uint64_t{0}) co_return http::response(204);
     Asked what = take_apart(asked);
     if (asked.head().has_body && !what.streams) {
       what.body = co_await asked.read_all();
@@ -395,10 +423,10 @@ class Proxy {
       failed = &**lease;
       passing = co_await ask(std::move(*lease), what, asked);
       const bool worked = passing != nullptr && passing->answer.status() < 502;
-      if (worked || last || what.failed_by_client || !budget_.take()) break;
+      if (worked || last || what.refusal || !budget_.take()) break;
     }
     if (passing != nullptr) co_return response_of(std::move(passing));
-    if (what.failed_by_client) co_return http::response(400);
+    if (what.refusal) co_return std::move(*what.refusal);
     co_return failed == nullptr ? nobody_works() : bad_gateway();
   }
 
@@ -416,10 +444,14 @@ class Proxy {
     } catch (const http::refused&) {
       throw;  // the client's body is malformed
     } catch (const troupe::error& e) {
-      what.failed_by_client = !is_fault_of_server(e, what);
-      if (!what.failed_by_client) lease->failed(e.what());
+      blame(*lease, e, what);
     }
     co_return nullptr;
+  }
+
+  static void blame(Backend& one, const troupe::error& failure, Asked& what) {
+    if (is_fault_of_server(failure, what)) return one.failed(failure.what());
+    what.refusal = answer_for(failure, what);
   }
 
   // The server's WebSocket is opened before the client's.
@@ -436,8 +468,9 @@ class Proxy {
     } catch (const troupe::cancelled&) {
       throw;
     } catch (const troupe::error& e) {
-      if (is_fault_of_server(e, what)) (*lease)->failed(e.what());
+      blame(**lease, e, what);
     }
+    if (what.refusal) co_return std::move(*what.refusal);
     if (behind == nullptr) co_return bad_gateway();
     options.subprotocols.clear();
     if (!behind->subprotocol().empty()) options.subprotocols = {behind->subprotocol()};
@@ -472,9 +505,6 @@ class Proxy {
 
   static http::response nobody_works() {
     return http::response::text("no server works now\n").status(503).field("Retry-After", "1");
-  }
-  static http::response bad_gateway() {
-    return http::response::text("the server behind this one has failed\n").status(502);
   }
 
   http::client web_;
@@ -584,6 +614,15 @@ troupe::task<> stop_by_signal(http::server web, std::stop_source checks) {
   web.stop();
 }
 
+// Else it would pass each request on to itself without end.
+void refuse_own_address(const Options& chosen, std::uint16_t port) {
+  for (const std::string& origin : chosen.origins) {
+    const http::url at = http::url::parse(origin);
+    if (at.port() == port && (at.host() == "localhost" || at.host().starts_with("127.")))
+      throw WrongUse("'" + origin + "' is this proxy itself");
+  }
+}
+
 void serve(const Options& chosen) {
   troupe::runtime rt;
   http::client_options limits;
@@ -593,16 +632,20 @@ void serve(const Options& chosen) {
   limits.head_time = std::chrono::milliseconds(chosen.answer_ms);
   limits.idle_per_origin = 64;
   limits.http2_prior_knowledge = chosen.knows_http2;
+  // Those who look whether a server works do not wait behind clients that read no answers.
+  const http::client health(limits);
+  limits.connections_per_origin = connections_max;
   const http::client web(limits);
   const auto backends = std::make_shared<const Backends>(chosen);
   http::server proxy(make_routes(Proxy(web, backends)));
-  std::stop_source checks;
-  for (const BackendPtr& one : backends->all())
-    rt.spawn(watch_health(web, one, chosen.health, std::chrono::milliseconds(chosen.health_ms),
-                          checks.get_token()));
   auto listener = troupe::tcp_listener::listen(
       troupe::endpoint::loopback(static_cast<std::uint16_t>(chosen.port)));
   const std::string at = listener.local().to_string();
+  refuse_own_address(chosen, listener.local().port());
+  std::stop_source checks;
+  for (const BackendPtr& one : backends->all())
+    rt.spawn(watch_health(health, one, chosen.health, std::chrono::milliseconds(chosen.health_ms),
+                          checks.get_token()));
   if (chosen.certificate.empty()) {
     rt.spawn(proxy.serve(std::move(listener)));
   } else {

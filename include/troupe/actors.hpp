@@ -3,6 +3,8 @@
 // the kit.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include "troupe/actor/blocking.hpp"
 #include "troupe/actor/ref.hpp"
 #include "troupe/actor/self.hpp"

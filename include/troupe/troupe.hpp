@@ -2,6 +2,8 @@
 // and DNS. A file that needs only actors and tasks compiles faster with troupe/actors.hpp.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include "troupe/actors.hpp"
 #include "troupe/base/brief_lock.hpp"
 #include "troupe/base/futex.hpp"

@@ -32,8 +32,35 @@ const char* name_of(failure kind) noexcept {
       return "denied";
     case failure::transaction_ended:
       return "transaction ended";
+    case failure::too_slow:
+      return "too slow";
+    case failure::bad_target:
+      return "bad target";
     default:
       return "broken";
+  }
+}
+
+// What databases answer to whose fault it was (docs/protocols/verdicts.md).
+verdict error::judged() const noexcept {
+  using enum verdict::party;
+  using enum verdict::again;
+  const auto ran =
+      effect_ == database::effect::none ? verdict::effect::none : verdict::effect::unknown;
+  switch (kind_) {
+    case failure::unreachable:
+    case failure::busy:
+    case failure::full:
+    case failure::lost:
+      return {upstream, ran, later};
+    case failure::corrupted:
+    case failure::broken:
+      return {upstream, ran, verdict::again::never};
+    case failure::conflict:
+    case failure::transaction_ended:
+      return {caller, ran, verdict::again::now};
+    default:
+      return {caller, ran, verdict::again::never};
   }
 }
 

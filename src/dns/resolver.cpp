@@ -36,6 +36,20 @@ resolve_error::resolve_error(resolve_failure why, const std::string& host,
       reason_(why),
       host_(host) {}
 
+verdict resolve_error::judged() const noexcept {
+  using enum verdict::party;
+  using enum verdict::again;
+  switch (reason_) {
+    case resolve_failure::host_not_found:
+    case resolve_failure::no_data:
+      return {upstream, verdict::effect::none, never};
+    case resolve_failure::try_again:
+      return {upstream, verdict::effect::none, later};
+    default:
+      return {caller, verdict::effect::none, never};
+  }
+}
+
 resolver::resolver(resolver_options options) {
   if (options.try_for < std::chrono::milliseconds(1) || options.try_for > std::chrono::hours(1)) {
     throw option_error("troupe: resolver_options::try_for must be from 1 ms to 1 h");

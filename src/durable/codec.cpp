@@ -1,11 +1,12 @@
 #include "troupe/durable/codec.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <limits>
 #include <map>
 #include <utility>
+
+#include "durable/type_names.hpp"
 
 namespace troupe::durable {
 
@@ -53,41 +54,6 @@ void reader::check_end() const {
 namespace parts {
 namespace {
 
-bool is_digit(char letter) noexcept { return letter >= '0' && letter <= '9'; }
-
-// Takes the text up to that letter, which follows.
-std::string_view take_until(std::string_view& from, char letter) noexcept {
-  const std::string_view taken = from.substr(0, from.find(letter));
-  from.remove_prefix(taken.size());
-  return taken;
-}
-
-bool has_enumerator(std::string_view list, std::string_view wanted) noexcept {
-  while (!list.empty()) {
-    if (take_until(list, ',') == wanted) return true;
-    if (!list.empty()) list.remove_prefix(1);
-  }
-  return false;
-}
-
-// Both lists begin behind "enum TYPE{", and are taken.
-bool keeps_enumerators(std::string_view& now, std::string_view& before) noexcept {
-  const std::string_view all = take_until(now, '}');
-  std::string_view former = take_until(before, '}');
-  while (!former.empty()) {
-    if (!has_enumerator(all, take_until(former, ','))) return false;
-    if (!former.empty()) former.remove_prefix(1);
-  }
-  return true;
-}
-
-// A text in which nothing is looked for.
-std::string quoted(std::string_view text) {
-  std::string all = "\"";
-  for (const char letter : text) all.append(letter == '"' ? 2 : 1, letter);
-  return all + '"';
-}
-
 std::string join(std::span<const std::string> texts, char between) {
   std::string all;
   for (const std::string& text : texts) {
@@ -97,115 +63,23 @@ std::string join(std::span<const std::string> texts, char between) {
   return all;
 }
 
-// "Circle" of "CircleV1", "Circle_v1" and "Circle_V1": a struct that is kept to read former values
-// has a name of its own.
-std::string_view without_version(std::string_view name) noexcept {
-  std::string_view stem = name;
-  while (!stem.empty() && is_digit(stem.back())) stem.remove_suffix(1);
-  if (stem.size() == name.size()) return name;
-  for (const std::string_view mark : {"_v", "_V", "V"}) {
-    if (stem.size() > mark.size() && stem.ends_with(mark))
-      return stem.substr(0, stem.size() - mark.size());
+// Which a shape of a codec is, unless something would be looked for in it.
+bool is_atom(std::string_view shape) noexcept {
+  return shape.find_first_of("\"(){}[]<>|,?:=") == shape.npos && !shape.starts_with("enum ");
+}
+
+[[noreturn]] void refuse_alike(const char* type) {
+  throw usage_error(std::string("troupe: durable: two alternatives of a variant are both called ") +
+                    type + ", and nothing tells stored values of them apart; rename one of them");
+}
+
+// Texts of two types are alike if each reads the other, whatever enumerators they get.
+void check_names(std::span<const shape_part> all, const std::vector<std::string>& texts) {
+  std::map<std::string, const void*> types;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto [known, is_new] = types.try_emplace(without_enumerators(texts[i]), all[i].tag);
+    if (known->second != all[i].tag) refuse_alike(all[i].type);
   }
-  return name;
-}
-
-// The name in a shape with `short_names`, which is stored: it stays as it is, although it takes a
-// type within a class template for the template.
-std::string short_name_before(std::string_view type) {
-  type = type.substr(0, type.find('<'));
-  const std::size_t colon = type.rfind(':');
-  if (colon != std::string_view::npos) type.remove_prefix(colon + 1);
-  return std::string(without_version(type));
-}
-
-// "Circle" of "shop::Circle", "shop::v1::Circle", "shop::Circle<int>" and "Shop<int>::Circle".
-std::string_view short_name(std::string_view type) noexcept {
-  std::size_t begin = 0;
-  int depth = 0;
-  for (std::size_t i = 0; i < type.size(); ++i) {
-    if (std::string_view("<([{").find(type[i]) != std::string_view::npos) ++depth;
-    if (std::string_view(">)]}").find(type[i]) != std::string_view::npos) --depth;
-    if (type[i] == ':' && depth == 0) begin = i + 1;
-  }
-  type.remove_prefix(begin);
-  return without_version(type.substr(0, type.find('<')));
-}
-
-bool is_word_letter(char letter) noexcept {
-  return is_digit(letter) || letter == '_' || (letter >= 'a' && letter <= 'z') ||
-         (letter >= 'A' && letter <= 'Z') || static_cast<unsigned char>(letter) > 127;
-}
-
-// GCC writes "long unsigned int" where clang writes "unsigned long".
-void add_integer(std::string& to, std::string_view words) {
-  const bool is_unsigned = words.find("unsigned") != std::string_view::npos;
-  std::string size;
-  while (!words.empty()) {
-    const std::string_view word = take_until(words, ' ');
-    if (!words.empty()) words.remove_prefix(1);
-    if (word == "long" || word == "short" || word == "char") size += ' ' + std::string(word);
-    if (word == "signed") size = " signed" + size;
-  }
-  if (size.starts_with(" signed") && size != " signed char") size.erase(0, 7);
-  if (size.empty()) size = " int";
-  to += is_unsigned ? "unsigned" + size : size.substr(1);
-}
-
-// A name as both compilers spell it, for what they spell alike: template arguments that are values,
-// and local types, may differ.
-std::string spelled_alike(std::string_view type, bool keeps_versions) {
-  static constexpr std::array<std::string_view, 5> integer_words{"long", "unsigned", "short", "int",
-                                                                 "signed"};
-  const auto take_word = [&type] {
-    const auto end = std::ranges::find_if_not(type, is_word_letter);
-    const std::string_view word(type.begin(), end);
-    type.remove_prefix(word.size());
-    return word;
-  };
-  std::string text;
-  while (!type.empty()) {
-    for (const std::string_view unnamed : {"{anonymous}", "(anonymous namespace)", "<unnamed>"}) {
-      if (!type.starts_with(unnamed)) continue;
-      type.remove_prefix(unnamed.size());
-      text += "{anonymous}";
-    }
-    const bool after_word = !text.empty() && is_word_letter(text.back());
-    if (type.empty()) break;
-    if (!is_word_letter(type.front())) {
-      const bool between_words =
-          type.front() == ' ' && after_word && type.size() > 1 && is_word_letter(type[1]);
-      if (type.front() != ' ' || between_words) text += type.front();
-      type.remove_prefix(1);
-      continue;
-    }
-    const char* const begin = type.data();
-    std::string_view word = take_word();
-    if (std::ranges::count(integer_words, word) != 0) {
-      const char* end = type.data();
-      while (type.starts_with(' ') && type.size() > 1 && is_word_letter(type[1])) {
-        const std::string_view rest = type;
-        type.remove_prefix(1);
-        const std::string_view next = take_word();
-        if (std::ranges::count(integer_words, next) == 0 && next != "char") {
-          type = rest;
-          break;
-        }
-        end = type.data();
-      }
-      add_integer(text, std::string_view(begin, end));
-      continue;
-    }
-    const bool is_scope = type.starts_with("::");
-    const bool is_version =
-        word.size() > 1 && word.front() == 'v' && std::ranges::all_of(word.substr(1), is_digit);
-    if (is_scope && (word.starts_with("__") || (is_version && !keeps_versions))) {
-      type.remove_prefix(2);
-      continue;
-    }
-    text += keeps_versions ? word : without_version(word);
-  }
-  return text;
 }
 
 // Those whose text a part of another type has as well.
@@ -239,9 +113,7 @@ std::vector<std::string> distinct_texts(naming how, std::span<const shape_part> 
     for (const std::size_t i : alike(all, texts)) {
       if (names[i] >= most) {
         if (most == naming::with_spelled) continue;
-        throw usage_error(
-            std::string("troupe: durable: two alternatives of a variant are both called ") +
-            all[i].type + ", and nothing tells stored values of them apart; rename one of them");
+        refuse_alike(all[i].type);
       }
       names[i] = static_cast<naming>(static_cast<int>(names[i]) + 1);
       texts[i] = all[i].text(names[i]);
@@ -252,27 +124,6 @@ std::vector<std::string> distinct_texts(naming how, std::span<const shape_part> 
 }
 
 }  // namespace
-
-bool reads_shape(std::string_view now, std::string_view before) noexcept {
-  constexpr std::string_view word = "enum ";
-  bool is_quoted = false;
-  while (!now.empty() && !before.empty()) {
-    const bool is_enum = !is_quoted && now.starts_with(word) && before.starts_with(word);
-    if (now.front() != before.front()) return false;
-    if (!is_enum) {
-      if (now.front() == '"') is_quoted = !is_quoted;
-      now.remove_prefix(1);
-      before.remove_prefix(1);
-      continue;
-    }
-    if (take_until(now, '{') != take_until(before, '{')) return false;
-    if (now.empty() || before.empty()) break;
-    now.remove_prefix(1);
-    before.remove_prefix(1);
-    if (!keeps_enumerators(now, before)) return false;
-  }
-  return now.empty() && before.empty();
-}
 
 std::string name_of_type(naming how, std::string_view type) {
   if (how == naming::with_short) return std::string(short_name(type));
@@ -298,12 +149,21 @@ std::string enum_shape(naming how, std::string under, bool is_signed,
 }
 
 std::string codec_shape(naming how, std::string_view shape) {
+  if (how >= naming::full) return is_atom(shape) ? std::string(shape) : "codec" + quoted(shape);
   const bool is_plain = shape.find("enum ") == shape.npos && shape.find('"') == shape.npos;
   return how <= naming::short_names || is_plain ? std::string(shape) : quoted(shape);
 }
 
 std::string variant_shape(naming how, std::span<const shape_part> alternatives) {
   std::vector<std::string> texts;
+  if (how >= naming::full) {
+    for (const shape_part& each : alternatives) {
+      const std::string name = "=" + quoted(spelled_alike(each.type, true)) + ":";
+      texts.push_back((each.is_spelled ? std::string() : name) + each.text(naming::full_part));
+    }
+    check_names(alternatives, texts);
+    return "(|" + join(texts, '|') + ')';
+  }
   if (how <= naming::short_names) {
     for (const shape_part& each : alternatives) {
       const bool is_named = each.is_named && how == naming::short_names;
@@ -315,9 +175,11 @@ std::string variant_shape(naming how, std::span<const shape_part> alternatives) 
   return '(' + join(texts, '|') + ')';
 }
 
+// An only element needs no name, unless it is a part of something that does.
 std::string list_shape(naming how, std::span<const shape_part> elements) {
-  if (how > naming::short_names)
+  if (how > naming::short_names && how < naming::full)
     return join(distinct_texts(how, elements, naming::with_spelled), ',');
+  if (how == naming::full && elements.size() > 1) how = naming::full_part;
   std::vector<std::string> texts;
   for (const shape_part& each : elements) texts.push_back(each.text(how));
   return join(texts, ',');

@@ -153,7 +153,19 @@ void circuit_state::reset() noexcept {
   be(circuit::closed);
 }
 
+bool shows_nothing(const std::exception_ptr& what) noexcept {
+  if (is_cancellation(what)) return true;
+  const std::optional<verdict> known = verdict_of(what);
+  if (!known || known->ran != verdict::effect::none) return false;
+  return known->fault == verdict::party::caller || known->fault == verdict::party::us;
+}
+
 }  // namespace kit
+
+bool fault_of_service::operator()(const std::exception_ptr& what) const {
+  const std::optional<verdict> known = kit::verdict_of(what);
+  return !known || known->fault == verdict::party::upstream || known->fault == verdict::party::peer;
+}
 
 circuit_breaker::circuit_breaker(circuit_options options) {
   if (!(options.failure_rate > 0 && options.failure_rate <= 1))

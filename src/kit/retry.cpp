@@ -20,7 +20,8 @@ void check(const retry_policy& policy) {
     throw option_error("troupe: retry: attempt_time and total_time must be longer than zero");
 }
 
-// How long the error itself asks to wait; zero for most errors.
+// How long the error itself asks to wait; zero for most errors. The second of the others is a guess
+// for those who have no delay of their own: the policy's is better.
 std::chrono::nanoseconds asked_for(const std::exception_ptr& what) noexcept {
   try {
     std::rethrow_exception(what);
@@ -34,15 +35,8 @@ std::chrono::nanoseconds asked_for(const std::exception_ptr& what) noexcept {
 }  // namespace
 
 bool retry_any_error::operator()(const std::exception_ptr& what) const {
-  try {
-    std::rethrow_exception(what);
-  } catch (const usage_error&) {
-    return false;
-  } catch (const option_error&) {
-    return false;
-  } catch (...) {
-    return true;
-  }
+  const std::optional<verdict> known = kit::verdict_of(what);
+  return !known || known->retry != verdict::again::never;
 }
 
 namespace kit {
@@ -54,6 +48,16 @@ bool is_cancellation(const std::exception_ptr& what) noexcept {
     return true;
   } catch (...) {
     return false;
+  }
+}
+
+std::optional<verdict> verdict_of(const std::exception_ptr& what) noexcept {
+  try {
+    std::rethrow_exception(what);
+  } catch (const error& known) {
+    return known.judged();
+  } catch (...) {
+    return std::nullopt;
   }
 }
 

@@ -1,7 +1,10 @@
 #include "kit/surroundings.hpp"
 
+#include <ctime>
+
 #include "actor/actor_system.hpp"
 #include "base/clock.hpp"
+#include "task/running/running.hpp"
 #include "troupe/actor/cell.hpp"
 #include "troupe/base/platform.hpp"
 #include "troupe/task/timer.hpp"
@@ -37,6 +40,13 @@ std::int64_t object_clock::now_ns() noexcept {
     return virtual_ns_ = tasks::now_ns(*simulated->host.clock);
   if (is_frozen()) return virtual_ns_;
   return base::now_ns();
+}
+
+std::int64_t wall_now() noexcept {
+  if (is_simulated()) return tasks::wall_now_ns() / 1'000'000'000;
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  return now.tv_sec;
 }
 
 bool is_simulated() noexcept { return simulation() != nullptr; }

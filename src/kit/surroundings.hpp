@@ -19,6 +19,10 @@ class object_clock {
   std::int64_t virtual_ns_ = -1;  // of the last use in a simulated program; -1: never
 };
 
+// The time of day in seconds since 1970, up to 4 ms late. In a simulated program its virtual time
+// (tasks::wall_now_ns). Thread: any. Cost: 10 ns.
+std::int64_t wall_now() noexcept;
+
 // Whether the running handler or task belongs to a simulated program.
 bool is_simulated() noexcept;
 

@@ -60,7 +60,7 @@ void slot_space::free_slowly(void* slot) noexcept {
     {
       std::lock_guard lock(slabs_mutex_);
       alone_.remove(home);
-      numbered_.erase(std::ranges::lower_bound(numbered_, home.number, {}, &numbered_slab::first));
+      numbered_.remove(home.number);
     }
     return std::free(&home);
   }
@@ -110,7 +110,7 @@ slab* slot_space::new_slab(std::size_t size_class) {
     chunk_left_ = chunk_bytes;
   }
   auto* made = ::new (chunk_) slab{owner_, bytes_of(size_class), size_class, 0, {}, slabs_made_};
-  numbered_.emplace_back(slabs_made_, made);
+  numbered_.add(slabs_made_, made);
   ++slabs_made_;
   chunk_ += slab_bytes;
   chunk_left_ -= slab_bytes;
@@ -127,7 +127,7 @@ void* slot_space::allocate_alone(std::size_t bytes) {
   static_cast<slot_head*>(slot)->in_use = nullptr;
   std::lock_guard lock(slabs_mutex_);
   try {
-    numbered_.emplace_back(slabs_made_, made);
+    numbered_.add(slabs_made_, made);
   } catch (const std::bad_alloc&) {
     std::free(made);
     throw;
@@ -150,8 +150,7 @@ std::uint64_t slot_space::number_in(const slab& home, const void* slot) noexcept
 std::uint64_t slot_space::find_number(const void* slot) const noexcept {
   const slab* const home = &slab::of(slot);
   std::lock_guard lock(slabs_mutex_);
-  const auto found = std::ranges::find(numbered_, home, &numbered_slab::second);
-  return found == numbered_.end() ? 0 : number_of(slot);
+  return numbered_.contains(home) ? number_of(slot) : 0;
 }
 
 std::vector<slot_space::numbered_slab> slot_space::slabs_from(std::uint64_t number,
@@ -159,9 +158,7 @@ std::vector<slot_space::numbered_slab> slot_space::slabs_from(std::uint64_t numb
   std::vector<numbered_slab> found;
   found.reserve(most);
   std::lock_guard lock(slabs_mutex_);
-  for (auto at = std::ranges::lower_bound(numbered_, number, {}, &numbered_slab::first);
-       at != numbered_.end() && found.size() < most; ++at)
-    found.push_back(*at);
+  numbered_.append_from(number, most, found);
   return found;
 }
 

@@ -15,9 +15,9 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
-#include <utility>
 #include <vector>
 
+#include "memory/slab_index.hpp"
 #include "troupe/base/intrusive_list.hpp"
 #include "troupe/memory/magazine.hpp"
 
@@ -98,7 +98,7 @@ class slot_space {
   std::uint64_t find_number(const void* slot) const noexcept;
   // The slabs whose number is at least that, by number, at most `most` of them. Slabs of one slot
   // may be freed at any time, others stay as long as the space. Throws std::bad_alloc.
-  using numbered_slab = std::pair<std::uint64_t, const slab*>;
+  using numbered_slab = slab_index::entry;
   std::vector<numbered_slab> slabs_from(std::uint64_t number, std::size_t most) const;
 
   // Calls `visit` for every slot in use. Other threads must not allocate or free during the call.
@@ -140,9 +140,8 @@ class slot_space {
   std::array<size_class, classes> classes_;
   mutable std::mutex slabs_mutex_;
   std::uint64_t slabs_made_ = 0;
-  // All of both lists, by number: a search touches no slab, so that it holds the mutex for a few
-  // us.
-  std::vector<numbered_slab> numbered_;
+  // All of both lists: a search touches no slab, so that it holds the mutex for a few us.
+  slab_index numbered_;
   slab_list slabs_;  // the slabs of one chunk are neighbours
   slab_list alone_;
   std::byte* chunk_ = nullptr;  // the unused rest of the newest chunk

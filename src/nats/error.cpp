@@ -24,4 +24,28 @@ const char* name_of(failure kind) noexcept {
   return "unknown";
 }
 
+verdict error::judged() const noexcept {
+  using enum verdict::party;
+  using enum verdict::again;
+  const auto ran = may_have_run_ ? verdict::effect::unknown : verdict::effect::none;
+  switch (kind_) {
+    case failure::unreachable:
+    case failure::lost:
+    case failure::no_responders:
+      return {upstream, ran, later};
+    case failure::refused:
+      return {upstream, ran, never};
+    default:
+      return {caller, ran, never};
+  }
+}
+
+// Its codes are those of HTTP: 4xx for what was asked, 503 for a stream that has no leader now.
+verdict stream_error::judged() const noexcept {
+  using enum verdict::party;
+  using enum verdict::again;
+  if (code_ >= 400 && code_ < 500) return {caller, verdict::effect::none, never};
+  return {upstream, verdict::effect::none, code_ == 503 ? later : never};
+}
+
 }  // namespace troupe::nats

@@ -32,4 +32,7 @@ struct ring {
 // Any thread, also in signal handlers. Rings are never freed.
 const ring* first_ring() noexcept;
 
+// Whether the calling thread has one: otherwise record() makes it, and needs memory.
+bool has_ring() noexcept;
+
 }  // namespace troupe::observe

@@ -17,6 +17,7 @@
 
 #include "base/side_channels/bounded_write.hpp"
 #include "base/side_channels/side_channel.hpp"
+#include "observe/ring.hpp"
 #include "observe/ticks.hpp"
 #include "observe/write.hpp"
 #include "troupe/base/error.hpp"
@@ -77,25 +78,32 @@ void say(const char* text) noexcept {
   static_cast<void>(base::bounded_write(STDERR_FILENO, text, patience_ms));
 }
 
-struct crash {
+// A signal that ends the program. One that somebody sends is caught only where the program leaves
+// it to the system; one that the program waits for never comes here.
+struct fatal_signal {
   int signal;
   const char* mark;
-  struct ::sigaction before;
+  bool is_crash = true;
+  bool is_caught = false;
+  struct ::sigaction before {};
 };
-crash crashes[] = {{SIGSEGV, "crashed: SIGSEGV", {}},
-                   {SIGBUS, "crashed: SIGBUS", {}},
-                   {SIGILL, "crashed: SIGILL", {}},
-                   {SIGFPE, "crashed: SIGFPE", {}},
-                   {SIGABRT, "crashed: SIGABRT", {}}};
+fatal_signal fatal_signals[] = {
+    {SIGSEGV, "crashed: SIGSEGV"},        {SIGBUS, "crashed: SIGBUS"},
+    {SIGILL, "crashed: SIGILL"},          {SIGFPE, "crashed: SIGFPE"},
+    {SIGABRT, "crashed: SIGABRT"},        {SIGINT, "ended by SIGINT", false},
+    {SIGTERM, "ended by SIGTERM", false}, {SIGHUP, "ended by SIGHUP", false}};
 
 constinit std::atomic<pid_t> crashed_first{0};     // the thread that writes the trace
 constinit std::atomic<bool> crash_written{false};  // that thread has written it
 
-void write_crash() noexcept {
+void write_crash(bool is_crash) noexcept {
   // order: relaxed  other threads continue; what they record from here on is not read
   watches.fetch_and(static_cast<std::uint8_t>(~(one_sampler - 1)), std::memory_order_relaxed);
-  say(recording::get().write() ? "troupe: the trace up to the crash was written\n"
-                               : "troupe: the trace up to the crash could not be written\n");
+  const bool done = recording::get().write();
+  say(is_crash ? (done ? "troupe: the trace up to the crash was written\n"
+                       : "troupe: the trace up to the crash could not be written\n")
+               : (done ? "troupe: the trace up to the signal was written\n"
+                       : "troupe: the trace up to the signal could not be written\n"));
   crash_written.store(true, std::memory_order_release);  // order: release  pairs with await_writer
 }
 
@@ -117,29 +125,41 @@ void raise_again(int signal, ::siginfo_t& why) noexcept {
 }
 
 // Writes the trace, restores the previous actions of the signals, and raises the signal again.
-void on_crash(int signal, ::siginfo_t* why, void*) {
+void on_fatal_signal(int signal, ::siginfo_t* why, void*) {
   const int error_before = errno;
   pid_t first = 0;
   const pid_t self = ::gettid();
   // order: relaxed (both)  decides which thread is the first; what it writes is a file
   if (crashed_first.compare_exchange_strong(first, self, std::memory_order_relaxed)) {
-    for (const crash& one : crashes) {
-      if (one.signal == signal) record(event::mark, one.mark, 0);
+    bool is_crash = true;
+    for (const fatal_signal& one : fatal_signals) {
+      if (one.signal != signal) continue;
+      is_crash = one.is_crash;
+      // a thread that was just taking memory must not take any here
+      if (is_crash || has_ring()) record(event::mark, one.mark, 0);
     }
-    write_crash();
+    write_crash(is_crash);
   } else if (first != self) {  // otherwise writing the trace has crashed
     await_writer();
   }
-  for (const crash& one : crashes) ::sigaction(one.signal, &one.before, nullptr);
+  for (const fatal_signal& one : fatal_signals) {
+    if (one.is_caught) ::sigaction(one.signal, &one.before, nullptr);
+  }
   raise_again(signal, *why);
   errno = error_before;
 }
 
-void catch_crashes() {
+void catch_fatal_signals() {
   struct ::sigaction action = {};
-  action.sa_sigaction = &on_crash;
+  action.sa_sigaction = &on_fatal_signal;
   action.sa_flags = SA_ONSTACK | SA_SIGINFO;
-  for (crash& one : crashes) ::sigaction(one.signal, &action, &one.before);
+  for (fatal_signal& one : fatal_signals) {
+    ::sigaction(one.signal, nullptr, &one.before);
+    const bool is_default =
+        (one.before.sa_flags & SA_SIGINFO) == 0 && one.before.sa_handler == SIG_DFL;
+    one.is_caught = one.is_crash || is_default;
+    if (one.is_caught) ::sigaction(one.signal, &action, nullptr);
+  }
 }
 
 // Called by exit(), also while runtimes still exist.
@@ -167,7 +187,7 @@ void begin(recording& now) {
   now.wanted = true;
   now.began = tick_scale();
   watch(watched::events);
-  catch_crashes();
+  catch_fatal_signals();
   std::atexit(&at_exit);
 }
 

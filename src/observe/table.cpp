@@ -41,7 +41,7 @@ class table {
         if (one->lasts.load(std::memory_order_relaxed) == lasts) take_in(*one);
       }
     }
-    to_ << "Thread            Queued Asleep      Time (ms)  Event\n";
+    to_ << "Thread            Queued   Idle Blocked      Time (ms)  Event\n";
     for (;;) {
       place* first = nullptr;
       for (std::size_t i = 0; i < count_; ++i) {
@@ -85,12 +85,15 @@ class table {
     if (queued_ != 0 && (kind == event::lazy_taken || kind == event::lazy_stolen ||
                          (kind == event::lazy_inline && one.id != 0)))
       --queued_;
-    if (kind == event::park_begin || kind == event::asleep_begin) ++asleep_;
-    if (asleep_ != 0 && (kind == event::park_end || kind == event::asleep_end)) --asleep_;
+    if (kind == event::park_begin) ++idle_;
+    if (idle_ != 0 && kind == event::park_end) --idle_;
+    if (kind == event::asleep_begin) ++blocked_;
+    if (blocked_ != 0 && kind == event::asleep_end) --blocked_;
     to_.right(of.number, 4) << ' ';
     to_.left(of.name, 13);
     to_.right(queued_, 6);
-    to_.right(asleep_, 7) << ' ';
+    to_.right(idle_, 7);
+    to_.right(blocked_, 8) << ' ';
     const auto ns = static_cast<std::uint64_t>(now_.ns_since(began_, one.ticks));
     to_.right(ns / 1'000'000, 7) << '.';
     to_.digits(ns % 1'000'000, 6) << "  ";
@@ -109,7 +112,7 @@ class table {
   const tick_scale& began_;
   const tick_scale now_;
   std::size_t count_ = 0;
-  std::uint64_t queued_ = 0, asleep_ = 0, lost_ = 0, left_out_ = 0;
+  std::uint64_t queued_ = 0, idle_ = 0, blocked_ = 0, lost_ = 0, left_out_ = 0;
 };
 
 }  // namespace

@@ -138,6 +138,8 @@ TROUPE_NOINLINE ring* make_ring() noexcept {
 // order: acquire  pairs with make_ring
 const ring* first_ring() noexcept { return rings.load(std::memory_order_acquire); }
 
+bool has_ring() noexcept { return of_thread != nullptr; }
+
 TROUPE_NOINLINE void record(event kind, const char* what, std::uint64_t id) noexcept {
   ring* to = of_thread;
   if (to == nullptr) [[unlikely]] {

@@ -28,8 +28,8 @@ class chrome_writer {
 // could not be written.
 bool write_chrome(int fd, const tick_scale& began) noexcept;
 
-// Writes a table: thread, lazies queued, threads asleep, time, event. It leaves out what an earlier
-// table has shown.
+// Writes a table: thread, lazies queued, threads that are idle or wait for a lazy, time, event. It
+// leaves out what an earlier table has shown.
 bool write_table(int fd, const tick_scale& began) noexcept;
 
 }  // namespace troupe::observe

@@ -22,7 +22,7 @@ constexpr std::array<std::pair<std::string_view, failure>, 24> kinds{{
     {"3D", failure::denied},       {"40001", failure::conflict},   {"40P01", failure::conflict},
     {"40003", failure::lost},      {"40002", failure::constraint}, {"42501", failure::denied},
     {"44", failure::constraint},   {"53300", failure::busy},       {"53", failure::full},
-    {"55P03", failure::busy},      {"55006", failure::busy},       {"57014", failure::busy},
+    {"55P03", failure::busy},      {"55006", failure::busy},       {"57014", failure::too_slow},
     {"57P", failure::lost},        {"58", failure::broken},        {"XX001", failure::corrupted},
     {"XX002", failure::corrupted}, {"XX", failure::broken},        {"", failure::statement},
 }};

@@ -22,6 +22,8 @@ namespace {
 std::string place_of(const sent_request& done) {
   const std::size_t rows = done.what->rows();
   if (rows == 1) return {};
+  // A rule that is checked at the end of the transaction has met none of them alone.
+  if (done.answers >= rows) return "behind the last of " + std::to_string(rows) + " rows: ";
   return "row " + std::to_string(done.answers + 1) + " of " + std::to_string(rows) + ": ";
 }
 

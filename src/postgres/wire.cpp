@@ -37,7 +37,7 @@ settings settings_of(const PQconninfoOption* of) {
 
 [[noreturn]] void refuse_target(std::string reason) {
   while (!reason.empty() && reason.back() == '\n') reason.pop_back();
-  throw database::error(failure::unreachable, 0,
+  throw database::error(failure::bad_target, 0,
                         "troupe: postgres: the target is not understood: " + reason);
 }
 

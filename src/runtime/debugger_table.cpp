@@ -11,6 +11,7 @@
 #include "io/reactor/slot.hpp"
 #include "memory/slot_space.hpp"
 #include "task/running/running.hpp"
+#include "task/running/turn_of_others.hpp"
 #include "task/timers.hpp"
 #include "task/wheel.hpp"
 #include "troupe/actor/conditional_message.hpp"
@@ -135,7 +136,7 @@ struct debugger_view {
       {"future", &future_wait::act_on}, {"tasks", &group::act_on},
       {"stream", &side_wait::act_on},   {"sleep", &sleep_suspension::act_on},
       {"yield", &yield_wait::act_on},   {"parallel child", &apart_end::act_on},
-      {"child", &scope_wait::act_on},
+      {"child", &scope_wait::act_on},   {"turn of others", &turn_of_others::act_on},
   };
 };
 }  // namespace tasks

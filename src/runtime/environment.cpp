@@ -91,6 +91,21 @@ policy policy_named(const std::string& wanted) {
                      ": must be work_stealing, shared_queue or simulated");
 }
 
+// TROUPE_WORKERS is the limit of whoever starts the program. A simulation has the number that the
+// program chooses, or always the same: its choices must not depend on the machine.
+void resolve_workers(runtime_options& options) {
+  constexpr unsigned of_simulations = 4;
+  std::uint64_t number = 0;
+  const bool is_limited = read_number("TROUPE_WORKERS", 1, workers_max, number);
+  if (options.policy == policy::simulated) {
+    if (options.workers == 0) options.workers = of_simulations;
+    return;
+  }
+  if (is_limited && (options.workers == 0 || options.workers > number))
+    options.workers = static_cast<unsigned>(number);
+  if (options.workers == 0) options.workers = usable_cpus();
+}
+
 }  // namespace
 
 own_service::own_service() noexcept { makes_own_service = true; }
@@ -114,14 +129,11 @@ runtime_options resolve(runtime_options options) {
     throw option_error(
         "troupe: runtime_options::turn: messages must be at least 1, and time not negative");
   }
-  if (read_number("TROUPE_WORKERS", 1, workers_max, number) && options.workers == 0) {
-    options.workers = static_cast<unsigned>(number);
-  }
-  if (options.workers == 0) options.workers = usable_cpus();
   if (read_number("TROUPE_SEED", 0, UINT64_MAX, number)) options.seed = number;
   if (const char* name = std::getenv("TROUPE_POLICY");
       !makes_own_service && name != nullptr && *name != '\0')
     options.policy = policy_named(name);
+  resolve_workers(options);
   resolve_failures(options);
   resolve_warnings(options);
   options.io = resolve_io(options.io, options.policy);

@@ -55,6 +55,12 @@ served_runtimes& runtimes_of_process() noexcept {
   return all;
 }
 
+std::uint8_t ready_units_of(const runtime_options& options) noexcept {
+  constexpr std::uint8_t most = tasks::ready_units_of_threads;
+  return options.policy == policy::simulated ? sched::simulated::ready_units(options.seed, most)
+                                             : most;
+}
+
 }  // namespace
 
 runtime_core::runtime_core(runtime_options chosen)
@@ -63,13 +69,16 @@ runtime_core::runtime_core(runtime_options chosen)
       aside(options.blocking_threads) {
   try {
     system->is_simulated = options.policy == policy::simulated;
+    // order: relaxed  no turn has begun yet
+    if (system->is_simulated)
+      system->slow_path_flags.fetch_or(actor::actor_system::simulates, std::memory_order_relaxed);
     system->main_lane = tasks::main_lanes::claim();
     system->observes_dead_letters = options.on_dead_letter != nullptr;
     system->began_ns = system->is_simulated ? 0 : now_ns();
     sched::runtime_host& self = *this;
     clock = std::make_unique<tasks::timers>(self, !system->is_simulated);
     if (options.observe) clock->count_sources();
-    actor::make_call_hosts(*system, clock.get(), &io);
+    actor::make_call_hosts(*system, clock.get(), &io, ready_units_of(options));
     make_executors();
     runtimes_of_process().add(*this, [] { tasks::observe_dropped_outside(&on_dropped_outside); });
   } catch (...) {
@@ -120,7 +129,8 @@ void runtime_core::run_blocking(std::move_only_function<void()> call) {
   aside.run([this, counted = at_work(*this), call = std::move(call)]() mutable {
     // the call's lazies, loops and resources are this runtime's
     const jobs::job_pool::inside here(jobs.get());
-    call();
+    // a stop that discards drops what has not begun, as it does with procedures (posted.cpp)
+    if (!system->discarding()) call();
     // destroys what the call holds, which may resolve its result, before it is uncounted
     call = nullptr;
   });
@@ -135,8 +145,9 @@ void runtime_core::run_aside(std::move_only_function<void()> procedure) {
     return;
   }
   constexpr std::uint64_t delay_ns_max = 100'000;
-  const std::chrono::nanoseconds delay(simulated_->choose(delay_ns_max));
-  schedule(delay, std::move(procedure), {}, {.weak = true});
+  const std::chrono::nanoseconds delay(
+      simulated_->choose(delay_ns_max, sched::simulated::stream::time));
+  schedule(delay, std::move(procedure), {}, {.weak = true}, false);
 }
 
 void runtime_core::report(sched::message::handler describes, std::exception_ptr what) noexcept {
@@ -164,16 +175,9 @@ void runtime_core::on_dropped_outside(const std::exception_ptr& what) noexcept {
   if (is_wanted && lines.tell(what, actor::place_of_dropped()).arm) lines.cannot_arm();
 }
 
-// Turns should take the fast path as often as the slow one (src/actor/turn/turn.cpp).
-void runtime_core::before_turn() noexcept {
-  constexpr std::uint8_t chooses = actor::actor_system::chooses;
-  // order: relaxed (both)  the simulation's own thread
-  simulated_->choose(2) == 0 ? system->slow_path_flags.fetch_or(chooses, std::memory_order_relaxed)
-                             : system->slow_path_flags.fetch_and(
-                                   static_cast<std::uint8_t>(~chooses), std::memory_order_relaxed);
+std::uint64_t runtime_core::choose_number() noexcept {
+  return simulated_->choose(UINT64_MAX, sched::simulated::stream::values);
 }
-
-std::uint64_t runtime_core::choose_number() noexcept { return simulated_->choose(UINT64_MAX); }
 
 // Short turns should be as frequent as long ones: they are where interleavings differ.
 unsigned runtime_core::choose_limit(unsigned most) noexcept {
@@ -261,7 +265,7 @@ void runtime_core::make_executors() {
     system->executors[index].store(&one, std::memory_order_release);
   };
   if (options.policy == policy::simulated) {
-    auto made = std::make_unique<sched::simulated>(options.seed, alive_, self);
+    auto made = std::make_unique<sched::simulated>(options.seed, alive_);
     simulated_ = made.get();
     main_lane = &simulated_->add_lane();
     pool = std::move(made);
@@ -594,7 +598,9 @@ bool runtime_core::pass_time() {
   if (simulated_->poll_io()) return true;
   const auto timer = clock->next_ns(), completion = simulated_->next_io_ns();
   if (!timer && !completion) return false;
-  simulated_->advance_to(std::min(timer.value_or(INT64_MAX), completion.value_or(INT64_MAX)));
+  const std::int64_t next_ns = std::min(timer.value_or(INT64_MAX), completion.value_or(INT64_MAX));
+  // what arrives by the simulated network comes soon, and needs no real time
+  if (next_ns == completion || !simulated_->wait_outside(next_ns)) simulated_->advance_to(next_ns);
   clock->expire();
   return true;
 }

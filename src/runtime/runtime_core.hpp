@@ -53,10 +53,11 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   void hold() noexcept override;
   void release() noexcept override;
   void post(std::move_only_function<void()> procedure);
+  // in_turns: the calls are turns of the actor whose handler runs, and no procedures of the pool.
   timer after(std::chrono::nanoseconds span, std::move_only_function<void()>&& procedure,
-              const timer_options& chosen);
+              const timer_options& chosen, bool in_turns = false);
   timer every(std::chrono::nanoseconds period, std::move_only_function<void()>&& procedure,
-              const timer_options& chosen);
+              const timer_options& chosen, bool in_turns = false);
   actor::placement placement_of(const spawn_options& chosen) const;
   actor::placement placement_of(const on_thread& chosen);
   std::chrono::nanoseconds now() const;
@@ -105,7 +106,6 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   void run_aside(std::move_only_function<void()> procedure) override;
   void report(sched::message::handler describes, std::exception_ptr what) noexcept override;
   void report_dropped(const std::exception_ptr& what) noexcept override;
-  void before_turn() noexcept override;
   unsigned choose_limit(unsigned most) noexcept override;
   std::uint64_t choose_number() noexcept override;
   bool is_observed() const noexcept override { return options.observe; }
@@ -140,7 +140,7 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   void ignore_holds(bool yes);
   void set_holds_ignored(bool yes) noexcept;
   timer schedule(std::chrono::nanoseconds span, std::move_only_function<void()>&& procedure,
-                 std::chrono::nanoseconds period, const timer_options& chosen);
+                 std::chrono::nanoseconds period, const timer_options& chosen, bool in_turns);
 
   struct lines_timer final : tasks::timer {
     explicit lines_timer(failure_lines& lines) noexcept

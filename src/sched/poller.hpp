@@ -79,6 +79,9 @@ class poller {
 
   // Under the simulated policy: when the next event comes, if one does.
   virtual std::optional<std::int64_t> next_ns() { return std::nullopt; }
+  // The same: whether an operation waits for something outside of the simulation, such as a child
+  // process, which takes real time.
+  virtual bool awaits_outside() noexcept { return false; }
 
   basic_door<> door;
 };

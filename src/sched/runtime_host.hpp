@@ -38,10 +38,8 @@ class runtime_host {
   // Throws std::bad_alloc, std::system_error.
   virtual void run_aside(std::move_only_function<void()> procedure) = 0;
 
-  // Under the simulated policy only, on the simulation's own thread. before_turn() comes before
-  // each turn. choose_limit() is how much a turn or a visit may do: from 1 to `most`, and short
-  // ones are as frequent as long ones.
-  virtual void before_turn() noexcept = 0;
+  // Under the simulated policy only, on the simulation's own thread: how much a turn or a visit may
+  // do, from 1 to `most`. Short ones are as frequent as long ones.
   virtual unsigned choose_limit(unsigned most) noexcept = 0;
   // The same: a number of the seed, for what other layers do at random.
   virtual std::uint64_t choose_number() noexcept = 0;

@@ -42,9 +42,10 @@ void give_thread_name_back(const std::string& name) {
 failure kind_of(int code) noexcept {
   switch (code & 0xff) {
     case SQLITE_CANTOPEN:
+      return failure::unreachable;
     case SQLITE_PERM:
     case SQLITE_AUTH:
-      return failure::unreachable;
+      return failure::denied;
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return failure::busy;

@@ -9,8 +9,11 @@ bool select_wait::any_ready() const noexcept {
 }
 
 bool select_wait::suspend(tasks::coroutine& user) {
+  // those of a wait that is over at once run now or never
+  const bool later = at_most_.count() > 0 && !user.in->spend_start();
   bool ready = false;
-  for (tasks::side_call* const one : of_) ready = one->advance(user) || ready;
+  for (tasks::side_call* const one : of_)
+    ready = (later ? one->advance_later_and_keep(user) : one->advance(user)) || ready;
   const bool waits = !ready && !user.in->cancelled && at_most_.count() > 0;
   if (!ready && !waits)
     wait_.ended = user.in->cancelled ? tasks::outcome::cancelled : tasks::outcome::timed_out;
@@ -28,6 +31,27 @@ bool select_wait::await_resume() const {
   if (any_ready()) return true;
   if (wait_.ended == tasks::outcome::timed_out) return false;
   throw_early_end(wait_.ended);
+}
+
+bool select_in_crowd::suspend(tasks::coroutine& user) {
+  of_.settle();
+  of_.ended = tasks::outcome::arrived;
+  const bool later = !user.in->spend_start();
+  for (tasks::side_call* const one : {stream_, begins_}) {
+    if (one != nullptr && of_.advance(*one, user, later)) waits_ = false;
+  }
+  if (!waits_) return false;
+  if (user.in->cancelled) {
+    of_.ended = tasks::outcome::cancelled;
+    return false;
+  }
+  of_.suspend_in(user);
+  return true;
+}
+
+void select_in_crowd::await_resume() const {
+  of_.settle();
+  if (of_.ended != tasks::outcome::arrived) throw_early_end(of_.ended);
 }
 
 }  // namespace troupe::streams

@@ -17,8 +17,8 @@ void throw_too_long(const char* what, std::size_t most) {
 }
 
 void throw_cut_frame(std::size_t have, std::size_t of) {
-  throw error("troupe: streams::frames: the input ended after " + std::to_string(have) +
-              " of the " + std::to_string(of) + " bytes of a frame");
+  throw frame_cut("troupe: streams::frames: the input ended after " + std::to_string(have) +
+                  " of the " + std::to_string(of) + " bytes of a frame");
 }
 
 std::uint32_t length_of(const std::array<char, 4>& head) noexcept {

@@ -6,6 +6,7 @@
 #include "troupe/base/error.hpp"
 #include "troupe/task/call_context.hpp"
 #include "troupe/task/current_actor.hpp"
+#include "troupe/task/groups/side_crowd.hpp"
 #include "troupe/task/when.hpp"
 
 namespace troupe::tasks {
@@ -22,12 +23,13 @@ void side_wait::suspend_in(coroutine& awaiting) noexcept {
   ended = outcome::arrived;
   seen_in = 0;
   excused = true;
-  for (const side_call* one = first_; one != nullptr; one = one->next_waited_)
-    excused = excused && one->awaited != nullptr && one->awaited->excused;
+  for (const side_call* one = first_; one != nullptr && excused; one = one->next_waited_)
+    excused = one->awaited != nullptr && one->awaited->excused;
   begin(awaiting);
 }
 
 void side_wait::forget_all() noexcept {
+  if (keeps_) return;
   while (side_call* const one = first_) {
     first_ = std::exchange(one->next_waited_, nullptr);
     one->waiter_ = nullptr;
@@ -66,9 +68,11 @@ const char* side_wait::act_on(sched::message* base, void*, sched::message_act ac
 }
 
 bool limited_side_wait::suspend_for(side_call& one, coroutine& user,
-                                    std::chrono::nanoseconds at_most, const std::stop_token& stop) {
+                                    std::chrono::nanoseconds at_most, const std::stop_token& stop,
+                                    bool may_run) {
   takes_ = true;
-  if (one.advance_and_take(user)) return false;
+  if (may_run ? one.advance_and_take(user) : one.advance_later(user))
+    return !may_run && one.has_ended() && let_others_run(user);
   if (user.in->cancelled || stop.stop_requested()) {
     ended = outcome::cancelled;
   } else if (at_most.count() <= 0) {
@@ -141,6 +145,7 @@ void side_call::keep() noexcept {
 bool side_call::prepare(const async_call& outer) noexcept {
   if (seen() != state::idle || outer.nested >= nested_max) return false;
   use(outer);
+  refill();
   nested = static_cast<std::uint8_t>(outer.nested + 1);
   user_nested_ = outer.nested;
   user_at_ = outer.at;
@@ -214,12 +219,19 @@ void side_call::hold() noexcept {
 
 // It is pending no longer.
 void side_call::release() noexcept {
+  leave_crowd();
   if (call_context* const held = std::exchange(context, nullptr)) [[unlikely]]
     drop_context(*held);
   if (std::exchange(holds_, false)) drop_actor(actor);
 }
 
-// The same, and its user has given it up. The actor goes last, since its object may be in use.
+// Its user has given it up, and so the crowd, too: what is beside it is not touched (B2).
+void side_call::leave_crowd() noexcept {
+  if (waiter_ != nullptr && waiter_->keeps_)
+    static_cast<side_crowd*>(std::exchange(waiter_, nullptr))->drop();
+}
+
+// As release(), and its user has given it up. The actor goes last, since its object may be in use.
 void side_call::free() noexcept {
   void* const held = std::exchange(holds_, false) ? actor : nullptr;
   release();
@@ -243,16 +255,31 @@ async_call* side_call::resume_once() noexcept {
   if (!has_something()) return nullptr;
   busy = true;
   side_wait* const by = waiter_;
+  side_crowd* const crowd = by != nullptr && by->keeps_ ? static_cast<side_crowd*>(by) : nullptr;
+  if (crowd != nullptr) crowd->leave(*this);
+  // Once it is no longer pending, another thread may free it: so what it holds is dropped from
+  // here.
+  call_context* const in_context = std::exchange(context, nullptr);
+  void* const of = actor;
+  const bool held = std::exchange(holds_, false);
   state pending = state::pending;
   // order: acq_rel  publishes what the coroutine did to a user on another thread; relaxed: given up
-  if (!at_.compare_exchange_strong(pending,
-                                   by != nullptr && by->takes_ ? state::idle : state::given,
-                                   std::memory_order_acq_rel, std::memory_order_relaxed)) {
-    if (at->left->remove(*this)) free();
-    return nullptr;
+  if (at_.compare_exchange_strong(pending, by != nullptr && by->takes_ ? state::idle : state::given,
+                                  std::memory_order_acq_rel, std::memory_order_relaxed)) {
+    if (in_context != nullptr) [[unlikely]]
+      drop_context(*in_context);
+    async_call* const next = by == nullptr      ? nullptr
+                             : crowd == nullptr ? by->ready()
+                                                : crowd->ready();
+    if (crowd != nullptr) crowd->drop();
+    if (held) drop_actor(of);
+    return next;
   }
-  release();
-  return by == nullptr ? nullptr : by->ready();
+  context = in_context;
+  holds_ = held;
+  if (crowd != nullptr) crowd->drop();
+  if (at->left->remove(*this)) free();
+  return nullptr;
 }
 
 const char* side_call::resume_side(async_call& of) noexcept {
@@ -299,6 +326,7 @@ void side_call::drop() noexcept {
 }
 
 void side_call::cancel_here() noexcept {
+  leave_crowd();
   waiter_ = nullptr;
   next_waited_ = nullptr;
   cancelled = true;

@@ -3,6 +3,7 @@
 #include <array>
 #include <new>
 
+#include "troupe/base/error.hpp"
 #include "troupe/memory/block_pool.hpp"
 
 namespace troupe::tasks {
@@ -82,5 +83,7 @@ TROUPE_NOINLINE void deallocate_frame(void* frame, std::size_t bytes) noexcept {
   bytes <= memory::block_bytes_max ? memory::deallocate(frame, bytes)
                                    : deallocate_large(frame, bytes);
 }
+
+void throw_not_begun() { throw cancelled("troupe: task: its call was cancelled before it began"); }
 
 }  // namespace troupe::tasks

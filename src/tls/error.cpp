@@ -31,6 +31,22 @@ tls_error::tls_error(tls_failure why, const char* operation, const std::string& 
       reason_(why),
       verify_result_(verify_result) {}
 
+// Where the bytes end early, it is as if the connection was reset.
+verdict tls_error::judged() const noexcept {
+  using enum verdict::party;
+  using enum verdict::effect;
+  using enum verdict::again;
+  switch (reason_) {
+    case tls_failure::certificate:
+    case tls_failure::plain_http:
+      return {peer, none, never};
+    case tls_failure::truncated:
+      return {peer, unknown, later};
+    default:
+      return {peer, unknown, never};
+  }
+}
+
 namespace tls {
 
 std::string take_reasons(const char* fallback) {

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -169,6 +170,53 @@ TEST_P(cluster_durable_actors, are_answered_soon_after_the_database_is_back) {
   future<> done = rt.spawn(test());
   rt.run();
   done.get();
+}
+
+// What an ask ends with: the type of the exception, and its verdict.
+task<std::string> end_of_ask(node on, std::string to) {
+  try {
+    auto asked = on.get_durable<Account>(to).ask<&Account::deposit>("d", 1);
+    static_cast<void>(co_await std::move(asked));
+  } catch (const troupe::error& e) {
+    const verdict said = e.judged();
+    co_return std::string(typeid(e).name()) + " " + std::to_string(static_cast<int>(said.fault)) +
+        std::to_string(static_cast<int>(said.ran)) + std::to_string(static_cast<int>(said.retry));
+  }
+  co_return "none";
+}
+
+// While the database is away, it does not matter from where an actor is asked.
+TEST_P(cluster_durable_actors, an_ask_fails_alike_here_and_from_another_node) {
+  if (GetParam().policy != policy::simulated) return;  // as a node finds the database away
+  runtime rt(options());
+  std::size_t by_database = 0;
+  const auto test = [&]() -> task<> {
+    const cluster::simulation in;
+    auto joins = join(rt, in, 2);
+    const std::vector<node> nodes = co_await std::move(joins);
+    for (std::uint64_t i = 0; i < account_count; ++i) {
+      auto first = deposit_once(nodes[0], account(i));
+      co_await std::move(first);
+    }
+    in.set_database_away(true);
+    for (std::uint64_t i = 0; i < account_count; ++i) {
+      auto one = spawn(end_of_ask(nodes[0], account(i)));
+      auto other = spawn(end_of_ask(nodes[1], account(i)));
+      const std::string end = co_await std::move(one);
+      const std::string other_end = co_await std::move(other);
+      EXPECT_EQ(end, other_end) << account(i);
+      if (end.find("database") != std::string::npos) ++by_database;
+    }
+    in.set_database_away(false);
+    for (const node& one : nodes) {
+      auto stops = one.stop();
+      co_await std::move(stops);
+    }
+  };
+  future<> done = rt.spawn(test());
+  rt.run();
+  done.get();
+  EXPECT_GT(by_database, 0u);
 }
 
 // The nodes that are there, and what clients know.

@@ -501,6 +501,57 @@ TEST_P(durable_stores, events_of_a_newer_program_are_left_alone_and_said_to_be) 
       durable::options(), newer());
 }
 
+struct First {
+  int by = 0;
+};
+struct Second {
+  int by = 0;
+};
+template <int Number, class... Events>
+struct Total_of {
+  static constexpr int schema = Number;
+  using event = std::variant<Events...>;
+  int sum = 0;
+  void apply(const event& one) {
+    std::visit([this](const auto& change) { sum += change.by; }, one);
+    if (std::holds_alternative<Second>(one)) sum += 100;
+  }
+  durable::changes<event> add(int by) const { return {{event(Second{by})}}; }
+  int value() const { return sum; }
+};
+struct Third {
+  int by = 0;
+};
+struct Fourth {
+  int by = 0;
+};
+
+TEST_P(durable_stores, events_of_another_number_are_read_only_if_they_mean_the_same) {
+  const auto nothing = [](store) -> task<> { co_return; };
+  const auto kinds = []<class T>(std::type_identity<T>) {
+    return kind<T, &T::add, &T::value>("Total");
+  };
+  using before = Total_of<1, First, Second>;
+  with([](store all) -> task<> { co_await all.get<before>("one").template ask<&before::add>(1); },
+       durable::options(), kinds(std::type_identity<before>()));
+  const auto refused = [&](auto type) {
+    EXPECT_THROW(with(nothing, durable::options(), kinds(type)), durable::schema_error);
+  };
+  refused(std::type_identity<Total_of<2, Second, First>>());
+  refused(std::type_identity<Total_of<2, Third, First, Second>>());
+  refused(std::type_identity<Total_of<2, Third, Second>>());
+  using later = Total_of<2, First, Second, Third>;
+  with(
+      [](store all) -> task<> {
+        EXPECT_EQ(co_await all.get<later>("one").template ask<&later::value>(), 101);
+      },
+      durable::options(), kinds(std::type_identity<later>()));
+  // Both numbers are compared from now on, and an older program with the newer one.
+  refused(std::type_identity<Total_of<3, First, Second>>());
+  refused(std::type_identity<Total_of<3, First, Second, Fourth, Third>>());
+  with(nothing, durable::options(), kinds(std::type_identity<before>()));
+}
+
 TEST_P(durable_stores, what_is_too_large_to_be_stored_fails_alone) {
   durable::options chosen;
   chosen.state_bytes_max = 1'000;

@@ -127,7 +127,8 @@ task<> lose_a_commit(runtime& rt, bool is_made) {
   for (int i = 0; i < 1'000; ++i) {
     auto asked = end_of(till.post<&Till::add>(100));
     const ended refused = co_await std::move(asked);
-    if (refused.failed == effect::none && refused.took == 0s) ++refused_at_once;
+    // no wait, but turns of others, which take virtual time
+    if (refused.failed == effect::none && refused.took < 1ms) ++refused_at_once;
   }
   EXPECT_EQ(refused_at_once, 1'000);
   EXPECT_TRUE(kept.counts().is_away);

@@ -6,6 +6,7 @@ import http.server
 import os
 import pathlib
 import random
+import select
 import shutil
 import signal
 import socket
@@ -18,6 +19,7 @@ import time
 
 PROXY = pathlib.Path(os.environ["TROUPE_EXAMPLES_DIR"]) / "proxy"
 SECONDS_MAX = 60
+LARGE = bytes(16_000_000)
 
 
 def fail(text):
@@ -38,6 +40,9 @@ def wait_until(what, holds):
         time.sleep(0.01)  # sleeps: what it waits for comes from another process
 
 
+# Of an answer, and passed on as they are.
+KEPT = [b"Server: another", b"Allow: GET, X", b"Cache-Control: max-age=7, private", b"ETag: W/\"a\"", b"Vary: Origin", b"Age: 3",
+        b"WWW-Authenticate: Basic realm=\"a\", Bearer"]
 TOGETHER = threading.Barrier(10)  # all of these requests are under way at once
 
 
@@ -86,12 +91,22 @@ class Handler(http.server.BaseHTTPRequestHandler):
             os.close(self.connection.detach())  # without a shutdown before
             self.close_connection = True
             return
+        if self.path.startswith("/kept"):
+            self.wfile.write(b"HTTP/1.1 405 No\r\nContent-Length: 0\r\nConnection: X-One\r\nX-One: 1\r\nX-Two: 2\r\nConnection: X-Two\r\n"
+                             + b"".join(line + b"\r\n" for line in KEPT) + b"\r\n")
+            return
+        if self.path.startswith("/odd"):
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: +2\r\n\r\nhi")
+            self.close_connection = True
+            return
         if self.path.startswith("/part"):
             wanted = self.headers["Range"] == "bytes=1-2"
             self.wfile.write(b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 1-2/3\r\nContent-Length: 2\r\n\r\nne" if wanted
                              else b"HTTP/1.1 416 Range Not Satisfiable\r\nContent-Length: 0\r\n\r\n")
             return
         text = body if self.path.startswith("/echo") else self.server.name
+        if self.path.startswith("/large"):
+            text = LARGE
         if self.path.startswith("/target"):
             text = self.path.encode("latin-1")
         if self.path.startswith("/behind"):
@@ -109,7 +124,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(text)
 
-    do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = answer
+    do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = do_OPTIONS = answer
 
 
 class Server(http.server.ThreadingHTTPServer):
@@ -246,6 +261,63 @@ def check_passing(environment):
     one.die()
 
 
+def check_standards():
+    """What RFC 9110 and 9112 demand of an intermediary, beside that which the other checks show."""
+    one = Server("one")
+    proxy = Proxy("--health-ms", 60_000, one.origin())
+    wait_until("the first check of its health", lambda: one.requests)
+
+    def ask(head, *later):
+        client = socket.create_connection(("127.0.0.1", proxy.port), SECONDS_MAX)
+        client.sendall(head)
+        text = b""
+        for awaited, more in later:
+            while awaited not in text:
+                text += client.recv(4096) or fail(f"an end behind {text}")
+            client.sendall(more)
+        text += b"".join(iter(lambda: client.recv(4096), b""))
+        client.close()
+        return text
+
+    last = b"Host: a\r\nConnection: close\r\n"
+    lines = ask(b"GET /kept HTTP/1.1\r\n" + last + b"\r\n").split(b"\r\n")
+    check("fields of an answer that are passed on", [line for line in KEPT if line not in lines], [])
+    check("fields that are there once", [sum(line.startswith(name) for line in lines) for name in (b"Server:", b"Date:")], [1, 1])
+    check("fields of two Connection", [line for line in lines if line.startswith((b"X-One", b"X-Two"))], [])
+    kept = [b"Authorization: Basic YTpi", b"Cache-Control: no-cache", b"If-Match: \"x\"", b"If-None-Match: W/\"y\"", b"Max-Forwards: 0",
+            b"If-Modified-Since: some day"]
+    lines = ask(b"GET /fields HTTP/1.1\r\n" + last + b"Connection: X-One\r\nX-One: 1\r\nX-Two: 2\r\nConnection: X-Two\r\n"
+                + b"".join(line + b"\r\n" for line in kept) + b"\r\n").split(b"\n")
+    check("fields of a request that are passed on", [line for line in kept if line not in lines], [])
+    check("fields of two Connection of a request", [line for line in lines if line.startswith((b"X-One", b"X-Two"))], [])
+    text = ask(b"GET http://b.example:81/fields HTTP/1.1\r\n" + last + b"\r\n")
+    check("the host of an absolute form", b"\nX-Forwarded-Host: b.example:81\n" in text, True)
+    for version in b"1.0", b"1.1":
+        text = ask(b"GET /fields HTTP/" + version + b"\r\nVia: 1.1 other\r\n" + last + b"\r\n")
+        lines = text.split(b"\r\n\r\n", 1)[1].split(b"\n")
+        check("Via", [line for line in lines if line.startswith(b"Via: ")], [b"Via: 1.1 other", b"Via: " + version + b" troupe"])
+    text = ask(b"POST /echo HTTP/1.1\r\nContent-Length: 4\r\nExpect: 100-continue\r\n" + last + b"\r\n",
+               (b"HTTP/1.1 100 Continue\r\n\r\n", b"body"))
+    check("100-continue", text.endswith(b"\r\n\r\nbody"), True)
+    check("a malformed length of an answer", ask(b"GET /odd HTTP/1.1\r\n" + last + b"\r\n")[:12], b"HTTP/1.1 502")
+    before = one.requests
+    check("an OPTIONS that goes no further", ask(b"OPTIONS / HTTP/1.1\r\nMax-Forwards: 0\r\n" + last + b"\r\n")[:12], b"HTTP/1.1 204")
+    check("requests that came to the server", one.requests, before)
+    text = ask(b"OPTIONS /fields HTTP/1.1\r\nMax-Forwards: 3\r\n" + last + b"\r\n")
+    check("an OPTIONS that goes on", b"\nMax-Forwards: 2\n" in text, True)
+    proxy.end()
+    two = Server("two")
+    proxy = Proxy("--health-ms", 60_000, one.origin(), two.origin())
+    wait_until("the first check of both", lambda: two.requests)
+    for method, body in ("GET", None), ("POST", b"x"):
+        before = one.requests + two.requests
+        check("an end in place of an answer", proxy.ask(method, "/cut", body)[0].status, 502)
+        check(f"a {method} is sent once", one.requests + two.requests == before + 1, method == "POST")
+    proxy.end()
+    for each in one, two:
+        each.die()
+
+
 def check_failing():
     servers = [Server(name) for name in ("one", "two", "three")]
     proxy = Proxy("--health-ms", 50, "--failures", 2, *(one.origin() for one in servers))
@@ -364,8 +436,18 @@ def check_blame():
         finally:
             client.close()
 
+    def reset():
+        client = socket.create_connection(("127.0.0.1", proxy.port), SECONDS_MAX)
+        client.sendall(b"POST /one HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n" + b"x" * 100_000)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.close()
+
     begin = b"GET /one HTTP/1.1\r\nHost: h\r\n"
+    opens = b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
     for _ in range(4):
+        check("a WebSocket where there is none", say(begin + opens + b"\r\n")[:12], b"HTTP/1.1 400")
+        check("a bad subprotocol", say(begin + opens + b"Sec-WebSocket-Protocol: a b;\r\n\r\n")[:12], b"HTTP/1.1 400")
+        reset()
         say(b"GET /" + b"a" * 8180 + b" HTTP/1.1\r\nHost: h\r\n\r\n")
         say(begin + b"Content-Type: \xff\r\n\r\n")
         say(b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n", [b"200\r\n" + b"x" * 512 + b"\r\n"] * 4)
@@ -376,6 +458,30 @@ def check_blame():
     _, text = proxy.ask(path="/fields", fields={"Forwarded": "for=1.2.3.4", "X-Real-IP": "1.2.3.4"})
     lines = dict(line.split(": ", 1) for line in text.decode().splitlines())
     check("what a client says of its origin", [lines.get(name) for name in ("Forwarded", "X-Real-IP")], [None, None])
+    proxy.end()
+    one.die()
+
+
+def check_unread():
+    """Clients that read no answers take the server from nobody else."""
+    one = Server("one")
+    proxy = Proxy("--health-ms", 50, "--failures", 3, one.origin())
+    clients = [socket.socket() for _ in range(300)]
+    for number, client in enumerate(clients):
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.connect(("127.0.0.1", proxy.port))
+        client.sendall(b"GET /large HTTP/1.1\r\nHost: h\r\n\r\n")
+        if number < 256:  # the server of this test accepts no 300 at once; the others would wait in line
+            check("an answer has begun", select.select([client], [], [], SECONDS_MAX)[0], [client])
+    connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=5, source_address=("127.0.0.2", 0))
+    connection.request("GET", "/")
+    check("another client", connection.getresponse().read(), b"one")
+    connection.close()
+    before = one.requests
+    wait_until("it is looked at", lambda: one.requests > before + 3)
+    check("what it says", proxy.said, [])
+    for client in clients:
+        client.close()
     proxy.end()
     one.die()
 
@@ -561,8 +667,10 @@ def check_http2():
 
 
 def check_use():
-    for arguments in [], ["--port"], ["--port", "x", "http://a"], ["http://a/path"], ["ftp://a"], ["--balance", "odd", "http://a"]:
-        done = subprocess.run([PROXY, *arguments], capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
+    own = free_port()
+    for arguments in ([], ["--port"], ["--port", own, f"http://127.0.0.1:{own}"], ["--port", "x", "http://a"], ["http://a/path"], ["ftp://a"],
+                      ["--balance", "odd", "http://a"]):
+        done = subprocess.run([PROXY, *map(str, arguments)], capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
         if done.returncode == 0 or "proxy: " not in done.stderr:
             fail(f"{arguments}: {done}")
 
@@ -570,10 +678,12 @@ def check_use():
 check_use()
 for one_environment in {}, {"TROUPE_WORKERS": "1"}, {"TROUPE_IO": "epoll"}:
     check_passing(one_environment)
+check_standards()
 check_balance()
 check_failing()
 check_hostile()
 check_blame()
+check_unread()
 check_websocket()
 check_trailers()
 check_http2()

@@ -1,4 +1,4 @@
-// What is lost with the waits that are no sources of values, and sends, which cannot be put back.
+// What is lost with the waits that are no sources of values.
 #include "given_up/sources.hpp"
 #include "support/open_files.hpp"
 
@@ -6,14 +6,6 @@ namespace troupe::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-#if defined(__SANITIZE_THREAD__)
-constexpr bool has_thread_sanitizer = true;
-#elif defined(__has_feature)
-constexpr bool has_thread_sanitizer = __has_feature(thread_sanitizer);
-#else
-constexpr bool has_thread_sanitizer = false;
-#endif
 
 class given_up_waits_alone : public conformance {
  protected:
@@ -26,72 +18,6 @@ class given_up_waits_alone : public conformance {
 };
 
 task<> soon() { co_await yield(); }
-task<> send_in_task(channel<int> to, int i) { co_await to.send(i); }
-
-task<> count_into(channel<int> from, std::vector<int>& counts) {
-  while (const auto value = co_await from.receive()) ++counts[static_cast<std::size_t>(*value)];
-}
-
-// Sends each number until the winner says that it was sent.
-template <class Send>
-task<> send_all(int count, channel<int> one, channel<int> other, Send send) {
-  for (int i = 0; i < count;) {
-    const bool sent = co_await send(one, other, i);
-    if (sent) ++i;
-  }
-  one.close();
-  other.close();
-}
-
-task<bool> by_both(channel<int> one, channel<int> other, int i) {
-  auto first = co_await when_any(one.send(i), other.send(i));
-  static_cast<void>(first);
-  co_return true;
-}
-task<bool> by_one_of_many(channel<int> one, channel<int> other, int i) {
-  std::vector<channel<int>::sending_small> all;
-  all.push_back(one.send(i));
-  all.push_back(other.send(i));
-  auto first = co_await when_any(std::move(all));
-  static_cast<void>(first);
-  co_return true;
-}
-task<bool> beside_time(channel<int> one, channel<int>, int i) {
-  auto first = co_await when_any(one.send(i), soon());
-  co_return first.index() == 0;
-}
-task<bool> in_a_task(channel<int> one, channel<int>, int i) {
-  auto first = co_await when_any(soon(), send_in_task(one, i), soon());
-  co_return first.index() == 1;
-}
-task<bool> in_a_group(channel<int> one, channel<int> other, int i) {
-  auto first = co_await when_any(when_any(soon(), one.send(i)), other.receive(), soon());
-  co_return first.index() == 0 && std::get<0>(first).index() == 1;
-}
-
-TEST_P(given_up_waits_alone, sends_beside_other_waits_happen_once) {
-  // With it and this policy a value is received twice in some runs: a send that has happened beside
-  // another branch that has won (docs/protocols/given_up_waits.md, what is open).
-  if (has_thread_sanitizer && options().policy == policy::shared_queue)
-    GTEST_SKIP() << "needs a build without ThreadSanitizer";
-  const int count = fewer(1000, 10);
-  task<bool> (*const ways[])(channel<int>, channel<int>, int) = {
-      &by_both, &by_one_of_many, &beside_time, &in_a_task, &in_a_group};
-  for (const auto way : ways) {
-    for (const auto& [one, other] :
-         {std::pair(channel<int>::rendezvous(), channel<int>::rendezvous()),
-          {channel<int>::bounded(1), channel<int>::bounded(1)}}) {
-      std::vector<int> counts(static_cast<std::size_t>(count)), others(counts);
-      runtime rt(options());
-      rt.spawn(count_into(one, counts));
-      if (way == &by_both || way == &by_one_of_many) rt.spawn(count_into(other, others));
-      rt.spawn(send_all(count, one, other, way));
-      rt.run();
-      for (std::size_t i = 0; i < counts.size(); ++i)
-        ASSERT_EQ(counts[i] + others[i], 1) << "value " << i;
-    }
-  }
-}
 
 // Asks itself, which is refused: nothing would ever answer.
 struct loner {

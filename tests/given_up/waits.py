@@ -2,13 +2,14 @@
 functions that return one.
 
 Usage: waits.py list      prints the types with an `await_resume`, the operations behind them, and the functions
-       waits.py check     compares them with waits.txt, the guide and the tests
+       waits.py check     compares them with waits.txt, the guide and the tests; and checks that it finds what is planted
        waits.py guide     writes the guide's table from waits.txt
 """
 
 import pathlib
 import re
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/tidy"))
@@ -16,41 +17,90 @@ import _headers
 TABLE = pathlib.Path(__file__).with_name("waits.txt")
 GUIDE = ROOT / "docs/guide/tasks.md"
 BEGIN, END = "<!-- made from tests/given_up/waits.txt -->", "<!-- end -->"
-SCOPE = re.compile(r"\b(class|struct|namespace)\s+(?:\[\[\w+\]\]\s*)?(\w+(?:<[\w, ]*>)?(?:::\w+)*)"
-                   r"(?:\s+final)?\s*(?::[^:;{][^;{]*)?\{")
-MEMBER = re.compile(r"\b(?:operator\s+co_await|await_resume|bool\s+withdraw)\s*\(\s*\)[^;{}()]*(?:\([^()]*\)\s*)?[{;]|"
+MEMBER = re.compile(r"\b(?:await_resume|withdraw|operator\s+co_await)\s*\(|\busing\s[^;=]*::\s*await_resume\b|"
                     r"\bstatic\s+constexpr\s+(?:io::)?action\s+what\s*=")
+# What stands before a call, where the name of a function that is declared has its type.
+CALL = re.compile(r"(?:[;{}.!?:,(=+|-]|->|\b(?:return|co_return|co_await|co_yield|throw|else|do|case|and|or|not))$")
+CONDITION = re.compile(r"\b(?:if|while|for|switch|constexpr)\s*$")
 # Namespaces of the library's own. What lies in `parts` may be a base of what users have.
 INTERNAL = _headers.INTERNAL - {"parts"}
-CLASS = re.compile(r"\b(?:class|struct)\s+(?:\[\[\w+\]\]\s*)?(\w+)(?:<[^{};]*>)?(?:\s+final)?\s*(?::([^:;{][^;{]*))?\{")
+CLASS = re.compile(r"(?<!\benum )(?<!\bfriend )\b(class|struct|union|namespace)\b\s*(?:[A-Z][A-Z0-9_]+\s+)*(?=[A-Za-z_])")
+AWAITED = re.compile(r"\bawait_resume\b|\boperator\s+co_await\b")
+# Templates that are one of their arguments.
+CHOOSING = {"conditional_t", "type_identity_t", "remove_cvref_t", "enable_if_t", "conditional"}
 FIRST_NAME = re.compile(r"\s*(?:(?:typename|public|protected|private|virtual|const)\s+)*(?:\w+::)*(\w+)")
 
 
-def without_comments(text):
-    text = re.sub(r"//[^\n]*", "", text)
-    return re.sub(r'"(?:[^"\\\n]|\\.)*"', '""', text)
+def class_of(head):
+    """What a brace opens, by the text before it: (kind, name, bases), or None for code and values."""
+    head = without_templates(re.sub(r"\b(?:public|private|protected)\s*:(?!:)", "", head))
+    head = re.sub(r"\balignas\s*\([^()]*(?:\([^()]*\)[^()]*)*\)|(?<=\s)[A-Z][A-Z0-9_]+\s*\([^()]*\)", "", head)
+    found = CLASS.search(_headers.words(head))
+    if found is None:
+        return None
+    head = _headers.words(head)
+    at = found.end()
+    while (more := re.match(r"(?:::)?\w+", head[at:])) is not None:
+        at += more.end()
+        if head[at : at + 1] == "<":
+            at = _headers.closing(head, at, "<>") + 1
+        if head[at : at + 2] != "::":
+            break
+    rest = re.fullmatch(r"\s*(?:final)?\s*(?::(?!:)(.*))?", head[at:])
+    return (found.group(1), head[found.end() : at], rest.group(1) or "") if rest else None
+
+
+def is_declared(text, at):
+    """Whether a function is declared at the name there, and not called."""
+    before = text[:at].rstrip()
+    if not before.endswith(")"):
+        return CALL.search(before[-12:]) is None
+    opens = len(before) - 1 - _headers.closing(before[::-1], 0, ")(")
+    return CONDITION.search(before[:opens]) is None
+
+
+def operand(text, at):
+    """The type of the first parameter, whose bracket is there; empty for none."""
+    first = _headers.pieces(text[at + 1 : _headers.closing(text, at)])[0]
+    names = re.findall(r"(?:\w+::)*(\w+)", re.sub(r"<.*", "", re.sub(r"\b(?:const|volatile|typename|void)\b", "", first)))
+    return names[0] if names else ""
 
 
 def types_in(text):
-    """Returns the qualified names of the types that define such a member, outermost first."""
-    text = without_comments(text)
-    scopes = {match.end() - 1: match.group(1, 2) for match in SCOPE.finditer(text)}
-    members = {match.start() for match in MEMBER.finditer(text)}
-    found, open_scopes = [], []
-    for at, char in enumerate(text):
-        if at in members:
-            names = [name for kind, name in open_scopes if kind in ("class", "struct")]
-            if names and "::".join(names) not in found:
-                found.append("::".join(names))
-        if char == "{":
-            open_scopes.append(scopes.get(at, ("", "")))
-        elif char == "}" and open_scopes:
-            open_scopes.pop()
+    """Returns the qualified names of the types that have such a member, or an operator beside them; outermost first."""
+    text = _headers.plain(text)
+    members = {match.start(): match.group() for match in MEMBER.finditer(text)}
+    found, scopes, begin = [], [], 0
+    for at, letter in enumerate(text):
+        if at in members and (names := member_of(text, at, members[at], scopes)) and names not in found:
+            found.append(names)
+        if letter == "{":
+            scopes.append(class_of(text[begin:at]) or ("", "", ""))
+        elif letter == "}" and scopes:
+            scopes.pop()
+        if letter in "{};":
+            begin = at + 1
     return found
 
 
+def member_of(text, at, match, scopes):
+    """The type that has the member, by its name; empty if it is none."""
+    names = [name for kind, name, _ in scopes if kind not in ("", "namespace")]
+    if match.endswith("("):
+        if not is_declared(text, at):
+            return ""
+        if match.startswith("withdraw") and not re.search(r"\bbool\s*$", text[:at]):
+            return ""
+        of = operand(text, at + len(match) - 1)
+        if of and match.startswith("operator"):
+            return "::".join(names if names and re.match(rf"{of}\b", names[-1]) else [of])
+        if of and not match.startswith("await"):
+            return ""
+    return "::".join(names)
+
+
 def all_types():
-    include = ROOT / "include/troupe"
+    include = _headers.INCLUDE / "troupe"
     return {f"{header.relative_to(include)} {name}"
             for header in sorted(include.rglob("*.hpp")) for name in types_in(header.read_text())}
 
@@ -60,27 +110,28 @@ def first_name(text):
     return found.group(1) if found else ""
 
 
-def own_members(body):
-    """The text of a class without what its members have in braces."""
-    depth, kept = 0, []
-    for letter in body:
-        depth += {"{": 1, "}": -1}.get(letter, 0)
-        kept.append(letter if depth == 1 else " ")
-    return "".join(kept)
+def stands_for(text):
+    """The names one of which an alias may stand for."""
+    first = first_name(text)
+    return set(re.findall(r"\w+", text)) if first in CHOOSING else {first}
 
 
 def awaitable_names(texts):
-    """The names of all classes and aliases that can be awaited: by a member of their own, of a base, or of what they stand for."""
-    names, bases, aliases = {"task", "lazy", "async_generator"}, [], []
+    """The names of all classes and aliases that can be awaited: by a member, of theirs or of a base, an operator, or what they stand for."""
+    names, behind = {"task", "lazy", "async_generator"}, []
     for text in texts:
-        for match in CLASS.finditer(text):
-            body = own_members(text[match.end() - 1 : _headers.closing(text, match.end() - 1, "{}")])
-            if re.search(r"\bawait_resume\s*\(|\boperator\s+co_await\b", body):
-                names.add(match.group(1))
-            bases.append((match.group(1), {first_name(base) for base in _headers.pieces(match.group(2) or "")}))
-        aliases += [(name, {first_name(of)}) for name, of in re.findall(r"\busing\s+(\w+)\s*=([^;]*);", text)]
+        names |= {re.sub(r"<.*", "", name.split("::")[-1]) for name in types_in(text) if re.search(AWAITED, text)}
+        begin = 0
+        for match in re.finditer(r"[{};]", text):
+            one = class_of(text[begin : match.start()]) if match.group() == "{" else None
+            if one is not None and one[0] != "namespace":
+                name = re.sub(r"<.*", "", one[1].split("::")[-1])
+                behind.append((name, {first_name(base) for base in _headers.pieces(one[2])}))
+            begin = match.end()
+        behind += [(name, stands_for(of)) for name, of in re.findall(r"\busing\s+(\w+)\s*=([^;]*);", text)]
+        behind += [(name, stands_for(of)) for of, name in re.findall(r"\btypedef\s+([^;]*?)\s*\b(\w+)\s*;", text)]
     while True:
-        more = {name for name, behind in bases + aliases if behind & names} - names
+        more = {name for name, others in behind if others & names} - names
         if not more:
             return names
         names |= more
@@ -97,7 +148,7 @@ def without_templates(text):
 
 def all_functions():
     """The public functions that return what can be awaited, or what only their code says (`auto`)."""
-    include = ROOT / "include/troupe"
+    include = _headers.INCLUDE / "troupe"
     names = awaitable_names([_headers.plain(header.read_text()) for header in sorted(include.rglob("*.h*"))])
 
     def gives(before, behind):
@@ -117,6 +168,58 @@ def all_functions():
             if name in names:
                 found.append(f"{header.relative_to(include)} operator {name}()")
     return {entry for entry in found if not re.search(r"[ :](?:operator\s*(?:[<=>]+)?|await_\w+|requires|\w+_)\(\)$", entry)}
+
+
+# Headers with an awaitable, or a function that gives one, in each spelling; and what the walk must find there.
+PLANTED = {
+    "struct a { int await_resume() noexcept(noexcept(f(x))) { return 1; } };": "a",
+    "struct a { auto await_resume() const & -> std::pair<int, decltype(f())>; };": "a",
+    "struct a { constexpr auto await_resume() && noexcept -> T { return {}; } };": "a",
+    "class a { public: TROUPE_INLINE decltype(auto) await_resume(); };": "a",
+    "class a { public: TROUPE_ALWAYS(1) void await_resume() const requires(is_void<T>) {} };": "a",
+    "struct a { [[nodiscard]] std::optional<T> await_resume(void); };": "a",
+    "struct a { decltype(f()) await_resume(); };": "a",
+    "struct a { template <class U = T> U await_resume(); };": "a",
+    "template <class T> requires(b<T>) struct [[nodiscard(\"why\")]] a final : c<T>, d { T await_resume(); };": "a",
+    "template <class T> struct alignas(sizeof(T)) a<std::vector<T>> { T await_resume(); };": "a<std::vector<T>>",
+    "class TROUPE_EXPORT a { public: T await_resume(); };": "a",
+    "namespace b { class c { struct a { T await_resume(); }; }; }": "c::a",
+    "struct a { using b::await_resume; };": "a",
+    "struct a { using b<int>::await_ready, b<int>::await_resume; };": "a",
+    "struct a { auto operator co_await() const& noexcept(noexcept(f())) -> b; };": "a",
+    "struct a {}; inline b operator co_await(a of) { return b(of); }": "a",
+    "struct a {}; template <class T> auto operator co_await(const c::a<T>& of) noexcept -> b<T>;": "a",
+    "struct a { friend b operator co_await(a&&) noexcept; };": "a",
+    "struct a { bool withdraw() noexcept; };": "a",
+    "struct a { void f() { if (b) x.await_resume(); return y->await_resume(); } };": "",
+    "struct a { void f() { while (next()) operator co_await(x); await_resume(); } };": "",
+    "struct a { struct b; void withdraw(int); enum class c { d }; };": "",
+    "using later = task<int>; later a(int x);": "a()",
+    "typedef task<int> later; later a(int x) noexcept(noexcept(f(x)));": "a()",
+    "template <class T> using later = std::conditional_t<b, task<T>, c>; template <class T> later<T> a();": "a()",
+    "using later = troupe::task<>; using last = later; struct b { last a() const; };": "b::a()",
+    "struct w { T await_resume(); }; struct v : w { using w::await_resume; }; v a();": "a()",
+    "struct w {}; auto operator co_await(w) -> b; auto a() -> w;": "a()",
+    "struct w { T await_resume(); }; w& a(); int b(w);": "",
+}
+
+
+def controls():
+    """Complaints about what the walk does not see in the planted headers."""
+    kept = _headers.INCLUDE
+    with tempfile.TemporaryDirectory() as place:
+        _headers.INCLUDE = pathlib.Path(place)
+        planted = pathlib.Path(place) / "troupe/planted.hpp"
+        planted.parent.mkdir()
+        for text, wanted in PLANTED.items():
+            planted.write_text(text)
+            types, functions = ({one.partition(" ")[2] for one in made} for made in (all_types(), all_functions()))
+            is_function = "(" in wanted
+            if wanted and wanted not in (functions if is_function else types):
+                yield f"waits.py: it does not find {wanted} in: {text}"
+            if not wanted and (functions or (types - {"w"})):
+                yield f"waits.py: it finds {sorted(types | functions)} in: {text}"
+    _headers.INCLUDE = kept
 
 
 def rows():
@@ -187,7 +290,7 @@ def main():
         before, _, after = guide_parts()
         GUIDE.write_text(f"{before}{BEGIN}\n{guide_table()}\n{END}{after}")
     elif what == "check":
-        found = list(problems())
+        found = [*controls(), *problems()]
         print("\n".join(found))
         return 1 if found else 0
     else:

@@ -69,6 +69,19 @@ class postgres_failures : public postgres_fixture {
   static task<> in_order(std::vector<task<>> all) { co_await when_all(std::move(all)); }
 };
 
+// What the server stops would take as long again: that is no lock of others.
+TEST_P(postgres_failures, a_statement_that_the_server_stops_is_too_slow) {
+  with(target("options='-c statement_timeout=20'"), [](postgres::connection db) -> task<> {
+    try {
+      co_await db.execute("SELECT pg_sleep(60)");
+      ADD_FAILURE() << "it was not stopped";
+    } catch (const postgres::error& stopped) {
+      EXPECT_EQ(stopped.kind(), database::failure::too_slow);
+      EXPECT_EQ(stopped.try_again_in(), std::nullopt);
+    }
+  });
+}
+
 TEST_P(postgres_failures, no_server_is_unreachable_and_the_next_call_tries_again) {
   with("host=/nowhere user=x dbname=y", [](postgres::connection db) -> task<> {
     for (int i = 0; i < 2; ++i) {

@@ -107,6 +107,21 @@ TEST_P(postgres_transactions, many_rows_are_stored_all_or_nothing) {
   EXPECT_EQ(cents("Grace"), "10");
 }
 
+std::vector<std::tuple<int>> three_alike() { return {{1}, {1}, {1}}; }
+
+// A rule that is checked when all rows are there is broken by no row of them.
+TEST_P(postgres_transactions, a_rule_that_is_checked_at_the_end_names_no_row) {
+  with([](postgres::connection db) -> task<> {
+    co_await db.run_script(
+        "DROP TABLE IF EXISTS late; CREATE TABLE late (n int UNIQUE DEFERRABLE INITIALLY "
+        "DEFERRED)");
+    const std::string failed =
+        co_await failure_of(db.execute_many("INSERT INTO late VALUES ($1)", three_alike()));
+    EXPECT_TRUE(has(failed, "constraint 23505: troupe: postgres: behind the last of 3 rows: "))
+        << failed;
+  });
+}
+
 TEST_P(postgres_transactions, many_rows_are_part_of_a_transaction) {
   with([](postgres::connection db) -> task<> {
     const auto adds = [](postgres::transaction& all) -> task<> {

@@ -2,6 +2,7 @@
 // when a timer or a cancelled call ends a wait.
 #include <map>
 #include <set>
+#include <thread>
 
 #include "support/conformance.hpp"
 #include "support/counted.hpp"
@@ -208,6 +209,52 @@ TEST_P(stream_adaptors, run_awaitables_at_once) {
     EXPECT_LE(others.most, static_cast<int>(most));
   }
   EXPECT_THROW(streams::buffered(0), usage_error);
+  EXPECT_EQ(live.load(), 0);
+}
+
+TEST_P(stream_adaptors, give_results_in_the_order_in_which_they_are_done) {
+  const auto begin = [](int n) -> task<int> {
+    co_await sleep_for(std::chrono::milliseconds(n == 0 ? 20 : 10 - n));
+    co_return n;
+  };
+  const auto shows = [&begin](std::size_t most) {
+    return shown(numbers(4) | streams::map(begin) | streams::buffered_unordered(most));
+  };
+  if (!threaded()) {
+    EXPECT_EQ(run(shows(9)), "3 2 1 0 ");
+  }
+  EXPECT_EQ(run(shows(1)), "0 1 2 3 ");
+  EXPECT_EQ(live.load(), 0);
+}
+
+TEST_P(stream_adaptors, are_dropped_by_another_thread_while_their_tasks_end) {
+  if (!threaded()) GTEST_SKIP() << "needs threads";
+  for (int round = 0; round < fewer(200); ++round) {
+    runtime rt(options());
+    promise<async_generator<int>> handed;
+    auto later = handed.get_future();
+    const auto begin = [](int n) -> task<int> {
+      counted here;
+      for (int i = 0; i < n % 7; ++i) co_await yield();
+      co_await sleep_for(std::chrono::microseconds(n % 5 * 10));
+      co_return n;
+    };
+    const auto hands_over = [begin](promise<async_generator<int>> to, bool ordered) -> task<> {
+      auto all = numbers(100) | streams::map(begin) | streams::buffered(20);
+      auto some = numbers(100) | streams::map(begin) | streams::buffered_unordered(20);
+      auto& one = ordered ? all : some;
+      static_cast<void>(co_await one.next());
+      to.set_value(std::move(one));
+      for (int i = 0; i < 20; ++i) co_await yield();
+    };
+    rt.spawn(hands_over(std::move(handed), round % 2 == 0));
+    std::thread drops([&later, round] {
+      auto one = later.get();
+      for (int i = 0; i < round % 50; ++i) std::this_thread::yield();
+    });
+    rt.run();
+    drops.join();
+  }
   EXPECT_EQ(live.load(), 0);
 }
 

@@ -21,7 +21,6 @@ class host_of : public Base {
   std::int64_t now_ns() const noexcept override { return base::now_ns(); }
   void report(sched::message::handler, std::exception_ptr) noexcept override { ++failures; }
   void run_aside(std::move_only_function<void()> procedure) override { procedure(); }
-  void before_turn() noexcept override {}
   unsigned choose_limit(unsigned most) noexcept override { return most; }
   std::uint64_t choose_number() noexcept override { return 0; }
 

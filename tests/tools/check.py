@@ -192,6 +192,12 @@ def check_trace(pid):
         check("threads have names", any(one["name"] == "thread_name" for one in events), events[:9])
         file.unlink()
         tool("trace", pid, "500ms", "-o", file)
+    head, *rows = tool("trace", pid, "500ms", "--text").splitlines()
+    check("a table to read", head.split() == ["Thread", "Time", "(ms)", "Event"] and any("&Slow::work" in row and row.endswith("begins") for row in rows), rows[:9])
+    times = [float(row[18:].split()[0]) for row in rows if "worker" in row[:18]]
+    check("in the order of time", times == sorted(times) and len(times) > 10, times[:9])
+    said = tool("trace", pid, "1s", code=1)
+    check("a file or a table", "-o" in said and "--text" in said, said)
     said = tool("trace", pid, "1s", "-o", file, code=1)
     check("a file that exists", "exists" in said and file.stat().st_size > 0, said)
     said = tool("trace", pid, "1s", "-o", FOLDER / "nowhere" / "a.json", code=1)

@@ -16,6 +16,7 @@ import time
 BUILT = pathlib.Path(os.environ["TROUPE_BINARY_DIR"])
 TOOL = BUILT / "tools/troupe"
 FIXTURE = pathlib.Path(os.environ["TROUPE_SOURCE_DIR"]) / "tests/durable/fixtures/0.1.db"
+NAMED = pathlib.Path(os.environ["TROUPE_SOURCE_DIR"]) / "tests/durable/stored/before_full.db"
 SECONDS_MAX = 60
 NOTHING = '["troupe store",2]\n["end",0]\n'
 
@@ -115,6 +116,16 @@ def check_strange_texts(file):
         fail(f"a strange error: {letters!r}")
 
 
+def check_named(file):
+    """Shapes of classes and methods with names are no classes."""
+    shutil.copy(NAMED, file)
+    with contextlib.closing(sqlite3.connect(file)) as db, db:
+        db.execute("INSERT INTO durable_classes VALUES ('house full', 1, 0, '{}')")
+    words = [line.split() for line in run(file, "ls").splitlines()]
+    check("classes", words[1:4], [["house", "1", "1"], ["sum", "1", "1"], ["sum", "event", "1"]])
+    check("what follows", words[4][0], "messages")
+
+
 def check_full_output(file):
     for words in ("ls",), ("export",), ("show", "Customer", "ada"):
         with open("/dev/full", "w") as full:
@@ -168,6 +179,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         store, lines_file, strange_file = folder / "a.db", folder / "lines.json", folder / "strange.json"
+        check_named(folder / "with_names.db")
         shutil.copy(FIXTURE, store)
         check_shown(store)
         lines_file.write_text(run(store, "export"))

@@ -127,16 +127,16 @@ def check_crowd():
 def check_table():
     done = run("return", "text")
     head, *rows = done.stderr.splitlines()
-    if done.returncode != 0 or head.split() != ["Thread", "Queued", "Asleep", "Time", "(ms)", "Event"]:
+    if done.returncode != 0 or head.split() != ["Thread", "Queued", "Idle", "Blocked", "Time", "(ms)", "Event"]:
         fail(f"the table begins with: {head}")
     last = 0.0
     for row in rows:
-        found = re.fullmatch(r" *\d+ .{12,}? +(\d+) +(\d+) +(\d+\.\d{6})  (\S.*)", row)
+        found = re.fullmatch(r" *\d+ .{12,}? +(\d+) +(\d+) +(\d+) +(\d+\.\d{6})  (\S.*)", row)
         if not found:
             fail(f"is no row: {row}")
-        if float(found[3]) < last:
+        if float(found[4]) < last:
             fail(f"is out of order: {row}")
-        last = float(found[3])
+        last = float(found[4])
     for text in ("sent &", "turn of ", "parked begins", "queued ", "compute begins", "suspended: sleep_for", r"two\x0alines\x1b[31m\x7f"):
         if not any(text in row for row in rows):
             fail(f"the table has no '{text}'")
@@ -158,6 +158,21 @@ def check_endings():
         expect(events, "i", "user", f"crashed: {by.name}", 1, 1)
         expect(events, "X", "user", "about to crash", 1, 1)
         expect(events, "X", "message", ".*Asker::crash", 1, 1)
+    # Signals that somebody sends: only where the program leaves them to the system.
+    for ending, by in (("interrupt", signal.SIGINT), ("terminate", signal.SIGTERM), ("hang_up", signal.SIGHUP)):
+        path.unlink()
+        done = run(ending, str(path))
+        if done.returncode != -by or "the trace up to the signal was written" not in done.stderr:
+            fail(f"{ending}: ended with {done.returncode}: {done.stderr}")
+        events, _ = events_of(path)
+        expect(events, "i", "user", f"ended by {by.name}", 1, 1)
+    done = run("terminate", "text")
+    if done.returncode != -signal.SIGTERM or "ended by SIGTERM" not in done.stderr:
+        fail(f"terminate: ended with {done.returncode}: {done.stderr}")
+    done = run("listen", str(path))
+    events, _ = events_of(path)
+    if done.returncode != 0 or "up to the signal" in done.stderr or any("ended by" in one.get("name", "") for one in events):
+        fail(f"listen: ended with {done.returncode}: {done.stderr}")
     # Two threads at about the same time: the one waits until the other has written.
     done = run("both", str(path))
     sanitized = "Sanitizer" in done.stderr

@@ -1,9 +1,11 @@
 // Does a little of everything that a trace has events for. The argument says how the program ends:
-// return | exit | crash | segv | deep | both | flood | crowd | mended.
+// return | exit | crash | segv | deep | interrupt | terminate | hang_up | listen | both | flood |
+// crowd | mended.
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <csignal>
@@ -43,6 +45,10 @@ struct Asker {
     const troupe::trace_span span("about to crash");
     if (how == "crash") std::abort();
     if (how == "deep") deep(0);
+    if (how == "interrupt") ::kill(::getpid(), SIGINT);
+    if (how == "terminate") ::kill(::getpid(), SIGTERM);
+    if (how == "hang_up") ::kill(::getpid(), SIGHUP);
+    if (how != "segv") std::this_thread::sleep_for(std::chrono::hours(1));  // sleeps: until it ends
     ::raise(SIGSEGV);
   }
 };
@@ -100,6 +106,13 @@ void touch_what_is_mended() {
   *page = 1;
 }
 
+// A signal that the program waits for does not end it.
+troupe::task<> hear_a_signal() {
+  auto signals = troupe::signal_listener::listen({SIGTERM});
+  ::kill(::getpid(), SIGTERM);
+  co_await signals.next();
+}
+
 // Starts more threads than a table has entries.
 void come_and_go() {
   for (int i = 0; i < 400; ++i) std::thread([] { troupe::trace_mark("came and went"); }).join();
@@ -129,9 +142,12 @@ int main(int, char** arguments) {
   compute();
   ::close(bell);
   if (ending == "exit") std::exit(3);
-  if (ending == "crash" || ending == "segv" || ending == "deep")
+  constexpr std::string_view crashing[] = {"crash",     "segv",      "deep",
+                                           "interrupt", "terminate", "hang_up"};
+  if (std::ranges::find(crashing, ending) != std::end(crashing))
     asker.tell<&Asker::crash>(std::string(ending));
   if (ending == "both") crash_both(rt);
+  if (ending == "listen") rt.spawn(hear_a_signal());
   if (ending == "mended") rt.post(&touch_what_is_mended);
   rt.run();
 }

@@ -219,9 +219,11 @@ int run(int argc, char** argv) {
   CLI::App* const page = command("page", "A page for a browser on this machine.");
   page->add_option("--listen", listen, "address and port (default 127.0.0.1:8125)");
   std::string duration, file, level, of_logger;
+  bool as_text = false;
   CLI::App* const trace = command("trace", "What each thread does, for ui.perfetto.dev.");
   trace->add_option("DURATION", duration, "5s, 500ms or 2m, at most 10m")->required();
-  trace->add_option("-o,--output", file, "the new file to write")->required();
+  auto* const output = trace->add_option("-o,--output", file, "the new file to write");
+  trace->add_flag("--text", as_text, "a table to read, on standard output")->excludes(output);
   CLI::App* const log = command("log", "The levels of the program's log.");
   log->add_option("LEVEL", level, "set it: trace, debug, info, warning, error or off");
   log->add_option("LOGGER", of_logger, "of that logger alone");
@@ -240,7 +242,8 @@ int run(int argc, char** argv) {
     return 0;
   }
   if (trace->parsed()) {
-    write_trace(chosen.pid, duration_of(duration), file);
+    as_text ? print_trace(chosen.pid, duration_of(duration))
+            : write_trace(chosen.pid, duration_of(duration), file);
     return 0;
   }
   if (app.got_subcommand("ps") || app.got_subcommand("store")) return 0;

@@ -121,13 +121,14 @@ task<> list(Database& db) {
   const std::vector<class_row> classes = co_await std::move(asks_classes);
   for (std::size_t i = 0; i < classes.size(); ++i) {
     // The names in the shape of a class or a method, which are kept beside it, are no class.
-    if (plain(db, classes[i].kind).ends_with(" names")) continue;
+    const std::string kind = plain(db, classes[i].kind);
+    if (kind.ends_with(" names") || kind.ends_with(" exact") || kind.ends_with(" full")) continue;
     const bool newest = i + 1 == classes.size() || classes[i + 1].kind != classes[i].kind;
     std::string actors;
     for (const count_row& one : counts) {
       if (newest && one.kind == classes[i].kind) actors = std::to_string(one.actors);
     }
-    print("{:<24} {:>6} {:>12}\n", shown(plain(db, classes[i].kind)), classes[i].schema, actors);
+    print("{:<24} {:>6} {:>12}\n", shown(kind), classes[i].schema, actors);
   }
   constexpr std::pair<const char*, const char*> tables[] = {{"messages that wait", "durable_inbox"},
                                                             {"dead letters", "durable_dead"},

@@ -4,18 +4,45 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <map>
+#include <memory>
+#include <vector>
 
 #include "program.hpp"
+#include "trust/visible.hpp"
 
 namespace troupe_tool {
 namespace {
 
 [[noreturn]] void cannot_write(const std::string& path) {
   throw failure(fmt::format("{} cannot be written: {}", path, std::strerror(errno)));
+}
+
+// One row, or two for a stretch: its begin and its end.
+struct row {
+  double us;
+  int thread;
+  std::string text;
+};
+
+void add_rows(const json& one, std::vector<row>& to) {
+  const std::string kind = one.value("ph", "");
+  if (kind != "X" && kind != "i") return;
+  std::string text = one.value("cat", "") + ": " + one.value("name", "");
+  if (const auto with = one.find("args"); with != one.end() && with->is_object()) {
+    for (const auto& [key, value] : with->items())
+      text += fmt::format(" ({} {})", key, value.dump());
+  }
+  const double begin = one.value("ts", 0.0);
+  const int thread = one.value("tid", 0);
+  if (kind == "i") return to.push_back({begin, thread, std::move(text)});
+  to.push_back({begin + one.value("dur", 0.0), thread, text + " ends"});
+  to.push_back({begin, thread, std::move(text) + " begins"});
 }
 
 }  // namespace
@@ -36,6 +63,7 @@ std::chrono::milliseconds duration_of(const std::string& text) {
 }
 
 void write_trace(int pid, std::chrono::milliseconds duration, const std::string& path) {
+  if (path.empty()) throw failure("name the new file with -o, or ask for a table with --text");
   program of(pid);
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file < 0 && errno == EEXIST)
@@ -54,6 +82,36 @@ void write_trace(int pid, std::chrono::milliseconds duration, const std::string&
   ::unlink(path.c_str());
   errno = why;
   cannot_write(path);
+}
+
+void print_trace(int pid, std::chrono::milliseconds duration) {
+  program of(pid);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> kept(std::tmpfile(), &std::fclose);
+  if (kept == nullptr) cannot_write("a file for the trace");
+  of.trace(duration, kept.get());
+  // a value takes many times its text
+  constexpr long text_bytes_max = 256L << 20;
+  if (std::ftell(kept.get()) > text_bytes_max)
+    throw failure("the trace is too long for a table: record for a shorter time, or use -o");
+  std::rewind(kept.get());
+  constexpr int depth_max = 16;  // what walks through a value uses the stack
+  const json whole = json::parse(kept.get(), [&](int depth, json::parse_event_t, json&) {
+    if (depth > depth_max) throw failure("the trace is no sensible JSON");
+    return true;
+  });
+  std::map<int, std::string> names;
+  std::vector<row> rows;
+  for (const json& one : whole.at("traceEvents")) {
+    if (one.value("name", "") == "thread_name")
+      names[one.value("tid", 0)] = shown(one.at("args").value("name", ""));
+    add_rows(one, rows);
+  }
+  std::ranges::stable_sort(rows, {}, &row::us);
+  print("Thread                Time (ms)  Event\n");
+  for (const row& one : rows) {
+    print("{:4} {:13} {:12.6f}  {}\n", one.thread, names[one.thread], one.us / 1000,
+          shown(one.text));
+  }
 }
 
 }  // namespace troupe_tool

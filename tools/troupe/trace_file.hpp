@@ -14,4 +14,7 @@ std::chrono::milliseconds duration_of(const std::string& text);
 // there is no file.
 void write_trace(int pid, std::chrono::milliseconds duration, const std::string& path);
 
+// Records the same, and prints a table: thread, time, event. Throws failure.
+void print_trace(int pid, std::chrono::milliseconds duration);
+
 }  // namespace troupe_tool

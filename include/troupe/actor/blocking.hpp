@@ -1,6 +1,8 @@
 // blocking: calls that block a thread, made on threads outside of the pool.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <exception>
 #include <functional>
 #include <type_traits>
@@ -21,16 +23,41 @@ void mark_simulated(const actor_system& system, tasks::shared_state& result) noe
 // The system of the actor whose handler is running. Throws usage_error outside of handlers and
 // tasks; `who` is the name that the message gives.
 actor_system& running_system(const char* who);
+std::exception_ptr dropped_call_error() noexcept;
+
+// The promise of a call that may be dropped before it begins, by a stop that discards or by the
+// runtime's end: its future throws cancelled then, as other waits do.
+template <class T>
+class promise_of_call {
+ public:
+  explicit promise_of_call(promise<T>&& to) noexcept : to_(std::move(to)) {}
+  promise_of_call(promise_of_call&& other) noexcept
+      : to_(std::move(other.to_)), waits_(std::exchange(other.waits_, false)) {}
+  promise_of_call& operator=(promise_of_call&&) = delete;
+  ~promise_of_call() {
+    if (waits_) to_.set_exception(dropped_call_error());
+  }
+  promise<T> begin() noexcept {
+    waits_ = false;
+    return std::move(to_);
+  }
+
+ private:
+  promise<T> to_;
+  bool waits_ = true;
+};
 
 template <class Function>
 auto call_aside(actor_system& system, Function&& function) {
   using result = std::invoke_result_t<std::decay_t<Function>&>;
-  promise<result> promised;
-  future<result> later = promised.get_future();
+  promise<result> made;
+  future<result> later = made.get_future();
   mark_simulated(system, tasks::future_access::state(later));
-  run_aside(system, [promised = std::move(promised), within = tasks::context_ref::current(),
+  run_aside(system, [waits = promise_of_call<result>(std::move(made)),
+                     within = tasks::context_ref::current(),
                      function =
                          std::decay_t<Function>(std::forward<Function>(function))]() mutable {
+    promise<result> promised = waits.begin();
     std::exception_ptr failure;
     tasks::inside_span here(within.get(), "blocking", base::type_name<std::decay_t<Function>>());
     try {
@@ -57,11 +84,12 @@ auto call_aside(actor_system& system, Function&& function) {
 // Calls a function that may block (a file, a lock, a foreign library) on a thread of the blocking
 // pool, and returns a future of its value or exception: co_await it.
 //
-// Thread: call it in a handler or a task; elsewhere it throws usage_error, and runtime::blocking is
-// the function to use. Limits: at most runtime_options::blocking_threads calls run at a time; the
-// others queue. Cost: about 20 us. Lifetime: the function must own what it captures. If the future
-// is dropped, the call still runs to its end, and its result is dropped. The program is not out of
-// work before the call has ended.
+// Thread: call it in a handler, a task or a posted procedure; elsewhere it throws usage_error, and
+// runtime::blocking is the function to use. Limits: at most runtime_options::blocking_threads calls
+// run at a time; the others queue. Cost: about 20 us. Lifetime: the function must own what it
+// captures. If the future is dropped, the call still runs to its end, and its result is dropped.
+// The program is not out of work before the call has ended. A call that has not begun when a stop
+// discards, or when the runtime ends, never does: its future throws cancelled.
 //
 // GCC 12 destroys the captures of a lambda twice if the lambda is written inside the co_await
 // expression (task.hpp). If a lambda captures more than plain values, name it first and std::move

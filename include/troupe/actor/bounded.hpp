@@ -2,6 +2,8 @@
 // users call ref::send and ref::ask.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <utility>
 
 #include "troupe/actor/call.hpp"

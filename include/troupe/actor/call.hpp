@@ -1,6 +1,8 @@
 // call: the messages of asks, and the messages whose handlers are coroutines.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <atomic>
 #include <exception>
 #include <functional>

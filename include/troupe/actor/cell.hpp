@@ -5,6 +5,8 @@
 // the actor has only while it is active (src/actor/mailbox/activation.hpp).
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>

@@ -2,6 +2,8 @@
 // state is true. For the library's own use; users call ref::tell_when.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstdint>
 #include <functional>
 #include <memory>

@@ -2,6 +2,8 @@
 // ref::consume.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstddef>
 #include <exception>
 #include <memory>

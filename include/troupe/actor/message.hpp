@@ -5,6 +5,8 @@
 // only be moved is never copied.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>

@@ -4,6 +4,8 @@
 // of compiler output.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstdint>
 #include <type_traits>
 

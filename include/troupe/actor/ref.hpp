@@ -1,6 +1,8 @@
 // ref: the typed, counted address of an actor. Its methods send messages to the actor.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -19,8 +21,11 @@
 #include "troupe/actor/supervision.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/base/platform.hpp"
+#include "troupe/base/time_span.hpp"
 
 namespace troupe {
+
+class timer;
 
 namespace actor {
 template <class T>
@@ -286,6 +291,26 @@ class ref {
   }
   template <detail::several_methods Methods, class... First>
   void bind(First...) const = delete;
+
+  // tell() of Method after each `period`, until the timer that is returned is cancelled or the
+  // actor ends. A period is left out while the actor has not handled the last call, or its mailbox
+  // is full: so calls never queue up, nor overlap in a reentrant actor. Each call gets copies of
+  // the arguments. The timer keeps the actor and the program alive. Thread: any. Cost: an armed
+  // timer, and a message for each period. Errors: usage_error without an actor; option_error for a
+  // period that is not longer than zero.
+  //
+  // Example:
+  //     struct Meter { int n = 0; void tick(int by) { n += by; } };
+  //     troupe::runtime rt({.policy = troupe::policy::simulated});
+  //     auto meter = rt.spawn<Meter>();
+  //     auto ticks = meter.tell_every<&Meter::tick>(std::chrono::seconds(1), 2);
+  //     rt.after(std::chrono::seconds(10), [&ticks] { ticks.cancel(); });
+  //     rt.run();
+  template <auto Method, class... Args>
+  timer tell_every(time_span period, Args... args) const;
+  // tell() of Method, once, after `span`; cancelled by the timer that is returned.
+  template <auto Method, class... Args>
+  timer tell_after(time_span span, Args... args) const;
 
   // Ends the actor once it has handled the messages that were sent before; messages sent later
   // become dead letters. A suspended turn is cancelled at once, and until the end so is each turn

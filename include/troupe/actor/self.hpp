@@ -1,6 +1,8 @@
 // self: a ref to the actor whose code is running.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstddef>
 
 #include "troupe/actor/cell.hpp"

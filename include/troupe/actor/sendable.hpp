@@ -5,6 +5,8 @@
 // the sender knows that the object outlives the message, it wraps the argument in `unchecked`.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <array>
 #include <atomic>
 #include <concepts>

@@ -1,6 +1,8 @@
 // spawn: how an actor is created. For the library's own use; users call runtime::spawn.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstddef>
 #include <functional>
 #include <memory>

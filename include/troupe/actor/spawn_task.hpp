@@ -2,6 +2,8 @@
 // awaits.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstdint>
 #include <exception>
 #include <new>

@@ -2,6 +2,8 @@
 // end.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <exception>

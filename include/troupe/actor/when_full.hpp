@@ -2,6 +2,8 @@
 // spawn option (runtime/options.hpp).
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 namespace troupe {
 
 // What happens to a message for which a bounded mailbox has no space.

@@ -11,6 +11,8 @@
 // Model: tests/models/base/brief_lock.cpp.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <atomic>
 
 #include "troupe/base/platform.hpp"

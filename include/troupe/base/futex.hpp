@@ -1,6 +1,8 @@
 // futex: how a thread sleeps until a word in memory changes.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>

@@ -6,6 +6,8 @@
 // use.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstddef>
 #include <type_traits>
 #include <utility>

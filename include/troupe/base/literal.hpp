@@ -1,6 +1,8 @@
 // literal: a text of the program itself, which lives as long as the program.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 namespace troupe {
 
 // The parameter of a function that keeps a text without a copy. It is made of a string literal; the

@@ -1,6 +1,8 @@
 // platform: the differences between compilers and processors.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstddef>
 
 // Whether small blocks come from operator new, so that AddressSanitizer sees their misuse. The

@@ -13,6 +13,8 @@
 // Model: tests/models/base/small_mutex.cpp.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <atomic>
 #include <cstdint>
 

@@ -1,6 +1,8 @@
 // time_span: how long something may take; the type of each such parameter and option.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <limits>

@@ -1,6 +1,8 @@
 // type_name: the name of a type or a method as the compiler spells it, without RTTI.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <array>
 #include <cstddef>
 #include <string_view>

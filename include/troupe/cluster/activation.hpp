@@ -2,6 +2,8 @@
 // the library's own use.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <exception>
 #include <functional>
 #include <memory>

@@ -1,6 +1,8 @@
 // calls: a message to an actor of a cluster on its way. For the library's own use.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,8 @@
 // error: what can become of a message to an actor of a cluster.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -37,12 +39,7 @@ class error : public troupe::error {
  public:
   error(failure kind, const std::string& text) : troupe::error(text), kind_(kind) {}
   failure kind() const noexcept { return kind_; }
-  // A second for unreachable, lost and full.
-  std::optional<std::chrono::nanoseconds> try_again_in() const noexcept override {
-    if (kind_ == failure::unreachable || kind_ == failure::lost || kind_ == failure::full)
-      return std::chrono::seconds(1);
-    return std::nullopt;
-  }
+  verdict judged() const noexcept override;
   bool may_have_run() const noexcept { return kind_ == failure::lost; }
 
  private:
@@ -55,6 +52,7 @@ class remote_exception : public troupe::error {
  public:
   remote_exception(std::string type, const std::string& text)
       : troupe::error(text), type_(std::move(type)) {}
+  verdict judged() const noexcept override;
   // The type of the exception as the compiler spells it.
   const std::string& type() const noexcept { return type_; }
 

@@ -1,6 +1,8 @@
 // home: what an actor of a cluster knows of its place: its key, and its node.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <memory>
 #include <string>
 #include <string_view>

@@ -1,6 +1,8 @@
 // kind: a class of actors of a cluster, and the methods that messages may call.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <memory>
 #include <span>
 #include <string>

@@ -1,6 +1,8 @@
 // node: this program's part of a cluster of programs that share their actors.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <concepts>
 #include <cstddef>

@@ -1,6 +1,8 @@
 // options: what a node of a cluster is told when it is made.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <optional>

@@ -1,6 +1,8 @@
 // ref: an actor of a cluster, by its class and key, wherever it is.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstdint>
 #include <memory>
 #include <optional>

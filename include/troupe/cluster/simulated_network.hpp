@@ -2,6 +2,8 @@
 // faults that a test wants.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

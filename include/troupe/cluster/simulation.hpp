@@ -2,6 +2,8 @@
 // when the seed says so.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <memory>
 
 #include "troupe/base/time_span.hpp"

@@ -1,6 +1,8 @@
 // topic: what one node publishes, and all that subscribe hear, on whatever node they are.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>

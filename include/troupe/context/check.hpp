@@ -1,6 +1,8 @@
 // check: finds, in checked builds, pointers that would outlive their targets.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstddef>
 
 namespace troupe::contexts {

@@ -1,6 +1,8 @@
 // context: a heap for one piece of work: a callback, a turn, a connection.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>

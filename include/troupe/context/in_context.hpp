@@ -1,6 +1,8 @@
 // in_context<T>: a handle to an object that lives in a context.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstddef>
 #include <memory>
 #include <type_traits>

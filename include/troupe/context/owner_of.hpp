@@ -7,6 +7,8 @@
 // such a page; a second bitmap marks the others.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <array>
 #include <atomic>
 #include <cstddef>

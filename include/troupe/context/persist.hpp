@@ -1,6 +1,8 @@
 // persist: keeps an object in a context alive as long as it is held, by a count.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <atomic>
 #include <cstdint>
 #include <memory>

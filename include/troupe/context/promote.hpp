@@ -2,6 +2,8 @@
 // auto_escape: promotes small objects and persists large ones.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <array>
 #include <cstddef>
 #include <memory>

@@ -1,6 +1,8 @@
 // snapshot: a point in a context's history to which it can be rolled back.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstddef>
 
 #include "troupe/context/context.hpp"

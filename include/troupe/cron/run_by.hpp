@@ -1,6 +1,8 @@
 // run_by: calls a procedure at the times of a schedule.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <concepts>
 #include <stop_token>

@@ -1,6 +1,8 @@
 // cron_schedule: times that an expression of cron names, in a time zone.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -36,6 +38,9 @@ const char* name_of(cron_field field) noexcept;
 class cron_error : public error {
  public:
   cron_error(cron_field field, const std::string& what) : error(what), field_(field) {}
+  verdict judged() const noexcept override {
+    return {verdict::party::caller, verdict::effect::none, verdict::again::never};
+  }
   cron_field field() const noexcept { return field_; }
 
  private:

@@ -1,6 +1,8 @@
 // client: what all databases can do, so that one program runs on any of them.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <concepts>
 #include <optional>
 #include <string_view>

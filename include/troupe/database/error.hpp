@@ -1,6 +1,8 @@
 // error: what the clients of databases throw.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -28,6 +30,10 @@ enum class failure : std::uint8_t {
   // The transaction of the call ended before its scope did: nothing more of it is stored. Let the
   // exception leave the body, and run the whole transaction again.
   transaction_ended,
+  // the server stopped the statement, which ran for longer than its settings allow, or which was
+  // cancelled there
+  too_slow,
+  bad_target,  // the text that names the database makes no sense: nothing was asked
 };
 const char* name_of(failure kind) noexcept;
 
@@ -52,13 +58,7 @@ class error : public troupe::error {
         effect done = effect::none)
       : troupe::error(text), kind_(kind), rule_(broken), effect_(done), code_(code) {}
   failure kind() const noexcept { return kind_; }
-  // A second for busy, full, unreachable and lost.
-  std::optional<std::chrono::nanoseconds> try_again_in() const noexcept override {
-    if (kind_ == failure::busy || kind_ == failure::full || kind_ == failure::unreachable ||
-        kind_ == failure::lost)
-      return std::chrono::seconds(1);
-    return std::nullopt;
-  }
+  verdict judged() const noexcept override;
   int code() const noexcept { return code_; }
   database::rule broken_rule() const noexcept { return rule_; }
   database::effect effect() const noexcept { return effect_; }

@@ -16,6 +16,8 @@
 // parameter.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <algorithm>
 #include <array>
 #include <bit>

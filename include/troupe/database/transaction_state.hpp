@@ -2,6 +2,8 @@
 // The protocol: docs/protocols/database_sessions.md.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstdint>
 
 #include "troupe/database/error.hpp"

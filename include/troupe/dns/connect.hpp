@@ -1,6 +1,8 @@
 // connect: connects to a host by name, at the first of its addresses that answers.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <string>

@@ -1,6 +1,8 @@
 // resolver and resolve: find the addresses of a host, by a query to DNS servers.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -38,11 +40,7 @@ class resolve_error : public error {
  public:
   resolve_error(resolve_failure why, const std::string& host, const std::string& detail);
   resolve_failure reason() const noexcept { return reason_; }
-  // A second for try_again.
-  std::optional<std::chrono::nanoseconds> try_again_in() const noexcept override {
-    if (reason_ == resolve_failure::try_again) return std::chrono::seconds(1);
-    return std::nullopt;
-  }
+  verdict judged() const noexcept override;
   const std::string& host() const noexcept { return host_; }
 
  private:

@@ -2,6 +2,8 @@
 // tuple. For the library's own use (codec.hpp).
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <string_view>

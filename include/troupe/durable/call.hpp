@@ -1,6 +1,8 @@
 // call: a message to a durable actor on its way into the store. For the library's own use.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <exception>
 #include <memory>
 #include <optional>

@@ -9,8 +9,8 @@
 // Values of an enumeration are stored that the shape knows: those with values of one byte, from
 // -512 to 2047, and others whose enumerators are found or listed (reflect/enumerators.hpp). Another
 // value is refused, with usage_error where it is written and decode_error where it is read, since
-// nothing would tell that its enumerator was moved or removed. Specialize reflect::is_number for an
-// enumeration without enumerators that holds numbers.
+// nothing would tell that its enumerator was moved or removed. An enumeration without enumerators
+// holds numbers; specialize reflect::is_number for another one that does.
 //
 // Thread: any. Cost: one pass over the value. Numbers have a fixed width and are little-endian;
 // texts and containers begin with a count of four bytes. The bytes do not name the members: the
@@ -27,6 +27,8 @@
 //       std::cout << troupe::durable::shape_of<Account>() << '\n';  // {owner:text,cents:i8}
 //     }
 #pragma once
+
+#include "troupe/base/language.hpp"
 
 #include <algorithm>
 #include <array>
@@ -54,7 +56,11 @@ namespace troupe::durable {
 
 // The bytes do not hold a value of the type: they are damaged, or of another shape.
 class decode_error : public error {
+ public:
   using error::error;
+  verdict judged() const noexcept override {
+    return {verdict::party::peer, verdict::effect::none, verdict::again::never};
+  }
 };
 
 class writer;
@@ -383,13 +389,19 @@ namespace parts {
 enum class naming : std::uint8_t {
   none,         // as the first versions stored it; it is still stored, and compared between nodes
   short_names,  // as later versions stored it besides: enumerators to 127, names of alternatives
-  exact,        // all enumerators that are known, and the names that tell parts of a type apart
+  exact,        // as the next versions did: all enumerators that are known, and the names that told
+                // the parts of a type apart, whose texts were compared with their enumerators
   // As `exact`, and structs, enumerations and types with a codec begin with their name: the last
   // part of it, the name with its namespaces but without versions, as the compiler spells it.
   with_short,
   with_qualified,
   with_spelled,
   with_container,  // the same, and before it the whole type, also if that has no name
+  // All enumerators that are known, and the whole name of each alternative and element. Only
+  // reads_shape, which compares, decides which of these names count: a text that had just the
+  // names it takes would change when enumerators or alternatives are added.
+  full,
+  full_part,  // the same for a part of an alternative or of an element: it begins with its name
 };
 
 // A type has one address.
@@ -401,12 +413,14 @@ struct shape_part {
   const void* tag;
   const char* type;
   bool is_named;
+  bool is_spelled;
   std::string (*text)(naming);
 };
 std::string enum_shape(naming how, std::string under, bool is_signed,
                        std::span<const reflect::named_value> enumerators);
 std::string codec_shape(naming how, std::string_view shape);
-// Alternatives, and elements, of different types have different texts with `exact`.
+// Alternatives, and elements, of different types have different texts with `exact`. Throws
+// usage_error for two alternatives that the compiler spells alike.
 std::string variant_shape(naming how, std::span<const shape_part> alternatives);
 std::string list_shape(naming how, std::span<const shape_part> elements);
 std::string name_of_type(naming how, std::string_view type);
@@ -417,19 +431,22 @@ inline constexpr bool is_compound =
     is_time<T> || calendar_field<T> || tuple_like<T> || container<T>;
 template <class T>
 inline constexpr bool has_name = (std::is_class_v<T> || std::is_enum_v<T>)&&!is_compound<T>;
+// Whose name is before its shape, if there are names: a type with a codec may be compound.
+template <class T>
+inline constexpr bool is_spelled = has_name<T> || (has_codec<T> && std::is_class_v<T>);
 
 template <class T>
 std::string shape_text(naming how);
 template <class... T>
 std::string list_text(naming how, std::type_identity<std::tuple<T...>>) {
-  static constexpr std::array<shape_part, sizeof...(T)> elements{
-      shape_part{&shape_tag<T>, base::type_name<T>(), has_name<T>, &shape_text<T>}...};
+  static constexpr std::array<shape_part, sizeof...(T)> elements{shape_part{
+      &shape_tag<T>, base::type_name<T>(), has_name<T>, is_spelled<T>, &shape_text<T>}...};
   return list_shape(how, elements);
 }
 template <class... T>
 std::string variant_text(naming how, std::type_identity<std::variant<T...>>) {
-  static constexpr std::array<shape_part, sizeof...(T)> alternatives{
-      shape_part{&shape_tag<T>, base::type_name<T>(), has_name<T>, &shape_text<T>}...};
+  static constexpr std::array<shape_part, sizeof...(T)> alternatives{shape_part{
+      &shape_tag<T>, base::type_name<T>(), has_name<T>, is_spelled<T>, &shape_text<T>}...};
   return variant_shape(how, alternatives);
 }
 template <class T>
@@ -442,8 +459,10 @@ std::string list_text(naming how) {
 
 template <class T>
 std::string shape_text(naming how) {
-  if constexpr (has_name<T> || (has_codec<T> && std::is_class_v<T>)) {
-    if (how >= naming::with_short)
+  if constexpr (is_spelled<T>) {
+    if (how == naming::full_part)
+      return name_of_type(how, base::type_name<T>()) + shape_text<T>(naming::full);
+    if (how >= naming::with_short && how < naming::full)
       return name_of_type(how, base::type_name<T>()) + shape_text<T>(naming::exact);
   } else {
     if (how == naming::with_container)
@@ -492,16 +511,22 @@ std::string shape_text(naming how) {
   }
 }
 
-// Whether values that were stored with the shape `before` mean the same as values of `now`:
-// enumerators may have been added, and nothing else have changed.
-bool reads_shape(std::string_view now, std::string_view before) noexcept;
+// What may be added to a shape.
+enum class growth : std::uint8_t {
+  enumerators,
+  alternatives,  // at the end of variants, and enumerators
+};
+// Whether values that were stored with the shape `before` mean the same as values of `now`, which
+// is a full shape. `before` may have fewer names. What may have been added is named, and nothing
+// else may have changed; docs/protocols/identity.md has the rules.
+bool reads_shape(std::string_view now, std::string_view before, growth added = growth::enumerators);
 
 }  // namespace parts
 
 // The names and types of all that T holds, in one line, with the enumerators of enumerations and
-// the names of alternatives (docs/protocols/identity.md has the rules). Two types of the same shape
-// have the same bytes, which mean the same. Throws usage_error for a variant with two different
-// types that the compiler spells alike.
+// the names of alternatives. Values of two types with the same shape have the same bytes. A store
+// keeps more than this, and compares it (docs/protocols/identity.md has the rules). Throws
+// usage_error for a variant with two different types that the compiler spells alike.
 template <storable T>
 std::string shape_of() {
   return parts::shape_text<T>(parts::naming::exact);

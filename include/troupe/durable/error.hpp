@@ -1,6 +1,8 @@
 // error: what callers of durable actors get besides database::error.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -15,6 +17,9 @@ namespace troupe::durable {
 class handler_failed : public error {
  public:
   handler_failed(std::string type, const std::string& text) : error(text), type_(std::move(type)) {}
+  verdict judged() const noexcept override {
+    return {verdict::party::us, verdict::effect::none, verdict::again::never};
+  }
   // The type of the exception as the compiler spells it.
   const std::string& type() const noexcept { return type_; }
 
@@ -25,18 +30,30 @@ class handler_failed : public error {
 // What is stored cannot be read by this program: it was written by a newer one, or by one whose
 // types have the same schema number and other members. The data stays as it is.
 class schema_error : public error {
+ public:
   using error::error;
+  verdict judged() const noexcept override {
+    return {verdict::party::us, verdict::effect::none, verdict::again::never};
+  }
 };
 
 // The program has no such class or method of durable actors, or one with other parameters.
 class unknown_method : public error {
+ public:
   using error::error;
+  verdict judged() const noexcept override {
+    return {verdict::party::caller, verdict::effect::none, verdict::again::never};
+  }
 };
 
 // The id of the message was used before for a message to the same actor with another method or with
 // other arguments. Nothing was done: send the message with an id of its own.
 class id_mismatch : public error {
+ public:
   using error::error;
+  verdict judged() const noexcept override {
+    return {verdict::party::caller, verdict::effect::none, verdict::again::never};
+  }
 };
 
 // More messages, or more bytes of them, wait than options::waiting_max and waiting_bytes_max say.
@@ -44,14 +61,18 @@ class id_mismatch : public error {
 class store_full : public error {
  public:
   using error::error;
-  std::optional<std::chrono::nanoseconds> try_again_in() const noexcept override {
-    return std::chrono::seconds(1);
+  verdict judged() const noexcept override {
+    return {verdict::party::us, verdict::effect::none, verdict::again::later};
   }
 };
 
 // Another process has opened the store since. This one can store nothing any more.
 class store_taken : public error {
+ public:
   using error::error;
+  verdict judged() const noexcept override {
+    return {verdict::party::us, verdict::effect::none, verdict::again::never};
+  }
 };
 
 // In a cluster: another node owns the actor now, or is about to. This one has changed nothing.
@@ -59,6 +80,10 @@ class shard_moved : public error {
  public:
   shard_moved(std::vector<std::uint32_t> shards, const std::string& text, bool is_stored = false)
       : error(text), shards_(std::move(shards)), is_stored_(is_stored) {}
+  verdict judged() const noexcept override {
+    return {verdict::party::upstream, is_stored_ ? verdict::effect::done : verdict::effect::none,
+            verdict::again::later};
+  }
   // Those that have moved; empty if the thrower does not know.
   const std::vector<std::uint32_t>& shards() const noexcept { return shards_; }
   // The message is stored, and the new owner handles it. If you send it again, use the same id.

@@ -1,6 +1,8 @@
 // kind: a class of durable actors and the methods that messages may call.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <memory>
 #include <span>
 #include <string>
@@ -62,24 +64,31 @@ struct shape_texts {
   std::string plain;
   std::string named;
   std::string exact;
+  std::string full;
 };
 template <class T>
 shape_texts shape_texts_of() {
   return {shape_text<T>(naming::none), shape_text<T>(naming::short_names),
-          shape_text<T>(naming::exact)};
+          shape_text<T>(naming::exact), shape_text<T>(naming::full)};
 }
+
+// The shape of a class, its events or a method, and what is stored of it besides the plain one.
+struct named_shape {
+  std::string kind;
+  std::uint32_t schema;
+  std::string full;
+  std::vector<class_shape> rows;
+};
 
 template <class T>
 void add_shapes(const std::string& kind, std::vector<class_shape>& to) {
   to.push_back(class_shape_of(kind, schema_of<T>(), shape_text<T>(naming::none)));
   if constexpr (upgraded<T>) add_shapes<typename T::previous>(kind, to);
 }
-// Adds nothing for a type whose shape has no such names.
-void add_names(const std::string& kind, std::uint32_t schema, const shape_texts& shapes,
-               std::vector<class_shape>& to);
+named_shape named_shape_of(std::string kind, std::uint32_t schema, const shape_texts& shapes);
 template <class T>
-void add_named_shapes(const std::string& kind, std::vector<class_shape>& to) {
-  add_names(kind, schema_of<T>(), shape_texts_of<T>(), to);
+void add_named_shapes(const std::string& kind, std::vector<named_shape>& to) {
+  to.push_back(named_shape_of(kind, schema_of<T>(), shape_texts_of<T>()));
   if constexpr (upgraded<T>) add_named_shapes<typename T::previous>(kind, to);
 }
 
@@ -96,7 +105,6 @@ struct method_entry {
   const void* tag;
   std::string name;
   std::string shape;  // without enumerators and names of alternatives, as `signature`
-  std::string named_shape;
   std::uint64_t signature;
   // Exactly one is set: `call` for a plain method, `start` for a coroutine.
   outcome (*call)(void* on, turn& in, std::span<const std::byte> arguments);
@@ -109,10 +117,9 @@ struct kind_table {
   std::string name;
   std::vector<class_shape> shapes;  // the present one first, then those of its `previous` types
   std::vector<class_shape> event_shapes;
-  // Shapes with enumerators and names of alternatives, of the class, its events and its methods,
-  // each with short names and exact. They are stored beside the others, which older versions write
-  // and compare.
-  std::vector<class_shape> named_shapes;
+  // Shapes with enumerators and names, of the class, its events and its methods. They are stored
+  // beside the others, which older versions write and compare.
+  std::vector<named_shape> named_shapes;
   object (*make)() = nullptr;
   object (*read)(std::uint32_t schema, std::span<const std::byte> from) = nullptr;
   bytes (*write)(const void* on) = nullptr;
@@ -194,6 +201,10 @@ struct caller {
     if constexpr (!std::is_void_v<answer>) text += "->" + shape_text<answer>(how);
     return text;
   }
+  static shape_texts shapes() {
+    return {shape(naming::none), shape(naming::short_names), shape(naming::exact),
+            shape(naming::full)};
+  }
 };
 
 template <auto Method>
@@ -202,7 +213,6 @@ method_entry entry_of() {
   method_entry made{&method_tag<Method>,
                     last_part(base::value_name<Method>()),
                     facts::shape(naming::none),
-                    facts::shape(naming::short_names),
                     0,
                     nullptr,
                     nullptr};
@@ -275,8 +285,7 @@ consteval bool check_event() {
   }
 }
 
-// The shapes of the methods, in their order.
-void add_method_names(kind_table& to, const std::vector<std::string>& exact_shapes);
+void add_method_names(kind_table& to, const method_entry& method, const shape_texts& shapes);
 
 template <class T, auto... Methods>
 kind_table make_kind(std::string_view name) {
@@ -296,13 +305,15 @@ kind_table make_kind(std::string_view name) {
     using event = typename T::event;
     made.event_shapes.push_back(
         class_shape_of(made.name + " event", schema_of<T>(), shape_text<event>(naming::none)));
-    add_names(made.name + " event", schema_of<T>(), shape_texts_of<event>(), made.named_shapes);
+    made.named_shapes.push_back(
+        named_shape_of(made.name + " event", schema_of<T>(), shape_texts_of<event>()));
     made.events_between_snapshots = 100;
     if constexpr (requires { T::events_between_snapshots; })
       made.events_between_snapshots = T::events_between_snapshots;
   }
   (made.methods.push_back(entry_of<Methods>()), ...);
-  add_method_names(made, {caller<Methods>::shape(naming::exact)...});
+  std::size_t method = 0;
+  (add_method_names(made, made.methods[method++], caller<Methods>::shapes()), ...);
   return made;
 }
 
@@ -328,7 +339,8 @@ kind_table make_kind(std::string_view name) {
 // are const and return changes<event, R>, and the state is what apply() makes of all events. Every
 // `events_between_snapshots` (a static member, otherwise 100) events the state is stored, too.
 // Events that are stored are read as the present type: whoever changes it gives the class a new
-// number, and may append alternatives to a std::variant, and nothing else.
+// number, and may append alternatives to a std::variant, or enumerators, and nothing else. The
+// store is not opened otherwise.
 //
 // Example (declarations):
 //     struct CounterV1 { int count = 0; };

@@ -1,6 +1,8 @@
 // message_id: the name of one message to a durable actor, 128 bits.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <compare>
 #include <cstddef>
 #include <cstdint>

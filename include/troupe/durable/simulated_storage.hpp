@@ -1,6 +1,8 @@
 // simulated_storage: a database in memory for tests, which fails when its seed says so.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <functional>

@@ -1,6 +1,8 @@
 // sqlite_storage: a store of durable actors in a SQLite file.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <memory>
 #include <string>
 

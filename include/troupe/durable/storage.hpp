@@ -2,6 +2,8 @@
 // simulated database behind it. Programs choose one; they call none of its functions.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,8 @@
 // store: durable actors, whose state and mail survive the program.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <concepts>
 #include <cstddef>

@@ -1,6 +1,8 @@
 // turn: what a handler of a durable actor can do besides changing its object.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <memory>
 #include <string>

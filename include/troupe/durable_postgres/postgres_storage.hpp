@@ -1,6 +1,8 @@
 // postgres_storage: a store of durable actors in a PostgreSQL database.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <memory>
 #include <string>
 

@@ -1,6 +1,8 @@
 // client: sends requests to servers of HTTP/1.1 and HTTP/2, over TCP or TLS.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,8 @@
 // client_error: why there is no answer, or no complete one, although a connection was possible.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -53,8 +55,7 @@ class client_error : public error {
   client_error(client_failure reason, const std::string& url, std::string_view detail,
                fault why = fault::none, int status = 0);
   client_failure reason() const noexcept { return reason_; }
-  // A second for too_slow, truncated, closed, proxy_unreachable, refused, reset and too_much_kept.
-  std::optional<std::chrono::nanoseconds> try_again_in() const noexcept override;
+  verdict judged() const noexcept override;
   // For bad_response.
   fault why() const noexcept { return why_; }
   // For not_upgraded, proxy_refused and not_downloaded.
@@ -83,6 +84,9 @@ class origin_full : public try_later {
     waiting_time,      // it has waited for client_options::waiting_time
   };
   origin_full(limit which, const std::string& origin, std::size_t most);
+  verdict judged() const noexcept override {
+    return {verdict::party::us, verdict::effect::none, verdict::again::later};
+  }
   limit which() const noexcept { return which_; }
 
  private:

@@ -1,6 +1,8 @@
 // client_message: client_request, which is sent to a server, and client_response, its answer.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -60,7 +62,7 @@ class client_request {
   // Content-Length, Transfer-Encoding, Connection, Upgrade, TE, Trailer, Expect.
   client_request& field(std::string_view name, std::string_view value);
   // Sets the body and, if `type` is not empty, the field Content-Type, which replaces an earlier
-  // one. Throws usage_error as field() does.
+  // one. Throws usage_error as field() does, and for TRACE.
   client_request& body(std::string bytes, std::string_view type);
   // Sets a body of unknown length. The function is called after the head was sent, and must own
   // what it captures. Such a request is sent once: never again after a stale connection, or for a

@@ -1,6 +1,8 @@
 // fault: what is wrong with a message, and the status with which a server answers it.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstdint>
 #include <string>
 
@@ -62,6 +64,7 @@ class refused : public error {
   explicit refused(fault why);
   fault why() const noexcept { return why_; }
   int status() const noexcept { return status_of(why_); }
+  verdict judged() const noexcept override;
 
  private:
   fault why_;

@@ -1,6 +1,8 @@
 // file_options: how router::files() serves the files of a folder.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -1,6 +1,8 @@
 // message: the parts of HTTP/1.1 requests and answers: methods, fields, status codes.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <iterator>

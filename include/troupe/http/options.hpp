@@ -1,6 +1,8 @@
 // server_options: all limits of a server, each with its unit, its default, and its effect.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

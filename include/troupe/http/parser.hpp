@@ -1,6 +1,8 @@
 // parser: the framing of HTTP/1.1: takes bytes, gives heads and bodies. It does no I/O.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>

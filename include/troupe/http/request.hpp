@@ -1,6 +1,8 @@
 // request: the argument of a handler.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <array>
 #include <cstddef>
 #include <optional>

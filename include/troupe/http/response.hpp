@@ -1,6 +1,8 @@
 // response: the answer of a handler.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>

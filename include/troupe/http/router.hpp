@@ -1,6 +1,8 @@
 // router: which handler answers which path.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <concepts>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,8 @@
 // server: serves HTTP/1.1 and HTTP/2 on any number of listeners, with TLS and without.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -105,7 +107,8 @@ class server {
  public:
   // Throws option_error for limits that make no sense, usage_error for a router whose routes were
   // moved into another server.
-  explicit server(router routes, const server_options& options = {});
+  server(router routes, const server_options& options);
+  explicit server(router routes) : server(std::move(routes), server_options()) {}
 
   // Accepts connections and serves them until stop(); await it in a task. After stop() it takes the
   // connections that wait to be accepted, and completes when all requests that have begun are

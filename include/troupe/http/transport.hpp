@@ -1,6 +1,8 @@
 // transport: the bytes of a connection, over any kind of stream. For the library's own use.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <cstddef>

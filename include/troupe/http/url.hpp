@@ -1,6 +1,8 @@
 // url: an address of the scheme http or https.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -1,6 +1,8 @@
 // websocket: messages in both directions (RFC 6455), compressed if both ends want it (RFC 7692).
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

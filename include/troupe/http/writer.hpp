@@ -1,6 +1,8 @@
 // writer: body_writer and event_writer, for answers whose length is not known at their beginning.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -1,6 +1,8 @@
 // io_backend: the mechanism that executes a runtime's I/O.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstdint>
 
 namespace troupe {

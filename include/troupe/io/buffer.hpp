@@ -1,6 +1,8 @@
 // io_buffer: bytes read from a stream, in memory that is leased from the runtime.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstddef>
 #include <span>
 #include <string_view>

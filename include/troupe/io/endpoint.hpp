@@ -1,6 +1,8 @@
 // endpoint: an IPv4 or IPv6 address, and a port.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <netinet/in.h>
 
 #include <cstdint>

@@ -1,6 +1,8 @@
 // error: the errors of I/O.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <optional>
@@ -29,9 +31,7 @@ class io_error : public error {
   std::error_code code() const noexcept { return {number_, std::generic_category()}; }
   // "connect", "read", …
   const char* operation() const noexcept { return operation_.text(); }
-  // A second if the peer is away, or has ended the connection, or if the system has no descriptor
-  // or memory left for one.
-  std::optional<std::chrono::nanoseconds> try_again_in() const noexcept override;
+  verdict judged() const noexcept override;
 
  private:
   literal operation_;
@@ -43,6 +43,7 @@ class io_error : public error {
 class end_of_stream : public error {
  public:
   end_of_stream(const char* operation, const std::string& peer, std::size_t bytes);
+  verdict judged() const noexcept override;
   // How many bytes arrived.
   std::size_t bytes() const noexcept { return bytes_; }
 
@@ -54,6 +55,7 @@ class end_of_stream : public error {
 class end_of_file : public error {
  public:
   end_of_file(const char* operation, const std::string& path, std::size_t bytes);
+  verdict judged() const noexcept override;
   // How many bytes there were.
   std::size_t bytes() const noexcept { return bytes_; }
 

@@ -1,6 +1,8 @@
 // file: opens, reads, writes and closes files without blocking a thread of the pool on a disk.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <sys/stat.h>
 
 #include <chrono>

@@ -1,6 +1,8 @@
 // pipe: pipes, and standard input and output.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <utility>
 
 #include "troupe/io/stream.hpp"

@@ -1,6 +1,8 @@
 // process: starts child processes, talks to them through pipes, and waits for their end.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <sys/types.h>
 
 #include <csignal>
@@ -137,8 +139,14 @@ class process {
   // program, about a millisecond. Errors: io_error, which names the program:
   // no_such_file_or_directory, permission_denied, …; it names the directory if that does not exist.
   // option_error for a text that contains a zero byte.
-  static process start(const std::string& program, const std::vector<std::string>& arguments = {},
-                       const process_options& options = {});
+  static process start(const std::string& program, const std::vector<std::string>& arguments,
+                       const process_options& options);
+  static process start(const std::string& program, const std::vector<std::string>& arguments) {
+    return start(program, arguments, process_options());
+  }
+  static process start(const std::string& program) {
+    return start(program, std::vector<std::string>());
+  }
 
   // Completes when the process has ended. Await it in a handler or a task, optionally with
   // .timeout(span) and .stop(token), which do not affect the process: you may wait again. Any

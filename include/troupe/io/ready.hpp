@@ -2,6 +2,8 @@
 // of another library.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include "troupe/io/operations/suspension.hpp"
 
 namespace troupe {

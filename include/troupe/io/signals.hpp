@@ -1,6 +1,8 @@
 // signals: makes signals of the system (SIGINT, SIGTERM, …) awaitable.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <csignal>
 #include <cstddef>
 #include <initializer_list>

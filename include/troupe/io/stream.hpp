@@ -1,6 +1,8 @@
 // stream: bytes in order, in both directions. The common base of tcp_stream, unix_stream and pipes.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>

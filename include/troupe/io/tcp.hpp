@@ -1,6 +1,8 @@
 // tcp: listeners, and streams to a peer.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <utility>
 
 #include "troupe/io/endpoint.hpp"

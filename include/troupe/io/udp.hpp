@@ -1,6 +1,8 @@
 // udp: datagrams to and from any address.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstddef>
 #include <span>
 #include <string_view>

@@ -2,6 +2,8 @@
 // path. None is lost, and they arrive in order.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <sys/un.h>
 
 #include <cstddef>

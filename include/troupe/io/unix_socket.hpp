@@ -1,6 +1,8 @@
 // unix_socket: streams in the Unix domain, between processes of one machine, addressed by a path.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstdint>
 #include <string>
 #include <utility>

@@ -8,6 +8,8 @@
 // that ends the last part resumes the fork frame that forked (docs/protocols/fork_join.md).
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <atomic>
 #include <coroutine>
 #include <cstddef>

@@ -2,6 +2,8 @@
 // may wait for. For the library's own use; users meet lazy.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <atomic>
 #include <cstdint>
 #include <exception>
@@ -48,6 +50,9 @@ struct job {
   // (job_refs.hpp)
   std::atomic<std::uint32_t> refs{3};
   std::atomic<bool> claimed{false};  // a thread runs it, or has run it
+  // a coroutine has awaited it: its exception, if nobody gets it any more, is a dropped error, and
+  // no failure of the runtime
+  std::atomic<bool> awaited{false};
   // above the memory limit only a thread that wants the job begins it (resource.hpp); set before
   // the job is kept anywhere
   std::atomic<bool> needs_memory{false};

@@ -10,6 +10,8 @@
 // Protocol: docs/protocols/fork_join.md.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <atomic>
 #include <cstdint>
 

@@ -2,6 +2,8 @@
 // wanted at that time.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <atomic>
 #include <concepts>
 #include <coroutine>

@@ -2,6 +2,8 @@
 // workers.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <concepts>
 #include <cstddef>
 #include <functional>

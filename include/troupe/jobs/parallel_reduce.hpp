@@ -2,6 +2,8 @@
 // prefix of a range.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <concepts>
 #include <cstddef>
 #include <functional>

@@ -1,6 +1,8 @@
 // parallel_sort: sorts a range in place, on all workers.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstddef>

@@ -1,6 +1,8 @@
 // parts: how the parallel algorithms divide their input, and their options.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <algorithm>
 #include <concepts>
 #include <cstddef>

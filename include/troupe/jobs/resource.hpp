@@ -1,6 +1,8 @@
 // resource: a large immutable value whose bytes count against a limit.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,8 @@
 // shared_for and shared_reduce: plain loops that cost almost nothing until another worker is idle.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <concepts>
 #include <cstddef>
 #include <functional>

@@ -15,6 +15,8 @@
 //   S4  at most one part that a thread gave lies in its deque.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <new>

@@ -2,6 +2,8 @@
 // are.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <algorithm>
 #include <array>
 #include <concepts>

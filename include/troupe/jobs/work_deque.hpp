@@ -12,6 +12,8 @@
 // pop). Proof sketch and the losing interleavings: docs/protocols/fork_join.md.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>

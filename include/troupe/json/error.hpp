@@ -1,6 +1,8 @@
 // json_error: why a text cannot be read as a value.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <string>
 #include <string_view>
 
@@ -23,6 +25,9 @@ class json_error : public error {
   json_error(std::string path, std::string_view why)
       : error((path.empty() ? std::string() : path + ": ") + std::string(why)),
         path_(std::move(path)) {}
+  verdict judged() const noexcept override {
+    return {verdict::party::caller, verdict::effect::none, verdict::again::never};
+  }
   // "items[3].price"; "" for the whole text.
   const std::string& path() const noexcept { return path_; }
 

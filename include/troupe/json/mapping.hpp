@@ -1,6 +1,8 @@
 // mapping: which types are mapped to JSON, and as what. read.hpp has the table.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <array>
 #include <chrono>
 #include <concepts>

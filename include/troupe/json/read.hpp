@@ -1,6 +1,8 @@
 // read: a value of a type of your own from a text in JSON, without a line for its members.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <array>
 #include <charconv>
 #include <chrono>

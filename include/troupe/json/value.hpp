@@ -1,6 +1,8 @@
 // value: a part of a text that is read. For read.hpp alone.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,8 @@
 // write: a value of a type of your own as a text in JSON, without a line for its members.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <charconv>
 #include <chrono>
 #include <cstddef>

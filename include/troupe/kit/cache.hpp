@@ -1,6 +1,8 @@
 // cache: values that are loaded when they are wanted, each once, and kept for a while.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <concepts>
 #include <cstddef>

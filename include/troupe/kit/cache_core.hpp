@@ -2,6 +2,8 @@
 // library's own use.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

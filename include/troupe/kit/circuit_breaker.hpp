@@ -1,6 +1,8 @@
 // circuit_breaker: stops calling what fails most of the time, and tries it again later.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <exception>
@@ -27,6 +29,12 @@ enum class circuit : std::uint8_t {
 // a call through again.
 class circuit_open : public try_later {
   using try_later::try_later;
+};
+
+// The usual answer to whether an error is a failure of the service: each is but an error of the
+// library whose fault is the caller's or this program's (error::judged).
+struct fault_of_service {
+  bool operator()(const std::exception_ptr& what) const;
 };
 
 // Options of a circuit_breaker. A value that makes no sense is an option_error.
@@ -58,7 +66,10 @@ struct circuit_counts {
 
 namespace kit {
 class circuit_state;
-}
+// Whether the call ended before it could show whether the service works: it was cancelled, or the
+// fault is the caller's or this program's, and nothing was done.
+bool shows_nothing(const std::exception_ptr& what) noexcept;
+}  // namespace kit
 
 // Stands before a service that may be down. While most calls fail it refuses further ones at once:
 // callers do not wait for what will not answer, and the service can recover. Copies refer to the
@@ -118,14 +129,15 @@ class circuit_breaker {
   // Runs the task and gives its value or its exception. The task is destroyed without having begun,
   // and circuit_open thrown, if the breaker refuses it. `counts` decides which exceptions are
   // failures of the service: it takes a `const std::exception&` (other exceptions are then none) or
-  // a `const std::exception_ptr&`. What it declines counts as a success. A cancelled call never
-  // counts. Instead of a task it may be given a callable that makes one, which is not called if the
-  // call is refused.
-  template <class T, class Predicate = retry_any_error>
+  // a `const std::exception_ptr&`. What it declines counts as a success, or as neither if the
+  // error says that nothing was done, by a fault of the caller or of this program. A cancelled call
+  // never counts. Instead of a task it may be given a callable that makes one, which is not called
+  // if the call is refused.
+  template <class T, class Predicate = fault_of_service>
   [[nodiscard]] task<T> call(task<T> made, Predicate counts = {}) const {
     return run(std::move(made), *this, std::move(counts));
   }
-  template <class Maker, class Predicate = retry_any_error>
+  template <class Maker, class Predicate = fault_of_service>
   requires(tasks::makes_task<Maker>)
       [[nodiscard]] auto call(Maker make, Predicate counts = {}) const {
     using value = typename kit::value_of_task<std::invoke_result_t<Maker&>>::type;
@@ -157,8 +169,11 @@ class circuit_breaker {
     } catch (...) {
       failed = std::current_exception();
     }
-    if (!kit::is_cancellation(failed))
-      kit::wants_retry(counts, failed) ? inside.fail() : inside.succeed();
+    if (kit::wants_retry(counts, failed)) {
+      inside.fail();
+    } else if (!kit::shows_nothing(failed)) {
+      inside.succeed();
+    }
     std::rethrow_exception(std::move(failed));
   }
   template <class T, class Maker, class Predicate>

@@ -1,6 +1,8 @@
 // keyed_rate_limiter: a token bucket for each address, user or tenant.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

@@ -2,6 +2,8 @@
 // own use.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstddef>
 #include <functional>
 #include <unordered_map>

@@ -1,6 +1,8 @@
 // made_task: what a user's callable gives, as a task. For the library's own use.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <type_traits>
 
 #include "troupe/task/task.hpp"

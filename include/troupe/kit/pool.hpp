@@ -1,6 +1,8 @@
 // pool: resources that are made when they are wanted, lent one by one, and used again.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <concepts>
 #include <cstddef>

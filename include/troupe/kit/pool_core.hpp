@@ -2,6 +2,8 @@
 // own use.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -36,7 +38,11 @@ namespace troupe {
 //       rt.run();
 //     }
 class pool_closed : public error {
+ public:
   using error::error;
+  verdict judged() const noexcept override {
+    return {verdict::party::caller, verdict::effect::none, verdict::again::never};
+  }
 };
 
 // Options of a pool. A value that makes no sense is an option_error.

@@ -1,6 +1,8 @@
 // rate_limiter: a token bucket that says how often something may happen.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <memory>

@@ -1,13 +1,18 @@
 // retry: calls again what has failed, after a delay that grows.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <concepts>
 #include <cstdint>
 #include <exception>
+#include <memory>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
+#include "troupe/base/error.hpp"
 #include "troupe/base/time_span.hpp"
 #include "troupe/kit/retry_budget.hpp"
 #include "troupe/kit/try_later.hpp"
@@ -76,8 +81,8 @@ struct retry_attempt {
   std::exception_ptr last_error{};  // null for the first attempt
 };
 
-// The usual answer to whether an error is retried: each is but those that say that the call itself
-// is wrong (usage_error, option_error).
+// The usual answer to whether an error is retried: each is but an error of the library that says
+// that asking again does not help (verdict::again::never in error::judged).
 struct retry_any_error {
   bool operator()(const std::exception_ptr& what) const;
 };
@@ -112,6 +117,8 @@ class retry_course {
 };
 
 bool is_cancellation(const std::exception_ptr& what) noexcept;
+// Empty for what is no error of the library.
+std::optional<verdict> verdict_of(const std::exception_ptr& what) noexcept;
 
 template <class Maker>
 decltype(auto) call_maker(Maker& make, const retry_attempt& attempt) {

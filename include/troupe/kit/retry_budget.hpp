@@ -1,6 +1,8 @@
 // retry_budget: how many retries a program may make, against how many calls.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <memory>
 
 namespace troupe {

@@ -2,6 +2,8 @@
 // own use.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <exception>

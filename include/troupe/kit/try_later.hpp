@@ -1,6 +1,8 @@
 // try_later: the errors of what refuses a call for some time.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <optional>
 #include <string>
@@ -25,6 +27,9 @@ class try_later : public error {
       : error(text), retry_after_(retry_after) {}
   // How long to wait before the next attempt, from the throw on.
   std::chrono::nanoseconds retry_after() const noexcept { return retry_after_; }
+  verdict judged() const noexcept override {
+    return {verdict::party::upstream, verdict::effect::none, verdict::again::later};
+  }
   std::optional<std::chrono::nanoseconds> try_again_in() const noexcept override {
     return retry_after_;
   }

@@ -7,6 +7,8 @@
 // counted: nobody waits. The buffer is written at exit() and at a fatal signal, too.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <atomic>
 #include <chrono>
 #include <concepts>

@@ -7,6 +7,8 @@
 // for all blocks, so that a use after free is detected.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <array>
 #include <cstddef>
 #include <new>

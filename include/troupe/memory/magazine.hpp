@@ -6,6 +6,8 @@
 // for each block).
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstddef>
 #include <utility>
 

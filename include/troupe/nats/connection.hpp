@@ -1,6 +1,8 @@
 // connection: publish, subscribe and request over NATS, for actors and tasks.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstdint>
 #include <initializer_list>
 #include <memory>

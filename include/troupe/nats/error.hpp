@@ -1,6 +1,8 @@
 // error: what NATS, or the way to it, did not do.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -36,12 +38,7 @@ class error : public troupe::error {
   error(failure kind, const std::string& text, bool may_have_run = false)
       : troupe::error(text), kind_(kind), may_have_run_(may_have_run) {}
   failure kind() const noexcept { return kind_; }
-  // A second for unreachable, lost and no_responders.
-  std::optional<std::chrono::nanoseconds> try_again_in() const noexcept override {
-    if (kind_ == failure::unreachable || kind_ == failure::lost || kind_ == failure::no_responders)
-      return std::chrono::seconds(1);
-    return std::nullopt;
-  }
+  verdict judged() const noexcept override;
   // Whether what was asked may have been done all the same: it was sent, and the answer was lost.
   // False: no one has received it.
   bool may_have_run() const noexcept { return may_have_run_; }
@@ -58,6 +55,7 @@ class stream_error : public error {
       : error(failure::refused, text), code_(code), error_code_(error_code) {}
   // As of HTTP: 400, 503, …
   int code() const noexcept { return code_; }
+  verdict judged() const noexcept override;
   // Names the reason: 10071 for a wrong last sequence, 10060 for another stream than expected.
   int error_code() const noexcept { return error_code_; }
 

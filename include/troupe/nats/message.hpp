@@ -1,6 +1,8 @@
 // message: what is published and what comes.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>

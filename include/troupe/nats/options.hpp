@@ -1,6 +1,8 @@
 // options: how a connection to NATS is made and used.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,8 @@
 // stored: what JetStream says of a message that it has stored.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>

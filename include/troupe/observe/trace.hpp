@@ -1,6 +1,8 @@
 // trace: what each thread did and when, written to a file or a table at the end of the program.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <atomic>
 #include <cstdint>
 

@@ -2,6 +2,8 @@
 // itself.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <functional>
 #include <string>
 

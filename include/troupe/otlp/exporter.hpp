@@ -1,6 +1,8 @@
 // otlp::exporter: records the spans of this program, and sends them to a collector.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

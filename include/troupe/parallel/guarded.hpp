@@ -1,6 +1,8 @@
 // guarded<T>: a shared value behind a read-write lock that suspends tasks and blocks no thread.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <concepts>
 #include <exception>
 #include <memory>
@@ -193,6 +195,35 @@ class guarded {
   [[nodiscard]] future<reading<T>> read() const { return enter<reading<T>>(); }
   // Gives access when there is neither a reader nor another writer.
   [[nodiscard]] future<writing<T>> write() const { return enter<writing<T>>(); }
+
+  // Calls `f` with the value, as soon as there is neither a reader nor another writer, and returns
+  // a future of its result. Needs no coroutine: of handlers and of plain code, which may drop the
+  // future. Thread: `f` runs like a callback of then(): in a later turn of the actor that called
+  // this, elsewhere on the thread that gives the access. Errors: what `f` throws is in the future.
+  template <class Function>
+  auto change(Function&& f) const {
+    using result = std::invoke_result_t<std::decay_t<Function>&, T&>;
+    static_assert(!tasks::runs_when_awaited<std::remove_cvref_t<result>>,
+                  "troupe: guarded::change: this is a coroutine, which would never run: co_await "
+                  "write() in it instead");
+    auto given = std::make_shared<promise<result>>();
+    future<result> later = given->get_future();
+    write().then(
+        [given, f = std::forward<Function>(f)](writing<T> inside) mutable {
+          try {
+            if constexpr (std::is_void_v<result>) {
+              f(*inside);
+              given->set_value();
+            } else {
+              given->set_value(f(*inside));
+            }
+          } catch (...) {
+            given->set_exception(std::current_exception());
+          }
+        },
+        [given](std::exception_ptr what) { given->set_exception(std::move(what)); });
+    return later;
+  }
 
   // Return nothing if they would have to wait. In checked builds try_read throws
   // foreign_context_error if the last writer stored a pointer that it should not have.

@@ -2,6 +2,8 @@
 // library's own use; users meet guarded.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>

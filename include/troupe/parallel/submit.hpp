@@ -1,6 +1,8 @@
 // submit: calls that run concurrently, each in a context of its own.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <concepts>
 #include <exception>
 #include <functional>

@@ -2,6 +2,8 @@
 // use.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <concepts>
 #include <coroutine>
 #include <exception>

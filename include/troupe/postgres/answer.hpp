@@ -2,6 +2,8 @@
 // Programs use connection.hpp.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <array>
 #include <chrono>
 #include <cstddef>

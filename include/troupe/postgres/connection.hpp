@@ -1,6 +1,8 @@
 // connection: a connection to a PostgreSQL server for actors and tasks.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstdint>
 #include <exception>
 #include <memory>

@@ -1,6 +1,8 @@
 // copy: many rows at once, by COPY, as streams of text.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <exception>
 #include <memory>
 #include <optional>

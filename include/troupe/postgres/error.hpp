@@ -1,6 +1,8 @@
 // error: what a PostgreSQL server says of a statement that failed.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <string>
 #include <utility>
 

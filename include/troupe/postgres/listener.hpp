@@ -1,6 +1,8 @@
 // listener: what others NOTIFY.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>

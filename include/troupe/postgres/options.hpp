@@ -1,6 +1,8 @@
 // options: how a connection to a PostgreSQL server is used.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

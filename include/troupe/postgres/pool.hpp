@@ -1,6 +1,8 @@
 // pool: several connections to a PostgreSQL server, lent one by one.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <memory>
 #include <optional>

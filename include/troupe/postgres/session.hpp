@@ -8,6 +8,8 @@
 // session to read. What must have the connection to itself waits until the pipeline is empty.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <exception>

@@ -1,6 +1,8 @@
 // admission: how a server accepts connections within its limits. For the library's own use.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <stop_token>
 #include <utility>
 

@@ -2,6 +2,8 @@
 // becomes bytes to send.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -32,6 +34,9 @@ namespace troupe {
 class line_too_long : public error {
  public:
   explicit line_too_long(std::size_t most);
+  verdict judged() const noexcept override {
+    return {verdict::party::peer, verdict::effect::none, verdict::again::never};
+  }
 };
 
 // A return value of a callback: the file at a path, or a range of it, with texts before and after

@@ -1,6 +1,8 @@
 // protocol: a connection as callbacks of a plain struct, an alternative to coroutines.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <memory>
 #include <mutex>
 #include <utility>

@@ -3,9 +3,11 @@
 //
 // The compiler is asked for the names of these values: -512 to 2047 (of a type of one byte all),
 // each power of two, its negative and the number below it, the 16 smallest and the 16 largest
-// values of the type, and the sums of at most ten powers of two that have names. An enumerator
-// elsewhere is found if listed_enumerators names it. Thread: any. Cost: about 0.2 s of compile time
-// for each enumeration of more than one byte; none at run time.
+// values of the type, and the sums of at most twelve powers of two that have names; of more, the
+// sums of two, three and neighbours, and all but one or two. An enumerator elsewhere is found if
+// listed_enumerators names it. An enumeration of which none is found holds numbers. Thread: any.
+// Cost: about 0.2 s of compile time for each enumeration of more than one byte, and up to 0.6 s
+// more for sums; none at run time.
 //
 // Example:
 //     enum class Code : std::uint32_t { first = 100'000, second };
@@ -35,8 +37,9 @@ namespace troupe::reflect {
 template <class T>
 inline constexpr std::array<T, 0> listed_enumerators{};
 
-// Specialized as true for an enumeration whose values are numbers, as `enum class user_id :
-// std::uint64_t {}`: values without an enumerator mean the same whatever enumerators there are.
+// Specialized as true for an enumeration whose values are numbers although it has enumerators, as
+// `enum class user_id : std::uint64_t { none }`: other values mean the same whatever enumerators
+// there are.
 template <class T>
 inline constexpr bool is_number = std::is_same_v<T, std::byte>;
 
@@ -161,7 +164,8 @@ inline constexpr std::size_t values_at_once = 256;
 inline constexpr std::int64_t searched_least = -512;
 inline constexpr std::int64_t searched_most = 2'047;
 inline constexpr std::size_t values_near_limits = 16;
-inline constexpr int combined_flags_max = 10;
+inline constexpr std::size_t combined_flags_max = 12;   // 4,096 sums
+inline constexpr std::size_t flags_in_threes_max = 24;  // 2,024 sums
 
 template <class T>
 inline constexpr value_limits limits = limits_of<T>();
@@ -319,28 +323,86 @@ inline constexpr flag_facts flags = [] {
   return facts;
 }();
 
+// Calls use(sum) for each sum of flags whose name the compiler is asked for: of few flags all sums;
+// of more those that programs name: of two, of three, of neighbours, and all but one or two.
+template <class Use>
+constexpr void for_each_sum(std::uint64_t bits, Use use) {
+  std::array<std::uint64_t, 64> flag{};
+  std::size_t count = 0;
+  for (std::uint64_t left = bits; left != 0; left &= left - 1) flag[count++] = left & (0 - left);
+  if (count <= combined_flags_max) {
+    for (std::uint64_t choice = 0; choice < std::uint64_t{1} << count; ++choice) {
+      std::uint64_t sum = 0;
+      for (std::uint64_t left = choice; left != 0; left &= left - 1)
+        sum |= flag[static_cast<std::size_t>(std::countr_zero(left))];
+      use(sum);
+    }
+    return;
+  }
+  const std::size_t longest = count <= flags_in_threes_max ? 3 : 2;
+  use(bits);
+  for (std::size_t i = 0; i < count; ++i) {
+    use(bits & ~flag[i]);
+    std::uint64_t neighbours = flag[i];
+    for (std::size_t j = i + 1; j < count; ++j) {
+      const std::uint64_t two = flag[i] | flag[j];
+      use(two);
+      use(bits & ~two);
+      neighbours |= flag[j];
+      if (j - i + 1 > longest && j - i + 1 < count - 2) use(neighbours);
+      for (std::size_t k = j + 1; longest == 3 && k < count; ++k) use(two | flag[k]);
+    }
+  }
+}
+
 // The sums of bits with names, as the sign extends them.
 template <class T>
-inline constexpr std::size_t sums_count =
-    flags<T>.has_outside&& flags<T>.count <= combined_flags_max
-        ? std::size_t{1} << static_cast<unsigned>(flags<T>.count)
-        : 0;
+inline constexpr std::size_t sums_count = [] {
+  std::size_t count = 0;
+  if (flags<T>.has_outside) for_each_sum(flags<T>.bits, [&count](std::uint64_t) { ++count; });
+  return count;
+}();
 template <class T>
 inline constexpr auto sums_outside = [] {
   value_list<sums_count<T>> list;
-  for (std::uint64_t choice = 0; choice < sums_count<T>; ++choice) {
-    std::uint64_t sum = 0, left = flags<T>.bits;
-    for (std::uint64_t bit = 1; left != 0; bit <<= 1, left &= left - 1) {
-      if ((choice & bit) != 0) sum |= left & (0 - left);
-    }
+  if (!flags<T>.has_outside) return list;
+  for_each_sum(flags<T>.bits, [&list](std::uint64_t sum) {
     sum = static_cast<std::uint64_t>(static_cast<under<T>>(sum));
-    if (!is_in_range<T>(sum) && !is_value<T>(sum)) continue;
-    if (!is_in_range<T>(sum) && !values_outside<T>.has(sum)) list.add(sum);
-  }
+    if (is_searched<T>(sum) || !is_value<T>(sum)) return;
+    for (const T listed : listed_enumerators<T>) {
+      if (static_cast<std::uint64_t>(static_cast<under<T>>(listed)) == sum) return;
+    }
+    list.add(sum);
+  });
   return list;
 }();
 template <class T>
 inline constexpr auto named_sums = select_named<T, sums_outside<T>>();
+
+// Values that the first of a row of enumerators has, and the ones behind them: 3'000, 100'001,
+// 0x7000. They only tell whether an enumeration without other names has any.
+template <class T>
+inline constexpr auto round_values = [] {
+  value_list<1'500> list;
+  const auto consider = [&list](std::uint64_t bits) {
+    for (const std::uint64_t value : {bits, bits + 1}) {
+      if (is_value<T>(value) && !is_searched<T>(value)) list.add(value);
+    }
+  };
+  std::uint64_t power = 1'000;
+  for (int digits = 3; digits < 20; ++digits, power *= 10) {
+    for (std::uint64_t times = 1; times < (digits < 5 ? 100U : 10U); ++times) {
+      if (times % 10 != 0 && times <= ~std::uint64_t{0} / power) consider(times * power);
+      if (times < 10 && std::is_signed_v<under<T>> && digits < 19) consider(0 - times * power);
+    }
+  }
+  for (int bit = 12; bit < 64; bit += 4) {
+    for (std::uint64_t times = 1; times < 16; ++times) consider(times << bit);
+  }
+  return list;
+}();
+template <class T>
+inline constexpr bool has_round = select_named<T, round_values<T>>().size > 0;
 
 template <class T>
 inline constexpr auto named_values = [] {
@@ -372,12 +434,23 @@ inline constexpr auto all_enumerators = []<std::size_t... I>(std::index_sequence
 }
 (std::make_index_sequence<parts::named_values<T>.size>());
 
+namespace parts {
+// Without enumerators values are numbers; some that are not found are not taken for that.
+template <class T>
+inline constexpr bool holds_numbers = [] {
+  if constexpr (all_enumerators<T>.empty()) return !has_round<T>;
+  return is_number<T>;
+}();
+}  // namespace parts
+
 // Whether all_enumerators tells what the value means: it is there, or the compiler was asked for
 // its name and there is none. Sums of flags are known by their bits.
 template <class T>
 constexpr bool is_known(T value) noexcept {
   using under = parts::under<T>;
   if constexpr (is_number<T> || sizeof(under) == 1) {
+    return true;
+  } else if constexpr (parts::holds_numbers<T>) {
     return true;
   } else {
     const auto bits = static_cast<std::uint64_t>(static_cast<under>(value));
@@ -386,7 +459,8 @@ constexpr bool is_known(T value) noexcept {
       return true;
     constexpr parts::flag_facts flags = parts::flags<T>;
     const bool is_sum = (static_cast<std::make_unsigned_t<under>>(bits) & ~flags.bits) == 0;
-    return is_sum && (parts::sums_count<T> > 0 || flags.are_flags);
+    return is_sum && flags.has_outside &&
+           (flags.count <= static_cast<int>(parts::combined_flags_max) || flags.are_flags);
   }
 }
 

@@ -1,6 +1,8 @@
 // here: the runtime's functions for a handler or a task that has no reference to its runtime.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <functional>
 #include <utility>
@@ -22,8 +24,9 @@ actor::placement place_in(actor::actor_system& system, const spawn_options& chos
 }  // namespace detail
 
 // As runtime::spawn on the pool, for the runtime of the calling code. Thread: call it in a handler,
-// a constructor, a destructor or a task of an actor; elsewhere it throws usage_error. For an actor
-// with a thread of its own use runtime::spawn.
+// a constructor, a destructor or a task of an actor, or in a procedure of post(), after() or
+// every(); elsewhere it throws usage_error. For an actor with a thread of its own use
+// runtime::spawn.
 //
 // Example:
 //     struct Leaf {
@@ -67,8 +70,7 @@ future<T> spawn(task<T>& running) {
 }
 TROUPE_REFUSE_REST(spawn, TROUPE_SPAWN_REFUSES);
 
-// As runtime::after and runtime::every, for the runtime of the calling code. Thread: call it in a
-// handler, a constructor, a destructor or a task of an actor; elsewhere it throws usage_error.
+// As runtime::after and runtime::every, for the runtime of the calling code. Thread: as for spawn.
 //
 // Example:
 //     struct Lamp {
@@ -81,23 +83,37 @@ TROUPE_REFUSE_REST(spawn, TROUPE_SPAWN_REFUSES);
 //     rt.spawn<Lamp>().tell<&Lamp::flash>();
 //     rt.run();
 timer after(time_span span, std::move_only_function<void()> procedure,
-            const timer_options& options = {});
+            const timer_options& options);
+inline timer after(time_span span, std::move_only_function<void()> procedure) {
+  return after(span, std::move(procedure), timer_options());
+}
 timer every(time_span period, std::move_only_function<void()> procedure,
-            const timer_options& options = {});
+            const timer_options& options);
+inline timer every(time_span period, std::move_only_function<void()> procedure) {
+  return every(period, std::move(procedure), timer_options());
+}
 template <tasks::makes_task Procedure>
-timer after(time_span, Procedure&&, const timer_options& = {}) {
+timer after(time_span, Procedure&&, const timer_options&) {
   static_assert(!tasks::makes_task<Procedure>, TROUPE_REFUSES_COROUTINE_OF("after"));
   return {};
 }
 template <tasks::makes_task Procedure>
-timer every(time_span, Procedure&&, const timer_options& = {}) {
+timer after(time_span span, Procedure&& procedure) {
+  return after(span, std::forward<Procedure>(procedure), timer_options());
+}
+template <tasks::makes_task Procedure>
+timer every(time_span, Procedure&&, const timer_options&) {
   static_assert(!tasks::makes_task<Procedure>, TROUPE_REFUSES_COROUTINE_OF("every"));
   return {};
+}
+template <tasks::makes_task Procedure>
+timer every(time_span span, Procedure&& procedure) {
+  return every(span, std::forward<Procedure>(procedure), timer_options());
 }
 TROUPE_REFUSE_REST(after, TROUPE_TIMER_REFUSES("after"));
 TROUPE_REFUSE_REST(every, TROUPE_TIMER_REFUSES("every"));
 
-// As runtime::now: virtual under the simulated policy.
+// As runtime::now: virtual under the simulated policy. Thread: as for spawn.
 std::chrono::nanoseconds now();
 
 }  // namespace troupe

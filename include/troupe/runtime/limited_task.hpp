@@ -3,6 +3,8 @@
 // tls_stream.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <stop_token>
 #include <utility>

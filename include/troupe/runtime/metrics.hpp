@@ -1,6 +1,8 @@
 // metrics: what a runtime has done so far, and what it does now, in numbers.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstdint>
 #include <vector>
 

@@ -1,6 +1,8 @@
 // options: all options of a runtime, and of one actor.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -84,9 +86,11 @@ struct turn_limits {
 //                         }});
 //     rt.run();
 struct runtime_options {
-  // Threads of the pool. 0 (default): TROUPE_WORKERS if it is set; otherwise one thread for each
-  // CPU that the process may use (affinity and cgroup quota), or 3 if that number is unknown. At
-  // most 1024; more is an option_error.
+  // Threads of the pool. 0 (default): one thread for each CPU that the process may use (affinity
+  // and cgroup quota), or 3 if that number is unknown. At most 1024; more is an option_error. The
+  // environment variable TROUPE_WORKERS is an upper limit, also of a number that is set here; with
+  // 0 it is the number. The simulated policy has one thread; there this number, or 4, only decides
+  // into how many parts parallel work is cut.
   unsigned workers = 0;
 
   // Default work_stealing. The environment variable TROUPE_POLICY (the policy's name) overrides it.
@@ -279,14 +283,16 @@ class on_thread {
 // or a device. The thread starts when it is first named; actors that name the same thread share it.
 // At most 1000 threads for each runtime. The kernel shows the first 15 characters of the name.
 // Throws option_error if the name is empty.
-inline on_thread pinned(std::string name, spawn_options options = {}) {
+inline on_thread pinned(std::string name, spawn_options options) {
   if (name.empty())
     throw option_error("troupe: pinned: a thread needs a name; spawn() without it means the pool");
   return {std::move(name), options};
 }
+inline on_thread pinned(std::string name) { return pinned(std::move(name), spawn_options()); }
 
 // The thread that calls run(), for actors that own a window or the terminal.
-inline on_thread on_main(spawn_options options = {}) { return {std::string(), options}; }
+inline on_thread on_main(spawn_options options) { return {std::string(), options}; }
+inline on_thread on_main() { return on_main(spawn_options()); }
 
 // How stop() ends a program.
 enum class stop_mode {
@@ -295,7 +301,7 @@ enum class stop_mode {
   // Running handlers end; all messages become dead letters. Suspended turns stay suspended, and the
   // mail behind them stays too. But if the operation that a turn awaits completes meanwhile, the
   // turn continues, and its next wait throws cancelled. An actor with a thread of its own that is
-  // not constructed yet never will be.
+  // not constructed yet never will be, and a blocking call that has not begun never begins.
   discard,
 };
 

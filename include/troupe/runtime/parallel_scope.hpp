@@ -1,6 +1,8 @@
 // Scopes that use all workers: children that are spawned, and scopes that plain threads await.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <exception>
 #include <stop_token>
 #include <type_traits>
@@ -53,7 +55,7 @@ task<T> run_apart(task<T> given) {
     static_cast<void>(state.result.take_failure());
     std::rethrow_exception(refused);
   }
-  co_return later.get();
+  co_return co_await std::move(later);
 }
 
 // Blocks the thread until the scope has ended. What ends the wait otherwise stops the scope, and

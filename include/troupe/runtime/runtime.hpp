@@ -1,6 +1,8 @@
 // runtime: a pool of workers, the actors on it, and the main thread's part in running them.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -20,6 +22,7 @@
 #include "troupe/base/time_span.hpp"
 #include "troupe/runtime/metrics.hpp"
 #include "troupe/runtime/options.hpp"
+#include "troupe/runtime/tell_timers.hpp"
 #include "troupe/runtime/timer.hpp"
 
 namespace troupe {
@@ -86,6 +89,21 @@ class main_thread {
     return actor_.ask([function = std::forward<Function>(function)](
                           proxy&) mutable -> decltype(auto) { return function(); });
   }
+  // Returns a callable that does call() with its arguments, which are copied or moved into it: for
+  // code that knows nothing of the main thread, such as a library's callback, a lazy or a blocking
+  // call. It may be called on any thread, and returns the future at once.
+  //
+  //     auto show = rt.main().bind([&window](std::string text) { window.show(text); });
+  //     troupe::submit(rt, [show] { show("done").then([] {}); });
+  template <class Function>
+  [[nodiscard]] auto bind(Function&& function) const {
+    return [home = *this, function = std::forward<Function>(function)](auto&&... given) {
+      return home.call(
+          [function, ... given = std::forward<decltype(given)>(given)]() mutable -> decltype(auto) {
+            return std::invoke(function, std::move(given)...);
+          });
+    };
+  }
   // The same for threads of your own: blocks until the function has returned. Throws usage_error,
   // before anything is sent, on the main thread itself, which would wait for itself; also in
   // handlers and on threads of the pool, where `co_await main().call(f)` is the right call.
@@ -117,7 +135,8 @@ class runtime {
  public:
   // Starts the pool. The workers run actors and tasks at once, whether or not run() was called.
   // Throws option_error, or std::system_error if a thread cannot be started.
-  explicit runtime(runtime_options options = {});
+  explicit runtime(runtime_options options);
+  runtime() : runtime(runtime_options()) {}
 
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;
@@ -312,18 +331,32 @@ class runtime {
   // bytes_max, is too small. Lifetime: a timer keeps the program alive, unless it is `weak`; a call
   // that is still due when the runtime ends never happens.
   timer after(time_span span, std::move_only_function<void()> procedure,
-              const timer_options& options = {});
+              const timer_options& options);
+  timer after(time_span span, std::move_only_function<void()> procedure) {
+    return after(span, std::move(procedure), timer_options());
+  }
   timer every(time_span period, std::move_only_function<void()> procedure,
-              const timer_options& options = {});
+              const timer_options& options);
+  timer every(time_span period, std::move_only_function<void()> procedure) {
+    return every(period, std::move(procedure), timer_options());
+  }
   template <tasks::makes_task Procedure>
-  timer after(time_span, Procedure&&, const timer_options& = {}) {
+  timer after(time_span, Procedure&&, const timer_options&) {
     static_assert(!tasks::makes_task<Procedure>, TROUPE_REFUSES_COROUTINE_OF("after"));
     return {};
   }
   template <tasks::makes_task Procedure>
-  timer every(time_span, Procedure&&, const timer_options& = {}) {
+  timer after(time_span span, Procedure&& procedure) {
+    return after(span, std::forward<Procedure>(procedure), timer_options());
+  }
+  template <tasks::makes_task Procedure>
+  timer every(time_span, Procedure&&, const timer_options&) {
     static_assert(!tasks::makes_task<Procedure>, TROUPE_REFUSES_COROUTINE_OF("every"));
     return {};
+  }
+  template <tasks::makes_task Procedure>
+  timer every(time_span span, Procedure&& procedure) {
+    return every(span, std::forward<Procedure>(procedure), timer_options());
   }
   TROUPE_REFUSE_REST(after, TROUPE_TIMER_REFUSES("after"));
   TROUPE_REFUSE_REST(every, TROUPE_TIMER_REFUSES("every"));

@@ -1,6 +1,8 @@
 // timer: a call that is due later; the return value of after() and every().
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <optional>
 #include <stop_token>
 #include <utility>

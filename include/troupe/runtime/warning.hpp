@@ -2,6 +2,8 @@
 // (runtime_options::observe; docs/guide/observing.md).
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

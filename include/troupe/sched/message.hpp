@@ -2,6 +2,8 @@
 // content.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <atomic>
 #include <cstdint>
 
@@ -22,19 +24,21 @@ enum class message_act : std::uint8_t {
   // for a suspension that waits for a lock (suspension::for_lock): writes the holder into the
   // lock_holder that `object` points to. Returns null if the wait is over
   holder,
-  // for a suspension whose event cannot be undone (suspension::is_final): returns not null if the
-  // event has happened, so that the end of the wait is on its way
-  happened,
+  // for a suspension whose event cannot be undone (suspension::is_final): the event cannot happen
+  // from now on. Returns not null if it has, so that the end of the wait is on its way
+  pause,
+  resume,  // the event may happen again, or does so at once
 };
 
 // The descriptions of messages that no sender sent, but that the runtime owes to their actor. The
 // address of the text identifies them.
 inline constexpr char described_as_constructor[] = "constructor",
                       described_as_callback[] = "a callback of a future",
-                      described_as_submitted[] = "a callback of a submitted call";
+                      described_as_submitted[] = "a callback of a submitted call",
+                      described_as_timed[] = "the procedure of a timer";
 inline bool is_owed(const char* described) noexcept {
   return described == described_as_constructor || described == described_as_callback ||
-         described == described_as_submitted;
+         described == described_as_submitted || described == described_as_timed;
 }
 
 // Aligned so that a link has space for tags (actor/mailbox/mailbox.hpp).

@@ -1,6 +1,8 @@
 // connection: a SQLite database for actors and tasks, on a thread of its own.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstdint>
 #include <exception>
 #include <memory>

@@ -6,6 +6,8 @@
 // functions.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <concepts>
 #include <cstddef>
 #include <functional>

@@ -2,6 +2,8 @@
 // other.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <concepts>
 #include <coroutine>
@@ -124,38 +126,46 @@ class [[nodiscard]] next_value {
   // cancelled takes nothing (docs/protocols/given_up_waits.md).
   class advanced {
    public:
-    explicit advanced(async_promise<T>* of) noexcept : of_(reinterpret_cast<std::uintptr_t>(of)) {}
+    // lets_others_run: its user does before it continues.
+    explicit advanced(async_promise<T>* of, bool lets_others_run) noexcept
+        : of_(reinterpret_cast<std::uintptr_t>(of) | (lets_others_run ? suspends : 0)) {}
     bool await_ready() const noexcept {
-      return of_ == 0 || promise().side.given != nullptr || !promise().side.is_pending();
+      return of_ == 0 || ((of_ & suspends) == 0 &&
+                          (promise().side.given != nullptr || !promise().side.is_pending()));
     }
     template <std::derived_from<tasks::promise_base> Promise>
     bool await_suspend(std::coroutine_handle<Promise> user) noexcept {
-      of_ |= waited;
-      return promise().side.wait(user.promise());
+      const bool lets_others_run = (of_ & suspends) != 0;
+      of_ ^= suspends;
+      return lets_others_run ? tasks::let_others_run(user.promise())
+                             : promise().side.wait(user.promise());
     }
     std::optional<T> await_resume() {
-      if (of_ == 0 || (of_ & waited) != 0) [[unlikely]]
+      if (of_ == 0 || (of_ & suspends) != 0) [[unlikely]]
         check();
       return promise().take(promise().side.own_wait().ended);
     }
 
    private:
     async_promise<T>& promise() const noexcept {
-      return *reinterpret_cast<async_promise<T>*>(of_ & ~waited);
+      return *reinterpret_cast<async_promise<T>*>(of_ & ~suspends);
     }
     void check() {
       if (of_ != 0 && !promise().side.keep_if_cancelled(*promise().side.own_wait().who->in)) return;
       throw_early_end(tasks::outcome::cancelled);
     }
-    // Tag: it has suspended its user. A bool would be stored for each value.
-    static constexpr std::uintptr_t waited = 1;
+    // Tag: it lets others run, and then, that it has waited. A bool would be stored for each value.
+    static constexpr std::uintptr_t suspends = 1;
     std::uintptr_t of_;  // 0: its user is cancelled
   };
   advanced run_before_suspension(tasks::coroutine& user) const {
     if (user.in->cancelled) [[unlikely]]
-      return advanced(nullptr);
-    advance(user);
-    return advanced(of_);
+      return advanced(nullptr, false);
+    if (user.in->spend_start()) [[likely]] {
+      advance(user);
+      return advanced(of_, false);
+    }
+    return advanced(of_, of_->side.advance_later(user) && of_->side.has_ended());
   }
 
   class limited;
@@ -205,18 +215,27 @@ class [[nodiscard]] next_value<T>::limited {
       tasks::coroutine& awaiting = user.promise();
       if (awaiting.in->cancelled) [[unlikely]]
         return false;
-      in_ = awaiting.in;
-      return wait_.suspend_for(of_.of_->side, awaiting, of_.at_most_, of_.stop_);
+      user_ = &awaiting;
+      const bool may_spend = awaiting.in->spend_start();
+      // Then it runs in await_resume(): for a wait that is over at once, it must run now or never.
+      runs_late_ = !may_spend && of_.at_most_.count() <= 0;
+      return runs_late_ ? tasks::let_others_run(awaiting) : suspend(may_spend);
     }
     std::optional<T> await_resume() {
-      if (in_ == nullptr || of_.of_->side.keep_if_cancelled(*in_)) [[unlikely]]
+      if (runs_late_) [[unlikely]]
+        suspend(true);
+      if (user_ == nullptr || of_.of_->side.keep_if_cancelled(*user_->in)) [[unlikely]]
         throw_early_end(tasks::outcome::cancelled);
       return of_.of_->take(wait_.ended);
     }
 
    private:
+    bool suspend(bool may_run) {
+      return wait_.suspend_for(of_.of_->side, *user_, of_.at_most_, of_.stop_, may_run);
+    }
     limited of_;
-    tasks::async_call* in_ = nullptr;  // null: it was cancelled before
+    tasks::coroutine* user_ = nullptr;  // null: its call was cancelled before
+    bool runs_late_ = false;
     tasks::limited_side_wait wait_;
   };
   awaiter operator co_await() && noexcept { return awaiter(std::move(*this)); }

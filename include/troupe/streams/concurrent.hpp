@@ -6,12 +6,12 @@
 // stream and cancels the rest. Lifetime: dropping the stream cancels everything that runs.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <array>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <deque>
-#include <optional>
 #include <span>
 #include <tuple>
 #include <type_traits>
@@ -44,60 +44,82 @@ using given_by = typename result_of_task<branch_task<Awaitable>>::given;
 template <class Awaitable>
 using value_by = typename result_of_task<branch_task<Awaitable>>::value;
 
-// The awaitables of the stream that run now.
+// The awaitables of the stream that run now. Each has a place of its own until its result is taken.
 template <class Awaitable>
 class running_tasks {
  public:
-  // An empty deque has memory: std::bad_alloc.
-  running_tasks(async_generator<Awaitable>&& of, std::size_t most)
-      : from_(std::move(of)), most_(most) {}
-  bool has_ended() const noexcept { return from_.has_ended() && all_.empty(); }
-  // The next one whose result may be given: the first one, or any.
-  std::optional<std::size_t> find_done(bool ordered) const noexcept {
-    for (std::size_t i = 0; i < all_.size() && (!ordered || i == 0); ++i) {
-      if (all_[i].is_done()) return i;
-    }
-    return std::nullopt;
+  // Throws std::bad_alloc.
+  running_tasks(async_generator<Awaitable>&& of, std::size_t most, bool ordered)
+      : from_(std::move(of)), most_(most), ordered_(ordered) {}
+  bool has_ended() const noexcept { return from_.has_ended() && running_ == 0; }
+  // There is a result that may be given: the first one, or any.
+  bool has_result() const noexcept {
+    return ordered_ ? !order_.empty() && all_[order_.front()].is_done() : crowd_->any_ready();
   }
-  value_by<Awaitable> take(std::size_t at) {
-    side_task<given_by<Awaitable>> one = std::move(all_[at]);
-    all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(at));
+  value_by<Awaitable> take() {
+    const std::size_t place = ordered_ ? order_.front() : crowd_->first_ready();
+    ordered_ ? order_.pop_front() : crowd_->pop_ready();
+    side_task<given_by<Awaitable>> one = std::move(all_[place]);
+    free_.push_back(place);
+    --running_;
     return one.take();
   }
-  // The side calls of which one must be ready before something can be done.
-  const std::vector<tasks::side_call*>& waited() {
-    waited_.clear();
-    if (!from_.has_ended() && all_.size() < most_) waited_.push_back(from_.side());
-    for (const auto& one : all_) {
-      if (!one.is_done()) waited_.push_back(&one.side());
-    }
-    return waited_;
+  // Runs what can, and waits for something to be ready, unless a result is at hand.
+  select_in_crowd wait() {
+    tasks::side_call* const stream =
+        from_.has_ended() || running_ == most_ ? nullptr : from_.side();
+    tasks::side_call* const begins =
+        taken_ == tasks::side_call::no_place ? nullptr : &all_[taken_].side();
+    taken_ = tasks::side_call::no_place;
+    return select_in_crowd(*crowd_, stream, begins, !has_result());
   }
   // Takes the next one, if the stream has given it. False if it has not.
   bool take_next() {
-    if (all_.size() == most_ || !from_.is_ready()) return false;
+    if (running_ == most_ || !from_.is_ready()) return false;
     auto one = from_.take();
-    if (one) all_.emplace_back(tasks::make_branch(std::move(*one)));
-    return one.has_value();
+    if (!one) return false;
+    if (free_.empty()) add_place();
+    const std::size_t place = free_.back();
+    all_[place] = side_task<given_by<Awaitable>>(tasks::make_branch(std::move(*one)));
+    if (ordered_) {
+      order_.push_back(place);
+    } else {
+      all_[place].side().place = place;
+    }
+    free_.pop_back();
+    ++running_;
+    taken_ = place;
+    return true;
   }
 
  private:
+  void add_place() {
+    free_.reserve(all_.capacity() + 1);
+    crowd_->reserve(all_.size() + 1);
+    all_.emplace_back();
+    free_.push_back(all_.size() - 1);
+  }
+
   side_stream<Awaitable> from_;
   const std::size_t most_;
-  std::deque<side_task<given_by<Awaitable>>> all_;
-  std::vector<tasks::side_call*> waited_;
+  const bool ordered_;
+  std::vector<side_task<given_by<Awaitable>>> all_;  // by place
+  std::vector<std::size_t> free_;                    // places; it has memory for all of them
+  std::deque<std::size_t> order_;                    // of the stream: the places that are in use
+  std::size_t running_ = 0;
+  std::size_t taken_ = tasks::side_call::no_place;  // it has not begun
+  // The last member, which goes first: it is abandoned before its side calls are dropped.
+  tasks::side_crowd::owner crowd_ = tasks::side_crowd::make();
 };
 
 template <class Awaitable>
 async_generator<value_by<Awaitable>> buffered(async_generator<Awaitable> of, std::size_t most,
                                               bool ordered) {
-  running_tasks<Awaitable> all(std::move(of), most);
+  running_tasks<Awaitable> all(std::move(of), most, ordered);
   while (!all.has_ended()) {
-    const auto done = all.find_done(ordered);
-    // With a result at hand it only begins what may run.
-    co_await select(all.waited(), std::chrono::nanoseconds(done ? 0 : INT64_MAX));
-    if (all.take_next() || !done) continue;
-    auto value = all.take(*done);
+    co_await all.wait();
+    if (all.take_next() || !all.has_result()) continue;
+    auto value = all.take();
     co_yield std::move(value);
   }
 }

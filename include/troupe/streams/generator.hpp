@@ -1,6 +1,8 @@
 // generator<T>: a coroutine that gives values one after the other, without waiting for anything.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <coroutine>
 #include <cstddef>
 #include <exception>

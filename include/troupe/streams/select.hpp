@@ -2,6 +2,8 @@
 // library's own use: adaptors that run several things at once are made of it.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <concepts>
 #include <coroutine>
@@ -10,6 +12,7 @@
 #include <utility>
 
 #include "troupe/streams/async_generator.hpp"
+#include "troupe/task/groups/side_crowd.hpp"
 #include "troupe/task/side_call.hpp"
 #include "troupe/task/task.hpp"
 #include "troupe/task/when.hpp"
@@ -48,6 +51,29 @@ class select {
  private:
   std::span<tasks::side_call* const> of_;
   std::chrono::nanoseconds at_most_;
+};
+
+// As select, for the side calls of a crowd. Those that are given here run first, if they wait for
+// nothing; either may be null. If none of them is ready and `waits`, it waits until one of the
+// crowd is. Throws cancelled.
+class select_in_crowd {
+ public:
+  select_in_crowd(tasks::side_crowd& of, tasks::side_call* stream, tasks::side_call* begins,
+                  bool waits) noexcept
+      : of_(of), stream_(stream), begins_(begins), waits_(waits) {}
+  bool await_ready() const noexcept { return false; }
+  template <std::derived_from<tasks::promise_base> Promise>
+  bool await_suspend(std::coroutine_handle<Promise> user) {
+    return suspend(user.promise());
+  }
+  void await_resume() const;
+
+ private:
+  bool suspend(tasks::coroutine& user);
+  tasks::side_crowd& of_;
+  tasks::side_call* const stream_;
+  tasks::side_call* const begins_;
+  bool waits_;
 };
 
 // The time of the runtime that the coroutine runs in; virtual under the simulated policy.

@@ -1,6 +1,8 @@
 // Streams of what comes from outside: lines, frames and blocks of bytes, and answers of actors.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -30,7 +32,20 @@ namespace troupe {
 //       }
 //     }
 class frame_too_long : public error {
+ public:
   using error::error;
+  verdict judged() const noexcept override {
+    return {verdict::party::peer, verdict::effect::none, verdict::again::never};
+  }
+};
+
+// The input of streams::frames ended in the middle of a frame.
+class frame_cut : public error {
+ public:
+  using error::error;
+  verdict judged() const noexcept override {
+    return {verdict::party::peer, verdict::effect::unknown, verdict::again::later};
+  }
 };
 
 namespace streams {

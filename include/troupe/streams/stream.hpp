@@ -5,6 +5,8 @@
 // source is a stream, a channel or a range.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <concepts>
 #include <functional>
 #include <iterator>

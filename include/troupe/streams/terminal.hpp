@@ -1,6 +1,8 @@
 // The ends of pipes: for_each, collect, fold, first, count. Each makes a task of a stream.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstddef>
 #include <functional>
 #include <optional>

@@ -6,6 +6,8 @@
 // out of next(), after the values that it gave before. Lifetime: they own their source.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <exception>

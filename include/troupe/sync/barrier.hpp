@@ -1,8 +1,11 @@
 // barrier: a point at which a number of parties wait for each other, again and again.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstddef>
 #include <mutex>
+#include <utility>
 
 #include "troupe/base/error.hpp"
 #include "troupe/base/small_mutex.hpp"
@@ -40,18 +43,38 @@ class barrier {
     bool start() noexcept;
     bool withdraw() noexcept {
       std::lock_guard lock(of->mutex_);
+      return std::exchange(paused, false) || leave();
+    }
+    bool put_back() const noexcept { return false; }  // the others have passed
+    // A party that is paused has not arrived.
+    bool pause() noexcept {
+      std::lock_guard lock(of->mutex_);
+      paused = leave();
+      return paused;
+    }
+    void resume() noexcept {
+      sync::woken_waiters ready;
+      {
+        std::lock_guard lock(of->mutex_);
+        // otherwise the wait has ended by its limit
+        if (!std::exchange(paused, false) || !arrive(ready)) return;
+      }
+      ready.wake();
+      wake(*this);
+    }
+    bool finish() const noexcept { return last; }
+
+    barrier* of;
+    bool last = false, paused = false;
+
+   private:
+    // Both under the mutex. Returns true if it is the last one.
+    bool arrive(sync::woken_waiters& ready) noexcept;
+    bool leave() noexcept {
       if (!of->list_.withdraw(*this)) return false;
       --of->arrived_;
       return true;
     }
-    bool put_back() const noexcept { return false; }  // the others have passed
-    bool has_happened() const noexcept {
-      std::lock_guard lock(of->mutex_);
-      return !listed();
-    }
-    bool finish() const noexcept { return last; }
-    barrier* of;
-    bool last = false;
   };
   // Waits until all parties have arrived: co_await it, also with timeout() or stop(), or block in
   // get() on a plain thread. Returns true for the party that came last.
@@ -66,17 +89,22 @@ class barrier {
   std::size_t arrived_ = 0;
 };
 
+inline bool barrier::arriving::arrive(sync::woken_waiters& ready) noexcept {
+  if (++of->arrived_ < of->parties_) {
+    of->list_.push(*this);
+    return false;
+  }
+  last = true;
+  of->arrived_ = 0;
+  ready.push_all(of->list_);
+  return true;
+}
+
 inline bool barrier::arriving::start() noexcept {
   sync::woken_waiters ready;
   {
     std::lock_guard lock(of->mutex_);
-    if (++of->arrived_ < of->parties_) {
-      of->list_.push(*this);
-      return true;
-    }
-    last = true;
-    of->arrived_ = 0;
-    ready.push_all(of->list_);
+    if (!arrive(ready)) return true;
   }
   ready.wake();
   return false;

@@ -1,6 +1,8 @@
 // broadcast: every receiver gets every value, unless it is so slow that it misses some.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <algorithm>
 #include <array>
 #include <atomic>

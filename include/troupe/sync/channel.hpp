@@ -2,6 +2,8 @@
 // other.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -39,7 +41,8 @@ struct sending : sending_waiter<T> {
   bool withdraw() noexcept { return into->withdraw(side, *this); }
   // A receiver may have the value already.
   bool put_back() const noexcept { return this->end != send_end::sent; }
-  bool has_happened() noexcept { return !into->is_waiting(*this); }
+  bool pause() noexcept { return into->pause(*this); }
+  void resume() noexcept { into->resume(*this); }
   void finish() const {
     if (this->end != send_end::sent) [[unlikely]]
       throw_not_sent(this->end);

@@ -2,6 +2,8 @@
 // changed.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <concepts>
 #include <mutex>
 #include <utility>

@@ -1,6 +1,8 @@
 // mutex and shared_mutex: locks for which a coroutine waits without holding its thread.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <atomic>
 #include <cstdint>
 #include <optional>

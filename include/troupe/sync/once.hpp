@@ -1,6 +1,8 @@
 // once: something that is done a single time, however many parties want it done.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <atomic>
 #include <functional>
 #include <utility>

@@ -1,6 +1,8 @@
 // oneshot: a channel for one value.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <utility>
 
 #include "troupe/task/future.hpp"

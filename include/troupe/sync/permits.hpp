@@ -14,6 +14,8 @@
 // Model: tests/models/sync/permits.cpp.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <atomic>
 #include <cstdint>
 #include <mutex>

@@ -1,6 +1,8 @@
 // select: waits for whichever of several sends and receives can be done first, and does that one.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -64,6 +66,10 @@ class selecting : public select_base<> {
   }
   value finish() { return finish_of<0>(leave()); }
 
+  static constexpr bool sends = ((Operations::side == channel_side::senders) || ...);
+  bool pause() noexcept requires(sends) { return select_base<>::pause(); }
+  void resume() noexcept requires(sends) { select_base<>::resume(); }
+
  private:
   void fill() noexcept {
     std::apply([this](Operations&... each) { cases_ = {case_of(each)...}; }, operations_);
@@ -108,6 +114,9 @@ class selecting_each : public select_base<> {
     return select_base<>::try_now(cases_);
   }
   bool put_back() noexcept { return awaiting_access::operation(operations_[leave()]).put_back(); }
+  static constexpr bool sends = Operation::side == channel_side::senders;
+  bool pause() noexcept requires(sends) { return select_base<>::pause(); }
+  void resume() noexcept requires(sends) { select_base<>::resume(); }
   value finish() {
     const std::uint32_t winner = leave();
     Operation& won = awaiting_access::operation(operations_[winner]);

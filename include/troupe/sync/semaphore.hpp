@@ -1,6 +1,8 @@
 // semaphore: a number of permits that parties take and give back.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <utility>

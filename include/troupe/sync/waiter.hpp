@@ -1,6 +1,8 @@
 // waiter and waiter_list: the parties that wait for something, in order. For the library's own use.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include "troupe/base/intrusive_list.hpp"
 
 namespace troupe::sync {
@@ -44,6 +46,8 @@ class waiter_list {
     all_.remove(one);
     one.is_listed = false;
   }
+  // The one behind it; null behind the last.
+  static waiter* next(const waiter& one) noexcept { return all_waiters::next(one); }
   // Removes the waiter if this list holds it still. Returns whether it did.
   bool withdraw(waiter& one) noexcept {
     if (!one.listed()) return false;
@@ -52,7 +56,8 @@ class waiter_list {
   }
 
  private:
-  base::intrusive_list<waiter, &waiter::link> all_;
+  using all_waiters = base::intrusive_list<waiter, &waiter::link>;
+  all_waiters all_;
 };
 
 // Waiters whose wait is decided, oldest first, to be woken without the mutex. A list holds them no

@@ -8,6 +8,8 @@
 // that back (docs/protocols/given_up_waits.md).
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <atomic>
 #include <chrono>
 #include <concepts>
@@ -58,8 +60,10 @@ class thread_sleep {
 //   };
 //     bool put_back() noexcept             gives back what the wait was given, instead of finish();
 //                                          false if that cannot be undone (a value that was sent)
-//     bool has_happened() noexcept         if it cannot be undone: whether it has happened; asked
-//                                          while its coroutine is suspended
+//     bool pause() noexcept                if it cannot be undone: from now on it does not happen;
+//                                          false if it has. Called in the turn of its actor while
+//                                          its coroutine is suspended
+//     void resume() noexcept               after pause(): it may happen again, or does so now
 //     bool try_now() noexcept              optional, beside start(): false if it has to wait
 //     void begin_in(tasks::coroutine&)     optional: the coroutine that is about to wait
 //     bool is_weak() const noexcept        optional: true if the wait keeps no program alive
@@ -130,7 +134,7 @@ class [[nodiscard]] awaiting : protected Operation {
   struct wait : tasks::suspension {
     explicit wait(awaiting& of) noexcept : suspension(&act_on), self(&of) {
       for_lock = waits_for_lock<Operation>;
-      is_final = requires { of.has_happened(); };
+      is_final = requires { of.pause(); };
       if constexpr (requires { of.is_weak(); }) excused = of.is_weak();
     }
     awaiting& operation() noexcept { return *self; }
@@ -151,10 +155,11 @@ class [[nodiscard]] awaiting : protected Operation {
     // Another thread may end the wait as soon as it has begun. The coroutine resumes after this
     // turn all the same.
     if (begin([&]() noexcept { prepare(suspended, limited); })) {
+      in.refill();
       if constexpr (waits_for_lock<Operation>) ask_for_search(in, limited);
       return true;
     }
-    if (++in.at_once < at_once_max) [[likely]] {
+    if (in.spend()) [[likely]] {
       if (is_made_) wait_.made.forget();
       return false;
     }
@@ -208,9 +213,6 @@ class [[nodiscard]] awaiting : protected Operation {
   friend awaiting_access;
   friend struct debugger_view;  // src/runtime/debugger_table.cpp
 
-  // So many operations in a row may be done at once; then other actors get a turn.
-  static constexpr std::uint8_t at_once_max = 128;
-
   template <class Prepare>
   TROUPE_INLINE bool begin(const Prepare& prepared) noexcept {
     if constexpr (requires { Operation::start(prepared); }) {
@@ -232,7 +234,7 @@ class [[nodiscard]] awaiting : protected Operation {
   }
   TROUPE_NOINLINE void yield(tasks::coroutine& suspended) noexcept {
     if (!is_made_) prepare(suspended, false);
-    suspended.in->at_once = 0;
+    suspended.in->refill();
     wait_.made.yields = true;
     suspended.in->at->go_on_later(wait_.made);
   }
@@ -262,9 +264,14 @@ class [[nodiscard]] awaiting : protected Operation {
         return now.operation().find_holder(*static_cast<tasks::lock_holder*>(object)) ? "held"
                                                                                       : nullptr;
     }
-    if constexpr (requires { now.operation().has_happened(); }) {
-      if (act == sched::message_act::happened)
-        return now.operation().has_happened() ? "happened" : nullptr;
+    if constexpr (requires { now.operation().pause(); }) {
+      // a coroutine that lets others run has what it wanted
+      if (act == sched::message_act::pause)
+        return !now.yields && now.operation().pause() ? nullptr : "happened";
+      if (act == sched::message_act::resume) {
+        if (!now.yields) now.operation().resume();
+        return nullptr;
+      }
     }
     if (act != sched::message_act::detach) return wait::arrive(now, act);
     // a coroutine that yields has what it wanted

@@ -1,6 +1,8 @@
 // watch: a value of which readers see the newest, and wait for the next.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <concepts>
 #include <cstdint>
 #include <functional>

@@ -8,6 +8,8 @@
 // the functions that return an awaitable.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <atomic>
 #include <bit>
 #include <coroutine>
@@ -75,6 +77,10 @@ struct coroutine {
   void end() noexcept;
 };
 
+// How many units of ready awaits a call has until it lets others run (async_call::spend). In a
+// simulation the seed chooses it.
+inline constexpr std::uint8_t ready_units_of_threads = 128;
+
 // The functions and services by which an async call uses its actor.
 struct call_host {
   // The wait is over: its coroutine continues in a later turn of the actor. Takes ownership of the
@@ -96,6 +102,7 @@ struct call_host {
   // The same for the side calls of such a call (side_call.hpp), and those that were given up.
   const call_host* aside = nullptr;
   left_side_calls* left = nullptr;
+  std::uint8_t ready_units = ready_units_of_threads;
 };
 
 // One call or task with its coroutines. Thread: the one that runs the actor's turn.
@@ -161,19 +168,43 @@ class async_call {
   std::atomic<std::uintptr_t>* urgent_end =
       nullptr;  // of its actor (src/actor/mailbox/activation.hpp)
   bool done = false, cancelled = false;
-  bool busy = false;    // in its loop, which then resumes each coroutine that becomes ready
-  bool held = false;    // a branch that may run again, and is not yet (group::hold)
-  bool listed = false;  // it is in the list of parked calls, or of side calls that were given up
+  bool busy = false;  // in its loop, which then resumes each coroutine that becomes ready
+  bool held = false;  // a branch that may run again, and is not yet (group::pause_beside_or_hold)
+  bool has_begun = false;  // a branch whose task runs, or has run
+  bool listed = false;     // it is in the list of parked calls, or of side calls that were given up
 
   // How many children may run within their parents' co_await, one in the other (task.hpp). The
   // limit keeps the stack small, however many coroutines are awaited.
   static constexpr std::uint8_t nested_max = 32;
   std::uint8_t nested = 0;
-  // I/O operations in a row that completed at once (src/io/operations/at_once.hpp). So a coroutine
-  // that never has to wait still lets others run.
-  std::uint8_t at_once = 0;
+
+  // Counts an await that may need no suspension. Returns false when the call has used up what it
+  // may spend: then its coroutine must let others run, and refill (docs/protocols/ready_awaits.md).
+  TROUPE_INLINE bool spend(std::uint8_t units = 1) noexcept { return spend_of(ready_left_, units); }
+  // The same for an await that starts a coroutine. In a simulation it is as on real threads: what
+  // that coroutine does first is nearly always done before anything else runs.
+  TROUPE_INLINE bool spend_start() noexcept { return spend_of(starts_left_, 1); }
+  std::uint8_t ready_left() const noexcept { return ready_left_; }
+  // Others have had their turn, or will have it before the coroutine continues.
+  void refill() noexcept {
+    ready_left_ = at->ready_units;
+    starts_left_ = ready_units_of_threads;
+  }
+  // Of a branch that begins: its first await, if that is ready, lets no others run, so that none of
+  // the branches behind it begins (when_any).
+  void refill_at_start() noexcept {
+    refill();
+    ++ready_left_;
+  }
 
  private:
+  TROUPE_INLINE static bool spend_of(std::uint8_t& left, std::uint8_t units) noexcept {
+    if (left <= units) [[unlikely]]
+      return false;
+    left = static_cast<std::uint8_t>(left - units);
+    return true;
+  }
+  std::uint8_t ready_left_ = ready_units_of_threads, starts_left_ = ready_units_of_threads;
   coroutine* ready_ = nullptr;
 };
 
@@ -185,6 +216,20 @@ TROUPE_INLINE void coroutine::end() noexcept {
   } else {
     in->done = true;
   }
+}
+
+// Suspends the coroutine until the other actors of its worker have had their turn, and refills.
+// Returns false where it cannot: its call is cancelled, or memory is out. Called when spend() has
+// returned false.
+[[gnu::cold]] bool let_others_run(coroutine& who) noexcept;
+// The same for a coroutine that has not begun. If its call is cancelled meanwhile, it never begins:
+// its parent finds no result. So it cannot take what would then be lost.
+[[gnu::cold]] bool start_behind_others(coroutine& who) noexcept;
+
+// For an await_suspend whose result is there already: counts the await. Returns true if the
+// coroutine suspends, because it has to let others run first.
+TROUPE_INLINE bool suspend_ready(coroutine& who) noexcept {
+  return !who.in->spend() && let_others_run(who);
 }
 
 // Who holds a lock for which another call waits.
@@ -230,6 +275,7 @@ struct suspension : sched::message {
   // Called in the turn after the end of the wait: makes the coroutine ready.
   void end() noexcept {
     forget();
+    who->in->refill();
     who->in->push(*who);
   }
   // Called by the winner, on any thread. The caller must not touch the suspension afterwards.
@@ -248,10 +294,12 @@ struct suspension : sched::message {
   bool limited = false;  // a time limit or a stop token may end it
   // another call may have to release a lock first, or to end (message_act::holder)
   bool for_lock = false;
-  // its event, or that of a branch, cannot be undone (message_act::happened)
+  // its event, or that of a branch, cannot be undone (message_act::pause)
   bool is_final = false;
   // The runtime has ended, and the party that ended the wait no longer uses it.
   std::atomic<bool> reclaimable{false};
+  // how many branches beside it run now (group::pause); until then its event does not happen
+  std::uint16_t pauses = 0;
   // the number of the last search for deadlocks that reached this suspension, by which a search
   // recognizes it (src/actor/waits/deadlocks.cpp)
   std::uint32_t seen_in = 0;

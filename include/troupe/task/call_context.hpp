@@ -8,6 +8,8 @@
 // For the library's own use; users meet with_deadline, with_stop, with_trace and this_call.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <exception>

@@ -1,6 +1,8 @@
 // callback: the node that future::then leaves in the state until the result is ready.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <exception>
 #include <memory>
 #include <type_traits>

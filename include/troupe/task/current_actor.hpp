@@ -1,6 +1,8 @@
 // current_actor: what tasks and their users need of the actor whose turn the calling thread runs.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <exception>
 
 #include "troupe/sched/message.hpp"

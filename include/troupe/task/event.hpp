@@ -2,6 +2,8 @@
 // any number of waiters.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>

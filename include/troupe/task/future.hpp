@@ -1,6 +1,8 @@
 // promise and future: one result that is set once, from any thread.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <concepts>
 #include <coroutine>
@@ -222,7 +224,8 @@ class future {
 
   // Blocks until the result is ready; returns the value or throws the exception.
   //
-  // Thread: one that is not the runtime's. Errors: usage_error in a handler; usage_error on the
+  // Thread: one that is not the runtime's. Errors: usage_error in a handler, also if the result is
+  // ready (`co_await` it, or then()); usage_error on the
   // main thread, outside of run(), for a result that only run() can produce, which is the answer of
   // an actor of the main thread, and each pending result of a simulated program; deadlock for a
   // result that itself depends on such a result. Before this, other threads have one second to call
@@ -237,9 +240,8 @@ class future {
   // Returns false if the time is over first; a time that is zero or negative is over at once.
   bool wait_for(time_span at_most) const {
     check();
-    if (state_->resolved()) return true;
     tasks::check_may_block("future::get and wait");
-    return state_->wait(at_most);
+    return state_->resolved() || state_->wait(at_most);
   }
 
   class awaiter {
@@ -247,9 +249,10 @@ class future {
     explicit awaiter(tasks::state_ref<tasks::state_of<T>> of) noexcept
         : of_(std::move(of)), wait_(*of_) {}
     awaiter(awaiter&&) = delete;
-    bool await_ready() const noexcept { return of_->resolved(); }
+    bool await_ready() const noexcept { return false; }
     template <std::derived_from<tasks::promise_base> Promise>
     bool await_suspend(std::coroutine_handle<Promise> who) {
+      if (of_->resolved()) return tasks::suspend_ready(who.promise());
       return wait_.suspend(who.promise());
     }
     T await_resume() {
@@ -306,9 +309,10 @@ class future {
      public:
       explicit awaiter(limited&& of) noexcept : of_(std::move(of)), wait_(*of_.state_) {}
       awaiter(awaiter&&) = delete;
-      bool await_ready() const noexcept { return of_.state_->resolved(); }
+      bool await_ready() const noexcept { return false; }
       template <std::derived_from<tasks::promise_base> Promise>
       bool await_suspend(std::coroutine_handle<Promise> who) {
+        if (of_.state_->resolved()) return tasks::suspend_ready(who.promise());
         return wait_.suspend(who.promise(), of_.at_most_, of_.stop_);
       }
       T await_resume() {

@@ -1,6 +1,8 @@
 // with_deadline, with_stop and with_trace: what goes with a call and all that it does.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <atomic>
 #include <chrono>
 #include <concepts>

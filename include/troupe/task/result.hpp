@@ -1,6 +1,9 @@
 // result_of: the result of a coroutine or a promise: nothing yet, a value, or an exception.
 #pragma once
 
+#include "troupe/base/language.hpp"
+#include "troupe/base/platform.hpp"
+
 #include <cstddef>
 #include <exception>
 #include <memory>
@@ -31,6 +34,9 @@ std::exception_ptr failure_of(Step step) noexcept {
 // Counts and writes an exception that no code can get any longer
 // (docs/protocols/dropped_errors.md). Thread: any.
 void report_dropped(std::exception_ptr what) noexcept;
+
+// Throws cancelled: the result of a task whose call was cancelled before it began.
+[[noreturn]] void throw_not_begun();
 
 // An exception on its way to the code that gets it. If it is destroyed before, it is reported.
 class untaken_error {
@@ -101,14 +107,20 @@ class result_of {
     return std::get<1>(content_);
   }
 
-  // Moves the value out, or throws the exception.
+  // Moves the value out, or throws the exception; `cancelled` if there is neither.
   T take() {
-    if (auto* what = std::get_if<2>(&content_)) std::rethrow_exception(what->take());
+    if (content_.index() != 1) [[unlikely]]
+      throw_missing();
     if constexpr (std::is_reference_v<T>) {
       return static_cast<T>(*std::get<1>(content_));
     } else if constexpr (!std::is_void_v<T>) {
       return std::move(std::get<1>(content_));
     }
+  }
+
+  [[noreturn]] TROUPE_NOINLINE void throw_missing() {
+    if (auto* what = std::get_if<2>(&content_)) std::rethrow_exception(what->take());
+    throw_not_begun();
   }
 
   static_assert(alignof(stored<T>) <= alignof(std::max_align_t),

@@ -1,6 +1,8 @@
 // scope_results: a scope of children that all give values of one type.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <algorithm>
 #include <concepts>
 #include <coroutine>
@@ -70,7 +72,7 @@ class results_scope {
     ~next_awaiter() {
       if (wait_.got != nullptr) wait_.got->release();
     }
-    bool await_ready() noexcept { return of_.try_next(wait_); }
+    bool await_ready() const noexcept { return false; }
     template <std::derived_from<tasks::promise_base> Promise>
     bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
       return of_.wait_next(wait_, who.promise());

@@ -1,6 +1,8 @@
 // task_scope: tasks that run concurrently and that all have ended when their scope ends.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <algorithm>
 #include <concepts>
 #include <coroutine>
@@ -145,7 +147,7 @@ class task_scope {
    public:
     explicit next_awaiter(tasks::scope_group& of) noexcept : of_(of) {}
     next_awaiter(next_awaiter&&) = delete;
-    bool await_ready() noexcept { return of_.try_next(wait_); }
+    bool await_ready() const noexcept { return false; }
     template <std::derived_from<tasks::promise_base> Promise>
     bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
       return of_.wait_next(wait_, who.promise());
@@ -212,7 +214,7 @@ class task_scope::child {
    public:
     explicit awaiter(child&& of) noexcept : of_(std::move(of)) {}
     awaiter(awaiter&&) = delete;
-    bool await_ready() const noexcept { return of_.of_->done; }
+    bool await_ready() const noexcept { return false; }
     template <std::derived_from<tasks::promise_base> Promise>
     bool await_suspend(std::coroutine_handle<Promise> who) {
       return static_cast<tasks::scope_group&>(of_.of_->of).wait_for(wait_, *of_.of_, who.promise());

@@ -1,6 +1,8 @@
 // shared_state: the state that a promise and its future share. For the library's own use.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>

@@ -11,12 +11,15 @@
 // Invariants
 //   A1  a side call is `pending` from the moment it suspends in a co_await until it gives something
 //       or ends. In all other states no thread but its user's touches it.
-//   A2  while a side call is pending, either a `side_wait` waits for it, or it holds its actor.
+//   A2  while a side call is pending, either a `side_wait` waits for it, or it holds its actor; in
+//       a side_crowd it always does.
 //   A3  while a side call is pending it has a reference to its context (call_context.hpp).
 //   A4  who gave up a pending side call (drop) never touches it again: the turn in which its wait
 //       ends frees it; at the actor's end, the thread that discards the end of its wait; at the
 //       runtime's end, `left_side_calls`.
 #pragma once
+
+#include "troupe/base/language.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -38,6 +41,8 @@
 namespace troupe::tasks {
 
 class side_call;
+class side_crowd;
+class turn_of_others;
 
 // The suspension of a coroutine that waits until one of several side calls is ready.
 class side_wait : public suspension {
@@ -62,9 +67,12 @@ class side_wait : public suspension {
  protected:
   // The coroutine takes what the side call gives as soon as it continues.
   bool takes_ = false;
+  // It is a side_crowd: side calls stay in it while nobody waits, and beyond the end of a wait.
+  bool keeps_ = false;
 
  private:
   friend side_call;
+  friend side_crowd;
   friend struct debugger_view;  // src/runtime/debugger_table.cpp
   static const char* act_on(sched::message*, void*, sched::message_act);
   // Called in the turn. True if the wait can end now; false if its end is on its way as a message.
@@ -79,8 +87,9 @@ class limited_side_wait final : public side_wait, public timer {
  public:
   limited_side_wait() noexcept : timer(&on_time, timer_source::timeout) {}
   // Suspends `user` until the side call is ready or the limit is over. False if it need not wait.
+  // may_run: false if others have to run before the side call does.
   bool suspend_for(side_call& one, coroutine& user, std::chrono::nanoseconds at_most,
-                   const std::stop_token& stop);
+                   const std::stop_token& stop, bool may_run);
   // For a wait of several side calls: to be called last, after suspend_in(). Throws
   // std::system_error.
   void limit(std::chrono::nanoseconds at_most, const std::stop_token& stop);
@@ -132,6 +141,8 @@ class side_call : public async_call {
     return now == state::given || now == state::ended || (now == state::idle && done);
   }
   bool is_pending() const noexcept { return seen() == state::pending; }
+  // It gives nothing any more. To be asked when it is ready.
+  bool has_ended() const noexcept { return done && given == nullptr; }
   // Lets the coroutine run inside the co_await of `user`, if it waits for nothing and its user has
   // taken what it gave before. Returns is_ready(). Throws usage_error if it is pending in another
   // actor.
@@ -150,6 +161,16 @@ class side_call : public async_call {
     if (given != nullptr) [[likely]]
       return true;
     return run_on();
+  }
+  // Instead of advance_and_take(), when others have to run first: a coroutine that would run does
+  // so in a later turn. Refills what the user's call may spend.
+  [[gnu::cold]] bool advance_later(coroutine& user) {
+    user.in->refill();
+    return advance_slowly(user);
+  }
+  // The same instead of advance().
+  [[gnu::cold]] bool advance_later_and_keep(coroutine& user) {
+    return is_ready() || advance_later(user);
   }
   // After an advance() that was true: the user has taken what was given.
   void taken() noexcept {
@@ -197,11 +218,16 @@ class side_call : public async_call {
 
   // Not null exactly while the coroutine is suspended because it has given this.
   void* given = nullptr;
+  // In a side_crowd: the number that its user gave it.
+  static constexpr std::size_t no_place = SIZE_MAX;
+  std::size_t place = no_place;
 
  private:
   friend side_wait;
+  friend side_crowd;
   friend left_side_calls;
   friend struct suspension;
+  friend class turn_of_others;
   friend struct debugger_view;  // src/runtime/debugger_table.cpp
   // idle: it runs when its user wants it to, who has taken what it gave or does so at once; given:
   // it has given something, or ended, and its user knows nothing of that; left: pending, and given
@@ -228,6 +254,7 @@ class side_call : public async_call {
   void become_pending() noexcept;
   async_call* resume_once() noexcept;
   void release() noexcept;
+  void leave_crowd() noexcept;
   void free() noexcept;
   void cancel_here() noexcept;
   void start_queued() noexcept;
@@ -239,7 +266,8 @@ class side_call : public async_call {
   void (*const gone_)(side_call&) noexcept;
   side_wait own_wait_;
   side_wait* waiter_ = nullptr;
-  side_call* next_waited_ = nullptr;  // of the same wait
+  side_call* next_waited_ = nullptr;      // of the same wait
+  side_call* previous_waited_ = nullptr;  // of the same side_crowd
   std::atomic<state> at_{state::idle};
   bool holds_ = false;  // a ref to its actor
   // The host of its user's call, and how deep that is nested, while this side call is idle.

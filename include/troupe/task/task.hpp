@@ -1,6 +1,8 @@
 // task<T>: a coroutine that starts when a coroutine awaits it, and then resumes that coroutine.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <concepts>
 #include <coroutine>
@@ -196,18 +198,27 @@ struct promise_of<void> final : promise_base {
   result_of<void> result;
 };
 
+// The child begins in the loop of the async call, or when others have run.
+TROUPE_NOINLINE inline void begin_later(coroutine& child, coroutine& parent,
+                                        bool behind_others) noexcept {
+  child.parent = coroutine::as_parent(parent);
+  child.awaits_at = parent.awaits_at;  // for whoever looks at it while others run
+  if (!behind_others || !start_behind_others(child)) child.in->push(child);
+}
+
 // Called when the parent is about to suspend for its child. Most children never suspend. So the
-// child runs at once, inside the parent's co_await, unless children are already nested too deep;
-// the parent suspends only if the child does. Returns whether the parent must suspend.
+// child runs at once, inside the parent's co_await, unless children are already nested too deep, or
+// others must run first; the parent suspends only if the child does. Returns whether the parent
+// must suspend.
 TROUPE_INLINE bool run_child(coroutine& child, coroutine& parent) noexcept {
   async_call& in = *parent.in;
   child.in = &in;
-  const std::uintptr_t awaiting = coroutine::as_parent(parent);
-  if (in.nested == async_call::nested_max) [[unlikely]] {
-    child.parent = awaiting;
-    in.push(child);
+  const bool may_spend = in.spend_start();
+  if (!may_spend || in.nested == async_call::nested_max) [[unlikely]] {
+    begin_later(child, parent, !may_spend);
     return true;
   }
+  const std::uintptr_t awaiting = coroutine::as_parent(parent);
   child.parent = awaiting | coroutine::nested;
   ++in.nested;
   child.handle().resume();

@@ -2,6 +2,8 @@
 // every() and timeouts.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <concepts>

@@ -1,6 +1,8 @@
 // trace_context: where a call stands in a distributed trace, by the rules of W3C Trace Context.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <array>
 #include <cstdint>
 #include <optional>

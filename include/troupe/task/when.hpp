@@ -1,6 +1,8 @@
 // when_all and when_any: several tasks that run concurrently, in the turns of one actor.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <concepts>
 #include <coroutine>
@@ -95,7 +97,10 @@ class group : public suspension {
   // The branch runs in the group from now on.
   void add(branch& one) noexcept;
   void remove(branch& one) noexcept;
+  void prepare_branch(branch& one, bool as_cancelled) noexcept;
   void start_branch(branch& one, bool as_cancelled) noexcept;
+  // Instead of start_branch: it begins when the branch whose send has happened has run.
+  void postpone_branch(branch& one) noexcept;
   void run(branch& one) noexcept;
   void cancel_branch(branch& one) noexcept;
   // Calls `act` for this group now, or after the groups that are being started or cancelled around
@@ -106,6 +111,10 @@ class group : public suspension {
   // now.
   async_call* end_if_done() noexcept;
   void go_on_if_done() noexcept;
+  // What the branch waits for does not happen from now on, if it could not be undone. False: some
+  // of that has happened, and its end is on its way.
+  static bool pause(branch& one) noexcept;
+  static void resume(branch& one, const suspension* end) noexcept;  // before `end`; null: all
   // The group of which the call is a branch; null if it is none.
   static group* around(const async_call& of) noexcept;
   // The call that awaits the group that the coroutine begins to await, and the groups around that.
@@ -113,7 +122,8 @@ class group : public suspension {
 
   call_host at_{};
   async_call* root_ = nullptr;
-  base::intrusive_list<async_call, &async_call::link> branches_;
+  using branches = base::intrusive_list<async_call, &async_call::link>;
+  branches branches_;
   std::size_t left_ = 0;  // branches that have not ended
   // not null while it starts or cancels its branches
   group_nest *starts_ = nullptr, *cancels_ = nullptr;
@@ -128,10 +138,22 @@ class group : public suspension {
   friend struct debugger_view;  // src/runtime/debugger_table.cpp
   static const char* act_on(sched::message*, void*, sched::message_act);
   static const char* resume_branch(async_call& of) noexcept;
-  // A branch of when_any whose send has happened wins, if the send was the last that it did. So its
-  // competitors do not run before it, although they were woken first. Its end is on its way.
-  static bool hold(branch& one) noexcept;
-  static group* with_send_beside(branch& one) noexcept;
+  // While a branch runs, it may end and win: so no send of its competitors may happen. A competitor
+  // whose send has happened before wins, if the send was the last that it did. So the branch is
+  // held until that one has run, although it was woken first; then this returns true.
+  // (docs/protocols/given_up_waits.md)
+  static bool pause_beside_or_hold(branch& one) noexcept;
+  // After the run, for the groups within `end`; for all if that is null. `one`, a branch of `all`,
+  // may be gone.
+  static void resume_beside(group& all, const branch& one, const group* end) noexcept;
+  // Whether the branch may still win.
+  bool is_open_to(const branch& one) const noexcept {
+    return first_only() && !is_decided_ && !one.cancelled;
+  }
+  bool pause_all_but(const branch& one) noexcept;
+  void resume_all_but(const branch& one, const branch* end) noexcept;
+  template <class Look>
+  static bool for_each_final(branch& of, Look look) noexcept;
   branch* find_held() noexcept;
   // A held branch of this group, or of those around it, that may run now.
   branch* next_held() noexcept;
@@ -141,10 +163,18 @@ class group : public suspension {
   bool is_later_ = false;
 };
 
+// The tasks of a when_any: drop(all, place) destroys one that has lost as soon as it has ended. So
+// no generator that lies in it takes a value while the others end.
+struct droppable_tasks {
+  void* all = nullptr;
+  void (*drop)(void* all, std::size_t place) noexcept = nullptr;
+};
+
 // The group of when_all and when_any. when_any cancels the other branches as soon as one has ended.
 class fixed_group final : public group {
  public:
-  explicit fixed_group(bool first_only) noexcept : group(first_only ? first_kind : all_kind) {}
+  explicit fixed_group(bool first_only, droppable_tasks tasks = {}) noexcept
+      : group(first_only ? first_kind : all_kind), tasks_(tasks) {}
   // Returns false if all branches are already done. `branches` must live as long as the group.
   bool start(coroutine& who, std::span<branch> branches) noexcept;
   std::size_t winner() const noexcept { return winner_; }
@@ -157,21 +187,25 @@ class fixed_group final : public group {
   void cancel_all() noexcept;
   void cancel_losers() noexcept;
   void skip(branch& one) noexcept;
+  void cancel_unless_postponed(branch& one) noexcept;
+  void settle_before_cancel() noexcept;
   bool count_done(branch& one) noexcept;  // returns true for the first branch that is done
+  void drop_if_lost(branch& one) noexcept;
   bool decide(branch& winner) noexcept;
   void decide_around() noexcept;
   void reclaim_all() noexcept;
 
   std::span<branch> branches_;
   std::size_t winner_ = SIZE_MAX;
+  const droppable_tasks tasks_;
 };
 
 // Awaits the branches of the tasks; each task keeps its result in its own promise.
 class group_awaiter {
  public:
-  group_awaiter(bool first_only, std::span<coroutine* const> roots);
+  group_awaiter(bool first_only, std::span<coroutine* const> roots, droppable_tasks tasks);
   group_awaiter(group_awaiter&&) = delete;
-  bool await_ready() const noexcept { return branches_.empty(); }
+  bool await_ready() const noexcept { return false; }
   template <std::derived_from<promise_base> Promise>
   bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
     return group_.start(who.promise(), branches_);
@@ -185,13 +219,14 @@ class group_awaiter {
 };
 class join {
  public:
-  join(bool first_only, std::span<coroutine* const> roots) noexcept
-      : first_only_(first_only), roots_(roots) {}
-  group_awaiter operator co_await() const { return group_awaiter(first_only_, roots_); }
+  join(bool first_only, std::span<coroutine* const> roots, droppable_tasks tasks = {}) noexcept
+      : first_only_(first_only), roots_(roots), tasks_(tasks) {}
+  group_awaiter operator co_await() const { return group_awaiter(first_only_, roots_, tasks_); }
 
  private:
   bool first_only_;
   std::span<coroutine* const> roots_;
+  droppable_tasks tasks_;
 };
 
 template <class T>
@@ -300,12 +335,30 @@ task<std::vector<value_of<T>>> all_of(std::vector<task<T>> all) {
   for (auto& one : all) values.push_back(take_value(one));
   co_return values;
 }
+template <class T>
+void drop_task(task<T>& of) noexcept {
+  const task<T> gone = std::move(of);
+}
+template <class... T>
+droppable_tasks droppable(std::tuple<task<T>&...>& all) noexcept {
+  return {&all, [](void* those, std::size_t place) noexcept {
+            std::size_t at = 0;
+            std::apply([&](task<T>&... each) { ((at++ == place ? drop_task(each) : void()), ...); },
+                       *static_cast<std::tuple<task<T>&...>*>(those));
+          }};
+}
+template <class T>
+droppable_tasks droppable(std::vector<task<T>>& all) noexcept {
+  return {&all, [](void* those, std::size_t place) noexcept {
+            drop_task((*static_cast<std::vector<task<T>>*>(those))[place]);
+          }};
+}
 template <class... T>
 task<std::variant<value_of<T>...>> any_of(task<T>... all) {
   coroutine* const roots[] = {&task_access::root(all)...};
-  const std::size_t winner = co_await join(true, roots);
-  std::optional<std::variant<value_of<T>...>> value;
   std::tuple<task<T>&...> each(all...);
+  const std::size_t winner = co_await join(true, roots, droppable(each));
+  std::optional<std::variant<value_of<T>...>> value;
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     ((winner == I
           ? static_cast<void>(value.emplace(std::in_place_index<I>, take_value(std::get<I>(each))))
@@ -320,7 +373,7 @@ task<std::pair<std::size_t, value_of<T>>> any_of(std::vector<task<T>> all) {
   if (all.empty()) throw usage_error("troupe: when_any: of no task none is ever done");
   std::vector<coroutine*> roots;
   for (auto& one : all) roots.push_back(&task_access::root(one));
-  const std::size_t winner = co_await join(true, roots);
+  const std::size_t winner = co_await join(true, roots, droppable(all));
   co_return std::pair<std::size_t, value_of<T>>{winner, take_value(all[winner])};
 }
 template <class Awaitable>

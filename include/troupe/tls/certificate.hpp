@@ -1,6 +1,8 @@
 // tls_certificate: the contents of a peer's certificate.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <string>
 #include <vector>

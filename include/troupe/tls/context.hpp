@@ -1,6 +1,8 @@
 // tls_context: the trusted certificates and the own certificate, shared by many TLS connections.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,8 @@
 // error: the errors of TLS.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstdint>
 #include <string>
 
@@ -35,6 +37,7 @@ class tls_error : public error {
   tls_error(tls_failure why, const char* operation, const std::string& peer,
             const std::string& detail, long verify_result = 0);
 
+  verdict judged() const noexcept override;
   tls_failure reason() const noexcept { return reason_; }
   // One of OpenSSL's X509_V_ERR_… codes; 0 if the error does not concern a certificate of the peer.
   long verify_result() const noexcept { return verify_result_; }

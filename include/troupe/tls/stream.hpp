@@ -1,6 +1,8 @@
 // tls_stream: an encrypted and authenticated stream over another stream.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstddef>
 #include <memory>
 #include <optional>

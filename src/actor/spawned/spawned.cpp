@@ -454,8 +454,10 @@ bool fall_asleep(activation& active) noexcept {
   tasks::async_call& call = *active.suspended;
   sleep_suspension* const sleep =
       call.awaited == nullptr ? nullptr : sleep_suspension::of(*call.awaited);
-  if (sleep == nullptr || call.cancelled || !is_unknown(active) || observe::tracing()) return false;
   actor_system& system = actor_system::of(actor);
+  // a trace follows the actor; a simulation makes the same choices with it and without it
+  const bool is_followed = observe::tracing() && !system.is_simulated;
+  if (sleep == nullptr || call.cancelled || !is_unknown(active) || is_followed) return false;
   auto& object = *static_cast<spawned_task*>(actor.object());
   coroutine& root = object.root;
   if (root_above(*sleep) != &root) return false;

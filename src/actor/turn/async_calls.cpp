@@ -125,6 +125,7 @@ bool start(tasks::running_state& state, tasks::async_call& call, tasks::coroutin
   cell& actor = *active_here().actor;
   call.actor = &actor;
   call.at = &at;
+  call.refill();
   if (call.context == nullptr) call.context = state.context;  // the trace of a message
   call.cancelled = (actor.flags & cell::cancels) != 0;
   run(state, call, [&] { call.start(root); });
@@ -179,12 +180,13 @@ void cancel_turns(activation& active) noexcept {
   resume(*active.suspended);
 }
 
-void make_call_hosts(actor_system& of, tasks::timers* clock, sched::io_driver_slot* io) noexcept {
+void make_call_hosts(actor_system& of, tasks::timers* clock, sched::io_driver_slot* io,
+                     std::uint8_t ready_units) noexcept {
   const auto search_soon = [](void* actor) noexcept {
     actor_system::of(*static_cast<cell*>(actor)).deadlocks.search_soon();
   };
-  of.host = {&go_on,      &go_on_later,         &resume,        clock,   io,
-             search_soon, &of.deadlocks.soon(), &of.host_aside, &of.left};
+  of.host = {&go_on,      &go_on_later,         &resume,        clock,    io,
+             search_soon, &of.deadlocks.soon(), &of.host_aside, &of.left, ready_units};
   of.host_reentrant = of.host_aside = of.host;
   of.host_reentrant.resume = &resume_reentrant;
   of.host_aside.resume = &tasks::side_call::resume_side;
@@ -433,6 +435,13 @@ void run_aside(actor_system& system, std::move_only_function<void()> procedure) 
 
 void mark_simulated(const actor_system& system, tasks::shared_state& result) noexcept {
   if (system.is_simulated) result.main_lane = system.main_lane;
+}
+
+std::exception_ptr dropped_call_error() noexcept try {
+  return std::make_exception_ptr(
+      cancelled("troupe: blocking: the program was stopped before the call began"));
+} catch (const std::bad_alloc&) {
+  return std::current_exception();
 }
 
 actor_system& running_system(const char* who) {

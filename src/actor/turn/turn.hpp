@@ -136,6 +136,7 @@ inline void leave_mailbox(cell& actor) noexcept {
 extern const tasks::actor_functions functions_of_actors;
 
 // Sets what async calls need of their actors (async_calls.cpp): the system's three `host`s.
-void make_call_hosts(actor_system& of, tasks::timers* clock, sched::io_driver_slot* io) noexcept;
+void make_call_hosts(actor_system& of, tasks::timers* clock, sched::io_driver_slot* io,
+                     std::uint8_t ready_units) noexcept;
 
 }  // namespace troupe::actor

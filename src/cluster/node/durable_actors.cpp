@@ -1,10 +1,16 @@
 // Durable actors: the engine of this node, and their messages to and from other nodes.
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <chrono>
+#include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "cluster/node/node_state.hpp"
 #include "durable/engine/shard_scope.hpp"
+#include "troupe/database/error.hpp"
 #include "troupe/durable/error.hpp"
 #include "troupe/runtime/here.hpp"
 #include "troupe/task/limits.hpp"
@@ -64,6 +70,37 @@ class waiting_message {
  private:
   std::atomic<std::size_t>& in_;
 };
+
+// Of what a database has refused: the caller gets it as if the actor were here.
+std::string refusal_of(const database::error& e) {
+  if (e.effect() != database::effect::none) return write_answer({answer_kind::lost, {}, e.what()});
+  std::string type(database_error_type);
+  for (const int number : {static_cast<int>(e.kind()), static_cast<int>(e.broken_rule()), e.code()})
+    type += " " + std::to_string(number);
+  return write_answer({answer_kind::exception, type, e.what()});
+}
+
+// Throws what another node has named so, unless it is a failure of the handler.
+void throw_if_known(std::string_view type, const std::string& text) {
+  if (type == id_mismatch_type) throw durable::id_mismatch(text);
+  if (type == schema_error_type) throw durable::schema_error(text);
+  if (type == store_taken_type) throw durable::store_taken(text);
+  if (!type.starts_with(database_error_type)) return;
+  type.remove_prefix(database_error_type.size());
+  std::array<int, 3> numbers{};
+  for (int& number : numbers) {
+    if (!type.starts_with(' ')) return;
+    const auto [rest, wrong] = std::from_chars(type.data() + 1, type.data() + type.size(), number);
+    if (wrong != std::errc{}) return;
+    type.remove_prefix(static_cast<std::size_t>(rest - type.data()));
+  }
+  const auto [kind, rule, code] = numbers;
+  if (kind < 0 || kind > static_cast<int>(database::failure::bad_target) || rule < 0 ||
+      rule > static_cast<int>(database::rule::check))
+    return;
+  throw database::error(static_cast<database::failure>(kind), code, text,
+                        static_cast<database::rule>(rule));
+}
 
 }  // namespace
 
@@ -157,7 +194,7 @@ task<bytes> node_state::forward_once(const stored_message& what, const std::stri
       co_return value;
     }
     case answer_kind::exception:
-      if (is->type == id_mismatch_type) throw durable::id_mismatch(text);
+      throw_if_known(is->type, text);
       throw durable::handler_failed(std::string(is->type), text);
     case answer_kind::unknown_class:
     case answer_kind::unknown_method:
@@ -202,6 +239,12 @@ task<> node_state::answer_durable(state_ref self, std::string reply, future<byte
     frame = write_answer({answer_kind::exception, e.type(), e.what()});
   } catch (const durable::id_mismatch& e) {
     frame = write_answer({answer_kind::exception, id_mismatch_type, e.what()});
+  } catch (const durable::schema_error& e) {
+    frame = write_answer({answer_kind::exception, schema_error_type, e.what()});
+  } catch (const durable::store_taken& e) {
+    frame = write_answer({answer_kind::exception, store_taken_type, e.what()});
+  } catch (const database::error& e) {
+    frame = refusal_of(e);
   } catch (const durable::unknown_method& e) {
     frame = write_answer({answer_kind::unknown_method, {}, e.what()});
   } catch (const durable::shard_moved& e) {

@@ -24,4 +24,28 @@ const char* name_of(failure kind) noexcept {
   return "unknown";
 }
 
+verdict error::judged() const noexcept {
+  using enum verdict::party;
+  using enum verdict::effect;
+  using enum verdict::again;
+  switch (kind_) {
+    case failure::unreachable:
+    case failure::full:
+      return {upstream, none, later};
+    case failure::lost:
+      return {upstream, unknown, later};
+    case failure::malformed:
+      return {peer, unknown, never};
+    case failure::stopped:
+      return {us, none, never};
+    default:
+      return {caller, none, never};
+  }
+}
+
+// Its handler has thrown: what it had done before, only it knows.
+verdict remote_exception::judged() const noexcept {
+  return {verdict::party::upstream, verdict::effect::unknown, verdict::again::never};
+}
+
 }  // namespace troupe::cluster

@@ -48,6 +48,11 @@ enum class answer_kind : std::uint8_t {
 // As the type of an exception: no type of C++ is called so, and nodes of older versions read a
 // failure of the handler.
 inline constexpr std::string_view id_mismatch_type = "troupe: id_mismatch";
+inline constexpr std::string_view schema_error_type = "troupe: schema_error";
+inline constexpr std::string_view store_taken_type = "troupe: store_taken";
+// What a database has refused, and has not done; its numbers follow the name. What it may have done
+// travels as lost.
+inline constexpr std::string_view database_error_type = "troupe: database::error";
 struct answer_frame {
   answer_kind kind = answer_kind::value;
   std::string_view type;   // of an exception

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kit/surroundings.hpp"
+#include "task/running/running.hpp"
 #include "troupe/base/error.hpp"
 
 namespace troupe::durable::parts {
@@ -85,6 +86,7 @@ std::vector<class_shape> engine::compare_classes(const std::vector<class_shape>&
     }
     compare_names(kind, stored, added);
     if (kind.event_shapes.empty()) continue;
+    compare_events(kind, stored);
     const class_shape& of_events = kind.event_shapes.front();
     std::uint32_t newest = of_events.schema;
     for (const class_shape& other : stored) {
@@ -98,19 +100,48 @@ std::vector<class_shape> engine::compare_classes(const std::vector<class_shape>&
 // What was stored before there were names matches as it is, and has the names from now on.
 void engine::compare_names(const kind_table& kind, const std::vector<class_shape>& stored,
                            std::vector<class_shape>& added) const {
-  for (const class_shape& shape : kind.named_shapes) {
-    const auto known = std::ranges::find_if(stored, [&shape](const class_shape& other) {
-      return other.kind == shape.kind && other.schema == shape.schema;
-    });
-    if (known != stored.end() && known->fingerprint == shape.fingerprint) continue;
-    if (known != stored.end() && !reads_shape(shape.shape, known->shape))
+  for (const named_shape& named : kind.named_shapes) {
+    for (const class_shape& shape : named.rows) {
+      const auto known = std::ranges::find_if(stored, [&shape](const class_shape& other) {
+        return other.kind == shape.kind && other.schema == shape.schema;
+      });
+      if (known != stored.end() && known->fingerprint == shape.fingerprint) continue;
+      if (known != stored.end() && !reads_shape(named.full, known->shape))
+        throw schema_error(
+            "troupe: durable: " + in_->name() + " has " + shape.kind + " with schema number " +
+            std::to_string(shape.schema) + " as " + known->shape + ", and the program has it as " +
+            shape.shape +
+            ": enumerators or alternatives were removed, or have other values or names. Give the "
+            "class a new schema number and an upgrade function, or the method another name");
+      added.push_back(shape);
+    }
+  }
+}
+
+// Events have no schema number of their own, and are read as the type of the program whatever the
+// number is under which they were stored. So that type reads all earlier ones; and the one of a
+// newer program, if that has a full shape, reads it.
+void engine::compare_events(const kind_table& kind, const std::vector<class_shape>& stored) const {
+  const std::string name = kind.event_shapes.front().kind;
+  const auto events = std::ranges::find(kind.named_shapes, name, &named_shape::kind);
+  for (const class_shape& other : stored) {
+    const bool is_full = other.kind == name + " full";
+    if (!is_full && other.kind != name && other.kind != name + " names" &&
+        other.kind != name + " exact")
+      continue;
+    const bool fits = other.schema < events->schema
+                          ? reads_shape(events->full, other.shape, growth::alternatives)
+                      : other.schema > events->schema && is_full
+                          ? reads_shape(other.shape, events->full, growth::alternatives)
+                          : true;
+    if (!fits)
       throw schema_error(
-          "troupe: durable: " + in_->name() + " has " + shape.kind + " with schema number " +
-          std::to_string(shape.schema) + " as " + known->shape + ", and the program has it as " +
-          shape.shape +
-          ": enumerators or alternatives were removed, or have other values or names. Give the "
-          "class a new schema number and an upgrade function, or the method another name");
-    added.push_back(shape);
+          "troupe: durable: " + in_->name() + " has " + other.kind + " with schema number " +
+          std::to_string(other.schema) + " as " + other.shape + ", and the program has it with " +
+          std::to_string(events->schema) + " as " + events->full +
+          ". Stored events have no schema number and are read as the program's type: alternatives "
+          "of a std::variant and enumerators may be added, and nothing else may change. Keep the "
+          "former alternatives at their places, and append one for what has changed");
   }
 }
 
@@ -631,7 +662,7 @@ void engine::make_room(std::size_t added) {
 std::chrono::sys_time<std::chrono::milliseconds> engine::wall_now() const {
   using std::chrono::milliseconds;
   if (!simulated_) return std::chrono::floor<milliseconds>(std::chrono::system_clock::now());
-  return std::chrono::sys_time<milliseconds>(std::chrono::seconds(1'700'000'000)) +
+  return std::chrono::sys_time<milliseconds>(std::chrono::seconds(tasks::simulated_start_s)) +
          std::chrono::floor<milliseconds>(on_.now());
 }
 

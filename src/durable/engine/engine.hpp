@@ -253,6 +253,7 @@ class engine : public std::enable_shared_from_this<engine> {
   std::vector<class_shape> compare_classes(const std::vector<class_shape>& stored);
   void compare_names(const kind_table& kind, const std::vector<class_shape>& stored,
                      std::vector<class_shape>& added) const;
+  void compare_events(const kind_table& kind, const std::vector<class_shape>& stored) const;
   const kind_table* find_kind(const void* tag) const noexcept;
   const kind_table* find_kind(std::string_view name) const noexcept;
   static const method_entry* find_method(const kind_table& of, std::string_view name,

@@ -26,22 +26,25 @@ class_shape parts::class_shape_of(std::string kind, std::uint32_t schema, std::s
   return {std::move(kind), schema, fingerprint, std::move(shape)};
 }
 
-void parts::add_names(const std::string& kind, std::uint32_t schema, const shape_texts& shapes,
-                      std::vector<class_shape>& to) {
-  if (shapes.named != shapes.plain)
-    to.push_back(class_shape_of(kind + " names", schema, shapes.named));
-  if (shapes.exact != shapes.plain)
-    to.push_back(class_shape_of(kind + " exact", schema, shapes.exact));
+// Events have a full shape always: those of two schema numbers are compared with it.
+parts::named_shape parts::named_shape_of(std::string kind, std::uint32_t schema,
+                                         const shape_texts& shapes) {
+  named_shape made{std::move(kind), schema, shapes.full, {}};
+  const auto add = [&](const char* suffix, const std::string& shape) {
+    made.rows.push_back(class_shape_of(made.kind + suffix, schema, shape));
+  };
+  if (shapes.named != shapes.plain) add(" names", shapes.named);
+  if (shapes.exact != shapes.plain) add(" exact", shapes.exact);
+  if (shapes.full != shapes.plain || made.kind.ends_with(" event")) add(" full", shapes.full);
+  return made;
 }
 
 // Of a method the signature is part of the name: with other parameters it is another method.
-void parts::add_method_names(kind_table& to, const std::vector<std::string>& exact_shapes) {
-  for (std::size_t i = 0; i < to.methods.size(); ++i) {
-    const method_entry& method = to.methods[i];
-    const std::string name =
-        to.name + "::" + method.name + " " + message_id{0, method.signature}.to_string().substr(16);
-    add_names(name, 1, {method.shape, method.named_shape, exact_shapes[i]}, to.named_shapes);
-  }
+void parts::add_method_names(kind_table& to, const method_entry& method,
+                             const shape_texts& shapes) {
+  const std::string signature = message_id{0, method.signature}.to_string().substr(16);
+  to.named_shapes.push_back(
+      named_shape_of(to.name + "::" + method.name + " " + signature, 1, shapes));
 }
 
 std::string parts::last_part(std::string_view name) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/text/json_string.hpp"
+#include "kit/surroundings.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/http/around/limits.hpp"
 #include "troupe/http/fault.hpp"
@@ -46,7 +47,7 @@ void add_escaped(std::string& to, std::string_view text) {
 }
 
 std::string time_text(const char* form) {
-  const std::time_t now = std::time(nullptr);
+  const std::time_t now = kit::wall_now();
   std::tm parts{};
   ::gmtime_r(&now, &parts);
   std::array<char, 40> text;

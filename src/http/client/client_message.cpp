@@ -65,21 +65,6 @@ client_error::client_error(client_failure reason, const std::string& url, std::s
       why_(why),
       status_(status) {}
 
-std::optional<std::chrono::nanoseconds> client_error::try_again_in() const noexcept {
-  switch (reason_) {
-    case client_failure::too_slow:
-    case client_failure::truncated:
-    case client_failure::closed:
-    case client_failure::proxy_unreachable:
-    case client_failure::refused:
-    case client_failure::reset:
-    case client_failure::too_much_kept:
-      return std::chrono::seconds(1);
-    default:
-      return std::nullopt;
-  }
-}
-
 client_request::client_request(std::string method, std::string url)
     : method_(std::move(method)), url_(std::move(url)) {
   if (!is_token(method_))
@@ -120,7 +105,16 @@ void client_request::only_field(std::string_view name, std::string_view value) {
   field(name, value);
 }
 
+namespace {
+
+void check_may_have_body(const std::string& method) {
+  if (method == "TRACE") throw usage_error("troupe: http::client_request: TRACE has no body");
+}
+
+}  // namespace
+
 client_request& client_request::body(std::string bytes, std::string_view type) {
+  check_may_have_body(method_);
   if (!type.empty()) only_field("Content-Type", type);
   body_ = std::move(bytes);
   upload_ = nullptr;
@@ -129,6 +123,7 @@ client_request& client_request::body(std::string bytes, std::string_view type) {
 }
 
 client_request& client_request::body(upload_function how, std::string_view type) {
+  check_may_have_body(method_);
   if (!type.empty()) only_field("Content-Type", type);
   body_.clear();
   upload_ = std::move(how);

@@ -78,7 +78,10 @@ bool client_wire::has_news() const {
 }
 
 void client_wire::say_goodbye() noexcept {
-  if (streams == nullptr || !streams->takes_requests()) return;
+  if (streams == nullptr || !streams->takes_requests()) {
+    if (secure_.is_open()) tls::wire_of::say_last(secure_, {});
+    return;
+  }
   try {
     output out;
     streams->terminate(h2::code::no_error);

@@ -55,8 +55,8 @@ class client_wire {
 
   // True when bytes have come that were not received, or the stream has ended.
   bool has_news() const;
-  // Tells a server of HTTP/2 that the connection ends, as far as the system takes it at once. The
-  // connection is of no use afterwards. Thread: any.
+  // Tells the server that the connection ends, by HTTP/2 and by TLS, as far as the system takes it
+  // at once. The connection is of no use afterwards. Thread: any.
   void say_goodbye() noexcept;
   int fd() const noexcept { return secure_.is_open() ? secure_.fd() : plain_.fd(); }
 

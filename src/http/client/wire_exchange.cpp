@@ -167,7 +167,8 @@ task<> wire_exchange::read_head_within(http::method asked, tasks::limits soon) {
 // for that.
 void wire_exchange::finish() {
   done_ = true;
-  if (keep_ && wire_->input().empty()) core_->pool.put(std::move(wire_));
+  if (keep_ && wire_->input().empty()) return core_->pool.put(std::move(wire_));
+  wire_->say_goodbye();
   wire_.reset();
 }
 

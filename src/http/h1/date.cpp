@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "kit/surroundings.hpp"
 #include "troupe/base/platform.hpp"
 
 namespace troupe::http {
@@ -158,10 +159,9 @@ TROUPE_NOINLINE std::string_view date_line() {
     std::array<char, 6 + date_bytes + 2> line{'D', 'a', 't', 'e', ':', ' '};
   };
   thread_local cache kept;
-  timespec time{};
-  ::clock_gettime(CLOCK_REALTIME_COARSE, &time);
-  if (time.tv_sec != kept.second) {
-    kept.second = time.tv_sec;
+  const std::time_t now = kit::wall_now();
+  if (now != kept.second) {
+    kept.second = now;
     const std::array<char, date_bytes> date = write_date(kept.second);
     *std::copy(date.begin(), date.end(), kept.line.begin() + 6) = '\r';
     kept.line.back() = '\n';

@@ -30,7 +30,7 @@ constexpr std::chrono::nanoseconds for_ever = std::chrono::nanoseconds::max();
 // The most capacity that a buffer keeps for the next bytes.
 constexpr std::size_t kept_capacity = 64 * 1024;
 
-bool may_have_body(int status) noexcept { return status != 204 && status != 304; }
+bool may_have_body(int status) noexcept { return status != 204 && status != 205 && status != 304; }
 
 // Bytes that wait, as long as it lives.
 class counted_bytes {

@@ -22,6 +22,7 @@
 #include "http/routing/folder.hpp"
 #include "http/routing/response_parts.hpp"
 #include "http/values/parts.hpp"
+#include "kit/surroundings.hpp"
 #include "troupe/http/values/accept.hpp"
 #include "troupe/io/error.hpp"
 
@@ -235,14 +236,14 @@ range read_range(std::string_view text, std::uint64_t bytes) noexcept {
 // expects. RFC 9110, 13.2.2, asks for this check before all others.
 bool is_expected(const request& asked, std::string_view tag, std::time_t modified) {
   if (asked.fields().has("if-match")) return names_tag(asked, "if-match", tag, comparison::strong);
-  const auto since = read_date(asked.field("if-unmodified-since"), std::time(nullptr));
+  const auto since = read_date(asked.field("if-unmodified-since"), kit::wall_now());
   return !since || modified <= *since;
 }
 
 bool is_unchanged(const request& asked, std::string_view tag, std::time_t modified) {
   if (asked.fields().has("if-none-match"))
     return names_tag(asked, "if-none-match", tag, comparison::weak);
-  const auto since = read_date(asked.field("if-modified-since"), std::time(nullptr));
+  const auto since = read_date(asked.field("if-modified-since"), kit::wall_now());
   return since && modified <= *since;
 }
 
@@ -250,7 +251,7 @@ bool wants_range(const request& asked, std::string_view tag, std::time_t modifie
   const std::string_view still = asked.field("if-range");
   if (still.empty()) return true;
   if (still.starts_with('"')) return still == tag;
-  const auto since = read_date(still, std::time(nullptr));
+  const auto since = read_date(still, kit::wall_now());
   return since && modified == *since;
 }
 
@@ -320,21 +321,23 @@ response give(const request& asked, const troupe::file& from, const struct stat&
               std::string_view name, const file_options& options, std::string_view coding = {}) {
   const short_text tag = etag_of(file, coding);
   const auto bytes = static_cast<std::uint64_t>(file.st_size);
+  // No file is newer than the answer.
+  const auto modified = std::min<std::time_t>(file.st_mtim.tv_sec, kit::wall_now());
   const auto dress = [&](response&& made) {
     // An answer without the file, 412 or 416, has neither its coding nor its age.
     const bool is_of_file = made.status() < 400;
-    const std::array<char, date_bytes> modified = write_date(file.st_mtim.tv_sec);
-    made.field("ETag", tag).field("Last-Modified", {modified.data(), modified.size()});
+    const std::array<char, date_bytes> text = write_date(modified);
+    made.field("ETag", tag).field("Last-Modified", {text.data(), text.size()});
     if (!options.cache_control.empty() && is_of_file)
       made.field("Cache-Control", options.cache_control);
     if (options.precompressed) made.field("Vary", "Accept-Encoding");
     if (!coding.empty() && is_of_file) made.field("Content-Encoding", coding);
     return std::move(made);
   };
-  if (!is_expected(asked, tag, file.st_mtim.tv_sec)) return dress(response(412));
-  if (is_unchanged(asked, tag, file.st_mtim.tv_sec))
+  if (!is_expected(asked, tag, modified)) return dress(response(412));
+  if (is_unchanged(asked, tag, modified))
     return dress(response(304).field("Accept-Ranges", "bytes"));
-  if (!wants_range(asked, tag, file.st_mtim.tv_sec))
+  if (!wants_range(asked, tag, modified))
     return dress(all_of(from, 0, bytes, content_type::of_table(type_of(name))));
   return dress(what_is_asked_of(asked, from, 0, bytes, content_type::of_table(type_of(name))));
 }

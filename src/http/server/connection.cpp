@@ -565,6 +565,8 @@ task<> connection::await_body() {
     bytes = co_await receive(room, std::chrono::nanoseconds::max());
   } catch (const cancelled&) {
     is_over = true;
+  } catch (const error& failed) {  // a client that resets its connection has gone like another
+    if (failed.judged().fault != verdict::party::peer) throw;
   }
   end_wait();
   body_.waited(now() - begun);
@@ -605,7 +607,10 @@ task<> connection::skip_body() {
 namespace {
 
 // Nothing follows the head of an answer with one of these statuses, whatever the head says.
-bool may_have_body(int status) noexcept { return status >= 200 && status != 204 && status != 304; }
+// A 205 says so by a length of zero.
+bool may_have_body(int status) noexcept {
+  return status >= 200 && status != 204 && status != 205 && status != 304;
+}
 
 }  // namespace
 
@@ -636,9 +641,9 @@ void connection::add_head(const response& with, int status, bool has_length, std
     out_.add("\r\n");
   }
   if (chunked) out_.add("Transfer-Encoding: chunked\r\n");
-  if (has_length) {
+  if (has_length || status == 205) {
     out_.add("Content-Length: ");
-    out_.add(length);
+    out_.add(status == 205 ? 0 : length);
     out_.add("\r\n");
   }
   if (tells_strict_transport(with)) out_.add(server_->strict_transport);

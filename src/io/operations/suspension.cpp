@@ -30,6 +30,14 @@ void trace_end(const operation& of) noexcept {
                   of.done != 0 ? of.done : static_cast<std::uint64_t>(std::int64_t{of.result}));
 }
 
+// A write that is over at once: the program takes the same way whether or not it is traced.
+void trace_write(const descriptor& to, std::int32_t sent) noexcept {
+  const char* const name = name_of(action::write);
+  observe::record(observe::event::io_begin, name, static_cast<std::uint64_t>(to.fd()));
+  observe::record(observe::event::io_end, name,
+                  static_cast<std::uint64_t>(static_cast<std::int64_t>(sent)));
+}
+
 }  // namespace
 
 void begin_wait(operation_suspension*& made, action what) {
@@ -52,18 +60,18 @@ std::int32_t write_at_once(tasks::coroutine& who, const descriptor& to, std::str
                            bool whole) noexcept {
   tasks::async_call& in = *who.in;
   slot* const at = to.bound_to(*in.at->io);
-  const bool others_turn =
-      in.at_once + operation_suspension::share >= operation_suspension::at_once_max;
-  if (at == nullptr || bytes.empty() || bytes.size() > INT32_MAX || in.cancelled || others_turn ||
-      observe::tracing())
+  const bool others_turn = in.ready_left() <= operation_suspension::share;
+  if (at == nullptr || bytes.empty() || bytes.size() > INT32_MAX || in.cancelled || others_turn)
     return 0;
   // A write that is refused counts, too. Otherwise a coroutine that keeps writing to a peer that
   // has gone would let no other turn run.
-  in.at_once = static_cast<std::uint8_t>(in.at_once + operation_suspension::share);
+  static_cast<void>(in.spend(operation_suspension::share));  // some units are left
   const std::int32_t sent = at->owner->write_at_once(*at, bytes, whole);
   // A part of a whole write is counted with the rest.
   const bool is_over =
       sent < 0 || (sent > 0 && (!whole || static_cast<std::size_t>(sent) == bytes.size()));
+  if (is_over && observe::tracing()) [[unlikely]]
+    trace_write(to, sent);
   if (operation_counts* const counts = at->owner->counted.get(); counts != nullptr && is_over)
       [[unlikely]]
     counts->add_write(sent);
@@ -95,16 +103,14 @@ bool operation_suspension::suspend(tasks::coroutine& awaiting, descriptor& on) {
   // A read into an empty buffer completes at once: it must not wait for a byte that may never come.
   const bool is_empty = what == action::read && bytes == 0 && !leased;
   if (!is_empty && !take_kept() && !owner().begin(*this)) {
-    in.at_once = 0;
+    in.refill();
     // Even if the operation has ended already, this turn ends before the coroutine resumes.
     enlist(awaiting);
     return true;
   }
   trace_end(*this);
-  in.at_once =
-      static_cast<std::uint8_t>(in.at_once + (what == action::accept ? accept_share : share));
-  if (in.at_once < at_once_max) return false;
-  in.at_once = 0;
+  if (in.spend(what == action::accept ? accept_share : share)) return false;
+  in.refill();
   enlist(awaiting);
   in.at->go_on_later(*this);
   return true;

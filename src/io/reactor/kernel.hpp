@@ -97,6 +97,8 @@ class kernel {
   virtual void end_simulation() noexcept {}
   // For a simulation: when the next event happens by itself.
   virtual std::optional<std::int64_t> next_ns() noexcept { return std::nullopt; }
+  // In a simulation: whether the descriptor is none of its own.
+  virtual bool is_outside(int) const noexcept { return false; }
 };
 
 // The table that is used outside of simulations: the real one, or the one that a test has set.

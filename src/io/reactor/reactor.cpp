@@ -89,6 +89,26 @@ void reactor::free_slot(slot& at) noexcept {
   if (--in_use_ == 0) last = std::move(self_);
 }
 
+// Not of files: their operations do not wait in the epoll set.
+bool reactor::awaits_outside() noexcept {
+  const auto waits = [](const operation_queue& all) noexcept {
+    const operation* one = all.front();
+    while (one != nullptr && one->weak) one = all.behind(*one);
+    return one != nullptr;
+  };
+  const std::lock_guard lock(slots_mutex_);
+  for (const auto& chunk : slots_) {
+    const bool found =
+        std::any_of(chunk.get(), chunk.get() + slots_a_chunk, [&](slot& at) noexcept {
+          const std::lock_guard one(at.mutex);
+          return at.fd >= 0 && at.registered && calls.is_outside(at.fd) &&
+                 (waits(at.readers) || waits(at.writers) || waits(at.watchers));
+        });
+    if (found) return true;
+  }
+  return false;
+}
+
 std::size_t reactor::open_slots() const noexcept {
   std::lock_guard lock(slots_mutex_);
   return in_use_;

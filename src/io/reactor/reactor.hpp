@@ -38,6 +38,7 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
   static reactor* current();
 
   counts count() const noexcept override;
+  bool awaits_outside() noexcept override;
 
   // start(), for callers: counts the operation while the runtime is observed.
   bool begin(operation& one) noexcept {

@@ -30,7 +30,9 @@ class operation_queue {
  public:
   bool empty() const noexcept { return last_ == nullptr; }
   operation* front() const noexcept { return last_ == nullptr ? nullptr : last_->next; }
-  operation* behind(operation& one) const noexcept { return &one == last_ ? nullptr : one.next; }
+  operation* behind(const operation& one) const noexcept {
+    return &one == last_ ? nullptr : one.next;
+  }
   void push(operation& one) noexcept {
     operation& before = last_ == nullptr ? one : *last_;
     one.next = last_ == nullptr ? &one : last_->next;

@@ -29,7 +29,9 @@ simulated_kernel::end_ptr simulated_kernel::make(int domain) {
   auto made = std::make_shared<end>();
   made->local = domain == AF_INET6 ? endpoint::loopback_v6(0) : endpoint::loopback(0);
   constexpr std::size_t capacities[] = {65'536, 4'096, 100};
-  made->capacity = capacities[simulation_.choose(3)];
+  // its number of creation decides: no other socket changes its choices
+  made->random.seed(choose(UINT64_MAX));
+  made->capacity = capacities[made->choose(3)];
   return made;
 }
 
@@ -53,7 +55,7 @@ void simulated_kernel::send_news(const end_ptr& to, news what, std::string bytes
                                  end_ptr connection) {
   if (ended_) return;
   const std::int64_t due =
-      simulation_.now_ns() + static_cast<std::int64_t>(simulation_.choose(delay_ns_max));
+      simulation_.now_ns() + static_cast<std::int64_t>(to->choose(delay_ns_max));
   to->last_due_ns = std::max(to->last_due_ns, due);
   to->under_way += bytes.size();
   under_way_.push(
@@ -160,7 +162,7 @@ int simulated_kernel::wait_events(int set, epoll_event* events, int most, int ti
     catch_up();
     int count = 0;
     while (!raised_.empty() && count < most) {
-      std::swap(raised_[simulation_.choose(raised_.size())], raised_.back());
+      std::swap(raised_[choose(raised_.size())], raised_.back());
       const end_ptr at = raised_.back().lock();
       raised_.pop_back();
       if (at == nullptr) continue;
@@ -219,7 +221,7 @@ int simulated_kernel::accept(int fd, sockaddr* peer, socklen_t* bytes) noexcept 
   const lock_of lock(mutex_);
   end* at = find(fd);
   if (at == nullptr) return -EBADF;
-  if (interrupts()) return -EINTR;
+  if (at->interrupts()) return -EINTR;
   if (at->connections.empty()) return -EAGAIN;
   const end_ptr made = at->connections.front();
   at->connections.pop_front();
@@ -276,7 +278,7 @@ int simulated_kernel::connect(int fd, const sockaddr* to, socklen_t bytes) noexc
   pair_up(at, theirs);
   send_news(listener, news::connection, {}, theirs);
   send_news(at, news::connected);
-  return interrupts() ? -EINTR : -EINPROGRESS;
+  return at->interrupts() ? -EINTR : -EINPROGRESS;
 }
 
 void simulated_kernel::reset(end& at) {
@@ -332,7 +334,7 @@ std::ptrdiff_t simulated_kernel::receive(int fd, void* data, std::size_t bytes, 
   end* at = find(fd);
   if (at == nullptr)
     return fd >= first_fd ? -EBADF : real_kernel().receive(fd, data, bytes, peer, peer_bytes);
-  if (interrupts()) return -EINTR;
+  if (at->interrupts()) return -EINTR;
   if (at->datagrams) return receive_packet(*at, data, bytes, peer, peer_bytes);
   if (at->in.empty()) {
     if (at->error != 0) return -std::exchange(at->error, 0);
@@ -354,7 +356,7 @@ std::ptrdiff_t simulated_kernel::send(int fd, const void* data, std::size_t byte
   end* at = find(fd);
   if (at == nullptr)
     return fd >= first_fd ? -EBADF : real_kernel().send(fd, data, bytes, to, to_bytes);
-  if (interrupts()) return -EINTR;
+  if (at->interrupts()) return -EINTR;
   if (at->datagrams && at->is_unix) return send_by_path(ends_.at(fd), data, bytes, to, to_bytes);
   if (at->datagrams) return send_packet(*at, data, bytes, to, to_bytes);
   if (at->error != 0) return -std::exchange(at->error, 0);
@@ -368,10 +370,12 @@ std::ptrdiff_t simulated_kernel::send(int fd, const void* data, std::size_t byte
   // The bytes travel in up to three pieces, one after the other.
   const auto* from = static_cast<const char*>(data);
   for (std::size_t left = part; left != 0;) {
-    const std::size_t piece = simulation_.choose(3) == 0 ? left : 1 + simulation_.choose(left);
-    send_news(peer, news::bytes, std::string(from, piece));
-    from += piece;
-    left -= piece;
+    const bool all = peer->choose(3) == 0;
+    const std::size_t piece = 1 + peer->choose(left);
+    const std::size_t now = all ? left : piece;
+    send_news(peer, news::bytes, std::string(from, now));
+    from += now;
+    left -= now;
   }
   return static_cast<std::ptrdiff_t>(part);
 }
@@ -433,26 +437,30 @@ void simulated_kernel::ring(int bell) noexcept { real_kernel().ring(bell); }
 // Files in a simulation are real files. The seed chooses which calls have to wait, are interrupted,
 // or transfer only a part.
 
+std::size_t simulated_kernel::part_of(std::size_t bytes) {
+  const bool is_part = choose(4) == 0;
+  const std::size_t part = 1 + choose(bytes);
+  return bytes > 1 && is_part ? part : bytes;
+}
+
 int simulated_kernel::open(const char* path, int flags, mode_t permissions, bool at_once) noexcept {
   if (interrupts()) return -EINTR;
-  if (at_once && simulation_.choose(2) == 0) return -EAGAIN;
+  if (at_once && choose(2) == 0) return -EAGAIN;
   return real_kernel().open(path, flags, permissions, false);
 }
 
 std::ptrdiff_t simulated_kernel::read_at(int fd, void* data, std::size_t bytes, std::int64_t offset,
                                          bool at_once) noexcept {
   if (interrupts()) return -EINTR;
-  if (at_once && simulation_.choose(2) == 0) return -EAGAIN;
-  const std::size_t most =
-      bytes > 1 && simulation_.choose(4) == 0 ? 1 + simulation_.choose(bytes) : bytes;
+  if (at_once && choose(2) == 0) return -EAGAIN;
+  const std::size_t most = part_of(bytes);
   return real_kernel().read_at(fd, data, most, offset, false);
 }
 
 std::ptrdiff_t simulated_kernel::write_at(int fd, const void* data, std::size_t bytes,
                                           std::int64_t offset) noexcept {
   if (interrupts()) return -EINTR;
-  const std::size_t most =
-      bytes > 1 && simulation_.choose(4) == 0 ? 1 + simulation_.choose(bytes) : bytes;
+  const std::size_t most = part_of(bytes);
   return real_kernel().write_at(fd, data, most, offset);
 }
 
@@ -565,7 +573,7 @@ std::ptrdiff_t simulated_kernel::send_packet(end& from, const void* data, std::s
   at->under_way += bytes;
   ++at->packets_under_way;
   const std::int64_t due =
-      simulation_.now_ns() + static_cast<std::int64_t>(simulation_.choose(delay_ns_max));
+      simulation_.now_ns() + static_cast<std::int64_t>(at->choose(delay_ns_max));
   under_way_.push({due, sent_++, at, news::packet,
                    std::string(static_cast<const char*>(data), bytes), nullptr, sender});
   return sent;

@@ -62,6 +62,7 @@ class simulated_kernel final : public kernel {
   int make_bell() noexcept override;
   void ring(int bell) noexcept override;
   std::optional<std::int64_t> next_ns() noexcept override;
+  bool is_outside(int fd) const noexcept override { return fd < first_fd; }
   void end_simulation() noexcept override;
 
  private:
@@ -120,7 +121,11 @@ class simulated_kernel final : public kernel {
   void arrive(arrival& one);
   void raise(end& at, std::uint32_t events);
   void catch_up();
-  bool interrupts() { return simulation_.choose(16) == 0; }
+  std::uint64_t choose(std::uint64_t bound) {
+    return simulation_.choose(bound, sched::simulated::stream::calls);
+  }
+  bool interrupts() { return choose(16) == 0; }
+  std::size_t part_of(std::size_t bytes);
 
   sched::simulated& simulation_;
   std::recursive_mutex mutex_;

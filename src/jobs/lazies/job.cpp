@@ -298,7 +298,8 @@ void run(job& one) noexcept {
   // If no handle is left, and none can come, no thread can get the job's exception: it must be
   // reported. Checked before the job is done, since a handle that is dropped later may have been
   // used to get it. The one ref left is the caller's, which took it from where the job was kept.
-  const bool unheard = pending_list::is_orphan(one);
+  // order: relaxed  set before the job was queued for it
+  const bool unheard = pending_list::is_orphan(one) && !one.awaited.load(std::memory_order_relaxed);
   finish(one);
   if (unheard) one.perform(one, job::act::report);
 }
@@ -368,6 +369,7 @@ TROUPE_NOINLINE void need(job& of) {
 }
 
 TROUPE_NOINLINE future<> when_done(job& of) {
+  of.awaited.store(true, std::memory_order_relaxed);  // order: relaxed  the queue publishes it
   job_pool* const pool = job_pool::current();
   if (pool != nullptr && !pool->is_serial()) {
     if (pool->shares()) submit_pending(*pool, &of);

@@ -2,26 +2,35 @@
 
 #include <algorithm>
 
+#include "actor/spawned/spawned.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/context/context.hpp"
 #include "troupe/runtime/here.hpp"
+#include "troupe/runtime/tell_timers.hpp"
 #include "troupe/runtime/timer.hpp"
 #include "troupe/task/call_context.hpp"
+#include "troupe/task/current_actor.hpp"
 
 namespace troupe {
 
 scheduled_call::scheduled_call(std::shared_ptr<runtime_core> in,
                                std::move_only_function<void()>&& calls,
-                               std::chrono::nanoseconds again, const timer_options& options)
+                               std::chrono::nanoseconds again, const timer_options& options,
+                               void* to)
     : timer(&on_time,
             again == std::chrono::nanoseconds::zero() ? tasks::timer_source::after
                                                       : tasks::timer_source::every,
             options.weak),
       core_(std::move(in)),
       procedure_(std::move(calls)),
-      rare_(again == std::chrono::nanoseconds::zero() && !options.stop.stop_possible()
+      rare_(again == std::chrono::nanoseconds::zero() && !options.stop.stop_possible() &&
+                    to == nullptr
                 ? nullptr
-                : new rare{again, {}, {}}) {}
+                : new rare{again, to, {}, {}}) {}
+
+scheduled_call::~scheduled_call() {
+  if (void* const held = actor()) tasks::drop_actor(held);
+}
 
 void scheduled_call::start(std::chrono::nanoseconds span, const std::stop_token& stop) {
   const std::int64_t due_ns = tasks::due_in(*core_->clock, span);
@@ -53,10 +62,31 @@ void scheduled_call::on_time(timer& self) noexcept {
   // a call that cannot be posted may have ended when the exception comes: keep the core
   const std::shared_ptr<runtime_core> core = one.core_;
   try {
-    core->post(firing(one));
+    one.actor() == nullptr ? core->post(firing(one)) : one.send_turn();
   } catch (...) {
     core->system->report(nullptr, nullptr, std::current_exception());
   }
+}
+
+void scheduled_call::send_turn() {
+  void* const place = memory::allocate(sizeof(turn));
+  tasks::send_to_actor(actor(), *::new (place) turn(*this));
+}
+
+// The actor has ended when it discards the message: then no further call comes.
+const char* scheduled_call::turn::act_on(sched::message* base, void*, sched::message_act act) {
+  if (act == sched::message_act::describe) return sched::described_as_timed;
+  const auto free = [](turn* done) noexcept {
+    std::destroy_at(done);
+    memory::deallocate(done, sizeof(turn));
+  };
+  const std::unique_ptr<turn, decltype(free)> self(static_cast<turn*>(base), free);
+  if (act == sched::message_act::handle) {
+    self->of();
+  } else {
+    std::exchange(self->of.of, nullptr)->end();
+  }
+  return nullptr;
 }
 
 void scheduled_call::call() {
@@ -132,6 +162,23 @@ std::move_only_function<void()> in_contexts(actor::actor_system& system,
   };
 }
 
+// A ref to an actor, for as long as nobody else owns it.
+class held_actor {
+ public:
+  held_actor() = default;
+  held_actor(const held_actor&) = delete;
+  held_actor& operator=(const held_actor&) = delete;
+  ~held_actor() {
+    if (actor_ != nullptr) tasks::drop_actor(actor_);
+  }
+  void hold_current() noexcept { actor_ = tasks::hold_current_actor(); }
+  void* get() const noexcept { return actor_; }
+  void release() noexcept { actor_ = nullptr; }
+
+ private:
+  void* actor_ = nullptr;
+};
+
 // The procedure, each call of which runs in the trace.
 std::move_only_function<void()> in_trace(tasks::context_ref trace,
                                          std::move_only_function<void()> procedure) {
@@ -145,13 +192,18 @@ std::move_only_function<void()> in_trace(tasks::context_ref trace,
 
 timer runtime_core::schedule(std::chrono::nanoseconds span,
                              std::move_only_function<void()>&& procedure,
-                             std::chrono::nanoseconds period, const timer_options& chosen) {
+                             std::chrono::nanoseconds period, const timer_options& chosen,
+                             bool in_turns) {
   // order: relaxed  set before the pool ends, by the thread that ends it
   if (chosen.stop.stop_requested() || system->closing.load(std::memory_order_relaxed)) return {};
   if (chosen.context) procedure = in_contexts(*system, *chosen.context, std::move(procedure));
   if (tasks::context_ref current = tasks::context_ref::current_trace(); current.get() != nullptr)
     procedure = in_trace(std::move(current), std::move(procedure));
-  auto& made = *new scheduled_call(shared_from_this(), std::move(procedure), period, chosen);
+  held_actor to;
+  if (in_turns) to.hold_current();
+  auto& made =
+      *new scheduled_call(shared_from_this(), std::move(procedure), period, chosen, to.get());
+  to.release();
   timer handle(made);
   try {
     made.start(span, chosen.stop);
@@ -165,20 +217,20 @@ timer runtime_core::schedule(std::chrono::nanoseconds span,
 }
 
 timer runtime_core::after(std::chrono::nanoseconds span,
-                          std::move_only_function<void()>&& procedure,
-                          const timer_options& chosen) {
+                          std::move_only_function<void()>&& procedure, const timer_options& chosen,
+                          bool in_turns) {
   if (!procedure)
     throw usage_error("troupe: after: the procedure is empty; give it something to call");
-  return schedule(span, std::move(procedure), {}, chosen);
+  return schedule(span, std::move(procedure), {}, chosen, in_turns);
 }
 
 timer runtime_core::every(std::chrono::nanoseconds period,
-                          std::move_only_function<void()>&& procedure,
-                          const timer_options& chosen) {
+                          std::move_only_function<void()>&& procedure, const timer_options& chosen,
+                          bool in_turns) {
   if (!procedure)
     throw usage_error("troupe: every: the procedure is empty; give it something to call");
   if (period.count() <= 0) throw option_error("troupe: every: the period must be longer than zero");
-  return schedule(period, std::move(procedure), period, chosen);
+  return schedule(period, std::move(procedure), period, chosen, in_turns);
 }
 
 namespace {
@@ -187,15 +239,28 @@ runtime_core& running_core(const char* who) {
   return static_cast<runtime_core&>(actor::running_system(who).runtime);
 }
 
+// A task ends while its timers go on, so their calls are none of its turns.
+bool is_in_handler() noexcept {
+  const actor::cell* const running = actor::current_cell();
+  return running != nullptr && running->type != &actor::spawned_type;
+}
+
 }  // namespace
+
+timer actor::start_timer(const cell& of, time_span span, time_span period,
+                         std::move_only_function<void()> sends, const timer_options& options) {
+  auto& core = static_cast<runtime_core&>(actor_system::of(of).runtime);
+  return period.count() == 0 ? core.after(span, std::move(sends), options)
+                             : core.every(period, std::move(sends), options);
+}
 
 timer after(time_span span, std::move_only_function<void()> procedure,
             const timer_options& options) {
-  return running_core("after").after(span, std::move(procedure), options);
+  return running_core("after").after(span, std::move(procedure), options, is_in_handler());
 }
 timer every(time_span period, std::move_only_function<void()> procedure,
             const timer_options& options) {
-  return running_core("every").every(period, std::move(procedure), options);
+  return running_core("every").every(period, std::move(procedure), options, is_in_handler());
 }
 
 }  // namespace troupe

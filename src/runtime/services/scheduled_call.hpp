@@ -1,6 +1,7 @@
 // scheduled_call: what after() and every() give to the timers.
 //
-// A call is in one of three states: armed, on its way to a worker as a posted procedure, or done.
+// A call is in one of three states: armed, on its way, or done. It travels to a worker as a posted
+// procedure, or to the actor in whose handler it was made as a message.
 // The thread that takes it out of the timers, because its time has come or to cancel it, owns it:
 // so the procedure and the period need no lock. A call that begins and a cancel both change
 // `step_`, and one of them comes first. A thread that arms the call again reads `step_` once more
@@ -22,9 +23,11 @@
 namespace troupe {
 
 struct scheduled_call final : tasks::timer {
-  // `again` zero: once. Throws std::bad_alloc.
+  // `again` zero: once. Owns a ref to the actor `to`, whose turns the calls are; null: the calls
+  // are procedures of the pool. Throws std::bad_alloc, and then owns nothing.
   scheduled_call(std::shared_ptr<runtime_core> in, std::move_only_function<void()>&& calls,
-                 std::chrono::nanoseconds again, const timer_options& options);
+                 std::chrono::nanoseconds again, const timer_options& options, void* to);
+  ~scheduled_call();
 
   static void* operator new(std::size_t bytes) { return memory::allocate(bytes); }
   static void operator delete(void* call, std::size_t bytes) noexcept {
@@ -48,12 +51,20 @@ struct scheduled_call final : tasks::timer {
     void operator()() { of->call(); }
     scheduled_call* of;
   };
+  // The firing as a message to an actor.
+  struct turn final : sched::message {
+    explicit turn(scheduled_call& fired) noexcept : message(&act_on), of(fired) {}
+    static const char* act_on(sched::message*, void*, sched::message_act);
+    firing of;
+  };
   struct on_stop {
     scheduled_call& of;
     void operator()() const noexcept { of.cancel(); }
   };
 
   static void on_time(timer& self) noexcept;
+  void send_turn();
+  void* actor() const noexcept { return rare_ == nullptr ? nullptr : rare_->to; }
   void call();
   void go_on() noexcept;
   void end() noexcept;
@@ -64,6 +75,7 @@ struct scheduled_call final : tasks::timer {
   // What only few calls have, kept apart so that a million calls take less memory.
   struct rare {
     const std::chrono::nanoseconds period;  // zero: once
+    void* const to;
     std::chrono::nanoseconds due{};
     std::optional<std::stop_callback<on_stop>> stop;
   };

@@ -1,6 +1,11 @@
 #include "sched/policies/simulated.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 
 #include "sched/runnable_queue.hpp"
 
@@ -13,12 +18,58 @@ struct simulated::lane final : executor {
   runnable_queue queue;
 };
 
-simulated::simulated(std::uint64_t seed, outstanding_work& alive, runtime_host& of)
-    : alive_(alive), runtime_(of), random_(seed) {
+namespace {
+
+std::array<std::mt19937_64, 4> streams_of(std::uint64_t seed) {
+  const auto stream_of = [seed](std::uint32_t number) {
+    std::seed_seq from{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32),
+                       number};
+    return std::mt19937_64(from);
+  };
+  return {std::mt19937_64(seed), stream_of(1), stream_of(2), stream_of(3)};
+}
+
+}  // namespace
+
+simulated::simulated(std::uint64_t seed, outstanding_work& alive)
+    : alive_(alive), seed_(seed), random_(streams_of(seed)) {
   add_lane();
 }
 
-simulated::~simulated() { shut_down(); }
+simulated::~simulated() {
+  shut_down();
+  write_choices();
+}
+
+// TROUPE_CHOICES names a file, which gets a line for each simulated runtime that ends. Two runs
+// that made the same choices have the same line.
+void simulated::write_choices() const noexcept {
+  const char* const path = std::getenv("TROUPE_CHOICES");
+  if (path == nullptr || *path == '\0') return;
+  const int fd = ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (fd < 0) return;
+  std::array<char, 96> line;
+  const int bytes = std::snprintf(
+      line.data(), line.size(), "%llu %llu %016llx\n", static_cast<unsigned long long>(seed_),
+      static_cast<unsigned long long>(choices_), static_cast<unsigned long long>(hash_));
+  // a file that takes no line is not worth an error: nothing of the program depends on it
+  static_cast<void>(!::write(fd, line.data(), static_cast<std::size_t>(bytes)));
+  ::close(fd);
+}
+
+std::uint8_t simulated::ready_units(std::uint64_t seed, std::uint8_t most) noexcept {
+  // of a stream of its own: the choices of turns do not depend on it
+  std::mt19937_64 random(~seed);
+  const std::uint64_t drawn = random();
+  switch (drawn % 4) {
+    case 0:
+      return 1;
+    case 1:
+      return static_cast<std::uint8_t>(2 + (drawn >> 8) % 7);
+    default:
+      return most;
+  }
+}
 
 executor& simulated::add_lane() {
   std::lock_guard lock(mutex_);
@@ -60,9 +111,8 @@ bool simulated::step() {
   }
   // order: relaxed (both)  a statistic, which this thread alone writes
   turns_.store(turns_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  advance_to(now_ns() + static_cast<std::int64_t>(choose(2'000)));
+  advance_to(now_ns() + static_cast<std::int64_t>(choose(2'000, stream::time)));
   const runnable_vtable& type = *item->type;
-  runtime_.before_turn();
   const after_turn after = type.run(*item);
   if (after == after_turn::again || (is_quiet(after) && !type.deactivate(*item))) {
     put(*from, *item);
@@ -79,6 +129,17 @@ bool simulated::poll_io() {
   if (came) io_->dispatch();
   io_->door.leave();
   return came;
+}
+
+bool simulated::wait_outside(std::int64_t until_ns) {
+  if (io_ == nullptr || until_ns <= now_ns() || !io_->awaits_outside()) return false;
+  const auto began = std::chrono::steady_clock::now();
+  const std::chrono::nanoseconds longest = std::chrono::hours(24);
+  const std::chrono::nanoseconds span(until_ns - now_ns());
+  wait_until(began + std::min(span, longest));
+  const std::chrono::nanoseconds passed = std::chrono::steady_clock::now() - began;
+  advance_to(std::min(until_ns, now_ns() + passed.count()));
+  return true;
 }
 
 bool simulated::awaited() const {

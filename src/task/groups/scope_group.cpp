@@ -333,6 +333,12 @@ bool scope_group::try_next(scope_wait& one) noexcept {
   return one.has_ended || unfinished() == 0;
 }
 
+bool scope_group::wait_next(scope_wait& one, coroutine& awaiting) noexcept {
+  if (!try_next(one)) return one.suspend(awaiting, next_waits_);
+  one.who = &awaiting;  // a child that it has got goes back if the call is cancelled meanwhile
+  return suspend_ready(awaiting);
+}
+
 void scope_group::put_back_if_cancelled(scope_wait& one) noexcept {
   if (one.who == nullptr || !one.who->in->cancelled || one.ended != outcome::arrived) return;
   one.ended = outcome::cancelled;
@@ -350,7 +356,7 @@ void scope_group::put_back_if_cancelled(scope_wait& one) noexcept {
 }
 
 bool scope_group::wait_for(scope_wait& one, scope_child& child, coroutine& awaiting) {
-  if (child.done) return false;
+  if (child.done) return suspend_ready(awaiting);
   if (awaiting.in->actor != who->in->actor)
     throw usage_error(
         "troupe: task_scope::child: only tasks of the scope's actor may await it before the scope "

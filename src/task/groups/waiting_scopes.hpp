@@ -29,6 +29,14 @@ class waiting_scopes {
       return nullptr;
     return start_waiting();
   }
+  // The same, but not a branch that is held.
+  async_call* start_next_to_run(const async_call& root) noexcept {
+    async_call* next = start_next();
+    while (next != nullptr && next != &root &&
+           group::pause_beside_or_hold(static_cast<branch&>(*next)))
+      next = start_next();
+    return next;
+  }
   static void start_if_outermost() noexcept {
     if (of_thread.first == nullptr || of_thread.is_held) [[likely]]
       return;

@@ -48,9 +48,10 @@ void group::add(branch& one) noexcept { branches_.push_back(one); }
 
 void group::remove(branch& one) noexcept { branches_.remove(one); }
 
-void group::start_branch(branch& one, bool as_cancelled) noexcept {
+void group::prepare_branch(branch& one, bool as_cancelled) noexcept {
   one.actor = who->in->actor;
   one.at = &at_;
+  one.refill_at_start();
   one.cancelled = one.cancelled || as_cancelled;
   if (one.context == nullptr) one.context = who->in->context;
   if (around(*who->in) != nullptr) {
@@ -59,13 +60,24 @@ void group::start_branch(branch& one, bool as_cancelled) noexcept {
   }
   one.root.in = &one;
   one.push(one.root);
+}
+
+void group::start_branch(branch& one, bool as_cancelled) noexcept {
+  prepare_branch(one, as_cancelled);
   run(one);
+}
+
+void group::postpone_branch(branch& one) noexcept {
+  prepare_branch(one, false);
+  one.held = true;
+  has_held_ = true;
 }
 
 // The kind may free the branch when it has ended.
 void group::run(branch& one) noexcept {
   bool has_run = false;
   one.held = false;
+  one.has_begun = true;
   const std::uint64_t began = one.span == nullptr ? 0 : observe::begin_counted_span();
   {
     const inside_context here(one.context);
@@ -73,7 +85,8 @@ void group::run(branch& one) noexcept {
   }
   if (began != 0) [[unlikely]]
     observe::end_counted_span(one.span, began);
-  if (has_run && one.done) kind_.ended(*this, one);
+  if (!has_run || !one.done) return;
+  kind_.ended(*this, one);
 }
 
 void group::cancel_branch(branch& one) noexcept {
@@ -81,39 +94,111 @@ void group::cancel_branch(branch& one) noexcept {
   if (!one.busy) run(one);
 }
 
-// The innermost group around the branch in which it competes with a send that has happened.
-group* group::with_send_beside(branch& of) noexcept {
-  const branch* inner = &of;
-  for (group* all = &of.of;; all = &inner->of) {
-    if (all->first_only() && !all->is_decided_) {
-      for (const async_call& other : all->branches_) {
-        suspension* const wait = other.done ? nullptr : other.awaited;
-        if (&other != inner && wait != nullptr && wait->is_final &&
-            wait->act(wait, nullptr, sched::message_act::happened) != nullptr)
-          return all;
+// Calls look(wait) for what the branch waits for, and the branches within it, if that cannot be
+// undone; until it returns false. It looks into so many groups within groups: each of n nested
+// groups asks for this walk, which would take n² steps otherwise.
+template <class Look>
+bool group::for_each_final(branch& of, Look look) noexcept {
+  constexpr unsigned looks_into_max = 64;
+  unsigned depth = 0;
+  for (async_call* at = &of;;) {
+    suspension* const wait = at->done ? nullptr : at->awaited;
+    async_call* within = nullptr;
+    if (wait != nullptr && wait->is_final) {
+      if (wait->act == &act_on) {
+        if (depth < looks_into_max) within = static_cast<group*>(wait)->branches_.first();
+      } else if (!look(*wait)) {
+        return false;
       }
     }
-    if (around(*all->who->in) == nullptr) return nullptr;
-    inner = static_cast<const branch*>(all->who->in);
+    if (within != nullptr) {
+      at = within;
+      ++depth;
+      continue;
+    }
+    for (; at != &of && branches::next(*at) == nullptr; --depth)
+      at = static_cast<branch*>(at)->of.who->in;
+    if (at == &of) return true;
+    at = branches::next(*at);
   }
 }
 
-bool group::hold(branch& one) noexcept {
-  if (!one.of.in_race_ || one.cancelled) [[likely]]
+bool group::pause(branch& of) noexcept {
+  const suspension* happened = nullptr;
+  const bool is_paused = for_each_final(of, [&](suspension& wait) noexcept {
+    if (wait.pauses == 0 && wait.act(&wait, nullptr, sched::message_act::pause) != nullptr) {
+      happened = &wait;
+      return false;
+    }
+    ++wait.pauses;
+    return true;
+  });
+  if (!is_paused) resume(of, happened);
+  return is_paused;
+}
+
+// A wait that began after the pause was not paused.
+void group::resume(branch& of, const suspension* end) noexcept {
+  for_each_final(of, [&](suspension& wait) noexcept {
+    if (&wait == end) return false;
+    if (wait.pauses != 0 && --wait.pauses == 0)
+      wait.act(&wait, nullptr, sched::message_act::resume);
+    return true;
+  });
+}
+
+bool group::pause_all_but(const branch& one) noexcept {
+  for (async_call& each : branches_) {
+    auto& other = static_cast<branch&>(each);
+    if (&other == &one || pause(other)) continue;
+    resume_all_but(one, &other);
     return false;
-  group* const all = with_send_beside(one);
-  if (all == nullptr) [[likely]]
-    return false;
-  one.held = true;
-  all->has_held_ = true;
+  }
   return true;
 }
 
+void group::resume_all_but(const branch& one, const branch* end) noexcept {
+  for (async_call& each : branches_) {
+    if (&each == end) return;
+    if (&each != &one) resume(static_cast<branch&>(each), nullptr);
+  }
+}
+
+bool group::pause_beside_or_hold(branch& one) noexcept {
+  if (!one.of.in_race_) [[likely]]
+    return false;
+  for (branch* inner = &one;;) {
+    group& all = inner->of;
+    if (all.is_open_to(*inner) && !all.pause_all_but(*inner)) {
+      resume_beside(one.of, one, &all);
+      one.held = true;
+      all.has_held_ = true;
+      return true;
+    }
+    if (around(*all.who->in) == nullptr) return false;
+    inner = static_cast<branch*>(all.who->in);
+  }
+}
+
+void group::resume_beside(group& all, const branch& one, const group* end) noexcept {
+  if (!all.in_race_) [[likely]]
+    return;
+  const branch* inner = &one;
+  for (group* at = &all; at != end;) {
+    if (at->is_open_to(*inner)) at->resume_all_but(*inner, nullptr);
+    group* const outer = around(*at->who->in);
+    if (outer == nullptr) return;
+    inner = static_cast<const branch*>(at->who->in);
+    at = outer;
+  }
+}
+
+// The competitors of a branch that it finds are paused.
 branch* group::find_held() noexcept {
   for (async_call& one : branches_) {
     auto& of = static_cast<branch&>(one);
     if (of.done) continue;
-    if (of.held && with_send_beside(of) == nullptr) return &of;
+    if (of.held && !pause_beside_or_hold(of)) return &of;
     if (of.awaited == nullptr || of.awaited->act != &act_on) continue;
     if (branch* const within = static_cast<group*>(of.awaited)->find_held()) return within;
   }
@@ -154,21 +239,20 @@ const char* group::resume_branch(async_call& of) noexcept {
   async_call* next = &of;
   {
     waiting_scopes scopes;
+    if (pause_beside_or_hold(static_cast<branch&>(of))) [[unlikely]]
+      next = scopes.start_next_to_run(*call);
     while (next != nullptr && next != call) {
       auto& one = static_cast<branch&>(*next);
       group& all = one.of;
       // as for the call itself (actor/turn/async_calls.cpp)
       if (is_discarding(one.actor)) [[unlikely]]
         one.cancelled = true;
-      const bool has_arrived = &one == &of;  // the others continue because a group has ended
-      if (!has_arrived || !hold(one)) [[likely]] {
-        all.run(one);
-        next = all.end_if_done();
-        if (next == nullptr) next = all.next_held();
-      } else {
-        next = nullptr;
-      }
-      if (next == nullptr) next = scopes.start_next();
+      all.run(one);
+      next = all.end_if_done();
+      if (next != nullptr) continue;  // its competitors are paused, too
+      resume_beside(all, one, nullptr);
+      next = all.next_held();
+      if (next == nullptr) next = scopes.start_next_to_run(*call);
     }
   }
   running_here().running_call = before;
@@ -181,12 +265,6 @@ const char* group::act_on(sched::message* base, void*, sched::message_act act) {
   if (act == sched::message_act::detach) {
     self->kind_.cancel(*self);
     self->go_on_if_done();
-  } else if (act == sched::message_act::happened) {
-    for (const async_call& one : self->branches_) {
-      suspension* const wait = one.done ? nullptr : one.awaited;
-      if (wait != nullptr && wait->is_final && wait->act(wait, nullptr, act) != nullptr)
-        return "happened";
-    }
   } else if (act == sched::message_act::reclaim) {
     self->kind_.reclaim(*self);
     self->suspended_ = false;
@@ -209,7 +287,7 @@ const group::kind fixed_group::first_kind{
     true,
     [](group& self) noexcept { as_this(self).start_all(); },
     [](group& self, branch& one) noexcept {
-      if (!as_this(self).count_done(one)) return;
+      if (!as_this(self).count_done(one)) return as_this(self).drop_if_lost(one);
       as_this(self).decide_around();
       as_this(self).cancel_losers();
     },
@@ -224,9 +302,22 @@ bool fixed_group::start(coroutine& awaiting, std::span<branch> branches) noexcep
 }
 
 void fixed_group::start_all() noexcept {
-  const async_call& in = *who->in;
-  // A branch behind one that has won does not start: it could take something that it then drops.
-  for (branch& one : branches_) is_decided_ ? skip(one) : start_branch(one, in.cancelled);
+  const bool as_cancelled = who->in->cancelled, pauses = first_only() && !as_cancelled;
+  bool has_moved = false;
+  for (branch& one : branches_) {
+    // A branch behind one that has won does not start: it could take something that it then drops.
+    // Nor does it before one runs whose send has happened.
+    if (is_decided_) {
+      skip(one);
+    } else if (has_moved) {
+      postpone_branch(one);
+    } else {
+      start_branch(one, as_cancelled);
+      has_moved = pauses && !is_decided_ && !pause(one);
+    }
+  }
+  if (!pauses || is_decided_) return;
+  for (branch& one : branches_) resume(one, nullptr);
 }
 
 void fixed_group::skip(branch& one) noexcept {
@@ -237,6 +328,11 @@ void fixed_group::skip(branch& one) noexcept {
 bool fixed_group::count_done(branch& one) noexcept {
   --left_;
   return decide(one);
+}
+
+void fixed_group::drop_if_lost(branch& one) noexcept {
+  const auto place = static_cast<std::size_t>(&one - branches_.data());
+  if (tasks_.drop != nullptr && place != winner_) tasks_.drop(tasks_.all, place);
 }
 
 bool fixed_group::decide(branch& winner) noexcept {
@@ -265,11 +361,20 @@ void fixed_group::decide_around() noexcept {
 void fixed_group::cancel_all() noexcept {
   nest(&fixed_group::cancels_, [](group& self) noexcept {
     auto& all = as_this(self);
+    all.settle_before_cancel();
     for (branch& one : all.branches_) {
       // it may not have started yet
-      if (!one.done && one.root.in != nullptr) all.cancel_branch(one);
+      if (!one.done && one.root.in != nullptr) all.cancel_unless_postponed(one);
     }
   });
+}
+
+// A branch whose send has happened wins, although others end before.
+void fixed_group::settle_before_cancel() noexcept {
+  if (!first_only() || is_decided_) return;
+  for (branch& one : branches_) {
+    if (!pause(one)) decide(one);
+  }
 }
 
 void fixed_group::cancel_losers() noexcept {
@@ -277,9 +382,13 @@ void fixed_group::cancel_losers() noexcept {
     auto& all = as_this(self);
     for (branch& one : all.branches_) {
       const bool has_won = &one == &all.branches_[all.winner_];
-      if (!has_won && !one.done && one.root.in != nullptr) all.cancel_branch(one);
+      if (!has_won && !one.done && one.root.in != nullptr) all.cancel_unless_postponed(one);
     }
   });
+}
+
+void fixed_group::cancel_unless_postponed(branch& one) noexcept {
+  one.has_begun || !is_decided_ ? cancel_branch(one) : skip(one);
 }
 
 void fixed_group::reclaim_all() noexcept {
@@ -288,8 +397,9 @@ void fixed_group::reclaim_all() noexcept {
   }
 }
 
-group_awaiter::group_awaiter(bool first_only, std::span<coroutine* const> roots)
-    : group_(first_only) {
+group_awaiter::group_awaiter(bool first_only, std::span<coroutine* const> roots,
+                             droppable_tasks tasks)
+    : group_(first_only, tasks) {
   if (roots.empty()) return;
   auto* place = static_cast<branch*>(memory::allocate(roots.size() * sizeof(branch)));
   for (std::size_t i = 0; i < roots.size(); ++i) ::new (place + i) branch(group_, *roots[i]);

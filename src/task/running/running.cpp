@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <ctime>
 #include <mutex>
 #include <utility>
 
@@ -143,6 +144,18 @@ bool is_running(const runtime_state& runtime) noexcept {
     return &runtime_state::of(actor) == &runtime;
   return state.in_procedure.load(std::memory_order_relaxed) &&
          state.runtime.load(std::memory_order_relaxed) == &runtime;
+}
+
+std::int64_t wall_now_ns() noexcept {
+  constexpr std::int64_t second = 1'000'000'000;
+  if (is_running()) {
+    // order: relaxed  the thread's own
+    const runtime_state& here = *running_here().runtime.load(std::memory_order_relaxed);
+    if (here.is_simulated) return simulated_start_s * second + here.runtime.now_ns();
+  }
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return std::int64_t{now.tv_sec} * second + now.tv_nsec;
 }
 
 void notice_stop(const runtime_state& runtime) noexcept {

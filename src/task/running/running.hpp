@@ -94,6 +94,11 @@ bool is_running() noexcept;
 // The same, for this runtime only.
 bool is_running(const runtime_state& runtime) noexcept;
 
+// The time of day, in nanoseconds since 1970. In a simulated program its virtual time, which begins
+// at simulated_start_s: what a program does must not depend on when it is repeated. Any thread.
+inline constexpr std::int64_t simulated_start_s = 1'700'000'000;
+std::int64_t wall_now_ns() noexcept;
+
 // A stop discards what is queued: from now on the turns that run check for it before each message.
 void notice_stop(const runtime_state& runtime) noexcept;
 

@@ -39,8 +39,8 @@ class runtime_state {
   // What takes turns off the fast path; bits, read by each turn.
   enum slow_path_flag : std::uint8_t {
     discards = 1,  // a stop: mail becomes dead letters, and jobs are dropped
-    // this turn leaves the fast path: the simulated policy decides that for each turn
-    chooses = 2,
+    // a simulation: its turns must be the same with a trace as without one
+    simulates = 2,
     traced = 8,  // a trace records each turn
     // the limits of turns are so short that a turn may end before its first look at the clock
     // (src/actor/turn/turn_limit.hpp)

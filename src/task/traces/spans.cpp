@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "task/running/running.hpp"
 #include "troupe/observe/trace.hpp"
 
 namespace troupe::tasks {
@@ -17,10 +18,6 @@ namespace troupe::tasks {
 constinit span_list ended_spans;
 
 namespace {
-
-std::int64_t unix_now_ns() noexcept {
-  return std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 // The name of its class; what it says may hold secrets.
 std::string type_of(const std::exception_ptr& what) {
@@ -38,7 +35,7 @@ span_record::span_record(const trace_context& where, const std::array<std::uint8
                          span_kind of, const char* named)
     : at(where), parent(above), kind(of), name(named) {
   attributes.reserve(4);
-  began_unix_ns = unix_now_ns();
+  began_unix_ns = wall_now_ns();
   began_ns_ = base::now_ns();
 }
 

@@ -375,6 +375,36 @@ TEST_P(stop, a_deadline_names_a_posted_procedure_that_still_runs) {
   rt.run();
 }
 
+TEST_P(stop, a_discard_cancels_blocking_calls_that_have_not_begun) {
+  runtime_options chosen = options();
+  chosen.blocking_threads = 1;
+  runtime rt(chosen);
+  struct Idle {};
+  const ref<Idle> idle = rt.spawn<Idle>();
+  int began = 0, cancelled_calls = 0;
+  const auto calls = [&]() -> task<> {
+    const auto stops = [&] {
+      ++began;
+      rt.stop(stop_mode::discard);
+      while (threaded() && rt.metrics().dead_letters == 0) idle.tell([](Idle&) {});
+    };
+    std::vector<future<>> both;
+    for (int i = 0; i < 2; ++i) both.push_back(blocking(stops));
+    for (auto& one : both) {
+      try {
+        co_await std::move(one);
+      } catch (const cancelled&) {
+        ++cancelled_calls;
+        throw;  // no failure: run() throws nothing
+      }
+    }
+  };
+  rt.spawn(calls());
+  rt.run();
+  EXPECT_EQ(began, 1);
+  EXPECT_EQ(cancelled_calls, 1);
+}
+
 TEST_P(stop, a_deadline_names_blocking_calls_that_still_run) {
   if (!threaded()) GTEST_SKIP() << "needs threads: the call would be on the thread that waits";
   for (const int calls : {1, 2}) {

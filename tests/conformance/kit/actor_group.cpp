@@ -55,6 +55,21 @@ class actor_groups : public conformance {
   std::vector<ref<Worker>> all;
 };
 
+TEST_P(actor_groups, members_are_in_the_order_in_which_they_were_added) {
+  const workers_group group;
+  runtime rt(options());
+  make(rt, group, 5);
+  EXPECT_TRUE(group.remove(all[1]));
+  EXPECT_FALSE(group.remove(all[1]));
+  EXPECT_EQ(group.members(), (std::vector{all[0], all[2], all[3], all[4]}));
+  EXPECT_TRUE(group.add(all[1]));
+  EXPECT_TRUE(group.remove(all[4]));
+  EXPECT_EQ(group.members(), (std::vector{all[0], all[2], all[3], all[1]}));
+  for (const auto& one : group.members()) EXPECT_TRUE(group.remove(one));
+  EXPECT_EQ(group.size(), 0u);
+  EXPECT_THROW(group.tell<&Worker::fail>(), group_empty);
+}
+
 TEST_P(actor_groups, round_robin_takes_one_after_the_other) {
   const workers_group group;
   runtime rt(options());

@@ -262,6 +262,49 @@ TEST_P(circuit_breakers, many_tasks_share_one) {
   EXPECT_EQ(breaker.counts().refused, static_cast<std::uint64_t>(refused));
 }
 
+template <class Error>
+task<> call_that_throws(circuit_breaker breaker, Error what) {
+  const auto throws = [&what]() -> task<> {
+    throw what;
+    co_return;
+  };
+  try {
+    co_await breaker.call(throws);
+    ADD_FAILURE() << "it succeeded";
+  } catch (const Error&) {
+  }
+}
+
+TEST_P(circuit_breakers, only_faults_of_the_service_are_its_failures) {
+  const circuit_breaker breaker({.calls_min = 4, .open_for = 1h});
+  const auto calls = [&]() -> task<> {
+    for (int i = 0; i < 10; ++i) {
+      co_await call_that_throws(breaker, usage_error("wrong"));
+      co_await call_that_throws(breaker, mailbox_full("full"));
+      co_await call_that_throws(breaker, cancelled("stopped"));
+    }
+    EXPECT_EQ(breaker.counts().succeeded, 0u) << "nothing is known of the service";
+    EXPECT_EQ(breaker.counts().failed, 0u);
+    for (int i = 0; i < 4; ++i) co_await call_that_throws(breaker, timed_out("away"));
+    EXPECT_EQ(breaker.state(), circuit::open);
+  };
+  in_task(calls());
+}
+
+TEST_P(circuit_breakers, a_trial_that_shows_nothing_is_followed_by_another) {
+  const circuit_breaker breaker({.calls_min = 1, .open_for = 1ns});
+  const auto calls = [&]() -> task<> {
+    co_await call_that_throws(breaker, timed_out("away"));
+    co_await sleep_for(1ms);
+    for (int i = 0; i < 3; ++i) co_await call_that_throws(breaker, usage_error("wrong"));
+    EXPECT_EQ(breaker.state(), circuit::half_open);
+    const int answer = co_await breaker.call(succeeds(3));
+    EXPECT_EQ(answer, 3);
+    EXPECT_EQ(breaker.state(), circuit::closed);
+  };
+  in_task(calls());
+}
+
 TEST_P(circuit_breakers, options_that_make_no_sense_are_refused) {
   EXPECT_THROW(circuit_breaker({.failure_rate = 0}), option_error);
   EXPECT_THROW(circuit_breaker({.failure_rate = 1.1}), option_error);

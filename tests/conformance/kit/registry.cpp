@@ -142,6 +142,7 @@ struct Reader {
     seen.push_back(value);
     seen.push_back(value);
   }
+  void read_negated(int value) { seen.push_back(-value); }
 };
 
 class topics : public registries {};
@@ -168,6 +169,23 @@ TEST_P(topics, all_subscribers_are_told_in_order) {
   EXPECT_EQ(numbers.counts().told, 8u);
   EXPECT_EQ(numbers.counts().missed, 0u);
   EXPECT_THROW(numbers.subscribe<&Reader::read>(ref<Reader>()), usage_error);
+}
+
+TEST_P(topics, the_oldest_subscription_is_told_first) {
+  const topic<int> numbers;
+  std::vector<int> seen;
+  runtime rt(options());
+  const ref<Reader> one = rt.spawn<Reader>(seen);
+  numbers.subscribe<&Reader::read_twice>(one);
+  numbers.subscribe<&Reader::read>(one);
+  numbers.subscribe<&Reader::read_negated>(one);
+  numbers.publish(1);
+  numbers.unsubscribe<&Reader::read_twice>(one);
+  numbers.publish(2);
+  numbers.subscribe<&Reader::read_twice>(one);
+  numbers.publish(3);
+  rt.run();
+  EXPECT_EQ(seen, (std::vector{1, 1, 1, -1, 2, -2, 3, -3, 3, 3}));
 }
 
 TEST_P(topics, an_actor_that_ends_is_unsubscribed) {

@@ -243,6 +243,29 @@ TEST_P(retries, misuse_is_not_retried) {
   EXPECT_EQ(calls, 1);
 }
 
+TEST_P(retries, an_error_says_itself_whether_it_is_worth_another_attempt) {
+  struct own : error {
+    own(verdict::again when) : error("own"), when_(when) {}
+    verdict judged() const noexcept override {
+      return {verdict::party::upstream, verdict::effect::none, when_};
+    }
+    verdict::again when_;
+  };
+  for (const auto when : {verdict::again::never, verdict::again::now, verdict::again::later}) {
+    int calls = 0;
+    const auto call = [&]() -> task<> {
+      const auto fails = [&]() -> task<> {
+        ++calls;
+        throw own(when);
+        co_return;
+      };
+      co_await retry({.attempts = 3, .delay = 1us}, fails);
+    };
+    EXPECT_THROW(result_of(call()), own);
+    EXPECT_EQ(calls, when == verdict::again::never ? 1 : 3);
+  }
+}
+
 TEST_P(retries, cancellation_is_never_retried) {
   retry_report report;
   int calls = 0;

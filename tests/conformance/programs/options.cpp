@@ -98,7 +98,9 @@ TEST_P(options_of, environment_variables_are_read_and_checked) {
     const scoped_environment set("TROUPE_WORKERS", "3");
     EXPECT_EQ(runtime(by_default).workers(), 3u);
     by_default.workers = 2;
-    EXPECT_EQ(runtime(by_default).workers(), 2u) << "the program's own choice goes first";
+    EXPECT_EQ(runtime(by_default).workers(), 2u) << "a limit is no wish";
+    by_default.workers = 8;
+    EXPECT_EQ(runtime(by_default).workers(), 3u) << "it limits the program's own choice";
     by_default.workers = 0;
   }
   {

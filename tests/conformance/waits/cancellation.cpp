@@ -204,7 +204,8 @@ bool may_be(by kind, outcome how, bool ready) {
       return how == outcome::stopped || how == outcome::value;
     // The runtime's end drops a blocking call that has not begun.
     case by::runtime_end:
-      return how == outcome::stopped || how == outcome::broken || how == outcome::value;
+      return how == outcome::stopped || how == outcome::cancelled || how == outcome::broken ||
+             how == outcome::value;
     case by::token:
       return how == outcome::cancelled || how == outcome::value;
     case by::timeout:

@@ -45,6 +45,7 @@ TEST_P(http_client, answers_of_every_framing) {
     const std::string all = co_await chunks.read_all();
     EXPECT_EQ(all, "abcde");
     EXPECT_EQ(chunks.trailer()["x-sum"], "5");
+    EXPECT_EQ(chunks.field("x-sum"), "");
     EXPECT_EQ(chunks.field("transfer-encoding"), "chunked");
     EXPECT_EQ(chunks.reason(), "OK");
     EXPECT_EQ(chunks.url(), server.url("/chunks"));

@@ -358,6 +358,8 @@ TEST_P(http_client_failures, nothing_can_be_smuggled_into_a_request) {
         for (const char* method : {"", "GET /", "G\r\nX", "CONNECT", "G\xc3\xbc"})
           EXPECT_THROW(client_request(method, "http://127.0.0.1/"), usage_error);
         refused([&](client_request& asked) { asked.range(5, 4); });
+        client_request trace("TRACE", "http://127.0.0.1/");
+        EXPECT_THROW(trace.body("secret", ""), usage_error);
         const std::string split = co_await outcome_of(web.get(server.url("/ HTTP/1.1\r\nX: y")));
         EXPECT_EQ(split, "bad_url");
         EXPECT_TRUE(server.requests().empty());

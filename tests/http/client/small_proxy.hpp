@@ -77,7 +77,9 @@ class small_proxy {
     const std::string host = head.substr(8, colon - 8);
     const auto port = static_cast<std::uint16_t>(std::stoi(head.substr(colon + 1)));
     tcp_stream target = co_await troupe::connect(host, port);
-    co_await peer.write_all("HTTP/1.1 200 Connection established\r\nVia: test\r\n\r\n");
+    // Its length counts for nothing (RFC 9110, 9.3.6).
+    co_await peer.write_all(
+        "HTTP/1.1 200 Connection established\r\nContent-Length: 5\r\nVia: test\r\n\r\n");
     auto both = when_any(copy(peer, target), copy(target, peer));
     co_await std::move(both);
   }

@@ -138,6 +138,16 @@ TEST_P(http2_requests, answers_head_without_a_body) {
   EXPECT_EQ(got.body, "");
 }
 
+// RFC 9110, 15.3.6.
+TEST_P(http2_requests, answers_a_reset_without_a_body) {
+  router routes;
+  routes.get("/", [] { return response::text("text").status(205); });
+  const h2::answer got = answer(std::move(routes), h2::ask(1, h2::get("/")));
+  EXPECT_EQ(got.status, "205");
+  EXPECT_EQ(got.body, "");
+  EXPECT_TRUE(got.is_complete);
+}
+
 TEST_P(http2_requests, reads_bodies) {
   const auto body = [](const std::string& path) {
     return h2::ask(1, h2::post(path), false) + h2::frame_of(h2::data, 0, 1, "one ") +

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tls/wire_of.hpp"
+#include "troupe/http/client.hpp"
 
 namespace troupe::test {
 namespace {
@@ -146,6 +147,32 @@ TEST_P(https, counts_ends_without_an_announcement_and_damaged_records) {
         co_await wait_until([&] { return web.handshakes().damaged == 1; });
       });
   EXPECT_EQ(counts.done, 2u);
+}
+
+// RFC 9112, 9.8: kept connections, and those that an answer has ended.
+TEST_P(https, clients_announce_their_end) {
+  http::router routes = hello_routes();
+  routes.get("/last", [] { return http::response::text("bye").closing(); });
+  tls_options self = served();
+  self.alpn = {"http/1.1"};
+  const handshake_counts counts = run_secretly(
+      std::move(routes), tls_context::server(self), [&](http::server web, endpoint at) -> task<> {
+        http::client_options chosen;
+        chosen.tls = trusting_it();
+        chosen.tls.verify = false;  // the certificate names another host
+        const http::client asks(chosen);
+        for (const char* path : {"/last", "/"}) {
+          auto answer = co_await asks.get("https://" + at.to_string() + path);
+          static_cast<void>(co_await answer.read_all());
+        }
+        // the last one may become idle a little later
+        co_await wait_until([&] {
+          asks.close_idle();
+          return web.connections() == 0;
+        });
+      });
+  EXPECT_EQ(counts.done, 2u);
+  EXPECT_EQ(counts.unannounced_ends, 0u);
 }
 
 TEST_P(https, shows_handlers_the_certificate_of_the_client) {

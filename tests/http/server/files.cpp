@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
+#include "http/h1/date.hpp"
 #include "support/http.hpp"
 #include "support/open_files.hpp"
 #include "troupe/http/files.hpp"
@@ -118,6 +120,7 @@ TEST_P(http_files, what_is_not_there_or_not_to_be_seen) {
     EXPECT_EQ(status(refused), 404) << target;
     EXPECT_TRUE(refused.ends_with("Not Found\n")) << refused;
   }
+  EXPECT_EQ(status(get("/f/none", "If-Match: \"x\"\r\n")), 404);
   EXPECT_EQ(status(get("/f/a%00.txt")), 400);
   EXPECT_EQ(status(get("/f/a.txt", "", "DELETE")), 405);
   EXPECT_EQ(open_files(), before);
@@ -174,6 +177,10 @@ TEST_P(http_files, ranges) {
   const std::string tag = field(get("/f/a.txt"), "ETag");
   EXPECT_EQ(status(get("/f/a.txt", "Range: bytes=1-2\r\nIf-Range: " + tag + "\r\n")), 206);
   EXPECT_EQ(status(get("/f/a.txt", "Range: bytes=1-2\r\nIf-Range: \"x\"\r\n")), 200);
+  EXPECT_EQ(status(get("/f/a.txt", "Range: bytes=1-2\r\nIf-Range: W/" + tag + "\r\n")), 200);
+  const std::string head = get("/f/a.txt", "Range: bytes=1-2\r\n", "HEAD");
+  EXPECT_EQ(status(head), 200);
+  EXPECT_EQ(field(head, "Content-Length"), "10");
 }
 
 TEST_P(http_files, a_part_of_what_may_have_changed_is_not_given) {
@@ -253,6 +260,23 @@ TEST_P(http_files, dates_in_all_forms_of_http) {
                              "Sun Nov  6 08:49:36 1994"}) {
     EXPECT_EQ(since(before), 200) << before;
   }
+}
+
+// RFC 9110, 8.8.2.1: Last-Modified is not later than Date.
+TEST_P(http_files, of_the_future_were_modified_now) {
+  const std::time_t soon = std::time(nullptr) + 1'000'000;
+  const timespec times[] = {{soon, 0}, {soon, 0}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, (root_ / "www/a.txt").c_str(), times, 0), 0);
+  router routes;
+  routes.files("/f/", (root_ / "www").string());
+  std::string got;
+  run(std::move(routes), [&](runtime&, http::server, endpoint at) -> task<> {
+    got = co_await exchange(at, "GET /f/a.txt HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  });
+  const auto modified = http::read_date(field(got, "Last-Modified"), soon);
+  const auto date = http::read_date(field(got, "Date"), soon);
+  ASSERT_TRUE(modified && date) << got;
+  EXPECT_LE(*modified, *date);
 }
 
 TEST(http_folder, that_is_not_there) {

@@ -40,7 +40,7 @@ router some_routes() {
     }
     for (const http::field one : asked.trailer())
       all += " " + std::string(one.name) + "=" + std::string(one.value);
-    all += " " + std::string(asked.field("x"));
+    all += " " + std::string(asked.field("x")) + std::string(asked.field("t"));
     co_return response::text(std::move(all));
   });
   routes.post("/unread",
@@ -227,6 +227,22 @@ TEST_P(http_requests, the_old_version) {
             ok("hello", "Connection: keep-alive\r\n") + ok("hello", last));
 }
 
+// RFC 9110, 10.1.1 and 15.2: it knows no interim answers.
+TEST_P(http_requests, the_old_version_is_told_nothing_in_between) {
+  std::string got;
+  run(some_routes(), [&](runtime&, http::server, endpoint at) -> task<> {
+    for (const std::string path : {"/body", "/pieces"}) {
+      tcp_stream peer = co_await tcp_stream::connect(at);
+      co_await peer.write_all("POST " + path +
+                              " HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+      co_await sleep_for(5ms);
+      co_await peer.write_all("hi");
+      got += undated(co_await read_to_end(peer));
+    }
+  });
+  EXPECT_EQ(got, ok("plain hi", last) + ok("hi ", last));
+}
+
 TEST_P(http_requests, what_is_malformed_is_refused_and_ends_the_connection) {
   EXPECT_EQ(answer_to(some_routes(), get("/") + "GET / HTTP/1.1\r\n\r\n" + get("/")),
             ok("hello") + plainly("400 Bad Request", "Bad Request", last));
@@ -400,6 +416,25 @@ TEST_P(http_requests, answers_that_have_no_body_have_none) {
       got.starts_with(no_content + not_modified + no_content + not_modified + "HTTP/1.1 200 OK"))
       << got.substr(0, 500);
   EXPECT_TRUE(got.ends_with("next"));
+}
+
+// RFC 9110, 15.3.6, and RFC 9112, 4: the space behind a status that has no words.
+TEST_P(http_requests, a_reset_has_no_content_and_an_odd_status_no_words) {
+  router routes;
+  routes.get("/text", [] { return response::text("text").status(205); });
+  routes.get("/stream", [] {
+    return response::stream("text/plain",
+                            [](http::body_writer& to) -> task<> { co_await to.write("words"); })
+        .status(205);
+  });
+  routes.get("/odd", [] { return response::text("odd").status(299); });
+  const std::string head = "HTTP/1.1 205 Reset Content\r\nContent-Type: text/plain",
+                    empty = "\r\nContent-Length: 0\r\n\r\n";
+  EXPECT_EQ(
+      answer_to(std::move(routes), get("/text") + get("/stream") + get_last("/odd")),
+      head + "; charset=utf-8" + empty + head + empty +
+          "HTTP/1.1 299 \r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 3\r\n" +
+          last + "\r\nodd");
 }
 
 TEST_P(http_requests, fields_behind_a_streamed_body_are_its_trailer) {

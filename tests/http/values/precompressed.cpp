@@ -76,6 +76,25 @@ TEST_P(http_precompressed, have_their_own_tags_and_ranges) {
   EXPECT_EQ(body(get("/a.css", "Accept-Encoding: br\r\nRange: bytes=0-1\r\n")), "br");
 }
 
+// RFC 9110, 15.3.7 and 15.4.5.
+TEST_P(http_precompressed, a_part_and_a_304_say_what_the_whole_says) {
+  const auto line_of = [](const std::string& answer, std::string_view name) {
+    const std::size_t at = answer.find("\r\n" + std::string(name) + ": ");
+    return at == std::string::npos ? "none" : answer.substr(at, answer.find("\r\n", at + 2) - at);
+  };
+  const std::string accepted = "Accept-Encoding: br\r\n", whole = get("/a.css", accepted),
+                    tag = line_of(whole, "ETag").substr(8);
+  const std::string part = get("/a.css", accepted + "Range: bytes=0-1\r\n"),
+                    same = get("/a.css", accepted + "If-None-Match: " + tag + "\r\n");
+  EXPECT_EQ(part.substr(9, 3), "206");
+  EXPECT_EQ(same.substr(9, 3), "304");
+  for (const char* name : {"ETag", "Last-Modified", "Cache-Control", "Vary"}) {
+    EXPECT_NE(line_of(whole, name), "none") << name;
+    EXPECT_EQ(line_of(part, name), line_of(whole, name)) << part;
+    EXPECT_EQ(line_of(same, name), line_of(whole, name)) << same;
+  }
+}
+
 TEST_P(http_precompressed, answers_without_the_file_have_not_its_coding) {
   const std::string all = "Accept-Encoding: br\r\n";
   for (const std::string wrong : {"If-Match: \"x\"\r\n", "Range: bytes=100-\r\n"}) {

@@ -66,6 +66,7 @@ TEST_P(http_websocket, requests_that_ask_otherwise) {
   };
   EXPECT_EQ(asked("Upgrade: WebSocket", "Upgrade: h2c"), "426");
   EXPECT_EQ(asked("Version: 13", "Version: 12"), "426");
+  EXPECT_EQ(asked("HTTP/1.1", "HTTP/1.0"), "426");
   EXPECT_EQ(asked(", Upgrade", ""), "426");
   // A client that asks for the connection to be closed gets it closed when the WebSocket ends.
   // Lists may be spread over several fields.

@@ -1,5 +1,7 @@
 // The client's WebSockets: with our server, and with servers that break the protocol.
+#include <array>
 #include <random>
+#include <set>
 
 #include "http/client/scripted.hpp"
 #include "http/frames.hpp"
@@ -222,6 +224,35 @@ TEST_P(http_websocket_client, several_branches_send_and_hear) {
   EXPECT_EQ(heard, 300u);
 }
 
+// RFC 6455, 5.5.2: a client that receives answers pings by itself.
+TEST_P(http_websocket_client, a_ping_of_the_server_is_answered) {
+  websocket_options asks;
+  asks.ping_after = 200ms;
+  int code = 0;
+  router routes;
+  routes.get("/", [&code, asks] {
+    return response::websocket(
+        [&code](http::websocket& peer) -> task<> {
+          while (co_await peer.receive()) {
+          }
+          code = peer.close_code();
+        },
+        asks);
+  });
+  run(std::move(routes), [&](runtime&, http::server, endpoint at) -> task<> {
+    http::client web;
+    const std::string url = "ws://127.0.0.1:" + std::to_string(at.port()) + "/";
+    const peer_ptr peer = co_await web.websocket(url);
+    const auto hear = [](http::websocket& from) -> task<> { co_await from.receive(); };
+    const auto leave = [](http::websocket& to) -> task<> {
+      co_await sleep_for(1s);  // several pings
+      co_await to.close(3000, "enough");
+    };
+    co_await when_all(hear(*peer), leave(*peer));
+  });
+  EXPECT_EQ(code, 3000);
+}
+
 TROUPE_HTTP_TEST_EACH(http_websocket_client);
 
 // Servers that send what the test tells them to.
@@ -384,6 +415,55 @@ TEST_P(http_websocket_client_failures, breaches_of_the_protocol_by_a_server) {
       EXPECT_EQ(peer->close_code(), breaches[i].code) << breaches[i].what;
     }
   });
+}
+
+// Answers handshakes, and keeps the first bytes that each client sends behind its own.
+task<> keep_frames(tcp_listener& from, std::vector<std::string>& keys,
+                   std::vector<std::string>& frames, std::string (*answer)(const std::string&)) {
+  for (int i = 0; i < 2; ++i) {
+    tcp_stream peer = co_await from.accept();
+    std::string got;
+    std::array<char, 1000> buffer;
+    while (!got.contains("\r\n\r\n")) {
+      const std::size_t bytes = co_await peer.read(buffer);
+      got.append(buffer.data(), bytes);
+    }
+    keys.push_back(got.substr(got.find("Sec-WebSocket-Key: ") + 19, 24));
+    co_await peer.write_all(answer(got));
+    std::array<char, 22> two;  // frames of 5 bytes
+    co_await peer.read_exact(two);
+    frames.emplace_back(two.data(), 11);
+    frames.emplace_back(two.data() + 11, 11);
+  }
+}
+
+// RFC 6455, 4.1 and 5.3.
+TEST_P(http_websocket_client_failures, each_key_and_each_mask_is_new) {
+  std::vector<std::string> keys, frames;
+  runtime rt(options());
+  const auto talk = [&]() -> task<> {
+    auto listener = tcp_listener::listen(endpoint::loopback(0));
+    const std::string url = "ws://127.0.0.1:" + std::to_string(listener.local().port()) + "/";
+    future<> serving = spawn(keep_frames(
+        listener, keys, frames, [](const std::string& request) { return accepting(request, ""); }));
+    http::client web;
+    for (int i = 0; i < 2; ++i) {
+      const peer_ptr peer = co_await web.websocket(url);
+      for (int message = 0; message < 2; ++message) co_await peer->send("hello");
+    }
+    co_await std::move(serving);
+  };
+  rt.spawn(talk());
+  rt.run();
+  ASSERT_EQ(keys.size(), 2u);
+  EXPECT_NE(keys[0], keys[1]);
+  for (const std::string& key : keys) EXPECT_TRUE(key.ends_with("==")) << key;  // of 16 bytes
+  std::set<std::string> masks;
+  for (const std::string& frame : frames) {
+    EXPECT_EQ(frame.substr(0, 2), "\x81\x85");
+    masks.insert(frame.substr(2, 4));
+  }
+  EXPECT_EQ(masks.size(), 4u);
 }
 
 // zlib has no window of 8 bits, so the messages are sent without compression.

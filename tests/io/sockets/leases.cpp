@@ -340,8 +340,9 @@ TEST_P(io_leases, few_are_leased_when_much_comes_at_once) {
   rt.spawn(program(rt));
   rt.run();
   EXPECT_EQ(answered, count);
-  // Besides those ahead there is one for each connection that has its turn.
-  EXPECT_LE(most, GetParam().ahead + 9);
+  // Besides those ahead there is one for each connection that has its turn. In a simulation others
+  // may run between any two awaits, so all may.
+  EXPECT_LE(most, GetParam().ahead + (GetParam().on.policy == policy::simulated ? count : 9));
 }
 
 // The stream is closed, or the whole program ends, after a read was told that it is due and before

@@ -1,12 +1,15 @@
 // select: two channels without places, on which parties send, and selects that receive from both,
-// or send to one and receive from the other, and may give up. Checks C1 (a party that is forgotten
-// is a deadlock) and C2: each value that was sent is received once; and that no party touches a
-// select that has gone.
+// or send to one and receive from the other, and may give up, or pause and resume, as a branch of
+// when_any does, while a limit may end the wait. Checks C1 (a party that is forgotten is a
+// deadlock) and C2: each value that was sent is received once; that no party touches a select that
+// has gone; and that nothing happens during a pause.
 //
 // mutation: decide_in_two
 // mutation: no_leave
 // mutation: select_unlocked
 // mutation: no_mutex
+// mutation: no_pause
+// mutation: resume_blindly
 #include "models/relacy_atomics.hpp"
 
 #include <optional>
@@ -43,9 +46,9 @@ struct decision_word : models::atomic<T> {
     static_cast<void>(static_cast<unsigned>(gone));
     if (!models::mutated("decide_in_two"))
       return models::atomic<T>::compare_exchange_strong(seen, next, order, failure);
-    if (this->load(order) != seen) return false;
-    this->store(next, order);
-    return true;
+    const T found = this->load(order);
+    if (found == seen) this->store(next, order);
+    return std::exchange(seen, found) == found;
   }
   models::guarded<unsigned> gone{0};
 };
@@ -93,6 +96,21 @@ struct selecting : sync::select_base<parts>, party {
   selecting() { base::wake = &wake_it; }
   static void wake_it(sync::waiter& self) noexcept { static_cast<selecting&>(self).party::wake(); }
   using base = sync::select_base<parts>;
+  bool pause() {
+    return models::mutated("no_pause") ? winner_.load(std::memory_order_relaxed) == open
+                                       : base::pause();
+  }
+  void resume() {
+    if (!models::mutated("resume_blindly")) return base::resume();
+    winner_.store(open, std::memory_order_relaxed);
+  }
+  // A limit. Thread: any.
+  void end_early() {
+    if (!withdraw()) return;
+    was_ended = 1U;
+    woken.open();
+  }
+  models::guarded<unsigned> was_ended{0};
   unsigned end() {
     const unsigned won =
         models::mutated("no_leave") ? winner_.load(std::memory_order_relaxed) : leave();
@@ -120,7 +138,7 @@ struct plain_sender : sending, party {
   }
 };
 
-enum class will : std::uint8_t { insist, give_up };
+enum class will : std::uint8_t { insist, give_up, pause, pause_until_limit };
 
 // What all scenarios share. The numbers are those of the threads, so that their sums tell which
 // values were sent and received.
@@ -130,6 +148,8 @@ struct select_model : rl::test_suite<Scenario, 3> {
   models::guarded<unsigned> sent[3], got[3];
   std::optional<select_party> places[3][2];
   unsigned selects[3]{};
+  models::latch begun, limit_is_gone;  // of a select that pauses until a limit
+  models::guarded<unsigned> is_waiting{0};
 
   // Receives from both, or receives from the one and sends to the other.
   void select(unsigned index, state& from, state& other, bool sends, will how) {
@@ -138,13 +158,26 @@ struct select_model : rl::test_suite<Scenario, 3> {
     cases[0] = {&from, &first, &receive_case::do_inside, sync::channel_side::receivers, 0};
     cases[1] = {&other, &second, &receive_case::do_inside, sync::channel_side::receivers, 0};
     if (sends) cases[1] = {&other, &out, &send_case::do_inside, sync::channel_side::senders, 0};
-    if (self.start(cases, [] {})) {
+    const bool waits = self.start(cases, [] {});
+    if (how == will::pause_until_limit) {
+      is_waiting = waits ? 1U : 0U;
+      begun.open();
+    }
+    if (waits) {
       if (how == will::give_up && self.withdraw()) {
         self.end();
         RL_ASSERT(mine.value == 1U << index);
         return;
       }
+      if (how >= will::pause && self.pause()) {
+        RL_ASSERT(mine.value == 1U << index);
+        self.resume();
+      }
       self.woken.wait();
+    }
+    if (how == will::pause_until_limit) {
+      limit_is_gone.wait();
+      if (self.was_ended == 1U) return;
     }
     const unsigned won = self.end();
     if (won == 1 && sends) {
@@ -164,6 +197,10 @@ struct select_model : rl::test_suite<Scenario, 3> {
       if (how == will::give_up && to.withdraw(sync::channel_side::senders, one)) {
         RL_ASSERT(mine.value == 1U << index);
         return;
+      }
+      if (how == will::pause && to.pause(one)) {
+        RL_ASSERT(mine.value == 1U << index);
+        to.resume(one);
       }
       one.woken.wait();
     }
@@ -214,6 +251,34 @@ struct exchange_of_three : select_model<exchange_of_three> {
     if (index == 2) send(2, left, will::give_up);
   }
 };
+// Both senders pause, and the select that receives from them insists.
+struct senders_pause : select_model<senders_pause> {
+  void thread(unsigned index) {
+    if (index == 0) send(0, left, will::pause);
+    if (index == 1) send(1, right, will::pause);
+    if (index != 2) return;
+    select(2, left, right, false, will::insist);
+    select(2, left, right, false, will::insist);
+  }
+};
+// Two selects that want each other, and pause.
+struct exchange_with_pauses : select_model<exchange_with_pauses> {
+  void thread(unsigned index) {
+    if (index == 0) select(0, left, right, true, will::pause);
+    if (index == 1) select(1, right, left, true, will::pause);
+  }
+};
+// The same with one, which a limit may end while it is paused, or resumes.
+struct pause_under_limit : select_model<pause_under_limit> {
+  void thread(unsigned index) {
+    if (index == 0) select(0, left, right, true, will::pause_until_limit);
+    if (index == 1) send(1, left, will::give_up);
+    if (index != 2) return;
+    begun.wait();
+    if (is_waiting == 1U) places[0][0]->self.end_early();
+    limit_is_gone.open();
+  }
+};
 
 }  // namespace
 
@@ -221,6 +286,9 @@ int main() {
   const unsigned preemptions = models::deep(4);
   const bool holds =
       models::check<all_insist>(preemptions) && models::check<all_give_up>(preemptions) &&
-      models::check<exchange>(preemptions) && models::check<exchange_of_three>(preemptions);
+      models::check<exchange>(preemptions) && models::check<exchange_of_three>(preemptions) &&
+      models::check<senders_pause>(preemptions) &&
+      models::check<exchange_with_pauses>(preemptions) &&
+      models::check<pause_under_limit>(preemptions);
   return holds ? 0 : 1;
 }

@@ -2,6 +2,8 @@
 // tell browsers what a page may do, and requests from pages of other origins.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <functional>
 #include <optional>

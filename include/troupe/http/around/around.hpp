@@ -1,6 +1,8 @@
 // around: functions in front of handlers: of all routes of a router, or of one.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <concepts>
 #include <memory>
 #include <optional>

@@ -1,6 +1,8 @@
 // compress: a function behind handlers that makes their answers smaller.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstddef>
 
 #include "troupe/http/around/around.hpp"

@@ -1,6 +1,8 @@
 // limits: functions in front of handlers that refuse what is too much: by rate, by number, by time.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,8 @@
 // log: a line for each request.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstdint>
 #include <functional>
 #include <string_view>

@@ -1,6 +1,8 @@
 // network: a range of addresses, such as those of the proxies that a server trusts.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <array>
 #include <cstdint>
 #include <span>

@@ -1,6 +1,8 @@
 // cookie_jar: the cookies that a client keeps, and to which requests each of them belongs.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,8 @@
 // download: writes an answer's body to a file, and goes on where an earlier attempt has ended.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

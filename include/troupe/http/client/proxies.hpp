@@ -1,6 +1,8 @@
 // proxies: through which proxy a client sends a request.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <string>
 
 namespace troupe::http {

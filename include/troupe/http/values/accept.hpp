@@ -1,6 +1,8 @@
 // accept: which of several forms of an answer a client prefers.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstddef>
 #include <optional>
 #include <span>

@@ -1,6 +1,8 @@
 // borrowed_text: a text that somebody else keeps as long as it is needed.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <concepts>
 #include <cstddef>
 #include <string_view>

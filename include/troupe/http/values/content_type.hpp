@@ -1,6 +1,8 @@
 // content_type: the type of a body, as the field Content-Type has it.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <concepts>
 #include <cstddef>
 #include <string_view>

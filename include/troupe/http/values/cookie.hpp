@@ -1,6 +1,8 @@
 // cookie: what a response asks a client to keep.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <optional>

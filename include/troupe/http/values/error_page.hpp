@@ -1,6 +1,8 @@
 // error_page: the answer for an error, as text or as application/problem+json.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <string_view>
 
 #include "troupe/http/request.hpp"

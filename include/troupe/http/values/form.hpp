@@ -1,6 +1,8 @@
 // form: the fields and files of a form, of either encoding that browsers have.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <string>

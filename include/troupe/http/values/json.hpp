@@ -2,6 +2,8 @@
 // component troupe::json, too.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <string>
 #include <string_view>
 #include <utility>

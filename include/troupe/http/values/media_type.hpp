@@ -1,6 +1,8 @@
 // media_type: the parts of a field Content-Type.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <string>
 #include <string_view>
 

@@ -1,6 +1,8 @@
 // multipart: the parts of a body of multipart/form-data, as they come.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,6 +1,8 @@
 // status_error: an error that is answered with a status and a text for the client.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <string>
 #include <string_view>
 
@@ -23,6 +25,7 @@ class status_error : public error {
  public:
   status_error(int status, std::string detail);
   int status() const noexcept { return status_; }
+  verdict judged() const noexcept override;
   // What the client is told; empty: the status' phrase alone.
   std::string_view detail() const noexcept { return detail_; }
 

@@ -1,6 +1,8 @@
 // value_text: typed values from the texts of a request: parameters, cookies, fields of forms.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <charconv>
 #include <concepts>
 #include <limits>

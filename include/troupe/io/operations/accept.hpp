@@ -1,6 +1,8 @@
 // accept: the common part of all listeners.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <optional>
 #include <stop_token>
 #include <utility>

@@ -2,6 +2,8 @@
 // and listeners.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <string>
 #include <utility>
 

@@ -2,6 +2,8 @@
 // return values of their methods.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <sys/socket.h>
 
 #include <cstddef>

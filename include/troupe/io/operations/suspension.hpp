@@ -2,6 +2,8 @@
 // the return values of a stream's methods.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <atomic>
 #include <chrono>
 #include <concepts>
@@ -74,11 +76,11 @@ class operation_suspension : public tasks::suspension, public operation {
                                     bool) noexcept;
   friend at_once;
   friend struct debugger_view;  // src/runtime/debugger_table.cpp
-  // An actor may spend at_once_max units on operations in a row that are done at once; each costs
-  // `share` units, an accept `accept_share`. After 2 operations (a request, an answer) others run,
-  // even if the peer has answered meanwhile. A listener may accept 64; with fewer it would fall
-  // behind, next to thousands of busy connections.
-  static constexpr std::uint8_t at_once_max = 64, share = 32, accept_share = 1;
+  // The units of an operation that is done at once, of the 128 that a call may spend until others
+  // run (async_call::spend). After 2 operations (a request, an answer) others run, even if the peer
+  // has answered meanwhile. A listener may accept 64; with fewer it would fall behind, next to
+  // thousands of busy connections.
+  static constexpr std::uint8_t share = 64, accept_share = 2;
   std::atomic<reason> why_{reason::none};
   std::uint16_t generation_ = 0;
 };

@@ -2,6 +2,8 @@
 // before it.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstddef>
 #include <optional>
 #include <string>

@@ -2,6 +2,8 @@
 // fares.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <string_view>
 
 namespace troupe::service {

@@ -2,6 +2,8 @@
 // no request.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <chrono>
 #include <string>
 #include <vector>

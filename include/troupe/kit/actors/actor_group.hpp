@@ -1,6 +1,8 @@
 // actor_group: several actors of a class that share the work: a router over actors.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -9,6 +11,7 @@
 #include <optional>
 #include <string_view>
 #include <type_traits>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -16,6 +19,7 @@
 #include "troupe/actor/method.hpp"
 #include "troupe/actor/ref.hpp"
 #include "troupe/base/error.hpp"
+#include "troupe/base/intrusive_list.hpp"
 #include "troupe/base/small_mutex.hpp"
 #include "troupe/kit/actors/end_watch.hpp"
 #include "troupe/kit/actors/group_core.hpp"
@@ -35,15 +39,17 @@ struct counted_call {
   Call call;
 };
 
+// The members, which all know how many messages of the group are before them.
+// Invariants, all under the mutex
+//   G1  a member is in `all_`, in `order_` and in `places_`, or in none of them. Its `place` is its
+//       index in `places_`.
+//   G2  no user code runs under the mutex, destructors included: a member that goes is dropped
+//       without it.
+// So a change costs the same with any number of members. `order_` has them in the order in which
+// they were added; in `places_` the last one takes the place of one that goes.
 template <class T>
 class group_state {
  public:
-  struct member {
-    ref<T> to;
-    std::uint64_t number = 0;
-    std::shared_ptr<load_count> load;
-    std::shared_ptr<end_watch> watch;
-  };
   struct chosen {
     ref<T> to;
     std::optional<load_token> token;  // where the load counts
@@ -53,103 +59,124 @@ class group_state {
 
   static bool add(const std::shared_ptr<group_state>& self, const ref<T>& one) {
     if (!one) throw usage_error("troupe: actor_group: the ref refers to no actor");
-    auto load = std::make_shared<load_count>(0);
-    std::uint64_t number = 0;
-    {
-      const std::lock_guard lock(self->mutex_);
-      if (self->find(one) != self->members_.end()) return false;
-      number = ++self->added_;
-      self->members_.push_back({one, number, std::move(load), nullptr});
+    const void* const actor = ref_access::cell_of(one);
+    const std::uint64_t number = self->insert(actor, one);
+    if (number == 0) return false;
+    std::shared_ptr<end_watch> watch;
+    try {
+      // Without the mutex: the actor may have ended, and is removed at once then.
+      watch = end_watch::start(one.watch(), [of = std::weak_ptr(self), actor, number] {
+        if (const auto group = of.lock()) group->remove(actor, number);
+      });
+    } catch (...) {
+      self->remove(actor, number);
+      throw;
     }
-    // Without the mutex: the actor may have ended, and is removed at once then.
-    auto watch = end_watch::start(one.watch(), [of = std::weak_ptr(self), number] {
-      if (const auto group = of.lock()) group->remove_number(number);
-    });
     const std::lock_guard lock(self->mutex_);
-    for (member& each : self->members_) {
-      if (each.number == number) each.watch = std::move(watch);
-    }
+    const auto at = self->all_.find(actor);
+    if (at != self->all_.end() && at->second.number == number) at->second.watch = std::move(watch);
     return true;
   }
-  bool remove(const ref<T>& one) {
-    member gone;  // dropped without the mutex
-    {
-      const std::lock_guard lock(mutex_);
-      const auto found = find(one);
-      if (found == members_.end()) return false;
-      gone = std::move(*found);
-      members_.erase(found);
-    }
-    if (gone.watch != nullptr) gone.watch->cancel();
-    return true;
-  }
+  bool remove(const ref<T>& one) { return remove(ref_access::cell_of(one), 0); }
 
   chosen choose() {
     const std::lock_guard lock(mutex_);
-    if (members_.empty()) refuse_empty_group();
-    const std::size_t count = members_.size();
-    if (choice_ == group_choice::random) return {members_[random_below(count)].to, std::nullopt};
+    if (places_.empty()) refuse_empty_group();
+    const std::size_t count = places_.size();
+    if (choice_ == group_choice::random) return {places_[random_below(count)].of->to, std::nullopt};
     const std::size_t next = next_++ % count;
-    if (choice_ == group_choice::round_robin) return {members_[next].to, std::nullopt};
+    if (choice_ == group_choice::round_robin) return {places_[next].of->to, std::nullopt};
     // From the next one on, so that idle members take turns.
-    const member* best = &members_[next];
+    const place* best = &places_[next];
     for (std::size_t i = 1; i < count; ++i) {
-      const member& other = members_[(next + i) % count];
+      const place& other = places_[(next + i) % count];
       if (load_of(other) < load_of(*best)) best = &other;
     }
-    return {best->to, load_token(best->load)};
+    return {best->of->to, load_token(best->of->load)};
   }
   // The best of all: if members come or go, only keys of theirs get another one. (A ring of hashes
   // finds it in fewer steps, but spreads the keys worse and takes long to change.)
   ref<T> of_hash(std::uint64_t key) {
     const std::lock_guard lock(mutex_);
-    if (members_.empty()) refuse_empty_group();
-    const member* best = nullptr;
+    if (places_.empty()) refuse_empty_group();
+    const place* best = nullptr;
     std::uint64_t best_fitness = 0;
-    for (const member& one : members_) {
-      const std::uint64_t fits = fitness(key, one.to.id());
+    for (const place& one : places_) {
+      const std::uint64_t fits = fitness(key, one.id);
       if (best != nullptr && fits <= best_fitness) continue;
       best = &one;
       best_fitness = fits;
     }
-    return best->to;
+    return best->of->to;
   }
   std::vector<ref<T>> all() const {
     const std::lock_guard lock(mutex_);
     std::vector<ref<T>> found;
-    found.reserve(members_.size());
-    for (const member& one : members_) found.push_back(one.to);
+    found.reserve(places_.size());
+    for (const member& one : order_) found.push_back(one.to);
     return found;
   }
   std::size_t size() const {
     const std::lock_guard lock(mutex_);
-    return members_.size();
+    return places_.size();
   }
 
  private:
-  static std::size_t load_of(const member& one) noexcept {
+  struct member {
+    explicit member(const ref<T>& actor) : to(actor), load(std::make_shared<load_count>(0)) {}
+    const ref<T> to;
+    const std::shared_ptr<load_count> load;
+    std::uint64_t number = 0;  // tells it from a later membership of the same actor
+    std::size_t place = 0;
+    std::shared_ptr<end_watch> watch;
+    base::list_link<member> link;
+  };
+  // What choose() and of_hash() look at, without a look at the member.
+  struct place {
+    member* of;
+    const load_count* load;
+    std::uint64_t id;
+  };
+
+  static std::size_t load_of(const place& one) noexcept {
     // order: relaxed  a hint
     return one.load->load(std::memory_order_relaxed);
   }
-  auto find(const ref<T>& one) {
-    auto at = members_.begin();
-    while (at != members_.end() && at->to != one) ++at;
-    return at;
-  }
-  void remove_number(std::uint64_t number) {
-    member gone;  // dropped without the mutex
+  // Returns the number of the membership; 0 if the actor is a member already.
+  std::uint64_t insert(const void* actor, const ref<T>& one) {
     const std::lock_guard lock(mutex_);
-    for (auto at = members_.begin(); at != members_.end(); ++at) {
-      if (at->number != number) continue;
-      gone = std::move(*at);
-      members_.erase(at);
-      return;
+    if (places_.size() == places_.capacity()) places_.reserve(2 * places_.size() + 4);
+    const auto [at, is_new] = all_.try_emplace(actor, one);
+    if (!is_new) return 0;
+    member& made = at->second;
+    made.place = places_.size();
+    places_.push_back({&made, made.load.get(), one.id()});
+    order_.push_back(made);
+    return made.number = ++added_;
+  }
+  // With number 0: whichever membership the actor has. Returns false if it has none.
+  bool remove(const void* actor, std::uint64_t number) {
+    typename decltype(all_)::node_type gone;  // dropped without the mutex (G2)
+    {
+      const std::lock_guard lock(mutex_);
+      const auto at = all_.find(actor);
+      if (at == all_.end() || (number != 0 && at->second.number != number)) return false;
+      const std::size_t freed = at->second.place;
+      places_[freed] = places_.back();
+      places_[freed].of->place = freed;
+      places_.pop_back();
+      order_.remove(at->second);
+      gone = all_.extract(at);
     }
+    if (gone.mapped().watch != nullptr) gone.mapped().watch->cancel();
+    return true;
   }
 
   const group_choice choice_;
   mutable base::small_mutex mutex_;
-  std::vector<member> members_;
+  std::unordered_map<const void*, member> all_;  // by the actor, which the member keeps alive
+  base::intrusive_list<member, &member::link> order_;
+  std::vector<place> places_;
   std::uint64_t added_ = 0;
   std::size_t next_ = 0;
 };

@@ -2,6 +2,8 @@
 // ref::watch.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <functional>
 #include <memory>
 #include <utility>

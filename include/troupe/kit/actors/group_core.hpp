@@ -1,6 +1,8 @@
 // group_core: the part of a group of actors that does not depend on their class.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -33,6 +35,9 @@ enum class group_choice : std::uint8_t {
 class group_empty : public error {
  public:
   using error::error;
+  verdict judged() const noexcept override {
+    return {verdict::party::us, verdict::effect::none, verdict::again::later};
+  }
 };
 
 namespace kit {

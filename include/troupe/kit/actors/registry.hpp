@@ -1,6 +1,8 @@
 // registry: actors by name.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstddef>
 #include <memory>
 #include <string>

@@ -3,15 +3,18 @@
 // Threads: any. Everything but hints is guarded by the mutex.
 // Invariants
 //   C1  receivers wait only while there is no value in the ring and no sender waits; senders wait
-//       only while the ring is full. Waiters of selects that have been decided do not count.
+//       only while the ring is full. Waiters of selects that have been decided do not count, nor do
+//       senders that are paused: when they resume, they look again.
 //   C2  a value is moved once, by the party that has taken the waiter on the other side, or the
 //       ring's slot, under the mutex: so a wait that ends in another way has moved nothing. A
 //       receiver whose call was cancelled meanwhile puts the value back, in front of the others.
 //   C3  values leave in the order in which they entered, to the receivers in the order in which
 //       these came, but for values that were put back; senders that wait enter in the order in
-//       which they came.
-//   C4  no party waits once the channel is closed.
+//       which they came, but for those that are paused.
+//   C4  no party waits once the channel is closed, apart from senders that are paused.
 #pragma once
+
+#include "troupe/base/language.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -41,15 +44,21 @@ struct channel_parts {
 template <class Parts = channel_parts>
 class select_decision : public waiter {
  public:
-  bool decide(std::uint32_t winner) noexcept {
+  enum class answer : std::uint8_t { decided, too_late, later };
+  answer decide(std::uint32_t winner) noexcept {
     std::uint32_t seen = open;
-    // order: relaxed  decides only; the channels' mutexes publish the cases, and the wake the value
-    return winner_.compare_exchange_strong(seen, winner, std::memory_order_relaxed,
-                                           std::memory_order_relaxed);
+    if (change(seen, winner)) return answer::decided;
+    return seen == paused ? answer::later : answer::too_late;
   }
 
  protected:
-  static constexpr std::uint32_t open = UINT32_MAX, given_up = UINT32_MAX - 1;
+  static constexpr std::uint32_t open = UINT32_MAX, given_up = UINT32_MAX - 1,
+                                 paused = UINT32_MAX - 2;
+  bool change(std::uint32_t& seen, std::uint32_t next) noexcept {
+    // order: relaxed  decides only; the channels' mutexes publish the cases, and the wake the value
+    return winner_.compare_exchange_strong(seen, next, std::memory_order_relaxed,
+                                           std::memory_order_relaxed);
+  }
   typename Parts::template atomic<std::uint32_t> winner_{open};
 };
 
@@ -57,9 +66,10 @@ class select_decision : public waiter {
 template <class Parts = channel_parts>
 struct channel_waiter : waiter {
   channel_waiter() noexcept {}
-  // Both are set before it enters a list.
+  // All are set before it enters a list.
   select_decision<Parts>* part_of;  // the select whose case it is; null if it is none
   std::uint32_t index;              // among the cases
+  bool paused;                      // nobody takes it. Of a case the select says so
 };
 
 template <class T, class Parts = channel_parts>
@@ -146,20 +156,31 @@ class channel_base {
     std::lock_guard guard(mutex_);
     return list(of).withdraw(one);
   }
-  bool is_waiting(const one_waiter& one) noexcept {
+  // Keeps the waiter where it is, and nobody takes it. False: its wait is decided already.
+  bool pause(one_waiter& one) noexcept {
     std::lock_guard guard(mutex_);
-    return one.listed();
+    if (!one.listed()) return false;
+    one.paused = true;
+    return true;
   }
 
  protected:
   explicit channel_base(std::size_t capacity) noexcept : capacity_(capacity) {}
   ~channel_base() = default;
 
-  // Under the mutex: takes the oldest waiter whose wait is not decided yet.
+  // Under the mutex: takes the oldest waiter whose wait is neither decided yet nor paused.
   static one_waiter* take_oldest(waiter_list& from) noexcept {
-    while (waiter* const next = from.pop()) {
-      auto* const one = static_cast<one_waiter*>(next);
-      if (one->part_of == nullptr || one->part_of->decide(one->index)) return one;
+    using answer = typename select_decision<Parts>::answer;
+    for (waiter* at = from.first(); at != nullptr;) {
+      auto* const one = static_cast<one_waiter*>(at);
+      at = waiter_list::next(*one);
+      if (one->paused) [[unlikely]]
+        continue;
+      const answer got =
+          one->part_of == nullptr ? answer::decided : one->part_of->decide(one->index);
+      if (got == answer::later) continue;
+      from.remove(*one);
+      if (got == answer::decided) return one;
     }
     return nullptr;
   }
@@ -207,6 +228,7 @@ class channel_state final : public channel_base<Parts> {
       if (!send_inside(one, served)) {
         prepare();
         one.part_of = nullptr;
+        one.paused = false;
         senders_.push(one);
         return true;
       }
@@ -222,6 +244,7 @@ class channel_state final : public channel_base<Parts> {
       if (!receive_inside(one, served)) {
         prepare();
         one.part_of = nullptr;
+        one.paused = false;
         receivers_.push(one);
         return true;
       }
@@ -247,6 +270,20 @@ class channel_state final : public channel_base<Parts> {
     }
     base::wake(served);
     return true;
+  }
+
+  // After pause(): sends now if that can be done, and otherwise waits on, at its old place.
+  void resume(sending& one) noexcept {
+    one_waiter* served = nullptr;
+    {
+      std::lock_guard guard(mutex_);
+      if (!one.listed()) return;  // the wait has ended by its limit
+      one.paused = false;
+      if (!send_inside(one, served)) return;
+      senders_.remove(one);
+    }
+    base::wake(served);
+    base::wake(&one);
   }
 
   // For a receiver that was given a value and may not take it: the value goes to the receiver that

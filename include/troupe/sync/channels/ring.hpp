@@ -1,6 +1,8 @@
 // ring: values in the order in which they came, in one block of memory. For the library's own use.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <memory>

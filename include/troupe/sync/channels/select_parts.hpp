@@ -3,8 +3,11 @@
 // docs/protocols/channels.md.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <span>
 
 #include "troupe/sync/channels/channel_state.hpp"
@@ -51,15 +54,35 @@ class select_base : public select_decision<Parts> {
     return false;
   }
   bool withdraw() noexcept {
-    if (!base::decide(base::given_up)) return false;
+    if (!give_up()) return false;
     static_cast<void>(leave());
     return true;
   }
-  // Whether a send has happened, which cannot be undone.
-  bool has_happened() const noexcept {
-    // order: relaxed  who sees the decision touches nothing else
-    const std::uint32_t winner = base::winner_.load(std::memory_order_relaxed);
-    return winner < count() && cases_[winner].side == channel_side::senders;
+  // No case happens from now on. False if a send has happened, which cannot be undone. Thread: as
+  // resume(), the party that selects.
+  bool pause() noexcept {
+    std::uint32_t seen = base::open;
+    return base::change(seen, base::paused) || seen >= count() ||
+           cases_[seen].side != channel_side::senders;
+  }
+  // After pause(): does a case that can be done now, and otherwise waits on. While the channels are
+  // locked, the select cannot give up.
+  void resume() noexcept {
+    // order: relaxed (both)  only this party pauses, and who gives up takes one of the mutexes
+    if (base::winner_.load(std::memory_order_relaxed) != base::paused) return;
+    channel_waiter<Parts>* served = nullptr;
+    bool done = false;
+    for_each_channel([](channel_base<Parts>& one) { one.lock(); });
+    if (base::winner_.load(std::memory_order_relaxed) == base::paused) {
+      std::uint32_t index = 0;
+      for (; index < count() && !done; ++index)
+        done = cases_[index].do_inside(*cases_[index].one, served);
+      win(done ? --index : base::open);
+      if (done) cases_[index].on->list(cases_[index].side).withdraw(*cases_[index].one);
+    }
+    for_each_channel([](channel_base<Parts>& one) { one.unlock(); });
+    if (served != nullptr) served->wake(*served);
+    if (done) base::wake(*this);
   }
   // After the end: takes the waiters that have lost out of their lists. A party that finds one of
   // them there before is done with it when it gives the channel's mutex back. Returns the index of
@@ -143,6 +166,7 @@ class select_base : public select_decision<Parts> {
       channel_waiter<Parts>& one = *cases_[i].one;
       one.part_of = this;
       one.index = i;
+      one.paused = false;
       one.wake = &wake_select;
       cases_[i].on->list(cases_[i].side).push(one);
     }
@@ -152,7 +176,20 @@ class select_base : public select_decision<Parts> {
     select_decision<Parts>& of = *static_cast<channel_waiter<Parts>&>(self).part_of;
     of.wake(of);
   }
-  // order: relaxed  no other thread knows of this select
+  // A limit ends the wait on any thread, also while the party pauses it or lets it resume.
+  bool give_up() noexcept {
+    std::uint32_t seen = base::open;
+    if (base::change(seen, base::given_up)) return true;
+    if (seen != base::paused) return false;
+    channel_base<Parts>& first = *cases_[0].on;
+    std::lock_guard guard(first);
+    while (seen == base::paused || seen == base::open) {
+      if (base::change(seen, base::given_up)) return true;
+    }
+    return false;
+  }
+  // order: relaxed  no other thread knows of this select, or it is paused and the channels are
+  // locked
   void win(std::uint32_t index) noexcept { base::winner_.store(index, std::memory_order_relaxed); }
 
   void sort() noexcept {

@@ -3,6 +3,8 @@
 // Threads: any. The mutex guards the list and what the derived class keeps.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <atomic>
 #include <cstdint>
 #include <mutex>

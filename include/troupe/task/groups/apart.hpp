@@ -2,6 +2,8 @@
 // the library's own use; users meet task_scope::spawn_parallel.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <atomic>
 #include <concepts>
 #include <coroutine>
@@ -37,10 +39,10 @@ class apart_arrival {
  public:
   explicit apart_arrival(shared_state& of) noexcept : of_(of), wait_(of) {}
   apart_arrival(apart_arrival&&) = delete;
-  bool await_ready() const noexcept { return of_.resolved(); }
+  bool await_ready() const noexcept { return false; }
   template <std::derived_from<promise_base> Promise>
   bool await_suspend(std::coroutine_handle<Promise> who) {
-    return wait_.suspend(who.promise());
+    return of_.resolved() ? suspend_ready(who.promise()) : wait_.suspend(who.promise());
   }
   void await_resume() const { wait_.finish(); }
 
@@ -56,10 +58,10 @@ class apart_end final : public suspension, public observer {
   apart_end(shared_state& of, apart_task& task) noexcept
       : suspension(&act_on), observer{&on_resolved}, of_(of), task_(task) {}
   apart_end(apart_end&&) = delete;
-  bool await_ready() const noexcept { return of_.resolved(); }
+  bool await_ready() const noexcept { return false; }
   template <std::derived_from<promise_base> Promise>
   bool await_suspend(std::coroutine_handle<Promise> awaiting) noexcept {
-    return suspend(awaiting.promise());
+    return of_.resolved() ? suspend_ready(awaiting.promise()) : suspend(awaiting.promise());
   }
   void await_resume() const noexcept {}
 

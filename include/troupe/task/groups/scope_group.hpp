@@ -1,6 +1,8 @@
 // scope_group: the children of a task_scope. For the library's own use; users meet task_scope.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <concepts>
 #include <coroutine>
 #include <cstddef>
@@ -164,11 +166,8 @@ class scope_group final : public group {
   void tell_all() noexcept { tells_all_ = true; }
   const std::vector<std::exception_ptr>& failures() const noexcept { return failures_; }
 
-  // Whether the next wait is over at once.
-  bool try_next(scope_wait& one) noexcept;
-  bool wait_next(scope_wait& one, coroutine& awaiting) noexcept {
-    return one.suspend(awaiting, next_waits_);
-  }
+  // Waits for the next child that ends. Returns false if the coroutine need not suspend.
+  bool wait_next(scope_wait& one, coroutine& awaiting) noexcept;
   // After the wait: a call that is cancelled takes nothing (docs/protocols/given_up_waits.md).
   void put_back_if_cancelled(scope_wait& one) noexcept;
   // Throws usage_error if the coroutine is of another actor.
@@ -194,6 +193,7 @@ class scope_group final : public group {
   bool is_running() const noexcept;
   void ended(scope_child& one) noexcept;
   void forget_child(scope_child& one) noexcept;
+  bool try_next(scope_wait& one) noexcept;
   void fail(std::exception_ptr&& what, bool was_cancelled, bool is_kept) noexcept;
   void tell_next(scope_child& one, bool has_value) noexcept;
   void drop_waiting() noexcept;

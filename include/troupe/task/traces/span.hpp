@@ -1,6 +1,8 @@
 // with_span: a named part of a trace, which an exporter sends to a collector.
 #pragma once
 
+#include "troupe/base/language.hpp"
+
 #include <cstdint>
 #include <string_view>
 #include <utility>

@@ -8,6 +8,7 @@
 #include "http/client/downloads/part_file.hpp"
 #include "http/client/exchange.hpp"
 #include "http/h1/date.hpp"
+#include "kit/surroundings.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/io/file.hpp"
@@ -33,7 +34,7 @@ std::string validator_of(const client_response& answer) {
   const std::string_view tag = answer.field("ETag");
   if (tag.size() >= 2 && tag.starts_with('"') && tag.ends_with('"')) return std::string(tag);
   const std::string_view changed = answer.field("Last-Modified");
-  const std::time_t now = std::time(nullptr);
+  const std::time_t now = kit::wall_now();
   const auto then = read_date(changed, now), sent = read_date(answer.field("Date"), now);
   return then && sent && *sent - *then >= 1 ? std::string(changed) : "";
 }

@@ -1,0 +1,28 @@
+// language: what a program must be compiled with. Each public header includes it before all others.
+#pragma once
+
+// The name of a file that is missing ends the compilation: thousands of errors would follow
+// otherwise, of which none says why.
+#if __cplusplus < 202100L
+#error \
+    "troupe: it needs C++23: compile with -std=c++23 (CMake: target_compile_features(... cxx_std_23))"
+#define TROUPE_IS_REFUSED 1
+#elif !defined(__cpp_exceptions)
+#error "troupe: it reports errors by exceptions: compile without -fno-exceptions"
+#define TROUPE_IS_REFUSED 1
+#elif defined(TROUPE_SANITIZED_THREAD) && !TROUPE_SANITIZED_THREAD
+#if defined(__SANITIZE_THREAD__)
+#define TROUPE_IS_REFUSED 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TROUPE_IS_REFUSED 1
+#endif
+#endif
+#if defined(TROUPE_IS_REFUSED)
+#error \
+    "troupe: ThreadSanitizer would report races that are none, since the library was built without it: build troupe with -DTROUPE_SANITIZE=thread, or this program without -fsanitize=thread"
+#endif
+#endif
+#if defined(TROUPE_IS_REFUSED)
+#include <troupe: see the error above>
+#endif

@@ -1,0 +1,48 @@
+// slab_index: the slabs of a slot_space by their numbers.
+//
+// Plain data: the space's mutex guards it.
+// Invariants
+//   I1  the numbers ascend.
+//   I2  an entry without a slab was removed; at most half of the entries are, and one more. So to
+//       remove a slab costs the same with any number of them, over many removals.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace troupe::memory {
+
+struct slab;
+
+class slab_index {
+ public:
+  using entry = std::pair<std::uint64_t, const slab*>;
+
+  // The number is greater than all that are here. Throws std::bad_alloc.
+  void add(std::uint64_t number, const slab* one) { all_.emplace_back(number, one); }
+  void remove(std::uint64_t number) noexcept {
+    std::ranges::lower_bound(all_, number, {}, &entry::first)->second = nullptr;
+    if (++removed_ * 2 <= all_.size()) return;
+    std::erase_if(all_, [](const entry& one) { return one.second == nullptr; });
+    removed_ = 0;
+  }
+  bool contains(const slab* one) const noexcept {
+    return std::ranges::find(all_, one, &entry::second) != all_.end();
+  }
+  // Appends those whose number is at least that, by number, until `into` has `most`.
+  void append_from(std::uint64_t number, std::size_t most, std::vector<entry>& into) const {
+    for (auto at = std::ranges::lower_bound(all_, number, {}, &entry::first);
+         at != all_.end() && into.size() < most; ++at) {
+      if (at->second != nullptr) into.push_back(*at);
+    }
+  }
+
+ private:
+  std::vector<entry> all_;
+  std::size_t removed_ = 0;
+};
+
+}  // namespace troupe::memory

@@ -1,0 +1,60 @@
+#include "troupe/task/groups/side_crowd.hpp"
+
+namespace troupe::tasks {
+
+bool side_crowd::advance(side_call& one, coroutine& user, bool later) {
+  if (one.waiter_ == this) return false;  // it is here, so it is pending (B1)
+  if (later ? one.advance_later_and_keep(user) : one.advance(user)) {
+    note_ready(one.place);
+    return true;
+  }
+  one.hold();
+  one.waiter_ = this;
+  one.previous_waited_ = nullptr;
+  one.next_waited_ = first_;
+  if (first_ != nullptr) first_->previous_waited_ = &one;
+  first_ = &one;
+  refs_.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  the owner has one
+  return false;
+}
+
+void side_crowd::note_ready(std::size_t place) noexcept {
+  if (place == side_call::no_place) return;
+  next_[place] = side_call::no_place;
+  (first_ready_ == side_call::no_place ? first_ready_ : next_[last_ready_]) = place;
+  last_ready_ = place;
+}
+
+void side_crowd::pop_ready() noexcept { first_ready_ = next_[first_ready_]; }
+
+void side_crowd::leave(side_call& one) noexcept {
+  one.waiter_ = nullptr;
+  // order: acquire  pairs with abandon/release (B2)
+  if (abandoned_.load(std::memory_order_acquire)) return;
+  (one.previous_waited_ == nullptr ? first_ : one.previous_waited_->next_waited_) =
+      one.next_waited_;
+  if (one.next_waited_ != nullptr) one.next_waited_->previous_waited_ = one.previous_waited_;
+  one.previous_waited_ = one.next_waited_ = nullptr;
+  note_ready(one.place);
+}
+
+async_call* side_crowd::ready() noexcept {
+  if (who == nullptr) return nullptr;
+  async_call& in = *who->in;
+  end();
+  who = nullptr;
+  return in.busy ? nullptr : &in;
+}
+
+void side_crowd::abandon() noexcept {
+  // order: release  seen in the turns that find a side call given up (B2); pairs with leave/acquire
+  abandoned_.store(true, std::memory_order_release);
+  drop();
+}
+
+void side_crowd::drop() noexcept {
+  // order: acq_rel  the last one sees what the others did, and frees it
+  if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+}
+
+}  // namespace troupe::tasks

@@ -1,0 +1,186 @@
+// The errors of HTTP.
+#include <gtest/gtest.h>
+
+#include "troupe/http/client_error.hpp"
+#include "troupe/http/fault.hpp"
+#include "troupe/http/values/status_error.hpp"
+#include "verdicts/table.hpp"
+
+namespace troupe::test {
+namespace {
+
+using http::client_failure;
+using http::fault;
+
+std::shared_ptr<const error> failed(client_failure why, int status = 0) {
+  return made<http::client_error>(why, "u", "x", fault::none, status);
+}
+std::shared_ptr<const error> refuses(fault why) { return made<http::refused>(why); }
+
+TEST(verdicts, of_http) {
+  expect_verdicts({
+      {"http::client_error", "bad_url", failed(client_failure::bad_url), {caller, none, never}},
+      {"http::client_error",
+       "too_many_redirects",
+       failed(client_failure::too_many_redirects),
+       {upstream, unknown, never}},
+      {"http::client_error",
+       "bad_redirect",
+       failed(client_failure::bad_redirect),
+       {upstream, unknown, never}},
+      {"http::client_error",
+       "insecure_redirect",
+       failed(client_failure::insecure_redirect),
+       {upstream, unknown, never}},
+      {"http::client_error",
+       "bad_response",
+       failed(client_failure::bad_response),
+       {upstream, unknown, never}},
+      {"http::client_error",
+       "body_too_large",
+       failed(client_failure::body_too_large),
+       {us, unknown, never}},
+      {"http::client_error",
+       "too_slow",
+       failed(client_failure::too_slow),
+       {upstream, unknown, later}},
+      {"http::client_error",
+       "truncated",
+       failed(client_failure::truncated),
+       {upstream, unknown, later}},
+      {"http::client_error", "closed", failed(client_failure::closed), {upstream, unknown, later}},
+      {"http::client_error",
+       "bad_handshake",
+       failed(client_failure::bad_handshake),
+       {caller, none, never}},
+      {"http::client_error",
+       "proxy_unreachable",
+       failed(client_failure::proxy_unreachable),
+       {upstream, none, later}},
+      {"http::client_error", "part_in_use", failed(client_failure::part_in_use), {us, none, later}},
+      {"http::client_error", "refused", failed(client_failure::refused), {upstream, none, later}},
+      {"http::client_error", "reset", failed(client_failure::reset), {upstream, unknown, later}},
+      {"http::client_error",
+       "decoded_too_large",
+       failed(client_failure::decoded_too_large),
+       {us, unknown, never}},
+      {"http::client_error",
+       "too_much_kept",
+       failed(client_failure::too_much_kept),
+       {us, unknown, later}},
+  });
+}
+
+TEST(verdicts, of_http_by_status) {
+  expect_verdicts({
+      {"http::client_error",
+       "not_upgraded, 200",
+       failed(client_failure::not_upgraded, 200),
+       {caller, none, never}},
+      {"http::client_error",
+       "not_upgraded, 404",
+       failed(client_failure::not_upgraded, 404),
+       {caller, none, never}},
+      {"http::client_error",
+       "not_upgraded, 501",
+       failed(client_failure::not_upgraded, 501),
+       {caller, none, never}},
+      {"http::client_error",
+       "not_upgraded, 503",
+       failed(client_failure::not_upgraded, 503),
+       {upstream, none, later}},
+      {"http::client_error",
+       "proxy_refused, 0",
+       failed(client_failure::proxy_refused, 0),
+       {upstream, none, never}},
+      {"http::client_error",
+       "proxy_refused, 407",
+       failed(client_failure::proxy_refused, 407),
+       {caller, none, never}},
+      {"http::client_error",
+       "proxy_refused, 502",
+       failed(client_failure::proxy_refused, 502),
+       {upstream, none, later}},
+      {"http::client_error",
+       "not_downloaded, 204",
+       failed(client_failure::not_downloaded, 204),
+       {upstream, none, never}},
+      {"http::client_error",
+       "not_downloaded, 404",
+       failed(client_failure::not_downloaded, 404),
+       {caller, none, never}},
+      {"http::client_error",
+       "not_downloaded, 429",
+       failed(client_failure::not_downloaded, 429),
+       {caller, none, later}},
+      {"http::client_error",
+       "not_downloaded, 500",
+       failed(client_failure::not_downloaded, 500),
+       {upstream, none, never}},
+      {"http::client_error",
+       "not_downloaded, 503",
+       failed(client_failure::not_downloaded, 503),
+       {upstream, none, later}},
+      {"http::origin_full",
+       "requests_waiting",
+       made<http::origin_full>(http::origin_full::limit::requests_waiting, "a", 1),
+       {us, none, later}},
+      {"http::origin_full",
+       "waiting_time",
+       made<http::origin_full>(http::origin_full::limit::waiting_time, "a", 1),
+       {us, none, later}},
+      {"http::status_error", "400", made<http::status_error>(400, "x"), {caller, none, never}},
+      {"http::status_error", "429", made<http::status_error>(429, "x"), {caller, none, later}},
+      {"http::status_error", "500", made<http::status_error>(500, "x"), {us, unknown, never}},
+      {"http::status_error", "503", made<http::status_error>(503, "x"), {us, unknown, later}},
+  });
+}
+
+TEST(verdicts, of_messages_of_http) {
+  expect_verdicts({
+      {"http::refused", "bad_start_line", refuses(fault::bad_start_line), {peer, none, never}},
+      {"http::refused", "bad_target", refuses(fault::bad_target), {peer, none, never}},
+      {"http::refused", "bad_version", refuses(fault::bad_version), {peer, none, never}},
+      {"http::refused", "unknown_method", refuses(fault::unknown_method), {peer, none, never}},
+      {"http::refused", "target_too_long", refuses(fault::target_too_long), {peer, none, never}},
+      {"http::refused", "head_too_large", refuses(fault::head_too_large), {peer, none, never}},
+      {"http::refused", "too_many_fields", refuses(fault::too_many_fields), {peer, none, never}},
+      {"http::refused", "bad_field", refuses(fault::bad_field), {peer, none, never}},
+      {"http::refused", "folded_field", refuses(fault::folded_field), {peer, none, never}},
+      {"http::refused", "bad_line_end", refuses(fault::bad_line_end), {peer, none, never}},
+      {"http::refused", "no_host", refuses(fault::no_host), {peer, none, never}},
+      {"http::refused", "several_hosts", refuses(fault::several_hosts), {peer, none, never}},
+      {"http::refused", "bad_host", refuses(fault::bad_host), {peer, none, never}},
+      {"http::refused", "bad_length", refuses(fault::bad_length), {peer, none, never}},
+      {"http::refused",
+       "length_and_coding",
+       refuses(fault::length_and_coding),
+       {peer, none, never}},
+      {"http::refused", "bad_coding", refuses(fault::bad_coding), {peer, none, never}},
+      {"http::refused", "unknown_coding", refuses(fault::unknown_coding), {peer, none, never}},
+      {"http::refused", "bad_chunk", refuses(fault::bad_chunk), {peer, none, never}},
+      {"http::refused",
+       "chunk_line_too_long",
+       refuses(fault::chunk_line_too_long),
+       {peer, none, never}},
+      {"http::refused",
+       "chunk_extensions_too_long",
+       refuses(fault::chunk_extensions_too_long),
+       {peer, none, never}},
+      {"http::refused", "bad_trailer", refuses(fault::bad_trailer), {peer, none, never}},
+      {"http::refused", "bad_expectation", refuses(fault::bad_expectation), {peer, none, never}},
+      {"http::refused", "body_too_large", refuses(fault::body_too_large), {peer, none, never}},
+      {"http::refused", "too_slow", refuses(fault::too_slow), {peer, unknown, never}},
+      {"http::refused", "truncated", refuses(fault::truncated), {peer, unknown, never}},
+      {"http::refused", "bad_frames", refuses(fault::bad_frames), {peer, none, never}},
+      {"http::refused",
+       "unknown_content_coding",
+       refuses(fault::unknown_content_coding),
+       {peer, none, never}},
+      {"http::refused", "bad_content", refuses(fault::bad_content), {peer, none, never}},
+      {"http::refused", "over_budget", refuses(fault::over_budget), {us, none, later}},
+  });
+}
+
+}  // namespace
+}  // namespace troupe::test
