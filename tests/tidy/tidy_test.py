@@ -6,10 +6,12 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 import layers
 import layout
 import links
+import rooms
 import text
 import tidy
 import ways
@@ -260,6 +262,21 @@ class Checks(unittest.TestCase):
         (self.root / "src/base/b.cpp").unlink()
         self.write("src/base/b.hpp", "")
         self.complains(links.check_built, "src/base/b.hpp: nothing includes it", commands)
+
+    def test_no_new_circle_within_a_layer(self):
+        edges = {("a", "b"), ("b", "a"), ("b", "c"), ("c", "d"), ("d", "e"), ("e", "c")}
+        self.assertEqual(sorted(map(sorted, rooms.circles(edges))), [["a", "b"], ["c", "d", "e"]])
+        self.assertEqual(len(rooms.feedback(edges)), 2)
+        self.assertEqual(rooms.circles(edges - rooms.feedback(edges)), [])
+        listed = self.root / "rooms.txt"
+        listed.write_text("unit a b\nunit e c a reason\n")
+        with unittest.mock.patch.multiple(rooms, LIST=listed, graphs=lambda: {"unit": edges}):
+            self.assertEqual(rooms.check(), [])
+            listed.write_text("unit a b\n")
+            self.assertEqual(rooms.check(), ["a new circle of units: c includes d, d includes e, e includes c"])
+            listed.write_text("unit a b\nunit b c\nunit e c\nunit x y\n")
+            self.assertEqual(rooms.check(), ["rooms.txt: unit x y is no include any more: delete the line",
+                                             "rooms.txt: unit b c closes no circle any more: delete the line"])
 
 
 if __name__ == "__main__":
