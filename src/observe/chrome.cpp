@@ -90,7 +90,12 @@ class thread_writer {
     to_.quoted(text) << '"';
     if (is.id == nullptr) return;
     to_ << ",\"args\":{\"" << is.id << "\":";
-    to_.signed_number(one.id) << '}';
+    if (is.id != lazy_id) {
+      to_.signed_number(one.id) << '}';
+      return;
+    }
+    const auto of = lazy_event::unpacked(one.id);
+    to_ << std::uint64_t{of.number} << ",\"line\":" << std::uint64_t{of.line} << '}';
   }
 
   std::uint64_t ns(std::uint64_t ticks) const noexcept {

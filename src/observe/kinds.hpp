@@ -1,8 +1,9 @@
-// kinds: the names of the kinds of events.
+// kinds: the names of the kinds of events, and what their numbers mean.
 #pragma once
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 
 #include "troupe/observe/trace.hpp"
 
@@ -16,6 +17,26 @@ struct kind_of_event {
   const char* id;        // the meaning of the event's number; null: it has none
   phase when;
 };
+
+// The number of an event of a lazy.
+struct lazy_event {
+  std::uint32_t number = 0;  // of the lazy, from 1 on, in the order of their first events
+  std::uint32_t line = 0;    // of the code that made it
+  bool was_queued = false;   // of lazy_inline: it was in the queue of this thread
+
+  std::uint64_t packed() const noexcept {
+    return std::uint64_t{number} | std::uint64_t{line & line_max} << 32 |
+           std::uint64_t{was_queued} << 63;
+  }
+  static lazy_event unpacked(std::uint64_t id) noexcept {
+    return {static_cast<std::uint32_t>(id), static_cast<std::uint32_t>(id >> 32) & line_max,
+            id >> 63 != 0};
+  }
+
+  static constexpr std::uint32_t line_max = INT32_MAX;
+};
+
+inline constexpr const char* lazy_id = "lazy";
 
 inline constexpr auto kinds = [] {
   using enum phase;
@@ -38,14 +59,14 @@ inline constexpr auto kinds = [] {
       {"timer", "timer", nullptr, instant},
       {"io", "begins", "descriptor", instant},
       {"io", "ended", "result", instant},
-      {"lazy", "queued", nullptr, instant},
-      {"lazy", "taken from the queue", nullptr, instant},
-      {"lazy", "stolen", nullptr, instant},
-      {"lazy", "inline", nullptr, instant},
-      {"lazy", "lazy", nullptr, begin},
-      {"lazy", "lazy", nullptr, end},
-      {"lazy", "asleep until", nullptr, begin},
-      {"lazy", "asleep until", nullptr, end},
+      {"lazy", "queued", lazy_id, instant},
+      {"lazy", "taken from the queue", lazy_id, instant},
+      {"lazy", "stolen", lazy_id, instant},
+      {"lazy", "inline", lazy_id, instant},
+      {"lazy", "lazy", lazy_id, begin},
+      {"lazy", "lazy", lazy_id, end},
+      {"lazy", "asleep until", lazy_id, begin},
+      {"lazy", "asleep until", lazy_id, end},
       {"context", "made context", "context", instant},
       {"context", "kept of context", "context", instant},
       {"context", "ended context", "context", instant},

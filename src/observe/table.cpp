@@ -83,7 +83,7 @@ class table {
     const kind_of_event& is = kinds[one.kind];
     if (kind == event::lazy_queued) ++queued_;
     if (queued_ != 0 && (kind == event::lazy_taken || kind == event::lazy_stolen ||
-                         (kind == event::lazy_inline && one.id != 0)))
+                         (kind == event::lazy_inline && lazy_event::unpacked(one.id).was_queued)))
       --queued_;
     if (kind == event::park_begin) ++idle_;
     if (idle_ != 0 && kind == event::park_end) --idle_;
@@ -101,7 +101,11 @@ class table {
     to_ << is.name << (what == nullptr || *is.name == '\0' ? "" : " ");
     if (what != nullptr) to_.visible(what);
     if (is.when != phase::instant) to_ << (is.when == phase::begin ? " begins" : " ends");
-    if (is.id != nullptr) {
+    if (is.id == lazy_id) {
+      const auto lazy = lazy_event::unpacked(one.id);
+      to_ << " (lazy " << std::uint64_t{lazy.number} << " of line " << std::uint64_t{lazy.line}
+          << ')';
+    } else if (is.id != nullptr) {
       to_ << " (" << is.id << ' ';
       to_.signed_number(one.id) << ')';
     }

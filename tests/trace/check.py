@@ -71,6 +71,20 @@ def expect(events, kind, category, pattern, least=1, most=None):
     return found
 
 
+def check_lazies(events, policy):
+    """Each lazy has a number of its own, and the line that made it."""
+    source = pathlib.Path(__file__).with_name("program.cpp").read_text(encoding="utf-8").splitlines()
+    made_at = {number for number, text in enumerate(source, 1) if "troupe::lazy(" in text or "troupe::lazy later(" in text}
+    lines = {}
+    for event in events:
+        if event.get("cat") == "lazy":
+            lines.setdefault(event["args"]["lazy"], set()).add(event["args"]["line"])
+    if 0 in lines or any(len(of_one) != 1 for of_one in lines.values()):
+        fail(f"{policy}: a lazy has no number, or shares it: {lines}")
+    if set.union(*lines.values()) != made_at or len(lines) < 5:
+        fail(f"{policy}: lazies of {made_at} were made at {lines}")
+
+
 def check_everything(policy):
     path = FOLDER / f"{policy}.json"
     done = run("return", str(path), policy)
@@ -96,6 +110,7 @@ def check_everything(policy):
     expect(events, "X", "lazy", r".*", 9)  # and proxy_jobs, for what another thread keeps
     expect(events, "i", "lazy", r"queued .*", 1)
     expect(events, "i", "lazy", r"inline .*", 1)
+    check_lazies(events, policy)
     expect(events, "i", "context", r"made context work", 1, 1)
     expect(events, "i", "context", r"ended context", 1)
     expect(events, "X", "user", "compute", 2, 2)

@@ -30,8 +30,9 @@ struct job {
   // exception any more, if it has one. forget: no thread can get its result either.
   enum class act : std::uint8_t { run, cancel, report, forget, free };
 
-  job(void (*acts)(job&, act) noexcept, const char* what, bool for_another = false) noexcept
-      : is_proxy_job(for_another), perform(acts), name(what) {}
+  job(void (*acts)(job&, act) noexcept, const char* what, std::uint32_t made_at,
+      bool for_another = false) noexcept
+      : is_proxy_job(for_another), line(made_at), perform(acts), name(what) {}
   job(const job&) = delete;
   job& operator=(const job&) = delete;
 
@@ -56,7 +57,9 @@ struct job {
   // above the memory limit only a thread that wants the job begins it (resource.hpp); set before
   // the job is kept anywhere
   std::atomic<bool> needs_memory{false};
-  const bool is_proxy_job;  // it runs another job, which is counted; this one is not
+  const bool is_proxy_job;               // it runs another job, which is counted; this one is not
+  std::atomic<std::uint32_t> number{0};  // in a trace; 0 until its first event (trace_job.hpp)
+  const std::uint32_t line;              // of the code that made it
   void (*const perform)(job&, act) noexcept;
   const char* const name;
   // The list in which the maker keeps the jobs that it has not submitted, or the queue of the

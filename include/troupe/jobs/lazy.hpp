@@ -21,6 +21,7 @@
 #include "troupe/jobs/job.hpp"
 #include "troupe/jobs/resource.hpp"
 #include "troupe/memory/block_pool.hpp"
+#include "troupe/task/async_call.hpp"
 #include "troupe/task/call_context.hpp"
 #include "troupe/task/result.hpp"
 
@@ -53,8 +54,8 @@ struct job_of : job {
 template <class T, class Function>
 struct lazy_job final : job_of<T> {
   template <class F>
-  explicit lazy_job(F&& given)
-      : job_of<T>(&perform, base::type_name<Function>()), function(std::forward<F>(given)) {}
+  lazy_job(F&& given, const char* name, std::uint32_t line)
+      : job_of<T>(&perform, name, line), function(std::forward<F>(given)) {}
 
   static void perform(job& base, job::act what) noexcept {
     auto& self = static_cast<lazy_job&>(base);
@@ -90,7 +91,8 @@ struct lazy_job final : job_of<T> {
 };
 
 template <class T, class Function>
-TROUPE_NOINLINE job_of<T>& make_lazy_here(Function&& function, memory_use use) {
+TROUPE_NOINLINE job_of<T>& make_lazy_here(Function&& function, memory_use use, const char* name,
+                                          std::uint32_t line) {
   using made = lazy_job<T, std::decay_t<Function>>;
   static_assert(
       alignof(made) <= alignof(std::max_align_t),
@@ -98,7 +100,7 @@ TROUPE_NOINLINE job_of<T>& make_lazy_here(Function&& function, memory_use use) {
   void* place = memory::allocate(sizeof(made));
   made* one = nullptr;
   try {
-    one = ::new (place) made(std::forward<Function>(function));
+    one = ::new (place) made(std::forward<Function>(function), name, line);
   } catch (...) {
     memory::deallocate(place, sizeof(made));
     throw;
@@ -111,13 +113,16 @@ TROUPE_NOINLINE job_of<T>& make_lazy_here(Function&& function, memory_use use) {
 
 // The function runs in the context of the call that makes the lazy.
 template <class T, class Function>
-job_of<T>& make_lazy(Function&& function, memory_use use) {
+job_of<T>& make_lazy(Function&& function, memory_use use, tasks::source_line where) {
+  const char* const name = base::type_name<std::decay_t<Function>>();
+  const std::uint32_t line = tasks::location_of(where).line();
   if (tasks::current_context() == nullptr) [[likely]]
-    return make_lazy_here<T>(std::forward<Function>(function), use);
+    return make_lazy_here<T>(std::forward<Function>(function), use, name, line);
   return make_lazy_here<T>(
-      [within = tasks::context_ref::current(), call = std::decay_t<Function>(std::forward<Function>(
-                                                   function))]() mutable -> decltype(auto) {
-        tasks::inside_span here(within.get(), "lazy", base::type_name<std::decay_t<Function>>());
+      [within = tasks::context_ref::current(), name,
+       call =
+           std::decay_t<Function>(std::forward<Function>(function))]() mutable -> decltype(auto) {
+        tasks::inside_span here(within.get(), "lazy", name);
         try {
           here.check();
           return std::invoke(std::move(call));
@@ -126,7 +131,7 @@ job_of<T>& make_lazy(Function&& function, memory_use use) {
           throw;
         }
       },
-      use);
+      use, name, line);
 }
 
 }  // namespace jobs
@@ -177,9 +182,12 @@ class lazy {
   lazy() noexcept = default;
 
   template <class Function>
-  requires(!std::same_as<std::remove_cvref_t<Function>, lazy> &&
-           std::is_invocable_v<std::decay_t<Function>>) explicit lazy(Function&& function)
-      : lazy(jobs::use_of<T>, std::forward<Function>(function)) {}
+  requires(
+      !std::same_as<std::remove_cvref_t<Function>, lazy> &&
+      std::is_invocable_v<std::decay_t<Function>>) explicit lazy(Function&& function,
+                                                                 tasks::source_line made_at =
+                                                                     __builtin_source_location())
+      : lazy(jobs::use_of<T>, std::forward<Function>(function), made_at) {}
 #define TROUPE_NO_FUNCTION                                                                    \
   "troupe: lazy: it takes what can be called without arguments: a lambda, lazy([&] { return " \
   "work(5); }), "                                                                             \
@@ -191,8 +199,9 @@ class lazy {
 #undef TROUPE_NO_FUNCTION
   // For a function whose type does not say how it uses memory (resource.hpp).
   template <class Function>
-  requires std::is_invocable_v<std::decay_t<Function>> lazy(memory_use use, Function&& function)
-      : job_(&jobs::make_lazy<T>(std::forward<Function>(function), use)) {
+  requires std::is_invocable_v<std::decay_t<Function>> lazy(
+      memory_use use, Function&& function, tasks::source_line made_at = __builtin_source_location())
+      : job_(&jobs::make_lazy<T>(std::forward<Function>(function), use, made_at)) {
     static_assert(!std::is_reference_v<std::invoke_result_t<std::decay_t<Function>>>,
                   "troupe: lazy: the function returns a reference, which may dangle when the value "
                   "is wanted; return a value");
@@ -281,6 +290,8 @@ class lazy {
 template <class Function>
 lazy(Function&&) -> lazy<std::invoke_result_t<std::decay_t<Function>>>;
 template <class Function>
+lazy(Function&&, tasks::source_line) -> lazy<std::invoke_result_t<std::decay_t<Function>>>;
+template <class Function>
 lazy(memory_use, Function&&) -> lazy<std::invoke_result_t<std::decay_t<Function>>>;
 
 // Turns a function into one whose calls make lazies: a call keeps the arguments by value and runs
@@ -291,12 +302,12 @@ lazy(memory_use, Function&&) -> lazy<std::invoke_result_t<std::decay_t<Function>
 //     troupe::lazy<int> five = half(10);
 //     std::cout << five.get() << '\n';
 template <class Function>
-auto parallel(Function&& function) {
-  return [function = std::forward<Function>(function)]<class... Args>(Args&&... args) {
-    return lazy([function,
-                 kept = std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...)]() mutable {
-      return std::apply(function, std::move(kept));
-    });
+auto parallel(Function&& function, tasks::source_line made_at = __builtin_source_location()) {
+  return [function = std::forward<Function>(function), made_at]<class... Args>(Args&&... args) {
+    return lazy(
+        [function, kept = std::tuple<std::decay_t<Args>...>(std::forward<Args>(
+                       args)...)]() mutable { return std::apply(function, std::move(kept)); },
+        made_at);
   };
 }
 

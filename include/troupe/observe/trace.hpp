@@ -28,15 +28,15 @@ enum class event : std::uint8_t {
   resumed,     // the wait of an actor is over, and its coroutine continues
   park_begin,  // the thread sleeps
   park_end,
-  woke,      // another worker
-  stole,     // `id` runnables from another worker
-  timer,     // a timer is due
-  io_begin,  // an operation on descriptor `id`
-  io_end,    // with its result
-  lazy_queued,
+  woke,         // another worker
+  stole,        // `id` runnables from another worker
+  timer,        // a timer is due
+  io_begin,     // an operation on descriptor `id`
+  io_end,       // with its result
+  lazy_queued,  // of these, `id` is a lazy_event (src/observe/kinds.hpp)
   lazy_taken,   // from the thread's own queue
   lazy_stolen,  // from another thread's queue
-  // no thread had begun it: it runs in the thread that wants it; `id`: 1 if it was queued there
+  // no thread had begun it: it runs in the thread that wants it
   lazy_inline,
   lazy_begin,  // a lazy runs
   lazy_end,

@@ -87,13 +87,13 @@ struct awaiting_access;  // for select
 // cancelled (also when the call is cancelled), and those of the operation. In all of these cases
 // the operation has not happened. Lifetime: an awaitable that is dropped has done nothing.
 template <class Operation>
-class [[nodiscard]] awaiting : protected Operation {
+class [[nodiscard, gnu::warn_unused]] awaiting : protected Operation {
  public:
   using value = decltype(std::declval<Operation&>().finish());
 
   template <class... Args>
-  explicit awaiting(std::in_place_t, Args&&... args) : Operation(std::forward<Args>(args)...) {}
-  awaiting(awaiting&& other) noexcept : Operation(std::move(static_cast<Operation&>(other))) {}
+  explicit awaiting(std::in_place_t, Args && ... args) : Operation(std::forward<Args>(args)...) {}
+  awaiting(awaiting && other) noexcept : Operation(std::move(static_cast<Operation&>(other))) {}
 
   bool await_ready() const noexcept { return false; }
   template <std::derived_from<tasks::promise_base> Promise>
@@ -108,17 +108,17 @@ class [[nodiscard]] awaiting : protected Operation {
 
   // Blocks the calling thread until the operation is done; returns its result or throws its error.
   // Thread: one that is not the runtime's; in a handler it throws usage_error.
-  value get() && {
+  value get()&& {
     block(std::chrono::nanoseconds::max(), [] {});
     return await_resume();
   }
 
   // Limits how long the operation may wait. With a limit of zero it is only tried.
-  limited_awaiting<Operation> timeout(time_span at_most) && {
+  limited_awaiting<Operation> timeout(time_span at_most)&& {
     return limited_awaiting<Operation>(std::move(*this)).timeout(at_most);
   }
   // Ends the wait when a stop is requested.
-  limited_awaiting<Operation> stop(std::stop_token token) && {
+  limited_awaiting<Operation> stop(std::stop_token token)&& {
     return limited_awaiting<Operation>(std::move(*this)).stop(std::move(token));
   }
   template <class Refused = void>
@@ -145,7 +145,7 @@ class [[nodiscard]] awaiting : protected Operation {
 
   // Returns false if the coroutine need not suspend: the operation was done at once, or the call is
   // cancelled.
-  TROUPE_INLINE bool suspend(tasks::coroutine& suspended, bool limited) noexcept {
+  TROUPE_INLINE bool suspend(tasks::coroutine & suspended, bool limited) noexcept {
     tasks::async_call& in = *suspended.in;
     if (in.cancelled) [[unlikely]] {
       end_before(tasks::outcome::cancelled);
@@ -225,14 +225,14 @@ class [[nodiscard]] awaiting : protected Operation {
       return Operation::start();
     }
   }
-  TROUPE_NOINLINE void prepare(tasks::coroutine& suspended, bool limited) noexcept {
+  TROUPE_NOINLINE void prepare(tasks::coroutine & suspended, bool limited) noexcept {
     Operation::wake = &wake_coroutine;
     wait& now = make_wait();
     now.who = &suspended;
     now.limited = limited;
     now.enlist(suspended);
   }
-  TROUPE_NOINLINE void yield(tasks::coroutine& suspended) noexcept {
+  TROUPE_NOINLINE void yield(tasks::coroutine & suspended) noexcept {
     if (!is_made_) prepare(suspended, false);
     suspended.in->refill();
     wait_.made.yields = true;
@@ -240,7 +240,7 @@ class [[nodiscard]] awaiting : protected Operation {
   }
   // A search for circles of waits, unless one is due. The wait may be over by now, but not the
   // turn.
-  void ask_for_search(tasks::async_call& in, bool limited) const noexcept {
+  void ask_for_search(tasks::async_call & in, bool limited) const noexcept {
     // order: relaxed (both)  the search that is asked for sees it
     if (!tasks::locks_are_awaited.load(std::memory_order_relaxed)) [[unlikely]]
       tasks::locks_are_awaited.store(true, std::memory_order_relaxed);
@@ -250,12 +250,14 @@ class [[nodiscard]] awaiting : protected Operation {
       in.at->search_soon(in.actor);
   }
 
-  static wait& wait_of(waiter& self) noexcept {
+  static wait& wait_of(waiter & self) noexcept {
     return static_cast<awaiting&>(static_cast<Operation&>(self)).wait_.made;
   }
-  static void wake_coroutine(waiter& self) noexcept { wait_of(self).over(tasks::outcome::arrived); }
-  static void wake_thread(waiter& self) noexcept { wait_of(self).sleeper->notify(); }
-  static const char* act_on(sched::message* base, [[maybe_unused]] void* object,
+  static void wake_coroutine(waiter & self) noexcept {
+    wait_of(self).over(tasks::outcome::arrived);
+  }
+  static void wake_thread(waiter & self) noexcept { wait_of(self).sleeper->notify(); }
+  static const char* act_on(sched::message * base, [[maybe_unused]] void* object,
                             sched::message_act act) {
     if (act == sched::message_act::describe) return Operation::name;
     auto& now = static_cast<wait&>(*base);
@@ -294,25 +296,26 @@ class [[nodiscard]] awaiting : protected Operation {
 
 // The same with a time limit, a stop token, or both.
 template <class Operation>
-class [[nodiscard]] limited_awaiting : protected awaiting<Operation>, private tasks::timer {
+class [[nodiscard, gnu::warn_unused]] limited_awaiting : protected awaiting<Operation>,
+                                                         private tasks::timer {
   using base = awaiting<Operation>;
 
  public:
   using value = typename base::value;
 
-  explicit limited_awaiting(base&& unlimited) noexcept
+  explicit limited_awaiting(base && unlimited) noexcept
       : base(std::move(unlimited)), timer(&on_time, tasks::timer_source::timeout) {}
-  limited_awaiting(limited_awaiting&& other) noexcept
+  limited_awaiting(limited_awaiting && other) noexcept
       : base(static_cast<base&&>(other)),
         timer(&on_time, tasks::timer_source::timeout),
         at_most_(other.at_most_),
         stop_(std::move(other.stop_)) {}
 
-  limited_awaiting timeout(time_span at_most) && {
+  limited_awaiting timeout(time_span at_most)&& {
     at_most_ = at_most;
     return std::move(*this);
   }
-  limited_awaiting stop(std::stop_token token) && {
+  limited_awaiting stop(std::stop_token token)&& {
     stop_ = std::move(token);
     return std::move(*this);
   }
@@ -327,7 +330,7 @@ class [[nodiscard]] limited_awaiting : protected awaiting<Operation>, private ta
     if (armed_) tasks::cancel(*base::suspended().in->at->clock, *this);
     return base::await_resume();
   }
-  value get() && {
+  value get()&& {
     if (is_stopped()) base::check();
     base::block(at_most_, [this] { on_stop_.emplace(stop_, end_it{*this}); });
     on_stop_.reset();
@@ -339,7 +342,7 @@ class [[nodiscard]] limited_awaiting : protected awaiting<Operation>, private ta
     limited_awaiting& self;
     void operator()() const noexcept { self.end_early(tasks::outcome::cancelled); }
   };
-  static void on_time(timer& self) noexcept {
+  static void on_time(timer & self) noexcept {
     static_cast<limited_awaiting&>(self).end_early(tasks::outcome::timed_out);
   }
   bool is_stopped() noexcept {
@@ -347,7 +350,7 @@ class [[nodiscard]] limited_awaiting : protected awaiting<Operation>, private ta
     base::end_before(tasks::outcome::cancelled);
     return true;
   }
-  bool suspend(tasks::coroutine& suspended) {
+  bool suspend(tasks::coroutine & suspended) {
     if (is_stopped()) return false;
     const bool limited = at_most_ != std::chrono::nanoseconds::max() || stop_.stop_possible();
     if (!base::suspend(suspended, limited)) return false;

@@ -11,12 +11,12 @@
 #include "jobs/lazies/job_refs.hpp"
 #include "jobs/lazies/pending_list.hpp"
 #include "jobs/lazies/run.hpp"
+#include "jobs/lazies/trace_job.hpp"
 #include "jobs/lazies/waiting.hpp"
 #include "jobs/pool/job_pool.hpp"
 #include "task/running/running.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/base/platform.hpp"
-#include "troupe/observe/trace.hpp"
 
 namespace troupe::jobs {
 namespace {
@@ -172,17 +172,17 @@ void submit_pending(job_pool& pool, const job* wanted) {
 void take_back(job& one, job_pool* pool) {
   if (pending.has(one)) {
     pending.remove(one);
-    observe::trace(observe::event::lazy_inline, one.name, 0);
+    trace_job(observe::event::lazy_inline, one);
     one.drop_kept();
   } else if (pool != nullptr) {
     job_queue& mine = pool->queue_here();
     // order: relaxed  only the owner of the queue compares it with itself
     if (one.kept_by.load(std::memory_order_relaxed) == &mine && mine.remove(one)) {
-      observe::trace(observe::event::lazy_inline, one.name, 1);
+      trace_job(observe::event::lazy_inline, one, true);
       return one.drop_kept();
     }
     if (!pool->memory().take_out(one)) return;
-    observe::trace(observe::event::lazy_inline, one.name, 1);
+    trace_job(observe::event::lazy_inline, one, true);
     one.drop_kept();
   }
 }
@@ -190,8 +190,10 @@ void take_back(job& one, job_pool* pool) {
 // Stands in a queue for a job that another thread keeps, and may never submit. Runs that job.
 struct proxy_job final : job {
   proxy_job(job_pool& in, job& wanted) noexcept
-      : job(&perform, wanted.name, true), pool(in), of(wanted) {
+      : job(&perform, wanted.name, wanted.line, true), pool(in), of(wanted) {
     of.add_ref();
+    // order: relaxed  no other thread knows this job yet
+    if (observe::tracing()) number.store(number_in_trace(of), std::memory_order_relaxed);
   }
   ~proxy_job() { of.drop_ref(); }
   static void perform(job& base, act what) noexcept {
@@ -286,7 +288,7 @@ TROUPE_NOINLINE void perform_counted(job& one) noexcept {
 }  // namespace
 
 void run(job& one) noexcept {
-  observe::trace(observe::event::lazy_begin, one.name);
+  trace_job(observe::event::lazy_begin, one);
   // order: relaxed  before any wait's mutex
   one.run_by.store(&this_thread(), std::memory_order_relaxed);
   {
@@ -294,7 +296,7 @@ void run(job& one) noexcept {
     observe::is_watched(observe::watched::counts) ? perform_counted(one)
                                                   : one.perform(one, job::act::run);
   }
-  observe::trace(observe::event::lazy_end, one.name);
+  trace_job(observe::event::lazy_end, one);
   // If no handle is left, and none can come, no thread can get the job's exception: it must be
   // reported. Checked before the job is done, since a handle that is dropped later may have been
   // used to get it. The one ref left is the caller's, which took it from where the job was kept.

@@ -7,10 +7,10 @@
 #include "base/threads/at_fork.hpp"
 #include "jobs/lazies/deadlocks.hpp"
 #include "jobs/lazies/job_word.hpp"
+#include "jobs/lazies/trace_job.hpp"
 #include "jobs/pool/job_pool.hpp"
 #include "task/main_lanes.hpp"
 #include "troupe/base/error.hpp"
-#include "troupe/observe/trace.hpp"
 
 namespace troupe::jobs {
 namespace {
@@ -62,11 +62,11 @@ struct undo {
 };
 
 struct asleep_span {
-  explicit asleep_span(const char* what) noexcept : name(what) {
-    observe::trace(observe::event::asleep_begin, name);
+  explicit asleep_span(job& wanted) noexcept : of(wanted) {
+    trace_job(observe::event::asleep_begin, of);
   }
-  ~asleep_span() { observe::trace(observe::event::asleep_end, name); }
-  const char* const name;
+  ~asleep_span() { trace_job(observe::event::asleep_end, of); }
+  job& of;
 };
 
 struct sleeper : waiter {
@@ -168,7 +168,7 @@ void wait_until_done(job& of) {
   waiting_thread& self = this_thread();
   sleeper one(self);
   if (!attach(of, one)) return;
-  const asleep_span traced(of.name);
+  const asleep_span traced(of);
   auto span = tasks::main_lanes::time_to_search;
   // order: acquire  the waker is done with it; also sees the result
   while (!one.woken.load(std::memory_order_acquire)) {
@@ -189,7 +189,7 @@ void wait_and_help(job& of, job_pool& pool) {
   while (!one.woken.load(std::memory_order_acquire)) {
     if (pool.help(of, nullptr) || pool.help(of, &self)) continue;
     const waits_for here(of, waits_for::joins{});  // no circle can lead back here
-    const asleep_span traced(of.name);
+    const asleep_span traced(of);
     // order: acquire  as above
     if (!one.woken.load(std::memory_order_acquire)) self.parker.wait();
   }

@@ -9,10 +9,10 @@
 
 #include "base/clock.hpp"
 #include "jobs/lazies/run.hpp"
+#include "jobs/lazies/trace_job.hpp"
 #include "jobs/lazies/waiting.hpp"
 #include "observe/counting/sampled_sends.hpp"
 #include "troupe/memory/block_pool.hpp"
-#include "troupe/observe/trace.hpp"
 
 namespace troupe::jobs {
 namespace {
@@ -210,9 +210,9 @@ void job_pool::leave_queue() noexcept {
 
 bool job_pool::submit(job& one, job_queue& mine, bool urgent) noexcept {
   if (!urgent && mine.count() >= options_.queued_max) return false;
-  observe::trace(observe::event::lazy_queued, one.name);  // before another thread may free it
+  trace_job(observe::event::lazy_queued, one);  // before another thread may free it
   if (!mine.push(one)) {
-    observe::trace(observe::event::lazy_taken, one.name);
+    trace_job(observe::event::lazy_taken, one);
     return false;
   }
   if (runners_.wants_one()) [[unlikely]]
@@ -296,8 +296,8 @@ bool job_pool::may_take_from(const job_queue& one) const noexcept {
   return shares() || !one.busy.load(std::memory_order_relaxed);
 }
 
-void job_pool::note_stolen(const job& one) noexcept {
-  observe::trace(observe::event::lazy_stolen, one.name);
+void job_pool::note_stolen(job& one) noexcept {
+  trace_job(observe::event::lazy_stolen, one);
   if (counts_ != nullptr) [[unlikely]]
     counts_->set_stolen(true);
 }
@@ -387,9 +387,9 @@ void job_pool::report(std::exception_ptr what) noexcept {
 // If enough memory is freed at this instant, it may be that no other thread sees the job there:
 // this runner looks in its next round (run_one).
 void job_pool::set_aside(job& one) noexcept {
-  observe::trace(observe::event::lazy_queued, one.name);  // before it may be gone
+  trace_job(observe::event::lazy_queued, one);  // before it may be gone
   if (memory_->set_aside(one)) return;
-  observe::trace(observe::event::lazy_taken, one.name);
+  trace_job(observe::event::lazy_taken, one);
   one.drop_kept();
 }
 
@@ -405,7 +405,7 @@ bool job_pool::run_one(job_queue& mine, fork_worker_state& parts, bool jobs_firs
   }
   fork_frame* part = one == nullptr ? pop_part(mine.parts) : nullptr;
   if (part == nullptr && one == nullptr && !jobs_first) one = mine.pop();
-  if (one != nullptr) observe::trace(observe::event::lazy_taken, one->name);
+  if (one != nullptr) trace_job(observe::event::lazy_taken, *one);
   if (part == nullptr && one == nullptr) {
     one = steal_job(mine);
     if (one == nullptr) part = steal_part(mine.parts, nullptr);

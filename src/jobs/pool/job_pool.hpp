@@ -188,7 +188,7 @@ class job_pool {
   bool some_left() const noexcept;
   bool may_take_from(const job_queue& one) const noexcept;
   job* steal_job(const job_queue& mine) noexcept;
-  void note_stolen(const job& one) noexcept;
+  void note_stolen(job& one) noexcept;
   bool run_one(job_queue& mine, fork_worker_state& parts, bool jobs_first, bool hands_on) noexcept;
   void run_job(job& one) noexcept;
   void run_taken(job& one) noexcept;

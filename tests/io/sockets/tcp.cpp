@@ -287,6 +287,32 @@ TEST_P(io_tcp, who_is_not_accepted_is_told_when_the_listener_closes) {
   EXPECT_TRUE(told);
 }
 
+// The listener lies in the task that starts the operations.
+task<> meet_by_started_operations() {
+  auto listener = tcp_listener::listen(endpoint::loopback(0));
+  auto connects = tcp_stream::connect(listener.local()).start();
+  auto accepts = listener.accept().timeout(20s).start();
+  tcp_stream here = co_await std::move(accepts);
+  tcp_stream there = co_await std::move(connects);
+  std::array<char, 5> said{};
+  auto reads = here.read_exact(said).start();
+  co_await there.write_all("hello");
+  co_await std::move(reads);
+  EXPECT_EQ(std::string_view(said.data(), said.size()), "hello");
+  auto late = here.read_some().timeout(1ms).start();
+  bool over = false;
+  try {
+    co_await std::move(late);
+  } catch (const timed_out&) {
+    over = true;
+  }
+  EXPECT_TRUE(over);
+}
+
+TEST_P(io_tcp, an_operation_that_is_started_runs_beside_its_caller) {
+  run(meet_by_started_operations());
+}
+
 }  // namespace
 
 TROUPE_IO_TEST_EACH(io_tcp);

@@ -187,7 +187,18 @@ Wait& begin_for(its_own<Wait>& wait, Job& job) {
   }
 }
 
-// The return value of a stream's methods. Await it once, at once. Job defines the operation:
+template <class Operation>
+task<typename Operation::result> run_started(Operation one) {
+  co_return co_await std::move(one);
+}
+// spawn is troupe::spawn, of a layer above this one: it is found by the type of its argument.
+template <class Operation>
+auto start_operation(Operation one) {
+  return spawn(run_started(std::move(one)));
+}
+
+// The return value of a stream's methods. Await it once, at once; a variable of it that is never
+// used is a warning of the compiler. Job defines the operation:
 //   using result                                what co_await gives
 //   static constexpr action what
 //   descriptor& prepare(operation_suspension&)  fills the operation in
@@ -197,14 +208,16 @@ Wait& begin_for(its_own<Wait>& wait, Job& job) {
 //   result given_at_once()                      the result in that case
 //   void give_up_rest()                         not all was done, and no suspension can be made
 template <class Job>
-class [[nodiscard]] awaitable {
+class [[nodiscard, gnu::warn_unused]] awaitable {
  public:
+  using result = typename Job::result;
+
   template <class... Args>
-  explicit awaitable(std::in_place_t, Args&&... args) : job_(std::forward<Args>(args)...) {}
-  awaitable(awaitable&&) = default;
+  explicit awaitable(std::in_place_t, Args && ... args) : job_(std::forward<Args>(args)...) {}
+  awaitable(awaitable &&) = default;
   awaitable& operator=(awaitable&&) = delete;
 
-  awaiter_of<awaitable> operator co_await() && noexcept { return awaiter_of<awaitable>(*this); }
+  awaiter_of<awaitable> operator co_await()&& noexcept { return awaiter_of<awaitable>(*this); }
   bool await_ready() const noexcept { return false; }
   template <std::derived_from<tasks::promise_base> Promise>
   bool await_suspend(std::coroutine_handle<Promise> who) {
@@ -214,7 +227,7 @@ class [[nodiscard]] awaitable {
     operation_suspension& wait = begin_for(wait_, job_);
     return wait.suspend(who.promise(), job_.prepare(wait));
   }
-  typename Job::result await_resume() {
+  result await_resume() {
     if constexpr (may_be_done_at_once<Job>) {
       if (!wait_.has_begun()) return job_.given_at_once();
     }
@@ -225,8 +238,8 @@ class [[nodiscard]] awaitable {
   // Limit the operation: it ends after `at_most`, or when a stop is requested. If it was not done
   // by then, co_await throws timed_out or cancelled. Effects that it already had remain; a result
   // that arrived just before the limit is given.
-  limited<Job> timeout(time_span at_most) && { return limited<Job>(std::move(job_), at_most, {}); }
-  limited<Job> stop(std::stop_token token) && {
+  limited<Job> timeout(time_span at_most)&& { return limited<Job>(std::move(job_), at_most, {}); }
+  limited<Job> stop(std::stop_token token)&& {
     return limited<Job>(std::move(job_), std::chrono::nanoseconds::max(), std::move(token));
   }
   template <class Refused = void>
@@ -238,20 +251,36 @@ class [[nodiscard]] awaitable {
     tasks::refuse_named_awaitable<Refused>();
   }
 
+  // Starts the operation now, in a task of its own, and returns a future of its result. Without it
+  // an operation starts when it is awaited. A future that is dropped does not end the operation:
+  // limit it, `timeout(span)`, before. Thread: as troupe::spawn. Cost: that of a task. Errors:
+  // those of the operation, from the future; usage_error outside of handlers and tasks. Lifetime:
+  // the stream, and the memory that is read or written, must live until the future is ready.
+  //
+  // Example:
+  //     troupe::task<> meet(troupe::tcp_listener& listener) {
+  //       auto connects = troupe::tcp_stream::connect(listener.local()).start();
+  //       troupe::tcp_stream here = co_await listener.accept();
+  //       troupe::tcp_stream there = co_await std::move(connects);
+  //     }
+  auto start()&& { return start_operation(std::move(*this)); }
+
  private:
   its_own<operation_suspension> wait_;
   Job job_;  // destroyed first: its destructor frees a result that was not taken
 };
 
 template <class Job>
-class [[nodiscard]] limited {
+class [[nodiscard, gnu::warn_unused]] limited {
  public:
-  limited(Job&& job, time_span at_most, std::stop_token stop) noexcept
+  using result = typename Job::result;
+
+  limited(Job && job, time_span at_most, std::stop_token stop) noexcept
       : job_(std::move(job)), at_most_(at_most), stop_(std::move(stop)) {}
-  limited(limited&&) = default;
+  limited(limited &&) = default;
   limited& operator=(limited&&) = delete;
 
-  awaiter_of<limited> operator co_await() && noexcept { return awaiter_of<limited>(*this); }
+  awaiter_of<limited> operator co_await()&& noexcept { return awaiter_of<limited>(*this); }
   bool await_ready() const noexcept { return false; }
   template <std::derived_from<tasks::promise_base> Promise>
   bool await_suspend(std::coroutine_handle<Promise> who) {
@@ -262,7 +291,7 @@ class [[nodiscard]] limited {
     limited_suspension& wait = begin_for(wait_, job_);
     return wait.suspend(who.promise(), job_.prepare(wait), at_most_, stop_);
   }
-  typename Job::result await_resume() {
+  result await_resume() {
     if constexpr (may_be_done_at_once<Job>) {
       if (!wait_.has_begun()) return job_.given_at_once();
     }
@@ -272,11 +301,11 @@ class [[nodiscard]] limited {
   }
 
   // They return the same object, since each copy would lie in the frame of the awaiting coroutine.
-  limited&& timeout(time_span at_most) && {
+  limited&& timeout(time_span at_most)&& {
     at_most_ = at_most;
     return std::move(*this);
   }
-  limited&& stop(std::stop_token token) && {
+  limited&& stop(std::stop_token token)&& {
     stop_ = std::move(token);
     return std::move(*this);
   }
@@ -288,6 +317,9 @@ class [[nodiscard]] limited {
   limited&& stop(const std::stop_token&) const& {
     tasks::refuse_named_awaitable<Refused>();
   }
+
+  // As awaitable::start().
+  auto start()&& { return start_operation(std::move(*this)); }
 
  private:
   its_own<limited_suspension> wait_;
