@@ -327,6 +327,62 @@ TEST_P(given_up_sends, a_send_beside_a_branch_that_computes_happens_once) {
   }
 }
 
+// Two sends that compete, each in a way of its own. Both receivers are there, so that both sends
+// could be taken before either coroutine has run.
+task<> send_to_either(int count, channel<int> one, channel<int> other, send_way first,
+                      send_way second, std::vector<std::size_t>& won) {
+  for (int i = 0; i < count; ++i) {
+    const auto sent = co_await when_any(first(one, i), second(other, i));
+    won.push_back(sent.index());
+  }
+  one.close();
+  other.close();
+}
+
+TEST_P(given_up_sends, of_two_sends_that_compete_the_one_that_wins_has_happened) {
+  const int count = fewer(20, 2);
+  for (const send_way& first : all_ways) {
+    for (const send_way& second : all_ways) {
+      for (const bool has_room : {false, true}) {
+        const auto make = has_room ? [] { return channel<int>::bounded(1); }
+                                   : [] { return channel<int>::rendezvous(); };
+        const auto one = make(), other = make();
+        std::vector<int> counts(static_cast<std::size_t>(count)), others(counts);
+        std::vector<std::size_t> won;
+        runtime rt(options());
+        rt.spawn(receive_slowly(one, counts));
+        rt.spawn(receive_slowly(other, others));
+        rt.spawn(send_to_either(count, one, other, first, second, won));
+        rt.run();
+        for (std::size_t i = 0; i < counts.size(); ++i)
+          ASSERT_TRUE(counts[i] == (won[i] == 0 ? 1 : 0) && others[i] == (won[i] == 1 ? 1 : 0))
+              << "value " << i << ", ways " << &first - all_ways << " and " << &second - all_ways;
+      }
+    }
+  }
+}
+
+// Both belong to the branch that wins: the second one is looked at again when the first has run.
+TEST_P(given_up_sends, both_sends_of_one_branch_happen) {
+  for (const send_way first : all_ways) {
+    for (const send_way second : all_ways) {
+      runtime rt(options());
+      const auto one = channel<int>::rendezvous(), other = channel<int>::rendezvous();
+      std::vector<int> counts(1), others(1);
+      rt.spawn(receive_slowly(one, counts));
+      rt.spawn(receive_slowly(other, others));
+      rt.spawn([](auto a, auto b, channel<int> to, channel<int> also) -> task<> {
+        const auto won = co_await when_any(when_all(a(to, 0), b(also, 0)), sleep_for(1h));
+        EXPECT_EQ(won.index(), 0u);
+        to.close();
+        also.close();
+      }(first, second, one, other));
+      rt.run();
+      EXPECT_EQ(counts[0] + others[0], 2);
+    }
+  }
+}
+
 TROUPE_TEST_EACH(given_up_sends, each_policy);
 
 }  // namespace

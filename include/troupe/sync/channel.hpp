@@ -43,6 +43,9 @@ struct sending : sending_waiter<T> {
   bool put_back() const noexcept { return this->end != send_end::sent; }
   bool pause() noexcept { return into->pause(*this); }
   void resume() noexcept { into->resume(*this); }
+  void join_race(tasks::race* in) noexcept { this->race = in; }
+  tasks::race* joined_race() const noexcept { return this->race; }
+  bool has_entered_race() const noexcept { return true; }
   void finish() const {
     if (this->end != send_end::sent) [[unlikely]]
       throw_not_sent(this->end);

@@ -27,6 +27,7 @@
 #include "troupe/task/async_call.hpp"
 #include "troupe/task/current_actor.hpp"
 #include "troupe/task/future.hpp"
+#include "troupe/task/groups/race.hpp"
 #include "troupe/task/task.hpp"
 #include "troupe/task/timer.hpp"
 
@@ -74,6 +75,17 @@ template <class Operation>
 concept waits_for_lock = requires(Operation one, tasks::lock_holder found) {
   { one.find_holder(found) }
   noexcept->std::same_as<bool>;
+};
+
+// What cannot be undone and may happen on any thread, so that of several in a race only one may
+// happen at a time (troupe/task/groups/race.hpp):
+//     void join_race(race*) noexcept          before it is in a list; null: it is in no race
+//     race* joined_race() const noexcept
+//     bool has_entered_race() noexcept        after it has arrived
+template <class Operation>
+concept waits_in_race = requires(Operation one, tasks::race* in) {
+  one.pause();
+  one.join_race(in);
 };
 
 template <class Operation>
@@ -154,7 +166,11 @@ class [[nodiscard, gnu::warn_unused]] awaiting : protected Operation {
     if constexpr (requires { Operation::begin_in(suspended); }) Operation::begin_in(suspended);
     // Another thread may end the wait as soon as it has begun. The coroutine resumes after this
     // turn all the same.
-    if (begin([&]() noexcept { prepare(suspended, limited); })) {
+    if (begin([&]() noexcept {
+          prepare(suspended, limited);
+          if constexpr (waits_in_race<Operation>)
+            Operation::join_race(tasks::race_around(*suspended.in));
+        })) {
       in.refill();
       if constexpr (waits_for_lock<Operation>) ask_for_search(in, limited);
       return true;
@@ -199,6 +215,7 @@ class [[nodiscard, gnu::warn_unused]] awaiting : protected Operation {
   // After a wait. A call that was cancelled takes nothing (docs/protocols/given_up_waits.md): what
   // was given before the cancellation goes back.
   void check() {
+    if constexpr (waits_in_race<Operation>) leave_race();
     if constexpr (requires { Operation::put_back(); }) {
       const tasks::coroutine* const user = wait_.made.who;
       if (wait_.made.ended == tasks::outcome::arrived && user != nullptr && user->in->cancelled &&
@@ -237,6 +254,13 @@ class [[nodiscard, gnu::warn_unused]] awaiting : protected Operation {
     suspended.in->refill();
     wait_.made.yields = true;
     suspended.in->at->go_on_later(wait_.made);
+  }
+  void leave_race() noexcept {
+    tasks::race* const in = Operation::joined_race();
+    if (in == nullptr) [[likely]]
+      return;
+    if (wait_.made.ended == tasks::outcome::arrived && Operation::has_entered_race()) in->leave();
+    tasks::look_again(*in);
   }
   // A search for circles of waits, unless one is due. The wait may be over by now, but not the
   // turn.

@@ -20,6 +20,7 @@
 #include "troupe/base/time_span.hpp"
 #include "troupe/task/async_call.hpp"
 #include "troupe/task/future.hpp"
+#include "troupe/task/groups/race.hpp"
 #include "troupe/task/task.hpp"
 #include "troupe/task/timer.hpp"
 
@@ -131,7 +132,8 @@ class group : public suspension {
   bool is_decided_ = false;  // one branch has ended first, and the others are cancelled
   bool has_held_ = false;    // a branch within it may be held
   bool is_listed_ = false;   // a scope that waits for its turn to start children
-  bool in_race_ = false;     // it is a when_any, or a branch of one is around it
+  // The race of the outermost when_any around it, or its own; null: there is none.
+  race* race_ = nullptr;
 
  private:
   friend class waiting_scopes;
@@ -155,10 +157,20 @@ class group : public suspension {
   template <class Look>
   static bool for_each_final(branch& of, Look look) noexcept;
   branch* find_held() noexcept;
+  friend race* race_around(const async_call& of) noexcept;
+  friend void look_again(race& of) noexcept;
+  // As pause and resume of all that the branches wait for, and that no branch keeps paused.
+  void look_again_inside() noexcept;
   // A held branch of this group, or of those around it, that may run now.
   branch* next_held() noexcept;
 
+  struct own_race : race {
+    explicit own_race(group& one) noexcept : of(one) {}
+    group& of;
+  };
+
   const kind& kind_;
+  own_race own_race_{*this};
   group* next_later_ = nullptr;
   bool is_later_ = false;
 };

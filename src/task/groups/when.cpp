@@ -33,7 +33,8 @@ bool group::start(coroutine& awaiting) noexcept {
   at_.resume = &resume_branch;
   root_ = &root_of(awaiting);
   const group* const outer = around(*awaiting.in);
-  in_race_ = first_only() || (outer != nullptr && outer->in_race_);
+  if (outer != nullptr) race_ = outer->race_;
+  if (race_ == nullptr && first_only()) race_ = &own_race_;
   who = &awaiting;
   nest(&group::starts_, [](group& self) noexcept { self.kind_.start(self); });
   waiting_scopes::start_if_outermost();
@@ -165,7 +166,7 @@ void group::resume_all_but(const branch& one, const branch* end) noexcept {
 }
 
 bool group::pause_beside_or_hold(branch& one) noexcept {
-  if (!one.of.in_race_) [[likely]]
+  if (one.of.race_ == nullptr) [[likely]]
     return false;
   for (branch* inner = &one;;) {
     group& all = inner->of;
@@ -181,16 +182,35 @@ bool group::pause_beside_or_hold(branch& one) noexcept {
 }
 
 void group::resume_beside(group& all, const branch& one, const group* end) noexcept {
-  if (!all.in_race_) [[likely]]
+  if (all.race_ == nullptr) [[likely]]
     return;
   const branch* inner = &one;
-  for (group* at = &all; at != end;) {
+  for (group* at = &all; at != nullptr && at != end;) {
     if (at->is_open_to(*inner)) at->resume_all_but(*inner, nullptr);
     group* const outer = around(*at->who->in);
-    if (outer == nullptr) return;
-    inner = static_cast<const branch*>(at->who->in);
+    if (outer != nullptr) inner = static_cast<const branch*>(at->who->in);
     at = outer;
   }
+  look_again(*all.race_);
+}
+
+void group::look_again_inside() noexcept {
+  for (async_call& one : branches_) {
+    for_each_final(static_cast<branch&>(one), [](suspension& wait) noexcept {
+      if (wait.pauses == 0 && wait.act(&wait, nullptr, sched::message_act::pause) == nullptr)
+        wait.act(&wait, nullptr, sched::message_act::resume);
+      return true;
+    });
+  }
+}
+
+race* race_around(const async_call& of) noexcept {
+  const group* const all = group::around(of);
+  return all == nullptr ? nullptr : all->race_;
+}
+
+void look_again(race& of) noexcept {
+  while (of.must_look()) static_cast<group::own_race&>(of).of.look_again_inside();
 }
 
 // The competitors of a branch that it finds are paused.
@@ -206,7 +226,7 @@ branch* group::find_held() noexcept {
 }
 
 branch* group::next_held() noexcept {
-  if (!in_race_) [[likely]]
+  if (race_ == nullptr) [[likely]]
     return nullptr;
   for (group* all = this; all != nullptr; all = around(*all->who->in)) {
     if (!all->has_held_) [[likely]]
@@ -318,6 +338,7 @@ void fixed_group::start_all() noexcept {
   }
   if (!pauses || is_decided_) return;
   for (branch& one : branches_) resume(one, nullptr);
+  look_again(*race_);
 }
 
 void fixed_group::skip(branch& one) noexcept {

@@ -4,14 +4,15 @@
 // Invariants
 //   C1  receivers wait only while there is no value in the ring and no sender waits; senders wait
 //       only while the ring is full. Waiters of selects that have been decided do not count, nor do
-//       senders that are paused: when they resume, they look again.
+//       senders that are paused, or whose race another wait has entered: they look again when they
+//       resume, or when the race is left.
 //   C2  a value is moved once, by the party that has taken the waiter on the other side, or the
 //       ring's slot, under the mutex: so a wait that ends in another way has moved nothing. A
 //       receiver whose call was cancelled meanwhile puts the value back, in front of the others.
 //   C3  values leave in the order in which they entered, to the receivers in the order in which
 //       these came, but for values that were put back; senders that wait enter in the order in
-//       which they came, but for those that are paused.
-//   C4  no party waits once the channel is closed, apart from senders that are paused.
+//       which they came, but for those that were passed over (C1).
+//   C4  no party waits once the channel is closed, apart from senders that were passed over (C1).
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -29,6 +30,7 @@
 #include "troupe/base/platform.hpp"
 #include "troupe/sync/channels/ring.hpp"
 #include "troupe/sync/waiter.hpp"
+#include "troupe/task/groups/race.hpp"
 
 namespace troupe::sync {
 
@@ -37,6 +39,7 @@ struct channel_parts {
   template <class T>
   using atomic = std::atomic<T>;
   using mutex = base::brief_lock;
+  using race = tasks::race;
 };
 
 // Which case of a select happens. Decided once, by whoever takes one of its waiters, or by the
@@ -70,6 +73,8 @@ struct channel_waiter : waiter {
   select_decision<Parts>* part_of;  // the select whose case it is; null if it is none
   std::uint32_t index;              // among the cases
   bool paused;                      // nobody takes it. Of a case the select says so
+  // A sender's: it is taken only by a party that has entered the race. Null: it is in none.
+  typename Parts::race* race = nullptr;
 };
 
 template <class T, class Parts = channel_parts>
@@ -168,7 +173,8 @@ class channel_base {
   explicit channel_base(std::size_t capacity) noexcept : capacity_(capacity) {}
   ~channel_base() = default;
 
-  // Under the mutex: takes the oldest waiter whose wait is neither decided yet nor paused.
+  // Under the mutex: takes the oldest waiter whose wait is neither decided yet nor paused, nor in a
+  // race that another wait has entered.
   static one_waiter* take_oldest(waiter_list& from) noexcept {
     using answer = typename select_decision<Parts>::answer;
     for (waiter* at = from.first(); at != nullptr;) {
@@ -176,8 +182,12 @@ class channel_base {
       at = waiter_list::next(*one);
       if (one->paused) [[unlikely]]
         continue;
+      if (one->race != nullptr && !one->race->enter()) [[unlikely]]
+        continue;
       const answer got =
           one->part_of == nullptr ? answer::decided : one->part_of->decide(one->index);
+      // The select has been decided or paused: when it goes on it looks again.
+      if (got != answer::decided && one->race != nullptr) one->race->leave();
       if (got == answer::later) continue;
       from.remove(*one);
       if (got == answer::decided) return one;
@@ -279,7 +289,11 @@ class channel_state final : public channel_base<Parts> {
       std::lock_guard guard(mutex_);
       if (!one.listed()) return;  // the wait has ended by its limit
       one.paused = false;
-      if (!send_inside(one, served)) return;
+      if (one.race != nullptr && !one.race->enter()) return;
+      if (!send_inside(one, served)) {
+        if (one.race != nullptr) one.race->leave();
+        return;
+      }
       senders_.remove(one);
     }
     base::wake(served);

@@ -65,6 +65,9 @@ class select_base : public select_decision<Parts> {
     return base::change(seen, base::paused) || seen >= count() ||
            cases_[seen].side != channel_side::senders;
   }
+  // The race in which the select waits. Called before its waiters are in the lists.
+  void join_race(typename Parts::race* in) noexcept { race_ = in; }
+  typename Parts::race* joined_race() const noexcept { return race_; }
   // After pause(): does a case that can be done now, and otherwise waits on. While the channels are
   // locked, the select cannot give up.
   void resume() noexcept {
@@ -75,14 +78,19 @@ class select_base : public select_decision<Parts> {
     for_each_channel([](channel_base<Parts>& one) { one.lock(); });
     if (base::winner_.load(std::memory_order_relaxed) == base::paused) {
       std::uint32_t index = 0;
-      for (; index < count() && !done; ++index)
-        done = cases_[index].do_inside(*cases_[index].one, served);
+      for (; index < count() && !done; ++index) done = do_in_race(cases_[index], served);
       win(done ? --index : base::open);
       if (done) cases_[index].on->list(cases_[index].side).withdraw(*cases_[index].one);
     }
     for_each_channel([](channel_base<Parts>& one) { one.unlock(); });
     if (served != nullptr) served->wake(*served);
     if (done) base::wake(*this);
+  }
+  // After the end, in the turn of the party that selects. Returns true if a send has happened, so
+  // that its race was entered.
+  bool has_entered_race() noexcept {
+    const std::uint32_t winner = leave();
+    return race_ != nullptr && winner < count() && cases_[winner].side == channel_side::senders;
   }
   // After the end: takes the waiters that have lost out of their lists. A party that finds one of
   // them there before is done with it when it gives the channel's mutex back. Returns the index of
@@ -139,6 +147,14 @@ class select_base : public select_decision<Parts> {
     return true;
   }
 
+  bool do_in_race(const select_case<Parts>& one, channel_waiter<Parts>*& served) noexcept {
+    const bool enters = race_ != nullptr && one.side == channel_side::senders;
+    if (enters && !race_->enter()) return false;
+    const bool done = one.do_inside(*one.one, served);
+    if (enters && !done) race_->leave();
+    return done;
+  }
+
   // While all channels are locked, no case can become ready and no party can take a waiter: so the
   // select is in all lists at once, or in none.
   template <class Prepare>
@@ -167,6 +183,7 @@ class select_base : public select_decision<Parts> {
       one.part_of = this;
       one.index = i;
       one.paused = false;
+      one.race = cases_[i].side == channel_side::senders ? race_ : nullptr;
       one.wake = &wake_select;
       cases_[i].on->list(cases_[i].side).push(one);
     }
@@ -211,6 +228,7 @@ class select_base : public select_decision<Parts> {
   }
 
   case_span cases_;
+  typename Parts::race* race_ = nullptr;
   bool listed_ = false;
 };
 
