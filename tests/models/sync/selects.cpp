@@ -2,7 +2,8 @@
 // or send to one and receive from the other, and may give up, or pause and resume, as a branch of
 // when_any does, while a limit may end the wait. Checks C1 (a party that is forgotten is a
 // deadlock) and C2: each value that was sent is received once; that no party touches a select that
-// has gone; and that nothing happens during a pause.
+// has gone; that nothing happens during a pause; and that of the sends of one race only one happens
+// before its party has run, while those that were passed over are looked at afterwards.
 //
 // mutation: decide_in_two
 // mutation: no_leave
@@ -10,11 +11,18 @@
 // mutation: no_mutex
 // mutation: no_pause
 // mutation: resume_blindly
+// mutation: enter_always
+// mutation: fail_once
+// mutation: no_second_look
+// mutation: keep_undecided
+// mutation: enter_relaxed
+// mutation: leave_relaxed
 #include "models/relacy_atomics.hpp"
 
 #include <optional>
 
 #include "troupe/sync/channels/select_parts.hpp"
+#include "troupe/task/groups/race.hpp"
 
 namespace {
 
@@ -53,10 +61,33 @@ struct decision_word : models::atomic<T> {
   models::guarded<unsigned> gone{0};
 };
 
+struct race_parts {
+  template <class T>
+  using atomic = models::atomic<T>;
+};
+struct send_race : tasks::race_word<race_parts> {
+  using base = tasks::race_word<race_parts>;
+  bool enter() {
+    if (models::mutated("enter_always")) return true;
+    if (!models::mutated("fail_once")) return base::enter();
+    if (!entered_.exchange(true, std::memory_order_acq_rel)) return true;
+    skipped_.store(true, std::memory_order_relaxed);
+    return false;
+  }
+  // The party that has entered found that the wait was decided meanwhile.
+  void leave() {
+    if (!models::mutated("keep_undecided")) base::leave();
+  }
+  // In the turn of the party in the race.
+  void leave_in_turn() { base::leave(); }
+  bool must_look() { return base::must_look() && !models::mutated("no_second_look"); }
+};
+
 struct parts {
   template <class T>
   using atomic = decision_word<T>;
   using mutex = list_mutex;
+  using race = send_race;
 };
 
 struct token {
@@ -135,6 +166,13 @@ struct plain_sender : sending, party {
   }
   static void wake_it(sync::waiter& self) noexcept {
     static_cast<plain_sender&>(self).party::wake();
+  }
+};
+
+struct plain_receiver : receiving, party {
+  plain_receiver() { receiving::wake = &wake_it; }
+  static void wake_it(sync::waiter& self) noexcept {
+    static_cast<plain_receiver&>(self).party::wake();
   }
 };
 
@@ -218,6 +256,114 @@ struct select_model : rl::test_suite<Scenario, 3> {
   }
 };
 
+// One party sends on both channels in one race, as two branches of a when_any do; others receive.
+template <class Scenario>
+struct race_model : rl::test_suite<Scenario, 3> {
+  struct racer : plain_sender {
+    using plain_sender::plain_sender;
+    bool waits = false;
+  };
+  state left{0}, right{0};
+  send_race race;
+  models::latch either;  // of the sends, or the select, has happened
+  token first_value{1U}, second_value{2U};
+  models::guarded<unsigned> got[3];
+
+  // Receives a value, or gives up if it is not served at once.
+  void receive(unsigned index, state& from, will how) {
+    plain_receiver one;
+    if (from.receive_or_wait(one, [] {})) {
+      if (how == will::give_up && from.withdraw(sync::channel_side::receivers, one)) return;
+      one.woken.wait();
+    }
+    got[index] = one.value->value;
+  }
+  static void begin(racer& one, state& to, send_race& in) {
+    one.waits = to.send_or_wait(one, [&] { one.race = &in; });
+  }
+  static void look(racer& one, state& to) {
+    if (one.waits && to.pause(one)) to.resume(one);
+  }
+};
+
+// Both sends are wanted, so that both happen, one after the other.
+struct race_of_sends : race_model<race_of_sends> {
+  models::guarded<unsigned> happened[2];
+
+  struct telling : racer {
+    telling(race_of_sends& all, unsigned which, token& what) : racer(what), of(all), nth(which) {
+      sending::wake = &tell;
+    }
+    static void tell(sync::waiter& self) noexcept {
+      auto& one = static_cast<telling&>(self);
+      one.of.happened[one.nth] = 1U;
+      one.of.either.open();
+      one.party::wake();
+    }
+    race_of_sends& of;
+    const unsigned nth;
+  };
+  void send_both() {
+    telling first(*this, 0, first_value), second(*this, 1, second_value);
+    begin(first, left, race);
+    begin(second, right, race);
+    if (first.waits && second.waits) {
+      either.wait();
+      // the other one has not happened, so that no thread writes its word
+      const bool was_first = happened[0] == 1U;
+      RL_ASSERT(was_first != (happened[1] == 1U));
+      RL_ASSERT((was_first ? second_value : first_value).value != 0U);
+      race.leave_in_turn();
+      if (race.must_look()) was_first ? look(second, right) : look(first, left);
+    }
+    if (first.waits) first.woken.wait();
+    if (second.waits) second.woken.wait();
+  }
+  void thread(unsigned index) {
+    if (index == 0) send_both();
+    if (index == 1) receive(1, left, will::insist);
+    if (index == 2) receive(2, right, will::insist);
+  }
+  void after() { RL_ASSERT(got[1] == 1U && got[2] == 2U); }
+};
+
+// A send, and a select that sends on the other channel or receives from a third one.
+struct race_with_select : race_model<race_with_select> {
+  state extra{0};
+  token extra_value{4U};
+  std::optional<select_party> place;
+
+  void send_and_select() {
+    racer first(first_value);
+    begin(first, left, race);
+    select_party& both = place.emplace(extra, right, 2U);
+    both.cases[0] = {&extra, &both.first, &receive_case::do_inside, sync::channel_side::receivers,
+                     0};
+    both.cases[1] = {&right, &both.out, &send_case::do_inside, sync::channel_side::senders, 0};
+    both.self.join_race(&race);
+    const bool waits = both.self.start(both.cases, [] {});
+    const bool was_given_up = waits && both.self.withdraw();
+    if (waits && !was_given_up) {
+      both.self.woken.wait();
+      if (both.self.has_entered_race()) race.leave_in_turn();
+    }
+    if (waits && race.must_look()) look(first, left);
+    if (first.waits) first.woken.wait();
+    RL_ASSERT(first_value.value == 0U);
+  }
+  void thread(unsigned index) {
+    if (index == 0) send_and_select();
+    if (index == 1) {
+      plain_sender one(extra_value);
+      if (extra.send_or_wait(one, [] {}) && !extra.withdraw(sync::channel_side::senders, one))
+        one.woken.wait();
+      receive(1, left, will::insist);
+    }
+    if (index == 2) receive(2, right, will::give_up);
+  }
+  void after() { RL_ASSERT(got[1] == 1U); }
+};
+
 // Two senders insist, and a select takes the value of each.
 struct all_insist : select_model<all_insist> {
   void thread(unsigned index) {
@@ -283,12 +429,15 @@ struct pause_under_limit : select_model<pause_under_limit> {
 }  // namespace
 
 int main() {
+  models::weaken_if("enter_relaxed", models::access::exchange, "enter");
+  models::weaken_if("leave_relaxed", models::access::exchange, "leave");
   const unsigned preemptions = models::deep(4);
   const bool holds =
       models::check<all_insist>(preemptions) && models::check<all_give_up>(preemptions) &&
       models::check<exchange>(preemptions) && models::check<exchange_of_three>(preemptions) &&
       models::check<senders_pause>(preemptions) &&
       models::check<exchange_with_pauses>(preemptions) &&
-      models::check<pause_under_limit>(preemptions);
+      models::check<pause_under_limit>(preemptions) && models::check<race_of_sends>(preemptions) &&
+      models::check<race_with_select>(preemptions);
   return holds ? 0 : 1;
 }

@@ -43,7 +43,7 @@ class race_word {
            skipped_.exchange(false, std::memory_order_relaxed);
   }
 
- private:
+ protected:
   typename Parts::template atomic<bool> entered_{false}, skipped_{false};
 };
 using race = race_word<race_parts>;
