@@ -2,23 +2,13 @@
 
 #include <ctime>
 
-#include "actor/actor_system.hpp"
 #include "base/clock.hpp"
 #include "task/running/running.hpp"
-#include "troupe/actor/cell.hpp"
+#include "task/running/runtime_state.hpp"
 #include "troupe/base/platform.hpp"
-#include "troupe/task/timer.hpp"
 
 namespace troupe::kit {
 namespace {
-
-// The runtime of the running handler, if it is simulated; else null.
-const actor::actor_system* simulation() noexcept {
-  const actor::cell* const running = actor::current_cell();
-  if (running == nullptr) return nullptr;
-  const actor::actor_system& system = actor::actor_system::of(*running);
-  return system.is_simulated ? &system : nullptr;
-}
 
 // splitmix64: one addition and two multiplications, good enough for delays and choices.
 std::uint64_t next_of(std::uint64_t& state) noexcept {
@@ -31,13 +21,11 @@ std::uint64_t next_of(std::uint64_t& state) noexcept {
 
 }  // namespace
 
-bool object_clock::is_frozen() const noexcept {
-  return virtual_ns_ >= 0 && actor::current_cell() == nullptr;
-}
+bool object_clock::is_frozen() const noexcept { return virtual_ns_ >= 0 && !tasks::is_running(); }
 
 std::int64_t object_clock::now_ns() noexcept {
-  if (const actor::actor_system* const simulated = simulation())
-    return virtual_ns_ = tasks::now_ns(*simulated->host.clock);
+  if (const tasks::runtime_state* const simulated = tasks::simulation_here())
+    return virtual_ns_ = simulated->runtime.now_ns();
   if (is_frozen()) return virtual_ns_;
   return base::now_ns();
 }
@@ -49,10 +37,10 @@ std::int64_t wall_now() noexcept {
   return now.tv_sec;
 }
 
-bool is_simulated() noexcept { return simulation() != nullptr; }
+bool is_simulated() noexcept { return tasks::simulation_here() != nullptr; }
 
 TROUPE_NOINLINE std::uint64_t random_number() noexcept {
-  if (const actor::actor_system* const simulated = simulation())
+  if (const tasks::runtime_state* const simulated = tasks::simulation_here())
     return simulated->runtime.choose_number();
   // Two threads may read the same time, but have their states at different addresses.
   thread_local std::uint64_t state = 0;

@@ -15,10 +15,8 @@ namespace {
 
 // Never inlined: a coroutine must not keep the address of the generator across a suspension.
 TROUPE_NOINLINE std::uint64_t random_number() {
-  // order: relaxed  the thread's own
-  const tasks::runtime_state* const here =
-      tasks::is_running() ? tasks::running_here().runtime.load(std::memory_order_relaxed) : nullptr;
-  if (here != nullptr && here->is_simulated) return here->runtime.choose_number();
+  if (const tasks::runtime_state* const here = tasks::simulation_here())
+    return here->runtime.choose_number();
   thread_local std::mt19937_64 generator = [] {
     std::random_device source;
     std::seed_seq seed{source(), source(), source(), source()};

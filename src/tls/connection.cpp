@@ -46,6 +46,7 @@ connection::connection(std::shared_ptr<context_state> context, stream&& in, stre
             : host_.empty()    ? "a server"
                                : host_),
       two_ways_(!out_.is_open()),
+      random_(in_),
       ssl_(SSL_new(context_->get())) {
   ERR_clear_error();
   BIO* bio = ssl_ == nullptr ? nullptr : BIO_new(bio_method());
@@ -108,7 +109,7 @@ void connection::close() noexcept {
 }
 
 step connection::shake() {
-  std::lock_guard lock(mutex_);
+  const inside lock(*this);
   if (failure_) return step::failed;
   ERR_clear_error();
   const step how = must_not_end(after(SSL_do_handshake(ssl_.get()), "handshake"), "handshake");
@@ -131,7 +132,7 @@ void connection::put_back(std::span<const std::byte> taken) {
 }
 
 step connection::read(std::span<std::byte> to, std::size_t& bytes) {
-  std::lock_guard lock(mutex_);
+  const inside lock(*this);
   if (!put_back_.empty()) [[unlikely]] {
     bytes = std::min(to.size(), put_back_.size());
     std::copy_n(put_back_.begin(), bytes, to.begin());
@@ -156,7 +157,7 @@ step connection::read(std::span<std::byte> to, std::size_t& bytes) {
 }
 
 step connection::write(std::string_view chunk) {
-  std::lock_guard lock(mutex_);
+  const inside lock(*this);
   if (failure_) return step::failed;
   if ((SSL_get_shutdown(ssl_.get()) & SSL_SENT_SHUTDOWN) != 0) {
     throw usage_error("troupe: tls_stream: nothing can be written after shutdown()");
@@ -177,7 +178,7 @@ step connection::write(std::string_view chunk) {
 void connection::say_last(std::string_view chunk) noexcept {
   try {
     {
-      std::lock_guard lock(mutex_);
+      const inside lock(*this);
       if (failure_ || SSL_get_shutdown(ssl_.get()) != 0) return;
       ERR_clear_error();
       std::size_t written = 0;
@@ -191,7 +192,7 @@ void connection::say_last(std::string_view chunk) noexcept {
 }
 
 step connection::say_goodbye() {
-  std::lock_guard lock(mutex_);
+  const inside lock(*this);
   if (failure_) return step::failed;
   // A second call would make OpenSSL wait for the peer's close_notify.
   if ((SSL_get_shutdown(ssl_.get()) & SSL_SENT_SHUTDOWN) != 0) return step::done;
@@ -213,7 +214,7 @@ bool connection::peer_is_done() {
 }
 
 bool connection::has_input() noexcept {
-  std::lock_guard lock(mutex_);
+  const inside lock(*this);
   if (failure_ || !put_back_.empty()) return true;
   ERR_clear_error();
   std::byte first{};

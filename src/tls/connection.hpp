@@ -31,6 +31,7 @@
 #include "tls/ciphertext.hpp"
 #include "tls/context_state.hpp"
 #include "tls/library.hpp"
+#include "tls/simulated/randomness.hpp"
 #include "troupe/io/stream.hpp"
 #include "troupe/task/event.hpp"
 #include "troupe/task/future.hpp"
@@ -114,7 +115,7 @@ class connection {
   // Calls `at` with OpenSSL's object, under the mutex.
   template <class Look>
   auto inspect(Look&& at) {
-    std::lock_guard lock(mutex_);
+    const inside lock(*this);
     return at(*ssl_);
   }
 
@@ -128,6 +129,13 @@ class connection {
   static int bio_write(BIO* bio, const char* from, std::size_t count,
                        std::size_t* written) noexcept;
   static long bio_control(BIO* bio, int what, long number, void* data) noexcept;
+
+  // Held around calls of OpenSSL.
+  struct inside {
+    explicit inside(connection& of) : lock(of.mutex_), random(of.random_) {}
+    const std::lock_guard<std::mutex> lock;
+    const randomness::use random;
+  };
 
   void verify_host();
   step after(int result, const char* operation);
@@ -144,6 +152,7 @@ class connection {
   const std::string host_, name_;  // the server's host name; the peer's name in errors
   const bool two_ways_;
   std::mutex mutex_;
+  randomness random_;
   ssl_ptr ssl_;
   std::optional<tls_error> failure_;
   std::optional<event> news_;  // news of the reader, for a writer that waits for it

@@ -28,6 +28,9 @@ class kernel {
   kernel& operator=(const kernel&) = delete;
   virtual ~kernel() = default;
 
+  // The least descriptor of a simulated network; greater than any real one.
+  static constexpr int first_simulated = 1 << 24;
+
   // This table makes the real calls, and no test sees or changes them.
   const bool is_real;
 

@@ -16,7 +16,7 @@ simulated_kernel::end* simulated_kernel::find(int fd) noexcept {
 
 // Returns the lowest free number, as the real system does.
 int simulated_kernel::put(end_ptr one) {
-  int fd = first_fd;
+  int fd = first_simulated;
   for (const auto& [taken, unused] : ends_) {
     if (taken != fd) break;
     ++fd;
@@ -309,7 +309,7 @@ int simulated_kernel::shutdown(int fd, int) noexcept {
 int simulated_kernel::close(int fd) noexcept {
   const lock_of lock(mutex_);
   const auto found = ends_.find(fd);
-  if (found == ends_.end()) return fd >= first_fd ? -EBADF : real_kernel().close(fd);
+  if (found == ends_.end()) return fd >= first_simulated ? -EBADF : real_kernel().close(fd);
   const end_ptr at = found->second;
   ends_.erase(found);
   // Bytes that were not read, and connections that were not accepted, are lost; the peer is told
@@ -333,7 +333,8 @@ std::ptrdiff_t simulated_kernel::receive(int fd, void* data, std::size_t bytes, 
   const lock_of lock(mutex_);
   end* at = find(fd);
   if (at == nullptr)
-    return fd >= first_fd ? -EBADF : real_kernel().receive(fd, data, bytes, peer, peer_bytes);
+    return fd >= first_simulated ? -EBADF
+                                 : real_kernel().receive(fd, data, bytes, peer, peer_bytes);
   if (at->interrupts()) return -EINTR;
   if (at->datagrams) return receive_packet(*at, data, bytes, peer, peer_bytes);
   if (at->in.empty()) {
@@ -355,7 +356,7 @@ std::ptrdiff_t simulated_kernel::send(int fd, const void* data, std::size_t byte
   const lock_of lock(mutex_);
   end* at = find(fd);
   if (at == nullptr)
-    return fd >= first_fd ? -EBADF : real_kernel().send(fd, data, bytes, to, to_bytes);
+    return fd >= first_simulated ? -EBADF : real_kernel().send(fd, data, bytes, to, to_bytes);
   if (at->interrupts()) return -EINTR;
   if (at->datagrams && at->is_unix) return send_by_path(ends_.at(fd), data, bytes, to, to_bytes);
   if (at->datagrams) return send_packet(*at, data, bytes, to, to_bytes);
@@ -391,7 +392,7 @@ int simulated_kernel::set_option(int fd, int level, int name, int value) noexcep
   const lock_of lock(mutex_);
   end* at = find(fd);
   if (at == nullptr)
-    return fd >= first_fd ? -EBADF : real_kernel().set_option(fd, level, name, value);
+    return fd >= first_simulated ? -EBADF : real_kernel().set_option(fd, level, name, value);
   if (level == SOL_SOCKET && name == SO_LINGER) at->resets = value == 0;
   return 0;
 }
@@ -411,7 +412,8 @@ int simulated_kernel::local_name(int fd, sockaddr* name, socklen_t* bytes) noexc
 int simulated_kernel::peer_name(int fd, sockaddr* name, socklen_t* bytes) noexcept {
   const lock_of lock(mutex_);
   end* at = find(fd);
-  if (at == nullptr) return fd >= first_fd ? -EBADF : real_kernel().peer_name(fd, name, bytes);
+  if (at == nullptr)
+    return fd >= first_simulated ? -EBADF : real_kernel().peer_name(fd, name, bytes);
   if (at->is == end::state::connected && at->is_unix) {
     name->sa_family = AF_UNIX;
     *bytes = sizeof(sa_family_t);
@@ -423,13 +425,13 @@ int simulated_kernel::peer_name(int fd, sockaddr* name, socklen_t* bytes) noexce
 int simulated_kernel::poll(int fd, short events) noexcept {
   const lock_of lock(mutex_);
   end* at = find(fd);
-  if (at == nullptr) return fd >= first_fd ? POLLNVAL : real_kernel().poll(fd, events);
+  if (at == nullptr) return fd >= first_simulated ? POLLNVAL : real_kernel().poll(fd, events);
   // poll(2) and epoll use the same bits.
   return static_cast<int>(at->level() & (static_cast<std::uint32_t>(events) | EPOLLERR | EPOLLHUP));
 }
 
 int simulated_kernel::duplicate(int fd) noexcept {
-  return fd >= first_fd ? -EBADF : real_kernel().duplicate(fd);
+  return fd >= first_simulated ? -EBADF : real_kernel().duplicate(fd);
 }
 int simulated_kernel::make_bell() noexcept { return real_kernel().make_bell(); }
 void simulated_kernel::ring(int bell) noexcept { real_kernel().ring(bell); }
@@ -477,7 +479,7 @@ std::ptrdiff_t simulated_kernel::send_file(int to, int from, std::int64_t offset
   {
     const lock_of lock(mutex_);
     if (find(to) == nullptr)
-      return to >= first_fd ? -EBADF : real_kernel().send_file(to, from, offset, bytes);
+      return to >= first_simulated ? -EBADF : real_kernel().send_file(to, from, offset, bytes);
   }
   std::array<char, 65'536> part;
   const std::ptrdiff_t got =

@@ -62,7 +62,7 @@ class simulated_kernel final : public kernel {
   int make_bell() noexcept override;
   void ring(int bell) noexcept override;
   std::optional<std::int64_t> next_ns() noexcept override;
-  bool is_outside(int fd) const noexcept override { return fd < first_fd; }
+  bool is_outside(int fd) const noexcept override { return fd < first_simulated; }
   void end_simulation() noexcept override;
 
  private:
@@ -93,7 +93,6 @@ class simulated_kernel final : public kernel {
     }
   };
 
-  static constexpr int first_fd = 1 << 24;  // greater than any real descriptor
   static constexpr std::uint16_t first_port = 40'000;
   static constexpr std::int64_t delay_ns_max = 100'000;
 

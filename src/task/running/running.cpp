@@ -146,13 +146,17 @@ bool is_running(const runtime_state& runtime) noexcept {
          state.runtime.load(std::memory_order_relaxed) == &runtime;
 }
 
+const runtime_state* simulation_here() noexcept {
+  if (!is_running()) return nullptr;
+  // order: relaxed  the thread's own
+  const runtime_state* const here = running_here().runtime.load(std::memory_order_relaxed);
+  return here != nullptr && here->is_simulated ? here : nullptr;
+}
+
 std::int64_t wall_now_ns() noexcept {
   constexpr std::int64_t second = 1'000'000'000;
-  if (is_running()) {
-    // order: relaxed  the thread's own
-    const runtime_state& here = *running_here().runtime.load(std::memory_order_relaxed);
-    if (here.is_simulated) return simulated_start_s * second + here.runtime.now_ns();
-  }
+  if (const runtime_state* const here = simulation_here())
+    return simulated_start_s * second + here->runtime.now_ns();
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
   return std::int64_t{now.tv_sec} * second + now.tv_nsec;

@@ -94,6 +94,9 @@ bool is_running() noexcept;
 // The same, for this runtime only.
 bool is_running(const runtime_state& runtime) noexcept;
 
+// The runtime of the running handler or procedure if it is simulated; else null. Thread: any.
+const runtime_state* simulation_here() noexcept;
+
 // The time of day, in nanoseconds since 1970. In a simulated program its virtual time, which begins
 // at simulated_start_s: what a program does must not depend on when it is repeated. Any thread.
 inline constexpr std::int64_t simulated_start_s = 1'700'000'000;
