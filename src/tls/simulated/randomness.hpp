@@ -1,7 +1,6 @@
 // randomness: OpenSSL's random numbers for connections over simulated sockets, so that a seed
-// repeats
-// the lengths of their messages (docs/protocols/simulation.md). All other connections, and all other
-// uses of OpenSSL, get OpenSSL's own.
+// repeats the lengths of their messages (docs/protocols/simulation.md). All other connections, and
+// all other uses of OpenSSL, get OpenSSL's own.
 #pragma once
 
 #include <optional>
