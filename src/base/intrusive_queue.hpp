@@ -40,7 +40,13 @@ class intrusive_queue {
     --count_;
     return one;
   }
-  // Takes the object with exactly `older` older ones in the queue. Cost: a step for each of these.
+  // The object with exactly `older` older ones in the queue. Cost: a step for each of these.
+  const T& at(std::size_t older) const noexcept {
+    const T* found = first_;
+    for (; older != 0; --older) found = found->*Next;
+    return *found;
+  }
+  // Takes the object with exactly `older` older ones in the queue. Cost: as at().
   T& take(std::size_t older) noexcept {
     if (older == 0) return *pop();
     T* before = first_;

@@ -57,8 +57,9 @@ served_runtimes& runtimes_of_process() noexcept {
 
 std::uint8_t ready_units_of(const runtime_options& options) noexcept {
   constexpr std::uint8_t most = tasks::ready_units_of_threads;
-  return options.policy == policy::simulated ? sched::simulated::ready_units(options.seed, most)
-                                             : most;
+  if (options.policy != policy::simulated) return most;
+  const sched::choice_point once{.kind = sched::choice_kind::ready_units, .bound = most};
+  return static_cast<std::uint8_t>(1 + sched::seeded_source(options.seed).decide(once));
 }
 
 }  // namespace
@@ -78,7 +79,11 @@ runtime_core::runtime_core(runtime_options chosen)
     sched::runtime_host& self = *this;
     clock = std::make_unique<tasks::timers>(self, !system->is_simulated);
     if (options.observe) clock->count_sources();
-    actor::make_call_hosts(*system, clock.get(), &io, ready_units_of(options));
+    const auto chooses = [](void* actor, std::uint32_t count) noexcept {
+      return tasks::runtime_state::of(actor).runtime.choose_case(count);
+    };
+    actor::make_call_hosts(*system, clock.get(), &io, ready_units_of(options),
+                           system->is_simulated ? +chooses : nullptr);
     make_executors();
     runtimes_of_process().add(*this, [] { tasks::observe_dropped_outside(&on_dropped_outside); });
   } catch (...) {
@@ -146,7 +151,7 @@ void runtime_core::run_aside(std::move_only_function<void()> procedure) {
   }
   constexpr std::uint64_t delay_ns_max = 100'000;
   const std::chrono::nanoseconds delay(
-      simulated_->choose(delay_ns_max, sched::simulated::stream::time));
+      simulated_->choose(sched::choice_kind::aside_time, delay_ns_max));
   schedule(delay, std::move(procedure), {}, {.weak = true}, false);
 }
 
@@ -176,13 +181,15 @@ void runtime_core::on_dropped_outside(const std::exception_ptr& what) noexcept {
 }
 
 std::uint64_t runtime_core::choose_number() noexcept {
-  return simulated_->choose(UINT64_MAX, sched::simulated::stream::values);
+  return simulated_->choose(sched::choice_kind::value, UINT64_MAX);
 }
 
-// Short turns should be as frequent as long ones: they are where interleavings differ.
 unsigned runtime_core::choose_limit(unsigned most) noexcept {
-  const auto length = std::min<std::uint64_t>(most, std::uint64_t{1} << simulated_->choose(13));
-  return 1 + static_cast<unsigned>(simulated_->choose(length));
+  return 1 + static_cast<unsigned>(simulated_->choose(sched::choice_kind::turn_length, most));
+}
+
+std::uint32_t runtime_core::choose_case(std::uint32_t count) noexcept {
+  return static_cast<std::uint32_t>(simulated_->choose(sched::choice_kind::wins, count));
 }
 
 // An observer is told last, and gets its own share of the exception and of the memory that this
@@ -585,7 +592,8 @@ constexpr int turns_a_round = 64;
 bool runtime_core::step_main() {
   if (simulated_ == nullptr) return main_->run_one();
   clock->expire();
-  return (simulated_->has_io() && simulated_->choose(4) == 0 && simulated_->poll_io()) ||
+  return (simulated_->has_io() && simulated_->choose(sched::choice_kind::look_at_io, 4) == 0 &&
+          simulated_->poll_io()) ||
          simulated_->step();
 }
 

@@ -43,6 +43,8 @@ class runtime_host {
   virtual unsigned choose_limit(unsigned most) noexcept = 0;
   // The same: a number of the seed, for what other layers do at random.
   virtual std::uint64_t choose_number() noexcept = 0;
+  // The same: which of so many cases of a select happens.
+  virtual std::uint32_t choose_case(std::uint32_t count) noexcept = 0;
 
  protected:
   runtime_host() = default;

@@ -102,6 +102,8 @@ struct call_host {
   // The same for the side calls of such a call (side_call.hpp), and those that were given up.
   const call_host* aside = nullptr;
   left_side_calls* left = nullptr;
+  // Which of so many cases of a select happens; null: not decided by a simulation.
+  std::uint32_t (*choose_case)(void* actor, std::uint32_t count) noexcept = nullptr;
   std::uint8_t ready_units = ready_units_of_threads;
 };
 

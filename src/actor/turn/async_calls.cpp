@@ -181,12 +181,14 @@ void cancel_turns(activation& active) noexcept {
 }
 
 void make_call_hosts(actor_system& of, tasks::timers* clock, sched::io_driver_slot* io,
-                     std::uint8_t ready_units) noexcept {
+                     std::uint8_t ready_units,
+                     std::uint32_t (*choose_case)(void*, std::uint32_t) noexcept) noexcept {
   const auto search_soon = [](void* actor) noexcept {
     actor_system::of(*static_cast<cell*>(actor)).deadlocks.search_soon();
   };
   of.host = {&go_on,      &go_on_later,         &resume,        clock,    io,
-             search_soon, &of.deadlocks.soon(), &of.host_aside, &of.left, ready_units};
+             search_soon, &of.deadlocks.soon(), &of.host_aside, &of.left, choose_case,
+             ready_units};
   of.host_reentrant = of.host_aside = of.host;
   of.host_reentrant.resume = &resume_reentrant;
   of.host_aside.resume = &tasks::side_call::resume_side;

@@ -137,6 +137,7 @@ extern const tasks::actor_functions functions_of_actors;
 
 // Sets what async calls need of their actors (async_calls.cpp): the system's three `host`s.
 void make_call_hosts(actor_system& of, tasks::timers* clock, sched::io_driver_slot* io,
-                     std::uint8_t ready_units) noexcept;
+                     std::uint8_t ready_units,
+                     std::uint32_t (*choose_case)(void*, std::uint32_t) noexcept) noexcept;
 
 }  // namespace troupe::actor

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
-#include <random>
 #include <string>
 #include <utility>
 
@@ -48,13 +47,7 @@ struct simulated_kernel::end {
   bool gone = false;      // the peer was closed
   bool resets = false;    // the end of this side is a reset
   bool wants_room = false;
-  // A linear generator: a Mersenne twister has 2.5 KiB, and a simulation has many sockets.
-  std::minstd_rand random;
-  std::uint64_t choose(std::uint64_t limit) noexcept {
-    const std::uint64_t upper = random(), lower = random();
-    return sched::simulated::share_of(limit, upper << 33 | lower << 2);
-  }
-  bool interrupts() noexcept { return choose(16) == 0; }
+  sched::connection_choices choices;
   std::uint64_t tag = 0;
   std::uint32_t interests = 0, raised = 0;
 

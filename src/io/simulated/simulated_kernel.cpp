@@ -9,6 +9,15 @@
 #include "io/simulated/simulated_end.hpp"
 
 namespace troupe::io {
+std::uint64_t simulated_kernel::choose_for(end& of, std::uint64_t bound) {
+  return simulation_.choose(sched::choice_kind::outcome, bound, &of.choices);
+}
+
+std::int64_t simulated_kernel::delay_to(end& of) {
+  return static_cast<std::int64_t>(
+      simulation_.choose(sched::choice_kind::delay, delay_ns_max, &of.choices));
+}
+
 simulated_kernel::end* simulated_kernel::find(int fd) noexcept {
   const auto at = ends_.find(fd);
   return at == ends_.end() ? nullptr : at->second.get();
@@ -29,9 +38,8 @@ simulated_kernel::end_ptr simulated_kernel::make(int domain) {
   auto made = std::make_shared<end>();
   made->local = domain == AF_INET6 ? endpoint::loopback_v6(0) : endpoint::loopback(0);
   constexpr std::size_t capacities[] = {65'536, 4'096, 100};
-  // its number of creation decides: no other socket changes its choices
-  made->random.seed(choose(UINT64_MAX));
-  made->capacity = capacities[made->choose(3)];
+  simulation_.begin(made->choices);
+  made->capacity = capacities[choose_for(*made, 3)];
   return made;
 }
 
@@ -54,8 +62,7 @@ simulated_kernel::end_ptr simulated_kernel::listener_at(const std::string& path)
 void simulated_kernel::send_news(const end_ptr& to, news what, std::string bytes,
                                  end_ptr connection) {
   if (ended_) return;
-  const std::int64_t due =
-      simulation_.now_ns() + static_cast<std::int64_t>(to->choose(delay_ns_max));
+  const std::int64_t due = simulation_.now_ns() + delay_to(*to);
   to->last_due_ns = std::max(to->last_due_ns, due);
   to->under_way += bytes.size();
   under_way_.push(
@@ -221,7 +228,7 @@ int simulated_kernel::accept(int fd, sockaddr* peer, socklen_t* bytes) noexcept 
   const lock_of lock(mutex_);
   end* at = find(fd);
   if (at == nullptr) return -EBADF;
-  if (at->interrupts()) return -EINTR;
+  if (interrupts(*at)) return -EINTR;
   if (at->connections.empty()) return -EAGAIN;
   const end_ptr made = at->connections.front();
   at->connections.pop_front();
@@ -278,7 +285,7 @@ int simulated_kernel::connect(int fd, const sockaddr* to, socklen_t bytes) noexc
   pair_up(at, theirs);
   send_news(listener, news::connection, {}, theirs);
   send_news(at, news::connected);
-  return at->interrupts() ? -EINTR : -EINPROGRESS;
+  return interrupts(*at) ? -EINTR : -EINPROGRESS;
 }
 
 void simulated_kernel::reset(end& at) {
@@ -335,7 +342,7 @@ std::ptrdiff_t simulated_kernel::receive(int fd, void* data, std::size_t bytes, 
   if (at == nullptr)
     return fd >= first_simulated ? -EBADF
                                  : real_kernel().receive(fd, data, bytes, peer, peer_bytes);
-  if (at->interrupts()) return -EINTR;
+  if (interrupts(*at)) return -EINTR;
   if (at->datagrams) return receive_packet(*at, data, bytes, peer, peer_bytes);
   if (at->in.empty()) {
     if (at->error != 0) return -std::exchange(at->error, 0);
@@ -357,7 +364,7 @@ std::ptrdiff_t simulated_kernel::send(int fd, const void* data, std::size_t byte
   end* at = find(fd);
   if (at == nullptr)
     return fd >= first_simulated ? -EBADF : real_kernel().send(fd, data, bytes, to, to_bytes);
-  if (at->interrupts()) return -EINTR;
+  if (interrupts(*at)) return -EINTR;
   if (at->datagrams && at->is_unix) return send_by_path(ends_.at(fd), data, bytes, to, to_bytes);
   if (at->datagrams) return send_packet(*at, data, bytes, to, to_bytes);
   if (at->error != 0) return -std::exchange(at->error, 0);
@@ -371,8 +378,8 @@ std::ptrdiff_t simulated_kernel::send(int fd, const void* data, std::size_t byte
   // The bytes travel in up to three pieces, one after the other.
   const auto* from = static_cast<const char*>(data);
   for (std::size_t left = part; left != 0;) {
-    const bool all = peer->choose(3) == 0;
-    const std::size_t piece = 1 + peer->choose(left);
+    const bool all = choose_for(*peer, 3) == 0;
+    const std::size_t piece = 1 + choose_for(*peer, left);
     const std::size_t now = all ? left : piece;
     send_news(peer, news::bytes, std::string(from, now));
     from += now;
@@ -574,8 +581,7 @@ std::ptrdiff_t simulated_kernel::send_packet(end& from, const void* data, std::s
   if (queued > queue_max) return sent;
   at->under_way += bytes;
   ++at->packets_under_way;
-  const std::int64_t due =
-      simulation_.now_ns() + static_cast<std::int64_t>(at->choose(delay_ns_max));
+  const std::int64_t due = simulation_.now_ns() + delay_to(*at);
   under_way_.push({due, sent_++, at, news::packet,
                    std::string(static_cast<const char*>(data), bytes), nullptr, sender});
   return sent;

@@ -121,9 +121,12 @@ class simulated_kernel final : public kernel {
   void raise(end& at, std::uint32_t events);
   void catch_up();
   std::uint64_t choose(std::uint64_t bound) {
-    return simulation_.choose(bound, sched::simulated::stream::calls);
+    return simulation_.choose(sched::choice_kind::call, bound);
   }
   bool interrupts() { return choose(16) == 0; }
+  std::uint64_t choose_for(end& of, std::uint64_t bound);
+  bool interrupts(end& of) { return choose_for(of, 16) == 0; }
+  std::int64_t delay_to(end& of);
   std::size_t part_of(std::size_t bytes);
 
   sched::simulated& simulation_;

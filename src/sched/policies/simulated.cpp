@@ -18,21 +18,8 @@ struct simulated::lane final : executor {
   runnable_queue queue;
 };
 
-namespace {
-
-std::array<std::mt19937_64, 4> streams_of(std::uint64_t seed) {
-  const auto stream_of = [seed](std::uint32_t number) {
-    std::seed_seq from{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32),
-                       number};
-    return std::mt19937_64(from);
-  };
-  return {std::mt19937_64(seed), stream_of(1), stream_of(2), stream_of(3)};
-}
-
-}  // namespace
-
 simulated::simulated(std::uint64_t seed, outstanding_work& alive)
-    : alive_(alive), seed_(seed), random_(streams_of(seed)) {
+    : alive_(alive), seed_(seed), source_(std::make_unique<seeded_source>(seed)) {
   add_lane();
 }
 
@@ -57,18 +44,20 @@ void simulated::write_choices() const noexcept {
   ::close(fd);
 }
 
-std::uint8_t simulated::ready_units(std::uint64_t seed, std::uint8_t most) noexcept {
-  // of a stream of its own: the choices of turns do not depend on it
-  std::mt19937_64 random(~seed);
-  const std::uint64_t drawn = random();
-  switch (drawn % 4) {
-    case 0:
-      return 1;
-    case 1:
-      return static_cast<std::uint8_t>(2 + (drawn >> 8) % 7);
-    default:
-      return most;
+std::uint64_t simulated::decide(const choice_point& at) {
+  const std::uint64_t chosen = source_->decide(at);
+  ++choices_;
+  // the steps of FNV-1a
+  hash_ = (hash_ ^ (chosen + static_cast<std::uint64_t>(at.kind))) * 1'099'511'628'211u;
+  return chosen;
+}
+
+void simulated::begin(connection_choices& of) {
+  {
+    std::lock_guard lock(mutex_);
+    of.name = names_.new_child(in_turn());
   }
+  source_->begin(of);
 }
 
 executor& simulated::add_lane() {
@@ -79,48 +68,88 @@ executor& simulated::add_lane() {
 
 void simulated::submit_to(lane& to, runnable& item) noexcept {
   alive_.enter();
+  std::lock_guard lock(mutex_);
+  names_.name_if_new(item, in_turn());
   put(to, item);
 }
 
+// Under the mutex.
 void simulated::put(lane& to, runnable& item) noexcept {
-  std::lock_guard lock(mutex_);
   to.queue.push(item);
   tell();
 }
+
+// The runnables that may run: `of_pool` of the pool, then the oldest of each other lane. Under the
+// mutex.
+struct simulated::ready final : choice_candidates {
+  explicit ready(simulated& of)
+      : all(of), of_pool(std::min(of.lanes_[0]->queue.count(), choices_max)) {
+    count = of_pool;
+    for (std::size_t i = 1; i < all.lanes_.size(); ++i)
+      count += all.lanes_[i]->queue.empty() ? 0 : 1;
+  }
+  // The lane, and the place in it, of the nth.
+  std::pair<lane*, std::size_t> place_of(std::size_t nth) const {
+    if (nth < of_pool) return {all.lanes_[0].get(), nth};
+    nth -= of_pool;
+    std::size_t i = 1;
+    while (all.lanes_[i]->queue.empty() || nth-- != 0) ++i;
+    return {all.lanes_[i].get(), 0};
+  }
+  choice_name name_of(std::size_t nth) const override {
+    const auto [from, place] = place_of(nth);
+    return all.names_.of(from->queue.at(place));
+  }
+  simulated& all;
+  const std::size_t of_pool;
+  std::size_t count;
+};
 
 bool simulated::step() {
   runnable* item = nullptr;
   lane* from = nullptr;
   {
     std::lock_guard lock(mutex_);
-    const std::size_t of_pool = std::min(lanes_[0]->queue.count(), choices_max);
-    std::size_t choices = of_pool;
-    for (std::size_t i = 1; i < lanes_.size(); ++i) choices += lanes_[i]->queue.empty() ? 0 : 1;
-    if (choices == 0) return false;
-    std::size_t chosen = choose(choices);
-    if (chosen < of_pool) {
-      from = lanes_[0].get();
-    } else {
-      chosen -= of_pool;
-      std::size_t i = 1;
-      while (lanes_[i]->queue.empty() || chosen-- != 0) ++i;
-      from = lanes_[i].get();
-      chosen = 0;
-    }
-    item = &from->queue.take(chosen);
+    const ready all(*this);
+    if (all.count == 0) return false;
+    const std::size_t chosen =
+        all.count == 1 ? 0 : decide({choice_kind::next, all.count, program_name, nullptr, &all});
+    const auto [lane, place] = all.place_of(chosen);
+    from = lane;
+    item = &from->queue.take(place);
+    begin_turn(*item);
   }
   // order: relaxed (both)  a statistic, which this thread alone writes
   turns_.store(turns_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  advance_to(now_ns() + static_cast<std::int64_t>(choose(2'000, stream::time)));
+  advance_to(now_ns() + static_cast<std::int64_t>(choose(choice_kind::turn_time, 2'000)));
   const runnable_vtable& type = *item->type;
   const after_turn after = type.run(*item);
+  const runnable_names::named known = end_turn(*item);
   if (after == after_turn::again || (is_quiet(after) && !type.deactivate(*item))) {
+    std::lock_guard lock(mutex_);
+    names_.restore(*item, known);
     put(*from, *item);
     return true;
   }
   if (after == after_turn::gone) type.dispose(*item);
   if (alive_.leave()) poke();
   return true;
+}
+
+// Under the mutex.
+void simulated::begin_turn(const runnable& of) noexcept {
+  running_ = names_.begin_turn(of);
+  runs_on_ = std::this_thread::get_id();
+  hash_ = (hash_ ^ running_) * 1'099'511'628'211u;
+}
+
+// The runnable may be freed after this.
+runnable_names::named simulated::end_turn(runnable& of) noexcept {
+  std::lock_guard lock(mutex_);
+  names_.end_turn();
+  running_ = program_name;
+  runs_on_ = {};
+  return names_.forget(of);
 }
 
 bool simulated::poll_io() {
@@ -179,6 +208,7 @@ void simulated::tell() {
 void simulated::shut_down() {
   for (const auto& lane : lanes_) {
     while (runnable* item = lane->queue.pop()) {
+      names_.forget(*item);
       item->type->discard(*item);
       static_cast<void>(alive_.leave());
     }

@@ -6,7 +6,6 @@
 // outside thread takes part.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -14,11 +13,12 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <random>
+#include <thread>
 #include <vector>
 
 #include "sched/executor.hpp"
 #include "sched/outstanding_work.hpp"
+#include "sched/policies/choices.hpp"
 #include "sched/poller.hpp"
 
 namespace troupe::sched {
@@ -27,10 +27,6 @@ class simulated final : public policy {
  public:
   simulated(std::uint64_t seed, outstanding_work& alive);
   ~simulated() override;
-
-  // How many units of ready awaits a call has until it lets others run (task/async_call.hpp): for
-  // some seeds one, so that they run between any two awaits, for others `most`, as on real threads.
-  static std::uint8_t ready_units(std::uint64_t seed, std::uint8_t most) noexcept;
 
   // A lane for a pinned thread, or for the main one. It lives as long as the policy.
   executor& add_lane();
@@ -61,27 +57,12 @@ class simulated final : public policy {
   void wait_until(std::chrono::steady_clock::time_point limit);
   void poke();
 
-  // What is chosen from one stream of random numbers does not change what another one gives: so a
-  // program that asks for one more number, or sends a longer text, is not scheduled otherwise.
-  enum class stream : std::uint8_t {
-    turns,   // who runs next, and for how long
-    time,    // how long things take
-    values,  // random numbers that the program asks for
-    calls,   // what system calls do; each socket has a stream of its own besides
-  };
-  // A number below `bound`, chosen by the seed. The simulation's own thread only.
-  std::uint64_t choose(std::uint64_t bound, stream from = stream::turns) {
-    if (bound < 2 && from == stream::turns) return 0;
-    const std::uint64_t chosen = share_of(bound, random_[static_cast<std::size_t>(from)]());
-    ++choices_;
-    // the steps of FNV-1a
-    hash_ = (hash_ ^ (chosen + static_cast<std::uint64_t>(from))) * 1'099'511'628'211u;
-    return chosen;
+  // An answer below `bound` (policies/choices.hpp). The simulation's own thread only.
+  std::uint64_t choose(choice_kind what, std::uint64_t bound, connection_choices* of = nullptr) {
+    return decide({what, bound, running_, of, nullptr});
   }
-  // A number below `bound` that stays in proportion when the bound changes.
-  static std::uint64_t share_of(std::uint64_t bound, std::uint64_t drawn) noexcept {
-    return static_cast<std::uint64_t>((static_cast<wide>(drawn) * bound) >> 64);
-  }
+  // Names a connection that the running turn makes.
+  void begin(connection_choices& of);
 
   // Virtual time: every turn takes up to 2 µs of it.
   // order: relaxed  a time; publishes nothing
@@ -93,20 +74,28 @@ class simulated final : public policy {
   }
 
  private:
-  __extension__ using wide = unsigned __int128;
   struct lane;
   // how many of the pool's runnables a step chooses from: reaching the k-th takes k steps
   static constexpr std::size_t choices_max = 256;
   void submit_to(lane& to, runnable& item) noexcept;
   void put(lane& to, runnable& item) noexcept;
   bool awaited() const;
+  std::uint64_t decide(const choice_point& at);
+  struct ready;
+  void begin_turn(const runnable& of) noexcept;
+  runnable_names::named end_turn(runnable& of) noexcept;
+  // Under the mutex.
+  bool in_turn() const noexcept { return std::this_thread::get_id() == runs_on_; }
   void write_choices() const noexcept;
   void tell();
 
   outstanding_work& alive_;
   const std::uint64_t seed_;
-  std::array<std::mt19937_64, 4> random_;  // one for each stream
+  const std::unique_ptr<choice_source> source_;
   std::uint64_t choices_ = 0, hash_ = 14'695'981'039'346'656'037u;
+  runnable_names names_;                // under the mutex
+  choice_name running_ = program_name;  // the runnable whose turn it is
+  std::thread::id runs_on_{};           // the thread of the turn; written under the mutex
   // Written by the simulation's own thread, read by any.
   std::atomic<std::int64_t> now_ns_{0};
   std::atomic<std::uint64_t> turns_{0};

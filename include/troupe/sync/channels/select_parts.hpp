@@ -44,6 +44,13 @@ class select_base : public select_decision<Parts> {
     const choice first = choose();
     return !(first.ready && do_one(first.index)) && do_or_wait(first.index, prepare);
   }
+  // The coroutine that is about to select.
+  template <class Coroutine>
+  void begin_in(const Coroutine& who) noexcept {
+    choose_case_ = who.in->at->choose_case;
+    if (choose_case_ != nullptr) [[unlikely]]
+      actor_ = who.in->actor;
+  }
   // Does one of the cases if it can be done at once.
   bool try_now(case_span all) noexcept {
     cases_ = all;
@@ -114,8 +121,8 @@ class select_base : public select_decision<Parts> {
 
   std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(cases_.size()); }
 
-  // One of those that seem ready, each with the same chance; any one if none does. The choice
-  // follows from how many values have passed, so that the simulated policy repeats it.
+  // One of those that seem ready, each with the same chance; any one if none does. Without a
+  // simulation that decides, the choice follows from how many values have passed.
   choice choose() const noexcept {
     std::uint64_t mixed = 1;
     std::uint32_t ready = 0;
@@ -126,7 +133,9 @@ class select_base : public select_decision<Parts> {
     mixed *= 0x9E3779B97F4A7C15U;
     mixed = (mixed ^ mixed >> 31) * 0xBF58476D1CE4E5B9U;
     const std::uint32_t among = ready == 0 ? count() : ready;
-    const auto chosen = static_cast<std::uint32_t>((mixed >> 32) * among >> 32);
+    const auto chosen = choose_case_ != nullptr
+                            ? choose_case_(actor_, among)
+                            : static_cast<std::uint32_t>((mixed >> 32) * among >> 32);
     if (among == count()) return {chosen, ready != 0};
     std::uint32_t skip = chosen, index = 0;
     for (; index + 1 < count(); ++index) {
@@ -229,6 +238,8 @@ class select_base : public select_decision<Parts> {
 
   case_span cases_;
   typename Parts::race* race_ = nullptr;
+  std::uint32_t (*choose_case_)(void*, std::uint32_t) noexcept = nullptr;
+  void* actor_;  // with choose_case_
   bool listed_ = false;
 };
 

@@ -1,0 +1,124 @@
+// choices: the questions that a simulation asks: which runnable is next, how long a turn is, which
+// case of a select wins, when what is sent arrives. All of them go through one function, decide(),
+// so that a search or a replay can take the place of the seed.
+//
+// A question names the runnable or the connection that it is about. A name follows from the name of
+// the maker and from its number among the maker's children: so it is the same in each run, at
+// whatever address, and a change elsewhere in the program does not change it. The maker of a
+// runnable is the one in whose turn it became ready first; outside of turns it is the program.
+// Thread: the simulation's own; those of runnable_names under the simulation's mutex.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <unordered_map>
+
+#include "sched/runnable.hpp"
+
+namespace troupe::sched {
+
+using choice_name = std::uint64_t;
+inline constexpr choice_name program_name = 0;  // of what is not made in a turn
+choice_name child_name(choice_name maker, std::uint32_t nth) noexcept;
+
+// What a simulated connection's choices need.
+struct connection_choices {
+  choice_name name = program_name;
+  // A linear generator: a Mersenne twister has 2.5 KiB, and a simulation has many sockets.
+  std::minstd_rand random;
+};
+
+enum class choice_kind : std::uint8_t {
+  next,         // which of the ready runnables runs
+  turn_length,  // how much the turn, or the visit of a thread, may do
+  ready_units,  // how many ready awaits a call has until others run: once for the runtime
+  look_at_io,   // whether I/O is looked at before the next turn
+  wins,         // which of the ready cases of a select happens
+  turn_time,    // how much virtual time a turn takes
+  aside_time,   // when a call on a side thread is done
+  value,        // a random number that the program or the library asks for
+  call,         // what a call on files does, and the order of events
+  delay,        // when what is sent to the connection arrives
+  outcome,      // in which pieces, and which calls on the connection are interrupted
+};
+
+// The runnables among which one is chosen.
+class choice_candidates {
+ public:
+  virtual choice_name name_of(std::size_t nth) const = 0;
+
+ protected:
+  ~choice_candidates() = default;
+};
+
+struct choice_point {
+  choice_kind kind;
+  std::uint64_t bound;                       // the answer is below it
+  choice_name name = program_name;           // of the runnable whose turn it is
+  connection_choices* of = nullptr;          // for delay and outcome
+  const choice_candidates* among = nullptr;  // for next
+};
+
+// Who answers.
+class choice_source {
+ public:
+  virtual ~choice_source() = default;
+  virtual std::uint64_t decide(const choice_point& at) = 0;
+  virtual void begin(connection_choices& of) = 0;
+};
+
+// By a seed. There is a stream of random numbers for each purpose: what is drawn from one changes
+// nothing that is drawn from another, so a program that asks for one more number, or sends a longer
+// text, is not scheduled otherwise.
+class seeded_source final : public choice_source {
+ public:
+  explicit seeded_source(std::uint64_t seed);
+  std::uint64_t decide(const choice_point& at) override;
+  void begin(connection_choices& of) override;
+
+ private:
+  __extension__ using wide = unsigned __int128;
+  enum stream : std::uint8_t { turns, time, values, calls, selects, streams };
+  std::uint64_t draw(std::uint64_t bound, stream from);
+  std::uint64_t turn_length(std::uint64_t most);
+  std::uint64_t ready_units(std::uint64_t most) const;
+  // A number below `bound` that stays in proportion when the bound changes.
+  static std::uint64_t share_of(std::uint64_t bound, std::uint64_t drawn) noexcept {
+    return static_cast<std::uint64_t>((static_cast<wide>(drawn) * bound) >> 64);
+  }
+
+  const std::uint64_t seed_;
+  std::array<std::mt19937_64, streams> random_;
+};
+
+// The names of runnables. Under the simulation's mutex. No policy but work stealing uses the
+// deferred_slot of a runnable: here 0 says that it has a name.
+class runnable_names {
+ public:
+  // Without memory for it the runnable has the program's name.
+  void name_if_new(runnable& one, bool in_turn) noexcept;
+  choice_name of(const runnable& one) const noexcept;
+  // Returns the runnable's name.
+  choice_name begin_turn(const runnable& of) noexcept;
+  void end_turn() noexcept { running_ = &program_; }
+  // A name for what the turn makes that is no runnable.
+  choice_name new_child(bool in_turn) noexcept;
+  struct named {
+    choice_name name = program_name;
+    std::uint32_t children = 0;
+  };
+  // An actor that becomes quiet gives its runnable up, and a message makes another one.
+  named forget(runnable& one) noexcept;
+  // The same runnable again.
+  void restore(runnable& one, const named& known) noexcept;
+
+ private:
+  named program_;
+  named* running_ = &program_;
+  std::unordered_map<const runnable*, named> all_;  // never walked: its order is that of addresses
+};
+
+}  // namespace troupe::sched
