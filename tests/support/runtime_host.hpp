@@ -23,6 +23,7 @@ class host_of : public Base {
   void run_aside(std::move_only_function<void()> procedure) override { procedure(); }
   unsigned choose_limit(unsigned most) noexcept override { return most; }
   std::uint64_t choose_number() noexcept override { return 0; }
+  std::uint32_t choose_case(std::uint32_t) noexcept override { return 0; }
 
   std::atomic<int> holds{0};
   std::atomic<int> failures{0};

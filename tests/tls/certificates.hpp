@@ -28,11 +28,15 @@ struct wanted_certificate {
   std::string names = "DNS:good.test";  // in the form of OpenSSL's configuration
   long from_s = -3600, until_s = 3600;  // seconds from now
   bool authority = false;
+  bool elliptic = false;  // P-256, whose signatures have a length of their own each
 };
 
-inline EVP_PKEY* new_key() {
+// Ed25519: certificates and signatures have the same length in each run, so that simulated tests
+// are repeated, although the keys are others.
+inline EVP_PKEY* new_key(bool elliptic = false) {
   char curve[] = "P-256";
-  return EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", &curve[0]);
+  return elliptic ? EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", &curve[0])
+                  : EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519");
 }
 
 class authority {
@@ -66,7 +70,7 @@ class authority {
 
  private:
   identity make_identity(const wanted_certificate& like, bool by_itself) const {
-    EVP_PKEY* key = new_key();
+    EVP_PKEY* key = new_key(like.elliptic);
     X509* made = make("server", like, key, by_itself ? key : nullptr);
     const identity both{text_of(made), text_of(key)};
     X509_free(made);
@@ -89,7 +93,8 @@ class authority {
     X509_set_issuer_name(made, root ? X509_get_subject_name(made) : X509_get_subject_name(self_));
     extend(made, NID_basic_constraints, like.authority ? "critical,CA:TRUE" : "critical,CA:FALSE");
     if (!like.names.empty()) extend(made, NID_subject_alt_name, like.names);
-    X509_sign(made, signs_itself != nullptr ? signs_itself : key_, EVP_sha256());
+    EVP_PKEY* const signs = signs_itself != nullptr ? signs_itself : key_;
+    X509_sign(made, signs, EVP_PKEY_is_a(signs, "EC") == 1 ? EVP_sha256() : nullptr);
     return made;
   }
   static void extend(X509* one, int what, const std::string& value) {
