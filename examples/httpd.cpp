@@ -616,8 +616,7 @@ void add_pages(http::router& routes, Store store) {
     std::vector<troupe::task<World>> finds;
     for (std::size_t i = 0; i < queries_in(asked); ++i)
       finds.push_back(find_world(store, random_number()));
-    auto together = troupe::when_all(std::move(finds));
-    std::vector<World> found = co_await std::move(together);
+    std::vector<World> found = co_await troupe::when_all(std::move(finds));
     co_return json_of(asked.memory(), found);
   });
   routes.get("/updates", [store](const http::request& asked) -> troupe::task<http::response> {
@@ -629,8 +628,8 @@ void add_pages(http::router& routes, Store store) {
     co_return json_of(asked.memory(), changed);
   });
   routes.get("/fortunes", [store](const http::request& asked) -> troupe::task<http::response> {
-    auto rows = store.template query<FortuneRow>("SELECT id, message FROM fortune");
-    const std::vector<FortuneRow> found = co_await std::move(rows);
+    const std::vector<FortuneRow> found =
+        co_await store.template query<FortuneRow>("SELECT id, message FROM fortune");
     std::vector<Fortune> all{{0, "Additional fortune added at request time."}};
     for (const FortuneRow& one : found) all.push_back({one.id, one.message});
     co_return page_of(asked.memory(), all);
@@ -688,8 +687,7 @@ troupe::task<> end_by_signal(troupe::signal_listener signals, http::server web, 
   for (;;) {
     const int signal = co_await signals.next();
     if (signal != SIGUSR2) break;
-    auto starting = start_anew(next, words);
-    const bool is_replaced = co_await std::move(starting);
+    const bool is_replaced = co_await start_anew(next, words);
     if (!is_replaced) continue;
     web.drain(30s);
     plain.drain(30s);

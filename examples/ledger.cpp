@@ -143,8 +143,7 @@ http::router make_routes(const durable::store& ledger) {
                 auto later = ledger.get<Account>(name)
                                  .with_id(durable::message_id::of(id))
                                  .ask<&Account::deposit>(id, wanted.cents);
-                auto answer = balance_after(name, std::move(later));
-                co_return co_await std::move(answer);
+                co_return co_await balance_after(name, std::move(later));
               });
   routes.post("/transfers", [ledger](http::request& asked) -> troupe::task<http::response> {
     const std::string id = key_of(asked);
@@ -155,8 +154,7 @@ http::router make_routes(const durable::store& ledger) {
     auto later = ledger.get<Account>(wanted.from)
                      .with_id(durable::message_id::of(id))
                      .ask<&Account::pay>(wanted.to, id, wanted.cents);
-    auto answer = balance_after(wanted.from, std::move(later));
-    co_return co_await std::move(answer);
+    co_return co_await balance_after(wanted.from, std::move(later));
   });
   routes.get("/accounts/{name}", [ledger](std::string name) {
     auto later = ledger.get<Account>(name).ask<&Account::balance>();
@@ -164,8 +162,8 @@ http::router make_routes(const durable::store& ledger) {
   });
   routes.get("/accounts/{name}/entries",
              [ledger](std::string name) -> troupe::task<http::response> {
-               auto later = ledger.get<Account>(name).ask<&Account::all_entries>();
-               const std::vector<Entry> all = co_await std::move(later);
+               const std::vector<Entry> all =
+                   co_await ledger.get<Account>(name).ask<&Account::all_entries>();
                co_return http::json_response(all);
              });
   return routes;
@@ -217,10 +215,10 @@ std::unique_ptr<durable::storage> storage_of(troupe::runtime& rt, const std::str
 
 troupe::task<> serve(troupe::runtime& rt, Options chosen) {
   auto file = storage_of(rt, chosen.database);
-  auto opens = durable::store::open(rt, std::move(file),
+  const durable::store ledger =
+      co_await durable::store::open(rt, std::move(file),
                                     durable::kind<Account, &Account::deposit, &Account::pay,
                                                   &Account::balance, &Account::all_entries>());
-  const durable::store ledger = co_await std::move(opens);
   http::server web(make_routes(ledger));
   auto listener = troupe::tcp_listener::listen(
       troupe::endpoint::loopback(static_cast<std::uint16_t>(chosen.port)));

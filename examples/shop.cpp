@@ -74,8 +74,7 @@ struct Cart {
       const auto stock = here.get<Article>(article);
       bool is_sold_out = false;
       try {
-        auto takes = stock.ask<&Article::take>(1);
-        co_await std::move(takes);
+        co_await stock.ask<&Article::take>(1);
         ++got;
       } catch (const SoldOut&) {
         is_sold_out = true;
@@ -109,11 +108,9 @@ struct Totals {
 
 troupe::task<std::size_t> shop_once(cluster::ref<Cart> cart, int round) {
   for (int i = 0; i < 3; ++i) {
-    auto adds = cart.ask<&Cart::add>("article " + std::to_string((round * 7 + i) % 20));
-    co_await std::move(adds);
+    co_await cart.ask<&Cart::add>("article " + std::to_string((round * 7 + i) % 20));
   }
-  auto orders = cart.ask<&Cart::order>();
-  co_return co_await std::move(orders);
+  co_return co_await cart.ask<&Cart::order>();
 }
 
 struct Shopping {
@@ -130,8 +127,7 @@ troupe::task<> customer(cluster::node shop, std::string name, std::shared_ptr<To
     std::string end = "done";
     std::size_t got = 0;
     try {
-      auto shops = shop_once(cart, round++);
-      got = co_await std::move(shops);
+      got = co_await shop_once(cart, round++);
     } catch (const cluster::error& e) {
       end = cluster::name_of(e.kind());
     } catch (const troupe::timed_out&) {
@@ -221,23 +217,20 @@ troupe::task<> serve(cluster::node shop, Shopping how) {
   co_await signals.next();
   totals->closes = true;
   co_await std::move(shopping);
-  auto stops = shop.stop();
-  co_await std::move(stops);
+  co_await shop.stop();
   std::cout << "handed over" << std::endl;
 }
 
 troupe::task<> buy(cluster::node shop, Shopping how) {
   const auto totals = std::make_shared<Totals>();
-  auto shops = shop_all(shop, totals, how);
-  co_await std::move(shops);
+  co_await shop_all(shop, totals, how);
   for (const auto& [end, count] : totals->orders)
     std::cout << "orders " << end << ": " << count << '\n';
   std::cout << "articles: " << totals->articles << '\n';
   const auto now = shop.counts();
   std::cout << "nodes: " << now.members << ", shards here: " << now.shards
             << ", actors here: " << now.actors << '\n';
-  auto stops = shop.stop();
-  co_await std::move(stops);
+  co_await shop.stop();
 }
 
 // The page of the running program, for browsers of this machine, while this exists.
@@ -267,8 +260,7 @@ troupe::task<> run(troupe::runtime& rt, Options chosen) {
   const cluster::node shop(
       rt, chosen.node, cluster::kind<Article, &Article::take, &Article::deliver>(),
       cluster::kind<Cart, &Cart::add, &Cart::order>(), cluster::exception<SoldOut>());
-  auto joins = shop.ready();
-  co_await std::move(joins);
+  co_await shop.ready();
   std::cout << "joined as " << shop.self().name << ' ' << shop.self().id << std::endl;
   Shopping how = chosen.shopping;
   how.until = troupe::now() + std::chrono::seconds(chosen.seconds);
