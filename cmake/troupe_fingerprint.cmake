@@ -5,6 +5,12 @@
 # troupe_fingerprint(): the file ${PROJECT_BINARY_DIR}/fingerprint.cpp, which every component
 # compiles, and its target.
 function(troupe_fingerprint)
+  set(checked 0)
+  if(TROUPE_CHECKED STREQUAL "BY_CONFIGURATION")
+    set(checked by_configuration)
+  elseif(TROUPE_CHECKED)
+    set(checked 1)
+  endif()
   # The same files as in scripts/common.sh: what the library is made of, of all components, for they
   # include each other.
   file(GLOB_RECURSE files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/*" "${PROJECT_SOURCE_DIR}/src/*"
@@ -13,7 +19,7 @@ function(troupe_fingerprint)
   add_custom_command(OUTPUT "${PROJECT_BINARY_DIR}/fingerprint.cpp" VERBATIM
       DEPENDS ${files} "${PROJECT_SOURCE_DIR}/CMakeLists.txt"
       COMMAND "${CMAKE_COMMAND}" "-DROOT=${PROJECT_SOURCE_DIR}" "-DOUTPUT=${PROJECT_BINARY_DIR}/fingerprint.cpp"
-          "-DHOW=compiler=${CMAKE_CXX_COMPILER_ID}-${CMAKE_CXX_COMPILER_VERSION} build=${CMAKE_BUILD_TYPE} checked=$<BOOL:${TROUPE_CHECKED}> sanitizer=${TROUPE_SANITIZE} native=$<BOOL:${TROUPE_NATIVE}> flags=${CMAKE_CXX_FLAGS}"
+          "-DHOW=compiler=${CMAKE_CXX_COMPILER_ID}-${CMAKE_CXX_COMPILER_VERSION} build=${CMAKE_BUILD_TYPE} checked=${checked} sanitizer=${TROUPE_SANITIZE} native=$<BOOL:${TROUPE_NATIVE}> flags=${CMAKE_CXX_FLAGS}"
           -P "${PROJECT_SOURCE_DIR}/cmake/troupe_fingerprint.cmake")
   add_custom_target(troupe_fingerprint DEPENDS "${PROJECT_BINARY_DIR}/fingerprint.cpp")
 endfunction()

@@ -5,7 +5,7 @@
 # troupe_public_flags(TARGET): what the library and its consumers must agree on.
 function(troupe_public_flags target)
   target_compile_features(${target} PUBLIC cxx_std_23)
-  target_compile_definitions(${target} PUBLIC TROUPE_CHECKED=$<BOOL:${TROUPE_CHECKED}>
+  target_compile_definitions(${target} PUBLIC TROUPE_CHECKED=${TROUPE_CHECKED_VALUE}
       TROUPE_PLAIN_BLOCKS=$<STREQUAL:${TROUPE_SANITIZE},address>
       TROUPE_SANITIZED_THREAD=$<STREQUAL:${TROUPE_SANITIZE},thread>)
   if(TROUPE_SANITIZE STREQUAL "address")

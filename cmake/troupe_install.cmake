@@ -2,16 +2,27 @@
 # component (troupe, troupe-io, ...).
 include(CMakePackageConfigHelpers)
 
+# Below another project only what that has built is installed; without TROUPE_INSTALL nothing is, but the rules are
+# there, since a library of that project which links troupe could not be exported otherwise.
+set(installs)
+if(NOT TROUPE_INSTALL)
+  set(installs EXCLUDE_FROM_ALL)
+endif()
+set(if_built)
+if(NOT PROJECT_IS_TOP_LEVEL)
+  set(if_built OPTIONAL)
+endif()
+
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/troupe")
 get_property(components GLOBAL PROPERTY troupe_components)
 get_property(other_names GLOBAL PROPERTY troupe_other_names)
 
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" ${installs}
     FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 # GDB's commands, which a user loads by hand (docs/decisions/debugger.md).
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/tools/gdb/" DESTINATION "${CMAKE_INSTALL_DATADIR}/troupe/gdb"
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/tools/gdb/" DESTINATION "${CMAKE_INSTALL_DATADIR}/troupe/gdb" ${installs}
     FILES_MATCHING PATTERN "*.py")
-install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}" ${installs})
 
 # The .pc files find the prefix from where they lie, so that an installed tree may be moved.
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX
@@ -23,10 +34,10 @@ foreach(name IN LISTS components other_names)
   get_target_property(target troupe::${name} ALIASED_TARGET)
   # An export of its own, so that a program needs what its components need and nothing else.
   install(TARGETS ${target} EXPORT troupe_${name}_targets
-      ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+      ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" ${installs} ${if_built}
       INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
   install(EXPORT troupe_${name}_targets NAMESPACE troupe:: DESTINATION "${package_dir}"
-      FILE troupe-${name}-targets.cmake)
+      FILE troupe-${name}-targets.cmake ${installs})
 
   get_property(links GLOBAL PROPERTY troupe_component_${name}_links)
   get_property(pkg GLOBAL PROPERTY troupe_component_${name}_pkg)
@@ -46,6 +57,12 @@ foreach(name IN LISTS components other_names)
   list(REMOVE_DUPLICATES needs_${name})
   list(REMOVE_DUPLICATES modules_${name})
   string(APPEND facts "  set(needs_${name} ${needs_${name}})\n  set(modules_${name} ${modules_${name}})\n")
+  get_property(supplied GLOBAL PROPERTY troupe_component_${name}_supplied)
+  set(supplied_${name} ${supplied})
+  foreach(link IN LISTS links)
+    list(APPEND supplied_${name} ${supplied_${link}})
+  endforeach()
+  string(APPEND facts "  set(supplied_${name} ${supplied_${name}})\n")
   foreach(module IN LISTS pkg)
     troupe_debian_package(${module} package)
     string(APPEND facts "  set(package_${module} ${package})\n")
@@ -75,14 +92,15 @@ foreach(name IN LISTS components other_names)
     set(pc_libs "")
   elseif(name STREQUAL "troupe")
     set(pc_name troupe)
-    set(pc_cflags "-std=c++23 -I\${includedir} -pthread -D$<JOIN:$<TARGET_PROPERTY:troupe,INTERFACE_COMPILE_DEFINITIONS>, -D> $<JOIN:$<TARGET_PROPERTY:troupe,INTERFACE_COMPILE_OPTIONS>, >")
+    set(pc_cflags "-std=c++2b -I\${includedir} -pthread -D$<JOIN:$<TARGET_PROPERTY:troupe,INTERFACE_COMPILE_DEFINITIONS>, -D> $<JOIN:$<TARGET_PROPERTY:troupe,INTERFACE_COMPILE_OPTIONS>, >")
   endif()
   configure_file("${PROJECT_SOURCE_DIR}/cmake/troupe.pc.in"
       "${PROJECT_BINARY_DIR}/package/${pc_name}.pc.in" @ONLY)
-  file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/package/${pc_name}.pc"
+  set(pc_file "${PROJECT_BINARY_DIR}/package${TROUPE_CONFIG_FOLDER}/${pc_name}.pc")
+  file(GENERATE OUTPUT "${pc_file}"
       INPUT "${PROJECT_BINARY_DIR}/package/${pc_name}.pc.in" TARGET troupe)
-  install(FILES "${PROJECT_BINARY_DIR}/package/${pc_name}.pc"
-      DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+  install(FILES "${pc_file}"
+      DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" ${installs})
 endforeach()
 
 get_property(left_out GLOBAL PROPERTY troupe_left_out)
@@ -101,4 +119,4 @@ configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/troupe-config.cmake.i
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/package/troupe-config-version.cmake"
     COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/package/troupe-config.cmake"
-    "${PROJECT_BINARY_DIR}/package/troupe-config-version.cmake" DESTINATION "${package_dir}")
+    "${PROJECT_BINARY_DIR}/package/troupe-config-version.cmake" DESTINATION "${package_dir}" ${installs})

@@ -21,12 +21,26 @@ if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYP
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
 
-# Invariant checks cost a branch or two on hot paths, so a Release build leaves them out.
+# Invariant checks cost a branch or two on hot paths, so builds that are meant for use leave them out; None is what
+# distributions build. A generator with several configurations decides for each of them.
+get_property(TROUPE_MULTI_CONFIG GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
 set(checked ON)
-if(CMAKE_BUILD_TYPE MATCHES "^(Release|MinSizeRel)$")
+if(TROUPE_MULTI_CONFIG)
+  set(checked BY_CONFIGURATION)
+elseif(CMAKE_BUILD_TYPE MATCHES "^(Release|MinSizeRel|None)$")
   set(checked OFF)
 endif()
-option(TROUPE_CHECKED "Check the library's invariants while it runs" ${checked})
+set(TROUPE_CHECKED ${checked} CACHE STRING "Check the library's invariants while it runs: ON, OFF, or BY_CONFIGURATION")
+set_property(CACHE TROUPE_CHECKED PROPERTY STRINGS ON OFF BY_CONFIGURATION)
+set(TROUPE_CHECKED_VALUE $<BOOL:${TROUPE_CHECKED}>)
+if(TROUPE_CHECKED STREQUAL "BY_CONFIGURATION")
+  set(TROUPE_CHECKED_VALUE $<NOT:$<CONFIG:Release,MinSizeRel,None>>)
+endif()
+# What is generated once for each configuration lies in a folder of its own.
+set(TROUPE_CONFIG_FOLDER "")
+if(TROUPE_MULTI_CONFIG)
+  set(TROUPE_CONFIG_FOLDER "/$<CONFIG>")
+endif()
 
 # The compiler cache halves the time of `./test`, which builds the library several times over. It may be
 # there and of no use (its folder not writable, its settings wrong), hence the trial with a new text.

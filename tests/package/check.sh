@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
 # Installs this build to a prefix and builds a separate project against it.
-# Usage: check.sh cmake|pkg_config|sanitized|warnings|first_program|subproject
+# Usage: check.sh cmake|pkg_config|sanitized|warnings|first_program|subproject|embedded|multi_config
 #   cmake       find_package(troupe), from a prefix that was moved after the installation
 #   pkg_config  the compiler called by hand with what pkg-config says
 #   sanitized   the same, but a part of the program is compiled with AddressSanitizer
 #   warnings    every public header, and what it makes of a program, under the strictest flags that people use
 #   first_program  what the compiler needs for hello.cpp
 #   subproject  add_subdirectory of the sources, with nothing of ours but the library built
+#   embedded    FetchContent of the sources: what is built by default, exported, unchecked and taken from the project
+#   multi_config  a generator with several configurations: which of them are checked
 set -euo pipefail
 
-how=${1:?usage: check.sh cmake|pkg_config|sanitized|warnings|first_program|subproject}
+how=${1:?usage: see check.sh}
 consumer=$TROUPE_SOURCE_DIR/tests/package/consumer
 work=$TROUPE_BINARY_DIR/package_test/$how
 compiler=${TROUPE_CXX##* }
@@ -110,6 +112,34 @@ PY
   [ "$kib" -le "$most" ] || fail "the compiler takes $kib KiB for hello.cpp, which is more than $most"
 }
 
+# The values of TROUPE_CHECKED with which the sources of a build are compiled.
+checked_in() { grep -ho 'TROUPE_CHECKED=[0-9]' "$1" | sort -u | tr '\n' ' '; }
+
+# Configures only: what would be built is read from the build files.
+expect_embedding() {
+  cmake -S "$TROUPE_SOURCE_DIR/tests/package/embedding" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=None \
+    -DCMAKE_CXX_COMPILER="$compiler" -DTROUPE_SOURCE_DIR="$TROUPE_SOURCE_DIR" > "$work/configure.log" 2>&1 \
+    || fail "an embedding project is not configured: $(tail -n 20 "$work/configure.log")"
+  local by_default of_http
+  by_default=$(ninja -C "$work/build" -t commands all)
+  grep -q "/src/actor/turn/turn.cpp" <<< "$by_default" || fail "the core is not built for the library that links it"
+  if grep -q "/src/http/" <<< "$by_default"; then fail "a component is built that nothing links"; fi
+  [ "$(checked_in "$work/build/build.ninja")" = "TROUPE_CHECKED=0 " ] || fail "CMAKE_BUILD_TYPE=None is checked"
+  of_http=$(ninja -C "$work/build" -t commands troupe_http)
+  grep -q "supplied_llhttp" <<< "$of_http" || fail "the target llhttp::llhttp of the project is not used"
+  if grep -q "share/llhttp" <<< "$of_http"; then fail "Debian's llhttp is built, though the project supplies it"; fi
+}
+
+expect_configurations() {
+  cmake -S "$TROUPE_SOURCE_DIR" -B "$work/build" -G "Ninja Multi-Config" -DTROUPE_TESTS=OFF \
+    -DCMAKE_CXX_COMPILER="$compiler" > "$work/configure.log" 2>&1 || fail "$(tail -n 20 "$work/configure.log")"
+  local one
+  for one in Release=0 Debug=1 RelWithDebInfo=1; do
+    [ "$(checked_in "$work/build/CMakeFiles/impl-${one%=*}.ninja")" = "TROUPE_CHECKED=${one#*=} " ] || fail "$one"
+    grep -q -- "-DTROUPE_CHECKED=${one#*=}" "$work/build/use/${one%=*}/compile.rsp" || fail "compile.rsp of $one"
+  done
+}
+
 case $how in
   cmake)
     install_and_move
@@ -141,6 +171,8 @@ case $how in
     "$compiler" "$consumer"/*.cpp "${all[@]}" -o "$work/consumer"
     expect_answer "$work/consumer"
     ;;
+  embedded) expect_embedding ;;
+  multi_config) expect_configurations ;;
   sanitized)
     install_and_move
     ask_pkg_config

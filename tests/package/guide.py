@@ -8,7 +8,7 @@ Usage: guide.py installed|sources|bare|hidden
   bare       as `installed`, for a system on which pkg-config finds neither liburing nor c-ares nor OpenSSL
   hidden     as `bare`, where the compiler finds none of their headers either (status 77 where that takes rights that we lack)
 
-A block of the section is a ```sh one, which a shell runs, or a ```cmake one, which becomes the end of a CMakeLists.txt. A kind of block
+A block of the section is a ```sh one, which a shell runs, a ```cmake one, which becomes the end of a CMakeLists.txt, or a ```meson one. A kind of block
 that this file does not know is a failure: then the guide says something that no test has tried.
 """
 
@@ -66,6 +66,8 @@ def kind_of(language, text):
         return "environment"
     if language == "sh" and "pkg-config" in text:
         return "command"
+    if language == "meson":
+        return "meson"
     raise Failed(f"no test tries this block of the guide:\n{text}")
 
 
@@ -140,6 +142,17 @@ class Attempt:
         run(["cmake", "--build", build or folder / "build", "--target", "program"], folder, self.environment)
         self.check_output((build or folder / "build") / "program")
 
+    def build_with_meson(self, text):
+        if not shutil.which("meson"):
+            print("package: partly skipped: needs meson")
+            return
+        folder = self.folder()
+        shutil.copy(self.program_for(text), folder / "program.cpp")
+        (folder / "meson.build").write_text(text)
+        run(["meson", "setup", "build"], folder, self.environment)
+        run(["ninja", "-C", "build"], folder, self.environment)
+        self.check_output(folder / "build" / "program")
+
     def refuses(self, component, *needs):
         """A component that is not there is named, with what it needs."""
         try:
@@ -173,6 +186,8 @@ def use_installation(attempt, texts, compilers, core_only):
     for text in texts["command"]:
         if not core_only or "http" not in text:
             attempt.compile_by_command(text)
+    for text in texts.get("meson", []):
+        attempt.build_with_meson(text)
 
 
 def try_installed(attempt, texts, bare, hidden):
@@ -240,7 +255,7 @@ def main():
         texts = {}
         for language, text in blocks():
             texts.setdefault(kind_of(language, text), []).append(text)
-        for kind in ("install", "environment", "package", "command", "sources"):
+        for kind in ("install", "environment", "package", "command", "meson", "sources"):
             if kind not in texts:
                 raise Failed(f"the guide's section '{SECTION}' has no block of the kind '{kind}'")
         attempt = Attempt(how)
