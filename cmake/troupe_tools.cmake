@@ -23,6 +23,8 @@ if(TARGET troupe::durable_postgres)
   target_link_libraries(troupe_tool PRIVATE troupe::durable_postgres)
   target_compile_definitions(troupe_tool PRIVATE TROUPE_TOOL_POSTGRES=1)
 endif()
+set_source_files_properties("${PROJECT_SOURCE_DIR}/tools/troupe/command_line/command_line.cpp" PROPERTIES
+    COMPILE_DEFINITIONS "TROUPE_TOOL_VERSION=\"${PROJECT_VERSION}\"")
 troupe_private_flags(troupe_tool)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # These misfire in std::string and std::vector (GCC 12).

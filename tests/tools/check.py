@@ -66,6 +66,8 @@ def check_actors(pid):
     check("its name and its last handler", (later[0]["name"], later[0]["last_handler"]) == ("the tree", "&Grows::wait"), later)
     page = json.loads(tool("actors", pid, "--class", "Quick", "--count", 1000, "--json"))
     check("a page of actors", len(page["actors"]) == 1000 and page["next"] > 0, page["next"])
+    said = tool("actors", pid, "--class", "Quik", code=1)
+    check("an unknown class", said == f"troupe: process {pid} has no class Quik (did you mean Quick?): `troupe top {pid} --once` shows its classes\n", said)
     check("as a table", 'Grows "the tree"  &Grows::wait' in tool("actors", pid, "--longest"), tool("actors", pid, "--longest"))
     dump = tool("dump", pid)
     check("a dump names who waits", re.search(r'Grows #\d+ "the tree" in &Grows::wait waits at', dump), dump)
@@ -264,9 +266,30 @@ def check_terminal(pid):
         do("kill-server")
 
 
+def check_usage():
+    """A wrong command line is answered by one sentence that says what to do."""
+    for arguments, expected in (
+            ([], "troupe: a command is missing: `troupe --help` lists the commands"),
+            (["tpo"], "troupe: there is no command `troupe tpo` (did you mean top?): `troupe --help` lists the commands"),
+            (["--once", "what"], "troupe: there is no command `troupe what`: `troupe --help` lists the commands"),
+            (["store", FOLDER / "none", "sl"], "troupe: there is no command `troupe store sl` (did you mean ls?): `troupe store --help` lists the commands"),
+            (["store", FOLDER / "none"], "troupe store: a command is missing: `troupe store --help` lists the commands"),
+            (["help", "dmup"], "troupe: there is no command `troupe dmup` (did you mean dump?): `troupe --help` lists the commands"),
+            (["top"], "troupe top: PID must be the number of a process: `troupe ps` lists the programs that can be asked"),
+            (["dump", "x"], "troupe dump: PID must be the number of a process: `troupe ps` lists the programs that can be asked"),
+            (["--once"], "troupe: there is no option --once: `troupe --help` lists them"),
+            (["top", "1", "--sort", "luck"], "troupe top: --sort: luck not in {messages,busy,wait,alive,failures,name}: `troupe top --help` shows what it takes"),
+            (["dump", "1", "--fast"], "troupe dump: The following argument was not expected: --fast: `troupe dump --help` shows what it takes")):
+        said = tool(*arguments, code=2)
+        check(f"{arguments}", said == expected + "\n", said)
+    version = re.search(r"^ +VERSION (\S+)$", (pathlib.Path(os.environ["TROUPE_SOURCE_DIR"]) / "CMakeLists.txt").read_text(), re.M)[1]
+    check("the version", tool("--version") == f"troupe {version}\n", tool("--version"))
+    check("the help", tool("help") == tool("--help") and "store" in tool("help"), tool("help"))
+    check("the help of a command", tool("help", "top") == tool("top", "--help") and "--sort" in tool("help", "top"), tool("help", "top"))
+
+
 def check_refusals():
-    for arguments in ([], ["what"], ["top"], ["top", "x"], ["top", "1", "--sort", "luck"], ["actors", "1", "--count", "0"]):
-        tool(*arguments, code=2)
+    tool("actors", 1, "--count", 0, code=2)
     said = tool("trace", 1, "1s", "-o", FOLDER / "none.json", code=1)
     check("no file of a program that cannot be asked", "TROUPE_OBSERVE=1" in said and not (FOLDER / "none.json").exists(), said)
     said = tool("dump", 1, code=1)
@@ -274,6 +297,7 @@ def check_refusals():
 
 
 def main():
+    check_usage()
     check_refusals()
     observed, unseen = start(TROUPE_OBSERVE="1"), start(TROUPE_OBSERVE="0")
     sock = FOLDER / "troupe" / f"{observed.pid}.sock"

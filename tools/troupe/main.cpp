@@ -2,15 +2,17 @@
 // of durable actors, and into sources. See docs/guide/observing.md, or `troupe --help`.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <exception>
-#include <map>
-#include <memory>
 #include <string_view>
 #include <thread>
+#include <utility>
+#include <vector>
 
+#include "command_line/command_line.hpp"
+#include "command_line/nearest.hpp"
 #include "lint/command.hpp"
 #include "observe_page/metrics.hpp"
 #include "page.hpp"
@@ -66,22 +68,9 @@ void list_programs() {
   }
 }
 
-struct choices {
-  int pid = 0;
-  order by = order::messages;
-  bool once = false, as_json = false, longest = false;
-  double interval_s = 1;
-  std::string of_class;
-  std::size_t count = 20;
-};
-
-std::chrono::milliseconds interval_of(const choices& chosen) {
-  return std::chrono::milliseconds(static_cast<long>(chosen.interval_s * 1000));
-}
-
 void show_once(program& of, const choices& chosen) {
   moment seen{of.ask("summary"), json()};
-  std::this_thread::sleep_for(interval_of(chosen));
+  std::this_thread::sleep_for(chosen.interval());
   seen.now = of.ask("summary");
   if (chosen.as_json) {
     print_json(seen.now);
@@ -89,15 +78,34 @@ void show_once(program& of, const choices& chosen) {
   }
   constexpr std::size_t width = 80;
   print_lines(head_lines(seen, width));
-  print_table(handler_table(seen, chosen.by, width));
+  print_table(handler_table(seen, chosen.by(), width));
   const table others = work_table(seen, width);
   if (!others.lines.empty()) print_table(others);
 }
 
+// A class without actors is none that is unknown.
+void check_class(program& of, const choices& chosen) {
+  const std::string& wanted = chosen.of_class;
+  std::vector<std::string> names;
+  const json summary = of.ask("summary");
+  for (const json& runtime : summary.at("runtimes")) {
+    for (const json& one : runtime.value("classes", json::array()))
+      names.push_back(one.at("class").get<std::string>());
+  }
+  if (std::ranges::find(names, wanted) != names.end()) return;
+  throw failure(
+      fmt::format("process {} has no class {}{}: `troupe top {} --once` shows its classes",
+                  chosen.pid, wanted, did_you_mean(wanted, names), chosen.pid));
+}
+
 void show_actors(program& of, const choices& chosen) {
+  // The name of a class must not become another question.
+  if (chosen.of_class.find('\n') != std::string::npos)
+    throw failure("--class: the name of a class has no line break");
   const std::string question = chosen.longest ? fmt::format("longest 0 {}", chosen.count)
                                               : fmt::format("actors 0 0 {}", chosen.count);
   const json page = of.ask(chosen.of_class.empty() ? question : question + " " + chosen.of_class);
+  if (page.at("actors").empty() && !chosen.of_class.empty()) check_class(of, chosen);
   if (chosen.as_json) {
     print_json(page);
   } else {
@@ -118,7 +126,8 @@ void show_dump(program& of) {
 }
 
 // The name of a logger must not become another question.
-void show_log(program& of, const std::string& level, const std::string& of_logger) {
+void show_log(program& of, const choices& chosen) {
+  const std::string &level = chosen.level, &of_logger = chosen.of_logger;
   if ((level + of_logger).find('\n') != std::string::npos)
     throw failure("a level and a logger are one line");
   std::string question = "log";
@@ -129,137 +138,58 @@ void show_log(program& of, const std::string& level, const std::string& of_logge
     print_line(fmt::format("{:8} {}", its.get<std::string>(), name));
 }
 
-// `troupe store FILE|URL ...`: needs no running program.
-void add_store_commands(CLI::App& app) {
-  const auto kept = std::make_shared<store_choices>();
-  store_choices& chosen = *kept;
-  CLI::App* const store =
-      app.add_subcommand("store", "What durable actors have stored in a database.");
-  store->add_option("DATABASE", chosen.target, "a SQLite file, or postgresql://…")
-      ->required()
-      ->check(CLI::NonexistentPath | CLI::ExistingFile);
-  store->require_subcommand(1);
-  const auto command = [&](const char* name, const char* what, auto does) {
-    CLI::App* const made = store->add_subcommand(name, what);
-    made->callback([kept, does] { does(*kept); });
-    return made;
-  };
-  command("ls", "Classes, and how many actors and messages there are.", list_store);
-  CLI::App* const show =
-      command("show", "One actor: its state, messages and reminders.", show_stored);
-  show->add_option("CLASS", chosen.kind)->required();
-  show->add_option("KEY", chosen.key)->required();
-  command("dead-letters", "Messages whose handlers failed too often.", show_dead_letters)
-      ->add_option("--again", chosen.again,
-                   "the number of one that is to be handled again at the next start");
-  command("export", "All rows as lines of JSON.", export_store);
-  command("import", "Such lines into a new store.", import_store)
-      ->add_option("INPUT", chosen.input, "the lines")
-      ->required();
-}
+using action = void (*)(const choices&);
 
-// `troupe lint FILES [-- FLAGS]`: needs no running program. The flags are the compiler's.
-CLI::App* add_lint_command(CLI::App& app, lint_choices& chosen) {
-  CLI::App* const made = app.add_subcommand(
-      "lint", "Coroutines in C++ sources that g++ 12 compiles into wrong programs.");
-  made->add_option("FILES", chosen.files, "sources, and headers of your own")->required();
-  made->add_option("-p,--build", chosen.build,
-                   "a folder with compile_commands.json, which has the flags of the files");
-  made->footer(
-      "troupe lint FILES -- FLAGS gives the compiler's flags. Without them and without -p the\n"
-      "installed headers of troupe are used. It needs clang-query: Debian's clang-tools-22.\n"
-      "The exit status is 1 if something was found, and 2 if a file could not be read.");
-  return made;
-}
+// Commands that ask one program over one connection.
+constexpr std::pair<std::string_view, void (*)(program&, const choices&)> program_commands[] = {
+    {"actors", show_actors},
+    {"dump", [](program& of, const choices&) { show_dump(of); }},
+    {"log", show_log},
+    {"metrics",
+     [](program& of, const choices&) {
+       put(troupe::observe_page::as_metrics(of.ask_text("summary")));
+     }},
+    {"top", [](program& of, const choices& chosen) {
+       if (chosen.once || chosen.as_json) {
+         show_once(of, chosen);
+       } else {
+         show_top(of, chosen.by(), chosen.interval());
+       }
+     }}};
 
-// Takes the words behind `--` off the command line.
-int take_flags(int argc, char** argv, lint_choices& chosen) {
-  for (int i = 2; i < argc; ++i) {
-    if (std::string_view(argv[1]) != "lint" || std::string_view(argv[i]) != "--") continue;
-    chosen.has_flags = true;
-    chosen.flags.assign(argv + i + 1, argv + argc);
-    return i;
-  }
-  return argc;
-}
-
-void add_top_options(CLI::App& top, choices& chosen) {
-  const std::map<std::string, order> orders{{"messages", order::messages}, {"busy", order::busy},
-                                            {"wait", order::wait},         {"alive", order::alive},
-                                            {"failures", order::failures}, {"name", order::name}};
-  top.add_option("--sort", chosen.by, "messages, busy, wait, alive, failures or name")
-      ->transform(CLI::CheckedTransformer(orders, CLI::ignore_case));
-  top.add_option("--interval", chosen.interval_s, "seconds between two looks (default 1)")
-      ->check(CLI::Range(0.05, 3600.0));
-  top.add_flag("--once", chosen.once, "print one table and end");
-  top.add_flag("--json", chosen.as_json, "with --once: print the program's answer as JSON");
-}
+constexpr std::pair<std::string_view, action> commands[] = {
+    {"ps", [](const choices&) { list_programs(); }},
+    {"page", [](const choices& chosen) { serve_page(chosen.pid, chosen.listen); }},
+    {"trace",
+     [](const choices& chosen) {
+       const auto duration = duration_of(chosen.duration);
+       chosen.as_text ? print_trace(chosen.pid, duration)
+                      : write_trace(chosen.pid, duration, chosen.file);
+     }},
+    {"store ls", [](const choices& chosen) { list_store(chosen.stored); }},
+    {"store show", [](const choices& chosen) { show_stored(chosen.stored); }},
+    {"store dead-letters", [](const choices& chosen) { show_dead_letters(chosen.stored); }},
+    {"store export", [](const choices& chosen) { export_store(chosen.stored); }},
+    {"store import", [](const choices& chosen) { import_store(chosen.stored); }}};
 
 int run(int argc, char** argv) {
-  CLI::App app("Looks into running programs that were started with TROUPE_OBSERVE=1.", "troupe");
-  app.require_subcommand(1);
-  choices chosen;
-  const auto command = [&](const char* name, const char* what) {
-    CLI::App* const made = app.add_subcommand(name, what);
-    made->add_option("PID", chosen.pid, "process number of the program")->required();
-    return made;
-  };
-  app.add_subcommand("ps", "The user's programs that can be asked.")->callback(list_programs);
-  CLI::App* const top = command("top", "Handlers by rate and time, drawn again each second.");
-  add_top_options(*top, chosen);
-  CLI::App* const actors = command("actors", "Actors, by id or by the length of the mailbox.");
-  actors->add_option("--class", chosen.of_class, "of this class only");
-  actors->add_option("--count", chosen.count, "at most so many, up to 1000 (default 20)")
-      ->check(CLI::Range(1, 1000));
-  actors->add_flag("--longest", chosen.longest, "those with most mail");
-  actors->add_flag("--json", chosen.as_json, "as JSON");
-  CLI::App* const dump =
-      command("dump", "What each suspended turn and blocked thread waits for; warnings.");
-  std::string listen = "127.0.0.1:8125";
-  CLI::App* const page = command("page", "A page for a browser on this machine.");
-  page->add_option("--listen", listen, "address and port (default 127.0.0.1:8125)");
-  std::string duration, file, level, of_logger;
-  bool as_text = false;
-  CLI::App* const trace = command("trace", "What each thread does, for ui.perfetto.dev.");
-  trace->add_option("DURATION", duration, "5s, 500ms or 2m, at most 10m")->required();
-  auto* const output = trace->add_option("-o,--output", file, "the new file to write");
-  trace->add_flag("--text", as_text, "a table to read, on standard output")->excludes(output);
-  CLI::App* const log = command("log", "The levels of the program's log.");
-  log->add_option("LEVEL", level, "set it: trace, debug, info, warning, error or off");
-  log->add_option("LOGGER", of_logger, "of that logger alone");
-  CLI::App* const metrics = command("metrics", "All numbers in the text format of Prometheus.");
-  add_store_commands(app);
-  lint_choices sources;
-  CLI::App* const linting = add_lint_command(app, sources);
-  try {
-    app.parse(take_flags(argc, argv, sources), argv);
-  } catch (const CLI::ParseError& wrong) {
-    return app.exit(wrong) == 0 ? 0 : 2;
+  command_line line;
+  const std::string command = line.parse(argc, argv);
+  const choices& chosen = line.chosen();
+  if (command.empty()) {
+    put(line.answer());
+  } else if (command == "help") {
+    put(line.help_of(chosen.topic));
+  } else if (command == "lint") {
+    return lint(chosen.sources);
   }
-  if (linting->parsed()) return lint(sources);
-  if (page->parsed()) {
-    serve_page(chosen.pid, listen);
-    return 0;
+  for (const auto& [name, act] : commands) {
+    if (name == command) act(chosen);
   }
-  if (trace->parsed()) {
-    as_text ? print_trace(chosen.pid, duration_of(duration))
-            : write_trace(chosen.pid, duration_of(duration), file);
-    return 0;
-  }
-  if (app.got_subcommand("ps") || app.got_subcommand("store")) return 0;
-  program of(chosen.pid);
-  if (actors->parsed()) {
-    show_actors(of, chosen);
-  } else if (dump->parsed()) {
-    show_dump(of);
-  } else if (log->parsed()) {
-    show_log(of, level, of_logger);
-  } else if (metrics->parsed()) {
-    put(troupe::observe_page::as_metrics(of.ask_text("summary")));
-  } else if (chosen.once || chosen.as_json) {
-    show_once(of, chosen);
-  } else {
-    show_top(of, chosen.by, interval_of(chosen));
+  for (const auto& [name, ask] : program_commands) {
+    if (name != command) continue;
+    program of(chosen.pid);
+    ask(of, chosen);
   }
   return 0;
 }
@@ -270,6 +200,9 @@ int main(int argc, char** argv) try {
   const int status = run(argc, argv);
   troupe_tool::end_output();
   return status;
+} catch (const troupe_tool::wrong_usage& wrong) {
+  troupe_tool::put(fmt::format("{}\n", wrong.what()), stderr);
+  return 2;
 } catch (const std::exception& failed) {
   troupe_tool::put(fmt::format("troupe: {}\n", failed.what()), stderr);
   return 1;

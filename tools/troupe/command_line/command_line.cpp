@@ -1,0 +1,244 @@
+#include "command_line/command_line.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <sstream>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "command_line/nearest.hpp"
+
+namespace troupe_tool {
+namespace {
+
+constexpr std::pair<const char*, order> orders[] = {
+    {"messages", order::messages}, {"busy", order::busy},         {"wait", order::wait},
+    {"alive", order::alive},       {"failures", order::failures}, {"name", order::name}};
+
+std::vector<std::string> names_of_orders() {
+  std::vector<std::string> names;
+  for (const auto& [name, by] : orders) names.emplace_back(name);
+  return names;
+}
+
+const CLI::App* deepest_of(const CLI::App& app) {
+  const CLI::App* found = &app;
+  while (!found->get_subcommands().empty()) found = found->get_subcommands().front();
+  return found;
+}
+
+// "troupe store ls".
+std::string words_of(const CLI::App& command) {
+  const CLI::App* const parent = command.get_parent();
+  return parent == nullptr ? command.get_name() : words_of(*parent) + " " + command.get_name();
+}
+
+std::vector<std::string> names_of_commands(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* const one : app.get_subcommands(nullptr)) names.push_back(one->get_name());
+  return names;
+}
+
+// A message of the library is a sentence or two, with an end of line behind each.
+std::string one_line(std::string text) {
+  for (char& character : text) {
+    if (character == '\n') character = ' ';
+  }
+  while (!text.empty() && (text.back() == ' ' || text.back() == '.')) text.pop_back();
+  return text;
+}
+
+std::string unknown_command(const CLI::App& app, const std::string& word) {
+  return fmt::format("troupe: there is no command `{} {}`{}: `{} --help` lists the commands",
+                     words_of(app), word, did_you_mean(word, names_of_commands(app)),
+                     words_of(app));
+}
+
+bool is_missing_command(const CLI::ParseError& wrong) {
+  return wrong.get_name() == "RequiredError" &&
+         std::string_view(wrong.what()).find("subcommand") != std::string_view::npos;
+}
+
+std::string sentence_of(const CLI::App& app, const CLI::ParseError& wrong) {
+  const CLI::App& at = *deepest_of(app);
+  const std::string words = words_of(at);
+  const bool has_commands = !at.get_subcommands(nullptr).empty();
+  const std::vector<std::string> rest = at.remaining();
+  if (has_commands) {
+    for (const std::string& word : rest) {
+      if (!word.starts_with('-')) return unknown_command(at, word);
+    }
+    if (!rest.empty())
+      return fmt::format("{}: there is no option {}: `{} --help` lists them", words, rest.front(),
+                         words);
+    if (is_missing_command(wrong))
+      return fmt::format("{}: a command is missing: `{} --help` lists the commands", words, words);
+  }
+  const std::string what = one_line(wrong.what());
+  const bool lacks_program =
+      what == "PID is required" || what.starts_with("Could not convert: PID");
+  if (lacks_program)
+    return fmt::format(
+        "{}: PID must be the number of a process: `troupe ps` lists the programs "
+        "that can be asked",
+        words);
+  return fmt::format("{}: {}: `{} --help` shows what it takes", words, what, words);
+}
+
+// Takes the words behind `--` off the command line: they are the compiler's.
+int take_flags(int argc, char** argv, lint_choices& chosen) {
+  for (int i = 2; i < argc; ++i) {
+    if (std::string_view(argv[1]) != "lint" || std::string_view(argv[i]) != "--") continue;
+    chosen.has_flags = true;
+    chosen.flags.assign(argv + i + 1, argv + argc);
+    return i;
+  }
+  return argc;
+}
+
+}  // namespace
+
+order choices::by() const {
+  for (const auto& [name, by] : orders) {
+    if (sort == name) return by;
+  }
+  return order::messages;
+}
+
+std::chrono::milliseconds choices::interval() const {
+  return std::chrono::milliseconds(static_cast<long>(interval_s * 1000));
+}
+
+std::vector<std::string> values_of(const CLI::Option& option) {
+  // The library describes a set as {one,two}.
+  const std::string type = option.get_type_name();
+  const std::size_t open = type.find('{'), close = type.find('}');
+  std::vector<std::string> values;
+  if (open == std::string::npos || close == std::string::npos) return values;
+  std::istringstream list(type.substr(open + 1, close - open - 1));
+  for (std::string value; std::getline(list, value, ',');) values.push_back(value);
+  return values;
+}
+
+command_line::command_line()
+    : app_(
+          "Looks into running programs that were started with TROUPE_OBSERVE=1, into the "
+          "databases of durable actors, and into sources.",
+          "troupe") {
+  app_.require_subcommand(1);
+  app_.set_version_flag("--version", "troupe " TROUPE_TOOL_VERSION, "Print the version and exit");
+  add_program_commands();
+  add_recording_commands();
+  add_store_commands();
+  add_lint_command();
+  add_help_commands();
+}
+
+CLI::App* command_line::add(const char* name, const char* what) {
+  CLI::App* const made = app_.add_subcommand(name, what);
+  made->add_option("PID", chosen_.pid, "process number of the program")->required();
+  return made;
+}
+
+void command_line::add_program_commands() {
+  app_.add_subcommand("ps", "The user's programs that can be asked; for root, those of all users.");
+  CLI::App* const top = add("top", "Handlers by rate and time, drawn again each second.");
+  top->add_option("--sort", chosen_.sort, "what the rows are sorted by (default messages)")
+      ->check(CLI::IsMember(names_of_orders()));
+  top->add_option("--interval", chosen_.interval_s, "seconds between two looks (default 1)")
+      ->check(CLI::Range(0.05, 3600.0));
+  top->add_flag("--once", chosen_.once, "print one table and end");
+  top->add_flag("--json", chosen_.as_json, "print the program's answer as JSON and end");
+  CLI::App* const actors = add("actors", "Actors, by id or by the length of the mailbox.");
+  actors->add_option("--class", chosen_.of_class, "of this class only");
+  actors->add_option("--count", chosen_.count, "at most so many, up to 1000 (default 20)")
+      ->check(CLI::Range(1, 1000));
+  actors->add_flag("--longest", chosen_.longest, "those with most mail");
+  actors->add_flag("--json", chosen_.as_json, "as JSON");
+  add("dump", "What each suspended turn and blocked thread waits for; warnings.");
+  add("page", "A page for a browser on this machine.")
+      ->add_option("--listen", chosen_.listen, "address and port (default 127.0.0.1:8125)");
+}
+
+void command_line::add_recording_commands() {
+  CLI::App* const trace = add("trace", "What each thread does, for ui.perfetto.dev.");
+  trace->add_option("DURATION", chosen_.duration, "5s, 500ms or 2m, at most 10m")->required();
+  auto* const output = trace->add_option("-o,--output", chosen_.file, "the new file to write");
+  trace->add_flag("--text", chosen_.as_text, "a table to read, on standard output")
+      ->excludes(output);
+  CLI::App* const log = add("log", "The levels of the program's log; sets one.");
+  log->add_option("LEVEL", chosen_.level, "set it: trace, debug, info, warning, error or off");
+  log->add_option("LOGGER", chosen_.of_logger, "of that logger alone");
+  add("metrics", "All numbers in the text format of Prometheus.");
+}
+
+// `troupe store FILE|URL ...`: needs no running program.
+void command_line::add_store_commands() {
+  store_choices& chosen = chosen_.stored;
+  CLI::App* const store =
+      app_.add_subcommand("store", "What durable actors have stored in a database.");
+  store->add_option("DATABASE", chosen.target, "a SQLite file, or postgresql://...")
+      ->required()
+      ->check(CLI::NonexistentPath | CLI::ExistingFile);
+  store->require_subcommand(1);
+  store->add_subcommand("ls", "Classes, and how many actors and messages there are.");
+  CLI::App* const show =
+      store->add_subcommand("show", "One actor: its state, messages and reminders.");
+  show->add_option("CLASS", chosen.kind, "the class of the actor")->required();
+  show->add_option("KEY", chosen.key, "the key of the actor")->required();
+  store->add_subcommand("dead-letters", "Messages whose handlers failed too often.")
+      ->add_option("--again", chosen.again,
+                   "the number of one that is to be handled again at the next start");
+  store->add_subcommand("export", "All rows as lines of JSON.");
+  store->add_subcommand("import", "Such lines into a new store.")
+      ->add_option("INPUT", chosen.input, "the file with the lines")
+      ->required();
+}
+
+// `troupe lint FILES [-- FLAGS]`: needs no running program. The flags are the compiler's.
+void command_line::add_lint_command() {
+  CLI::App* const made = app_.add_subcommand(
+      "lint", "Coroutines in C++ sources that g++ 12 compiles into wrong programs.");
+  made->add_option("FILES", chosen_.sources.files, "sources, and headers of your own")->required();
+  made->add_option("-p,--build", chosen_.sources.build,
+                   "a folder with compile_commands.json, which has the flags of the files");
+  made->footer(
+      "troupe lint FILES -- FLAGS gives the compiler's flags. Without them and without -p the\n"
+      "installed headers of troupe are used. It needs clang-query: Debian's clang-tools-22.\n"
+      "The exit status is 1 if something was found, and 2 if a file could not be read.");
+}
+
+void command_line::add_help_commands() {
+  app_.add_subcommand("help", "The help of a command, or of all.")
+      ->add_option("COMMAND", chosen_.topic, "the command");
+}
+
+std::string command_line::parse(int argc, char** argv) {
+  try {
+    app_.parse(take_flags(argc, argv, chosen_.sources), argv);
+  } catch (const CLI::ParseError& wrong) {
+    if (wrong.get_exit_code() != 0) throw wrong_usage(sentence_of(app_, wrong));
+    std::ostringstream out;
+    app_.exit(wrong, out, out);
+    answer_ = out.str();
+    return "";
+  }
+  const std::string words = words_of(*deepest_of(app_));
+  return words.substr(words.find(' ') + 1);
+}
+
+std::string command_line::help_of(const std::string& topic) const {
+  // Its own function `help` would show the help of the command that was parsed.
+  const auto help = [](const CLI::App& app) {
+    return app.get_formatter()->make_help(&app, words_of(app), CLI::AppFormatMode::Normal);
+  };
+  if (topic.empty()) return help(app_);
+  for (const CLI::App* const one : app_.get_subcommands(nullptr)) {
+    if (one->get_name() == topic) return help(*one);
+  }
+  throw wrong_usage(unknown_command(app_, topic));
+}
+
+}  // namespace troupe_tool
