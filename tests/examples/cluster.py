@@ -85,7 +85,7 @@ def check_tool(pid):
         return subprocess.run([TOOL, *words], capture_output=True, text=True, timeout=SECONDS_MAX).stdout
 
     listed = next((line for line in tool("ps").splitlines() if line.split()[0] == str(pid)), "")
-    check("ps", re.search(r"shop, node node-1: \d+ shards$", listed), listed)
+    check("ps", re.search(r"shop\b.*, node node-1: \d+ shards$", listed), listed)
     top = tool("top", str(pid), "--once", "--interval", "0.2")
     check("top", re.search(r"^node node-1 of troupe: \d+ of 1024 shards, 3 nodes, \d+ actors$", top, re.MULTILINE), top)
     check("rates", re.search(r"^  [\d.k]+ here/s, [\d.k]+ sent/s, [\d.k]+ served/s, \d+ waiting, \d+ failed$", top, re.MULTILINE), top)

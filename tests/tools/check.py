@@ -3,8 +3,10 @@
 import json
 import os
 import pathlib
+import pwd
 import re
 import shutil
+import socket
 import stat
 import subprocess
 import sys
@@ -37,14 +39,38 @@ def tool(*arguments, code=0):
 
 
 def start(**environment):
-    program = subprocess.Popen([PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    program = subprocess.Popen([PROGRAM, "an", "argument"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                env={**ENVIRONMENT, **environment})
     check("the program begins", program.stdout.readline() == "ready\n", program)
     return program
 
 
+def check_list(pid):
+    """`ps` shows user, uptime and arguments, and removes the sockets of the dead, and no other file."""
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    found = [line for line in tool("ps").splitlines()[1:] if line.split()[0] == str(pid)]
+    check("ps lists it", found and re.fullmatch(rf" *{pid} {user} +[0-9.]+m?s +1 +\d+ +\d+  {re.escape(PROGRAM)} an argument", found[0]), found)
+    check("the numbers alone", str(pid) in tool("ps", "--pids").split(), tool("ps", "--pids"))
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    folder = FOLDER / "troupe"
+    dead, file = folder / f"{ended.pid}.sock", folder / "4000001.sock"
+    with socket.socket(socket.AF_UNIX) as left, socket.socket(socket.AF_UNIX) as elsewhere:
+        left.bind(str(dead))
+        # As that of a container which shares the folder, whose processes have other numbers.
+        elsewhere.bind(str(folder / "4000002.sock"))
+        elsewhere.listen()
+        file.write_text("no socket")
+        left.close()
+        check("numbers remove nothing", dead.exists() or not tool("ps", "--pids"), dead)
+        done = subprocess.run([TOOL, "ps"], capture_output=True, text=True, timeout=SECONDS_MAX, check=False, env=ENVIRONMENT)
+        check("the dead one is removed", done.stderr == "troupe: removed 1 socket of processes that have ended\n" and not dead.exists(), done)
+        check("nothing else is", file.exists() and (folder / "4000002.sock").exists() and (folder / f"{pid}.sock").exists(), os.listdir(folder))
+    file.unlink()
+    (folder / "4000002.sock").unlink()
+
+
 def check_tables(pid):
-    check("ps lists it", any(line.split()[0] == str(pid) for line in tool("ps").splitlines()[1:]), tool("ps"))
     seen = tool("top", pid, "--once", "--sort", "busy", "--interval", "1")
     lines = seen.splitlines()
     check("no line is longer than a terminal", max(map(len, lines)) <= 80, seen)
@@ -304,6 +330,7 @@ def main():
     check("the socket is the user's alone", stat.S_IMODE(sock.stat().st_mode) == 0o600, oct(sock.stat().st_mode))
     check("the other program has none", not (FOLDER / "troupe" / f"{unseen.pid}.sock").exists(), os.listdir(FOLDER / "troupe"))
     time.sleep(0.3)  # sleeps: the program does something meanwhile
+    check_list(observed.pid)
     check_tables(observed.pid)
     check_actors(observed.pid)
     check_warnings(observed.pid)

@@ -199,7 +199,10 @@ def check_bounds():
 def check_folders():
     """A folder that others may write to, and one that is none, are not believed."""
     folder = FOLDER / "troupe"
-    with Liar(lines(all_of("x"))) as liar:
+    dead = folder / "4000000.sock"
+    with Liar(lines(all_of("x"))) as liar, socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(dead))
+        left.close()
         folder.chmod(0o777)
         for command in (["dump", liar.pid], ["ps"]):
             _, _, errors, _ = tool(*command)
@@ -210,8 +213,12 @@ def check_folders():
         folder.symlink_to(FOLDER / "elsewhere")
         status, _, errors, _ = tool("dump", liar.pid)
         check("a link is not followed", status == 1 and b"is no folder" in errors and not liar.asked, errors)
+        tool("ps")
+        check("no socket of the dead is removed there", (FOLDER / "elsewhere" / dead.name).exists(), os.listdir(FOLDER / "elsewhere"))
         folder.unlink()
         shutil.move(FOLDER / "elsewhere", folder)
+        tool("ps")
+        check("it is removed where the folder is the user's alone", not dead.exists() and liar.path.exists(), os.listdir(folder))
 
 
 # ---- top ----

@@ -16,12 +16,12 @@
 #include "lint/command.hpp"
 #include "observe_page/metrics.hpp"
 #include "page.hpp"
+#include "processes/list.hpp"
 #include "program.hpp"
 #include "store.hpp"
 #include "tables.hpp"
 #include "top.hpp"
 #include "trace_file.hpp"
-#include "trust/place.hpp"
 #include "trust/visible.hpp"
 
 namespace {
@@ -37,36 +37,6 @@ void print_table(const table& all) {
 }
 // Pure ASCII: no character of a text in it can control a terminal.
 void print_json(const json& value) { print_line(value.dump(-1, ' ', true)); }
-
-// One program that does not answer, or not sensibly, does not hide the others.
-std::string line_of(const program_place& where) {
-  constexpr std::chrono::seconds patience{2};
-  const json summary = program(where, patience).ask("summary");
-  std::uint64_t actors = 0, messages = 0;
-  auto name = summary.at("program").get<std::string>();
-  for (const json& one : summary.at("runtimes")) {
-    for (const json& node : one.value("cluster", json::array())) {
-      if (node.contains("shards"))
-        name += fmt::format(", node {}: {} shards", node.at("node").get<std::string>(),
-                            node.at("shards").get<int>());
-    }
-    actors += one.at("metrics").at("actors").get<std::uint64_t>();
-    messages += one.at("total").at("messages").get<std::uint64_t>();
-  }
-  return fmt::format("{:>8} {:>8} {:>10} {:>12}  {}", where.pid, summary.at("runtimes").size(),
-                     actors, messages, name);
-}
-
-void list_programs() {
-  print("{:>8} {:>8} {:>10} {:>12}  {}\n", "pid", "runtimes", "actors", "messages", "program");
-  for (const program_place& where : all_places()) {
-    try {
-      print_line(line_of(where));
-    } catch (const std::exception& failed) {
-      put(fmt::format("troupe: process {}: {}\n", where.pid, shown(failed.what())), stderr);
-    }
-  }
-}
 
 void show_once(program& of, const choices& chosen) {
   moment seen{of.ask("summary"), json()};
@@ -158,7 +128,7 @@ constexpr std::pair<std::string_view, void (*)(program&, const choices&)> progra
      }}};
 
 constexpr std::pair<std::string_view, action> commands[] = {
-    {"ps", [](const choices&) { list_programs(); }},
+    {"ps", [](const choices& chosen) { chosen.numbers_alone ? list_numbers() : list_programs(); }},
     {"page", [](const choices& chosen) { serve_page(chosen.pid, chosen.listen); }},
     {"trace",
      [](const choices& chosen) {

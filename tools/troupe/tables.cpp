@@ -7,31 +7,12 @@
 #include <functional>
 #include <map>
 
+#include "text/numbers.hpp"
+
 namespace troupe_tool {
 namespace {
 
 constexpr double ns_per_second = 1e9;
-
-// Three digits and a unit: 4.5, 12, 999.
-std::string digits(double n, bool exact, const char* unit) {
-  return exact || n >= 99.95 ? fmt::format("{:.0f}{}", n, unit) : fmt::format("{:.1f}{}", n, unit);
-}
-
-// At most five characters: 999, 12.3k, 4.5M.
-std::string short_count(double n) {
-  constexpr std::array units{"", "k", "M", "G", "T"};
-  std::size_t unit = 0;
-  for (; n >= 999.5 && unit + 1 < units.size(); n /= 1000) ++unit;
-  return digits(n, unit == 0, units[unit]);
-}
-
-std::string short_time(double ns) {
-  if (ns <= 0) return "-";
-  constexpr std::array units{"ns", "us", "ms", "s"};
-  std::size_t unit = 0;
-  for (; ns >= 999.5 && unit + 1 < units.size(); ns /= 1000) ++unit;
-  return digits(ns, unit == 0, units[unit]);
-}
 
 struct row {
   std::string name;
@@ -183,7 +164,7 @@ std::vector<std::string> head_lines(const moment& seen, std::size_t width) {
         (known ? seen.before.at("runtimes").at(i).at("total").at("messages").get<double>() : 0);
     const json& of = now.at("metrics");
     lines.push_back(fmt::format("up {}, {} workers, {} actors, {} suspended",
-                                short_time(now.at("up_ns").get<double>()), now.at("workers").size(),
+                                long_time(now.at("up_ns").get<double>()), now.at("workers").size(),
                                 short_count(of.at("actors").get<double>()),
                                 short_count(of.at("suspended").get<double>())));
     lines.push_back(fmt::format("{} messages/s, {} failures, {} dead letters, {} warnings",

@@ -143,7 +143,8 @@ CLI::App* command_line::add(const char* name, const char* what) {
 }
 
 void command_line::add_program_commands() {
-  app_.add_subcommand("ps", "The user's programs that can be asked; for root, those of all users.");
+  app_.add_subcommand("ps", "The user's programs that can be asked; for root, those of all users.")
+      ->add_flag("--pids", chosen_.numbers_alone, "the process numbers alone; asks no program");
   CLI::App* const top = add("top", "Handlers by rate and time, drawn again each second.");
   top->add_option("--sort", chosen_.sort, "what the rows are sorted by (default messages)")
       ->check(CLI::IsMember(names_of_orders()));

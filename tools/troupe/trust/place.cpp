@@ -1,9 +1,13 @@
 #include "trust/place.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -103,6 +107,39 @@ std::optional<::uid_t> owner_of(const std::string& folder) {
   return std::nullopt;
 }
 
+// The process may be one of a container that shares the folder: its number is unknown here, but it
+// listens. A listener that is busy does not refuse.
+bool is_refused_at(const std::string& path) {
+  ::sockaddr_un address;
+  if (observe::make_address(path, address)) return false;
+  const int stream = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (stream < 0) return false;
+  const auto* const at = static_cast<const ::sockaddr*>(static_cast<const void*>(&address));
+  const bool is_refused = ::connect(stream, at, sizeof address) != 0 && errno == ECONNREFUSED;
+  ::close(stream);
+  return is_refused;
+}
+
+// Root may run this, and the folder's owner may exchange the folder for a link meanwhile: from the
+// check on, the folder is the descriptor and not its name. A new process of that number makes its
+// socket anew, so that the file is another one: it is compared again just before the end.
+bool remove_socket(const dead_socket& dead) {
+  const int folder = ::open(dead.folder.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder < 0) return false;
+  const std::string here = fmt::format("/proc/self/fd/{}", folder);
+  const std::string name = fmt::format("{}.sock", dead.pid);
+  struct ::stat before = {}, now = {};
+  const bool is_dead = !observe::check_folder(here + "/.", dead.owner) &&
+                       ::fstatat(folder, name.c_str(), &before, AT_SYMLINK_NOFOLLOW) == 0 &&
+                       S_ISSOCK(before.st_mode) && is_refused_at(here + "/" + name) &&
+                       !user_of(dead.pid) &&
+                       ::fstatat(folder, name.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+                       before.st_ino == now.st_ino && before.st_dev == now.st_dev;
+  const bool is_removed = is_dead && ::unlinkat(folder, name.c_str(), 0) == 0;
+  ::close(folder);
+  return is_removed;
+}
+
 }  // namespace
 
 program_place place_of(int pid) {
@@ -130,21 +167,27 @@ program_place place_of(int pid) {
                   pid, wrong));
 }
 
-std::vector<program_place> all_places() {
-  std::vector<program_place> found;
+found_places find_places() {
+  found_places found;
   for (const std::string& folder : all_folders()) {
     const std::optional<::uid_t> owner = owner_of(folder);
     if (!owner) continue;
     std::error_code none;
     for (const auto& file : std::filesystem::directory_iterator(folder, none)) {
       const int pid = pid_in(file.path());
-      if (pid == 0 || found.size() == programs_max) continue;
-      if (user_of(pid) == owner && is_socket(file.path()))
-        found.push_back({pid, *owner, file.path()});
+      if (pid == 0 || !is_socket(file.path())) continue;
+      const std::optional<::uid_t> user = user_of(pid);
+      if (user == owner && found.programs.size() < programs_max)
+        found.programs.push_back({pid, *owner, file.path()});
+      if (!user && found.dead.size() < programs_max) found.dead.push_back({pid, *owner, folder});
     }
   }
-  std::ranges::sort(found, {}, &program_place::pid);
+  std::ranges::sort(found.programs, {}, &program_place::pid);
   return found;
+}
+
+std::size_t remove_sockets(std::span<const dead_socket> dead) {
+  return static_cast<std::size_t>(std::ranges::count_if(dead, remove_socket));
 }
 
 }  // namespace troupe_tool

@@ -5,6 +5,8 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,8 +21,23 @@ struct program_place {
 // Throws failure if there is no such process, or no folder of its user has its socket.
 program_place place_of(int pid);
 
-// The sockets of this user's processes, by number; for root, of all users. Folders that cannot be
-// believed are skipped, and reported on standard error.
-std::vector<program_place> all_places();
+// A socket whose process has ended.
+struct dead_socket {
+  int pid;
+  ::uid_t owner;  // the folder's
+  std::string folder;
+};
+struct found_places {
+  std::vector<program_place> programs;  // by number
+  std::vector<dead_socket> dead;
+};
+
+// The sockets of this user; for root, of all users. Folders that cannot be believed are skipped,
+// and reported on standard error.
+found_places find_places();
+
+// Removes those of them at which nothing listens, if their folder is still its owner's alone.
+// Returns how many it has removed.
+std::size_t remove_sockets(std::span<const dead_socket> dead);
 
 }  // namespace troupe_tool
