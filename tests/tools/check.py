@@ -108,6 +108,10 @@ def check_warnings(pid):
             break
         check("the slow handler and the mailbox are worth warnings", time.monotonic() < deadline, dump)
         time.sleep(0.2)  # sleeps: the program warns once the mailbox has grown for a while
+    groups = r"^  5 x Visitor in &Visitor::queue waits at program.cpp:\d+ for [^:]*: #\d+, #\d+, #\d+, …$"
+    check("equal lines are one, with their number", len(re.findall(groups, dump, re.M)) == 1 and dump.count("&Visitor::queue") == 1, dump)
+    check("with --all they are not", len(re.findall(r"^  Visitor #\d+ in &Visitor::queue waits at", tool("dump", pid, "--all"), re.M)) == 5, dump)
+    check("warnings come first", dump.split()[:3] == ["ago", "times", "warning"] and dump.index("the mailbox of Grows") < dump.index("troupe: dump:"), dump)
     check("with what to do", "give calls that block to blocking()" in dump and "spawn_options::mailbox" in dump, dump)
     check("top says so, too", re.search(r", [1-9]\d* warnings$", tool("top", pid, "--once", "--interval", "0.1"), re.M), dump)
     metrics = re.search(r'troupe_warnings_total{runtime="0",kind="growing_mailbox"} (\d+)', tool("metrics", pid))

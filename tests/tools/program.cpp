@@ -1,5 +1,5 @@
 // A program for `troupe` to look into: a handler that is slow, a mailbox that grows, an ask that
-// waits. It runs until its standard input ends.
+// waits, and five actors that wait alike. It runs until its standard input ends.
 #include <chrono>
 #include <iostream>
 #include <stdexcept>
@@ -15,6 +15,10 @@ struct Grows {
   troupe::future<> until;
   troupe::task<> wait() { co_await std::move(until); }
   void put(int) {}
+};
+struct Visitor {
+  troupe::future<> until;
+  troupe::task<> queue() { co_await std::move(until); }
 };
 struct Quick {
   long sum = 0;
@@ -37,6 +41,9 @@ int main() {
     quick[static_cast<std::size_t>(i) % quick.size()].tell<&Quick::add>(i);
   quick[0].tell<&Quick::fail>();
   grows.tell<&Grows::wait>();
+  std::vector<troupe::promise<>> gates(5);
+  for (troupe::promise<>& gate : gates)
+    rt.spawn<Visitor>(gate.get_future()).tell<&Visitor::queue>();
   troupe::hold here = rt.hold();
   auto ticks = rt.every(10ms, [&, n = 0]() mutable {
     slow.tell<&Slow::work>();
@@ -48,6 +55,7 @@ int main() {
     }
     ticks.cancel();
     end.set_value();
+    for (troupe::promise<>& gate : gates) gate.set_value();
     here = {};
   });
   try {

@@ -13,6 +13,7 @@
 
 #include "command_line/command_line.hpp"
 #include "command_line/nearest.hpp"
+#include "dump/dump.hpp"
 #include "lint/command.hpp"
 #include "observe_page/metrics.hpp"
 #include "page.hpp"
@@ -83,18 +84,6 @@ void show_actors(program& of, const choices& chosen) {
   }
 }
 
-void show_dump(program& of) {
-  const json answer = of.ask("dump");
-  for (const json& one : answer.at("dumps")) put(one.get<std::string>());
-  const json summary = of.ask("summary");
-  const table work = work_table({json(), summary}, 120);
-  if (!work.lines.empty()) print_table(work);
-  const table members = member_table(summary, 120);
-  if (!members.lines.empty()) print_table(members);
-  const table warnings = warning_table(of.ask("warnings"), SIZE_MAX);
-  if (!warnings.lines.empty()) print_table(warnings);
-}
-
 // The name of a logger must not become another question.
 void show_log(program& of, const choices& chosen) {
   const std::string &level = chosen.level, &of_logger = chosen.of_logger;
@@ -113,7 +102,7 @@ using action = void (*)(const choices&);
 // Commands that ask one program over one connection.
 constexpr std::pair<std::string_view, void (*)(program&, const choices&)> program_commands[] = {
     {"actors", show_actors},
-    {"dump", [](program& of, const choices&) { show_dump(of); }},
+    {"dump", [](program& of, const choices& chosen) { show_dump(of, chosen.every_line); }},
     {"log", show_log},
     {"metrics",
      [](program& of, const choices&) {

@@ -158,7 +158,8 @@ void command_line::add_program_commands() {
       ->check(CLI::Range(1, 1000));
   actors->add_flag("--longest", chosen_.longest, "those with most mail");
   actors->add_flag("--json", chosen_.as_json, "as JSON");
-  add("dump", "What each suspended turn and blocked thread waits for; warnings.");
+  add("dump", "The warnings; what each suspended turn and blocked thread waits for.")
+      ->add_flag("--all", chosen_.every_line, "each line, even where many say the same");
   add("page", "A page for a browser on this machine.")
       ->add_option("--listen", chosen_.listen, "address and port (default 127.0.0.1:8125)");
 }

@@ -19,7 +19,7 @@ namespace troupe_tool {
 struct choices {
   int pid = 0;
   std::string sort = "messages";
-  bool once = false, as_json = false, longest = false, numbers_alone = false;
+  bool once = false, as_json = false, longest = false, numbers_alone = false, every_line = false;
   double interval_s = 1;
   std::string of_class;
   std::size_t count = 20;

@@ -1,0 +1,115 @@
+#include "dump/dump.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "tables.hpp"
+#include "trust/visible.hpp"
+
+namespace troupe_tool {
+namespace {
+
+// "  Snake #12 "the python" in &Snake::eat waits at zoo.cpp:7 for …": the line without its actor,
+// and the actor.
+struct waiting_line {
+  std::string text, actor;
+};
+
+std::optional<waiting_line> read_line(std::string_view line) {
+  const std::size_t waits = line.find(" waits ");
+  if (!line.starts_with("  ") || waits == std::string_view::npos) return std::nullopt;
+  const std::size_t mark = line.find(" #");
+  if (mark > waits) return waiting_line{std::string(line), ""};  // a task, which has no number
+  std::size_t end = std::min(line.find_first_not_of("0123456789", mark + 2), line.size());
+  if (line.substr(end).starts_with(" \"")) {
+    const std::size_t close = std::min(line.find("\" in ", end), line.find("\": ", end));
+    if (close != std::string_view::npos) end = close + 1;
+  }
+  return waiting_line{std::string(line.substr(0, mark)) + std::string(line.substr(end)),
+                      std::string(line.substr(mark + 1, end - mark - 1))};
+}
+
+class line_groups {
+ public:
+  void add(std::string_view line, waiting_line read) {
+    const auto [known, is_new] = by_text_.try_emplace(std::move(read.text), all_.size());
+    if (is_new) all_.push_back({std::string(line), known->first});
+    group& its = all_[known->second];
+    ++its.lines;
+    if (its.lines <= actors_shown && !read.actor.empty())
+      its.actors += (its.actors.empty() ? "" : ", ") + read.actor;
+  }
+
+  // The text of all, after which there are none.
+  std::string take() {
+    std::ranges::stable_sort(all_, std::greater<>(), &group::lines);
+    std::string text;
+    for (const group& one : all_) {
+      text += one.lines == 1
+                  ? one.first + "\n"
+                  : fmt::format("  {} x {}{}{}\n", one.lines, one.text.substr(2),
+                                one.actors.empty() ? "" : ": " + one.actors,
+                                one.actors.empty() || one.lines <= actors_shown ? "" : ", …");
+    }
+    all_.clear();
+    by_text_.clear();
+    return text;
+  }
+
+ private:
+  static constexpr std::size_t actors_shown = 3;
+  struct group {
+    std::string first, text, actors{};
+    std::size_t lines = 0;
+  };
+  std::vector<group> all_;
+  std::unordered_map<std::string, std::size_t> by_text_;  // a dump of a hostile program is long
+};
+
+void print_table(const table& all) {
+  if (all.lines.empty()) return;
+  print_line(all.head);
+  for (const table_line& line : all.lines) print_line(line.text);
+}
+
+}  // namespace
+
+std::string grouped(std::string_view dump) {
+  std::string text;
+  line_groups waiting;
+  while (!dump.empty()) {
+    const std::size_t end = std::min(dump.find('\n'), dump.size());
+    const std::string_view line = dump.substr(0, end);
+    if (auto read = read_line(line)) {
+      waiting.add(line, std::move(*read));
+    } else {
+      text += waiting.take() + std::string(line) + "\n";
+    }
+    dump.remove_prefix(std::min(end + 1, dump.size()));
+  }
+  return text + waiting.take();
+}
+
+void show_dump(program& of, bool every_line) {
+  constexpr std::size_t width = 120;
+  const table warnings = warning_table(of.ask("warnings"), SIZE_MAX);
+  print_table(warnings);
+  print_line(warnings.lines.empty() ? "no warnings" : "");
+  const json answer = of.ask("dump");
+  for (const json& one : answer.at("dumps")) {
+    const auto text = one.get<std::string>();
+    put(every_line ? text : grouped(text));
+  }
+  const json summary = of.ask("summary");
+  print_table(work_table({json(), summary}, width));
+  print_table(member_table(summary, width));
+}
+
+}  // namespace troupe_tool
