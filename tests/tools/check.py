@@ -82,6 +82,14 @@ def check_tables(pid):
     check("sorted by name", by_name[first].startswith("Grows::wait"), by_name)
 
 
+def check_no_terminal(pid):
+    """Without a terminal `top` prints one plain table and ends."""
+    seen = tool("top", pid, "--interval", "0.1", "--sort", "wait")
+    lines = seen.splitlines()
+    check("a table", any(line.startswith("handler") and line.split()[6] == "*wait99" for line in lines), seen)
+    check("once, and nothing for a terminal", seen.count("wait99") == 1 and "\x1b" not in seen, seen)
+
+
 def check_actors(pid):
     longest = json.loads(tool("actors", pid, "--longest", "--count", 3, "--json"))["actors"]
     check("the longest mailbox", longest and longest[0]["class"] == "Grows" and longest[0]["mail"] > 0, longest)
@@ -251,10 +259,10 @@ def check_terminal(pid):
         return subprocess.run([*tmux, *arguments], capture_output=True, text=True, timeout=SECONDS_MAX, check=False,
                               env={**ENVIRONMENT, "TERM": "xterm-256color", "LANG": "C.UTF-8"}).stdout
 
-    def wait_for(what, holds):
+    def wait_for(what, holds, *how):
         deadline = time.monotonic() + 20
         while True:
-            seen = do("capture-pane", "-p", "-t", "t")
+            seen = do("capture-pane", *how, "-p", "-t", "t")
             if holds(seen.splitlines()):
                 return
             if time.monotonic() > deadline:
@@ -279,8 +287,11 @@ def check_terminal(pid):
         wait_for("the story of that actor", lambda lines: re.match(r'Grows "the tree" #\d+: suspended, \d+ messages in its mailbox, 1 suspended', lines[4]))
         wait_for("what it waits for", lambda lines: re.match(r" +1 +- +program.cpp:\d+ +&Grows::wait, ", lines[6]))
         do("send-keys", "-t", "t", "Escape")
-        wait_for("the mailboxes again", lambda lines: lines[4].split()[:2] == ["id", "mail"])
+        wait_for("the mailboxes again", lambda lines: lines[4].split()[:1] == ["id"])
+        wait_for("by mail, which is marked", lambda lines: lines[4].split()[:2] == ["id", "*mail"])
         do("send-keys", "-t", "t", "Left")
+        wait_for("by id", lambda lines: lines[4].split()[:2] == ["*id", "mail"])
+        do("send-keys", "-t", "t", "l")
         wait_for("the handlers", lambda lines: lines[4].startswith("handler"))
         do("send-keys", "-t", "t", "Down", "Down", "a", "Up", "Up", "Up", "Enter")
         wait_for("100 of the class with most actors", lambda lines: len(lines) == 24 and all(line.split()[3:] in (["Quick", "&Quick::add"], ["Quick", "&Quick::fail"]) for line in lines[5:22]))
@@ -288,10 +299,28 @@ def check_terminal(pid):
         wait_for("the end of the list", lambda lines: len(lines) > 21 and lines[21].split()[3:] == ["Quick", "&Quick::add"])
         do("send-keys", "-t", "t", "Escape", "v")
         wait_for("the warnings", lambda lines: any("&Slow::work of Slow" in line for line in lines))
-        do("send-keys", "-t", "t", "Escape", "i")
+        red = re.compile(r"\x1b\[[0-9;]*31m.*&Slow::work of Slow")
+        wait_for("in red, a warning that holds", lambda lines: any(red.search(line) for line in lines), "-e")
+        do("send-keys", "-t", "t", "Enter")
+        wait_for("the whole text of a warning", lambda lines: any(re.match(r"\S+ times, first \S+ ago, last \S+ ago", line) for line in lines[6:]))
+        do("send-keys", "-t", "t", "Enter")
+        wait_for("its actor, or those of its class", lambda lines: re.match(r"(Slow|Grows).* #\d+: |.*\bid +\*?mail", lines[4]))
+        do("send-keys", "-t", "t", "?")
+        wait_for("the keys", lambda lines: lines[4].startswith("key ") and any(line.startswith("Left, Right") for line in lines))
+        do("send-keys", "-t", "t", "?", "BSpace", "BSpace", "BSpace")
+        wait_for("the handlers by actors", lambda lines: lines[4].split()[:3] == ["handler", "*alive", "msg/s"])
+        do("send-keys", "-t", "t", "Right")
+        wait_for("the next column sorts", lambda lines: lines[4].split()[:3] == ["handler", "alive", "*msg/s"])
+        do("send-keys", "-t", "t", "Left", "Left", "Left")
+        wait_for("round to the last one", lambda lines: lines[4].split()[-1] == "*fail")
+        do("send-keys", "-t", "t", "i")
         wait_for("the timers", lambda lines: any(line.startswith("timer every ") for line in lines))
         do("send-keys", "-t", "t", "q")
         wait_for("the end", lambda lines: "ended" in lines)
+        do("respawn-pane", "-k", "-t", "t", f"NO_COLOR=1 {TOOL} top {pid} --interval 0.2")
+        do("send-keys", "-t", "t", "v")
+        wait_for("the warnings without colours", lambda lines: any("&Slow::work of Slow" in line for line in lines)
+                 and not any(re.search(r"\x1b\[[0-9;]*3[13]m", line) for line in lines), "-e")
     finally:
         do("kill-server")
 
@@ -302,12 +331,12 @@ def check_usage():
             ([], "troupe: a command is missing: `troupe --help` lists the commands"),
             (["tpo"], "troupe: there is no command `troupe tpo` (did you mean top?): `troupe --help` lists the commands"),
             (["--once", "what"], "troupe: there is no command `troupe what`: `troupe --help` lists the commands"),
+            (["--once"], "troupe: there is no option --once: `troupe --help` lists them"),
             (["store", FOLDER / "none", "sl"], "troupe: there is no command `troupe store sl` (did you mean ls?): `troupe store --help` lists the commands"),
             (["store", FOLDER / "none"], "troupe store: a command is missing: `troupe store --help` lists the commands"),
             (["help", "dmup"], "troupe: there is no command `troupe dmup` (did you mean dump?): `troupe --help` lists the commands"),
             (["top"], "troupe top: PID must be the number of a process: `troupe ps` lists the programs that can be asked"),
             (["dump", "x"], "troupe dump: PID must be the number of a process: `troupe ps` lists the programs that can be asked"),
-            (["--once"], "troupe: there is no option --once: `troupe --help` lists them"),
             (["top", "1", "--sort", "luck"], "troupe top: --sort: luck not in {messages,busy,wait,alive,failures,name}: `troupe top --help` shows what it takes"),
             (["dump", "1", "--fast"], "troupe dump: The following argument was not expected: --fast: `troupe dump --help` shows what it takes")):
         said = tool(*arguments, code=2)
@@ -336,6 +365,7 @@ def main():
     time.sleep(0.3)  # sleeps: the program does something meanwhile
     check_list(observed.pid)
     check_tables(observed.pid)
+    check_no_terminal(observed.pid)
     check_actors(observed.pid)
     check_warnings(observed.pid)
     check_numbers(observed.pid)

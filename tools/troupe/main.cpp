@@ -21,7 +21,7 @@
 #include "program.hpp"
 #include "store.hpp"
 #include "tables.hpp"
-#include "top.hpp"
+#include "top/top.hpp"
 #include "trace_file.hpp"
 #include "trust/visible.hpp"
 
@@ -29,12 +29,12 @@ namespace {
 
 using namespace troupe_tool;
 
-void print_lines(const std::vector<std::string>& lines) {
-  for (const std::string& line : lines) print_line(line);
+void print_lines(const std::vector<table_line>& lines) {
+  for (const table_line& line : lines) print_line(line.text);
 }
 void print_table(const table& all) {
   print_line(all.head);
-  for (const table_line& line : all.lines) print_line(line.text);
+  print_lines(all.lines);
 }
 // Pure ASCII: no character of a text in it can control a terminal.
 void print_json(const json& value) { print_line(value.dump(-1, ' ', true)); }
@@ -80,7 +80,7 @@ void show_actors(program& of, const choices& chosen) {
   if (chosen.as_json) {
     print_json(page);
   } else {
-    print_table(actor_table(page, 0, 120));
+    print_table(actor_table(page, 0, chosen.longest ? order::messages : order::name, 120));
   }
 }
 
@@ -109,7 +109,7 @@ constexpr std::pair<std::string_view, void (*)(program&, const choices&)> progra
        put(troupe::observe_page::as_metrics(of.ask_text("summary")));
      }},
     {"top", [](program& of, const choices& chosen) {
-       if (chosen.once || chosen.as_json) {
+       if (chosen.once || chosen.as_json || !has_terminal()) {
          show_once(of, chosen);
        } else {
          show_top(of, chosen.by(), chosen.interval());

@@ -7,7 +7,8 @@
 #include <functional>
 #include <map>
 
-#include "text/numbers.hpp"
+#include "text/short_text.hpp"
+#include "text/warnings.hpp"
 
 namespace troupe_tool {
 namespace {
@@ -19,6 +20,13 @@ struct row {
   std::size_t runtime = 0;
   std::string of_class;
   double alive = 0, messages = 0, busy = 0, wait_p99 = 0, busy_p50 = 0, busy_p99 = 0, failures = 0;
+  bool fails_now = false;
+
+  severity how_bad() const noexcept {
+    constexpr double busy_notice = 0.5, busy_trouble = 0.8, wait_notice_ns = 1e9;
+    if (busy >= busy_trouble || fails_now) return severity::trouble;
+    return busy >= busy_notice || wait_p99 >= wait_notice_ns ? severity::notice : severity::none;
+  }
 };
 
 using previous = std::map<std::string, const json*>;
@@ -74,7 +82,8 @@ std::vector<row> rows_of(const moment& seen) {
                     (since("messages") + since("resumed")) / seconds,
                     std::max(since("busy_ns"), 0.0) / ns_per_second / seconds,
                     now.at("wait_p99_ns").get<double>(), now.at("busy_p50_ns").get<double>(),
-                    now.at("busy_p99_ns").get<double>(), now.at("failures").get<double>()});
+                    now.at("busy_p99_ns").get<double>(), now.at("failures").get<double>(),
+                    found != before.end() && since("failures") > 0});
   });
   return rows;
 }
@@ -100,14 +109,6 @@ void sort_by(std::vector<row>& rows, order by) {
   });
 }
 
-// Characters of UTF-8 stay whole.
-std::string cut(std::string line, std::size_t width) {
-  if (line.size() <= width) return line;
-  while (width != 0 && (static_cast<unsigned char>(line[width]) & 0xC0u) == 0x80u) --width;
-  line.resize(width);
-  return line;
-}
-
 // The class of an actor, and the name that it was given.
 std::string class_and_name(const json& actor) {
   const auto name = actor.value("name", std::string());
@@ -115,7 +116,7 @@ std::string class_and_name(const json& actor) {
 }
 
 // Two lines for each node of a cluster that the runtime has.
-void add_nodes(std::vector<std::string>& lines, const json& runtime, const json& before,
+void add_nodes(std::vector<table_line>& lines, const json& runtime, const json& before,
                double seconds) {
   for (const json& one : runtime.value("cluster", json::array())) {
     if (one.size() == 1) continue;  // it has just gone
@@ -126,18 +127,22 @@ void add_nodes(std::vector<std::string>& lines, const json& runtime, const json&
       const double since = old.is_null() ? 0.0 : old.at(key).get<double>();
       return short_count(std::max(one.at(key).get<double>() - since, 0.0) / seconds);
     };
-    lines.push_back(fmt::format("node {} of {}: {} of 1024 shards, {} node{}, {} actors{}",
-                                one.at("node").get<std::string>(), one.at("of").get<std::string>(),
-                                one.at("shards").get<int>(), one.at("members").get<int>(),
-                                one.at("members") == 1 ? "" : "s",
-                                short_count(one.at("actors").get<double>()),
-                                one.at("joined") == 0      ? ", has not joined"
-                                : one.at("connected") == 0 ? ", is not connected"
-                                                           : ""));
-    lines.push_back(fmt::format("  {} here/s, {} sent/s, {} served/s, {} waiting, {} failed",
-                                rate("local"), rate("sent"), rate("served"),
-                                short_count(one.at("waiting").get<double>()),
-                                short_count(one.at("failed").get<double>())));
+    const bool has_joined = one.at("joined") != 0, is_connected = one.at("connected") != 0;
+    lines.push_back(
+        {.text = fmt::format("node {} of {}: {} of 1024 shards, {} node{}, {} actors{}",
+                             one.at("node").get<std::string>(), one.at("of").get<std::string>(),
+                             one.at("shards").get<int>(), one.at("members").get<int>(),
+                             one.at("members") == 1 ? "" : "s",
+                             short_count(one.at("actors").get<double>()),
+                             !has_joined     ? ", has not joined"
+                             : !is_connected ? ", is not connected"
+                                             : ""),
+         .how_bad = has_joined && is_connected ? severity::none : severity::trouble});
+    lines.push_back(
+        {.text = fmt::format("  {} here/s, {} sent/s, {} served/s, {} waiting, {} failed",
+                             rate("local"), rate("sent"), rate("served"),
+                             short_count(one.at("waiting").get<double>()),
+                             short_count(one.at("failed").get<double>()))});
   }
 }
 
@@ -149,13 +154,15 @@ std::uint64_t warnings_of(const json& runtime) {
 
 }  // namespace
 
-std::vector<std::string> head_lines(const moment& seen, std::size_t width) {
-  std::vector<std::string> lines;
+std::vector<table_line> head_lines(const moment& seen, std::size_t width) {
+  std::vector<table_line> lines;
   const double seconds = seconds_between(seen);
   const json& runtimes = seen.now.at("runtimes");
-  lines.push_back(fmt::format("{} ({}), {} runtime{}", seen.now.at("program").get<std::string>(),
-                              seen.now.at("pid").get<int>(), runtimes.size(),
-                              runtimes.size() == 1 ? "" : "s"));
+  const auto add = [&](std::string text, severity how_bad = severity::none) {
+    lines.push_back({.text = std::move(text), .how_bad = how_bad});
+  };
+  add(fmt::format("{} ({}), {} runtime{}", seen.now.at("program").get<std::string>(),
+                  seen.now.at("pid").get<int>(), runtimes.size(), runtimes.size() == 1 ? "" : "s"));
   for (std::size_t i = 0; i < runtimes.size(); ++i) {
     const json& now = runtimes.at(i);
     const bool known = !seen.before.is_null() && i < seen.before.at("runtimes").size();
@@ -163,36 +170,54 @@ std::vector<std::string> head_lines(const moment& seen, std::size_t width) {
         now.at("total").at("messages").get<double>() -
         (known ? seen.before.at("runtimes").at(i).at("total").at("messages").get<double>() : 0);
     const json& of = now.at("metrics");
-    lines.push_back(fmt::format("up {}, {} workers, {} actors, {} suspended",
-                                long_time(now.at("up_ns").get<double>()), now.at("workers").size(),
-                                short_count(of.at("actors").get<double>()),
-                                short_count(of.at("suspended").get<double>())));
-    lines.push_back(fmt::format("{} messages/s, {} failures, {} dead letters, {} warnings",
-                                short_count(messages / seconds),
-                                of.at("failures").get<std::uint64_t>(),
-                                of.at("dead_letters").get<std::uint64_t>(), warnings_of(now)));
+    add(fmt::format("up {}, {} workers, {} actors, {} suspended",
+                    long_time(now.at("up_ns").get<double>()), now.at("workers").size(),
+                    short_count(of.at("actors").get<double>()),
+                    short_count(of.at("suspended").get<double>())));
+    add(fmt::format("{} messages/s, {} failures, {} dead letters, {} warnings",
+                    short_count(messages / seconds), of.at("failures").get<std::uint64_t>(),
+                    of.at("dead_letters").get<std::uint64_t>(), warnings_of(now)),
+        worst_warning_of(seen.now, i));
     add_nodes(lines, now, known ? seen.before.at("runtimes").at(i) : json::object(), seconds);
-    lines.push_back("running: " + now.at("running").get<std::string>());
+    add("running: " + now.at("running").get<std::string>());
   }
-  for (std::string& line : lines) line = cut(std::move(line), width);
+  for (table_line& line : lines) line.text = cut(std::move(line.text), width);
   return lines;
 }
 
 table handler_table(const moment& seen, order by, std::size_t width) {
+  struct column {
+    const char* title;
+    std::size_t width;
+    order sorts = order::name;
+  };
+  // p50 and p99 sort nothing.
+  constexpr std::array columns{column{"alive", 6, order::alive},
+                               column{"msg/s", 8, order::messages},
+                               column{"busy%", 7, order::busy},
+                               column{"p50", 8},
+                               column{"p99", 8},
+                               column{"wait99", 8, order::wait},
+                               column{"fail", 6, order::failures}};
   constexpr std::size_t numbers_width = 51;
   const std::size_t name_width = width > numbers_width + 10 ? width - numbers_width : 10;
   std::vector<row> rows = rows_of(seen);
   sort_by(rows, by);
-  table made{cut(fmt::format("{:<{}}{:>6}{:>8}{:>7}{:>8}{:>8}{:>8}{:>6}", "handler", name_width,
-                             "alive", "msg/s", "busy%", "p50", "p99", "wait99", "fail"),
-                 width),
-             {}};
+  std::string head = fmt::format("{:<{}}", by == order::name ? "handler*" : "handler", name_width);
+  for (const auto& [title, wide, sorts] : columns) {
+    const bool is_sorted = sorts != order::name && sorts == by;
+    head += fmt::format("{:>{}}", std::string(is_sorted ? "*" : "") + title, wide);
+  }
+  table made{cut(std::move(head), width), {}};
   for (const row& one : rows) {
     std::string text = fmt::format(
         "{:<{}}{:>6}{:>8}{:>7.1f}{:>8}{:>8}{:>8}{:>6}", cut(one.name, name_width - 1), name_width,
         short_count(one.alive), short_count(one.messages), 100 * one.busy, short_time(one.busy_p50),
         short_time(one.busy_p99), short_time(one.wait_p99), short_count(one.failures));
-    made.lines.push_back({cut(std::move(text), width), one.runtime, one.of_class});
+    made.lines.push_back({.text = cut(std::move(text), width),
+                          .runtime = one.runtime,
+                          .of_class = one.of_class,
+                          .how_bad = one.how_bad()});
   }
   return made;
 }
@@ -235,7 +260,7 @@ table work_table(const moment& seen, std::size_t width) {
                                        name_width, short_count(count), rate(counted), bytes,
                                        short_time(one.value("p50_ns", 0.0)),
                                        short_time(one.value("p99_ns", 0.0)), errors);
-        made.lines.push_back({cut(std::move(text), width), i});
+        made.lines.push_back({.text = cut(std::move(text), width), .runtime = i});
       }
     }
   }
@@ -252,39 +277,15 @@ table member_table(const json& summary, std::size_t width) {
                         one.at("id").get<std::string>(), one.at("name").get<std::string>(),
                         one.at("id") == node.at("id") ? " (this program)" : "",
                         one.at("leaving").get<bool>() ? ", leaves" : "");
-        made.lines.push_back({cut(std::move(text), width), i});
+        made.lines.push_back({.text = cut(std::move(text), width), .runtime = i});
       }
       if (node.contains("last_failure"))
-        made.lines.push_back(
-            {cut("the last failure of its leases: " + node.at("last_failure").get<std::string>(),
-                 width),
-             i});
+        made.lines.push_back({.text = cut("the last failure of its leases: " +
+                                              node.at("last_failure").get<std::string>(),
+                                          width),
+                              .runtime = i,
+                              .how_bad = severity::notice});
     }
-  }
-  return made;
-}
-
-table warning_table(const json& summary, std::size_t width) {
-  struct found {
-    const json* warning;
-    std::size_t runtime;
-    double last_ns;
-  };
-  std::vector<found> all;
-  for (std::size_t i = 0; i < summary.at("runtimes").size(); ++i) {
-    for (const json& one : summary.at("runtimes").at(i).at("warnings"))
-      all.push_back({&one, i, one.at("last_ns").get<double>()});
-  }
-  std::ranges::sort(all, std::greater<>(), &found::last_ns);
-  table made{cut(fmt::format("{:>8} {:>7}  {}", "ago", "times", "warning"), width), {}};
-  for (const auto& [warning, runtime, last_ns] : all) {
-    const double ago = std::max(summary.at("now_ns").get<double>() - last_ns, 0.0);
-    std::string text = fmt::format("{:>8} {:>7}  {}", short_time(ago),
-                                   short_count((*warning).at("times").get<double>()),
-                                   (*warning).at("text").get<std::string>());
-    made.lines.push_back({cut(std::move(text), width), runtime,
-                          (*warning).at("class").get<std::string>(),
-                          (*warning).at("actor").get<std::uint64_t>()});
   }
   return made;
 }
@@ -299,8 +300,18 @@ std::string wait_text(const json& call) {
   return asked == 0 ? text : text + fmt::format(" (#{})", asked);
 }
 
-table actor_table(const json& page, std::size_t runtime, std::size_t width) {
-  table made{cut(fmt::format("{:>10} {:>8}  {:<10} {}", "id", "mail", "state",
+// A mailbox is long, or a call waits long, as far as the program's warnings are concerned.
+severity severity_of_actor(const json& actor) {
+  constexpr double mail_notice = 100, mail_trouble = 10'000, wait_notice_ns = 5e9;
+  const double mail = actor.at("mail").get<double>();
+  const double waits_ns = actor.value("waits", json::object()).value("waits_ns", 0.0);
+  if (mail >= mail_trouble) return severity::trouble;
+  return mail >= mail_notice || waits_ns >= wait_notice_ns ? severity::notice : severity::none;
+}
+
+table actor_table(const json& page, std::size_t runtime, order by, std::size_t width) {
+  table made{cut(fmt::format("{:>10} {:>8}  {:<10} {}", by == order::name ? "*id" : "id",
+                             by == order::name ? "mail" : "*mail", "state",
                              "class \"name\"  last handler  what it waits for"),
                  width),
              {}};
@@ -312,7 +323,11 @@ table actor_table(const json& page, std::size_t runtime, std::size_t width) {
                     one.at("state").get<std::string>(), class_and_name(one),
                     one.value("last_handler", std::string()));
     if (one.contains("waits")) text += "  " + wait_text(one.at("waits"));
-    made.lines.push_back({cut(std::move(text), width), runtime, of_class, id});
+    made.lines.push_back({.text = cut(std::move(text), width),
+                          .runtime = runtime,
+                          .of_class = of_class,
+                          .actor = id,
+                          .how_bad = severity_of_actor(one)});
   }
   return made;
 }
@@ -340,7 +355,8 @@ table call_table(const json& story, std::size_t runtime, std::size_t width) {
     const std::string asked = one.asked == 0 ? "-" : fmt::format("#{}", one.asked);
     std::string text = fmt::format("{:>6} {:>10}  {:<20} {}", one.calls, asked,
                                    one.at.empty() ? "-" : one.at, one.text);
-    made.lines.push_back({cut(std::move(text), width), runtime, {}, one.asked});
+    made.lines.push_back(
+        {.text = cut(std::move(text), width), .runtime = runtime, .actor = one.asked});
   }
   return made;
 }

@@ -18,12 +18,17 @@ struct moment {
   json before, now;
 };
 
+// Whether the user should look at a line first.
+enum class severity { none, notice, trouble };
+
 // A line, and what it is about: a class of a runtime, and one of its actors (0: none).
 struct table_line {
   std::string text;
   std::size_t runtime = 0;
   std::string of_class{};
   std::uint64_t actor = 0;
+  std::string warning{};  // which one, for `warning_text`
+  severity how_bad = severity::none;
 };
 struct table {
   std::string head;  // names the columns
@@ -32,17 +37,15 @@ struct table {
 
 // No line of these is longer than `width`.
 // The head: the program, its runtimes and workers, and its nodes of clusters.
-std::vector<std::string> head_lines(const moment& seen, std::size_t width);
-// A line for each handler.
+std::vector<table_line> head_lines(const moment& seen, std::size_t width);
+// A line for each handler. A * marks the column by which they are sorted.
 table handler_table(const moment& seen, order by, std::size_t width);
 // A line for each kind of I/O operation, each class of lazies, and each source of timers.
 table work_table(const moment& seen, std::size_t width);
-// A line for each actor of an answer to `longest` or `actors`.
-table actor_table(const json& page, std::size_t runtime, std::size_t width);
+// A line for each actor of an answer to `longest` or `actors`, which has sorted them.
+table actor_table(const json& page, std::size_t runtime, order by, std::size_t width);
 // A line for each node of the clusters of which the program is a part.
 table member_table(const json& summary, std::size_t width);
-// A line for each warning of a summary, the newest first.
-table warning_table(const json& summary, std::size_t width);
 // A line for each kind of call of an answer to `actor`; a call that asks another actor is about
 // that one.
 table call_table(const json& story, std::size_t runtime, std::size_t width);

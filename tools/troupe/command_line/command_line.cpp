@@ -150,7 +150,7 @@ void command_line::add_program_commands() {
       ->check(CLI::IsMember(names_of_orders()));
   top->add_option("--interval", chosen_.interval_s, "seconds between two looks (default 1)")
       ->check(CLI::Range(0.05, 3600.0));
-  top->add_flag("--once", chosen_.once, "print one table and end");
+  top->add_flag("--once", chosen_.once, "print one table and end, as it does without a terminal");
   top->add_flag("--json", chosen_.as_json, "print the program's answer as JSON and end");
   CLI::App* const actors = add("actors", "Actors, by id or by the length of the mailbox.");
   actors->add_option("--class", chosen_.of_class, "of this class only");

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tables.hpp"
+#include "text/warnings.hpp"
 #include "trust/visible.hpp"
 
 namespace troupe_tool {

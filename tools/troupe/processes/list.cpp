@@ -14,7 +14,7 @@
 
 #include "processes/process.hpp"
 #include "program.hpp"
-#include "text/numbers.hpp"
+#include "text/short_text.hpp"
 #include "trust/place.hpp"
 #include "trust/visible.hpp"
 

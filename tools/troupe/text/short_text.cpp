@@ -1,4 +1,4 @@
-#include "text/numbers.hpp"
+#include "text/short_text.hpp"
 
 #include <fmt/format.h>
 
@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace troupe_tool {
 namespace {
@@ -40,6 +41,30 @@ std::string long_time(double ns) {
   if (seconds < hour) return fmt::format("{}m{:02}s", seconds / minute, seconds % minute);
   if (seconds < day) return fmt::format("{}h{:02}m", seconds / hour, seconds % hour / minute);
   return fmt::format("{}d{:02}h", seconds / day, seconds % day / hour);
+}
+
+std::string cut(std::string line, std::size_t width) {
+  if (line.size() <= width) return line;
+  while (width != 0 && (static_cast<unsigned char>(line[width]) & 0xC0u) == 0x80u) --width;
+  line.resize(width);
+  return line;
+}
+
+std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const std::size_t bytes = std::max<std::size_t>(width, 8);
+    std::string line = cut(std::string(text.substr(0, bytes + 1)), bytes);
+    if (line.empty()) line = text.front();  // no UTF-8
+    if (line.size() < text.size() && text[line.size()] != ' ') {
+      const std::size_t space = line.rfind(' ');
+      if (space != std::string::npos && space > 0) line.resize(space);
+    }
+    text.remove_prefix(line.size());
+    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+    lines.push_back(std::move(line));
+  }
+  return lines;
 }
 
 }  // namespace troupe_tool

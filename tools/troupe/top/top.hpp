@@ -8,7 +8,10 @@
 
 namespace troupe_tool {
 
-// Draws until `q` is pressed, or the program ends. Throws failure.
+// Whether keys can be read and a table be drawn: standard input and output are a terminal.
+bool has_terminal();
+
+// Draws until `q` is pressed, or the program ends. Needs a terminal. Throws failure.
 void show_top(program& of, order by, std::chrono::milliseconds interval);
 
 }  // namespace troupe_tool

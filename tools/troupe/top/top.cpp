@@ -1,0 +1,120 @@
+#include "top/top.hpp"
+
+#include <curses.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "text/warnings.hpp"
+#include "top/keys.hpp"
+#include "top/screen.hpp"
+#include "top/view.hpp"
+
+namespace troupe_tool {
+namespace {
+
+constexpr std::size_t actors_max = 100;
+
+// Those with most mail, and then others.
+json actors_of(program& of, const level& at) {
+  const std::string rest = at.of_class.empty() ? "" : " " + at.of_class;
+  json page =
+      of.ask("longest " + std::to_string(at.runtime) + " " + std::to_string(actors_max) + rest);
+  if (at.what == level::of::longest) return page;
+  std::set<std::uint64_t> known;
+  for (const json& one : page.at("actors")) known.insert(one.at("id").get<std::uint64_t>());
+  const json others =
+      of.ask("actors " + std::to_string(at.runtime) + " 0 " + std::to_string(actors_max) + rest);
+  for (const json& one : others.at("actors")) {
+    if (page.at("actors").size() < actors_max &&
+        known.insert(one.at("id").get<std::uint64_t>()).second)
+      page.at("actors").push_back(one);
+  }
+  return page;
+}
+
+table key_table() {
+  table made{fmt::format("{:<20} {}", "key", "what it does"), {}};
+  for (const auto& [keys, what] : keys_of_top)
+    made.lines.push_back({.text = fmt::format("{:<20} {}", keys, what)});
+  return made;
+}
+
+struct shown_text {
+  std::vector<table_line> head;
+  table body;
+};
+
+shown_text look_at(program& of, const moment& seen, view& how, std::size_t width) {
+  const level& at = how.here();
+  shown_text text{head_lines(seen, width), {}};
+  if (at.what == level::of::handlers) {
+    text.body = handler_table(seen, how.by(), width);
+  } else if (at.what == level::of::warnings) {
+    text.body = warning_table(seen.now, width);
+  } else if (at.what == level::of::warning) {
+    text.body = warning_text(seen.now, at.runtime, at.warning, width);
+  } else if (at.what == level::of::keys) {
+    text.body = key_table();
+  } else if (at.what == level::of::work) {
+    text.body = work_table(seen, width);
+  } else if (at.what == level::of::actor) {
+    const json story =
+        of.ask("actor " + std::to_string(at.runtime) + " " + std::to_string(at.actor));
+    text.head.push_back({.text = story_line(story, at.actor, width)});
+    text.body = call_table(story, at.runtime, width);
+  } else {
+    text.body = actor_table(actors_of(of, at), at.runtime, how.by(), width);
+    if (how.by() == order::name) std::ranges::sort(text.body.lines, {}, &table_line::actor);
+  }
+  return text;
+}
+
+void draw(screen& on, const shown_text& text, view& how) {
+  const std::size_t height = on.height(), used = text.head.size() + 2;
+  const std::size_t room = height > used + 1 ? height - used : 1, rows = text.body.lines.size();
+  level& at = how.here();
+  at.chosen = std::min(at.chosen, rows == 0 ? 0 : rows - 1);
+  at.first = std::clamp(at.first, at.chosen + 1 > room ? at.chosen + 1 - room : 0, at.chosen);
+  on.clear();
+  std::size_t y = 0;
+  for (const table_line& line : text.head)
+    on.draw(y++, line.text, screen::look::plain, line.how_bad);
+  on.draw(y++, text.body.head, screen::look::head);
+  for (std::size_t i = at.first; i < std::min(at.first + room, rows); ++i) {
+    const table_line& line = text.body.lines[i];
+    on.draw(y++, line.text, i == at.chosen ? screen::look::chosen : screen::look::plain,
+            line.how_bad);
+  }
+  on.draw(height - 1, how.foot(), screen::look::foot);
+  on.show();
+}
+
+}  // namespace
+
+bool has_terminal() { return ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0; }
+
+void show_top(program& of, order by, std::chrono::milliseconds interval) {
+  moment seen{json(), of.ask("summary")};
+  screen drawn;
+  view how(by);
+  while (!how.ends()) {
+    const shown_text text = look_at(of, seen, how, drawn.width());
+    draw(drawn, text, how);
+    const std::optional<int> key = drawn.next_key(interval);
+    if (!key) return;
+    if (*key != ERR) {
+      how.press(*key, std::max<std::size_t>(drawn.height(), 9) - 8, text.body);
+      continue;
+    }
+    seen.before = std::move(seen.now);
+    seen.now = of.ask("summary");
+  }
+}
+
+}  // namespace troupe_tool
