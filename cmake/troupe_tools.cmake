@@ -31,6 +31,18 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(troupe_tool PRIVATE -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
 endif()
 target_compile_features(troupe_tool PRIVATE cxx_std_23)
+# The manual page and the completions are made by the tool from its commands.
+set(texts "${PROJECT_BINARY_DIR}/tools/texts")
+add_custom_command(OUTPUT "${texts}/troupe.1" "${texts}/troupe" "${texts}/_troupe" VERBATIM
+    COMMAND "${CMAKE_COMMAND}" -E make_directory "${texts}"
+    COMMAND troupe_tool help --man > "${texts}/troupe.1"
+    COMMAND troupe_tool completion bash > "${texts}/troupe"
+    COMMAND troupe_tool completion zsh > "${texts}/_troupe"
+    DEPENDS troupe_tool)
+add_custom_target(troupe_tool_texts ALL DEPENDS "${texts}/troupe.1")
 if(TROUPE_INSTALL)
   install(TARGETS troupe_tool RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  install(FILES "${texts}/troupe.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
+  install(FILES "${texts}/troupe" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions")
+  install(FILES "${texts}/_troupe" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
 endif()

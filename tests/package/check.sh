@@ -44,6 +44,15 @@ expect_commands_of_gdb() {
   [[ $said == *"Show the suspended turn"* ]] || fail "$script does not load: $said"
 }
 
+# The tool's texts are where man and the shells look for them.
+expect_texts_of_the_tool() {
+  [ -f "$work/prefix/bin/troupe" ] || return 0
+  local file
+  for file in man/man1/troupe.1 bash-completion/completions/troupe zsh/site-functions/_troupe; do
+    [ -s "$work/prefix/share/$file" ] || fail "share/$file is not installed"
+  done
+}
+
 expect_answer() {
   local answer
   answer=$("$1") || fail "the consumer ended with status $?"
@@ -144,6 +153,7 @@ case $how in
   cmake)
     install_and_move
     expect_commands_of_gdb
+    expect_texts_of_the_tool
     build_with_cmake -DTROUPE_AS=package -DCMAKE_PREFIX_PATH="$work/prefix"
     expect_answer "$work/build/consumer"
     if [ -f "$(find "$work/prefix" -name 'libtroupe_cron.a')" ]; then

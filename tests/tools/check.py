@@ -196,8 +196,8 @@ def check_log(pid):
     check("the level at the start", levels() == [["info"]], levels())
     check("a level of a logger", levels("debug", "orders") == [["info"], ["debug", "orders"]], levels())
     check("a level of all", levels("error") == [["error"], ["debug", "orders"]], levels())
-    said = tool("log", pid, "loud", code=1)
-    check("it says what a level is", "trace, debug" in said, said)
+    said = tool("log", pid, "loud", code=2)
+    check("it says what a level is", "trace,debug" in said, said)
     check("counts in the metrics", "troupe_log_dropped_total 0" in tool("metrics", pid).splitlines(), tool("metrics", pid)[:500])
 
 

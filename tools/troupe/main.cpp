@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "command_line/command_line.hpp"
+#include "command_line/completion.hpp"
+#include "command_line/manual.hpp"
 #include "command_line/nearest.hpp"
 #include "dump/dump.hpp"
 #include "lint/command.hpp"
@@ -138,7 +140,9 @@ int run(int argc, char** argv) {
   if (command.empty()) {
     put(line.answer());
   } else if (command == "help") {
-    put(line.help_of(chosen.topic));
+    put(chosen.as_manual ? manual_of(line) : line.help_of(chosen.topic));
+  } else if (command == "completion") {
+    put(chosen.shell == "bash" ? bash_completion(line.app()) : zsh_completion(line.app()));
   } else if (command == "lint") {
     return lint(chosen.sources);
   }

@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "command_line/arguments.hpp"
 #include "command_line/nearest.hpp"
+#include "command_line/sections.hpp"
 
 namespace troupe_tool {
 namespace {
@@ -29,15 +31,9 @@ const CLI::App* deepest_of(const CLI::App& app) {
   return found;
 }
 
-// "troupe store ls".
-std::string words_of(const CLI::App& command) {
-  const CLI::App* const parent = command.get_parent();
-  return parent == nullptr ? command.get_name() : words_of(*parent) + " " + command.get_name();
-}
-
 std::vector<std::string> names_of_commands(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::App* const one : app.get_subcommands(nullptr)) names.push_back(one->get_name());
+  for (const CLI::App* const one : commands_of(app)) names.push_back(one->get_name());
   return names;
 }
 
@@ -64,7 +60,7 @@ bool is_missing_command(const CLI::ParseError& wrong) {
 std::string sentence_of(const CLI::App& app, const CLI::ParseError& wrong) {
   const CLI::App& at = *deepest_of(app);
   const std::string words = words_of(at);
-  const bool has_commands = !at.get_subcommands(nullptr).empty();
+  const bool has_commands = !commands_of(at).empty();
   const std::vector<std::string> rest = at.remaining();
   if (has_commands) {
     for (const std::string& word : rest) {
@@ -111,30 +107,22 @@ std::chrono::milliseconds choices::interval() const {
   return std::chrono::milliseconds(static_cast<long>(interval_s * 1000));
 }
 
-std::vector<std::string> values_of(const CLI::Option& option) {
-  // The library describes a set as {one,two}.
-  const std::string type = option.get_type_name();
-  const std::size_t open = type.find('{'), close = type.find('}');
-  std::vector<std::string> values;
-  if (open == std::string::npos || close == std::string::npos) return values;
-  std::istringstream list(type.substr(open + 1, close - open - 1));
-  for (std::string value; std::getline(list, value, ',');) values.push_back(value);
-  return values;
-}
-
 command_line::command_line()
     : app_(
           "Looks into running programs that were started with TROUPE_OBSERVE=1, into the "
           "databases of durable actors, and into sources.",
           "troupe") {
   app_.require_subcommand(1);
-  app_.set_version_flag("--version", "troupe " TROUPE_TOOL_VERSION, "Print the version and exit");
+  app_.set_version_flag("--version", version(), "Print the version and exit");
+  app_.footer(text_of_sections());
   add_program_commands();
   add_recording_commands();
   add_store_commands();
   add_lint_command();
   add_help_commands();
 }
+
+std::string command_line::version() const { return "troupe " TROUPE_TOOL_VERSION; }
 
 CLI::App* command_line::add(const char* name, const char* what) {
   CLI::App* const made = app_.add_subcommand(name, what);
@@ -171,7 +159,9 @@ void command_line::add_recording_commands() {
   trace->add_flag("--text", chosen_.as_text, "a table to read, on standard output")
       ->excludes(output);
   CLI::App* const log = add("log", "The levels of the program's log; sets one.");
-  log->add_option("LEVEL", chosen_.level, "set it: trace, debug, info, warning, error or off");
+  log->add_option("LEVEL", chosen_.level, "set it: trace, debug, info, warning, error or off")
+      ->check(CLI::IsMember(
+          std::vector<std::string>{"trace", "debug", "info", "warning", "error", "off"}));
   log->add_option("LOGGER", chosen_.of_logger, "of that logger alone");
   add("metrics", "All numbers in the text format of Prometheus.");
 }
@@ -213,8 +203,14 @@ void command_line::add_lint_command() {
 }
 
 void command_line::add_help_commands() {
-  app_.add_subcommand("help", "The help of a command, or of all.")
-      ->add_option("COMMAND", chosen_.topic, "the command");
+  CLI::App* const help = app_.add_subcommand("help", "The help of a command, or of all.");
+  auto* const topic = help->add_option("COMMAND", chosen_.topic, "the command");
+  help->add_flag("--man", chosen_.as_manual, "the manual page troupe(1), in the format of man(7)")
+      ->excludes(topic);
+  app_.add_subcommand("completion", "A script that completes these commands in a shell.")
+      ->add_option("SHELL", chosen_.shell, "bash or zsh")
+      ->required()
+      ->check(CLI::IsMember(std::vector<std::string>{"bash", "zsh"}));
 }
 
 std::string command_line::parse(int argc, char** argv) {
@@ -237,7 +233,7 @@ std::string command_line::help_of(const std::string& topic) const {
     return app.get_formatter()->make_help(&app, words_of(app), CLI::AppFormatMode::Normal);
   };
   if (topic.empty()) return help(app_);
-  for (const CLI::App* const one : app_.get_subcommands(nullptr)) {
+  for (const CLI::App* const one : commands_of(app_)) {
     if (one->get_name() == topic) return help(*one);
   }
   throw wrong_usage(unknown_command(app_, topic));

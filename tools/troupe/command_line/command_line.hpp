@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "lint/command.hpp"
 #include "store.hpp"
@@ -53,6 +52,7 @@ class command_line {
   // The help of the command with these words, or of the tool. Throws wrong_usage.
   std::string help_of(const std::string& topic) const;
 
+  std::string version() const;  // "troupe 1.2.3"
   const CLI::App& app() const noexcept { return app_; }
   const choices& chosen() const noexcept { return chosen_; }
   const std::string& answer() const noexcept { return answer_; }
@@ -69,8 +69,5 @@ class command_line {
   choices chosen_;
   std::string answer_;
 };
-
-// The values between which an option lets the user choose; none if it takes others.
-std::vector<std::string> values_of(const CLI::Option& option);
 
 }  // namespace troupe_tool

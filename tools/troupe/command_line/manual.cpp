@@ -1,0 +1,103 @@
+#include "command_line/manual.hpp"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <string_view>
+
+#include "command_line/arguments.hpp"
+#include "command_line/sections.hpp"
+#include "top/keys.hpp"
+
+namespace troupe_tool {
+namespace {
+
+// A text in which nothing is a request or an escape of roff.
+std::string plain(std::string_view text) {
+  std::string made;
+  for (const char one : text) {
+    if (made.empty() || made.back() == '\n') {
+      if (one == '.' || one == '\'') made += "\\&";
+    }
+    if (one == '\\') {
+      made += "\\e";
+    } else if (one == '-') {
+      made += "\\-";
+    } else {
+      made += one;
+    }
+  }
+  return made;
+}
+
+std::string paragraph(std::string_view term, std::string_view text) {
+  return fmt::format(".TP\n.B {}\n{}\n", plain(term), plain(text));
+}
+
+// "troupe log PID [LEVEL] [LOGGER]".
+std::string synopsis_of(const CLI::App& command) {
+  std::string text;
+  if (const CLI::App* const parent = command.get_parent())
+    text = synopsis_of(*parent) + " " + command.get_name();
+  else
+    return command.get_name();
+  const bool has_options = options_of(command).size() > 1;  // beside --help
+  if (has_options) text += " [OPTIONS]";
+  for (const CLI::Option* const one : arguments_of(command)) {
+    const std::string name = placeholder_of(*one) + (takes_many(*one) ? "..." : "");
+    text += one->get_required() ? " " + name : " [" + name + "]";
+  }
+  return text;
+}
+
+std::string option_text(const CLI::Option& option) {
+  std::string names;
+  for (const std::string& name : names_of(option)) names += (names.empty() ? "" : ", ") + name;
+  const std::string value = placeholder_of(option);
+  return paragraph(names + (value.empty() ? "" : " " + value), option.get_description());
+}
+
+std::string command_text(const CLI::App& command) {
+  std::string text =
+      fmt::format(".SS {}\n{}\n", plain(synopsis_of(command)), plain(command.get_description()));
+  for (const CLI::Option* const one : arguments_of(command))
+    text += paragraph(placeholder_of(*one), one->get_description());
+  for (const CLI::Option* const one : options_of(command)) {
+    if (one != command.get_help_ptr()) text += option_text(*one);
+  }
+  if (const std::string footer = command.get_footer(); !footer.empty())
+    text += fmt::format(".PP\n{}\n", plain(footer));
+  for (const CLI::App* const one : commands_of(command)) text += command_text(*one);
+  return text;
+}
+
+std::string upper(std::string text) {
+  for (char& one : text) one = static_cast<char>(std::toupper(static_cast<unsigned char>(one)));
+  return text;
+}
+
+}  // namespace
+
+std::string manual_of(const command_line& line) {
+  const CLI::App& app = line.app();
+  std::string what = app.get_description();
+  what.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(what.front())));
+  if (what.ends_with('.')) what.pop_back();
+  std::string text = fmt::format(
+      ".\\\" Made by `troupe help --man`.\n.TH TROUPE 1 \"\" \"{}\" \"User Commands\"\n"
+      ".SH NAME\ntroupe \\- {}\n.SH SYNOPSIS\n.B troupe\nCOMMAND [ARGUMENTS]\n"
+      ".SH DESCRIPTION\n{}\n.SH OPTIONS\n",
+      plain(line.version()), plain(what), plain(app.get_description()));
+  for (const CLI::Option* const one : options_of(app)) text += option_text(*one);
+  text += ".SH COMMANDS\n";
+  for (const CLI::App* const one : commands_of(app)) text += command_text(*one);
+  text += ".SH KEYS OF TOP\n";
+  for (const auto& [keys, what_they_do] : keys_of_top) text += paragraph(keys, what_they_do);
+  for (const auto& [title, lines] : sections()) {
+    text += fmt::format(".SH {}\n", upper(title));
+    for (const auto& [term, its] : lines) text += paragraph(term, its);
+  }
+  return text;
+}
+
+}  // namespace troupe_tool
