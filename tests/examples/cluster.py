@@ -16,6 +16,7 @@ import _servers
 
 SHOP = pathlib.Path(os.environ["TROUPE_EXAMPLES_DIR"]) / "shop"
 UP = pathlib.Path(os.environ["TROUPE_SOURCE_DIR"]) / "examples/cluster/up"
+OPERATE = pathlib.Path(os.environ["TROUPE_SOURCE_DIR"]) / "examples/operate"
 TOOL = pathlib.Path(os.environ["TROUPE_BINARY_DIR"]) / "tools/troupe"
 SECONDS_MAX = 120
 SHARDS = 1024
@@ -75,6 +76,9 @@ def check_pages(pages):
 def check_metrics(page):
     with urllib.request.urlopen(page.replace("/troupe/", "/metrics"), timeout=SECONDS_MAX) as got:
         text = got.read().decode()
+    for file in OPERATE.iterdir():
+        for name in set(re.findall(r"\btroupe_cluster_[a-z0-9_]+", file.read_text())):
+            check(f"{name} of {file.name}", re.search(rf"^{name}{{", text, re.MULTILINE), text)
     for name in "shards", "members", "sent_messages_total", "renewals_total", "connected":
         found = re.search(rf'^troupe_cluster_{name}{{runtime="0",node="node-1"}} (\d+)$', text, re.MULTILINE)
         check(name, found and int(found.group(1)) > 0, text)

@@ -71,7 +71,7 @@ def check_bash(pid):
     check("the script that is installed", (TEXTS / "troupe").read_text() == run(TOOL, "completion", "bash").stdout, TEXTS)
     known = commands(help_of())
     check("all commands", set(known) < set(bash("troupe", "")), bash("troupe", ""))
-    for words, expected in ((["to"], ["top"]), (["top", "1", "--sort", "b"], ["busy"]), (["top", ""], [str(pid)]), (["top", "--sort", "busy", ""], [str(pid)]),
+    for words, expected in ((["to"], ["top"]), (["top", "1", "--sort", "b"], ["busy"]), (["top", str(pid)], [str(pid)]), (["top", "--sort", "busy", str(pid)], [str(pid)]),
                             (["log", str(pid), "de"], ["debug"]), (["log", str(pid), "debug", ""], []), (["help", "du"], ["dump"]),
                             (["store", "a.db", "sh"], ["show"]), (["store", "a.db", "dead-letters", "--a"], ["--again"]),
                             (["completion", ""], ["bash", "zsh"]), (["trace", str(pid), ""], [])):
