@@ -304,7 +304,7 @@ def check_users():
             status, out, errors, _ = tool("dump", program.pid, environment=clean)
             check("root may look into all programs", status == 0 and b"Grows" in out, errors)
         _, out, errors, _ = tool("ps", environment=clean)
-        for program in (theirs, roots):
+        for program in (theirs, roots, theirs_elsewhere):
             check("ps lists the programs of all users", str(program.pid).encode() in out, (out, errors))
         asked = subprocess.run([copied_tool, "dump", str(theirs.pid)], capture_output=True, user=NOBODY, group=NOBODY, extra_groups=[], env=clean, check=False)
         check("a user looks into the own program", asked.returncode == 0, asked)
@@ -314,6 +314,22 @@ def check_users():
         for program in (theirs, roots, theirs_elsewhere):
             program.stdin.close()
             program.wait(timeout=SECONDS_MAX)
+
+
+def check_private_tmp():
+    """A service of systemd with PrivateTmp= has a /tmp of its own; `ps` and the others find its socket through its process."""
+    clean = {name: value for name, value in os.environ.items() if name != "XDG_RUNTIME_DIR"}
+    program = subprocess.Popen(["unshare", "-m", "sh", "-c", "mount -t tmpfs -o mode=1777 tmpfs /tmp && exec \"$0\"", PROGRAM], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, text=True, env={**clean, "TROUPE_OBSERVE": "1"})
+    try:
+        check("the program begins", program.stdout.readline() == "ready\n")
+        check("its socket is not in this /tmp", not pathlib.Path(f"/tmp/troupe-0/{program.pid}.sock").exists())
+        status, out, errors, _ = tool("dump", program.pid, environment=clean)
+        check("a program with a /tmp of its own is asked", status == 0 and b"Grows" in out, errors)
+        check("and listed", str(program.pid).encode() in tool("ps", environment=clean)[1])
+    finally:
+        program.stdin.close()
+        program.wait(timeout=SECONDS_MAX)
 
 
 def run_users():
@@ -333,6 +349,7 @@ def main():
     try:
         if sys.argv[3:] == ["users"]:
             check_users()
+            check_private_tmp()
             return
         check_escapes()
         check_nonsense()

@@ -17,6 +17,8 @@
 #include <set>
 #include <string_view>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "observe/sockets/observation_socket.hpp"
 #include "trust/failure.hpp"
@@ -84,13 +86,17 @@ std::set<std::string> all_folders() {
   return found;
 }
 
+// The number of a process; 0 for other texts.
+int number_of(const std::string& text) {
+  int number = 0;
+  const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_number = bad == std::errc{} && end == text.data() + text.size() && number > 0;
+  return is_number ? number : 0;
+}
+
 // The number of a process in the name of its socket; 0 for other files.
 int pid_in(const std::filesystem::path& file) {
-  const std::string name = file.stem().string();
-  int pid = 0;
-  const auto [end, bad] = std::from_chars(name.data(), name.data() + name.size(), pid);
-  const bool is_number = bad == std::errc{} && end == name.data() + name.size() && pid > 0;
-  return is_number && file.extension() == ".sock" ? pid : 0;
+  return file.extension() == ".sock" ? number_of(file.stem().string()) : 0;
 }
 
 // The owner of a folder that its owner alone may enter.
@@ -140,27 +146,58 @@ bool remove_socket(const dead_socket& dead) {
   return is_removed;
 }
 
+// Folders in which a process of that user may have its socket. A service of systemd with
+// PrivateTmp= has a /tmp of its own, which others see through the process alone.
+std::vector<std::string> folders_of(int pid, ::uid_t user) {
+  std::vector<std::string> folders{own_folder()};
+  const std::string runtime_folder = runtime_folder_of(pid);
+  if (runtime_folder.starts_with('/'))
+    folders.push_back(observe::socket_folder(runtime_folder.c_str(), user));
+  folders.push_back(fmt::format("/run/user/{}/troupe", user));
+  folders.push_back(observe::socket_folder(nullptr, user));
+  folders.push_back(fmt::format("/proc/{}/root{}", pid, folders.back()));
+  return folders;
+}
+
+// The socket of a process, if there is one in a folder of its user; `wrong` says why a folder was
+// not believed.
+std::optional<program_place> place_in(const std::vector<std::string>& folders, int pid,
+                                      ::uid_t user, std::string& wrong) {
+  for (const std::string& folder : folders) {
+    if (!exists(folder)) continue;
+    if (const auto fault = observe::check_folder(folder, user)) {
+      if (wrong.empty()) wrong = fmt::format("; {}: {}", fault->what, fault->remedy);
+    } else if (std::string socket = socket_in(folder, pid); is_socket(socket)) {
+      return program_place{pid, user, std::move(socket)};
+    }
+  }
+  return std::nullopt;
+}
+
+// The programs whose folders only their processes name; for root, of all users.
+void add_others(found_places& found) {
+  std::set<int> known;
+  for (const program_place& one : found.programs) known.insert(one.pid);
+  std::error_code none;
+  for (const auto& process : std::filesystem::directory_iterator("/proc", none)) {
+    const int pid = number_of(process.path().filename().string());
+    if (pid == 0 || known.contains(pid) || found.programs.size() >= programs_max) continue;
+    const std::optional<::uid_t> user = user_of(pid);
+    if (!user || (*user != observe::own_user() && observe::own_user() != 0)) continue;
+    std::string ignored;
+    if (auto place = place_in(folders_of(pid, *user), pid, *user, ignored))
+      found.programs.push_back(std::move(*place));
+  }
+}
+
 }  // namespace
 
 program_place place_of(int pid) {
   const std::optional<::uid_t> user = user_of(pid);
   if (!user)
     throw failure(fmt::format("process {} cannot be asked: there is none of that number", pid));
-  const std::string its_runtime_folder = runtime_folder_of(pid);
-  std::string tried, wrong;
-  for (const std::string& folder :
-       {own_folder(),
-        its_runtime_folder.starts_with('/')
-            ? observe::socket_folder(its_runtime_folder.c_str(), *user)
-            : own_folder(),
-        fmt::format("/run/user/{}/troupe", *user), observe::socket_folder(nullptr, *user)}) {
-    if (!exists(folder)) continue;
-    if (const auto fault = observe::check_folder(folder, *user)) {
-      if (wrong.empty()) wrong = fmt::format("; {}: {}", fault->what, fault->remedy);
-    } else if (const std::string socket = socket_in(folder, pid); is_socket(socket)) {
-      return {pid, *user, socket};
-    }
-  }
+  std::string wrong;
+  if (auto place = place_in(folders_of(pid, *user), pid, *user, wrong)) return std::move(*place);
   throw failure(
       fmt::format("process {} cannot be asked: start the program with TROUPE_OBSERVE=1, as "
                   "the same user{}",
@@ -182,6 +219,7 @@ found_places find_places() {
       if (!user && found.dead.size() < programs_max) found.dead.push_back({pid, *owner, folder});
     }
   }
+  add_others(found);
   std::ranges::sort(found.programs, {}, &program_place::pid);
   return found;
 }
