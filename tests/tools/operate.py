@@ -85,7 +85,7 @@ def main():
             check_rules()
             check_in_prometheus(port, started)
         else:
-            print("operate: partly skipped: needs prometheus and promtool: the names alone were checked")
+            print("operate: partly skipped: needs prometheus: the names alone were checked")
         program.stdin.close()
         check("the server ends", program.wait(timeout=SECONDS_MAX) == 0)
         print("operate: all rules and queries fit")

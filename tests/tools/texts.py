@@ -83,8 +83,11 @@ def check_bash(pid):
 
 def check_zsh(pid):
     check("the function that is installed", (TEXTS / "_troupe").read_text() == run(TOOL, "completion", "zsh").stdout, TEXTS)
-    if not shutil.which("zsh") or not shutil.which("tmux"):
-        print("texts: partly skipped: needs zsh and tmux: nothing was completed in zsh")
+    if not shutil.which("zsh"):
+        print("texts: partly skipped: needs zsh: nothing was completed in zsh")
+        return
+    if not shutil.which("tmux"):
+        print("texts: partly skipped: needs tmux: nothing was completed in zsh")
         return
     tmux = ["tmux", "-S", str(FOLDER / "tmux"), "-f", "/dev/null"]
     run(*tmux, "new-session", "-d", "-s", "t", "-x", "150", "-y", "50", "TERM=xterm-256color zsh -f")
