@@ -150,11 +150,13 @@ for i in 1 2 3; do
 done
 
 # A component is built for a program that includes it, itself or by a header of its own, and no other one is.
-for program in core dns; do
+printf '#include <troupe/tls.hpp>\nint main() {}\n' > tls.cpp
+for program in core dns tls; do
   rm -rf "$cache" asked
   PATH=$work/tools:$PATH TROUPE_RUN_BUILD=1 CONFIGURES=0 "$run" $program.cpp > out 2> err || true
   expected=troupe
   if [ $program = dns ]; then expected=$'troupe\ntroupe_dns troupe'; fi
+  if [ $program = tls ]; then expected='troupe_tls troupe'; fi
   [ "$(cat asked)" = "$expected" ] || fail "for $program.cpp it built: $(cat asked err)"
 done
 echo "run: takes the library that it promises"

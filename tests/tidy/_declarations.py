@@ -1,7 +1,8 @@
-"""Reads what a public header declares: each declaration with its comment, as the reference shows it.
+"""Reads what a public header declares: each declaration with its comment.
 
-A comment of its own lines belongs to the declaration below it, one at the end of a line to the declaration before it.
-Declarations that follow without a blank line share the comment above them, as they do for a reader of the header.
+A comment on lines of its own belongs to the declaration below it, a comment at the end of a line to
+the declaration before it. Declarations without a blank line between them share
+the comment above them, as they do for a reader of the header.
 """
 
 import bisect
@@ -12,7 +13,8 @@ import _headers
 
 # Left to right, so that slashes in a literal are no comment, and quotes in a comment no literal.
 HIDDEN = re.compile(
-    r"""(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<literal>R"(?P<mark>\w*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])')"""
+    r"""(?P<comment>//[^\n]*|/\*.*?\*/)"""
+    r"""|(?P<literal>R"(?P<mark>\w*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])')"""
     r"""|(?P<line>^[ \t]*#(?:[^\n]*\\\n)*[^\n]*)""",
     re.S | re.M,
 )
@@ -22,7 +24,8 @@ ATTRIBUTES = re.compile(
     r"\[\[[^\]]*\]\]|\balignas\s*\([^()]*(?:\([^()]*\)[^()]*)*\)|\bTROUPE_[A-Z_]+\b(?:\([^()]*\))?"
 )
 TYPE = re.compile(
-    r"\b(enum\s+(?:class|struct)|enum|class|struct|union)\s+([\w:]+)\s*(<[^{}()=]*>)?\s*(?:final\s*)?(:[^:].*|:)?$",
+    r"\b(enum\s+(?:class|struct)|enum|class|struct|union)\s+([\w:]+)\s*(<[^{}()=]*>)?\s*"
+    r"(?:final\s*)?(:[^:].*|:)?$",
     re.S,
 )
 # A macro that stands for a declaration, on lines of its own.
@@ -105,7 +108,7 @@ class Reader:
         self.begins = [0]
         for line in self.lines:
             self.begins.append(self.begins[-1] + len(line) + 1)
-        # The same places in all three: without comments, literals and lines of the preprocessor; and without comments alone.
+        # Blanks in place of comments, literals and preprocessor lines; and of comments alone.
         self.plain = HIDDEN.sub(lambda found: blank(found.group()), text)
         self.shown = HIDDEN.sub(
             lambda found: found.group() if found.group("literal") else blank(found.group()), text
@@ -378,7 +381,7 @@ def without_angles(text):
 
 
 def function_name(head):
-    """The name in front of the parameters, or None; `a::b` for one that is defined outside of its class."""
+    """The name in front of the parameters, or None; with `::` if its class is named as well."""
     if operator := OPERATOR.search(head):
         return (
             "operator"
@@ -409,7 +412,7 @@ def as_written(text, column):
 
 
 def laid_out(text):
-    """The declaration as it is shown: `template` and `requires` on lines of their own, the parameters too when they need them."""
+    """The declaration as it is shown, with `template` and `requires` on lines of their own."""
     text = _headers.words(re.sub(r"\bTROUPE_[A-Z_]+\b(\([^()]*\))?", "", text))
     lines, at = [], 0
     while True:
@@ -432,29 +435,30 @@ def laid_out(text):
 
 
 def constraint_end(text):
-    """The place behind a `requires` clause: its operands are in brackets, or names with arguments, joined by `&&` and `||`."""
+    """The place behind a `requires` clause, whose operands are joined by `&&` and `||`."""
     at = len("requires")
-    operand = re.compile(r"\s*!?(?:(?=\()|(?:requires\b\s*(?=[({]))|[\w:]+)")
-    while found := operand.match(text, at):
-        at = found.end()
-        while at < len(text) and text[at] in "(<{ ":
-            if text[at] == " " and not (
-                found.group().strip() == "requires" and text[at + 1] in "({"
-            ):
-                break
-            at = (
-                angle_end(text, at)
-                if text[at] == "<"
-                else _headers.closing(text, at, {"(": "()", "{": "{}", " ": "  "}[text[at]]) + 1
-                if text[at] != " "
-                else at + 1
-            )
-            if found.group().strip() == "" or found.group().strip() == "!":
-                break
-        joined = re.compile(r"\s*(&&|\|\|)(?=\s)").match(text, at)
+    while True:
+        at = operand_end(text, at)
+        joined = re.compile(r"\s*(?:&&|\|\|)(?=\s)").match(text, at)
         if not joined:
             return at
         at = joined.end()
+
+
+def operand_end(text, at):
+    """The place behind `(…)`, `requires(…) {…}` or `a::b<…>`."""
+    begin = re.compile(r"\s*!?(requires\b)?\s*").match(text, at)
+    at = begin.end()
+    if text[at : at + 1] == "(":
+        at = _headers.closing(text, at) + 1
+        if not begin.group(1):
+            return at
+    if begin.group(1):
+        return _headers.closing(text, text.index("{", at), "{}") + 1
+    while name := re.compile(r"(?:::)?\w+").match(text, at):
+        at = name.end()
+        if text[at : at + 1] == "<":
+            at = angle_end(text, at)
     return at
 
 

@@ -41,8 +41,12 @@ BELOW = {
 # Components with a library of their own: a program includes what it uses of them, beside troupe.hpp.
 APART = {"reflect", "log", "json", "database", "durable", "sqlite", "postgres", "durable_postgres", "cron", "dns", "tls", "nats", "cluster", "http", "otlp", "observe_page"}
 
+# What CMake and pkg-config know by its name: a header of the name includes all of it.
+COMPONENTS = sorted(APART - {"reflect", "log", "database"})
+
 # Headers that include others, for users alone.
-UMBRELLAS = ("troupe/troupe.hpp", "troupe/actors.hpp")
+CORE_UMBRELLAS = ("troupe/troupe.hpp", "troupe/actors.hpp")
+UMBRELLAS = CORE_UMBRELLAS + tuple(f"troupe/{name}.hpp" for name in COMPONENTS)
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
@@ -96,18 +100,29 @@ def check_layers(tree):
 
 
 def check_umbrella(tree):
-    """troupe.hpp includes the lot: every public C++ header is reached from it, but for the components apart."""
-    top = "troupe/troupe.hpp"
-    headers = {str(p.relative_to("include")): p for p in tree.files("include", suffixes=(".hpp",)) if place(p)[0] not in APART}
+    """troupe.hpp reaches every public C++ header, but for the components apart, which have their own."""
+    headers = {str(p.relative_to("include")): p for p in tree.files("include", suffixes=(".hpp",))}
+    apart = {name for name, path in headers.items() if place(path)[0] in APART}
+    core = set(headers) - apart - (set(UMBRELLAS) - set(CORE_UMBRELLAS))
+    problems = unreached(tree, "troupe/troupe.hpp", core, headers) if core else []
+    for component in COMPONENTS:
+        inside = {name for name in headers if name.startswith(f"troupe/{component}/")}
+        problems += unreached(tree, f"troupe/{component}.hpp", inside, headers) if inside else []
+    return problems
+
+
+def unreached(tree, top, wanted, headers):
+    """What is wrong with a header that shall include all of these."""
     if top not in headers:
-        return ["include/troupe/troupe.hpp: is missing"] if headers else []
+        return [f"include/{top}: is missing"]
     reached, waiting = {top}, [top]
     while waiting:
         for _, _, header in includes(tree, headers[waiting.pop()]):
             if header in headers and header not in reached:
                 reached.add(header)
                 waiting.append(header)
-    return [f"{headers[h]}: include/troupe/troupe.hpp does not reach it" for h in sorted(set(headers) - reached)]
+    lost = sorted(wanted - reached)
+    return [f"{headers[name]}: include/{top} does not reach it" for name in lost]
 
 
 def public_types(lines):

@@ -112,6 +112,15 @@ class Checks(unittest.TestCase):
         self.write("include/troupe/base/lost.hpp", "")
         self.complains(layers.check_umbrella, "include/troupe/base/lost.hpp")
 
+    def test_component_has_a_header_that_reaches_all_of_it(self):
+        self.write("include/troupe/troupe.hpp", "")
+        self.write("include/troupe/json/read.hpp", "")
+        self.complains(layers.check_umbrella, "include/troupe/json.hpp: is missing")
+        self.write("include/troupe/json.hpp", "")
+        self.complains(layers.check_umbrella, "include/troupe/json/read.hpp: include/troupe/json.hpp does not reach it")
+        self.write("include/troupe/json.hpp", "#include <troupe/json/read.hpp>\n")
+        self.passes(layers.check_umbrella)
+
     def test_public_types_show_their_use(self):
         internal = "namespace troupe {\nclass later;\nnamespace detail {\nstruct part {\n};\n}  // namespace detail\n"
         self.write("include/troupe/actor/ref.hpp", internal + "}  // namespace troupe\n")
