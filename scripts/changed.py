@@ -15,9 +15,9 @@ A library is linked into every program, therefore the build graph alone would ch
                                              that is nearest by name (of `src/http/h2/` that is `tests/http/h2/`,
                                              of `src/sync/` `tests/conformance/sync/`); suites and models that
                                              include its header themselves
-  a public header                            its own suite header/..., and docs/headers
+  a public header                            its own suite header/..., docs/headers and docs/site
   a script                                   the suites whose command names it, or those of its folder
-  an example, a chapter, the README          its own suite
+  an example, a chapter, the README          its own suite; of a document also docs/site
   what builds or tests everything            all suites
   any file                                   the rules of tests/tidy and tests/ledger
 """
@@ -172,7 +172,7 @@ class Choice:
                        f"include the header of {stem}")
         if path.startswith("include/"):
             self.add_matching(f"^header/{re.escape(path[len('include/'):])}", path)
-            self.add_matching("^docs/headers$", path)
+            self.add_matching("^docs/(headers|site)$", path)
 
     def test_source(self, path):
         for built in self.build.reached(path):
@@ -220,7 +220,11 @@ class Choice:
         elif parts[0] == "tools":
             self.add_matching("^tools/", path)
         elif path == "README.md" or path.startswith("docs/guide/"):
-            self.add_matching("^docs/guide$", path)
+            self.add_matching("^docs/(guide|site)$", path)
+        elif path.endswith(".md") or path.startswith("docs/"):
+            self.add_matching("^docs/site$", path)
+        elif path == "site" or path.startswith("scripts/site/"):
+            self.add_matching("^docs/site", path)
         elif parts[0] in ("test", "run", "scripts"):
             self.add_matching("^commands/", path)
 

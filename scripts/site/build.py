@@ -3,7 +3,7 @@
 
 Usage: scripts/site/build.py FOLDER
 
-The folder is made anew. `./site` at the root of the repository calls this, and sees to what it needs.
+The folder is made anew. `./site` installs what this needs, and calls it.
 """
 
 import pathlib
@@ -16,8 +16,10 @@ sys.path[:0] = [str(HERE), str(ROOT / "tests" / "tidy")]
 # Debian has the packages for its own Python; another one may read them.
 sys.path.append("/usr/lib/python3/dist-packages")
 
+import comments  # noqa: E402
 import documents  # noqa: E402
 import frame  # noqa: E402
+import header_page  # noqa: E402
 import highlight  # noqa: E402
 import names as names_  # noqa: E402
 import reference  # noqa: E402
@@ -31,12 +33,12 @@ class Site:
         reference.check(self.names)
         self.renderer = documents.Renderer(ROOT, self.names)
         self.search = search_.Search()
-        self.pages = reference.Pages(self.names, self.renderer, self.search)
+        self.writer = comments.Writer(self.names, self.renderer.address, "index.html#promises")
+        self.reference = reference.Reference(self.names, self.writer)
 
     def build(self):
         self.read_documents()
-        self.frame = frame.Frame(self.renderer.documents, self.pages)
-        self.pages.chapters = [chapter.page for chapter in self.frame.chapters]
+        self.frame = frame.Frame(self.renderer.documents, self.reference)
         for document in self.renderer.documents.values():
             self.search.add_document(document, self.frame.section_of(document.path))
             self.write(document.page, self.frame.document(document))
@@ -64,13 +66,18 @@ class Site:
 
     def write_reference(self):
         for folder in reference.components():
-            made, headings = self.pages.component(folder)
+            made, headings = self.reference.component(folder)
             self.write(f"reference/{folder}.html", self.frame.component(folder, made, headings))
+        chapters = [chapter.page for chapter in self.frame.chapters]
         for header in self.names.headers.values():
             if header.entries:
-                made, headings = self.pages.header(header)
-                self.write(header.page, self.frame.header(header, made, headings))
-        made, headings = self.pages.index()
+                source = self.renderer.address_of_source(f"include/troupe/{header.path}")
+                page = header_page.HeaderPage(
+                    header, source, self.writer, self.search, self.renderer.uses, chapters
+                )
+                made = page.html()
+                self.write(header.page, self.frame.header(header, made, page.headings))
+        made, headings = self.reference.index()
         self.write("reference/index.html", self.frame.index(made, headings))
 
     def write_source(self, path):

@@ -1,10 +1,14 @@
-"""The comment of a declaration, in the parts that a reader looks for: what it does, thread, cost, errors, lifetime, examples."""
+"""The comment of a declaration, in the parts that a reader looks for.
+
+These are what it does, thread, cost, errors, lifetime, limits and examples.
+"""
 
 import dataclasses
 import html
 import re
 
 import highlight
+import markup
 
 # A label of the house style, and under which word the reference shows it.
 LABELS = {
@@ -45,7 +49,10 @@ class Explained:
 
 
 class Writer:
-    """Writes words of a comment as HTML. `names` resolves them; `link(path)` is the address of a file of the repository."""
+    """Writes words of a comment as HTML.
+
+    `names` resolves them; `link(path)` is the address of a file of the repository.
+    """
 
     def __init__(self, names, link, promises):
         self.names, self.link, self.promises = names, link, promises
@@ -113,18 +120,17 @@ class Writer:
             if kind == "example":
                 made.examples.append("\n".join(text))
             elif kind == "code":
-                made.body.append(
-                    f'<pre class="code"><code>{highlight.cpp(chr(10).join(text), lambda name: self.code_link(name, base))}</code></pre>'
-                )
+                made.body.append(markup.block("code", self.example("\n".join(text), base)))
             elif kind == "note":
-                made.body.append(
-                    f'<pre class="note">{html.escape(chr(10).join(text), quote=False)}</pre>'
-                )
+                made.body.append(markup.element("pre", markup.text("\n".join(text)), kind="note"))
             elif kind == "table":
                 made.body.append(self.table(text, scope, base))
             else:
                 self.add_text(made, " ".join(text), scope, base)
         return made
+
+    def example(self, code, base):
+        return highlight.cpp(code, lambda name: self.code_link(name, base))
 
     def code_link(self, name, base):
         """Links in an example: names that are spelled with `troupe::`, and headers."""
@@ -147,20 +153,18 @@ class Writer:
 
     def table(self, lines, scope, base):
         rows = [
-            [cell.strip() for cell in line.strip().strip("|").split("|")]
+            [self.inline(cell.strip(), scope, base) for cell in line.strip().strip("|").split("|")]
             for line in lines
             if not re.match(r"\|[-| :]+\|?$", line.strip())
         ]
-        head = "".join(f"<th>{self.inline(cell, scope, base)}</th>" for cell in rows[0])
-        rest = "".join(
-            "<tr>" + "".join(f"<td>{self.inline(cell, scope, base)}</td>" for cell in row) + "</tr>"
-            for row in rows[1:]
-        )
-        return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{rest}</tbody></table></div>'
+        return markup.table(rows[1:], head=rows[0])
 
 
 def blocks(lines):
-    """(kind, lines) of each block of a comment: text, table, note (a list, as it is laid out), code, example."""
+    """(kind, lines) of each block of a comment.
+
+    A kind is text, table, note (a list, as it is laid out), code or example.
+    """
     found, kind = [], None
     for line in lines:
         if EXAMPLE.match(line.strip()) and not line.startswith("  "):

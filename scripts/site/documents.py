@@ -1,4 +1,4 @@
-"""The documents of the repository as pages: Markdown with the links, code and headings of the site."""
+"""The documents of the repository as pages, with the links, code and headings of the site."""
 
 import dataclasses
 import html
@@ -8,6 +8,7 @@ import re
 import markdown_it
 
 import highlight
+import markup
 
 COPIED = (".png", ".svg")
 # A word of C++ in running text that can be nothing but a name of ours.
@@ -63,7 +64,10 @@ class Broken(Exception):
 
 
 class Renderer:
-    """`sources` collects the files that need a page of their own, `copied` those that the site takes over."""
+    """Makes pages of Markdown.
+
+    `sources` collects the files that need a page of their own, `copied` those that are taken over.
+    """
 
     def __init__(self, root, names):
         self.root, self.names = root, names
@@ -73,7 +77,10 @@ class Renderer:
         )
 
     def address(self, path):
-        """The place in the site of a file of the repository; what it is made of is noted. None for a file that does not exist."""
+        """The place in the site of a file of the repository, or None for one that does not exist.
+
+        That the site needs the file is noted.
+        """
         if not (self.root / path).is_file():
             return None
         if path.endswith(".md"):
@@ -156,7 +163,7 @@ class Renderer:
             return "</table></div>"
         if token.type == "heading_close":
             anchor = tokens[at - 2].attrs["id"]
-            return f'<a class="anchor" href="#{anchor}" aria-label="Link to this section">#</a></{token.tag}>\n'
+            return f"{anchor_link(anchor)}</{token.tag}>\n"
         return self.parser.renderer.render([token], self.parser.options, {})
 
     def _inline(self, token, is_heading, made):
@@ -199,6 +206,10 @@ class Renderer:
 
         kind = "output" if words[1:] == ["output"] else "code"
         return f'<pre class="{kind}"><code>{highlight.code(content, language, link)}</code></pre>\n'
+
+
+def anchor_link(anchor):
+    return markup.link(f"#{anchor}", "#", kind="anchor", aria_label="Link to this place")
 
 
 def names_files(text):

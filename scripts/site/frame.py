@@ -1,4 +1,4 @@
-"""What is around the text of each page: the bar, the list of pages, the path, and the contents of the page."""
+"""What is around the text of each page: the bar, the list of pages, the path, and the contents."""
 
 import html
 import pathlib
@@ -6,9 +6,12 @@ import re
 import string
 
 import documents
+import header_page
+import markup
 import reference
 
-TEMPLATE = string.Template((pathlib.Path(__file__).parent / "theme" / "page.html").read_text())
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TEMPLATE = string.Template((ROOT / "scripts/site/theme/page.html").read_text())
 GUIDE = "docs/guide/README.md"
 PROJECT = [
     "CHANGELOG.md",
@@ -20,19 +23,30 @@ PROJECT = [
     "tests/README.md",
     "benches/README.md",
 ]
-TABS = (
-    ("Guide", "guide/index.html"),
-    ("Reference", "reference/index.html"),
-    ("Architecture", "architecture.html"),
-    ("Protocols", "protocols/index.html"),
-    ("Decisions", "decisions/index.html"),
-    ("Changes", "changelog.html"),
+TABS = {
+    "Guide": "guide/index.html",
+    "Reference": "reference/index.html",
+    "Architecture": "architecture.html",
+    "Protocols": "protocols/index.html",
+    "Decisions": "decisions/index.html",
+    "Changes": "changelog.html",
+}
+CARDS = (
+    ("guide/start.html", "Start", "A first program, and your own build."),
+    ("guide/index.html", "Guide", "Every part, in the order in which one learns it."),
+    ("reference/index.html", "Reference", "Every public name, as its header explains it."),
+    (
+        "guide/index.html#coming-from-another-library",
+        "Coming from …",
+        "CAF, Asio, tokio or Go: the same program both ways.",
+    ),
 )
-# The lists of these folders are pages of their own.
+# The list of each of these folders is a page of its own.
 FOLDERS = {
     "protocols": (
         "Protocols",
-        "Why the concurrent parts are right: states, invariants, and the interleavings that would break them.",
+        "Why the concurrent parts are right: states, invariants, and the interleavings that would "
+        "break them.",
     ),
     "decisions": ("Decisions", "What was measured, decided and rejected."),
 }
@@ -41,276 +55,192 @@ LEAD_LETTERS = 200
 
 class Frame:
     def __init__(self, all_documents, pages):
-        self.documents, self.pages = all_documents, pages
-        self.by_page = {document.page: document for document in all_documents.values()}
-        chapters = re.findall(r"\]\((\w+\.md)\)", (documents_root() / GUIDE).read_text())
+        self.documents, self.reference = all_documents, pages
+        chapters = dict.fromkeys(re.findall(r"\]\((\w+\.md)\)", (ROOT / GUIDE).read_text()))
         self.chapters = [all_documents[f"docs/guide/{name}"] for name in chapters]
-        left_out = [
-            path
-            for path in all_documents
-            if path.startswith("docs/guide/")
-            and path != GUIDE
-            and path.split("/")[-1] not in chapters
-        ]
-        if left_out:
-            raise documents.Broken(f"{GUIDE} has no line for {', '.join(left_out)}")
+        for path in all_documents:
+            name = path.removeprefix("docs/guide/")
+            if name != path and path != GUIDE and name not in chapters:
+                raise documents.Broken(f"{GUIDE} has no line for {name}")
 
     def section_of(self, path):
         folder = path.removeprefix("docs/").split("/")[0]
-        return {"guide": "Guide", "protocols": "Protocols", "decisions": "Decisions"}.get(
-            folder, "Project"
-        )
+        return "Guide" if folder == "guide" else FOLDERS.get(folder, ("Project",))[0]
 
     def folder(self, name):
-        return sorted(
-            (
-                document
-                for path, document in self.documents.items()
-                if path.startswith(f"docs/{name}/")
-            ),
-            key=lambda one: one.title.lower(),
-        )
+        found = (one for path, one in self.documents.items() if path.startswith(f"docs/{name}/"))
+        return sorted(found, key=lambda one: one.title.lower())
 
     # Pages.
 
     def document(self, document):
-        page = document.page
         section = self.section_of(document.path)
-        above = (
-            [("Guide", "guide/index.html")]
-            if document in self.chapters
-            else [(section, f"{section.lower()}/index.html")]
-            if section in ("Protocols", "Decisions")
-            else []
-        )
+        is_within = document in self.chapters or section in ("Protocols", "Decisions")
+        above = [(section, f"{section.lower()}/index.html")] if is_within else []
         text = document.html
         if document.path == "README.md":
-            text = text.replace("</p>", "</p>" + self.cards(page), 1)
-        headings = [
-            (heading.level, heading.anchor, heading.text)
-            for heading in document.headings
-            if heading.level > 1
-        ]
+            cards = [markup.card(*card) for card in CARDS]
+            text = text.replace("</p>", "</p>" + markup.element("div", *cards, kind="cards"), 1)
+        headings = [(one.level, one.anchor, one.text) for one in document.headings if one.level > 1]
+        beside = self.beside(document)
         return self.page(
-            page, document.title, text, headings, above, document.lead, beside=self.beside(document)
+            document.page, document.title, text, document.lead, headings, above, beside
         )
 
     def component(self, folder, text, headings):
-        title = reference.components()[folder][0]
-        return self.page(
-            f"reference/{folder}.html",
-            title,
-            f"<h1>{title}</h1>{text}",
-            headings,
-            [("Reference", "reference/index.html")],
-            reference.components()[folder][1],
-            folder,
-        )
+        title, line = reference.components()[folder]
+        above = [("Reference", TABS["Reference"])]
+        text = markup.element("h1", markup.text(title)) + text
+        page = f"reference/{folder}.html"
+        return self.page(page, title, text, line, headings, above, folder=folder)
 
     def header(self, header, text, headings):
         folder = reference.folder_of(header)
-        above = [
-            ("Reference", "reference/index.html"),
-            (reference.components()[folder][0], f"reference/{folder}.html"),
-        ]
-        return self.page(
-            header.page,
-            header.path,
-            f"<h1><code>{header.path}</code></h1>{text}",
-            headings,
-            above,
-            self.pages.about(header),
-            folder,
-        )
+        title = reference.components()[folder][0]
+        above = [("Reference", TABS["Reference"]), (title, f"reference/{folder}.html")]
+        text = markup.element("h1", markup.code(header.path)) + text
+        lead = header_page.about(header)
+        return self.page(header.page, header.path, text, lead, headings, above, folder=folder)
 
     def index(self, text, headings):
-        return self.page(
-            "reference/index.html",
-            "Reference",
-            f"<h1>Reference</h1>{text}",
-            headings,
-            [],
-            "Every public name.",
-            "",
-        )
+        text = markup.element("h1", "Reference") + text
+        lead = "Every public name."
+        return self.page(TABS["Reference"], "Reference", text, lead, headings, [], folder="")
 
     def list(self, name):
         """The page of a folder of documents."""
         page = f"{name}/index.html"
         title, lead = FOLDERS[name]
-        rows = "".join(
-            f'<tr><td><a href="{documents.relative(page, document.page)}">{html.escape(document.title)}</a></td>'
-            f"<td>{html.escape(shortened(document.lead))}</td></tr>"
-            for document in self.folder(name)
-        )
-        text = f'<h1>{title}</h1><p class="lead">{lead}</p><div class="wide"><table class="list"><tbody>{rows}</tbody></table></div>'
-        return self.page(page, title, text, [], [], lead)
+        rows = []
+        for document in self.folder(name):
+            link = markup.link(documents.relative(page, document.page), markup.text(document.title))
+            rows.append([link, markup.text(shortened(document.lead))])
+        text = markup.element("h1", title) + markup.element("p", lead, kind="lead")
+        return self.page(page, title, text + markup.table(rows, "list"), lead, [], [])
 
     def source(self, path, text):
-        page = documents.source_of(path)
-        lines = text.split("\n")
-        numbered = "\n".join(
-            f'<i id="L{number}"></i>{line}' for number, line in enumerate(lines, 1)
-        )
-        above = []
-        header = (
-            self.pages.names.headers.get(path.removeprefix("include/troupe/"))
-            if path.startswith("include/troupe/")
-            else None
-        )
-        if header and header.entries:
-            above = [("Reference", header.page)]
-        body = f'<h1><code>{path}</code></h1><pre class="lines"><code>{numbered}</code></pre>'
-        return self.page(page, path, body, [], above, path, kind="file")
+        """The page of a file's text, which is HTML already."""
+        lines = enumerate(text.split("\n"), 1)
+        numbered = "\n".join(f'<i id="L{number}"></i>{line}' for number, line in lines)
+        header = self.reference.names.headers.get(path.removeprefix("include/troupe/"))
+        above = [("Reference", header.page)] if header and header.entries else []
+        text = markup.element("h1", markup.code(path)) + markup.block("lines", numbered)
+        return self.page(documents.source_of(path), path, text, path, [], above, kind="file")
 
     # Parts.
 
-    def page(self, page, title, text, headings, above, lead, folder=None, beside="", kind="text"):
-        root = "../" * page.count("/")
+    def page(self, page, title, text, lead, headings, above, beside="", folder=None, kind="text"):
         return TEMPLATE.substitute(
-            root=root,
+            root="../" * page.count("/"),
             title="troupe" if title == "troupe" else f"{html.escape(title)} · troupe",
             lead=html.escape(shortened(lead)),
             kind=kind,
             tabs=self.tabs(page),
-            side=self.side(page, folder) if kind != "file" else self.short_side(page),
+            side=self.side(page, folder)
+            if kind != "file"
+            else markup.items(self.links(page, TABS)),
             path=self.path(page, above),
             text=text,
             beside=beside,
-            contents=self.contents(headings, kind),
+            contents=contents(headings) if kind != "file" else "",
         )
+
+    def link(self, page, target, title):
+        current = "page" if target == page else None
+        url = documents.relative(page, target)
+        return markup.link(url, markup.text(title), aria_current=current)
+
+    def links(self, page, targets):
+        return [self.link(page, target, title) for title, target in targets.items()]
 
     def tabs(self, page):
         made = []
-        for title, target in TABS:
-            folder = target.split("/")[0] + "/"
-            is_here = page == target or (target.endswith("/index.html") and page.startswith(folder))
-            made.append(
-                f'<a href="{documents.relative(page, target)}"{" aria-current=true" if is_here else ""}>{title}</a>'
-            )
+        for title, target in TABS.items():
+            folder = target.removesuffix("index.html")
+            is_here = page == target or (folder != target and page.startswith(folder))
+            url = documents.relative(page, target)
+            made.append(markup.link(url, title, aria_current="true" if is_here else None))
         return "".join(made)
 
     def path(self, page, above):
-        if not above:
-            return ""
-        links = " › ".join(
-            f'<a href="{documents.relative(page, target)}">{html.escape(title)}</a>'
+        links = [
+            markup.link(documents.relative(page, target), markup.text(title)) + " ›"
             for title, target in above
-        )
-        return f'<p class="path">{links} ›</p>\n'
-
-    def contents(self, headings, kind):
-        shown, known = [], set()
-        for one in headings:
-            known = set() if one[0] == 2 else known
-            if one[0] <= 3 and one[2] not in known:  # overloads once
-                shown.append(one)
-                known.add(one[2])
-        if kind == "file" or len(shown) < 2:
-            return '<div class="contents-of-page"></div>' if kind != "file" else ""
-        links = "".join(
-            f'<a href="#{anchor}"{" class=inner" if level > 2 else ""}>{html.escape(text)}</a>'
-            for level, anchor, text in shown
-        )
-        return f'<nav class="contents-of-page" aria-label="On this page"><b>On this page</b>{links}</nav>\n'
+        ]
+        return markup.element("p", " ".join(links), kind="path") if links else ""
 
     def beside(self, document):
+        """The chapters before and behind."""
         if document not in self.chapters:
             return ""
         at = self.chapters.index(document)
         made = []
-        for offset, name, word in ((-1, "previous", "Before"), (1, "next", "Next")):
-            if 0 <= at + offset < len(self.chapters):
-                other = self.chapters[at + offset]
-                made.append(
-                    f'<a class="{name}" href="{documents.relative(document.page, other.page)}"><small>{word}</small>{html.escape(other.title)}</a>'
-                )
-        return f'<nav class="beside" aria-label="Chapters">{"".join(made)}</nav>\n'
+        for place, name, word in ((at - 1, "previous", "Before"), (at + 1, "next", "Next")):
+            if 0 <= place < len(self.chapters):
+                other = self.chapters[place]
+                url = documents.relative(document.page, other.page)
+                title = markup.element("small", word) + markup.text(other.title)
+                made.append(markup.link(url, title, kind=name))
+        return markup.element("nav", *made, kind="beside", aria_label="Chapters")
 
-    def cards(self, page):
-        cards = (
-            ("Start", "guide/start.html", "A first program, and your own build."),
-            ("Guide", "guide/index.html", "Every part, in the order in which one learns it."),
-            ("Reference", "reference/index.html", "Every public name, as its header explains it."),
-            (
-                "Coming from …",
-                "guide/coming_from.html",
-                "CAF, Asio, tokio or Go: the same program both ways.",
-            ),
-        )
-        made = "".join(
-            f'<a class="card" href="{documents.relative(page, target)}"><b>{title}</b><span>{line}</span></a>'
-            for title, target, line in cards
-            if target in self.by_page or target.startswith("reference")
-        )
-        return f'<div class="cards">{made}</div>'
-
-    def short_side(self, page):
-        return (
-            "<ul>"
-            + "".join(
-                f'<li><a href="{documents.relative(page, target)}">{title}</a></li>'
-                for title, target in TABS
-            )
-            + "</ul>"
-        )
+    # The list of pages.
 
     def side(self, page, folder):
-        """The list of pages; the part that has this page is open."""
-        parts = [self.part("Guide", [(one.page, one.title) for one in self.chapters], page)]
-        parts.append(self.reference_part(page, folder))
+        """All parts; the one that has this page is open."""
+        chapters = {one.title: one.page for one in self.chapters}
+        is_start = page in ("index.html", TABS["Guide"])
+        parts = [self.part("Guide", chapters, page, is_start), self.reference_part(page, folder)]
         for name, (title, _) in FOLDERS.items():
-            parts.append(
-                self.part(
-                    title,
-                    [(one.page, one.title) for one in self.folder(name)],
-                    page,
-                    f"{name}/index.html",
-                )
-            )
-        project = [self.documents[path] for path in PROJECT]
-        parts.append(self.part("Project", [(one.page, one.title) for one in project], page))
-        return "".join(parts)
+            inside = {one.title: one.page for one in self.folder(name)}
+            parts.append(self.part(title, inside, page, page == f"{name}/index.html"))
+        project = {self.documents[path].title: self.documents[path].page for path in PROJECT}
+        return "".join(parts) + self.part("Project", project, page)
 
-    def part(self, title, links, page, index=None):
-        is_open = any(target == page for target, _ in links) or page == (
-            index or f"{title.lower()}/index.html"
-        )
-        is_open = is_open or (title == "Guide" and page == "index.html")
-        rows = "".join(
-            f"<li>{self.link(page, target, html.escape(text))}</li>" for target, text in links
-        )
-        return f'<details{" open" if is_open else ""}><summary>{title}</summary><ul>{rows}</ul></details>'
-
-    def link(self, page, target, text):
-        return f'<a href="{documents.relative(page, target)}"{" aria-current=page" if target == page else ""}>{text}</a>'
+    def part(self, title, targets, page, is_open=False):
+        is_open = is_open or page in targets.values()
+        return folded(title, markup.items(self.links(page, targets)), is_open)
 
     def reference_part(self, page, folder):
-        parts = []
+        parts = [markup.items([self.link(page, TABS["Reference"], "All names")])]
         for heading, table in (("Core", reference.CORE), ("Components", reference.COMPONENTS)):
             rows = []
             for name, (title, _) in table.items():
-                inner = ""
-                if name == folder:
-                    inner = (
-                        "<ul>"
-                        + "".join(
-                            f"<li>{self.link(page, header.page, header.path.split('/', 1)[-1].removesuffix('.hpp'))}</li>"
-                            for header in self.pages.headers_of(name)
-                        )
-                        + "</ul>"
-                    )
-                rows.append(f"<li>{self.link(page, f'reference/{name}.html', title)}{inner}</li>")
-            parts.append(f'<p class="heading">{heading}</p><ul>{"".join(rows)}</ul>')
-        is_open = folder is not None
-        index = self.link(page, "reference/index.html", "All names")
-        return f'<details{" open" if is_open else ""}><summary>Reference</summary><ul><li>{index}</li></ul>{"".join(parts)}</details>'
+                link = self.link(page, f"reference/{name}.html", title)
+                rows.append(link + (self.headers(page, name) if name == folder else ""))
+            parts += [markup.element("p", heading, kind="heading"), markup.items(rows)]
+        return folded("Reference", "".join(parts), folder is not None)
+
+    def headers(self, page, folder):
+        targets = {
+            header.path.split("/", 1)[-1].removesuffix(".hpp"): header.page
+            for header in self.reference.headers_of(folder)
+        }
+        return markup.items(self.links(page, targets))
+
+
+def folded(title, inner, is_open):
+    summary = markup.element("summary", title)
+    return markup.element("details", summary, inner, open="" if is_open else None)
+
+
+def contents(headings):
+    """The list of headings beside the text; overloads have one line."""
+    shown, known = [], set()
+    for level, anchor, text in headings:
+        known = set() if level == 2 else known
+        if level <= 3 and text not in known:
+            shown.append((level, anchor, text))
+            known.add(text)
+    if len(shown) < 2:
+        return markup.element("div", kind="contents-of-page")
+    links = [
+        markup.link(f"#{anchor}", markup.text(text), kind="inner" if level > 2 else None)
+        for level, anchor, text in shown
+    ]
+    title = markup.element("b", "On this page")
+    return markup.element("nav", title, *links, kind="contents-of-page", aria_label="On this page")
 
 
 def shortened(text):
     text = re.sub(r"\s+", " ", text).strip()
     return text if len(text) <= LEAD_LETTERS else text[:LEAD_LETTERS].rsplit(" ", 1)[0] + " …"
-
-
-def documents_root():
-    return pathlib.Path(__file__).resolve().parents[2]

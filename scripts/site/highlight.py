@@ -1,4 +1,4 @@
-"""Code as HTML: C++ by a few forms of our own, so that names can be links; the other languages by Pygments."""
+"""Code as HTML: C++ by a few forms of our own, so that names can be links; others by Pygments."""
 
 import html
 import re
@@ -8,17 +8,24 @@ import pygments.formatters
 import pygments.lexers
 
 KEYWORDS = set(
-    """alignas alignof and asm auto break case catch class co_await co_return co_yield concept const consteval constexpr constinit
-    const_cast continue decltype default delete do dynamic_cast else enum explicit export extern final for friend goto if inline mutable namespace
-    new noexcept nullptr operator or not override private protected public register reinterpret_cast requires return sizeof static static_assert
-    static_cast struct switch template this thread_local throw true try false typedef typeid typename union using virtual volatile while""".split()
+    """alignas alignof and asm auto break case catch class co_await co_return co_yield
+    concept const consteval constexpr constinit const_cast continue decltype default delete do
+    dynamic_cast else enum explicit export extern final for friend goto if inline mutable namespace
+    new noexcept nullptr operator or not override private protected public register
+    reinterpret_cast requires return sizeof static static_assert static_cast struct switch template
+    this thread_local throw true try false typedef typeid typename union using virtual volatile
+    while""".split()
 )
 TYPES = set(
-    "void bool char short int long float double signed unsigned wchar_t char8_t char16_t char32_t".split()
+    """void bool char short int long float double signed unsigned wchar_t char8_t char16_t
+    char32_t""".split()
 )
 TOKEN = re.compile(
-    r"""(?P<c>//[^\n]*|/\*.*?\*/)|(?P<s>R"(?P<mark>\w*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|(?<!\w)'(?:\\.|[^'\\\n])')"""
-    r"""|(?P<cp>^[ \t]*\#[ \t]*\w+)(?P<file>[ \t]*(?:<[^>\n]*>|"[^"\n]*"))?|(?P<m>\b\d[\w.]*(?:'\w+)*)|(?P<name>[A-Za-z_]\w*(?:::~?[A-Za-z_]\w*)*)""",
+    r"""(?P<c>//[^\n]*|/\*.*?\*/)"""
+    r"""|(?P<s>R"(?P<mark>\w*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|(?<!\w)'(?:\\.|[^'\\\n])')"""
+    r"""|(?P<cp>^[ \t]*\#[ \t]*\w+)(?P<file>[ \t]*(?:<[^>\n]*>|"[^"\n]*"))?"""
+    r"""|(?P<m>\b\d[\w.]*(?:'\w+)*)"""
+    r"""|(?P<name>[A-Za-z_]\w*(?:::~?[A-Za-z_]\w*)*)""",
     re.S | re.M,
 )
 LANGUAGES = {
@@ -86,6 +93,6 @@ def other(code, language):
 
 def code(text, language, link=None):
     """The text in any language, escaped."""
-    if language in ("cpp", "hpp", "h"):
+    if language in ("cpp", "c++", "hpp", "h"):
         return cpp(text, link)
     return other(text, language) or html.escape(text, quote=False)

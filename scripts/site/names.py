@@ -1,4 +1,4 @@
-"""The public names of the headers, where the site explains each, and which one a word in a text means."""
+"""The public names of the headers, where the site explains each, and which one a word means."""
 
 import dataclasses
 import pathlib
@@ -124,7 +124,7 @@ class Names:
         return None
 
     def header_named(self, name):
-        """The header of a path in `#include`, or of a file's name that only one header has; None for others."""
+        """The header of a path in `#include`, or of a name that only one header has, or None."""
         path = name.strip('<>"').removeprefix("troupe/")
         if path in self.headers:
             return self.headers[path]
@@ -146,7 +146,7 @@ def is_boilerplate(made, name):
 
 
 def is_internal(made):
-    """A class, or another declaration, that no comment explains, and that is no plain list of values."""
+    """A declaration that no comment explains, and that is no plain list of values."""
     if made.comment:
         return bool(FOR_THE_LIBRARY.search(" ".join(made.comment)))
     if made.kind == "class":

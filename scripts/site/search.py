@@ -1,4 +1,7 @@
-"""The words of the site for its search: a script that sets a table, since a page from a file may not fetch one."""
+"""The words of the site for its search.
+
+They are a script that sets a table, since a page from a file may not fetch one.
+"""
 
 import json
 import re

@@ -1,4 +1,7 @@
-"""The site in Chromium, from files alone: the search finds and opens pages, all fits into 400 pixels, and the colours can be switched."""
+"""The site in Chromium, from files alone.
+
+The search finds and opens pages, all fits into 400 pixels, and the colours can be switched.
+"""
 
 import os
 import pathlib

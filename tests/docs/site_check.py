@@ -1,4 +1,7 @@
-"""The site: it is built, each of its links and anchors resolves, each public name has an entry, and nothing comes from another host."""
+"""The site is built; each link and anchor resolves, and each public name has an entry.
+
+Nothing comes from another host.
+"""
 
 import html
 import os
@@ -83,7 +86,7 @@ def foreign(pages):
         if path.name != "words.js" and re.search(
             r"url\(|@import|https?://|\bfetch\(|XMLHttpRequest|\bWorker\(", path.read_text()
         ):
-            yield f"{path.relative_to(SITE)}: may fetch something, which a page from a file cannot, or from another host"
+            yield f"{path.relative_to(SITE)}: may fetch something, which a page from a file cannot"
 
 
 def unexplained(pages):
