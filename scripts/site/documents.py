@@ -13,6 +13,8 @@ import markup
 COPIED = (".png", ".svg")
 # A word of C++ in running text that can be nothing but a name of ours.
 NAME = re.compile(r"(?:troupe::)?((?:\w+::)*\w+)(\(\))?")
+# A file of the repository.
+PATH = re.compile(r"(?:include|src|tests|examples|docs|scripts|cmake|benches)/[\w./-]*\w\.\w+")
 
 
 @dataclasses.dataclass
@@ -172,21 +174,27 @@ class Renderer:
         for child in token.children:
             inside = {"link_open": True, "link_close": is_heading}.get(child.type, inside)
             if child.type == "code_inline":
-                shown = f"<code>{html.escape(child.content, quote=False)}</code>"
-                url = None if inside else self.name_in_text(child.content, made)
-                parts.append(f'<a href="{url}">{shown}</a>' if url else shown)
+                shown = markup.code(child.content)
+                url = None if inside else self.meaning_of(child.content, made)
+                parts.append(markup.link(url, shown) if url else shown)
             else:
                 parts.append(self.parser.renderer.renderInline([child], self.parser.options, {}))
         return "".join(parts)
 
-    def name_in_text(self, code, made):
+    def meaning_of(self, code, made):
+        """The address of what code in a text names: a file of ours, or a public name."""
+        if PATH.fullmatch(code):
+            url = self.address(code)
+            return relative(made.page, url) if url else None
         found = NAME.fullmatch(code)
         if not found or not (
             code.startswith("troupe::") or "_" in code or "::" in code or found.group(2)
         ):
             return None
-        entry = self.names.resolve(found.group(1))
-        return self.use(entry, made) if entry else None
+        entry = self.names.resolve(found.group(1)) or self.names.only_member(found.group(1))
+        # A method of an example may have the name of a method of ours.
+        is_sure = entry and (entry.made.kind != "function" or self.names.resolve(found.group(1)))
+        return self.use(entry, made) if is_sure else None
 
     def use(self, entry, made):
         """The address of an entry; the page is noted among those that tell of it."""

@@ -80,7 +80,9 @@ class Frame:
         text = document.html
         if document.path == "README.md":
             cards = [markup.card(*card) for card in CARDS]
-            text = text.replace("</p>", "</p>" + markup.element("div", *cards, kind="cards"), 1)
+            text = text.replace(
+                "</p>", "</p>" + markup.element("div", *cards, kind="cards four"), 1
+            )
         headings = [(one.level, one.anchor, one.text) for one in document.headings if one.level > 1]
         beside = self.beside(document)
         return self.page(

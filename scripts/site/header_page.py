@@ -90,7 +90,8 @@ class HeaderPage:
         return other_anchors(anchors) + markup.element(f"h{min(level, 4)}", *parts, id=entry.anchor)
 
     def declaration(self, group):
-        text = "\n".join(entry.made.text for entry in group)
+        texts = [entry.made.text for entry in group]
+        text = ("\n\n" if any("\n" in one for one in texts) else "\n").join(texts)
         return markup.block("declaration", highlight.cpp(text, self.link_of(group[0])))
 
     def link_of(self, entry):
@@ -170,7 +171,9 @@ def about(header):
 
 
 def summary(writer, entry, base):
-    """The first sentence of an entry."""
+    """The first sentence of an entry, or the enumerators of one without a comment."""
+    if not entry.made.comment and entry.made.kind == "enum":
+        return ", ".join(markup.code(member.made.name) for member in entry.members)
     explained = writer.explain(entry.made.comment, entry.full, base)
     return writer.inline(explained.summary, entry.full, base)
 

@@ -77,6 +77,10 @@ class Declarations(unittest.TestCase):
             ),
         )
 
+    def test_a_constraint_behind_the_parameters_ends_before_the_body(self):
+        found = members("struct s {\n  int f() const requires small { return 1; }\n  int g();\n};")
+        self.assertEqual([one.text for one in found], ["int f() const requires small;", "int g();"])
+
     def test_requires_expressions_are_values(self):
         found = read(
             "template <class T>\nconcept good = requires(T t) {\n  t.f();\n};\n"

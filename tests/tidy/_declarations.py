@@ -240,7 +240,7 @@ class Reader:
             re.fullmatch(r"\w+", word)
             and word not in NO_VALUE
             and "->" not in head
-            and not re.search(r"\)\s*requires\b", head)
+            and not re.search(r"\)[\w\s&]*\brequires\b", head)
         )
         return "value" if is_name or word == "]" else "function"
 
@@ -425,12 +425,14 @@ def laid_out(text):
     if rest.startswith("requires"):
         end = constraint_end(rest)
         clause = rest[:end].strip()
-        lines += (
-            [clause]
-            if len(clause) <= COLUMNS
-            else re.sub(r" (&&|\|\|) ", r" \1\n    ", clause).split("\n")
-        )
+        if len(clause) > COLUMNS:
+            clause = re.sub(r" (&&|\|\|) ", r" \1\n    ", clause)
+        lines.append(clause)
         rest = rest[end:].strip()
+    attribute = re.match(r"\[\[.*?\]\]", rest)
+    if attribute and len(rest) > COLUMNS:
+        lines.append(attribute.group())
+        rest = rest[attribute.end() :].strip()
     return "\n".join(lines + wrapped(rest))
 
 

@@ -67,7 +67,8 @@
     const script = document.createElement("script");
     script.src = `${root}words.js`;
     script.onload = () => {
-      rows = window.troupe_words.map((row) => ({ row, title: row[0].toLowerCase(), section: row[2].toLowerCase(), words: row[3].toLowerCase() }));
+      rows = window.troupe_words.map((row) => ({ row, title: row[0].toLowerCase(), section: row[2].toLowerCase(), words: row[3].toLowerCase(),
+        depth: row[4] ? row[0].split("::").length : 0 }));
       show();
     };
     document.head.append(script);
@@ -76,11 +77,11 @@
   function is_word_at(text, at) { return at === 0 || !/[a-z0-9_]/.test(text[at - 1]); }
 
   function rank_of_term(one, term) {
-    const { title, words, section } = one;
+    const { title, words, section, depth } = one;
     const last = title.slice(title.lastIndexOf("::") < 0 ? 0 : title.lastIndexOf("::") + 2);
-    if (title === term || last === term) return title === term ? 120 : 100;
+    if (title === term || last === term) return title === term ? 120 : 115 - 15 * depth;
     const at = title.indexOf(term);
-    if (at >= 0) return (last.startsWith(term) ? 60 : is_word_at(title, at) ? 45 : 25);
+    if (at >= 0) return (last.startsWith(term) ? (depth === 1 ? 72 : 60) : is_word_at(title, at) ? 45 : 25);
     const within = words.indexOf(term);
     if (within >= 0) return is_word_at(words, within) ? 10 : 5;
     return section.includes(term) ? 4 : 0;
@@ -94,8 +95,9 @@
       sum += points;
     }
     const place = { Guide: 6, Project: 1, Decisions: -2 }[one.row[2]] ?? 0;
-    const depth = one.row[4] ? one.row[0].split("::").length : 1.5;
-    return sum + place - 4 * depth + (one.row[4] ? 3 : 0);
+    const names = one.title.split("::");
+    const plain = one.row[4] && (!one.words || names.at(-1) === names.at(-2)) ? 20 : 0;  // a constructor, or without a comment
+    return sum + place - 4 * (one.depth || 1.5) + (one.row[4] ? 3 : 0) - plain;
   }
 
   function escape(text) { return text.replace(/[&<>"]/g, (letter) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[letter]); }
