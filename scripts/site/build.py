@@ -16,6 +16,7 @@ sys.path[:0] = [str(HERE), str(ROOT / "tests" / "tidy")]
 # Debian has the packages for its own Python; another one may read them.
 sys.path.append("/usr/lib/python3/dist-packages")
 
+import awaited  # noqa: E402
 import comments  # noqa: E402
 import documents  # noqa: E402
 import frame  # noqa: E402
@@ -69,11 +70,12 @@ class Site:
             made, headings = self.reference.component(folder)
             self.write(f"reference/{folder}.html", self.frame.component(folder, made, headings))
         chapters = [chapter.page for chapter in self.frame.chapters]
+        given = awaited.Awaited(self.names.headers.values())
         for header in self.names.headers.values():
             if header.entries:
                 source = self.renderer.address_of_source(f"include/troupe/{header.path}")
                 page = header_page.HeaderPage(
-                    header, source, self.writer, self.search, self.renderer.uses, chapters
+                    header, source, self.writer, self.search, given, self.renderer.uses, chapters
                 )
                 made = page.html()
                 self.write(header.page, self.frame.header(header, made, page.headings))

@@ -21,7 +21,7 @@ LABELS = {
     "Memory": "Memory",
     "Order": "Order",
 }
-SHOWN = ("Thread", "Cost", "Errors", "Lifetime", "Limits", "Memory", "Order")
+SHOWN = ("Awaited", "Thread", "Cost", "Errors", "Lifetime", "Limits", "Memory", "Order")
 LABEL = re.compile(r"(?:(?<=^)|(?<=[.;:)`…]\s))(" + "|".join(LABELS) + r"): ")
 SENTENCE = re.compile(r"(?<=[.!?…])\s+(?=[A-Z`])")
 EXAMPLE = re.compile(r"Example( \(declarations\))?:$")

@@ -22,8 +22,9 @@ class HeaderPage:
     the guide, in their order.
     """
 
-    def __init__(self, header, source, writer, search, uses, chapters):
+    def __init__(self, header, source, writer, search, awaited, uses, chapters):
         self.header, self.source, self.writer, self.search = header, source, writer, search
+        self.awaited = awaited
         self.uses, self.chapters = uses, chapters
         self.names = writer.names
         self.headings = []  # (level, anchor, text)
@@ -64,6 +65,8 @@ class HeaderPage:
         entry = group[0]
         explained = self.writer.explain(entry.made.comment, entry.full, self.base)
         self.add_to_search(entry)
+        if given := self.given(group):
+            explained.facts["Awaited"] = given
         parts = [self.heading(group, level), self.declaration(group)]
         parts += [*explained.body, facts(explained.facts)]
         for example in explained.examples:
@@ -103,6 +106,26 @@ class HeaderPage:
             return self.base(found.url) if found and found.made.name != entry.made.name else None
 
         return link
+
+    def given(self, group):
+        """What `co_await` gives for these functions, where their types do not say so."""
+        scope = group[0].full.rpartition("::")[0]
+        types = {
+            self.awaited.given(one.made, scope) for one in group if one.made.kind == "function"
+        }
+        shown = []
+        for type_of in sorted(types - {None}):
+            name = re.match(r"[\w:]+", type_of).group()
+            if type_of == "void":
+                shown.append("Gives no value.")
+            elif (
+                name.startswith("std::")
+                or name in highlight.TYPES
+                or self.names.resolve(name, scope)
+            ):
+                link = self.link_of(group[0])
+                shown.append(f"Gives {markup.element('code', highlight.cpp(type_of, link))}.")
+        return " ".join(shown)
 
     def told_in(self, group):
         """The chapters of the guide that name it."""

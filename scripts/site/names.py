@@ -38,7 +38,8 @@ class Header:
     path: str  # from include/troupe
     page: str
     text: str
-    entries: list
+    declarations: list  # all of them, the library's own too
+    entries: list = dataclasses.field(default_factory=list)
 
 
 class Names:
@@ -46,9 +47,8 @@ class Names:
         self.headers, self.table, self.bases = {}, {}, {}
         for file in sorted(INCLUDE.rglob("*.hpp")):
             path = str(file.relative_to(INCLUDE))
-            header = Header(
-                path, f"reference/{path.removesuffix('.hpp')}.html", file.read_text(), []
-            )
+            text = file.read_text()
+            header = Header(path, page_of(path), text, _declarations.read(text))
             self._collect(header)
             self.headers[path] = header
         self.by_last = {}
@@ -60,7 +60,7 @@ class Names:
 
     def _collect(self, header):
         anchors = set()
-        for spaces, made in api.of_namespaces(_declarations.read(header.text), []):
+        for spaces, made in api.of_namespaces(header.declarations, []):
             if made.name and not made.name.startswith(("operator", "~")):
                 scope = "::".join(spaces).removeprefix("troupe").removeprefix("::")
                 header.entries.append(self._entry(made, scope, "", header, anchors))
@@ -96,6 +96,8 @@ class Names:
         parts = scope.split("::") if scope else []
         while True:
             within = "::".join(parts)
+            if parts and name == parts[-1] and within in self.table:
+                return self.table[within]  # within a class its name is no constructor
             found = self.table.get(f"{within}::{name}" if within else name) or self._inherited(
                 within, name
             )
@@ -130,6 +132,12 @@ class Names:
             return self.headers[path]
         found = self.by_file.get(path, [])
         return self.headers[found[0]] if len(found) == 1 else None
+
+
+def page_of(path):
+    """The page of a header; `reference/NAME.html` is that of a component."""
+    plain = path.removesuffix(".hpp")
+    return f"reference/{plain if '/' in plain else f'{plain}/{plain}'}.html"
 
 
 def is_boilerplate(made, name):

@@ -73,7 +73,7 @@ def components():
 
 
 def folder_of(header):
-    return header.path.split("/")[0]
+    return header.path.removesuffix(".hpp").split("/")[0]
 
 
 def check(names):

@@ -17,6 +17,7 @@ SKIPPED = 77
 sys.path[:0] = [str(SOURCE / "scripts" / "site"), str(SOURCE / "tests" / "tidy")]
 
 import api  # noqa: E402
+import names as names_  # noqa: E402
 
 TAG = re.compile(r"<([a-zA-Z][\w-]*)((?:\s+[\w:-]+(?:=\"[^\"]*\"|=[^\s>]+)?)*)\s*/?>")
 ATTRIBUTE = re.compile(r'([\w:-]+)=(?:"([^"]*)"|([^\s>]+))')
@@ -95,7 +96,7 @@ def unexplained(pages):
     if not listed:
         yield f"{api.PAGE} lists no names"
     for header, names in listed:
-        page = f"reference/{header.removesuffix('.hpp')}.html"
+        page = names_.page_of(header)
         for name in re.findall(r"`([\w:]+)`", names):
             if page not in pages or name.rpartition("::")[2] not in pages[page].anchors:
                 yield f"{page}: has no entry for {name}"

@@ -118,6 +118,39 @@ class Declarations(unittest.TestCase):
         self.assertEqual([one.name for one in found], ["a", "b"])
 
 
+class Header:
+    def __init__(self, text):
+        self.declarations = read(text)
+
+
+class Awaited(unittest.TestCase):
+    def given(self, text, function, scope=""):
+        import awaited
+
+        *_, last = read(function)
+        return awaited.Awaited([Header(text)]).given(last, scope)
+
+    def test_result_of_the_job(self):
+        text = "namespace troupe::io {\nstruct size_job {\n  using result = long;\n};\n}"
+        self.assertEqual(self.given(text, "io::awaitable<io::size_job> size();"), "long")
+        self.assertIsNone(self.given(text, "task<int> other();"))
+
+    def test_finish_of_the_job_with_its_argument(self):
+        text = (
+            "namespace troupe::sync {\ntemplate <class T>\nstruct taking {\n"
+            "  std::optional<T> finish() noexcept;\n};\n}"
+        )
+        function = "template <class T>\nsync::awaiting<sync::taking<int>> take(T from = {}) const;"
+        self.assertEqual(self.given(text, function), "std::optional<int>")
+
+    def test_alias_of_the_class(self):
+        text = (
+            "namespace troupe {\nnamespace io {\nstruct job {\n  using result = file;\n};\n}\n"
+            "struct s {\n  using opening = io::awaitable<io::job>;\n};\n}"
+        )
+        self.assertEqual(self.given(text, "opening open();", "s"), "file")
+
+
 class Comments(unittest.TestCase):
     def setUp(self):
         sys.path.append("/usr/lib/python3/dist-packages")
