@@ -27,6 +27,8 @@ SENTENCE = re.compile(r"(?<=[.!?…])\s+(?=[A-Z`])")
 EXAMPLE = re.compile(r"Example( \(declarations\))?:$")
 # A label that is all said in so few words says nothing about the sentences behind it.
 SHORT_WORDS = 4
+# Methods that comments name without their class.
+OF_RUNTIME = {"run", "metrics", "errors", "dump", "hold", "post"}
 WORD = re.compile(
     r"`(?P<code>[^`]+)`"
     r"|(?P<path>\b(?:docs|tests|src|include|examples|benches)/[\w./-]*\w\.\w+)"
@@ -98,7 +100,7 @@ class Writer:
             entry = (
                 self.names.resolve(name, scope)
                 or self.names.only_member(name)
-                or ("(" in text and self.names.table.get(f"runtime::{name}"))
+                or (name in OF_RUNTIME and self.names.table.get(f"runtime::{name}"))
             )
         if entry and entry.full != scope:
             return f'<a href="{base(entry.url)}"><code>{shown}</code></a>'

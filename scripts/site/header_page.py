@@ -85,7 +85,9 @@ class HeaderPage:
         anchors = [anchor for one in group for anchor in (one.anchor, *one.others)]
         parts = [markup.text(title)]
         if level == 2:
-            parts.append(markup.element("span", KINDS[entry.made.kind], kind="kind"))
+            is_struct = re.search(r"^struct\b", entry.made.text, re.M)
+            kind = "struct" if is_struct else KINDS[entry.made.kind]
+            parts.append(markup.element("span", kind, kind="kind"))
         parts.append(documents.anchor_link(entry.anchor))
         if level == 2:
             place = f"{self.base(self.source)}#L{entry.made.line}"
@@ -103,7 +105,7 @@ class HeaderPage:
 
         def link(name):
             found = self.names.resolve(name, scope)
-            return self.base(found.url) if found and found.made.name != entry.made.name else None
+            return self.base(found.url) if found and found.full != entry.full else None
 
         return link
 
@@ -143,33 +145,36 @@ class HeaderPage:
 
     def members(self, entry, level):
         if entry.made.kind == "enum":
-            return self.rows(entry.members)
+            return self.rows(grouped(entry.members))
         parts, values = [], []
         for group in grouped(entry.members):
             if group[0].made.kind in ("value", "alias"):
-                values += group
+                values.append(group)
                 continue
             parts.append(self.rows(values))
             values = []
             parts.append(self.group(group, level + 1))
         return "".join(parts) + self.rows(values)
 
-    def rows(self, entries):
+    def rows(self, groups):
         """Values, aliases and enumerators, one below the other."""
-        rows = "".join(map(self.row, entries))
-        brief = sum(map(is_brief, entries)) > BRIEF_SHARE * len(entries)
+        rows = "".join(map(self.row, groups))
+        brief = sum(is_brief(group[0]) for group in groups) > BRIEF_SHARE * len(groups)
         return (
             markup.element("dl", rows, kind="values brief" if brief else "values") if rows else ""
         )
 
-    def row(self, entry):
-        explained = self.writer.explain(entry.made.comment, entry.full, self.base)
+    def row(self, group):
+        explained = self.writer.explain(group[0].made.comment, group[0].full, self.base)
+        said = markup.element("dd", *explained.body, facts(explained.facts))
+        return markup.element("dt", *map(self.term, group)) + said
+
+    def term(self, entry):
         self.add_to_search(entry)
         text = entry.made.text if entry.made.kind == "alias" else entry.made.text.rstrip(";")
         shown = markup.element("code", highlight.cpp(text, self.link_of(entry)))
         anchors = other_anchors([entry.anchor, *entry.others])
-        said = markup.element("dd", *explained.body, facts(explained.facts))
-        return markup.element("dt", anchors, shown, id=entry.anchor) + said
+        return markup.element("div", anchors, shown, id=entry.anchor)
 
     def add_to_search(self, entry):
         words = " ".join(line for line in entry.made.comment if not line.startswith("  "))
@@ -225,12 +230,21 @@ def grouped(entries):
     """The declarations that share a comment, together."""
     groups = []
     for entry in entries:
-        last = groups[-1][-1].made if groups else None
-        if last and entry.made.shares and entry.made.kind == last.kind == "function":
+        if groups and entry.made.shares and share(groups[-1], entry):
             groups[-1].append(entry)
         else:
             groups.append([entry])
     return groups
+
+
+def share(group, entry):
+    """Functions, and values below a comment; a comment at the end of a line is for that line."""
+    first = group[0].made
+    if first.kind != entry.made.kind:
+        return False
+    return first.kind == "function" or (
+        first.kind == "value" and first.comment and not first.is_behind
+    )
 
 
 def facts(found):

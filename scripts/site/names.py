@@ -92,7 +92,8 @@ class Names:
 
     def resolve(self, name, scope=""):
         """The entry that a name means within a scope, or None."""
-        name = name.removeprefix("::").removeprefix("troupe::")
+        plain = name.removeprefix("::").removeprefix("troupe::")
+        scope, name = "" if plain != name else scope, plain
         parts = scope.split("::") if scope else []
         while True:
             within = "::".join(parts)
@@ -148,6 +149,8 @@ def is_boilerplate(made, name):
         return True
     if made.comment:
         return False
+    if made.kind == "alias":
+        return bool(re.search(r"\b(?:actor|detail|io|parts|sync|tasks)::", made.text))
     if made.name == name:
         return f"const {name}&" in made.text or f"{name}&&" in made.text
     return made.name in ("operator==", "operator<=>")

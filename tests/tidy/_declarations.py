@@ -56,6 +56,7 @@ class Declaration:
     line: int
     comment: list = dataclasses.field(default_factory=list)  # its lines, without slashes
     shares: bool = False  # follows the declaration before it without a blank line
+    is_behind: bool = False  # the comment is at the end of its line
     bases: list = dataclasses.field(default_factory=list)
     members: list = dataclasses.field(default_factory=list)
     has_body: bool = False
@@ -158,7 +159,7 @@ class Reader:
         behind = self.line_of(after - 1)
         trailing = re.match(r"[ \t;,]*//+ ?(.*)", self.lines[behind][after - self.begins[behind] :])
         if trailing and not made.comment:
-            made.comment = [trailing.group(1)]
+            made.comment, made.is_behind = [trailing.group(1)], True
             made.shares = False
             column = len(self.lines[behind]) - len(trailing.group(0).lstrip(" \t;,"))
             while (
