@@ -49,6 +49,7 @@ def check_manual():
     page = run("groff", "-man", "-ww", "-Tutf8", "-P-cbou", "-rLL=200n", input=made)
     check("groff finds no fault", page.returncode == 0 and not page.stderr, page.stderr)
     for command in commands(help_of()):
+        check(f"the help of {command} is of that command alone", "Environment:" not in help_of(command), help_of(command))
         check(f"the page has {command}", re.search(rf"^ +troupe {command}\b", page.stdout, re.M), page.stdout)
         for option in options(help_of(command)):
             check(f"the page has {command} {option}", option == "--help" or option in page.stdout, page.stdout)

@@ -114,12 +114,12 @@ command_line::command_line()
           "troupe") {
   app_.require_subcommand(1);
   app_.set_version_flag("--version", version(), "Print the version and exit");
-  app_.footer(text_of_sections());
   add_program_commands();
   add_recording_commands();
   add_store_commands();
   add_lint_command();
   add_help_commands();
+  app_.footer(text_of_sections());  // not before: its commands would have it, too
 }
 
 std::string command_line::version() const { return "troupe " TROUPE_TOOL_VERSION; }
@@ -159,7 +159,7 @@ void command_line::add_recording_commands() {
   trace->add_flag("--text", chosen_.as_text, "a table to read, on standard output")
       ->excludes(output);
   CLI::App* const log = add("log", "The levels of the program's log; sets one.");
-  log->add_option("LEVEL", chosen_.level, "set it: trace, debug, info, warning, error or off")
+  log->add_option("LEVEL", chosen_.level, "the level that is set")
       ->check(CLI::IsMember(
           std::vector<std::string>{"trace", "debug", "info", "warning", "error", "off"}));
   log->add_option("LOGGER", chosen_.of_logger, "of that logger alone");
@@ -208,7 +208,7 @@ void command_line::add_help_commands() {
   help->add_flag("--man", chosen_.as_manual, "the manual page troupe(1), in the format of man(7)")
       ->excludes(topic);
   app_.add_subcommand("completion", "A script that completes these commands in a shell.")
-      ->add_option("SHELL", chosen_.shell, "bash or zsh")
+      ->add_option("SHELL", chosen_.shell, "the shell that sources it")
       ->required()
       ->check(CLI::IsMember(std::vector<std::string>{"bash", "zsh"}));
 }

@@ -50,18 +50,24 @@ std::string synopsis_of(const CLI::App& command) {
   return text;
 }
 
+std::string description_of(const CLI::Option& option) {
+  const auto values = values_of(option);
+  const std::string& text = option.get_description();
+  return values.empty() ? text : fmt::format("{} ({})", text, fmt::join(values, ", "));
+}
+
 std::string option_text(const CLI::Option& option) {
   std::string names;
   for (const std::string& name : names_of(option)) names += (names.empty() ? "" : ", ") + name;
   const std::string value = placeholder_of(option);
-  return paragraph(names + (value.empty() ? "" : " " + value), option.get_description());
+  return paragraph(names + (value.empty() ? "" : " " + value), description_of(option));
 }
 
 std::string command_text(const CLI::App& command) {
   std::string text =
       fmt::format(".SS {}\n{}\n", plain(synopsis_of(command)), plain(command.get_description()));
   for (const CLI::Option* const one : arguments_of(command))
-    text += paragraph(placeholder_of(*one), one->get_description());
+    text += paragraph(placeholder_of(*one), description_of(*one));
   for (const CLI::Option* const one : options_of(command)) {
     if (one != command.get_help_ptr()) text += option_text(*one);
   }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "text/short_text.hpp"
 #include "text/warnings.hpp"
 #include "top/keys.hpp"
 #include "top/screen.hpp"
@@ -38,10 +39,16 @@ json actors_of(program& of, const level& at) {
   return page;
 }
 
-table key_table() {
-  table made{fmt::format("{:<20} {}", "key", "what it does"), {}};
-  for (const auto& [keys, what] : keys_of_top)
-    made.lines.push_back({.text = fmt::format("{:<20} {}", keys, what)});
+table key_table(std::size_t width) {
+  constexpr std::size_t keys_width = 20;
+  table made{fmt::format("{:<{}} {}", "key", keys_width, "what it does"), {}};
+  for (const auto& [keys, what] : keys_of_top) {
+    std::string before = keys;
+    for (const std::string& line : wrapped(what, width - std::min(width, keys_width + 1))) {
+      made.lines.push_back({.text = fmt::format("{:<{}} {}", before, keys_width, line)});
+      before.clear();
+    }
+  }
   return made;
 }
 
@@ -60,7 +67,7 @@ shown_text look_at(program& of, const moment& seen, view& how, std::size_t width
   } else if (at.what == level::of::warning) {
     text.body = warning_text(seen.now, at.runtime, at.warning, width);
   } else if (at.what == level::of::keys) {
-    text.body = key_table();
+    text.body = key_table(width);
   } else if (at.what == level::of::work) {
     text.body = work_table(seen, width);
   } else if (at.what == level::of::actor) {
