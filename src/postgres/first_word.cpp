@@ -161,7 +161,9 @@ class script_reader {
     if (escapes) return end_of_escaped(end);
     const std::string word = take_word(name);
     if (!makes_ || parentheses_ > 0 || !name.empty()) return end;
-    if (word == "BEGIN" || (word == "CASE" && blocks_ > 0)) ++blocks_;
+    std::string_view behind = rest_.substr(end);
+    const bool begins = word == "BEGIN" && take_word(behind) == "ATOMIC";  // it may be a name
+    if (begins || (word == "CASE" && blocks_ > 0)) ++blocks_;
     if (word == "END" && blocks_ > 0) --blocks_;
     return end;
   }

@@ -146,9 +146,12 @@ void session::take_command(void* result) {
   state& s = *state_;
   const std::string_view tag = PQcmdStatus(static_cast<PGresult*>(result));
   if (tag == "DISCARD ALL" || tag == "DEALLOCATE ALL") s.statements.clear();
-  if (tag != "COMMIT" && tag != "PREPARE TRANSACTION") return;
+  const bool commits = tag == "COMMIT" || tag == "PREPARE TRANSACTION";
+  // Within a scope it follows a ROLLBACK, whose tag is also that of ROLLBACK TO.
+  const bool begins = tag == "BEGIN" || tag == "START TRANSACTION";
+  if (!commits && !begins) return;
   sent_request& front = s.sent.front();
-  front.has_committed = true;
+  front.has_committed = front.has_committed || commits;
   // A script that hides it from why_script_refused(). What follows would be stored by itself.
   if (front.what != nullptr && front.what->kind == request_kind::script && front.what->scope != 0)
     s.scopes.end();

@@ -65,10 +65,25 @@ PGconn* start(const settings& chosen) {
   return begun;
 }
 
+// A wire is not encrypted by GSSAPI. A target that insists on that must not get less. The value is
+// what libpq finds in the target, the environment or the file of services; the check of sslmode
+// ends its start before that of gssencmode.
+void check_gss_encryption(const settings& given) {
+  settings chosen = given;
+  chosen["sslmode"] = "none of them";
+  const std::unique_ptr<PGconn, decltype(&PQfinish)> asked(start(chosen), &PQfinish);
+  const settings found = settings_of(found_options(PQconninfo(asked.get())).get());
+  const auto mode = found.find("gssencmode");
+  if (mode == found.end() || mode->second == "disable" || mode->second == "prefer") return;
+  refuse_target("gssencmode=" + mode->second +
+                ": this client does not encrypt by GSSAPI; set it to prefer, and use sslmode");
+}
+
 // All that libpq finds for the target: it checks all of it before it resolves a name or opens a
 // socket, and ends at a value that it does not know. That is the last one which it checks of those
 // that are used here.
 settings resolved(const settings& given) {
+  check_gss_encryption(given);
   settings chosen = given;
   chosen["gssencmode"] = "none of them";
   const std::unique_ptr<PGconn, decltype(&PQfinish)> asked(start(chosen), &PQfinish);

@@ -55,7 +55,7 @@ served_runtimes& runtimes_of_process() noexcept {
   return all;
 }
 
-std::uint8_t ready_units_of(const runtime_options& options) noexcept {
+std::uint8_t ready_units_of(const runtime_options& options) {
   constexpr std::uint8_t most = tasks::ready_units_of_threads;
   if (options.policy != policy::simulated) return most;
   const sched::choice_point once{.kind = sched::choice_kind::ready_units, .bound = most};

@@ -71,6 +71,14 @@ struct postgres_place {
          script, then::open},
         {"a table of the name begin", "CREATE TEMP TABLE begin (x int); COMMIT; BEGIN", script,
          then::open},
+        {"a function of the name begin",
+         "CREATE OR REPLACE FUNCTION begin() RETURNS int LANGUAGE sql AS 'select 1'; ROLLBACK; "
+         "BEGIN",
+         script, then::open},
+        {"a function of that name, and AND CHAIN",
+         "CREATE OR REPLACE FUNCTION begin() RETURNS int LANGUAGE sql AS 'select 1'; ROLLBACK AND "
+         "CHAIN",
+         script, then::open},
         {"a text that goes on behind a line end",
          "SELECT E'a'\n'\\''; COMMIT AND CHAIN; SELECT 'x'", script, then::open},
         {"a text that goes on behind a comment",

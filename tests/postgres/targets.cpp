@@ -41,6 +41,26 @@ TEST_P(postgres_targets, the_file_of_services_counts_before_the_defaults) {
   });
 }
 
+// This client does not encrypt by GSSAPI, and must not connect without what was asked for.
+TEST_P(postgres_targets, encryption_by_gssapi_is_refused_if_the_target_insists) {
+  const scratch folder;
+  const postgres_server& server = postgres_server::get();
+  const auto is_refused = [](postgres::connection db) -> task<> {
+    const std::string failed = co_await failure_of(db.run_script(""));
+    EXPECT_TRUE(has(failed, "not understood") && has(failed, "gssencmode")) << failed;
+  };
+  const std::string place = "host=127.0.0.1 user=tester dbname=postgres port=" + server.port();
+  with(place + " gssencmode=require", is_refused);
+  with(place + " gssencmode=always", is_refused);
+  const std::string file = folder.put("services.conf", "[bank]\nuser=tester\ngssencmode=require\n");
+  const scoped_environment services("PGSERVICEFILE", file.c_str());
+  with("service=bank host=127.0.0.1 port=" + server.port(), is_refused);
+  const scoped_environment insists("PGGSSENCMODE", "require");
+  with(place, is_refused);
+  with(server.tcp_target("gssencmode=prefer"),
+       [](postgres::connection db) { return has_user(db, "tester"); });
+}
+
 TEST_P(postgres_targets, lists_of_different_lengths_are_refused) {
   for (const char* const wrong : {"host=a,b port=1,2,3", "host=a,b hostaddr=127.0.0.1"})
     with(wrong, [](postgres::connection db) -> task<> {

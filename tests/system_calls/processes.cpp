@@ -76,7 +76,8 @@ task<> leaves_a_child() {
 }
 
 task<> hears_a_signal() {
-  auto listener = signal_listener::listen({SIGUSR1, SIGUSR2});
+  // A weak one would let the program end before the ring has read what the signal wrote.
+  auto listener = signal_listener::listen({SIGUSR1, SIGUSR2}, {.weak = false});
   std::raise(SIGUSR1);
   const int came = co_await listener.next().timeout(far);
   EXPECT_EQ(came, SIGUSR1);

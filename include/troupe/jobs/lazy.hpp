@@ -54,8 +54,8 @@ struct job_of : job {
 template <class T, class Function>
 struct lazy_job final : job_of<T> {
   template <class F>
-  lazy_job(F&& given, const char* name, std::uint32_t line)
-      : job_of<T>(&perform, name, line), function(std::forward<F>(given)) {}
+  lazy_job(F&& given, const char* what, std::uint32_t made_at)
+      : job_of<T>(&perform, what, made_at), function(std::forward<F>(given)) {}
 
   static void perform(job& base, job::act what) noexcept {
     auto& self = static_cast<lazy_job&>(base);

@@ -321,8 +321,10 @@ task<> conversation::flush_soon() {
   if (on_->secure() && out_.size() <= 2 * quick_bytes) {
     writing_ = true;
     try {
-      while (out_at_ < out_.size())
+      while (out_at_ < out_.size()) {
+        watch_time();
         note_written(co_await on_->write_wire(out_.view().substr(out_at_)));
+      }
     } catch (const error&) {
       break_off();
     }

@@ -466,6 +466,9 @@ class http_stream_ends : public http_conformance {
       co_await sleep_for(5ms);
     }
     const bool is_of_server = how == ending::stop || how == ending::drained;
+    // A client that reads what is left: in a simulation it may have room for 100 bytes.
+    const bool reads_on = how == ending::stop && one.ends_at_stop;
+    future<std::string> left = reads_on ? spawn(client.rest()) : future<std::string>();
     if (is_of_server) {
       web.stop();
     } else {
@@ -477,9 +480,8 @@ class http_stream_ends : public http_conformance {
     task<> checking = check(web, one, ends, seen, wrong);
     co_await std::move(checking);
     seen.door.set();
-    // A client that reads what is left, so that no server waits for it.
-    if (how == ending::stop && one.ends_at_stop) {
-      const std::string got = co_await client.rest();
+    if (reads_on) {
+      const std::string got = co_await std::move(left);
       if (!ends_well(got, one, by)) wrong += "the answer is cut off: " + got;
     }
     client.close();

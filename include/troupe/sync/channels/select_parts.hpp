@@ -128,7 +128,7 @@ class select_base : public select_decision<Parts> {
     std::uint32_t ready = 0;
     for (const select_case<Parts>& one : cases_) {
       mixed += 2 * one.on->passed() + one.on->size();  // grows with each send and each receive
-      ready += one.on->may_be_ready(one.side) ? 1 : 0;
+      ready += one.on->may_be_ready(one.side) ? 1U : 0U;
     }
     mixed *= 0x9E3779B97F4A7C15U;
     mixed = (mixed ^ mixed >> 31) * 0xBF58476D1CE4E5B9U;
