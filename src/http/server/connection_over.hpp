@@ -226,7 +226,9 @@ class connection_over final : public connection {
     } catch (const timed_out&) {  // the peer is silent, no more
       throw;
     } catch (...) {
-      note_break();
+      // At a stop the connection still serves the last words of the conversation.
+      // order: acquire  pairs with connection::end/release
+      if (!upgraded || ending_.load(std::memory_order_acquire) != ending::draining) note_break();
       throw;
     }
     if (bytes == 0) broken_ = true;
