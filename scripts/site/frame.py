@@ -16,6 +16,7 @@ GUIDE = "docs/guide/README.md"
 PROJECT = [
     "CHANGELOG.md",
     "docs/architecture.md",
+    "docs/ways.md",
     "docs/platforms.md",
     "docs/dependencies.md",
     "CONTRIBUTING.md",

@@ -206,30 +206,30 @@ class Checks(unittest.TestCase):
 
     def test_a_way_names_what_there_is_and_few_files(self):
         def document(limit, steps):
-            self.write("docs/architecture.md", f"# Architecture\n\n## The ways\n\n### A call\n\n{limit}\n\n{steps}\n"
-                                               "## Threads\n\n### No way\n\n1. [x](../src/a/x.cpp)\n")
+            self.write("docs/ways.md", f"# Ways\n\n## The ways\n\n### A call\n\n{limit}\n\n{steps}\n"
+                                       "## Threads\n\n### No way\n\n1. [x](../src/a/x.cpp)\n")
         step = "1. [a.cpp](../src/a/a.cpp), `cell::send()`: sends\n   it to [b.hpp](../src/a/b.hpp), `take()`.\n"
         self.write("src/a/a.cpp", "void cell::send() {}\n")
         self.write("src/a/b.hpp", "int take();\n")
         document("At most 2 files.", step)
         self.passes(ways.check_ways)
         document("At most 1 files.", step)
-        self.complains(ways.check_ways, "docs/architecture.md:5: `A call` names 2 files, at most 1")
+        self.complains(ways.check_ways, "docs/ways.md:5: `A call` names 2 files, at most 1")
         document("Few files.", step)
         self.complains(ways.check_ways, "has no line `At most N files.`")
         document("At most 2 files.", step + "2. [a.cpp](../src/a/a.cpp): then it ends.\n")
-        self.complains(ways.check_ways, "docs/architecture.md:11: the step names no function")
+        self.complains(ways.check_ways, "docs/ways.md:11: the step names no function")
         document("At most 2 files.", step + "2. `a.cpp`, `send()`: sends.\n")
         self.passes(ways.check_ways)
         document("At most 2 files.", step + "2. `c.cpp`, `send()`: sends.\n")
-        self.complains(ways.check_ways, "docs/architecture.md:11: the way has not linked c.cpp before")
+        self.complains(ways.check_ways, "docs/ways.md:11: the way has not linked c.cpp before")
         document("At most 2 files.", "Nothing.\n")
         self.complains(ways.check_ways, "`A call` has no steps")
         document("At most 2 files.", step)
         self.write("src/a/b.hpp", "int retake();\n")
-        self.complains(ways.check_ways, "docs/architecture.md:10: src/a/b.hpp has no take()")
+        self.complains(ways.check_ways, "docs/ways.md:10: src/a/b.hpp has no take()")
         (self.root / "src/a/b.hpp").unlink()
-        self.complains(ways.check_ways, "docs/architecture.md:10: the step names src/a/b.hpp, which does not exist")
+        self.complains(ways.check_ways, "docs/ways.md:10: the step names src/a/b.hpp, which does not exist")
 
     def test_the_table_of_layers_is_the_rule(self):
         rows = [f"| `{layer}` | {', '.join(f'`{b}`' for b in below) or '–'} | core | words |"

@@ -1,4 +1,4 @@
-"""docs/architecture.md against the code: its ways, its table of layers, and the pictures of all documents."""
+"""The documents against the code: the ways of docs/ways.md, the table of layers of docs/architecture.md, all pictures."""
 
 import importlib.util
 import pathlib
@@ -6,7 +6,8 @@ import re
 
 import layers
 
-DOCUMENT = pathlib.Path("docs/architecture.md")
+ARCHITECTURE = pathlib.Path("docs/architecture.md")
+DOCUMENT = pathlib.Path("docs/ways.md")
 SCRIPT = pathlib.Path(__file__).parents[2] / "scripts/draw_picture.py"
 
 # A section of `## The ways` is a way. The text below its heading begins with its limit; a step is a numbered item.
@@ -85,16 +86,16 @@ def _problems_of_step(tree, at, text, files):
 
 def check_layer_table(tree):
     """The table of layers says what the build does: each layer with those on which it stands."""
-    if not (tree.root / DOCUMENT).is_file():
-        return [f"{DOCUMENT}: is missing"]
+    if not (tree.root / ARCHITECTURE).is_file():
+        return [f"{ARCHITECTURE}: is missing"]
     rows = {row.group(1): (number, re.findall(r"`(\w+)`", row.group(2)))
-            for number, line in enumerate(tree.lines(DOCUMENT), 1) if (row := ROW.match(line))}
-    problems = [f"{DOCUMENT}: the table of layers has no row `{layer}`" for layer in layers.BELOW if layer not in rows]
+            for number, line in enumerate(tree.lines(ARCHITECTURE), 1) if (row := ROW.match(line))}
+    problems = [f"{ARCHITECTURE}: the table of layers has no row `{layer}`" for layer in layers.BELOW if layer not in rows]
     for layer, (number, below) in rows.items():
         if layer not in layers.BELOW:
-            problems.append(f"{DOCUMENT}:{number}: `{layer}` is no layer of tests/tidy/layers.py")
+            problems.append(f"{ARCHITECTURE}:{number}: `{layer}` is no layer of tests/tidy/layers.py")
         elif below != layers.BELOW[layer]:
-            problems.append(f"{DOCUMENT}:{number}: `{layer}` stands on {', '.join(layers.BELOW[layer]) or 'nothing'}")
+            problems.append(f"{ARCHITECTURE}:{number}: `{layer}` stands on {', '.join(layers.BELOW[layer]) or 'nothing'}")
     return problems
 
 
