@@ -1,5 +1,6 @@
 """Inside a layer includes point down, too: between units (`x.hpp` with `x.cpp`) and between rooms (folders). The includes that close a circle
 today are in `rooms.txt`. A new one fails, and so does an entry that is not needed any more: the list only gets shorter.
+The README of each layer lists the rooms of the layer from the ground up; each page of docs/protocols/ stands in a README.
 
 rooms.py          checks
 rooms.py show     prints what lies in circles, by layer
@@ -12,6 +13,10 @@ import re
 import sys
 
 import layers
+
+# A room in the README of its layer; `./` is the layer's own folder.
+LISTED = re.compile(r"- `([\w./]+)/`: ")
+PROTOCOL = re.compile(r"\]\(\.\./\.\./(docs/protocols/\w+\.md)\)")
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 LIST = pathlib.Path(__file__).resolve().parent / "rooms.txt"
@@ -187,6 +192,33 @@ def check():
     return wrong
 
 
+def check_readmes(root, inside, edges):
+    """`inside` has the rooms of each layer, `edges` the includes between rooms that point down."""
+    wrong, linked = [], set()
+    for name, rooms in inside.items():
+        readme = pathlib.Path("src") / name / "README.md"
+        if not (root / readme).is_file():
+            wrong.append(f"{readme}: is missing: say what the layer is for, and list its rooms")
+            continue
+        text = (root / readme).read_text()
+        linked.update(PROTOCOL.findall(text))
+        listed = [name if room == "." else f"{name}/{room}" for room in re.findall(rf"(?m)^{LISTED.pattern}", text)]
+        if len(rooms) > 1 or listed:
+            wrong += [f"{readme}: does not list the room {room}/" for room in sorted(rooms - set(listed))]
+            wrong += [f"{readme}: lists {room}/, which is no room" for room in listed if room not in rooms]
+        wrong += [f"{readme}: lists {one}/ before {other}/, which it includes" for one, other in sorted(edges)
+                  if one in listed and other in listed and listed.index(one) < listed.index(other)]
+    pages = {str(path.relative_to(root)) for path in (root / "docs/protocols").glob("*.md")}
+    return wrong + [f"{page}: no README of a layer links to it" for page in sorted(pages - linked)]
+
+
+def rooms_of_layers():
+    inside = {name: set() for name in layers.BELOW}
+    for path in sources():
+        inside.setdefault(layer(unit_of(path)), set()).add(room(unit_of(path)))
+    return inside
+
+
 def write():
     listed = read()
     lines = []
@@ -213,7 +245,8 @@ def main():
         return show()
     if sys.argv[1:] == ["write"]:
         return write()
-    wrong = check()
+    known = {(one, other) for kind, one, other in read() if kind == "room"}
+    wrong = check() + check_readmes(ROOT, rooms_of_layers(), graphs()["room"] - known)
     print("\n".join(wrong))
     return 1 if wrong else 0
 

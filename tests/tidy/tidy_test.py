@@ -287,6 +287,23 @@ class Checks(unittest.TestCase):
             self.assertEqual(rooms.check(), ["rooms.txt: unit x y is no include any more: delete the line",
                                              "rooms.txt: unit b c closes no circle any more: delete the line"])
 
+    def test_the_readme_of_a_layer_lists_its_rooms_from_the_ground_up(self):
+        def check():
+            return rooms.check_readmes(self.root, {"a": {"a", "a/low"}, "b": {"b"}}, {("a", "a/low")})
+        self.write("src/b/README.md", "# b\n\n[x](../../docs/protocols/x.md)\n")
+        self.write("docs/protocols/x.md", "")
+        self.assertEqual(check(), ["src/a/README.md: is missing: say what the layer is for, and list its rooms"])
+        self.write("src/a/README.md", "# a\n\n- `low/`: x\n- `./`: y\n")
+        self.assertEqual(check(), [])
+        self.write("src/a/README.md", "# a\n\n- `./`: y\n- `low/`: x\n")
+        self.assertEqual(check(), ["src/a/README.md: lists a/ before a/low/, which it includes"])
+        self.write("src/a/README.md", "# a\n\n- `./`: y\n- `high/`: x\n")
+        self.assertEqual(check(), ["src/a/README.md: does not list the room a/low/",
+                                   "src/a/README.md: lists a/high/, which is no room"])
+        self.write("src/a/README.md", "# a\n\n- `low/`: x\n- `./`: y\n")
+        self.write("src/b/README.md", "# b\n")
+        self.assertEqual(check(), ["docs/protocols/x.md: no README of a layer links to it"])
+
 
 if __name__ == "__main__":
     unittest.main()
