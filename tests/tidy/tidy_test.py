@@ -232,7 +232,9 @@ class Checks(unittest.TestCase):
         self.complains(ways.check_ways, "docs/ways.md:10: the step names src/a/b.hpp, which does not exist")
 
     def test_the_table_of_layers_is_the_rule(self):
-        rows = [f"| `{layer}` | {', '.join(f'`{b}`' for b in below) or '–'} | core | words |"
+        def row(layer):
+            return f"| [`{layer}`](../src/{layer}/README.md) |"
+        rows = [f"{row(layer)} {', '.join(f'`{b}`' for b in below) or '–'} | core | words |"
                 for layer, below in layers.BELOW.items()]
         self.write("docs/architecture.md", "\n".join(rows) + "\n")
         self.passes(ways.check_layer_table)
@@ -240,8 +242,10 @@ class Checks(unittest.TestCase):
         self.complains(ways.check_layer_table, "has no row `base`")
         self.write("docs/architecture.md", "\n".join(rows) + "\n| `util` | `base` | core | words |\n")
         self.complains(ways.check_layer_table, "`util` is no layer")
-        self.write("docs/architecture.md", "\n".join(rows).replace("| `memory` | `base` |", "| `memory` | – |") + "\n")
+        self.write("docs/architecture.md", "\n".join(rows).replace(f"{row('memory')} `base` |", f"{row('memory')} – |") + "\n")
         self.complains(ways.check_layer_table, "`memory` stands on base")
+        self.write("docs/architecture.md", "\n".join(rows).replace("src/memory/README.md", "src/base/README.md") + "\n")
+        self.complains(ways.check_layer_table, "`memory` does not link to src/memory/README.md")
 
     def test_a_picture_is_what_its_text_says(self):
         self.write("docs/pictures/a.txt", "box a 0 0\n  A\nbox b 0 1\n  B\narrow a b: to\n")

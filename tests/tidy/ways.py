@@ -17,7 +17,7 @@ STEP = re.compile(r"(\d+)\. ")
 # In a step: a file of ours that is linked, or the name of one that was linked before in this way, or a function of the
 # file that was named last.
 NAMED = re.compile(r"\]\(\.\./((?:include|src)/[^)#]+)\)|`([\w.]+\.[hc]pp)`|`([\w:~]+)\(\)`")
-ROW = re.compile(r"\| `(\w+)` \| ([^|]*) \|")
+ROW = re.compile(r"\| \[?`(\w+)`(?:\]\(([^)]*)\))? \| ([^|]*) \|")
 
 
 def steps_of(lines):
@@ -85,17 +85,19 @@ def _problems_of_step(tree, at, text, files):
 
 
 def check_layer_table(tree):
-    """The table of layers says what the build does: each layer with those on which it stands."""
+    """The table of layers says what the build does: each layer with a link to its README, and with those on which it stands."""
     if not (tree.root / ARCHITECTURE).is_file():
         return [f"{ARCHITECTURE}: is missing"]
-    rows = {row.group(1): (number, re.findall(r"`(\w+)`", row.group(2)))
+    rows = {row.group(1): (number, row.group(2), re.findall(r"`(\w+)`", row.group(3)))
             for number, line in enumerate(tree.lines(ARCHITECTURE), 1) if (row := ROW.match(line))}
     problems = [f"{ARCHITECTURE}: the table of layers has no row `{layer}`" for layer in layers.BELOW if layer not in rows]
-    for layer, (number, below) in rows.items():
+    for layer, (number, link, below) in rows.items():
         if layer not in layers.BELOW:
             problems.append(f"{ARCHITECTURE}:{number}: `{layer}` is no layer of tests/tidy/layers.py")
         elif below != layers.BELOW[layer]:
             problems.append(f"{ARCHITECTURE}:{number}: `{layer}` stands on {', '.join(layers.BELOW[layer]) or 'nothing'}")
+        elif link != f"../src/{layer}/README.md":
+            problems.append(f"{ARCHITECTURE}:{number}: `{layer}` does not link to src/{layer}/README.md")
     return problems
 
 
