@@ -76,8 +76,10 @@ std::string resource_of(const exporter_options& options) {
     made += ',';
     add_text(made, key, value);
   }
-  for (const auto& [key, value] :
-       {std::pair("telemetry.sdk.language", "cpp"), std::pair("telemetry.sdk.name", "troupe")}) {
+  constexpr std::pair<const char*, const char*> own[] = {{"telemetry.sdk.language", "cpp"},
+                                                         {"telemetry.sdk.name", "troupe"},
+                                                         {"telemetry.sdk.version", TROUPE_VERSION}};
+  for (const auto& [key, value] : own) {
     made += ',';
     add_text(made, key, value);
   }

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <charconv>
 #include <condition_variable>
-#include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <optional>
@@ -17,9 +16,9 @@
 #include <thread>
 
 #include "base/clock.hpp"
-#include "base/side_channels/side_channel.hpp"
 #include "base/thread_name.hpp"
 #include "otlp/encode.hpp"
+#include "otlp/requests.hpp"
 #include "runtime/environment.hpp"
 #include "task/traces/spans.hpp"
 #include "troupe/http/client.hpp"
@@ -46,9 +45,6 @@ struct outcome {
   std::chrono::milliseconds asks_for{0};  // the collector, as a pause
   std::string why;                        // it was not taken
 };
-
-// The collector, and the thread that sends to it.
-constinit base::side_channel span_export("the export of spans");
 
 bool may_be_taken_later(int status) noexcept {
   return status == 429 || status == 502 || status == 503 || status == 504;
@@ -91,23 +87,6 @@ http::client_options client_options_of(const exporter_options& chosen) {
   return made;
 }
 
-http::client_request request_of(const exporter_options& chosen) {
-  http::client_request made("POST", chosen.url);
-  for (const auto& [name, value] : chosen.fields) made.field(name, value);
-  return made;
-}
-
-bool may_be_asked(const exporter_options& chosen, std::string& why) {
-  try {
-    static_cast<void>(http::url::parse(chosen.url));
-    static_cast<void>(request_of(chosen));
-    return true;
-  } catch (const std::exception& failed) {
-    why = failed.what();
-    return false;
-  }
-}
-
 void check(const exporter_options& chosen) {
   const auto refuse = [](const std::string& what) {
     throw option_error("troupe: otlp::exporter_options::" + what);
@@ -123,44 +102,15 @@ void check(const exporter_options& chosen) {
     refuse("url or fields cannot be those of a request: " + why);
 }
 
-const char* value_of(const char* name) noexcept {
-  const char* const text = std::getenv(name);
-  return text != nullptr && *text != '\0' ? text : nullptr;
-}
-
 }  // namespace
-
-exporter_options exporter_options::from_environment() {
-  exporter_options made;
-  if (const char* exact = value_of("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")) {
-    made.url = exact;
-  } else if (const char* base = value_of("OTEL_EXPORTER_OTLP_ENDPOINT")) {
-    made.url = base;
-    while (made.url.ends_with('/')) made.url.pop_back();
-    made.url += "/v1/traces";
-  }
-  if (std::string why; !may_be_asked(made, why)) {
-    span_export.failed(made.url + ": " + why, 0,
-                       "the environment must name a collector as http://HOST:PORT");
-    made.url = exporter_options().url;
-  }
-  if (const char* name = value_of("OTEL_SERVICE_NAME")) made.service_name = name;
-  if (const char* text = value_of("OTEL_TRACES_SAMPLER_ARG")) {
-    const std::string_view given = text;
-    double rate = 0;
-    const auto read = std::from_chars(given.data(), given.data() + given.size(), rate);
-    if (read.ec == std::errc() && read.ptr == given.data() + given.size() && rate >= 0 && rate <= 1)
-      made.rate = rate;
-  }
-  return made;
-}
 
 class exporter::worker {
  public:
   explicit worker(exporter_options chosen)
       : options_(std::move(chosen)), resource_(resource_of(options_)) {
     check(options_);
-    if (!ended_spans.open(options_.spans, std::min(options_.batch, options_.spans), options_.rate))
+    if (!ended_spans.open(options_.spans, std::min(options_.batch, options_.spans), options_.rate,
+                          options_.parent_based))
       throw usage_error("troupe: otlp::exporter: there is one already: it has all spans");
     try {
       thread_ = std::thread([this] { run(); });

@@ -391,7 +391,8 @@ context_ref context_ref::make_span_from(const trace_context* caller, span_kind o
   // order: relaxed  the thread's own
   const runtime_state* const runtime = running_here().runtime.load(std::memory_order_relaxed);
   if (!is_running() || runtime == nullptr) return {};
-  const trace_context own = caller == nullptr ? ended_spans.begin_trace() : caller->child();
+  const trace_context own =
+      caller == nullptr ? ended_spans.begin_trace() : ended_spans.continue_trace(*caller);
   span_ptr span;
   if (own.sampled)
     span = std::make_unique<span_record>(

@@ -134,6 +134,8 @@ void make_spans(int count) {
   rt.run();
 }
 
+using pairs = std::vector<std::pair<std::string, std::string>>;
+
 std::uint64_t all_of(const exporter_counts& of) {
   return of.exported + of.dropped + of.rejected + of.waiting;
 }
@@ -166,7 +168,10 @@ TEST(otlp_exporter, sends_spans_as_json) {
        {"POST /v1/traces HTTP/1.1\r\n", "Content-Type: application/json\r\n",
         "Authorization: Bearer 123\r\n", R"({"resourceSpans":[{"resource":{"attributes":[)",
         R"({"key":"service.name","value":{"stringValue":"a \"shop\"\n"}})",
-        R"({"key":"service.version","value":{"stringValue":"1.2"}})", R"("name":"outer","kind":1)",
+        R"({"key":"service.version","value":{"stringValue":"1.2"}})",
+        R"({"key":"telemetry.sdk.language","value":{"stringValue":"cpp"}})",
+        R"({"key":"telemetry.sdk.name","value":{"stringValue":"troupe"}})",
+        R"({"key":"telemetry.sdk.version","value":{"stringValue":")", R"("name":"outer","kind":1)",
         R"({"key":"number","value":{"intValue":"-5"}})", R"("key":"text")", R"("parentSpanId":")",
         R"("status":{}})"})
     EXPECT_NE(all.find(part), std::string::npos) << part << "\n" << all;
@@ -344,9 +349,44 @@ TEST(otlp_exporter, the_environment_gives_options) {
     EXPECT_EQ(made.url, "http://other/traces");
     EXPECT_EQ(made.rate, 1) << rate;
   }
-  for (const char* name : {"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-                           "OTEL_SERVICE_NAME", "OTEL_TRACES_SAMPLER_ARG"})
+  ::setenv("OTEL_EXPORTER_OTLP_HEADERS", "Authorization=Bearer%20123, X-Tenant = a ", 1);
+  ::setenv("OTEL_RESOURCE_ATTRIBUTES", "service.name=other,service.version=1.2,a%3Db=%2C", 1);
+  ::setenv("OTEL_TRACES_SAMPLER", "always_off", 1);
+  made = exporter_options::from_environment();
+  EXPECT_EQ(made.fields, (pairs{{"Authorization", "Bearer 123"}, {"X-Tenant", "a"}}));
+  EXPECT_EQ(made.service_name, "shop");
+  EXPECT_EQ(made.attributes, (pairs{{"service.version", "1.2"}, {"a=b", ","}}));
+  EXPECT_EQ(made.rate, 0);
+  EXPECT_FALSE(made.parent_based);
+  ::setenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "X-Tenant=b", 1);
+  ::unsetenv("OTEL_SERVICE_NAME");
+  made = exporter_options::from_environment();
+  EXPECT_EQ(made.fields, (pairs{{"X-Tenant", "b"}}));
+  EXPECT_EQ(made.service_name, "other");
+  for (const char* name :
+       {"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+        "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+        "OTEL_RESOURCE_ATTRIBUTES", "OTEL_TRACES_SAMPLER", "OTEL_TRACES_SAMPLER_ARG"})
     ::unsetenv(name);
+}
+
+// The secret of a header is in no line.
+TEST(otlp_exporter, malformed_variables_count_as_unset) {
+  for (const char* name : {"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_RESOURCE_ATTRIBUTES"}) {
+    for (const char* text : {"secret", "=secret", "a=%zz", "a=b,secret", "a=%00"}) {
+      ::setenv(name, text, 1);
+      const exporter_options made = exporter_options::from_environment();
+      EXPECT_TRUE(made.fields.empty()) << name << text;
+      EXPECT_TRUE(made.attributes.empty()) << name << text;
+      EXPECT_EQ(made.service_name, "unknown_service");
+    }
+    ::unsetenv(name);
+  }
+  for (const char* text : {"a b=secret", "a=b%0D%0Ac: secret"}) {
+    ::setenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS", text, 1);
+    EXPECT_TRUE(exporter_options::from_environment().fields.empty()) << text;
+  }
+  ::unsetenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS");
 }
 
 TEST(otlp_exporter, is_neither_simulated_nor_observed) {

@@ -127,6 +127,25 @@ TEST_P(http_spans, belong_to_the_caller_s_trace) {
   EXPECT_EQ(span.parent, caller.span_id);
 }
 
+// The caller has the trace's number, and could choose one that is always recorded.
+TEST_P(http_spans, are_recorded_without_asking_the_caller) {
+  const std::string unsampled = parent.substr(0, parent.size() - 1) + "0";
+  const std::string chosen = "00-4bf92f3577b34da60000000000000000-00f067aa0ba902b7-01";
+  const auto fields = [](const std::string& one) {
+    return "traceparent: " + one + "\r\nConnection: close\r\n";
+  };
+  {
+    recording none(0, 100, false);
+    send(get("/text", fields(parent)));
+    send(get("/text", fields(chosen)));
+    EXPECT_TRUE(none.take().empty());
+  }
+  recording all(1, 100, false);
+  send(get("/text", fields(unsampled)));
+  EXPECT_EQ(all.only("GET /text").at.trace_id, caller.trace_id);
+  EXPECT_EQ(all.only("GET /text").parent, caller.span_id);
+}
+
 TEST_P(http_spans, requests_that_are_refused_or_cut_off_end_theirs) {
   recording seen;
   send(get("/%zz"));

@@ -35,7 +35,10 @@ VARIABLES = {
     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "the export of spans",
     "OTEL_EXPORTER_OTLP_ENDPOINT": "the export of spans",
     "OTEL_SERVICE_NAME": "the export of spans",
-    "OTEL_TRACES_SAMPLER_ARG": "the export of spans",
+    "OTEL_TRACES_SAMPLER": "the export of spans", "OTEL_TRACES_SAMPLER_ARG": "the export of spans",
+    "OTEL_RESOURCE_ATTRIBUTES": "the export of spans",
+    "OTEL_EXPORTER_OTLP_HEADERS": "the export of spans",
+    "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "the export of spans",
     # Numbers of lines on standard error, which rows "standard error" are about.
     "TROUPE_FAILURE_LINES": None, "TROUPE_WARNING_LINES": None,
     # How the program itself runs.
@@ -54,7 +57,7 @@ OPTIONS = {
     },
     ("include/troupe/log/log.hpp", "options"): {"as": None, "file": "the log's file", "callback": "the log"},
     ("include/troupe/otlp/exporter.hpp", "exporter_options"): {
-        "url": "the export of spans", "tls": "the export of spans", "service_name": None, "attributes": None, "fields": None, "rate": None,
+        "url": "the export of spans", "tls": "the export of spans", "service_name": None, "attributes": None, "fields": None, "rate": None, "parent_based": None,
         "spans": None, "batch": None, "interval": None, "request_time": None, "attempts": None, "flush_time": None,
     },
 }
@@ -135,6 +138,11 @@ def no_collector(_):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{free.getsockname()[1]}"}
+
+
+def malformed_variables(_):
+    return {"OTEL_TRACES_SAMPLER": "jaeger_remote", "OTEL_RESOURCE_ATTRIBUTES": "a=%zz", "OTEL_EXPORTER_OTLP_HEADERS": "no list",
+            "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "a name=1"}
 
 
 def silent_collector(stack):
@@ -319,6 +327,7 @@ ROWS = [
     Row("a table that nobody reads", "the trace", reports=0, breaks=lambda _: {"TROUPE_TRACE": "text", "stderr": "full"}),
     Row("no collector", "the export of spans", ["export"], breaks=no_collector, repair=collector_comes),
     Row("a collector that does not answer", "the export of spans", ["export"], reports=0, breaks=silent_collector),
+    Row("variables that are malformed", "the export of spans", ["export"], breaks=malformed_variables),
     Row("no URL", "the export of spans", ["export"], breaks=lambda _: {"OTEL_EXPORTER_OTLP_ENDPOINT": "no url at all"}),
     Row("standard error that nobody reads", "the dump at SIGQUIT", ["quit"], reports=0, breaks=lambda _: {"stderr": "full"}, repair=asks_for_dump),
     Row("standard error is closed", None, ["observe", "quit", "export"], reports=0,

@@ -14,8 +14,8 @@ namespace troupe::test {
 // Records while it exists, in the place of an exporter.
 class recording {
  public:
-  explicit recording(double rate = 1, std::size_t most = 100'000) {
-    EXPECT_TRUE(tasks::ended_spans.open(most, most, rate));
+  explicit recording(double rate = 1, std::size_t most = 100'000, bool parent_based = true) {
+    EXPECT_TRUE(tasks::ended_spans.open(most, most, rate, parent_based));
   }
   recording(const recording&) = delete;
   recording& operator=(const recording&) = delete;

@@ -23,10 +23,15 @@ struct exporter_options {
   // co_await expression.
   exporter_options() {}
   // The options that the environment names, as all programs with OpenTelemetry know them:
-  // OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or OTEL_EXPORTER_OTLP_ENDPOINT, to which "/v1/traces" is
-  // added, OTEL_SERVICE_NAME, and OTEL_TRACES_SAMPLER_ARG, the rate. What it does not name, a rate
-  // that is none, and an endpoint that is no URL, which is reported on standard error, are as by
-  // default.
+  //   url           OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, or OTEL_EXPORTER_OTLP_ENDPOINT, to which
+  //                 "/v1/traces" is added
+  //   fields        OTEL_EXPORTER_OTLP_TRACES_HEADERS, or OTEL_EXPORTER_OTLP_HEADERS
+  //   service_name  OTEL_SERVICE_NAME, or service.name of the attributes
+  //   attributes    OTEL_RESOURCE_ATTRIBUTES
+  //   rate, parent_based   OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG; the latter alone is the
+  //                 rate
+  // Headers and attributes are lists `key=value,key=value`, percent-encoded. A variable that is
+  // malformed counts as unset, and one line on standard error names all such variables.
   static exporter_options from_environment();
 
   // Where the collector takes spans as JSON: a URL of the scheme http or https.
@@ -41,8 +46,12 @@ struct exporter_options {
   tls_options tls;
 
   // The part of the traces that are recorded, of those that begin in this program, from 0 to 1.
-  // Default 1. A trace that comes with a request is recorded if its caller records it.
+  // Default 1.
   double rate = 1;
+  // Whether a trace that arrives with a request of HTTP is recorded if its caller records it.
+  // Default true. Otherwise `rate` decides for it as well, by the number of the trace: programs
+  // of this library with the same rate decide alike.
+  bool parent_based = true;
   // Maximum number of spans that wait to be sent. Default 8,192, at least 1; one more is dropped
   // and counted. A span takes about 500 bytes.
   std::size_t spans = 8192;

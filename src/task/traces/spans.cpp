@@ -50,13 +50,14 @@ void span_record::end(const std::exception_ptr& failure) noexcept {
   if (failure != nullptr) fail(failure);
 }
 
-bool span_list::open(std::size_t most, std::size_t batch, double rate) noexcept {
+bool span_list::open(std::size_t most, std::size_t batch, double rate, bool parent_based) noexcept {
   // order: acquire  the exporter before has left; pairs with close/release
   if (is_open_.exchange(true, std::memory_order_acquire)) return false;
   forget_all();
   // order: relaxed (all)  read as limits; a thread may see them a little late
   most_.store(most, std::memory_order_relaxed);
   batch_.store(std::max<std::size_t>(batch, 1), std::memory_order_relaxed);
+  parent_based_.store(parent_based, std::memory_order_relaxed);
   dropped_.store(0, std::memory_order_relaxed);
   const double below = std::ldexp(std::clamp(rate, 0.0, 1.0), 64);
   const std::uint64_t limit =
@@ -134,12 +135,24 @@ void span_list::put(span_ptr ended) noexcept {
   if ((before + 1) % batch_.load(std::memory_order_relaxed) == 0) wake();
 }
 
+bool span_list::is_within_rate(const trace_context& trace) const noexcept {
+  std::uint64_t number = 0;
+  std::memcpy(&number, trace.trace_id.data() + 8, sizeof number);
+  // order: relaxed  a limit
+  const std::uint64_t limit = sampled_below_.load(std::memory_order_relaxed);
+  return limit != 0 && number <= limit;  // a caller may choose the number 0
+}
+
 trace_context span_list::begin_trace() const {
   trace_context made = trace_context::begin();
-  std::uint64_t number = 0;
-  std::memcpy(&number, made.trace_id.data() + 8, sizeof number);
+  made.sampled = is_within_rate(made);
+  return made;
+}
+
+trace_context span_list::continue_trace(const trace_context& caller) const {
+  trace_context made = caller.child();
   // order: relaxed  a limit
-  made.sampled = number <= sampled_below_.load(std::memory_order_relaxed);
+  if (!parent_based_.load(std::memory_order_relaxed)) made.sampled = is_within_rate(made);
   return made;
 }
 

@@ -61,9 +61,10 @@ using span_ptr = std::unique_ptr<span_record>;
 class span_list {
  public:
   // An exporter begins: at most `most` spans wait for it, and it is woken at each `batch` of them;
-  // `rate`: the part of the traces that begin in this process that are recorded. Returns false if
-  // there is another exporter.
-  bool open(std::size_t most, std::size_t batch, double rate) noexcept;
+  // `rate`: the part of the traces that begin in this process that are recorded; also of those that
+  // arrive, if their callers are not asked (`parent_based`). Returns false if there is another
+  // exporter.
+  bool open(std::size_t most, std::size_t batch, double rate, bool parent_based = true) noexcept;
   // It ends: spans are recorded no longer, and those that wait are freed.
   void close() noexcept;
   // All that wait, the oldest first; null if there are none.
@@ -82,15 +83,18 @@ class span_list {
   void put(span_ptr ended) noexcept;
   // A new trace, which is sampled by the rate.
   trace_context begin_trace() const;
+  // A new span of a trace that another process has begun.
+  trace_context continue_trace(const trace_context& caller) const;
 
  private:
   void forget_all() noexcept;
+  bool is_within_rate(const trace_context& trace) const noexcept;
 
   std::atomic<span_record*> newest_{nullptr};
   std::atomic<std::size_t> count_{0}, most_{0};
   std::atomic<std::size_t> batch_{1};
   std::atomic<std::uint64_t> dropped_{0}, sampled_below_{0};
-  std::atomic<bool> is_open_{false};
+  std::atomic<bool> is_open_{false}, parent_based_{true};
   base::kernel_futex::word wakes_{0};
 };
 extern constinit span_list ended_spans;

@@ -1,0 +1,158 @@
+#include "otlp/environment.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+
+#include "otlp/requests.hpp"
+#include "troupe/http/request.hpp"
+
+namespace troupe::otlp {
+namespace {
+
+const char* value_of(const char* name) noexcept {
+  const char* const text = std::getenv(name);
+  return text != nullptr && *text != '\0' ? text : nullptr;
+}
+
+std::string_view without_spaces(std::string_view text) noexcept {
+  const std::size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+std::string in_small_letters(std::string_view text) {
+  std::string made(text);
+  for (char& one : made) {
+    if (one >= 'A' && one <= 'Z') one = static_cast<char>(one - 'A' + 'a');
+  }
+  return made;
+}
+
+// A number from 0 to 1.
+std::optional<double> rate_in(std::string_view text) noexcept {
+  double rate = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), rate);
+  if (read.ec != std::errc() || read.ptr != text.data() + text.size()) return std::nullopt;
+  return rate >= 0 && rate <= 1 ? std::optional(rate) : std::nullopt;
+}
+
+// The variables that are malformed, as one sentence: a channel reports one failure, not many.
+class complaints {
+ public:
+  void add(std::string_view why) {
+    if (why.empty()) return;
+    if (!all_.empty()) all_ += "; ";
+    all_ += why;
+  }
+  void report() const noexcept {
+    if (!all_.empty())
+      span_export.failed(all_, 0, "such a variable counts as unset; correct it in the environment");
+  }
+
+ private:
+  std::string all_;
+};
+
+void read_endpoint(exporter_options& to, complaints& bad) {
+  if (const char* exact = value_of("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")) {
+    to.url = exact;
+  } else if (const char* base = value_of("OTEL_EXPORTER_OTLP_ENDPOINT")) {
+    to.url = base;
+    while (to.url.ends_with('/')) to.url.pop_back();
+    to.url += "/v1/traces";
+  }
+  if (std::string why; !may_be_asked(to, why)) {
+    bad.add(to.url + ": " + why + " (the endpoint must be http://HOST:PORT)");
+    to.url = exporter_options().url;
+  }
+}
+
+// Headers have secrets: a complaint says nothing of their values.
+void read_headers(exporter_options& to, complaints& bad) {
+  const char* name = "OTEL_EXPORTER_OTLP_TRACES_HEADERS";
+  const char* text = value_of("OTEL_EXPORTER_OTLP_TRACES_HEADERS");
+  if (text == nullptr) {
+    name = "OTEL_EXPORTER_OTLP_HEADERS";
+    text = value_of("OTEL_EXPORTER_OTLP_HEADERS");
+  }
+  if (text == nullptr) return;
+  std::string why;
+  if (std::optional<key_values> read = read_key_values(text)) to.fields = std::move(*read);
+  if (!to.fields.empty() && may_be_asked(to, why)) return;
+  to.fields.clear();
+  bad.add(std::string(name) + " is no list NAME=VALUE,NAME=VALUE of header fields");
+}
+
+void read_resource(exporter_options& to, complaints& bad) {
+  if (const char* text = value_of("OTEL_RESOURCE_ATTRIBUTES")) {
+    if (std::optional<key_values> read = read_key_values(text)) {
+      for (auto& [key, value] : *read) {
+        if (key == "service.name") to.service_name = value;
+        // These are the library's own.
+        if (key == "service.name" || key.starts_with("telemetry.sdk.")) continue;
+        to.attributes.emplace_back(std::move(key), std::move(value));
+      }
+    } else {
+      bad.add("OTEL_RESOURCE_ATTRIBUTES=" + std::string(text) +
+              " is no list KEY=VALUE,KEY=VALUE, percent-encoded");
+    }
+  }
+  if (const char* name = value_of("OTEL_SERVICE_NAME")) to.service_name = name;
+}
+
+}  // namespace
+
+std::optional<key_values> read_key_values(std::string_view text) {
+  key_values made;
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    const std::string_view part = without_spaces(text.substr(0, comma));
+    text.remove_prefix(std::min(comma + 1, text.size()));
+    if (part.empty()) continue;
+    const std::size_t equals = part.find('=');
+    if (equals == std::string_view::npos) return std::nullopt;
+    std::string key, value;
+    if (!http::decode_percent(without_spaces(part.substr(0, equals)), key) || key.empty() ||
+        !http::decode_percent(without_spaces(part.substr(equals + 1)), value))
+      return std::nullopt;
+    std::erase_if(made, [&](const auto& before) { return before.first == key; });
+    made.emplace_back(std::move(key), std::move(value));
+  }
+  return made;
+}
+
+std::string read_sampler(const char* sampler, const char* argument, exporter_options& to) {
+  std::string_view rest = "traceidratio";  // OTEL_TRACES_SAMPLER_ARG alone is a rate
+  const std::string name = sampler == nullptr ? std::string() : in_small_letters(sampler);
+  bool parent_based = true;
+  if (sampler != nullptr) {
+    constexpr std::string_view prefix = "parentbased_";
+    parent_based = name.starts_with(prefix);
+    rest = std::string_view(name).substr(parent_based ? prefix.size() : 0);
+  }
+  if (rest != "always_on" && rest != "always_off" && rest != "traceidratio")
+    return "OTEL_TRACES_SAMPLER=" + std::string(sampler) +
+           " is none of always_on, always_off, traceidratio, and these behind parentbased_";
+  to.parent_based = parent_based;
+  to.rate = rest == "always_off" ? 0 : 1;
+  if (rest != "traceidratio" || argument == nullptr) return {};
+  const std::optional<double> rate = rate_in(argument);
+  if (!rate)
+    return "OTEL_TRACES_SAMPLER_ARG=" + std::string(argument) + " is no number from 0 to 1";
+  to.rate = *rate;
+  return {};
+}
+
+exporter_options exporter_options::from_environment() {
+  exporter_options made;
+  complaints bad;
+  read_endpoint(made, bad);
+  read_headers(made, bad);
+  read_resource(made, bad);
+  bad.add(read_sampler(value_of("OTEL_TRACES_SAMPLER"), value_of("OTEL_TRACES_SAMPLER_ARG"), made));
+  bad.report();
+  return made;
+}
+
+}  // namespace troupe::otlp

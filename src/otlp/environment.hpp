@@ -1,0 +1,24 @@
+// environment: the options of an exporter that the environment names.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "troupe/otlp/exporter.hpp"
+
+namespace troupe::otlp {
+
+using key_values = std::vector<std::pair<std::string, std::string>>;
+
+// Reads "key=value,key=value", percent-encoded; spaces around keys and values, and empty parts, are
+// skipped. Of equal keys the last one counts. Returns nothing if a part is malformed.
+std::optional<key_values> read_key_values(std::string_view text);
+
+// Sets rate and parent_based as the two variables say; null if they are unset. Returns what is
+// wrong with them, or an empty text.
+std::string read_sampler(const char* sampler, const char* argument, exporter_options& to);
+
+}  // namespace troupe::otlp
