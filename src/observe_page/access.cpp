@@ -1,8 +1,11 @@
 #include "observe_page/access.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <utility>
 
+#include "http/behind_proxy/address.hpp"
 #include "observe_page/routes.hpp"
 #include "troupe/io/endpoint.hpp"
 
@@ -13,13 +16,42 @@ bool is_loopback(const std::string& peer) {
   return peer.starts_with("127.") || peer.starts_with("[::1]:") || peer.starts_with("[::ffff:127.");
 }
 
-bool is_local_name(std::string_view host) {
+std::string_view without_port(std::string_view host) {
   const std::size_t colon = host.rfind(':');
   // "[::1]" has colons of its own.
   if (colon != std::string_view::npos && host.find(']', colon) == std::string_view::npos)
     host = host.substr(0, colon);
+  return host;
+}
+
+char small(char one) noexcept {
+  return one >= 'A' && one <= 'Z' ? static_cast<char>(one - 'A' + 'a') : one;
+}
+bool is_same_name(std::string_view one, std::string_view other) noexcept {
+  return std::ranges::equal(one, other, {}, small, small);
+}
+
+// Rejected: any address. A page cannot give itself an address that is not its own, but behind a
+// proxy of this machine that passes on Host, readers of elsewhere would count as local ones.
+bool is_local_name(std::string_view host, const std::vector<std::string>& names) {
+  host = without_port(host);
   const bool is_number = host.find_first_not_of("0123456789.") == std::string_view::npos;
-  return host == "localhost" || host == "[::1]" || (is_number && host.starts_with("127."));
+  if (is_same_name(host, "localhost") || host == "[::1]" || (is_number && host.starts_with("127.")))
+    return true;
+  return std::ranges::any_of(names, [&](const auto& name) { return is_same_name(name, host); });
+}
+
+// "example.org:443" of "https://example.org:443", without the port if it is the scheme's own.
+std::string_view authority_of(std::string_view origin) {
+  const std::size_t scheme_end = origin.find("://");
+  if (scheme_end == std::string_view::npos) return {};
+  return origin.substr(scheme_end + 3);
+}
+std::string_view without_default_port(std::string_view authority) {
+  for (const std::string_view port : {":80", ":443"}) {
+    if (authority.ends_with(port)) authority.remove_suffix(port.size());
+  }
+  return authority;
 }
 
 // Scheme and the rest of the field; the scheme's letters may be large.
@@ -54,9 +86,30 @@ std::optional<std::string> from_base64(std::string_view text) {
 
 }  // namespace
 
-bool is_local(const http::request& asked) {
+bool is_local(const http::request& asked, const std::vector<std::string>& names) {
   if (!asked.has_peer()) return true;
-  return is_loopback(asked.peer().to_string()) && is_local_name(asked.host());
+  return is_loopback(asked.peer().to_string()) && is_local_name(asked.host(), names);
+}
+
+// A proxy may have taken TLS off: the scheme is not compared.
+bool is_of_other_site(const request_site& from) {
+  if (is_same_name(from.fetch_site, "cross-site")) return true;
+  // Another port or a sibling's name. A person may follow a link from there.
+  if (is_same_name(from.fetch_site, "same-site") && !is_same_name(from.fetch_mode, "navigate"))
+    return true;
+  if (from.origin.empty()) return false;
+  const std::string_view origin = without_default_port(authority_of(from.origin));
+  return origin.empty() || !is_same_name(origin, without_default_port(from.host));
+}
+
+std::optional<http::response> refuse_other_site(const http::request& asked) {
+  const request_site from{asked.field("Sec-Fetch-Site"), asked.field("Sec-Fetch-Mode"),
+                          asked.field("Origin"), asked.host()};
+  if (asked.fields().count("Origin") <= 1 && asked.fields().count("Sec-Fetch-Site") <= 1 &&
+      !is_of_other_site(from))
+    return std::nullopt;
+  return refusal(403,
+                 "a page of another site asks for this one: open it by its own address instead\n");
 }
 
 bool is_same(std::string_view secret, std::string_view given) noexcept {
@@ -78,15 +131,23 @@ std::optional<std::string> token_of(std::string_view authorization) {
   return decoded->substr(colon + 1);
 }
 
-std::optional<http::response> refuse(const http::request& asked, const std::string& token) {
-  if (is_local(asked)) return std::nullopt;
-  if (token.empty())
+std::optional<http::response> access::refuse(const http::request& asked) {
+  if (auto refused = refuse_other_site(asked)) return refused;
+  if (is_local(asked, hosts_)) return std::nullopt;
+  if (token_.empty())
     return refusal(403,
-                   "this page is for the machine on which the program runs: set "
-                   "observe_page_options::token for others\n");
+                   "this page is for the machine on which the program runs, by the name localhost: "
+                   "set observe_page_options::token for others, or ::hosts for other names\n");
   if (!asked.secure()) return refusal(403, "this page is sent to other machines by https alone\n");
   const std::optional<std::string> given = token_of(asked.field("Authorization"));
-  if (given && is_same(token, *given)) return std::nullopt;
+  const auto now = token_limit::clock::now();
+  const std::string client = http::client_key(asked.client().value_or(asked.peer()));
+  if (const auto left = wrong_.blocked_for(client, now); left.count() > 0)
+    return refusal(429, "too many wrong tokens came from this address: try again later\n")
+        .field("Retry-After", std::to_string(left.count()));
+  if (given && is_same(token_, *given)) return std::nullopt;
+  // A browser sends no token at first.
+  if (given) wrong_.count(client, now);
   return refusal(401, "the token is missing or wrong\n")
       .field("WWW-Authenticate", "Basic realm=\"troupe\"");
 }

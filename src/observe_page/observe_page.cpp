@@ -45,15 +45,19 @@ void check(const observe_page_options& options) {
                        std::to_string(options.token.size()) + " bytes: it takes at least " +
                        std::to_string(observe_page_options::token_bytes_min) +
                        ", else it could be guessed");
+  for (const std::string& name : options.hosts) {
+    if (name.empty() || name.find_first_of(":/@ \t\r\n") != std::string::npos)
+      throw option_error("troupe: observe_page_options::hosts has '" + name +
+                         "': each is the name of a host, without scheme and port");
+  }
 }
 
 }  // namespace
 
 void add_observe_page(http::router& to, const observe_page_options& options) {
   check(options);
-  const auto refuses = [token = options.token](const http::request& asked) {
-    return observe_page::refuse(asked, token);
-  };
+  const auto readers = std::make_shared<observe_page::access>(options.token, options.hosts);
+  const auto refuses = [readers](const http::request& asked) { return readers->refuse(asked); };
   const observe_page::shown_program here{std::make_shared<observe_page::answers>(&ask_here),
                                          &socket_here};
   observe_page::add_routes(to, options.folder, "/metrics", here, refuses);

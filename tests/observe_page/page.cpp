@@ -112,6 +112,37 @@ TEST_P(observe_page, events_come_until_the_reader_goes) {
     EXPECT_NE(first.find(part), std::string::npos) << first;
 }
 
+// A page of another site that the operator's browser shows.
+TEST_P(observe_page, requests_of_other_sites_are_refused) {
+  for (const char* const field :
+       {"Sec-Fetch-Site: cross-site\r\n", "Origin: http://example.org\r\n", "Origin: null\r\n",
+        "Origin: http://localhost:1\r\n", "Origin: http://localhost\r\nOrigin: http://a\r\n"}) {
+    const auto got = answers_to(
+        {}, {get("/troupe/", field), get("/metrics", field), get("/troupe/events", field),
+             get("/troupe/dump", field), get("/troupe/actors", field),
+             get("/troupe/trace?seconds=1", field), get("/healthz", field), get("/readyz", field)});
+    ASSERT_EQ(got.size(), 8u);
+    for (std::size_t i = 0; i < got.size(); ++i)
+      EXPECT_EQ(status_of(got[i]), i < 6 ? 403 : 200) << field << got[i];
+  }
+  for (const char* const field :
+       {"Sec-Fetch-Site: same-origin\r\n", "Sec-Fetch-Site: none\r\nSec-Fetch-Mode: navigate\r\n",
+        "Origin: http://localhost\r\n"})
+    EXPECT_EQ(status_of(answers_to({}, {get("/troupe/", field)}).at(0)), 200) << field;
+}
+
+TEST_P(observe_page, names_of_this_machine_are_an_option) {
+  observe_page_options chosen;
+  chosen.hosts = {"shop.internal"};
+  const auto got =
+      answers_to(chosen, {get("/metrics", "", "shop.internal"),
+                          get("/metrics", "", "Shop.Internal:1"), get("/metrics", "", "LocalHost"),
+                          get("/metrics", "", "internal"), get("/metrics", "", "x.shop.internal")});
+  const std::vector<int> wanted{200, 200, 200, 403, 403};
+  ASSERT_EQ(got.size(), wanted.size());
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(status_of(got[i]), wanted[i]) << got[i];
+}
+
 // A name of elsewhere makes a reader one of elsewhere, as its address does.
 TEST_P(observe_page, others_are_refused_without_a_token_or_without_https) {
   for (const char* const name : {"example.org", "example.org:80", "127.0.0.1.example.org"}) {
@@ -168,17 +199,22 @@ TEST_P(observe_page, others_are_served_by_https_with_the_token) {
     std::string authorization;
     int status;
   };
-  const std::vector<way> ways{{"Bearer " + token, 200},
-                              {"bearer  " + token, 200},
-                              {"Basic " + basic, 200},
-                              {"", 401},
-                              {"Bearer", 401},
-                              {"Bearer a token of 24 charactert", 401},
-                              {"Bearer " + token + "s", 401},
-                              {"Bearer " + token.substr(1), 401},
-                              {"Basic " + token, 401},
-                              {"Basic YW55Ym9keQ==", 401},
-                              {"Digest " + token, 401}};
+  std::vector<way> ways{{"Bearer " + token, 200},
+                        {"bearer  " + token, 200},
+                        {"Basic " + basic, 200},
+                        {"", 401},
+                        {"Bearer", 401},
+                        {"Bearer a token of 24 charactert", 401},
+                        {"Bearer " + token + "s", 401},
+                        {"Bearer " + token.substr(1), 401},
+                        {"Basic " + token, 401},
+                        {"Basic YW55Ym9keQ==", 401},
+                        {"Digest " + token, 401},
+                        {"Bearer " + token, 200}};
+  // Three wrong tokens came so far; an absent or malformed one is no guess.
+  for (int i = 3; i < 10; ++i) ways.push_back({"Bearer a", 401});
+  ways.push_back({"Bearer " + token, 429});
+  ways.push_back({"", 429});
   std::vector<std::string> got;
   runtime_options all = options();
   all.observe = true;
@@ -203,6 +239,9 @@ TEST_P(observe_page, others_are_served_by_https_with_the_token) {
     EXPECT_EQ(status_of(got[i]), ways[i].status) << ways[i].authorization << got[i];
     if (ways[i].status == 401) {
       EXPECT_NE(got[i].find("WWW-Authenticate: Basic"), std::string::npos) << got[i];
+    }
+    if (ways[i].status == 429) {
+      EXPECT_NE(got[i].find("Retry-After: "), std::string::npos) << got[i];
     }
   }
 }
@@ -289,6 +328,11 @@ TEST(observe_page_options, that_make_no_sense_are_refused) {
   router routes;
   EXPECT_THROW(add_observe_page(routes, guessed), option_error);
   guessed.token += ".";
+  for (const char* const host : {"", "http://a", "a:80", "a b"}) {
+    observe_page_options named;
+    named.hosts = {host};
+    EXPECT_THROW(add_observe_page(routes, named), option_error) << host;
+  }
   add_observe_page(routes, guessed);
   EXPECT_THROW(add_observe_page(routes, guessed), usage_error);
 }

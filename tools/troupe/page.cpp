@@ -34,6 +34,7 @@ observe_page::asker asker_of(int pid) {
 }
 
 std::optional<http::response> refuse(const http::request& asked) {
+  if (auto refused = observe_page::refuse_other_site(asked)) return refused;
   if (observe_page::is_local(asked)) return std::nullopt;
   return observe_page::refusal(403, "the page is for names of this machine alone\n");
 }

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "troupe/base/error.hpp"
 #include "troupe/http/router.hpp"
@@ -26,6 +27,10 @@ struct observe_page_options {
   // any user name, or a bearer token. Empty (default): only readers of this machine are served.
   // Otherwise at least 16 bytes; take 32 random digits.
   std::string token;
+  // More names by which this machine's readers call it, such as "shop.internal", without a port.
+  // Default none: "localhost" and the loopback's addresses alone. A page from elsewhere may give
+  // itself a name that leads to the loopback, and must not read this one by it.
+  std::vector<std::string> hosts;
   // Whether the program can serve its users now, for /readyz. Called by any thread, at the same
   // time as itself; must be quick. Default: it can, until the server stops.
   std::function<bool()> is_ready;
@@ -42,6 +47,12 @@ struct observe_page_options {
 // come by https or if there is no token, 401 if its token is wrong. The last two paths say nothing
 // of the program, and are for everyone. A proxy on this machine makes all its readers local ones:
 // let it refuse them.
+//
+// Pages of other sites cannot ask: a request is answered 403 if a browser says that it comes from
+// one (Sec-Fetch-Site; an Origin that is not the request's Host). A client, or a /64 network of
+// IPv6, that has sent 10 wrong tokens within a minute is answered 429 until the minute is over,
+// even if it sends the right one. The counts of at most 1,024 clients are kept. The last two paths
+// are not concerned.
 //
 // The runtime must be observed (runtime_options::observe, or TROUPE_OBSERVE=1); otherwise the page
 // is answered 503.
