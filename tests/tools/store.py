@@ -53,7 +53,13 @@ def check_shown(store):
     check("state", json.loads(state),
           {"name": "Ada", "lines": [{"what": "pen", "cents": 120}, {"what": "ink", "cents": 99}, {"what": "added", "cents": 5}],
            "marks": [["a", 1], ["b", None]], "either": "text", "waits": "1500 * 1/1000 s"})
-    check("events", run(store, "show", "Counter", "c").splitlines()[-1], "2 events since then")
+    # That version has kept no shapes of events.
+    check("events", run(store, "show", "Counter", "c").splitlines()[-3:],
+          ["2 events since then", 'event 5: "05000000"', 'event 6: "06000000"'])
+    check("keys", run(store, "keys", "Customer"), "ada\n")
+    check("keys of events", run(store, "keys", "Counter"), "c\n")
+    check("no keys", run(store, "keys", "Waiting"), "")
+    check_refused("keys of a class that is not there", "there is no class Bank", store, "keys", "Bank")
     letters = run(store, "dead-letters")
     if "Customer ada refuse: poison (std::runtime_error), 1 failures" not in letters:
         fail(f"dead letters: {letters}")
@@ -124,6 +130,46 @@ def check_named(file):
     words = [line.split() for line in run(file, "ls").splitlines()]
     check("classes", words[1:4], [["house", "1", "1"], ["sum", "1", "1"], ["sum", "event", "1"]])
     check("what follows", words[4][0], "messages")
+    check("events with a shape", run(file, "show", "sum", "s").splitlines(),
+          ["2 events, and no state yet", 'event 1: {"by":50}', 'event 2: {"by":8}'])
+
+
+def check_pages(file, copy):
+    """Keys come in pages, in the order of their bytes, whether an actor has a state, events or both."""
+    shutil.copy(NAMED, file)
+    keys = [f"a{i:02}" for i in range(30)] + ["b", "bä", "ba", "it's"]
+    with contextlib.closing(sqlite3.connect(file)) as db, db:
+        for i, key in enumerate(keys):
+            if i % 3 != 1:
+                db.execute("INSERT INTO durable_state VALUES ('sum', ?, 1, -8929467759855775613, 0, x'0000000000000000')", (key,))
+            if i % 3 != 0:
+                for number in 1, 2:
+                    db.execute("INSERT INTO durable_events VALUES ('sum', ?, ?, x'0001000000')", (key, number))
+    for store in file, copy:
+        if store is None:
+            continue
+        if store == copy:
+            lines = file.with_suffix(".json")
+            lines.write_text(run(file, "export"))
+            run(copy, "import", lines)
+        every = sorted([*keys, "s"], key=str.encode)
+        check("all keys", run(store, "keys", "sum").splitlines(), every)
+        check("a prefix", run(store, "keys", "sum", "--prefix", "b").splitlines(), ["b", "ba", "bä"])
+        check("a prefix of none", run(store, "keys", "sum", "--prefix", "c"), "")
+        check("behind all", run(store, "keys", "sum", "--after", "z"), "")
+        check("before the prefix", run(store, "keys", "sum", "--after", "a29", "--prefix", "b").splitlines(), ["b", "ba", "bä"])
+        check("behind one of the prefix", run(store, "keys", "sum", "--after", "b", "--prefix", "b").splitlines(), ["ba", "bä"])
+        for size in 1, 7, len(every):
+            found, after = [], []
+            while page := run(store, "keys", "sum", "--count", size, *after).splitlines():
+                check("the size of a page", len(page) <= size, True)
+                found += page
+                after = ["--after", page[-1]]
+            check(f"pages of {size}", found, every)
+        done = subprocess.run([TOOL, "store", store, "keys", "sum", "--count", "2"], capture_output=True, text=True, timeout=SECONDS_MAX)
+        check("where the next page begins", done.stderr, "troupe: there are more keys: --after 'a01' shows the next ones\n")
+        check_count = run(store, "keys", "sum", "--count", "0", status=2)
+        check("a page of nothing is refused", "--count" in check_count, True)
 
 
 def check_full_output(file):
@@ -180,6 +226,7 @@ def main():
         folder = pathlib.Path(name)
         store, lines_file, strange_file = folder / "a.db", folder / "lines.json", folder / "strange.json"
         check_named(folder / "with_names.db")
+        check_pages(folder / "pages.db", None)
         shutil.copy(FIXTURE, store)
         check_shown(store)
         lines_file.write_text(run(store, "export"))
@@ -214,8 +261,9 @@ def main():
                 print("store: partly skipped: needs PostgreSQL: only SQLite was tested")
                 return
             url, sql = server
-            for database in "first", "second", "third":
+            for database in "first", "second", "third", "pages":
                 sql(f"CREATE DATABASE {database}")
+            check_pages(folder / "copied.db", url("pages"))
             check_copies(lines_file, url("first"), url("second"))
             run(url("third"), "import", strange_file)
             back = folder / "back.json"

@@ -128,6 +128,7 @@ constexpr std::pair<std::string_view, action> commands[] = {
                       : write_trace(chosen.pid, duration, chosen.file);
      }},
     {"store ls", [](const choices& chosen) { list_store(chosen.stored); }},
+    {"store keys", [](const choices& chosen) { list_keys(chosen.stored); }},
     {"store show", [](const choices& chosen) { show_stored(chosen.stored); }},
     {"store dead-letters", [](const choices& chosen) { show_dead_letters(chosen.stored); }},
     {"store export", [](const choices& chosen) { export_store(chosen.stored); }},

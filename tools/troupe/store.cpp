@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -140,6 +141,63 @@ task<> list(Database& db) {
   }
 }
 
+// One query for each kind of row, so that a page of a large class reads no more than a page.
+template <class Database>
+task<std::vector<std::string>> keys_from(Database& db, std::string kind, std::string first,
+                                         bool is_behind, std::int64_t at_most) {
+  const std::string where = std::string(" WHERE kind = $1 AND key ") + (is_behind ? ">" : ">=") +
+                            " $2 ORDER BY key LIMIT $3) AS ";
+  const std::string text = "SELECT key FROM (SELECT key FROM durable_state" + where +
+                           "states UNION SELECT key FROM (SELECT DISTINCT key FROM durable_events" +
+                           where + "events ORDER BY key LIMIT $3";
+  auto asks = db.template query<std::string>(text, kind, first, at_most);
+  co_return co_await std::move(asks);
+}
+
+template <class Database>
+task<> check_class(Database& db, std::string of_class) {
+  auto asks = db.template query_one<std::int64_t>(
+      "SELECT count(*) FROM durable_classes WHERE kind = $1", stored(db, of_class));
+  const std::optional<std::int64_t> found = co_await std::move(asks);
+  if (found.value_or(0) == 0)
+    throw failure("there is no class " + of_class + " in the store; `ls` lists the classes");
+}
+
+template <class Database>
+task<> list_keys_of(Database& db, const store_choices& chosen) {
+  const std::string kind = stored(db, chosen.kind), prefix = stored(db, chosen.prefix);
+  const std::string after = stored(db, chosen.after.value_or(""));
+  const bool is_behind = chosen.after && after >= prefix;
+  // One more says whether there is another page.
+  auto asks = keys_from(db, kind, is_behind ? after : prefix, is_behind, chosen.count + 1);
+  std::vector<std::string> keys = co_await std::move(asks);
+  if (keys.empty()) {
+    auto checks = check_class(db, chosen.kind);
+    co_await std::move(checks);
+  }
+  std::erase_if(keys, [&](const std::string& key) { return !key.starts_with(prefix); });
+  const std::size_t count = std::min(keys.size(), static_cast<std::size_t>(chosen.count));
+  for (std::size_t i = 0; i < count; ++i) print("{}\n", shown(plain(db, keys[i])));
+  if (keys.size() > count)
+    put(fmt::format("troupe: there are more keys: --after '{}' shows the next ones\n",
+                    shown(plain(db, keys[count - 1]))),
+        stderr);
+}
+
+// An event has no number of a schema: the newest shape is taken. An event that it does not explain,
+// or of a class that an old version has written without a shape of its events, is shown as
+// hexadecimal digits.
+template <class Database>
+task<> show_events(Database& db, std::string of_class, const std::vector<event_row>& events) {
+  auto asks = db.template query_one<std::string>(
+      "SELECT shape FROM durable_classes WHERE kind = $1 ORDER BY \"schema\" DESC LIMIT 1",
+      stored(db, of_class + " event"));
+  const std::optional<std::string> found = co_await std::move(asks);
+  const std::string shape = plain(db, found.value_or(""));
+  for (const event_row& one : events)
+    print("event {}: {}\n", one.number, value_of(shape, one.value).dump());
+}
+
 template <class Database>
 task<> show(Database& db, std::string of_class, std::string of_key) {
   const std::string kind = stored(db, of_class), key = stored(db, of_key);
@@ -163,7 +221,11 @@ task<> show(Database& db, std::string of_class, std::string of_key) {
     print("state, schema {}, {} bytes:\n{}\n", state->schema, state->value.size(),
           value_of(plain(db, shape.value_or("")), state->value).dump(2));
   }
-  if (!events.empty()) print("{} events since then\n", events.size());
+  if (!events.empty()) {
+    print("{} events{}\n", events.size(), state ? " since then" : ", and no state yet");
+    auto shows = show_events(db, of_class, events);
+    co_await std::move(shows);
+  }
   auto asks_mail = db.template query<message_row>(
       "SELECT number, kind, key, method, failures, arguments FROM durable_inbox "
       "WHERE kind = $1 AND key = $2 ORDER BY number",
@@ -208,6 +270,9 @@ task<> handle_again(Database& db, std::int64_t number) {
 
 void list_store(const store_choices& chosen) {
   with(chosen, false, [](auto& db) { return list(db); });
+}
+void list_keys(const store_choices& chosen) {
+  with(chosen, false, [&](auto& db) { return list_keys_of(db, chosen); });
 }
 void show_stored(const store_choices& chosen) {
   with(chosen, false, [&](auto& db) { return show(db, chosen.kind, chosen.key); });

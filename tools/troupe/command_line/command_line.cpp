@@ -176,8 +176,14 @@ void command_line::add_store_commands() {
       ->check(CLI::NonexistentPath | CLI::ExistingFile);
   store->require_subcommand(1);
   store->add_subcommand("ls", "Classes, and how many actors and messages there are.");
+  CLI::App* const keys = store->add_subcommand("keys", "The keys of a class's actors, in order.");
+  keys->add_option("CLASS", chosen.kind, "the class of the actors")->required();
+  keys->add_option("--prefix", chosen.prefix, "only those that begin with this text");
+  keys->add_option("--after", chosen.after, "only those behind this one: the next page");
+  keys->add_option("--count", chosen.count, "at most so many (default 100)")
+      ->check(CLI::Range(1, 1'000'000));
   CLI::App* const show =
-      store->add_subcommand("show", "One actor: its state, messages and reminders.");
+      store->add_subcommand("show", "One actor: its state, events, messages and reminders.");
   show->add_option("CLASS", chosen.kind, "the class of the actor")->required();
   show->add_option("KEY", chosen.key, "the key of the actor")->required();
   store->add_subcommand("dead-letters", "Messages whose handlers failed too often.")
