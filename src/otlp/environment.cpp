@@ -62,7 +62,7 @@ void read_endpoint(exporter_options& to, complaints& bad) {
     while (to.url.ends_with('/')) to.url.pop_back();
     to.url += "/v1/traces";
   }
-  if (std::string why; !may_be_asked(to, why)) {
+  if (std::string why; !may_be_asked(to.url, to.fields, why)) {
     bad.add(to.url + ": " + why + " (the endpoint must be http://HOST:PORT)");
     to.url = exporter_options().url;
   }
@@ -79,7 +79,7 @@ void read_headers(exporter_options& to, complaints& bad) {
   if (text == nullptr) return;
   std::string why;
   if (std::optional<key_values> read = read_key_values(text)) to.fields = std::move(*read);
-  if (!to.fields.empty() && may_be_asked(to, why)) return;
+  if (!to.fields.empty() && may_be_asked(to.url, to.fields, why)) return;
   to.fields.clear();
   bad.add(std::string(name) + " is no list NAME=VALUE,NAME=VALUE of header fields");
 }

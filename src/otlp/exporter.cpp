@@ -98,7 +98,7 @@ void check(const exporter_options& chosen) {
   if (chosen.interval <= 0ms) refuse("interval must be more than 0");
   if (chosen.request_time <= 0ms) refuse("request_time must be more than 0");
   if (chosen.flush_time < 0ms) refuse("flush_time must not be negative");
-  if (std::string why; !may_be_asked(chosen, why))
+  if (std::string why; !may_be_asked(chosen.url, chosen.fields, why))
     refuse("url or fields cannot be those of a request: " + why);
 }
 
@@ -269,7 +269,7 @@ void exporter::worker::send(runtime& by, const http::client& web, tasks::span_re
   for (int attempt = 1;; ++attempt) {
     outcome made;
     if (!stop_.stop_requested()) {
-      http::client_request asked = request_of(options_);
+      http::client_request asked = request_of(options_.url, options_.fields);
       asked.body(body, "application/json");
       trace_context unrecorded = trace_context::begin();
       unrecorded.sampled = false;
