@@ -14,7 +14,10 @@ if(NOT TARGET troupe::observe_page OR NOT TARGET troupe::durable OR NOT fmt_FOUN
   return()
 endif()
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/troupe/*.cpp")
-add_executable(troupe_tool ${sources})
+include(troupe_templates)
+set(templates "${PROJECT_BINARY_DIR}/tools/templates.cpp")
+troupe_templates("${templates}")
+add_executable(troupe_tool ${sources} "${templates}")
 # The page and the metrics are those of the component.
 target_include_directories(troupe_tool PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tools/troupe")
 set_target_properties(troupe_tool PROPERTIES OUTPUT_NAME troupe RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tools")

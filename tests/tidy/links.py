@@ -31,8 +31,11 @@ def check_links(tree):
     for path in tree.files(suffixes=TEXT):
         for number, line in enumerate(tree.lines(path), 1):
             for target in PATH.findall(line):
-                # A README names the files of its own folder from there.
-                if not (tree.root / target).exists() and not (tree.root / path.parent / target).exists():
+                # A README names the files of its own folder from there; what all new projects have, those of one.
+                places = [tree.root, tree.root / path.parent]
+                if path.is_relative_to("tools/templates/common"):
+                    places.append(tree.root / "tools/templates/plain")
+                if not any((place / target).exists() for place in places):
                     problems.append(f"{path}:{number}: names {target}, which does not exist")
     return problems
 

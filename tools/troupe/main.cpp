@@ -1,5 +1,6 @@
 // troupe: looks into running programs that were started with TROUPE_OBSERVE=1, into the databases
-// of durable actors, and into sources. See docs/guide/observing.md, or `troupe --help`.
+// of durable actors, and into sources; begins new projects. See docs/guide/observing.md, or `troupe
+// --help`.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include "command_line/nearest.hpp"
 #include "dump/dump.hpp"
 #include "lint/command.hpp"
+#include "new_project/new_project.hpp"
 #include "observe_page/metrics.hpp"
 #include "page.hpp"
 #include "processes/list.hpp"
@@ -119,6 +121,7 @@ constexpr std::pair<std::string_view, void (*)(program&, const choices&)> progra
      }}};
 
 constexpr std::pair<std::string_view, action> commands[] = {
+    {"new", [](const choices& chosen) { make_project(chosen.project); }},
     {"ps", [](const choices& chosen) { chosen.numbers_alone ? list_numbers() : list_programs(); }},
     {"page", [](const choices& chosen) { serve_page(chosen.pid, chosen.listen); }},
     {"trace",

@@ -110,7 +110,7 @@ std::chrono::milliseconds choices::interval() const {
 command_line::command_line()
     : app_(
           "Looks into running programs that were started with TROUPE_OBSERVE=1, into the "
-          "databases of durable actors, and into sources.",
+          "databases of durable actors, and into sources. Begins new projects.",
           "troupe") {
   app_.require_subcommand(1);
   app_.set_version_flag("--version", version(), "Print the version and exit");
@@ -118,6 +118,7 @@ command_line::command_line()
   add_recording_commands();
   add_store_commands();
   add_lint_command();
+  add_new_command();
   add_help_commands();
   app_.footer(text_of_sections());  // not before: its commands would have it, too
 }
@@ -206,6 +207,24 @@ void command_line::add_lint_command() {
       "troupe lint FILES -- FLAGS gives the compiler's flags. Without them and without -p the\n"
       "installed headers of troupe are used. It needs clang-query: Debian's clang-tools-22.\n"
       "The exit status is 1 if something was found, and 2 if a file could not be read.");
+}
+
+// `troupe new NAME`: needs no running program.
+void command_line::add_new_command() {
+  new_choices& chosen = chosen_.project;
+  CLI::App* const made =
+      app_.add_subcommand("new", "A new project: a program, its test by simulation, its build.");
+  made->add_option("NAME", chosen.name, "of the project, its folder and its program")->required();
+  auto* const http = made->add_flag("--http", chosen.http, "a web server");
+  auto* const durable =
+      made->add_flag("--durable", chosen.durable, "actors whose state survives crashes");
+  auto* const cluster =
+      made->add_flag("--cluster", chosen.cluster, "actors that several programs share");
+  http->excludes(durable)->excludes(cluster);
+  durable->excludes(cluster);
+  made->footer(
+      "A folder NAME is made in this one, unless it has files. Without an option the program has\n"
+      "actors alone. It builds at once against the installed troupe; its README.md says how.");
 }
 
 void command_line::add_help_commands() {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "lint/command.hpp"
+#include "new_project/new_project.hpp"
 #include "store.hpp"
 #include "tables.hpp"
 
@@ -30,6 +31,7 @@ struct choices {
   bool as_manual = false;
   store_choices stored;
   lint_choices sources;
+  new_choices project;
 
   order by() const;
   std::chrono::milliseconds interval() const;
@@ -63,6 +65,7 @@ class command_line {
   void add_recording_commands();
   void add_store_commands();
   void add_lint_command();
+  void add_new_command();
   void add_help_commands();
 
   CLI::App app_;
