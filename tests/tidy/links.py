@@ -31,10 +31,10 @@ def check_links(tree):
     for path in tree.files(suffixes=TEXT):
         for number, line in enumerate(tree.lines(path), 1):
             for target in PATH.findall(line):
-                # A README names the files of its own folder from there; what all new projects have, those of one.
+                # A README names the files of its own folder from there, and templates those of a new project.
                 places = [tree.root, tree.root / path.parent]
-                if path.is_relative_to("tools/templates/common"):
-                    places.append(tree.root / "tools/templates/plain")
+                if path.is_relative_to("tools/templates") or str(path) == "tests/tools/new.py":
+                    places += [tree.root / "tools/templates" / kind for kind in ("common", "plain")]
                 if not any((place / target).exists() for place in places):
                     problems.append(f"{path}:{number}: names {target}, which does not exist")
     return problems
