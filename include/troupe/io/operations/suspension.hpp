@@ -257,7 +257,7 @@ class [[nodiscard, gnu::warn_unused]] awaitable {
   // those of the operation, from the future; usage_error outside of handlers and tasks. Lifetime:
   // the stream, and the memory that is read or written, must live until the future is ready.
   //
-  // Example:
+  // Example (declarations):
   //     troupe::task<> meet(troupe::tcp_listener& listener) {
   //       auto connects = troupe::tcp_stream::connect(listener.local()).start();
   //       troupe::tcp_stream here = co_await listener.accept();
