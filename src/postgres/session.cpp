@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <system_error>
+#include <thread>
 
 #include "postgres/refusal.hpp"
 #include "postgres/session_state.hpp"
@@ -77,6 +79,19 @@ task<> connect(ref<session> on, std::string target, std::chrono::nanoseconds at_
 struct free_cancel {
   void operator()(PGcancel* of) const noexcept { PQfreeCancel(of); }
 };
+// PQcancel blocks until the server closes the connection, which one behind a proxy may never do: a
+// thread of its own does not keep the runtime from its end.
+future<> cancel_aside(std::shared_ptr<PGcancel> by) {
+  promise<> ended;
+  future<> done = ended.get_future();
+  std::thread([by = std::move(by), ended = std::move(ended)]() mutable {
+    char why_not[256];
+    static_cast<void>(PQcancel(by.get(), why_not, sizeof why_not));
+    ended.set_value();
+  }).detach();
+  return done;
+}
+
 // The server forgets a cancel that comes before the statement has begun, so that it is repeated
 // until the statement has ended.
 task<> cancel(ref<session> on, std::shared_ptr<wire> of, std::shared_ptr<PGcancel> by,
@@ -88,14 +103,10 @@ task<> cancel(ref<session> on, std::shared_ptr<wire> of, std::shared_ptr<PGcance
       auto asks = on.ask([of](session& self) { return self.wants_cancel(*of); });
       const bool wanted = co_await std::move(asks);
       if (!wanted) co_return;
-      auto blocks = [by] {
-        char why_not[256];
-        return PQcancel(by.get(), why_not, sizeof why_not);
-      };
-      auto cancels = blocking(std::move(blocks));
       try {
-        co_await std::move(cancels).timeout(at_most);
-      } catch (const timed_out&) {  // session::hear_nothing gives the connection up
+        co_await cancel_aside(by).timeout(at_most);
+      } catch (const timed_out&) {          // session::hear_nothing gives the connection up
+      } catch (const std::system_error&) {  // no thread can be started: the next round tries again
       }
       auto ends = on.ask([of](session& self) { self.end_cancel(*of); });
       co_await std::move(ends);
