@@ -69,7 +69,7 @@ def outside():
     lines = (HERE / "outside.txt").read_text().splitlines()
     rows = [line.split(" | ") for line in lines if line and not line.startswith("#")]
     assert all(len(row) == 2 for row in rows), "outside.txt: TEST | reason"
-    return {row[0] for row in rows}
+    return tuple(row[0] for row in rows)
 
 
 def choices_of(program, test, folder, before=(), environment=None):
@@ -96,7 +96,7 @@ def main():
         folder = Path(name)
         ways = differences(folder)
         work = [(program, test) for suite in sys.argv[1:] for program in [TESTS / suite] for test in tests_of(program)
-                if test not in left_out][:: 1 if os.environ.get("TROUPE_DEEP") else 40]
+                if not test.startswith(left_out)][:: 1 if os.environ.get("TROUPE_DEEP") else 40]
         with ThreadPoolExecutor(len(os.sched_getaffinity(0)) + 1) as pool:
             done = list(pool.map(lambda one: faults_of(*one, folder, ways), work))
     faults = [line for found, _ in done for line in found]
