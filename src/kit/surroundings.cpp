@@ -3,6 +3,7 @@
 #include <ctime>
 
 #include "base/clock.hpp"
+#include "base/mix_bits.hpp"
 #include "task/running/running.hpp"
 #include "task/running/runtime_state.hpp"
 #include "troupe/base/platform.hpp"
@@ -12,11 +13,8 @@ namespace {
 
 // splitmix64: one addition and two multiplications, good enough for delays and choices.
 std::uint64_t next_of(std::uint64_t& state) noexcept {
-  state += 0x9E3779B97F4A7C15u;
-  std::uint64_t mixed = state;
-  mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9u;
-  mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EBu;
-  return mixed ^ (mixed >> 31);
+  state += base::golden_step;
+  return base::mix_bits(state);
 }
 
 }  // namespace

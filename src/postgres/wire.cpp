@@ -65,14 +65,24 @@ PGconn* start(const settings& chosen) {
   return begun;
 }
 
+// The settings that libpq finds for a target, and the reason for which it opened no connection.
+struct look_up {
+  settings found;
+  std::string reason;
+};
+
+// Gives `option` a value that libpq refuses, so that it looks everything up and connects to nobody.
+look_up looked_up(settings given, const char* option) {
+  given[option] = "none of them";
+  const std::unique_ptr<PGconn, decltype(&PQfinish)> asked(start(given), &PQfinish);
+  return {settings_of(found_options(PQconninfo(asked.get())).get()), PQerrorMessage(asked.get())};
+}
+
 // A wire is not encrypted by GSSAPI. A target that insists on that must not get less. The value is
 // what libpq finds in the target, the environment or the file of services; the check of sslmode
 // ends its start before that of gssencmode.
 void check_gss_encryption(const settings& given) {
-  settings chosen = given;
-  chosen["sslmode"] = "none of them";
-  const std::unique_ptr<PGconn, decltype(&PQfinish)> asked(start(chosen), &PQfinish);
-  const settings found = settings_of(found_options(PQconninfo(asked.get())).get());
+  const settings found = looked_up(given, "sslmode").found;
   const auto mode = found.find("gssencmode");
   if (mode == found.end() || mode->second == "disable" || mode->second == "prefer") return;
   refuse_target("gssencmode=" + mode->second +
@@ -84,12 +94,9 @@ void check_gss_encryption(const settings& given) {
 // that are used here.
 settings resolved(const settings& given) {
   check_gss_encryption(given);
-  settings chosen = given;
-  chosen["gssencmode"] = "none of them";
-  const std::unique_ptr<PGconn, decltype(&PQfinish)> asked(start(chosen), &PQfinish);
-  const std::string reason = PQerrorMessage(asked.get());
-  if (reason.find("gssencmode") == std::string::npos) refuse_target(reason);
-  return settings_of(found_options(PQconninfo(asked.get())).get());
+  const look_up all = looked_up(given, "gssencmode");
+  if (all.reason.find("gssencmode") == std::string::npos) refuse_target(all.reason);
+  return all.found;
 }
 
 std::string value_of(const settings& all, const char* name) {

@@ -30,8 +30,7 @@ class cluster_alone : public conformance {
       co_await std::move(waits);
       auto running = runs(here);
       co_await std::move(running);
-      auto stops = here.stop();
-      co_await std::move(stops);
+      co_await here.stop();
     };
     future<> done = rt.spawn(all(node(rt, std::move(chosen), std::move(settings)...), test));
     rt.run();
@@ -252,8 +251,7 @@ TEST_P(cluster_alone, a_stopped_node_says_so) {
       [](node here) -> task<> {
         const auto alice = here.get<Cart>("alice");
         EXPECT_EQ(co_await alice.ask<&Cart::add>("pen"), 1u);
-        auto stops = here.stop();
-        co_await std::move(stops);
+        co_await here.stop();
         try {
           co_await alice.ask<&Cart::add>("pen");
           ADD_FAILURE() << "no exception";
@@ -276,8 +274,7 @@ TEST_P(cluster_alone, stop_waits_for_handlers_that_run) {
       {},
       [](node here) -> task<> {
         auto asked = here.get<Slow>("a").ask<&Slow::work>();
-        auto stops = here.stop();
-        co_await std::move(stops);
+        co_await here.stop();
         EXPECT_TRUE(asked.ready());
         EXPECT_EQ(co_await std::move(asked), 7);
       },

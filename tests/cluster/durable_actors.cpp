@@ -133,8 +133,7 @@ TEST_P(cluster_durable_actors, every_node_has_the_same_ones) {
       co_await sleep_for(5ms);
     }
     for (const node& one : nodes) {
-      auto stops = one.stop();
-      co_await std::move(stops);
+      co_await one.stop();
     }
   };
   future<> done = rt.spawn(test());
@@ -163,8 +162,7 @@ TEST_P(cluster_durable_actors, are_answered_soon_after_the_database_is_back) {
       EXPECT_LE(now() - back, 3s) << "it was away for " << away.count() << " ms";
     }
     for (const node& one : nodes) {
-      auto stops = one.stop();
-      co_await std::move(stops);
+      co_await one.stop();
     }
   };
   future<> done = rt.spawn(test());
@@ -209,8 +207,7 @@ TEST_P(cluster_durable_actors, an_ask_fails_alike_here_and_from_another_node) {
     }
     in.set_database_away(false);
     for (const node& one : nodes) {
-      auto stops = one.stop();
-      co_await std::move(stops);
+      co_await one.stop();
     }
   };
   future<> done = rt.spawn(test());
@@ -267,8 +264,7 @@ task<> replace_nodes(runtime& rt, cluster::simulation in, Bank& bank) {
     if (round % 2 == 0) {
       in.kill(gone);
     } else {
-      auto stops = gone.stop();
-      co_await std::move(stops);
+      co_await gone.stop();
     }
     const node next(rt, in, cluster_durable_actors::named("next"), accounts());
     auto waits = next.ready();
@@ -338,8 +334,7 @@ TEST_P(cluster_durable_actors, asks_that_wait_for_each_other_over_nodes_are_refu
     for (const Account& one : co_await std::move(reads)) sum += one.cents;
     EXPECT_EQ(sum, 0);
     for (const node& one : nodes) {
-      auto stops = one.stop();
-      co_await std::move(stops);
+      co_await one.stop();
     }
   };
   future<> done = rt.spawn(test());
@@ -367,8 +362,7 @@ TEST_P(cluster_durable_transfers, transfers_have_their_effect_once_while_nodes_c
     auto checks = check_all(bank);
     co_await std::move(checks);
     for (const node& one : bank.nodes) {
-      auto stops = one.stop();
-      co_await std::move(stops);
+      co_await one.stop();
     }
   };
   future<> done = rt.spawn(test());

@@ -105,8 +105,7 @@ class cluster_nodes : public conformance {
       auto running = runs(rt, in, nodes);
       co_await std::move(running);
       for (const node& one : nodes) {
-        auto stops = one.stop();
-        co_await std::move(stops);
+        co_await one.stop();
       }
     };
     future<> done = rt.spawn(all(test));
@@ -230,8 +229,7 @@ TEST_P(cluster_nodes, what_the_other_side_does_not_know_fails_at_once_with_both_
     for (const auto& [text, count] : seen) texts.insert(text);
     EXPECT_EQ(texts, expected);
     for (const node& one : nodes) {
-      auto stops = one.stop();
-      co_await std::move(stops);
+      co_await one.stop();
     }
   };
   future<> done = rt.spawn(test());
@@ -331,8 +329,7 @@ TEST_P(cluster_nodes, members_come_and_go) {
       const node third(rt, in, named("third"), counters());
       auto three = read(3, 0);
       co_await std::move(three);
-      auto stops = third.stop();
-      co_await std::move(stops);
+      co_await third.stop();
     }
     auto one_left = read(3, 1);
     co_await std::move(one_left);
@@ -362,8 +359,7 @@ TEST_P(cluster_nodes, a_node_that_stops_hands_its_actors_over_and_no_ask_fails) 
     std::vector<future<>> running;
     for (int i = 0; i < 2; ++i) running.push_back(spawn(asks(nodes[static_cast<std::size_t>(i)])));
     for (int round = 0; round < 2; ++round) {
-      auto stops = nodes[2].stop();
-      co_await std::move(stops);
+      co_await nodes[2].stop();
       co_await sleep_for(200ms);
       nodes[2] = node(rt, in, named("again"), counters());
       auto waits = until_shared(nodes);
@@ -403,8 +399,7 @@ TEST_P(cluster_nodes, what_runs_on_a_node_that_stops_reaches_all_others_until_it
       begin(100 + 100 * static_cast<int>(stopped));
       co_await sleep_for(5ms);
       const auto begun = troupe::now();
-      auto stops = nodes[stopped].stop();
-      co_await std::move(stops);
+      co_await nodes[stopped].stop();
       EXPECT_LT(troupe::now() - begun, 8s);  // nothing of it had to be given up
       EXPECT_EQ(co_await std::move(own), 4);
     }
@@ -476,8 +471,7 @@ TEST_P(cluster_nodes, asks_find_the_place_between_tells_that_wait_for_this_node)
     EXPECT_EQ(one.counts().made, 0u);
     in.set_database_away(false);
     co_await std::move(asked);
-    auto stops = one.stop();
-    co_await std::move(stops);
+    co_await one.stop();
   };
   future<> done = rt.spawn(test());
   rt.run();
@@ -504,8 +498,7 @@ TEST_P(cluster_nodes, tells_that_wait_for_too_long_are_dropped_and_counted) {
     const auto notes = co_await counter.ask<&Counter::its_notes>();
     EXPECT_EQ(notes.size(), 1u);
     EXPECT_EQ(notes.front(), 11);
-    auto stops = one.stop();
-    co_await std::move(stops);
+    co_await one.stop();
   };
   future<> done = rt.spawn(test());
   rt.run();
@@ -632,8 +625,7 @@ TEST_P(cluster_nodes, of_a_group_one_gets_each_value) {
     while (all < 50) co_await sleep_for(1ms);
     for (const auto& count : seen) EXPECT_EQ(count.load(), 1);
     for (const node& one : nodes) {
-      auto stops = one.stop();
-      co_await std::move(stops);
+      co_await one.stop();
     }
     for (auto& one : running) co_await std::move(one);
   });
@@ -666,8 +658,7 @@ TEST_P(cluster_nodes, messages_that_cannot_be_sent_are_bounded) {
     in.set_database_away(false);
     while (one.counts().shards != 1'024) co_await sleep_for(5ms);
     EXPECT_EQ(co_await one.get<Counter>("a").ask<&Counter::add>(1), 1);
-    auto stops = one.stop();
-    co_await std::move(stops);
+    co_await one.stop();
   };
   future<> done = rt.spawn(test());
   rt.run();

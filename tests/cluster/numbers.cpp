@@ -88,10 +88,8 @@ TEST_P(cluster_numbers, a_summary_shows_nodes_shards_and_messages) {
       co_await sleep_for(5ms);
     seen = shown();
     counted = {one.counts(), two.counts()};
-    auto stops_one = one.stop();
-    co_await std::move(stops_one);
-    auto stops_two = two.stop();
-    co_await std::move(stops_two);
+    co_await one.stop();
+    co_await two.stop();
   };
   future<> done = rt.spawn(all());
   rt.run();
@@ -137,8 +135,7 @@ TEST_P(cluster_numbers, a_summary_shows_leases_that_fail) {
       seen = shown();
     } while (one.counts().failed_renewals != counted.failed_renewals);
     in.set_database_away(false);
-    auto stops = one.stop();
-    co_await std::move(stops);
+    co_await one.stop();
   };
   future<> done = rt.spawn(all());
   rt.run();
@@ -169,8 +166,7 @@ TEST_P(cluster_numbers, a_node_is_shown_from_its_first_attempt_to_its_end) {
     }
     before = shown();
     in.set_database_away(false);
-    auto stops = one->stop();
-    co_await std::move(stops);
+    co_await one->stop();
     one.reset();
     while ((after = shown().size()) != 0) co_await sleep_for(5ms);
   };
@@ -194,8 +190,7 @@ TEST_P(cluster_numbers, a_node_that_is_alone_owns_all) {
     auto joins = one.ready();
     co_await std::move(joins);
     seen = shown();
-    auto stops = one.stop();
-    co_await std::move(stops);
+    co_await one.stop();
   };
   future<> done = rt.spawn(all());
   rt.run();

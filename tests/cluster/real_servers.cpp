@@ -81,8 +81,7 @@ void hand_actors_over(const runtime_options& chosen, const std::string& database
       auto pays = nodes[0].get_durable<Account>(key).post<&Account::pay>("all", 5);
       co_await std::move(pays);
     }
-    auto stops = nodes[0].stop();
-    co_await std::move(stops);
+    co_await nodes[0].stop();
     for (int i = 0; i < 20; ++i) {
       auto deposits =
           nodes[1].get_durable<Account>("key " + std::to_string(i)).ask<&Account::deposit>(0);
@@ -94,8 +93,7 @@ void hand_actors_over(const runtime_options& chosen, const std::string& database
       sum = co_await std::move(deposits);
       co_await sleep_for(5ms);
     }
-    auto stops_too = nodes[1].stop();
-    co_await std::move(stops_too);
+    co_await nodes[1].stop();
   };
   future<> done = rt.spawn(test());
   rt.run();
@@ -123,8 +121,7 @@ TEST_P(cluster_on_real_servers, a_stop_ends_though_the_servers_have_gone) {
       bus.kill();
       if (without_database) postgres_server::get().kill_server();
       const auto begun = troupe::now();
-      auto stops = one.stop();
-      co_await std::move(stops);
+      co_await one.stop();
       EXPECT_LT(troupe::now() - begun, 20s);
     };
     future<> done = rt.spawn(test());

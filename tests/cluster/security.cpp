@@ -62,8 +62,7 @@ class cluster_security : public conformance {
     } catch (const cluster::error& e) {
       said = std::string(cluster::name_of(e.kind())) + ": " + e.what();
     }
-    auto stops = one.stop();
-    co_await std::move(stops);
+    co_await one.stop();
     co_return said;
   }
   std::string outcome(const nats_server& bus, const nats::options& chosen = {},
@@ -183,8 +182,7 @@ TEST_P(cluster_security, a_node_joins_when_its_server_comes_later) {
     co_await std::move(joins);
     auto asks = one.get<Ping>("a").ask<&Ping::add>(3);
     EXPECT_EQ(co_await std::move(asks), 3);
-    auto stops = one.stop();
-    co_await std::move(stops);
+    co_await one.stop();
   };
   future<> done = rt.spawn(all());
   rt.run();

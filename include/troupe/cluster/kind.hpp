@@ -89,7 +89,7 @@ std::exception_ptr make_exception(const std::string& text) {
 // Describes a class of actors to a node. T is any class of actors, whose constructor takes nothing,
 // or the key as a std::string, or a cluster::home. `Methods` are all member functions that messages
 // call; their parameters and results can be stored (troupe/durable/codec.hpp), or are refs of a
-// cluster. The actor is in memory alone: its state is gone when it is put away, when its node ends,
+// cluster. The actor is in memory alone: its state is gone when it is unloaded, when its node ends,
 // and when its shard moves to another node.
 //
 // The name is that of T without its namespace, unless one is given. Nodes know classes and methods

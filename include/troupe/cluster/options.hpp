@@ -40,10 +40,10 @@ struct options {
   // machine and of the database may drift apart in one lease, and how long an answer travels inside
   // this machine. Less than half of the lease.
   time_span margin = std::chrono::milliseconds(600);
-  // How long an actor may be idle before it is put away: its object is destroyed. 1 ms or more.
+  // How long an actor may be idle before it is unloaded: its object is destroyed. 1 ms or more.
   time_span idle_max = std::chrono::seconds(60);
-  // Actors on this node; beyond it, those that were used least recently are put away. Actors at
-  // work are not put away. 1 or more.
+  // Actors on this node; beyond it, those that were used least recently are unloaded. Actors at
+  // work are not unloaded. 1 or more.
   std::size_t actors_max = 1'000'000;
   // How many messages of this node may wait for other nodes; one more fails with failure::full. 1
   // or more.

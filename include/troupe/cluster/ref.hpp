@@ -22,7 +22,7 @@
 namespace troupe::cluster {
 
 // Refers to an actor by its class and key. The actor is made by the first message, on the node that
-// owns it then, and put away when it is idle. Refs may be parts of messages. Copyable. Thread: any.
+// owns it then, and unloaded when it is idle. Refs may be parts of messages. Copyable. Thread: any.
 // Lifetime: it may outlive the node, whose messages fail with failure::stopped then.
 //
 // Order: messages of one actor or task to another one arrive in the order in which they were sent,

@@ -32,10 +32,10 @@ struct store_access;
 }
 
 struct options {
-  // Actors in memory. Beyond it, the one that was used least recently is put away; its state is in
-  // the store. Actors at work are not put away. 1 or more.
+  // Actors in memory. Beyond it, the one that was used least recently is unloaded; its state is in
+  // the store. Actors at work are not unloaded. 1 or more.
   std::size_t actors_max = 100'000;
-  // How long an actor may be idle before it is put away. 1 ms or more.
+  // How long an actor may be idle before it is unloaded. 1 ms or more.
   time_span idle_max = std::chrono::seconds(60);
   // Messages in memory that wait or are being handled. When there are more, messages from outside
   // fail with store_full; those of other durable actors stay in the store until there is room.

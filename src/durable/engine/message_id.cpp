@@ -2,23 +2,18 @@
 
 #include <random>
 
+#include "base/mix_bits.hpp"
 #include "kit/surroundings.hpp"
 #include "troupe/base/platform.hpp"
 
 namespace troupe::durable {
 namespace {
 
-std::uint64_t mixed(std::uint64_t value) noexcept {
-  value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9u;
-  value = (value ^ (value >> 27)) * 0x94D049BB133111EBu;
-  return value ^ (value >> 31);
-}
-
 // FNV-1a of 64 bits, from another beginning for each half.
 std::uint64_t hash_of(std::string_view text, std::uint64_t begin) noexcept {
   std::uint64_t value = begin;
   for (const char one : text) value = (value ^ static_cast<unsigned char>(one)) * 0x100000001B3u;
-  return mixed(value);
+  return base::mix_bits(value);
 }
 
 // Two sequences of 64 bits each, which begin where the operating system's random numbers say.
@@ -28,9 +23,9 @@ TROUPE_NOINLINE message_id next_random() {
     return std::uint64_t{source()} << 32 | source();
   };
   thread_local std::uint64_t high = begin(), low = begin();
-  high += 0x9E3779B97F4A7C15u;
+  high += base::golden_step;
   low += 0xD1342543DE82EF95u;
-  return {mixed(high), mixed(low)};
+  return {base::mix_bits(high), base::mix_bits(low)};
 }
 
 }  // namespace
@@ -49,7 +44,8 @@ message_id message_id::of(std::string_view text) noexcept {
 }
 
 message_id message_id::part(std::uint64_t number) const noexcept {
-  return {mixed(high + mixed(number + 0x9E3779B97F4A7C15u)), mixed(low ^ mixed(high + number)) | 1};
+  return {base::mix_bits(high + base::mix_bits(number + base::golden_step)),
+          base::mix_bits(low ^ base::mix_bits(high + number)) | 1};
 }
 
 std::string message_id::to_string() const {

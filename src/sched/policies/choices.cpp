@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <new>
 
+#include "base/mix_bits.hpp"
+
 namespace troupe::sched {
 namespace {
 
 // The steps of splitmix64.
-std::uint64_t mixed(std::uint64_t of) noexcept {
-  of += 0x9E3779B97F4A7C15u;
-  of = (of ^ (of >> 30)) * 0xBF58476D1CE4E5B9u;
-  of = (of ^ (of >> 27)) * 0x94D049BB133111EBu;
-  return of ^ (of >> 31);
+std::uint64_t mixed(std::uint64_t number) noexcept {
+  return base::mix_bits(number + base::golden_step);
 }
 
 std::mt19937_64 stream_of(std::uint64_t seed, std::uint32_t number) {

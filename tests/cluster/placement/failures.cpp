@@ -54,8 +54,7 @@ class placement_on_threads : public testing::Test {
       auto runs = test(made);
       co_await std::move(runs);
       for (auto& one : made) {
-        auto stops = one->at->stop(5s);
-        co_await std::move(stops);
+        co_await one->at->stop(5s);
       }
     };
     future<> done = rt.spawn(all());

@@ -98,8 +98,7 @@ class fleet {
     }
   }
   task<> stop(std::shared_ptr<member> one) {
-    auto stops = one->at->stop(5s);
-    co_await std::move(stops);
+    co_await one->at->stop(5s);
     one->lives = false;
   }
   void kill(member& one) {
@@ -312,8 +311,7 @@ class troubles {
         all_.kill(*one);
         break;
       case 1: {
-        auto stops = all_.stop(one);
-        co_await std::move(stops);
+        co_await all_.stop(one);
         break;
       }
       case 2:
@@ -360,8 +358,7 @@ class troubles {
     all_.moves = 0;
     const auto one = all_.any();
     const std::size_t had = fleet::owned_by(*one);
-    auto stops = all_.stop(one);
-    co_await std::move(stops);
+    co_await all_.stop(one);
     co_await sleep_for(all_.hints_come ? 1s : 3s);
     all_.expect_balance("after a stop");
     all_.expect(all_.moves == had, "a stop of one that had " + std::to_string(had) + " moved " +
@@ -382,8 +379,7 @@ class troubles {
   }
   task<> end() {
     for (const auto& one : all_.living()) {
-      auto stops = all_.stop(one);
-      co_await std::move(stops);
+      co_await all_.stop(one);
     }
     all_.expect(all_.store().members().empty(), "members are left");
     for (const auto& row : all_.store().shards())

@@ -582,10 +582,7 @@ class troubles {
     }
     co_await sleep_for(up_to(400ms));
   }
-  static task<> stop(node one) {
-    auto stops = one.stop();
-    co_await std::move(stops);
-  }
+  static task<> stop(node one) { co_await one.stop(); }
   task<> cut_network(std::string one, std::string other) {
     auto network = all_.in.network();
     switch (below(3)) {
@@ -658,8 +655,7 @@ class troubles {
   }
   task<> end() {
     for (const life_ref& one : all_.living()) {
-      auto stops = one->at.stop();
-      co_await std::move(stops);
+      co_await one->at.stop();
     }
   }
 
