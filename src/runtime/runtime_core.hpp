@@ -23,6 +23,7 @@
 #include "runtime/failures/failure_lines.hpp"
 #include "runtime/failures/failure_log.hpp"
 #include "runtime/observing/component_list.hpp"
+#include "runtime/observing/times/thread_times.hpp"
 #include "runtime/observing/warning_watch.hpp"
 #include "runtime/services/side_pool.hpp"
 #include "sched/executor.hpp"
@@ -77,6 +78,7 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   side_pool aside;
   std::unique_ptr<jobs::job_pool> jobs;
   std::unique_ptr<observing::warning_watch> watch;  // null unless the runtime is observed
+  std::unique_ptr<observing::thread_times> times;   // the same
   const std::shared_ptr<observing::component_list> components =
       std::make_shared<observing::component_list>();
 

@@ -122,7 +122,7 @@ COMMANDS = (["dump"], ["top", "--once", "--interval", "0.05"], ["top", "--json",
 
 
 def runtime_of(text):
-    handler = {"handler": text, "messages": 1, "resumed": 0, "failures": 0, "busy_ns": 1, "busy_samples": 1, "busy_p50_ns": 1,
+    handler = {"handler": text, "messages": 1, "resumed": 0, "failures": 0, "busy_ns": 1, "blocked_ns": 1, "busy_samples": 1, "busy_p50_ns": 1,
                "busy_p99_ns": 1, "wait_p50_ns": 1, "wait_p99_ns": 1, "wait_samples": 1}
     return {"up_ns": 1e9, "workers": [], "running": text, "metrics": {"actors": 1, "suspended": 0, "failures": 0, "dead_letters": 0},
             "total": {"messages": 1}, "warning_counts": {}, "warnings": [

@@ -19,13 +19,16 @@ struct row {
   std::string name;
   std::size_t runtime = 0;
   std::string of_class;
-  double alive = 0, messages = 0, busy = 0, wait_p99 = 0, busy_p50 = 0, busy_p99 = 0, failures = 0;
+  double alive = 0, messages = 0, busy = 0, blocked = 0;
+  double wait_p99 = 0, busy_p50 = 0, busy_p99 = 0, failures = 0;
   bool fails_now = false;
 
+  // A share of a thread, which a handler has whether it computes or is blocked.
+  double held() const noexcept { return busy + blocked; }
   severity how_bad() const noexcept {
     constexpr double busy_notice = 0.5, busy_trouble = 0.8, wait_notice_ns = 1e9;
-    if (busy >= busy_trouble || fails_now) return severity::trouble;
-    return busy >= busy_notice || wait_p99 >= wait_notice_ns ? severity::notice : severity::none;
+    if (held() >= busy_trouble || fails_now) return severity::trouble;
+    return held() >= busy_notice || wait_p99 >= wait_notice_ns ? severity::notice : severity::none;
   }
 };
 
@@ -74,16 +77,16 @@ std::vector<row> rows_of(const moment& seen) {
                                  const json& now) {
     const auto found = before.find(key);
     const auto since = [&](const char* member) {
-      return now.at(member).get<double>() -
-             (found == before.end() ? 0.0 : found->second->at(member).get<double>());
+      return now.value(member, 0.0) -
+             (found == before.end() ? 0.0 : found->second->value(member, 0.0));
     };
-    rows.push_back({name_of(of_class, now), runtime, of_class.at("class").get<std::string>(),
-                    of_class.at("alive").get<double>(),
-                    (since("messages") + since("resumed")) / seconds,
-                    std::max(since("busy_ns"), 0.0) / ns_per_second / seconds,
-                    now.at("wait_p99_ns").get<double>(), now.at("busy_p50_ns").get<double>(),
-                    now.at("busy_p99_ns").get<double>(), now.at("failures").get<double>(),
-                    found != before.end() && since("failures") > 0});
+    rows.push_back(
+        {name_of(of_class, now), runtime, of_class.at("class").get<std::string>(),
+         of_class.at("alive").get<double>(), (since("messages") + since("resumed")) / seconds,
+         since("busy_ns") / ns_per_second / seconds, since("blocked_ns") / ns_per_second / seconds,
+         now.at("wait_p99_ns").get<double>(), now.at("busy_p50_ns").get<double>(),
+         now.at("busy_p99_ns").get<double>(), now.at("failures").get<double>(),
+         found != before.end() && since("failures") > 0});
   });
   return rows;
 }
@@ -92,7 +95,7 @@ void sort_by(std::vector<row>& rows, order by) {
   const auto value = [by](const row& one) {
     switch (by) {
       case order::busy:
-        return one.busy;
+        return one.held();
       case order::wait:
         return one.wait_p99;
       case order::alive:
@@ -146,6 +149,21 @@ void add_nodes(std::vector<table_line>& lines, const json& runtime, const json& 
   }
 }
 
+// How many of the workers compute, and how many are blocked in handlers.
+std::string workers_text(const json& now, const json& before, double seconds) {
+  double busy = 0, blocked = 0;
+  const json& workers = now.at("workers");
+  for (std::size_t i = 0; i < workers.size(); ++i) {
+    const auto share = [&](const char* member) {
+      const double old = before.is_null() ? 0.0 : before.at("workers").at(i).value(member, 0.0);
+      return (workers.at(i).value(member, 0.0) - old) / ns_per_second / seconds;
+    };
+    busy += share("busy_ns");
+    blocked += share("blocked_ns");
+  }
+  return fmt::format("{:.1f} of {} workers busy, {:.1f} blocked", busy, workers.size(), blocked);
+}
+
 std::uint64_t warnings_of(const json& runtime) {
   std::uint64_t sum = 0;
   for (const json& count : runtime.at("warning_counts")) sum += count.get<std::uint64_t>();
@@ -170,9 +188,9 @@ std::vector<table_line> head_lines(const moment& seen, std::size_t width) {
         now.at("total").at("messages").get<double>() -
         (known ? seen.before.at("runtimes").at(i).at("total").at("messages").get<double>() : 0);
     const json& of = now.at("metrics");
-    add(fmt::format("up {}, {} workers, {} actors, {} suspended",
-                    long_time(now.at("up_ns").get<double>()), now.at("workers").size(),
-                    short_count(of.at("actors").get<double>()),
+    const json old = known ? seen.before.at("runtimes").at(i) : json();
+    add(fmt::format("up {}, {}, {} actors, {} suspended", long_time(now.at("up_ns").get<double>()),
+                    workers_text(now, old, seconds), short_count(of.at("actors").get<double>()),
                     short_count(of.at("suspended").get<double>())));
     add(fmt::format("{} messages/s, {} failures, {} dead letters, {} warnings",
                     short_count(messages / seconds), of.at("failures").get<std::uint64_t>(),
@@ -191,15 +209,16 @@ table handler_table(const moment& seen, order by, std::size_t width) {
     std::size_t width;
     order sorts = order::name;
   };
-  // p50 and p99 sort nothing.
+  // block%, p50 and p99 sort nothing.
   constexpr std::array columns{column{"alive", 6, order::alive},
                                column{"msg/s", 8, order::messages},
                                column{"busy%", 7, order::busy},
+                               column{"block%", 7},
                                column{"p50", 8},
                                column{"p99", 8},
                                column{"wait99", 8, order::wait},
                                column{"fail", 6, order::failures}};
-  constexpr std::size_t numbers_width = 51;
+  constexpr std::size_t numbers_width = 58;
   const std::size_t name_width = width > numbers_width + 10 ? width - numbers_width : 10;
   std::vector<row> rows = rows_of(seen);
   sort_by(rows, by);
@@ -211,9 +230,10 @@ table handler_table(const moment& seen, order by, std::size_t width) {
   table made{cut(std::move(head), width), {}};
   for (const row& one : rows) {
     std::string text = fmt::format(
-        "{:<{}}{:>6}{:>8}{:>7.1f}{:>8}{:>8}{:>8}{:>6}", cut(one.name, name_width - 1), name_width,
-        short_count(one.alive), short_count(one.messages), 100 * one.busy, short_time(one.busy_p50),
-        short_time(one.busy_p99), short_time(one.wait_p99), short_count(one.failures));
+        "{:<{}}{:>6}{:>8}{:>7.1f}{:>7.1f}{:>8}{:>8}{:>8}{:>6}", cut(one.name, name_width - 1),
+        name_width, short_count(one.alive), short_count(one.messages), 100 * one.busy,
+        100 * one.blocked, short_time(one.busy_p50), short_time(one.busy_p99),
+        short_time(one.wait_p99), short_count(one.failures));
     made.lines.push_back({.text = cut(std::move(text), width),
                           .runtime = one.runtime,
                           .of_class = one.of_class,

@@ -116,6 +116,7 @@ class observer {
 
   void add(runtime_core& core) {
     core.watch = std::make_unique<warning_watch>(core);
+    core.times = std::make_unique<thread_times>(*core.system);
     served_.add(core, [this] { start(); });
     look_now();
   }
@@ -259,12 +260,21 @@ class observer {
     return observation.is_failing() ? std::min(end_ns, observation.next_try_ns()) : end_ns;
   }
 
+  static std::int64_t look_at_threads(runtime_core& core) noexcept try {
+    return core.times->look(base::now_ns());
+  } catch (const std::bad_alloc&) {
+    constexpr std::int64_t again_ns = 1'000'000'000;  // the next look may find memory
+    return base::now_ns() + again_ns;
+  }
+
   // Waits until there is something to read or write, or to look at.
   void wait() {
     const std::int64_t next_ns = served_.with_all([&](const auto& cores) {
       std::int64_t soonest = std::min(next_of_clients(), next_of_channel());
-      for (runtime_core* const core : cores)
+      for (runtime_core* const core : cores) {
         soonest = std::min(soonest, core->watch->look(base::now_ns()));
+        soonest = std::min(soonest, look_at_threads(*core));
+      }
       return soonest;
     });
     const std::int64_t now = base::now_ns();

@@ -27,30 +27,26 @@ constexpr std::size_t children_max = 250;
 
 struct handler_time {
   std::uint64_t parts = 0;
-  double ticks = 0;
+  spent_time spent;
   std::map<std::string_view, std::uint64_t> ticks_of_spans;
 };
 using times_of_class = std::map<std::string_view, handler_time>;
 using times_of_thread = std::map<std::string_view, times_of_class>;
 
-std::map<unsigned, times_of_thread> sum_up(const actor::message_counts& counts) {
+std::map<unsigned, times_of_thread> sum_up(const actor::message_counts& counts,
+                                           const thread_times& times) {
   std::map<unsigned, times_of_thread> all;
   counts.for_each_thread([&](const actor::thread_counts& of) {
     of.for_each_handler([&](const actor::handler_count& one) {
       const std::string_view name = one.method(nullptr, nullptr, actor::message_act::describe);
       handler_time& to = all[of.worker()][one.type->name][name];
-      observe::value_counts timed;
-      one.busy.add_to(timed);
-      const std::uint64_t parts = one.messages.get() + one.resumed.get();
-      to.parts += parts;
-      // The samples stand for all parts.
-      if (timed.count() != 0)
-        to.ticks += static_cast<double>(one.busy_ticks.get()) / static_cast<double>(timed.count()) *
-                    static_cast<double>(parts);
+      to.parts += one.messages.get() + one.resumed.get();
       one.for_each_span(
           [&](const actor::span_count& span) { to.ticks_of_spans[span.name] += span.ticks.get(); });
     });
   });
+  for (const auto& [name, spent] : times.parts())
+    all[name.worker][name.of_class][name.handler].spent += spent;
   return all;
 }
 
@@ -121,13 +117,14 @@ void write_threads(json_text& to, runtime_core& core) {
   to.open('{').key("threads").open('[');
   if (core.system->counts != nullptr) {
     const double ns_per_tick = ns_per_tick_of(core);
-    for (const auto& [worker, classes] : sum_up(*core.system->counts)) {
+    for (const auto& [worker, classes] : sum_up(*core.system->counts, *core.times)) {
       to.open('{').member("worker", worker).key("classes").open('[');
       for (const auto& [of_class, handlers] : classes) {
-        to.open('{').member("class", of_class).key("handlers").open('[');
+        to.open('{').member("class", of_class.empty() ? "other work" : of_class);
+        to.key("handlers").open('[');
         for (const auto& [handler, time] : handlers) {
           to.open('{').member("handler", handler).member("messages", time.parts);
-          to.member("busy_ns", static_cast<std::uint64_t>(time.ticks * ns_per_tick));
+          to.member("busy_ns", time.spent.cpu_ns).member("blocked_ns", time.spent.blocked_ns);
           write_spans(to, time, ns_per_tick);
           to.close('}');
         }

@@ -26,8 +26,9 @@ using actor::message_act;
 // name.
 struct handler_sum {
   std::uint64_t messages = 0, resumed = 0, failures = 0;
-  std::uint64_t busy_ticks = 0, busy_samples = 0, wait_samples = 0;
+  std::uint64_t busy_samples = 0, wait_samples = 0;
   observe::value_counts busy, waited;
+  spent_time spent;
 };
 struct class_sum {
   std::uint64_t spawned = 0, ended = 0, suspended = 0, resumed = 0;
@@ -43,7 +44,7 @@ std::string_view name_of(actor::message::handler method) {
   return method(nullptr, nullptr, message_act::describe);
 }
 
-all_sums sum_up(const actor::message_counts& counts) {
+all_sums sum_up(const actor::message_counts& counts, const thread_times& times) {
   all_sums all;
   counts.for_each_thread([&](const actor::thread_counts& of_thread) {
     of_thread.for_each_class([&](const actor::class_count& one) {
@@ -58,7 +59,6 @@ all_sums sum_up(const actor::message_counts& counts) {
       to.messages += one.messages.get();
       to.resumed += one.resumed.get();
       to.failures += one.failures.get();
-      to.busy_ticks += one.busy_ticks.get();
       to.busy_samples += one.busy_samples.get();
       to.wait_samples += one.wait_samples.get();
       one.busy.add_to(to.busy);
@@ -69,6 +69,11 @@ all_sums sum_up(const actor::message_counts& counts) {
       all.edges[{{from, one.to->name}, name_of(one.method)}] += one.messages.get();
     });
   });
+  for (const auto& [name, spent] : times.parts()) {
+    const auto found = all.classes.find(name.of_class);
+    if (found == all.classes.end()) continue;  // other work
+    found->second.handlers[name.handler].spent += spent;
+  }
   return all;
 }
 
@@ -83,12 +88,10 @@ void write_handler(json_text& to, std::string_view name, const handler_sum& sum,
   const auto quantile = [&](const observe::value_counts& of, double part) {
     return in_ns(static_cast<double>(of.quantile(part)));
   };
-  const double timed = static_cast<double>(std::max<std::uint64_t>(sum.busy.count(), 1));
-  const auto parts = static_cast<double>(sum.messages + sum.resumed);
   to.open('{').member("handler", name);
   to.member("messages", sum.messages).member("resumed", sum.resumed);
   to.member("failures", sum.failures);
-  to.member("busy_ns", in_ns(static_cast<double>(sum.busy_ticks) / timed * parts));
+  to.member("busy_ns", sum.spent.cpu_ns).member("blocked_ns", sum.spent.blocked_ns);
   to.member("busy_samples", sum.busy_samples);
   to.member("busy_p50_ns", quantile(sum.busy, 0.5)).member("busy_p99_ns", quantile(sum.busy, 0.99));
   to.member("wait_samples", sum.wait_samples);
@@ -117,14 +120,30 @@ void write_classes(json_text& to, const all_sums& all, double ns_per_tick) {
   to.close(']');
 }
 
-void write_worker(json_text& to, const worker_metrics& one) {
+void write_worker(json_text& to, const worker_metrics& one, const thread_times::thread_sum& spent) {
   to.open('{').member("turns", one.turns).member("messages", one.messages);
   to.member("spawned", one.spawned).member("ended", one.ended).member("lazies", one.lazies);
   to.member("steals", one.steals).member("stolen", one.stolen).member("parks", one.parks);
-  to.member("woken", one.woken).member("queued", one.queued).close('}');
+  to.member("woken", one.woken).member("queued", one.queued);
+  to.member("busy_ns", spent.cpu_ns).member("blocked_ns", spent.blocked_ns);
+  to.member("idle_ns", spent.idle_ns).close('}');
 }
 
-void write_metrics(json_text& to, const runtime_metrics& now) {
+// Work that is no handler's: posted procedures, lazies, and the like.
+void write_other_work(json_text& to, const thread_times& times) {
+  std::map<std::string_view, spent_time> all;
+  for (const auto& [name, spent] : times.parts()) {
+    if (name.of_class.empty()) all[name.handler] += spent;
+  }
+  to.key("other_work").open('[');
+  for (const auto& [name, spent] : all) {
+    to.open('{').member("work", name).member("busy_ns", spent.cpu_ns);
+    to.member("blocked_ns", spent.blocked_ns).close('}');
+  }
+  to.close(']');
+}
+
+void write_metrics(json_text& to, const runtime_metrics& now, const thread_times& times) {
   to.member("up_ns", now.up_ns).key("metrics").open('{');
   to.member("actors", now.actors).member("suspended", now.suspended);
   to.member("dead_letters", now.dead_letters).member("failures", now.failures);
@@ -136,10 +155,18 @@ void write_metrics(json_text& to, const runtime_metrics& now) {
   to.member("io_in_flight", now.io_in_flight).member("io_open", now.io_open);
   to.member("timers_armed", now.timers_armed).member("blocking_calls", now.blocking_calls);
   to.close('}');
-  write_worker(to.key("total"), now.total);
+  const auto spent_by = [&](unsigned worker) {
+    const auto found = times.threads().find(worker);
+    return found == times.threads().end() ? thread_times::thread_sum() : found->second;
+  };
+  thread_times::thread_sum all;
+  for (const auto& [worker, spent] : times.threads()) all += spent, all.idle_ns += spent.idle_ns;
+  write_worker(to.key("total"), now.total, all);
   to.key("workers").open('[');
-  for (const worker_metrics& one : now.workers) write_worker(to, one);
-  write_worker(to.close(']').key("others"), now.others);
+  for (unsigned number = 0; const worker_metrics& one : now.workers)
+    write_worker(to, one, spent_by(++number));
+  write_worker(to.close(']').key("others"), now.others, spent_by(0));
+  write_other_work(to, times);
 }
 
 void write_timers(json_text& to, tasks::timers& clock) {
@@ -217,12 +244,9 @@ void write_lazies(json_text& to, const runtime_core& core, double ns_per_tick) {
   }
   to.key("lazies").open('[');
   for (const auto& [name, all] : classes) {
-    // The samples stand for all.
-    const double timed = static_cast<double>(std::max<std::uint64_t>(all.timed.took.count(), 1));
-    const double ticks = static_cast<double>(all.ticks) / timed * static_cast<double>(all.computed);
     to.open('{').member("lazy", name).member("computed", all.computed);
     to.member("stolen", all.stolen);
-    to.member("busy_ns", static_cast<std::uint64_t>(ticks * ns_per_tick));
+    to.member("busy_ns", static_cast<std::uint64_t>(static_cast<double>(all.ticks) * ns_per_tick));
     all.timed.write(to, ns_per_tick);
     to.close('}');
   }
@@ -286,7 +310,7 @@ double ns_per_tick_of(const runtime_core& core) noexcept {
 
 void write_summary(json_text& to, runtime_core& core) {
   to.open('{');
-  write_metrics(to, core.metrics());
+  write_metrics(to, core.metrics(), *core.times);
   to.member("running", actor::running_handlers(*core.system));
   write_timers(to, *core.clock);
   write_operations(to, core, ns_per_tick_of(core));
@@ -294,7 +318,7 @@ void write_summary(json_text& to, runtime_core& core) {
   core.watch->list().write_all(to.key("warnings"));
   core.watch->list().write_counts(to.key("warning_counts"));
   if (core.system->counts != nullptr)
-    write_classes(to, sum_up(*core.system->counts), ns_per_tick_of(core));
+    write_classes(to, sum_up(*core.system->counts, *core.times), ns_per_tick_of(core));
   core.components->write(to);
   to.close('}');
 }

@@ -11,6 +11,7 @@
 #include <new>
 
 #include "base/clock.hpp"
+#include "base/threads/thread_clock.hpp"
 #include "observe/ticks.hpp"
 #include "runtime/runtime_core.hpp"
 #include "troupe/task/future.hpp"
@@ -40,19 +41,6 @@ std::string time_text(std::int64_t ns) {
     return text;
   }
   return "less than 1 us";
-}
-
-// Whether the system says that this thread of the process runs: else it is blocked.
-bool is_blocked(int thread) {
-  const std::string path = "/proc/self/task/" + std::to_string(thread) + "/stat";
-  std::FILE* const file = std::fopen(path.c_str(), "re");
-  if (file == nullptr) return false;
-  char text[256];
-  const std::size_t size = std::fread(text, 1, sizeof text - 1, file);
-  std::fclose(file);
-  const std::string_view line(text, size);
-  const std::size_t name_end = line.rfind(')');  // the state follows on the thread's name
-  return name_end != std::string_view::npos && name_end + 2 < size && line[name_end + 2] != 'R';
 }
 
 std::int64_t period_of(const warning_limits& limits) {
@@ -157,12 +145,13 @@ void warning_watch::add_running(const running_part& one, std::int64_t now, bool 
     found.text += " of " + std::string(one.type->name) + " #" + std::to_string(found.actor_id);
   }
   found.times = is_new ? 1 : 0;
-  found.text += " has run for " + time_text(now - one.first_ns) + " so far on " +
-                (its.worker == 0 ? "a thread that is no worker, and "
-                                 : "worker " + std::to_string(its.worker) + ", and ") +
-                (is_blocked(its.system_thread) ? "is blocked there in a call of the system or by a "
-                                                 "lock."
-                                               : "computes, or waits for a processor.");
+  found.text +=
+      " has run for " + time_text(now - one.first_ns) + " so far on " +
+      (its.worker == 0 ? "a thread that is no worker, and "
+                       : "worker " + std::to_string(its.worker) + ", and ") +
+      (base::is_blocked(its.system_thread) ? "is blocked there in a call of the system or by a "
+                                             "lock."
+                                           : "computes, or waits for a processor.");
   found.text += remedy_for_handler;
   list_.add(std::move(found));
 }

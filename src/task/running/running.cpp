@@ -173,8 +173,8 @@ void notice_stop(const runtime_state& runtime) noexcept {
   }
 }
 
-void for_each_running(const runtime_state& runtime,
-                      const std::function<void(const running_work& its)>& look) {
+void for_each_thread(const runtime_state& runtime,
+                     const std::function<void(const running_work& its)>& look) {
   thread_list& list = thread_list::get();
   std::lock_guard lock(list.mutex);
   for (const running_state& state : list.states) {
@@ -189,10 +189,17 @@ void for_each_running(const runtime_state& runtime,
     its.worker = state.worker;
     // order: relaxed (both)  a snapshot
     const bool inside = its.actor != nullptr || state.in_procedure.load(std::memory_order_relaxed);
-    if (state.runtime.load(std::memory_order_relaxed) == &runtime && inside &&
-        its.method != nullptr)
-      look(its);
+    if (state.runtime.load(std::memory_order_relaxed) != &runtime) continue;
+    if (!inside || its.method == nullptr) its.method = nullptr, its.actor = nullptr;
+    look(its);
   }
+}
+
+void for_each_running(const runtime_state& runtime,
+                      const std::function<void(const running_work& its)>& look) {
+  for_each_thread(runtime, [&](const running_work& its) {
+    if (its.method != nullptr) look(its);
+  });
 }
 
 }  // namespace troupe::tasks

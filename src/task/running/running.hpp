@@ -123,14 +123,17 @@ inline void count(runtime_state& runtime, counted what, std::int64_t n = 1) noex
 
 // What a thread of the runtime runs, as a snapshot.
 struct running_work {
-  sched::message::handler method;
-  const char* what;   // may be null
-  const void* actor;  // null: no actor's; else it may have gone by now
-  bool is_posted;     // a posted procedure
-  unsigned worker;    // as running_state's, like the next two
+  sched::message::handler method;  // null: nothing of the runtime's, and `actor` is null, too
+  const char* what;                // may be null
+  const void* actor;               // null: no actor's; else it may have gone by now
+  bool is_posted;                  // a posted procedure
+  unsigned worker;                 // as running_state's, like the next two
   std::uint64_t begun;
   int system_thread;
 };
+void for_each_thread(const runtime_state& runtime,
+                     const std::function<void(const running_work& its)>& look);
+// Only those that run something.
 void for_each_running(const runtime_state& runtime,
                       const std::function<void(const running_work& its)>& look);
 

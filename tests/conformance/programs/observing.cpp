@@ -106,9 +106,8 @@ TEST_P(observed_runtimes, timers_are_counted_by_source) {
     if (--left == 0) repeated.cancel();
   });
   promise<> end;
-  rt.spawn([ended = end.get_future()]() mutable -> task<> {
-    co_await std::move(ended).timeout(1h);
-  });
+  rt.spawn(
+      [ended = end.get_future()]() mutable -> task<> { co_await std::move(ended).timeout(1h); });
   rt.spawn([&]() -> task<> {
     co_await sleep_for(1us);
     end.set_value();

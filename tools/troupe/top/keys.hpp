@@ -9,7 +9,8 @@ struct key_help {
 
 inline constexpr key_help keys_of_top[] = {
     {"Left, Right", "sort by another column; * marks it"},
-    {"m b w a f n", "sort by messages, busy time, wait, actors alive, failures or name"},
+    {"m b w a f n",
+     "sort by messages, time (busy and blocked), wait, actors alive, failures or name"},
     {"Up, Down, k, j", "choose a line; Page Up, Page Down and Home, too"},
     {"Enter", "open the line: a handler's class, an actor, the actor that it asks, a warning"},
     {"Backspace, Escape", "go back"},
