@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/invariant.hpp"
-#include "troupe/cron/schedule.hpp"
+#include "troupe/cron/error.hpp"
 
 namespace troupe::cron {
 namespace {

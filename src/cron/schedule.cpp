@@ -63,28 +63,6 @@ date::sys_seconds next_in_zone(const cron::fields& named, const date::time_zone&
 
 }  // namespace
 
-const char* name_of(cron_field field) noexcept {
-  switch (field) {
-    case cron_field::second:
-      return "second";
-    case cron_field::minute:
-      return "minute";
-    case cron_field::hour:
-      return "hour";
-    case cron_field::day_of_month:
-      return "day of month";
-    case cron_field::month:
-      return "month";
-    case cron_field::day_of_week:
-      return "day of week";
-    case cron_field::expression:
-      return "expression";
-    case cron_field::zone:
-      return "zone";
-  }
-  return "unknown";
-}
-
 cron_schedule::cron_schedule(std::string_view expression, std::string_view zone) {
   const cron::fields named = cron::read(expression);
   const date::time_zone* const found = find_zone(zone);
