@@ -8,6 +8,8 @@
 #include <cstring>
 #include <string>
 
+#include "troupe/dns/error.hpp"
+
 namespace troupe::dns {
 namespace {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/dns/resolver.hpp"
+#include "troupe/dns/options.hpp"
 
 namespace troupe::dns {
 

@@ -10,6 +10,7 @@
 #include <memory>
 #include <new>
 
+#include "troupe/dns/error.hpp"
 #include "troupe/io/error.hpp"
 
 namespace troupe::dns {

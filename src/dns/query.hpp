@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/dns/resolver.hpp"
+#include "troupe/dns/options.hpp"
 #include "troupe/io/endpoint.hpp"
 
 namespace troupe::dns {

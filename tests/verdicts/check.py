@@ -21,7 +21,7 @@ BASES = re.compile(r"\b(?:class|struct)\s+\w+(?:\s+final)?\s*:\s*([^{;]*)$")
 KINDS = {
     "database::error": ("database/error.hpp", "failure"),
     "tls_error": ("tls/error.hpp", "tls_failure"),
-    "resolve_error": ("dns/resolver.hpp", "resolve_failure"),
+    "resolve_error": ("dns/error.hpp", "resolve_failure"),
     "nats::error": ("nats/error.hpp", "failure"),
     "cluster::error": ("cluster/error.hpp", "failure"),
     "http::client_error": ("http/client_error.hpp", "client_failure"),

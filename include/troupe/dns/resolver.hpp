@@ -3,76 +3,19 @@
 
 #include "troupe/base/language.hpp"
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "troupe/base/error.hpp"
-#include "troupe/base/time_span.hpp"
+#include "troupe/dns/error.hpp"
+#include "troupe/dns/options.hpp"
 #include "troupe/io/endpoint.hpp"
 #include "troupe/runtime/limited_task.hpp"
 #include "troupe/task/task.hpp"
 
 namespace troupe {
-
-// The reasons of a resolve_error.
-enum class resolve_failure : std::uint8_t {
-  host_not_found,  // there is no such name; another query gives the same result
-  no_data,         // the name exists, but has no address of the requested family
-  try_again,       // no server gave a valid answer in time; a later query may succeed
-  bad_name,        // not a valid host name; no server was asked
-  in_simulation,   // under policy::simulated there are no servers; no server was asked
-};
-
-// Why there is no address. The text names the host, the reason, and what the caller can do.
-//
-// Example:
-//     try {
-//       throw troupe::resolve_error(troupe::resolve_failure::host_not_found, "no.such.host",
-//                                   "no such name");
-//     } catch (const troupe::resolve_error& e) {
-//       std::cerr << e.host() << ": " << e.what() << '\n';
-//     }
-class resolve_error : public error {
- public:
-  resolve_error(resolve_failure why, const std::string& host, const std::string& detail);
-  resolve_failure reason() const noexcept { return reason_; }
-  verdict judged() const noexcept override;
-  const std::string& host() const noexcept { return host_; }
-
- private:
-  resolve_failure reason_;
-  std::string host_;
-};
-
-// Which addresses resolve() returns.
-enum class address_family : std::uint8_t { any, v4, v6 };
-
-// Options of a resolver.
-struct resolver_options {
-  // Not an aggregate: GCC 12 destroys the members of a temporary aggregate twice if it is part of a
-  // co_await expression.
-  resolver_options() {}
-
-  // The servers to ask, in this order. Default: those of /etc/resolv.conf.
-  std::vector<endpoint> servers;
-  // Domains that are appended to names with few dots. Used, even if empty, if `own_search` is true;
-  // otherwise those of /etc/resolv.conf.
-  std::vector<std::string> search;
-  bool own_search = false;
-  // True (default): /etc/hosts is read first.
-  bool hosts_file = true;
-  // The requested addresses. Default: any.
-  address_family family = address_family::any;
-  // try_for: time for a server's answer in the first round; it doubles from round to round. Default
-  // 2 s, at least 1 ms. tries: how often all servers are asked. Default 3, from 1 to 10. Other
-  // values are an option_error.
-  time_span try_for = std::chrono::seconds(2);
-  int tries = 3;
-};
 
 namespace dns {
 
