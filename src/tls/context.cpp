@@ -1,3 +1,5 @@
+#include "troupe/tls/context.hpp"
+
 #include <openssl/pem.h>
 #include <openssl/sha.h>
 
@@ -15,10 +17,10 @@
 namespace troupe {
 
 tls_context tls_context::client(const tls_options& options) {
-  return tls::context_access::make(options, false);
+  return tls_context(std::make_shared<tls::context_slot>(options, false));
 }
 tls_context tls_context::server(const tls_options& options) {
-  return tls::context_access::make(options, true);
+  return tls_context(std::make_shared<tls::context_slot>(options, true));
 }
 
 void tls_context::reload() const { slot_->reload(); }

@@ -12,7 +12,7 @@
 #include "tls/identity.hpp"
 #include "tls/library.hpp"
 #include "tls/ticket_keys.hpp"
-#include "troupe/tls/context.hpp"
+#include "troupe/tls/options.hpp"
 
 namespace troupe::tls {
 
@@ -78,13 +78,6 @@ class context_slot {
   mutable std::mutex mutex_;                 // guards the other members
   tls_options options_;
   std::shared_ptr<context_state> state_;
-};
-
-struct context_access {
-  static std::shared_ptr<context_state> state(const tls_context& of) { return of.slot_->state(); }
-  static tls_context make(const tls_options& options, bool server) {
-    return tls_context(std::make_shared<context_slot>(options, server));
-  }
 };
 
 }  // namespace troupe::tls

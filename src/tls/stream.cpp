@@ -222,7 +222,7 @@ tls_stream tls_stream::client(const tls_context& trust, stream&& over, const std
 }
 tls_stream tls_stream::client(const tls_context& trust, stream&& in, stream&& out,
                               const std::string& host) {
-  const auto state = tls::context_access::state(trust);
+  const auto state = trust.slot_->state();
   if (state->server())
     throw option_error("troupe: tls_stream::client: that is the context of a server");
   return tls_stream(std::make_shared<tls::connection>(state, std::move(in), std::move(out), host));
@@ -231,7 +231,7 @@ tls_stream tls_stream::server(const tls_context& self, stream&& over) {
   return server(self, std::move(over), stream());
 }
 tls_stream tls_stream::server(const tls_context& self, stream&& in, stream&& out) {
-  const auto state = tls::context_access::state(self);
+  const auto state = self.slot_->state();
   if (!state->server())
     throw option_error("troupe: tls_stream::server: that is the context of a client");
   return tls_stream(

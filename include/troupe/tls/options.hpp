@@ -1,0 +1,103 @@
+// tls_options: what a TLS context trusts, presents and allows.
+#pragma once
+
+#include "troupe/base/language.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "troupe/base/time_span.hpp"
+
+namespace troupe {
+
+// Versions of TLS that a context may allow.
+enum class tls_version : std::uint8_t { v1_2, v1_3 };
+
+// Whether a server asks its clients for certificates. A certificate that a client presents must be
+// signed by one of the trusted ones, or the handshake fails.
+enum class client_proof : std::uint8_t {
+  none,       // the server does not ask
+  requested,  // a client without a certificate is served, too
+  required,   // the handshake of a client without a certificate fails
+};
+
+// A certificate, followed by the intermediate certificates up to the root, and its key (without a
+// passphrase): as files, or as text in PEM.
+//
+// Example:
+//     troupe::tls_identity other;
+//     other.certificate_file = "/etc/ssl/example.net.pem";
+//     other.key_file = "/etc/ssl/private/example.net.pem";
+struct tls_identity {
+  // Not an aggregate, for the same reason as tls_options.
+  tls_identity() {}
+  std::string certificate_file, certificate_pem;
+  std::string key_file, key_pem;
+};
+
+// Files are read when the context is created, and not kept open. Text is in PEM as well.
+struct tls_options {
+  // Not an aggregate: GCC 12 destroys the members of a temporary aggregate twice if it is part of a
+  // co_await expression.
+  tls_options() {}
+
+  // Options for HTTPS, for a client, or for a server with these files. ALPN is "http/1.1", the
+  // protocol of http::server and http::client, so that peers that also support HTTP/2 agree on it.
+  // A server also speaks "http/1.0" to clients that offer nothing else. A peer that offers no
+  // protocol at all is served as well.
+  static tls_options https() {
+    tls_options made;
+    made.alpn = {"http/1.1"};
+    return made;
+  }
+  static tls_options https(std::string certificate_file, std::string key_file) {
+    tls_options made = https();
+    made.alpn.emplace_back("http/1.0");
+    made.certificate_file = std::move(certificate_file);
+    made.key_file = std::move(key_file);
+    return made;
+  }
+
+  // For clients: verify the server's certificate, and that it is valid for the requested host.
+  // Default true. False: the client cannot tell the server from an impostor.
+  bool verify = true;
+  // For servers: whether clients present certificates that are signed by one of the certificates
+  // below. Default none.
+  client_proof client_certificates = client_proof::none;
+  // The trusted certificates. Default, for clients: the system's store of certificates.
+  std::string ca_file, ca_pem;
+  // The own certificate, followed by the intermediate certificates up to the root, and its key
+  // (without a passphrase). A server needs one.
+  std::string certificate_file, certificate_pem;
+  std::string key_file, key_pem;
+  // For servers of several hosts: the server presents the certificate that has the host that the
+  // client names (SNI) among its names; if none has, one with a wildcard for that host
+  // ("*.example.org"). Of several, the first one counts, and the certificate above is the first of
+  // all; it is also presented to a client that names another host or none. Default: none.
+  std::vector<tls_identity> more;
+  // Protocols for the agreement (ALPN), the preferred one first. Default: none. A server that has
+  // some refuses clients that offer only others.
+  std::vector<std::string> alpn;
+  tls_version min_version = tls_version::v1_2, max_version = tls_version::v1_3;
+  // Ciphers of TLS 1.2, in OpenSSL's syntax. Default, for servers: those with forward secrecy and
+  // authenticated encryption (ECDHE with AES-GCM or ChaCha20-Poly1305), the server's preference
+  // first; for clients: OpenSSL's. All ciphers of TLS 1.3 are of that kind.
+  std::string ciphers;
+  // Maximum bytes that a peer may send in its handshake. Default 64 KiB; more is a tls_error
+  // (protocol).
+  std::size_t handshake_bytes = 64 * 1024;
+
+  // True: connections to a known server begin faster. A client keeps one session for each host, at
+  // most 256, as long as its context lives. Default true.
+  bool tickets = true;
+  // For servers: how long new tickets are encrypted with the same key. Default 1 h. Tickets of the
+  // two keys before are still accepted, so a ticket is of use for 2 to 3 times as long, and for 2 h
+  // at the longest. Who has a key can read what connections with its tickets sent under TLS 1.2.
+  time_span ticket_key_time = std::chrono::hours(1);
+};
+
+}  // namespace troupe
