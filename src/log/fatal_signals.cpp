@@ -9,8 +9,6 @@
 #include <atomic>
 #include <cerrno>
 
-#include "log/writer.hpp"
-
 namespace troupe::log {
 namespace {
 
@@ -27,6 +25,7 @@ fatal fatals[] = {{SIGSEGV},      {SIGBUS},        {SIGILL},        {SIGFPE},
                   {SIGABRT},      {SIGSYS, true},  {SIGTERM, true}, {SIGINT, true},
                   {SIGHUP, true}, {SIGQUIT, true}, {SIGXCPU, true}};
 
+void (*write_log)() noexcept = nullptr;         // set before the signals are caught
 constinit std::atomic<::pid_t> first{0};        // the thread that writes the log
 constinit std::atomic<bool> is_written{false};  // that thread has written it
 
@@ -47,7 +46,7 @@ void on_fatal(int signal, ::siginfo_t* why, void*) {
   const ::pid_t self = ::gettid();
   // order: relaxed (both)  decides which thread writes
   if (first.compare_exchange_strong(seen, self, std::memory_order_relaxed)) {
-    writer::get().write_in_signal();
+    write_log();
     is_written.store(true, std::memory_order_release);  // order: release  pairs with await_first
   } else if (seen != self) {                            // otherwise writing the log has crashed
     await_first();
@@ -61,7 +60,8 @@ void on_fatal(int signal, ::siginfo_t* why, void*) {
 
 }  // namespace
 
-void catch_fatal_signals() noexcept {
+void catch_fatal_signals(void (*write)() noexcept) noexcept {
+  write_log = write;
   struct ::sigaction action = {};
   action.sa_sigaction = &on_fatal;
   action.sa_flags = SA_ONSTACK | SA_SIGINFO;

@@ -1,9 +1,10 @@
-// fatal_signals: the log is written before a signal such as SIGSEGV or SIGABRT has its effect.
+// fatal_signals: a call before a signal such as SIGSEGV or SIGABRT has its effect.
 #pragma once
 
 namespace troupe::log {
 
-// From now on. What handled these signals before does so afterwards.
-void catch_fatal_signals() noexcept;
+// From now on one thread calls `write` in the handler of such a signal. What handled these signals
+// before does so afterwards. Call it once.
+void catch_fatal_signals(void (*write)() noexcept) noexcept;
 
 }  // namespace troupe::log

@@ -109,7 +109,7 @@ void writer::start() {
         get().output_mutex_.unlock();
       },
       [] { get().after_fork(); });
-  catch_fatal_signals();
+  catch_fatal_signals([]() noexcept { get().write_in_signal(); });
 }
 
 // The child has no thread that writes: its lines are written at once. What the buffers hold is the
