@@ -46,8 +46,8 @@ void sign(identity& as, const std::string& seed, const std::string& nonce) {
 }  // namespace
 
 task<identity> make_identity(const server& to, std::string nonce,
-                             std::shared_ptr<wire_options> by) {
-  const options& chosen = by->chosen;
+                             std::shared_ptr<const options> by) {
+  const options& chosen = *by;
   identity who;
   who.user = chosen.user;
   who.password = chosen.password;

@@ -6,13 +6,15 @@
 #include <string_view>
 
 #include "nats/protocol/info.hpp"
-#include "nats/wire.hpp"
+#include "nats/protocol/servers.hpp"
+#include "troupe/nats/options.hpp"
 #include "troupe/task/task.hpp"
 
 namespace troupe::nats {
 
 // Files are read anew for each connection, so that they may be renewed. Throws option_error for
 // one that cannot be read, or has no key.
-task<identity> make_identity(const server& to, std::string nonce, std::shared_ptr<wire_options> by);
+task<identity> make_identity(const server& to, std::string nonce,
+                             std::shared_ptr<const options> by);
 
 }  // namespace troupe::nats

@@ -121,7 +121,8 @@ task<wire_ptr> open_wire(server to, std::shared_ptr<wire_options> by) {
     task<> secures = secure(*on, by);
     co_await std::move(secures);
   }
-  task<identity> makes = make_identity(on->to, on->about.nonce, by);
+  task<identity> makes = 
+      make_identity(on->to, on->about.nonce, std::shared_ptr<const options>(by, &chosen));
   const identity who = co_await std::move(makes);
   const std::string says = hello(chosen.name, on->secure.is_open(), who);
   // A server that refuses us may have said so, and gone, before it has read this.
