@@ -26,9 +26,9 @@
 #include <vector>
 
 #include "kit/secrets.hpp"
+#include "nats/client/wire.hpp"
 #include "nats/protocol/servers.hpp"
 #include "nats/protocol/session.hpp"
-#include "nats/wire.hpp"
 #include "troupe/base/small_mutex.hpp"
 #include "troupe/nats/connection.hpp"
 #include "troupe/sync/channel.hpp"

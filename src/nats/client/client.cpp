@@ -1,4 +1,4 @@
-#include "nats/client.hpp"
+#include "nats/client/client.hpp"
 
 #include <algorithm>
 

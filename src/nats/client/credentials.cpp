@@ -1,4 +1,4 @@
-#include "nats/credentials.hpp"
+#include "nats/client/credentials.hpp"
 
 #include <fstream>
 #include <iterator>

@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "kit/surroundings.hpp"
-#include "nats/client.hpp"
+#include "nats/client/client.hpp"
 #include "troupe/kit/retry.hpp"
 #include "troupe/kit/stoppable_sleep.hpp"
 #include "troupe/runtime/here.hpp"

@@ -1,8 +1,8 @@
-#include "nats/wire.hpp"
+#include "nats/client/wire.hpp"
 
 #include <array>
 
-#include "nats/credentials.hpp"
+#include "nats/client/credentials.hpp"
 #include "troupe/dns/connect.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/nats/error.hpp"
@@ -121,7 +121,7 @@ task<wire_ptr> open_wire(server to, std::shared_ptr<wire_options> by) {
     task<> secures = secure(*on, by);
     co_await std::move(secures);
   }
-  task<identity> makes = 
+  task<identity> makes =
       make_identity(on->to, on->about.nonce, std::shared_ptr<const options>(by, &chosen));
   const identity who = co_await std::move(makes);
   const std::string says = hello(chosen.name, on->secure.is_open(), who);
