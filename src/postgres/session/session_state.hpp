@@ -24,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-#include "postgres/wire.hpp"
+#include "postgres/session/wire.hpp"
 #include "troupe/kit/lru_map.hpp"
 #include "troupe/postgres/copy.hpp"
 #include "troupe/postgres/session.hpp"

@@ -10,8 +10,8 @@
 #include <system_error>
 #include <thread>
 
-#include "postgres/refusal.hpp"
-#include "postgres/session_state.hpp"
+#include "postgres/session/refusal.hpp"
+#include "postgres/session/session_state.hpp"
 #include "postgres/values/types.hpp"
 #include "troupe/actor/self.hpp"
 #include "troupe/base/platform.hpp"

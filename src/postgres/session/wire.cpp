@@ -1,4 +1,4 @@
-#include "postgres/wire.hpp"
+#include "postgres/session/wire.hpp"
 
 #include <netdb.h>
 
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "postgres/refusal.hpp"
+#include "postgres/session/refusal.hpp"
 #include "troupe/actor/blocking.hpp"
 #include "troupe/database/error.hpp"
 #include "troupe/io/ready.hpp"

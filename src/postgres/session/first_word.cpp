@@ -1,4 +1,4 @@
-#include "postgres/first_word.hpp"
+#include "postgres/session/first_word.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "postgres/refusal.hpp"
-#include "postgres/session_state.hpp"
+#include "postgres/session/refusal.hpp"
+#include "postgres/session/session_state.hpp"
 
 namespace troupe::postgres {
 namespace {

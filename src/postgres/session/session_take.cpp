@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <iterator>
 
-#include "postgres/first_word.hpp"
-#include "postgres/refusal.hpp"
-#include "postgres/session_state.hpp"
+#include "postgres/session/first_word.hpp"
+#include "postgres/session/refusal.hpp"
+#include "postgres/session/session_state.hpp"
 #include "postgres/values/types.hpp"
 #include "troupe/database/error.hpp"
 

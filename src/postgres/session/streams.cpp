@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "postgres/refusal.hpp"
+#include "postgres/session/refusal.hpp"
 #include "troupe/postgres/connection.hpp"
 
 namespace troupe::postgres {

@@ -1,4 +1,4 @@
-#include "postgres/refusal.hpp"
+#include "postgres/session/refusal.hpp"
 
 #include <array>
 #include <utility>

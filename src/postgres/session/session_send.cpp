@@ -3,9 +3,9 @@
 
 #include <utility>
 
-#include "postgres/first_word.hpp"
-#include "postgres/refusal.hpp"
-#include "postgres/session_state.hpp"
+#include "postgres/session/first_word.hpp"
+#include "postgres/session/refusal.hpp"
+#include "postgres/session/session_state.hpp"
 #include "troupe/database/error.hpp"
 
 namespace troupe::postgres {
