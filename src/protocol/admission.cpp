@@ -3,7 +3,6 @@
 #include <chrono>
 
 #include "io/sockets/exhaustion.hpp"
-#include "troupe/protocol/protocol.hpp"
 #include "troupe/runtime/here.hpp"
 
 namespace troupe::protocols {
@@ -51,26 +50,6 @@ task<bool> admission::wait_until_left(bool limited, std::stop_token end) {
     if (!end.stop_requested()) throw;
   }
   co_return !end.stop_requested();
-}
-
-bool connection_limit::is_full() noexcept {
-  std::lock_guard lock(mutex_);
-  return taken_ >= options_.connections_max;
-}
-
-connection_limit::permit::permit(std::shared_ptr<connection_limit> in) noexcept
-    : in_(std::move(in)) {
-  std::lock_guard lock(in_->mutex_);
-  ++in_->taken_;
-}
-
-connection_limit::permit::~permit() {
-  if (in_ == nullptr) return;
-  {
-    std::lock_guard lock(in_->mutex_);
-    --in_->taken_;
-  }
-  in_->left();
 }
 
 }  // namespace troupe::protocols

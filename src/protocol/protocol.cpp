@@ -1,0 +1,25 @@
+#include "troupe/protocol/protocol.hpp"
+
+namespace troupe::protocols {
+
+bool connection_limit::is_full() noexcept {
+  std::lock_guard lock(mutex_);
+  return taken_ >= options_.connections_max;
+}
+
+connection_limit::permit::permit(std::shared_ptr<connection_limit> in) noexcept
+    : in_(std::move(in)) {
+  std::lock_guard lock(in_->mutex_);
+  ++in_->taken_;
+}
+
+connection_limit::permit::~permit() {
+  if (in_ == nullptr) return;
+  {
+    std::lock_guard lock(in_->mutex_);
+    --in_->taken_;
+  }
+  in_->left();
+}
+
+}  // namespace troupe::protocols
