@@ -1,10 +1,9 @@
-#include "cluster/placement/placement.hpp"
+#include "cluster/placement/placement_core.hpp"
 
 #include <time.h>
 
 #include <utility>
 
-#include "cluster/placement/placement_core.hpp"
 #include "kit/surroundings.hpp"
 #include "troupe/base/error.hpp"
 
