@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cluster/transport/windows.hpp"
+#include "cluster/transport/window_options.hpp"
 #include "troupe/base/small_mutex.hpp"
 #include "troupe/task/future.hpp"
 
