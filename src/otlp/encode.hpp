@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "task/traces/spans.hpp"
-#include "troupe/otlp/exporter.hpp"
+#include "troupe/otlp/options.hpp"
 
 namespace troupe::otlp {
 

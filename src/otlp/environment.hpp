@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "troupe/otlp/exporter.hpp"
+#include "troupe/otlp/options.hpp"
 
 namespace troupe::otlp {
 

@@ -21,6 +21,7 @@
 #include "otlp/requests.hpp"
 #include "runtime/environment.hpp"
 #include "task/traces/spans.hpp"
+#include "troupe/base/error.hpp"
 #include "troupe/http/client.hpp"
 #include "troupe/runtime/runtime.hpp"
 #include "troupe/task/current_actor.hpp"

@@ -56,7 +56,7 @@ OPTIONS = {
         "stop_on_failure": None,
     },
     ("include/troupe/log/log.hpp", "options"): {"as": None, "file": "the log's file", "callback": "the log"},
-    ("include/troupe/otlp/exporter.hpp", "exporter_options"): {
+    ("include/troupe/otlp/options.hpp", "exporter_options"): {
         "url": "the export of spans", "tls": "the export of spans", "service_name": None, "attributes": None, "fields": None, "rate": None, "parent_based": None,
         "spans": None, "batch": None, "interval": None, "request_time": None, "attempts": None, "flush_time": None,
     },
