@@ -92,10 +92,6 @@ http::response page() {
 
 }  // namespace
 
-http::response refusal(int status, std::string why) {
-  return http::response::text(std::move(why)).status(status);
-}
-
 void add_routes(http::router& to, const std::string& folder, const std::string& metrics_path,
                 const shown_program& program, const guard& refuses) {
   const auto& of = program.of;

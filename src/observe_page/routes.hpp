@@ -8,6 +8,7 @@
 #include <string>
 
 #include "observe_page/answers.hpp"
+#include "observe_page/refusal.hpp"
 #include "troupe/http/request.hpp"
 #include "troupe/http/response.hpp"
 #include "troupe/http/router.hpp"
@@ -28,8 +29,5 @@ struct shown_program {
 // at `metrics`.
 void add_routes(http::router& to, const std::string& folder, const std::string& metrics,
                 const shown_program& program, const guard& refuses);
-
-// A text with this status, for people.
-http::response refusal(int status, std::string why);
 
 }  // namespace troupe::observe_page

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "observe_page/answers.hpp"
-#include "observe_page/routes.hpp"
+#include "observe_page/refusal.hpp"
 #include "troupe/http/writer.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/io/unix_socket.hpp"
