@@ -254,8 +254,4 @@ class request {
   bool is_parted_ = false;      // a multipart_reader has taken a part of the body
 };
 
-// Appends the decoded text to `to`: "a%20b" becomes "a b". Returns false if the text is malformed,
-// or if it decodes to a zero byte.
-bool decode_percent(std::string_view text, std::string& to, bool plus_is_space = false);
-
 }  // namespace troupe::http

@@ -1,4 +1,4 @@
-#include "troupe/http/request.hpp"
+#include "troupe/http/values/value_text.hpp"
 
 namespace troupe::http {
 

@@ -1,6 +1,5 @@
 #include "troupe/http/values/value_text.hpp"
 
-#include "troupe/http/request.hpp"
 #include "troupe/http/values/status_error.hpp"
 
 namespace troupe::http {

@@ -17,6 +17,10 @@
 
 namespace troupe::http {
 
+// Appends the decoded text to `to`: "a%20b" becomes "a b". Returns false if the text is malformed,
+// or if it decodes to a zero byte.
+bool decode_percent(std::string_view text, std::string& to, bool plus_is_space = false);
+
 // A type to which a text of a request can be converted: a number, a bool ("true", "false", "1",
 // "0"), or what is made from a std::string_view.
 template <class T>
