@@ -25,24 +25,6 @@ namespace troupe::http {
 
 struct file_options;
 
-// A handler of any type.
-struct route_call {
-  virtual ~route_call() = default;
-  // Whether the handler is a coroutine.
-  bool waits = false;
-  // Whether it takes the request, in which it finds the path's parameters, too.
-  bool takes_request = false;
-  // False: it answers without the body, which is then not waited for.
-  bool reads_body = true;
-  std::size_t parameters = 0;
-  // Call the handler. Return false if a parameter's text does not fit its type. run() is for
-  // handlers that are no coroutines; start() is for coroutines, and makes the task, which the
-  // caller awaits.
-  virtual bool run(request& asked, const path_values& values, response& answer) const = 0;
-  virtual bool start(request& asked, const path_values& values,
-                     std::optional<task<response>>& later) const = 0;
-};
-
 // Options of one route.
 struct route_options {
   // Maximum bytes of a request's body; 0 (default): the server's limit.

@@ -1,7 +1,6 @@
 #include "troupe/http/around/around.hpp"
 
 #include "troupe/context/context.hpp"
-#include "troupe/http/router.hpp"
 #include "troupe/http/values/error_page.hpp"
 #include "troupe/http/values/status_error.hpp"
 

@@ -4,6 +4,7 @@
 #include "troupe/base/language.hpp"
 
 #include <concepts>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <type_traits>
@@ -15,7 +16,23 @@
 
 namespace troupe::http {
 
-struct route_call;
+// A handler of any type.
+struct route_call {
+  virtual ~route_call() = default;
+  // Whether the handler is a coroutine.
+  bool waits = false;
+  // Whether it takes the request, in which it finds the path's parameters, too.
+  bool takes_request = false;
+  // False: it answers without the body, which is then not waited for.
+  bool reads_body = true;
+  std::size_t parameters = 0;
+  // Call the handler. Return false if a parameter's text does not fit its type. run() is for
+  // handlers that are no coroutines; start() is for coroutines, and makes the task, which the
+  // caller awaits.
+  virtual bool run(request& asked, const path_values& values, response& answer) const = 0;
+  virtual bool start(request& asked, const path_values& values,
+                     std::optional<task<response>>& later) const = 0;
+};
 
 // The handler behind a function that stands in front of it. Call it once, in a co_await: it gives
 // the handler's answer; what the handler throws as a status_error has become one. Lifetime: that of
