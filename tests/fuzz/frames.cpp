@@ -5,7 +5,7 @@
 #include <memory>
 #include <span>
 
-#include "http/h2/session.hpp"
+#include "http/h2/framing/session.hpp"
 
 namespace troupe::test {
 namespace {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "http/client/connection_slots.hpp"
-#include "http/h2/client_session.hpp"
+#include "http/h2/framing/client_session.hpp"
 #include "troupe/http/client.hpp"
 #include "troupe/http/parser.hpp"
 #include "troupe/io/tcp.hpp"

@@ -24,7 +24,7 @@
 
 #include "http/h1/output.hpp"
 #include "http/h2/exchange.hpp"
-#include "http/h2/session.hpp"
+#include "http/h2/framing/session.hpp"
 #include "http/server/server_state.hpp"
 #include "troupe/io/endpoint.hpp"
 #include "troupe/task/event.hpp"

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "http/h2/frame_watch.hpp"
+#include "http/h2/framing/frame_watch.hpp"
 #include "http/server/event_counts.hpp"
 #include "troupe/http/server.hpp"
 

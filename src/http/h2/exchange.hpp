@@ -18,7 +18,7 @@
 
 #include "base/accounts/account.hpp"
 #include "http/h1/send_order.hpp"
-#include "http/h2/session.hpp"
+#include "http/h2/framing/session.hpp"
 #include "http/server/calls/call_end.hpp"
 #include "http/server/handling.hpp"
 #include "troupe/http/response.hpp"

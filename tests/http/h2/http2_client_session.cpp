@@ -2,7 +2,7 @@
 // wrong, and what it answers.
 #if __has_include(<nghttp2/nghttp2.h>)
 
-#include "http/h2/client_session.hpp"
+#include "http/h2/framing/client_session.hpp"
 
 #include <gtest/gtest.h>
 

@@ -29,7 +29,7 @@
 
 #include "http/client/client_wire.hpp"
 #include "http/client/kept_answer.hpp"
-#include "http/h2/client_session.hpp"
+#include "http/h2/framing/client_session.hpp"
 #include "troupe/base/intrusive_list.hpp"
 #include "troupe/task/event.hpp"
 #include "troupe/task/scope.hpp"

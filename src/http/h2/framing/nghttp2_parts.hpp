@@ -18,10 +18,10 @@
 #include <vector>
 
 #include "http/h1/output.hpp"
-#include "http/h2/frame_watch.hpp"
-#include "http/h2/head_block.hpp"
-#include "http/h2/nghttp2_memory.hpp"
-#include "http/h2/session.hpp"
+#include "http/h2/framing/frame_watch.hpp"
+#include "http/h2/framing/head_block.hpp"
+#include "http/h2/framing/nghttp2_memory.hpp"
+#include "http/h2/framing/session.hpp"
 
 namespace troupe::http::h2 {
 

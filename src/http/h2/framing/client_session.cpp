@@ -1,4 +1,4 @@
-#include "http/h2/client_session.hpp"
+#include "http/h2/framing/client_session.hpp"
 
 #if !TROUPE_HAS_LIBNGHTTP2
 
@@ -14,7 +14,7 @@ std::unique_ptr<client_session> client_session::make(const rules&) { return null
 #include <new>
 #include <utility>
 
-#include "http/h2/nghttp2_parts.hpp"
+#include "http/h2/framing/nghttp2_parts.hpp"
 
 namespace troupe::http::h2 {
 namespace {

@@ -1,4 +1,4 @@
-#include "http/h2/session.hpp"
+#include "http/h2/framing/session.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -48,7 +48,7 @@ bool session::is_available() noexcept { return false; }
 #include <array>
 #include <new>
 
-#include "http/h2/nghttp2_parts.hpp"
+#include "http/h2/framing/nghttp2_parts.hpp"
 
 namespace troupe::http::h2 {
 namespace {

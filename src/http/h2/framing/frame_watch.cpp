@@ -1,4 +1,4 @@
-#include "http/h2/frame_watch.hpp"
+#include "http/h2/framing/frame_watch.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -14,9 +14,9 @@
 #include <string_view>
 
 #include "http/h1/output.hpp"
-#include "http/h2/frame_watch.hpp"
-#include "http/h2/head_block.hpp"
-#include "http/h2/session.hpp"
+#include "http/h2/framing/frame_watch.hpp"
+#include "http/h2/framing/head_block.hpp"
+#include "http/h2/framing/session.hpp"
 
 namespace troupe::http::h2 {
 

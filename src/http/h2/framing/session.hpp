@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "http/h1/output.hpp"
-#include "http/h2/frame_watch.hpp"
-#include "http/h2/head_block.hpp"
+#include "http/h2/framing/frame_watch.hpp"
+#include "http/h2/framing/head_block.hpp"
 
 namespace troupe::http::h2 {
 

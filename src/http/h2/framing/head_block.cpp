@@ -1,4 +1,4 @@
-#include "http/h2/head_block.hpp"
+#include "http/h2/framing/head_block.hpp"
 
 #include <charconv>
 
