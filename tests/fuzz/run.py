@@ -53,7 +53,7 @@ FUZZERS = {
     "values": (paths_of("accept", "cookie", "media_type", "multipart_parser", "percent", "value_text", folder="src/http/values") +
                paths_of("h1/date", "message", folder="src/http") + paths_of("values", "values_entry", folder="tests/fuzz"),
                [], "values", ["-max_len=500", f"-dict={SOURCE}/tests/fuzz/values.dict"]),
-    "frames": (paths_of("h2/framing/frame_watch", "h2/framing/head_block", "h2/framing/session", "h1/output", "message", folder="src/http") +
+    "frames": (paths_of("h2/framing/frame_watch", "h2/framing/head_block", "h2/framing/header_lines", "h2/framing/session", "h1/output", "message", folder="src/http") +
                paths_of("frames", "frames_entry", folder="tests/fuzz"), ["-lnghttp2"], "frames", ["-max_len=1000"]),
     "proxies": (paths_of("behind_proxy/address", "behind_proxy/forwarded", "behind_proxy/network", "behind_proxy/proxy_header",
                          "message", folder="src/http") +

@@ -18,10 +18,11 @@
 #include <vector>
 
 #include "http/h1/output.hpp"
+#include "http/h2/framing/code.hpp"
 #include "http/h2/framing/frame_watch.hpp"
 #include "http/h2/framing/head_block.hpp"
+#include "http/h2/framing/header_lines.hpp"
 #include "http/h2/framing/nghttp2_memory.hpp"
-#include "http/h2/framing/session.hpp"
 
 namespace troupe::http::h2 {
 

@@ -16,21 +16,12 @@
 #include <vector>
 
 #include "http/h1/output.hpp"
+#include "http/h2/framing/code.hpp"
 #include "http/h2/framing/frame_watch.hpp"
 #include "http/h2/framing/head_block.hpp"
+#include "http/h2/framing/header_lines.hpp"
 
 namespace troupe::http::h2 {
-
-// Error codes of RFC 9113, 7, as far as they are used here.
-enum class code : std::uint32_t {
-  no_error = 0,
-  protocol_error = 1,
-  internal_error = 2,
-  refused_stream = 7,
-  cancel = 8,
-  enhance_your_calm = 11,
-  inadequate_security = 12,
-};
 
 struct session_events {
   // A request has come. `ends`: it has no body. Return false to refuse the stream.
@@ -50,27 +41,6 @@ struct session_events {
 
  protected:
   ~session_events() = default;
-};
-
-// The lines of a head to send.
-class header_lines {
- public:
-  // The name is made lower-case.
-  void add(std::string_view name, std::string_view value);
-  // Adds lines "Name: value\r\n". Leaves out what HTTP/2 does not allow.
-  void add_lines(std::string_view lines);
-  void clear() noexcept {
-    text_.clear();
-    positions_.clear();
-  }
-  http::fields fields() const noexcept { return {text_.data(), positions_}; }
-  std::size_t bytes() const noexcept {
-    return text_.capacity() + positions_.capacity() * sizeof(http::fields::position);
-  }
-
- private:
-  std::string text_;
-  std::vector<http::fields::position> positions_;
 };
 
 class session {
