@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "jobs/lazies/waiting.hpp"
+#include "jobs/lazies/waiting_thread.hpp"
 
 namespace troupe::jobs {
 

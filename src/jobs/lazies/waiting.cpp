@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "base/threads/at_fork.hpp"
 #include "jobs/lazies/deadlocks.hpp"
