@@ -351,6 +351,27 @@ TROUPE_NOINLINE void keep(job& made) noexcept {
   pending.append(made);
 }
 
+namespace {
+
+// For a thread that has no job and no fork frame on its stack: it helps the thread that runs the
+// job, and sleeps when there is nothing to help with.
+// No thread can wait for what lies below this on the stack, so what this runs cannot bury a task.
+void wait_and_help(job& of, job_pool& pool) {
+  waiting_thread& self = this_thread();
+  sleeper one(self);
+  if (!attach(of, one)) return;
+  // order: acquire  the waker is done with it; also sees the result
+  while (!one.woken.load(std::memory_order_acquire)) {
+    if (pool.help(of, nullptr) || pool.help(of, &self)) continue;
+    const waits_for here(of, waits_for::joins{});  // no circle can lead back here
+    const asleep_span traced(of);
+    // order: acquire  as above
+    if (!one.woken.load(std::memory_order_acquire)) self.parker.wait();
+  }
+}
+
+}  // namespace
+
 TROUPE_NOINLINE void need(job& of) {
   if (of.is_done()) return;
   if (!may_block_here()) {

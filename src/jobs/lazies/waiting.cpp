@@ -8,8 +8,6 @@
 #include "base/threads/at_fork.hpp"
 #include "jobs/lazies/deadlocks.hpp"
 #include "jobs/lazies/job_word.hpp"
-#include "jobs/lazies/trace_job.hpp"
-#include "jobs/pool/job_pool.hpp"
 #include "task/main_lanes.hpp"
 #include "troupe/base/error.hpp"
 
@@ -60,27 +58,6 @@ struct undo {
   ~undo() { all_.remove(one_); }
   all_threads& all_;
   waiting_thread& one_;
-};
-
-struct asleep_span {
-  explicit asleep_span(job& wanted) noexcept : of(wanted) {
-    trace_job(observe::event::asleep_begin, of);
-  }
-  ~asleep_span() { trace_job(observe::event::asleep_end, of); }
-  job& of;
-};
-
-struct sleeper : waiter {
-  explicit sleeper(waiting_thread& of) noexcept : waiter(&wake_up), thread(of) {}
-  static void wake_up(waiter& base) noexcept {
-    auto& self = static_cast<sleeper&>(base);
-    waiting_thread& sleeps = self.thread;
-    // order: release  the waker's last touch of this object
-    self.woken.store(true, std::memory_order_release);
-    sleeps.parker.notify();
-  }
-  waiting_thread& thread;
-  std::atomic<bool> woken{false};
 };
 
 // The job cannot end before this: the thread that runs it waits, directly or not, for the caller.
@@ -178,21 +155,6 @@ void wait_until_done(job& of) {
     if (self.parker.wait_for(span)) continue;
     tasks::main_lanes::search_all_soon();
     span = std::min(2 * span, tasks::main_lanes::longest_to_search);
-  }
-}
-
-// No thread can wait for what lies below this on the stack, so what this runs cannot bury a task.
-void wait_and_help(job& of, job_pool& pool) {
-  waiting_thread& self = this_thread();
-  sleeper one(self);
-  if (!attach(of, one)) return;
-  // order: acquire  the waker is done with it; also sees the result
-  while (!one.woken.load(std::memory_order_acquire)) {
-    if (pool.help(of, nullptr) || pool.help(of, &self)) continue;
-    const waits_for here(of, waits_for::joins{});  // no circle can lead back here
-    const asleep_span traced(of);
-    // order: acquire  as above
-    if (!one.woken.load(std::memory_order_acquire)) self.parker.wait();
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include <atomic>
 
+#include "jobs/lazies/trace_job.hpp"
 #include "jobs/lazies/waiting_thread.hpp"
 #include "task/running/job_waits.hpp"
 #include "troupe/base/platform.hpp"
@@ -50,11 +51,31 @@ class waits_for {
 // it looks for a part.
 void wake_those_that_want_work(const job_pool& of) noexcept;
 
+// In a trace: the calling thread sleeps until the job is done.
+struct asleep_span {
+  explicit asleep_span(job& wanted) noexcept : of(wanted) {
+    trace_job(observe::event::asleep_begin, of);
+  }
+  ~asleep_span() { trace_job(observe::event::asleep_end, of); }
+  job& of;
+};
+
+// A thread that sleeps until the job with this waiter is done.
+struct sleeper : waiter {
+  explicit sleeper(waiting_thread& of) noexcept : waiter(&wake_up), thread(of) {}
+  static void wake_up(waiter& base) noexcept {
+    auto& self = static_cast<sleeper&>(base);
+    waiting_thread& sleeps = self.thread;
+    // order: release  the waker's last touch of this object
+    self.woken.store(true, std::memory_order_release);
+    sleeps.parker.notify();
+  }
+  waiting_thread& thread;
+  std::atomic<bool> woken{false};
+};
+
 // Sleeps until the job, which another thread runs, is done. Throws deadlock.
 void wait_until_done(job& of);
-
-// The same for a thread that has no job and no fork frame on its stack: it helps meanwhile.
-void wait_and_help(job& of, job_pool& pool);
 
 // For the search for circles of actors and threads.
 extern const tasks::job_waits waits_of_threads;
