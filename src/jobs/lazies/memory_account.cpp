@@ -1,10 +1,5 @@
 #include "jobs/lazies/memory_account.hpp"
 
-#include <string>
-
-#include "jobs/pool/job_pool.hpp"
-#include "troupe/jobs/resource.hpp"
-
 namespace troupe::jobs {
 
 void memory_account::charge(std::size_t bytes) noexcept {
@@ -19,7 +14,7 @@ void memory_account::charge(std::size_t bytes) noexcept {
 void memory_account::discharge(std::size_t bytes) noexcept {
   if (gate_.give(bytes)) {
     std::lock_guard lock(mutex_);
-    if (pool_ != nullptr) pool_->call_runner();
+    if (pool_ != nullptr) call_runner_(*pool_);
   }
   drop_ref();
 }
@@ -63,23 +58,6 @@ bool memory_account::take_out(job& wanted) noexcept {
   if (wanted.kept_by.load(std::memory_order_relaxed) != this) return false;
   unlink(wanted);
   return true;
-}
-
-memory_account* charge(std::size_t bytes) noexcept {
-  job_pool* const pool = job_pool::current();
-  if (pool == nullptr) return nullptr;
-  pool->memory().charge(bytes);
-  return &pool->memory();
-}
-
-void discharge(memory_account& of, std::size_t bytes) noexcept { of.discharge(bytes); }
-
-std::size_t check_bytes(std::size_t bytes) {
-  constexpr std::size_t most = std::size_t{1} << 47;  // the size of the address space
-  if (bytes > most)
-    throw usage_error("troupe: resource: " + std::to_string(bytes) +
-                      " bytes are more than any process can have");
-  return bytes;
 }
 
 }  // namespace troupe::jobs

@@ -114,7 +114,8 @@ job_pool::job_pool(tasks::runtime_state& of, sched::executor& workers, unsigned 
       options_(options),
       waits_(std::make_shared<wait_count>(of.runtime)),
       id_(living::get().next_id()),
-      memory_(new memory_account(*this, options.resource_bytes)),
+      memory_(new memory_account(
+          *this, [](job_pool& self) noexcept { self.call_runner(); }, options.resource_bytes)),
       runners_(runners_max) {
   for (unsigned i = 0; i < runners_max; ++i) {
     all_runners_.push_back(std::make_unique<runner>(*this));
