@@ -10,9 +10,9 @@
 #include "base/clock.hpp"
 #include "base/invariant.hpp"
 #include "jobs/forks/tree_of_thread.hpp"
-#include "jobs/lazies/run.hpp"
-#include "jobs/lazies/waiting.hpp"
 #include "jobs/pool/job_pool.hpp"
+#include "jobs/pool/run.hpp"
+#include "jobs/waits/waiting.hpp"
 #include "troupe/base/error.hpp"
 
 namespace troupe::jobs {

@@ -1,8 +1,8 @@
 #include "jobs/forks/tree_of_thread.hpp"
 
 #include "base/thread_name.hpp"
-#include "jobs/lazies/waiting.hpp"
 #include "jobs/pool/job_pool.hpp"
+#include "jobs/waits/waiting.hpp"
 
 namespace troupe::jobs {
 

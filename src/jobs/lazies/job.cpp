@@ -10,10 +10,10 @@
 
 #include "jobs/lazies/job_refs.hpp"
 #include "jobs/lazies/pending_list.hpp"
-#include "jobs/lazies/run.hpp"
-#include "jobs/lazies/trace_job.hpp"
-#include "jobs/lazies/waiting.hpp"
 #include "jobs/pool/job_pool.hpp"
+#include "jobs/pool/run.hpp"
+#include "jobs/waits/trace_job.hpp"
+#include "jobs/waits/waiting.hpp"
 #include "task/running/running.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/base/platform.hpp"

@@ -8,9 +8,9 @@
 #include <exception>
 
 #include "base/clock.hpp"
-#include "jobs/lazies/run.hpp"
-#include "jobs/lazies/trace_job.hpp"
-#include "jobs/lazies/waiting.hpp"
+#include "jobs/pool/run.hpp"
+#include "jobs/waits/trace_job.hpp"
+#include "jobs/waits/waiting.hpp"
 #include "observe/counting/sampled_sends.hpp"
 #include "troupe/memory/block_pool.hpp"
 

@@ -15,9 +15,9 @@
 #include <mutex>
 #include <vector>
 
-#include "jobs/lazies/memory_account.hpp"
 #include "jobs/pool/job_queue.hpp"
 #include "jobs/pool/lazy_counts.hpp"
+#include "jobs/pool/memory_account.hpp"
 #include "jobs/pool/runner_count.hpp"
 #include "sched/executor.hpp"
 #include "sched/runtime_host.hpp"

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "jobs/lazies/memory_account.hpp"
 #include "jobs/pool/job_pool.hpp"
+#include "jobs/pool/memory_account.hpp"
 #include "troupe/base/error.hpp"
 
 namespace troupe::jobs {

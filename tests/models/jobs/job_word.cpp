@@ -13,7 +13,7 @@
 // mutation: detach_beside_the_end
 #include "models/relacy_atomics.hpp"
 
-#include "jobs/lazies/job_word.hpp"
+#include "jobs/waits/job_word.hpp"
 
 namespace {
 

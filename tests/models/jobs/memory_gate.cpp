@@ -12,7 +12,7 @@
 // mutation: no_heavy_fence
 #include "models/relacy_atomics.hpp"
 
-#include "jobs/lazies/memory_gate.hpp"
+#include "jobs/pool/memory_gate.hpp"
 #include "jobs/pool/runner_count.hpp"
 
 namespace {

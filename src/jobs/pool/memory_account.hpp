@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "jobs/lazies/memory_gate.hpp"
+#include "jobs/pool/memory_gate.hpp"
 #include "troupe/base/intrusive_list.hpp"
 #include "troupe/jobs/job.hpp"
 

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "jobs/lazies/waiting_thread.hpp"
+#include "jobs/waits/waiting_thread.hpp"
 
 namespace troupe::jobs {
 

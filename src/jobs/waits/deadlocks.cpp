@@ -1,4 +1,4 @@
-#include "jobs/lazies/deadlocks.hpp"
+#include "jobs/waits/deadlocks.hpp"
 
 #include <algorithm>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "jobs/lazies/waiting.hpp"
+#include "jobs/waits/waiting.hpp"
 
 #include <algorithm>
 #include <mutex>
@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/threads/at_fork.hpp"
-#include "jobs/lazies/deadlocks.hpp"
-#include "jobs/lazies/job_word.hpp"
+#include "jobs/waits/deadlocks.hpp"
+#include "jobs/waits/job_word.hpp"
 #include "task/main_lanes.hpp"
 #include "troupe/base/error.hpp"
 

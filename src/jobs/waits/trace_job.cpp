@@ -1,4 +1,4 @@
-#include "jobs/lazies/trace_job.hpp"
+#include "jobs/waits/trace_job.hpp"
 
 #include "observe/kinds.hpp"
 

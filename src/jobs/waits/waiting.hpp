@@ -9,8 +9,8 @@
 
 #include <atomic>
 
-#include "jobs/lazies/trace_job.hpp"
-#include "jobs/lazies/waiting_thread.hpp"
+#include "jobs/waits/trace_job.hpp"
+#include "jobs/waits/waiting_thread.hpp"
 #include "task/running/job_waits.hpp"
 #include "troupe/base/platform.hpp"
 #include "troupe/jobs/job.hpp"

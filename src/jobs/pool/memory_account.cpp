@@ -1,4 +1,4 @@
-#include "jobs/lazies/memory_account.hpp"
+#include "jobs/pool/memory_account.hpp"
 
 namespace troupe::jobs {
 
