@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "io/reactor/make_reactor.hpp"
+#include "io/reactor/reactor.hpp"
 #include "support/faulty_kernel.hpp"
 #include "support/io.hpp"
 #include "support/runtime_host.hpp"

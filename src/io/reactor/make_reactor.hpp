@@ -3,9 +3,13 @@
 
 #include <memory>
 
-#include "io/reactor/reactor.hpp"
+#include "sched/io_driver_slot.hpp"
+#include "sched/runtime_host.hpp"
 
 namespace troupe::io {
+
+class kernel;
+class reactor;
 
 // Follows the choice in the slot, as far as the system allows. Throws io_error and std::bad_alloc.
 std::shared_ptr<reactor> make_reactor(sched::io_driver_slot& driver);

@@ -21,6 +21,7 @@
 #include "io/operations/attempt.hpp"
 #include "io/operations/attempt_stream.hpp"
 #include "io/reactor/make_reactor.hpp"
+#include "io/reactor/reactor.hpp"
 #include "troupe/io/error.hpp"
 
 namespace troupe::io {
