@@ -6,10 +6,8 @@
 #include <exception>
 #include <utility>
 
-#include "io/operations/arrival.hpp"
 #include "io/operations/attempt.hpp"
 #include "io/reactor/make_reactor.hpp"
-#include "troupe/io/operations/suspension.hpp"
 #include "troupe/task/current_actor.hpp"
 
 namespace troupe::io {
@@ -128,28 +126,6 @@ void reactor::enter(const operation& one) noexcept {
   waits_.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  a statistic
   // order: relaxed  the count alone; the count of outstanding work orders the rest
   if (!one.weak && in_flight_.fetch_add(1, std::memory_order_relaxed) == 0) runtime_.hold();
-}
-
-// An operation that is due has not been carried out yet: operation_suspension counts it.
-void operation::completed() noexcept {
-  if (operation_counts* const counts = at->owner->counted.get(); counts != nullptr && !due)
-      [[unlikely]]
-    counts->end(*this);
-  if (awaited) return static_cast<operation_suspension*>(this)->on_completed();
-  auto& self = *static_cast<arrival*>(this);
-  self.came(self);
-}
-
-void reactor::complete(operation& one) noexcept {
-  const bool weak = one.weak;
-  one.completed();
-  leave(weak);
-}
-
-// Whatever the end of the operation woke is counted by now.
-void reactor::leave(bool weak) noexcept {
-  // order: relaxed  as above
-  if (!weak && in_flight_.fetch_sub(1, std::memory_order_relaxed) == 1) runtime_.release();
 }
 
 std::int32_t reactor::write_at_once(slot&, std::string_view, bool) noexcept { return 0; }

@@ -1,0 +1,30 @@
+// The end of an operation: whom a reactor tells. In one file, so that it is one function.
+#include "io/operations/arrival.hpp"
+#include "io/reactor/reactor.hpp"
+#include "troupe/io/operations/suspension.hpp"
+
+namespace troupe::io {
+
+// An operation that is due has not been carried out yet: operation_suspension counts it.
+void operation::completed() noexcept {
+  if (operation_counts* const counts = at->owner->counted.get(); counts != nullptr && !due)
+      [[unlikely]]
+    counts->end(*this);
+  if (awaited) return static_cast<operation_suspension*>(this)->on_completed();
+  auto& self = *static_cast<arrival*>(this);
+  self.came(self);
+}
+
+void reactor::complete(operation& one) noexcept {
+  const bool weak = one.weak;
+  one.completed();
+  leave(weak);
+}
+
+// Whatever the end of the operation woke is counted by now.
+void reactor::leave(bool weak) noexcept {
+  // order: relaxed  as in enter()
+  if (!weak && in_flight_.fetch_sub(1, std::memory_order_relaxed) == 1) runtime_.release();
+}
+
+}  // namespace troupe::io
