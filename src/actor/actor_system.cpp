@@ -1,5 +1,7 @@
 #include "actor/actor_system.hpp"
 
+#include <new>
+
 #include "actor/mailbox/activation.hpp"
 #include "actor/mailbox/watched_message.hpp"
 #include "actor/spawned/spawned.hpp"
@@ -16,8 +18,16 @@ constinit thread_local thread_slots slots_of_thread{};
 
 memory::slot_space::magazines* claim_magazines(actor_system& system) noexcept {
   if (slots_of_thread.system != nullptr || own_worker(system) == nullptr) return nullptr;
+  try {
+    std::lock_guard lock(system.making_magazines);
+    slots_of_thread.magazines =
+        system.magazines_of_workers.emplace_back(std::make_unique<memory::slot_space::magazines>())
+            .get();
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
   slots_of_thread.system = &system;
-  return &slots_of_thread.magazines;
+  return slots_of_thread.magazines;
 }
 
 constinit thread_local const kept_memory* failures_keep = nullptr;
@@ -43,6 +53,7 @@ actor_system::actor_system(limits turn, actor_host& of, bool observed)
 }
 
 actor_system::~actor_system() {
+  if (slots_of_thread.system == this) slots_of_thread = {};
   slots.for_each([](void* slot) { end_extras(*static_cast<cell*>(slot)); });
 }
 

@@ -10,6 +10,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "actor/actor_host.hpp"
 #include "actor/counting/message_counts.hpp"
@@ -124,6 +125,9 @@ class actor_system : public tasks::runtime_state {
   std::atomic<std::uint64_t> dead_letters{0};
   std::atomic<std::uint32_t> gate_entries{0};
   std::atomic<std::int64_t> orphan_refs{0};
+  std::mutex making_magazines;
+  // guarded by `making_magazines`
+  std::vector<std::unique_ptr<memory::slot_space::magazines>> magazines_of_workers;
   base::list_link<actor_system> debugger_link;  // src/runtime/debugger_table.cpp
 
  private:
@@ -140,21 +144,22 @@ TROUPE_INLINE sched::worker* own_worker(const actor_system& system) noexcept {
              : nullptr;
 }
 
-// A worker's magazines belong to the first system that the worker runs for: its own runtime's.
+// A worker's magazines belong to the first system that the worker runs for, its own runtime's,
+// which destroys them.
 struct thread_slots {
   const actor_system* system = nullptr;
-  memory::slot_space::magazines magazines;
+  memory::slot_space::magazines* magazines = nullptr;
 };
 extern constinit thread_local thread_slots slots_of_thread [[gnu::tls_model("initial-exec")]];
 
-// Gives the calling worker's magazines to this system, unless they belong to one. Null on other
-// threads.
+// Makes the calling worker's magazines for this system, unless it has some. Null on other threads,
+// and if memory is out.
 memory::slot_space::magazines* claim_magazines(actor_system& system) noexcept;
 
 // The magazines of the calling worker for this system's slots; null on other threads.
 inline memory::slot_space::magazines* own_magazines(actor_system& system) noexcept {
   if (slots_of_thread.system == &system) [[likely]]
-    return &slots_of_thread.magazines;
+    return slots_of_thread.magazines;
   return claim_magazines(system);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -16,28 +17,31 @@
 namespace troupe::log {
 namespace {
 
-// 2026-01-02T03:04:05.678901Z. The part in front of the dot changes once a second: each thread
-// keeps its last one.
+// 2026-01-02T03:04:05.678901Z. Rejected: the text of the last second in each thread, 32 bytes of
+// scarce thread-local storage (docs/decisions/loading.md).
 void add_time(std::string& to) {
-  constexpr std::size_t length = 19;
-  struct second {
-    ::time_t since_epoch = -1;
-    char text[length + 1]{};
-  };
-  static thread_local second last;
+  namespace chrono = std::chrono;
   ::timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
-  if (now.tv_sec != last.since_epoch) {
-    ::tm parts{};
-    ::gmtime_r(&now.tv_sec, &parts);
-    if (std::strftime(last.text, sizeof last.text, "%Y-%m-%dT%H:%M:%S", &parts) != length) return;
-    last.since_epoch = now.tv_sec;
-  }
-  std::array<char, 8> rest{'.', '0', '0', '0', '0', '0', '0', 'Z'};
-  long micros = now.tv_nsec / 1000;
-  for (std::size_t at = 6; at != 0; --at, micros /= 10)
-    rest[at] = static_cast<char>('0' + micros % 10);
-  to.append(last.text, length).append(rest.data(), rest.size());
+  const chrono::sys_seconds second{chrono::seconds(now.tv_sec)};
+  const auto day = chrono::floor<chrono::days>(second);
+  const chrono::year_month_day date(day);
+  const chrono::hh_mm_ss time(second - day);
+  std::array<char, 27> text;
+  char* at = text.data();
+  const auto add = [&at](long number, int digits, char behind) {
+    for (int i = digits; i-- > 0; number /= 10) at[i] = static_cast<char>('0' + number % 10);
+    at += digits;
+    *at++ = behind;
+  };
+  add(static_cast<int>(date.year()), 4, '-');
+  add(static_cast<unsigned>(date.month()), 2, '-');
+  add(static_cast<unsigned>(date.day()), 2, 'T');
+  add(time.hours().count(), 2, ':');
+  add(time.minutes().count(), 2, ':');
+  add(time.seconds().count(), 2, '.');
+  add(now.tv_nsec / 1000, 6, 'Z');
+  to.append(text.data(), text.size());
 }
 
 bool is_plain(std::string_view text) noexcept {

@@ -1,10 +1,13 @@
-// Each thread has a magazine for each size class. Full and empty batches travel through a locked
-// depot. A thread that ends gives its blocks back to the depot.
+// Each thread has a list of free blocks for each size class, and a reserve. Full and empty batches
+// travel through a locked depot. A thread that ends gives its blocks back to the depot.
 #include "troupe/memory/block_pool.hpp"
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <mutex>
+#include <new>
+#include <utility>
 #include <vector>
 
 #include "base/threads/at_fork.hpp"
@@ -16,7 +19,6 @@ namespace troupe::memory {
 namespace {
 
 using detail::classes;
-using detail::magazines;
 using detail::stable_class;
 
 constexpr std::size_t span_bytes = 64 * 1024;
@@ -66,54 +68,109 @@ struct depot {
   }
 };
 
-// Unused memory from which the calling thread cuts blocks.
-struct thread_span {
+// Unused memory from which a thread cuts blocks.
+struct span_of_thread {
   std::byte* at = nullptr;
   std::size_t left = 0;
 };
-constinit thread_local thread_span span;
+
+// The lists of a thread's larger blocks; and for each class a reserve, empty or exactly a batch. A
+// thread whose need for blocks varies by less than a batch never uses the depot.
+struct far_blocks : detail::free_lists<detail::far_classes> {
+  std::array<free_block*, classes> reserve{};
+  span_of_thread span;
+};
+
+// Of threads that have none of their own: no block, and no room for one. Never written.
+constexpr detail::free_lists<detail::far_classes> without_room() noexcept {
+  detail::free_lists<detail::far_classes> lists;
+  lists.count.fill(magazine::batch);
+  return lists;
+}
+constinit detail::free_lists<detail::far_classes> no_far_blocks = without_room();
+
+}  // namespace
+
+constinit thread_local detail::blocks_of_thread detail::blocks_here{.near = {},
+                                                                    .far = &no_far_blocks};
+
+namespace {
+
+using detail::blocks_here;
+using detail::near_classes;
+
+void store_in_depot(std::size_t size_class, free_block* blocks) noexcept {
+  if (blocks == nullptr) return;
+  batch_list& list = depot::get().lists[size_class];
+  std::lock_guard lock(list.mutex);
+  list.loosen(blocks);
+}
+
+// Null: the thread has none yet.
+far_blocks* own_far_blocks() noexcept {
+  return blocks_here.far == &no_far_blocks ? nullptr : static_cast<far_blocks*>(blocks_here.far);
+}
 
 // Gives the thread's blocks back when it ends.
-struct magazine_flusher {
-  bool armed = false;
-  ~magazine_flusher() {
-    if (!armed) return;
+struct block_flusher {
+  bool ended = false;
+  ~block_flusher() {
+    ended = true;
+    far_blocks* const far = own_far_blocks();
+    for (std::size_t i = 0; i < near_classes; ++i) store_in_depot(i, blocks_here.near.first[i]);
+    blocks_here = {.near = {}, .far = &no_far_blocks};
+    if (far == nullptr) return;
     for (std::size_t i = 0; i < classes; ++i) {
-      while (free_block* blocks = magazines[i].drain()) {
-        batch_list& list = depot::get().lists[i];
-        std::lock_guard lock(list.mutex);
-        list.loosen(blocks);
-      }
+      store_in_depot(i, far->reserve[i]);
+      if (i >= near_classes) store_in_depot(i, far->first[i - near_classes]);
     }
+    std::free(far);
   }
 };
-thread_local magazine_flusher flusher;
+thread_local block_flusher flusher;
 
-// Takes blocks that other threads gave back: a batch, or loose ones if there is no batch.
-bool refill_from_depot(magazine& mine, batch_list& list) {
-  std::lock_guard lock(list.mutex);
-  if (!list.full.empty()) {
-    mine.refill(list.full.back(), magazine::batch);
-    list.full.pop_back();
-    return true;
-  }
-  free_block* blocks = nullptr;
+// Makes them at the first call. Null if memory is out, or the thread ends and has given its blocks
+// back.
+far_blocks* far_blocks_here() noexcept {
+  if (far_blocks* const own = own_far_blocks()) return own;
+  if (flusher.ended) return nullptr;
+  // Not by operator new: a program may replace that, and has asked for nothing here.
+  void* const memory = std::malloc(sizeof(far_blocks));
+  if (memory == nullptr) return nullptr;
+  auto* const made = ::new (memory) far_blocks;
+  blocks_here.far = made;
+  return made;
+}
+
+// Blocks that are linked.
+struct chain {
+  free_block* first = nullptr;
   std::size_t count = 0;
-  for (; list.loose != nullptr && count < magazine::batch; ++count) {
+};
+
+// The blocks that other threads gave back: a batch, or loose ones if there is no batch.
+chain take_from_depot(batch_list& list) {
+  std::lock_guard lock(list.mutex);
+  chain taken;
+  if (!list.full.empty()) {
+    taken = {list.full.back(), magazine::batch};
+    list.full.pop_back();
+    return taken;
+  }
+  for (; list.loose != nullptr && taken.count < magazine::batch; ++taken.count) {
     free_block* block = list.loose;
     list.loose = block->next;
-    block->next = blocks;
-    blocks = block;
+    block->next = taken.first;
+    taken.first = block;
   }
-  if (count != 0) mine.refill(blocks, count);
-  return count != 0;
+  return taken;
 }
 
 // Cuts new blocks in the order of their addresses, so that blocks taken one after the other are
 // neighbours in memory.
-void refill_from_span(magazine& mine, std::size_t bytes) {
+chain cut_from_span(span_of_thread& span, std::size_t bytes, std::size_t most) {
   if (span.left < bytes) span = {depot::get().take_span(), span_bytes};
-  const std::size_t count = std::min(span.left / bytes, magazine::batch);
+  const std::size_t count = std::min(span.left / bytes, most);
   free_block* blocks = nullptr;
   for (std::size_t i = count; i-- > 0;) {
     auto* block = reinterpret_cast<free_block*>(span.at + i * bytes);
@@ -122,25 +179,66 @@ void refill_from_span(magazine& mine, std::size_t bytes) {
   }
   span.at += count * bytes;
   span.left -= count * bytes;
-  mine.refill(blocks, count);
+  return {blocks, count};
+}
+
+constexpr std::size_t bytes_of(std::size_t size_class) noexcept {
+  if (size_class == stable_class) return stable_bytes;
+  // the stable class stands between the near and the far ones
+  return (size_class < stable_class ? size_class + 1 : size_class) * detail::class_step;
+}
+static_assert(bytes_of(classes - 1) == block_bytes_max);
+
+// For a thread that cannot keep a span: one block of it, and the others for all threads.
+free_block* cut_whole_span(std::size_t size_class) {
+  span_of_thread span;
+  const chain all = cut_from_span(span, bytes_of(size_class), span_bytes);
+  store_in_depot(size_class, all.first->next);
+  return all.first;
 }
 
 }  // namespace
 
-constinit thread_local std::array<magazine, classes> detail::magazines{};
-
 TROUPE_NOINLINE free_block* detail::refill(std::size_t size_class) {
-  flusher.armed = true;
-  magazine& mine = magazines[size_class];
-  if (!refill_from_depot(mine, depot::get().lists[size_class])) {
-    refill_from_span(mine,
-                     size_class == stable_class ? stable_bytes : (size_class + 1) * class_step);
+  far_blocks* const far = far_blocks_here();
+  chain taken;
+  if (far != nullptr && far->reserve[size_class] != nullptr)
+    taken = {std::exchange(far->reserve[size_class], nullptr), magazine::batch};
+  if (taken.count == 0) taken = take_from_depot(depot::get().lists[size_class]);
+  if (taken.count == 0 && far != nullptr)
+    taken = cut_from_span(far->span, bytes_of(size_class), magazine::batch);
+  if (taken.count == 0) return cut_whole_span(size_class);
+  free_block* const rest = taken.first->next;
+  const auto left = static_cast<std::uint8_t>(taken.count - 1);
+  if (size_class < near_classes) {
+    blocks_here.near.first[size_class] = rest;
+    blocks_here.near.count[size_class] = left;
+  } else if (far != nullptr) {
+    far->first[size_class - near_classes] = rest;
+    far->count[size_class - near_classes] = left;
+  } else {
+    store_in_depot(size_class, rest);
   }
-  return mine.take();
+  return taken.first;
 }
 
-TROUPE_NOINLINE void detail::store(std::size_t size_class, free_block* surplus) noexcept {
-  flusher.armed = true;
+TROUPE_NOINLINE void detail::store(std::size_t size_class, free_block* block) noexcept {
+  far_blocks* const far = far_blocks_here();
+  block->next = nullptr;
+  if (size_class >= near_classes && far == nullptr) return store_in_depot(size_class, block);
+  const std::size_t at = size_class < near_classes ? size_class : size_class - near_classes;
+  free_block*& first = size_class < near_classes ? blocks_here.near.first[at] : far->first[at];
+  std::uint8_t& count = size_class < near_classes ? blocks_here.near.count[at] : far->count[at];
+  if (count != magazine::batch) {  // the thread has just got its far lists
+    block->next = first;
+    first = block;
+    ++count;
+    return;
+  }
+  free_block* surplus = std::exchange(first, block);
+  count = 1;
+  if (far != nullptr) surplus = std::exchange(far->reserve[size_class], surplus);
+  if (surplus == nullptr) return;
   batch_list& list = depot::get().lists[size_class];
   std::lock_guard lock(list.mutex);
   try {

@@ -93,5 +93,51 @@ TEST(block_pool, stable_blocks_are_zero_at_first_and_keep_what_was_written) {
   for (void* one : taken) deallocate_stable(one);
 }
 
+// The thread's own lists are gone when the objects that it made before them are destroyed.
+TEST(block_pool, destructors_of_thread_locals_may_use_it) {
+  struct late {
+    std::vector<std::size_t> sizes;
+    ~late() {
+      for (const std::size_t bytes : sizes) {
+        std::vector<void*> taken;
+        for (int i = 0; i < 300; ++i) {  // more than a list and its reserve
+          taken.push_back(allocate(bytes));
+          std::memset(taken.back(), i, bytes);
+        }
+        for (void* one : taken) deallocate(one, bytes);
+      }
+    }
+  };
+  const std::vector<std::size_t> sizes{1, 64, 65, 512, 513};
+  for (int round = 0; round < 20; ++round) {
+    std::thread([&] {
+      thread_local late last;  // before the first block, so destroyed after the thread's lists
+      last.sizes = sizes;
+      for (const std::size_t bytes : sizes) deallocate(allocate(bytes), bytes);
+    }).join();
+  }
+}
+
+// Each size has blocks of its own, at least as large.
+TEST(block_pool, blocks_of_all_sizes_do_not_overlap) {
+  struct taken_block {
+    unsigned char* at;
+    std::size_t bytes;
+  };
+  std::vector<taken_block> taken;
+  for (int round = 0; round < 2; ++round) {
+    for (std::size_t bytes = 1; bytes <= block_bytes_max + 1; ++bytes) {
+      auto* const at = static_cast<unsigned char*>(allocate(bytes));
+      std::memset(at, static_cast<int>(bytes % 251), bytes);
+      taken.push_back({at, bytes});
+    }
+    for (const taken_block& one : taken) {
+      for (std::size_t i = 0; i < one.bytes; ++i) ASSERT_EQ(one.at[i], one.bytes % 251);
+      deallocate(one.at, one.bytes);
+    }
+    taken.clear();
+  }
+}
+
 }  // namespace
 }  // namespace troupe::memory

@@ -16,16 +16,15 @@ inline constexpr std::size_t stable_bytes = 64;
 
 // Threads: any. Throws std::bad_alloc.
 [[nodiscard]] inline void* allocate_stable() {
-  if (free_block* block = detail::magazines[detail::stable_class].take()) [[likely]]
+  if (free_block* block = detail::blocks_here.near.take(detail::stable_class)) [[likely]]
     return block;
   return detail::refill(detail::stable_class);
 }
 
 inline void deallocate_stable(void* block) noexcept {
-  if (free_block* surplus = detail::magazines[detail::stable_class].give(
-          static_cast<free_block*>(block))) [[unlikely]] {
-    detail::store(detail::stable_class, surplus);
-  }
+  auto* const freed = static_cast<free_block*>(block);
+  if (!detail::blocks_here.near.give(detail::stable_class, freed)) [[unlikely]]
+    detail::store(detail::stable_class, freed);
 }
 
 }  // namespace troupe::memory

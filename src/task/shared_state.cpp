@@ -109,8 +109,19 @@ constexpr unsigned nested_calls_max = 64;
 
 struct nested {
   unsigned depth = 0;
-  // observers that the call at the limit must tell
-  base::intrusive_queue<nested_observer, &nested_observer::next> late;
+  // observers that the call at the limit must tell: the last in order, whose `next` is the first
+  nested_observer* last_late = nullptr;
+
+  void push(nested_observer& one) noexcept {
+    one.next = last_late == nullptr ? &one : std::exchange(last_late->next, &one);
+    last_late = &one;
+  }
+  nested_observer& pop() noexcept {
+    nested_observer& first = *last_late->next;
+    if (&first == last_late) last_late = nullptr;
+    if (last_late != nullptr) last_late->next = first.next;
+    return first;
+  }
 };
 constinit thread_local nested under_way;
 
@@ -120,13 +131,13 @@ void tell_nested(nested_observer& one, void (*act)(observer&) noexcept) noexcept
   nested& here = under_way;
   if (here.depth == nested_calls_max) {
     one.resolved = act;
-    here.late.push(one);
+    here.push(one);
     return;
   }
   ++here.depth;
   act(one);
-  while (here.depth == nested_calls_max && !here.late.empty()) {
-    nested_observer& later = *here.late.pop();
+  while (here.depth == nested_calls_max && here.last_late != nullptr) {
+    nested_observer& later = here.pop();
     later.resolved(later);
   }
   --here.depth;

@@ -1,7 +1,9 @@
 #include "troupe/task/task.hpp"
 
 #include <array>
+#include <memory>
 #include <new>
+#include <utility>
 
 #include "troupe/base/error.hpp"
 #include "troupe/memory/block_pool.hpp"
@@ -22,7 +24,9 @@ struct kept_frames {
   memory::free_block* first = nullptr;
   std::size_t count = 0;
 };
-constinit thread_local std::array<kept_frames, classes> kept{};
+using kept_of_thread = std::array<kept_frames, classes>;
+// null until the thread frees such a frame
+constinit thread_local kept_of_thread* kept = nullptr;
 // the thread's objects have been destroyed: frames are kept no longer
 constinit thread_local bool ended = false;
 
@@ -30,7 +34,9 @@ struct thread_end {
   bool armed = false;
   ~thread_end() {
     ended = true;
-    for (kept_frames& of : kept) {
+    const std::unique_ptr<kept_of_thread> all(std::exchange(kept, nullptr));
+    if (all == nullptr) return;
+    for (kept_frames& of : *all) {
       while (memory::free_block* const frame = of.first) {
         of.first = frame->next;
         ::operator delete(frame);
@@ -40,6 +46,14 @@ struct thread_end {
 };
 thread_local thread_end at_thread_end;
 
+// False: the thread ends, or memory is out.
+TROUPE_NOINLINE bool make_kept() noexcept {
+  if (ended) return false;
+  kept = new (std::nothrow) kept_of_thread{};
+  at_thread_end.armed = kept != nullptr;
+  return kept != nullptr;
+}
+
 // of frames that are larger than a block
 constexpr bool is_kept(std::size_t bytes) noexcept { return bytes <= frame_bytes_max; }
 constexpr std::size_t class_of(std::size_t bytes) noexcept {
@@ -48,20 +62,20 @@ constexpr std::size_t class_of(std::size_t bytes) noexcept {
 
 TROUPE_NOINLINE void* allocate_large(std::size_t bytes) {
   if (!is_kept(bytes)) return ::operator new(bytes);
-  kept_frames& of = kept[class_of(bytes)];
-  memory::free_block* const frame = of.first;
-  if (frame == nullptr)
+  if (kept == nullptr || (*kept)[class_of(bytes)].first == nullptr)
     return ::operator new(memory::block_bytes_max + (class_of(bytes) + 1) * step_bytes);
+  kept_frames& of = (*kept)[class_of(bytes)];
+  memory::free_block* const frame = of.first;
   of.first = frame->next;
   --of.count;
   return frame;
 }
 
 TROUPE_NOINLINE void deallocate_large(void* frame, std::size_t bytes) noexcept {
-  if (!is_kept(bytes) || kept[class_of(bytes)].count == kept_most || ended)
+  if (!is_kept(bytes) || (kept == nullptr && !make_kept()) ||
+      (*kept)[class_of(bytes)].count == kept_most)
     return ::operator delete(frame);
-  at_thread_end.armed = true;
-  kept_frames& of = kept[class_of(bytes)];
+  kept_frames& of = (*kept)[class_of(bytes)];
   of.first = ::new (frame) memory::free_block{of.first};
   ++of.count;
 }

@@ -1,6 +1,7 @@
 #include "troupe/task/trace_context.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstring>
 #include <random>
@@ -13,16 +14,35 @@
 namespace troupe {
 namespace {
 
+// xoroshiro128++ 1.0 of Blackman and Vigna: 16 bytes for each thread, where std::mt19937_64 takes
+// 2,504.
+class generator {
+ public:
+  bool is_seeded() const noexcept { return (low_ | high_) != 0; }
+  void seed() {
+    std::random_device source;
+    low_ = std::uint64_t{source()} << 32 | source();
+    high_ = (std::uint64_t{source()} << 32 | source()) | 1;  // not all bits may be zero
+  }
+  std::uint64_t next() noexcept {
+    const std::uint64_t number = std::rotl(low_ + high_, 17) + low_;
+    const std::uint64_t mixed = high_ ^ low_;
+    low_ = std::rotl(low_, 49) ^ mixed ^ mixed << 21;
+    high_ = std::rotl(mixed, 28);
+    return number;
+  }
+
+ private:
+  std::uint64_t low_ = 0, high_ = 0;
+};
+
 // Never inlined: a coroutine must not keep the address of the generator across a suspension.
 TROUPE_NOINLINE std::uint64_t random_number() {
   if (const tasks::runtime_state* const here = tasks::simulation_here())
     return here->runtime.choose_number();
-  thread_local std::mt19937_64 generator = [] {
-    std::random_device source;
-    std::seed_seq seed{source(), source(), source(), source()};
-    return std::mt19937_64(seed);
-  }();
-  return generator();
+  thread_local constinit generator here;
+  if (!here.is_seeded()) here.seed();
+  return here.next();
 }
 
 // Zero alone stands for no number.

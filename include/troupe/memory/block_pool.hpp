@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <new>
 
 #include "troupe/base/platform.hpp"
@@ -31,21 +32,60 @@ inline constexpr std::size_t block_bytes_max = 512;
 namespace detail {
 
 inline constexpr std::size_t class_step = 16;
+// Blocks up to this size are listed in the thread-local itself, larger ones behind a pointer in it:
+// all shared objects that are loaded by dlopen share about 1.6 KB of such thread-locals.
+inline constexpr std::size_t near_bytes_max = 64;
 // for stable_pool.hpp alone
-inline constexpr std::size_t stable_class = block_bytes_max / class_step;
-inline constexpr std::size_t classes = stable_class + 1;
+inline constexpr std::size_t stable_class = near_bytes_max / class_step;
+inline constexpr std::size_t near_classes = stable_class + 1;
+inline constexpr std::size_t far_classes = (block_bytes_max - near_bytes_max) / class_step;
+inline constexpr std::size_t classes = near_classes + far_classes;
 
-constexpr std::size_t class_of(std::size_t bytes) noexcept {
+constexpr std::size_t near_class_of(std::size_t bytes) noexcept {
   return bytes == 0 ? 0 : (bytes - 1) / class_step;
 }
+// Among the far classes.
+constexpr std::size_t far_class_of(std::size_t bytes) noexcept {
+  return (bytes - near_bytes_max - 1) / class_step;
+}
 
-// The calling thread's magazines, one for each size class.
-extern constinit thread_local std::array<magazine, classes> magazines
-    [[gnu::tls_model("initial-exec")]];
+// One thread's free blocks of several sizes, at most a magazine's batch of each.
+template <std::size_t Sizes>
+struct free_lists {
+  // Null if there is none, then call refill().
+  TROUPE_INLINE free_block* take(std::size_t size) noexcept {
+    free_block* const block = first[size];
+    if (block == nullptr) [[unlikely]]
+      return nullptr;
+    first[size] = block->next;
+    --count[size];
+    return block;
+  }
+  // False: there is no room, then call store().
+  TROUPE_INLINE bool give(std::size_t size, free_block* block) noexcept {
+    if (count[size] == magazine::batch) [[unlikely]]
+      return false;
+    block->next = first[size];
+    first[size] = block;
+    ++count[size];
+    return true;
+  }
 
-// The slow paths, for an empty magazine and for a full one. refill throws std::bad_alloc.
+  std::array<free_block*, Sizes> first{};
+  std::array<std::uint8_t, Sizes> count{};
+};
+
+// Until the thread has lists of its own, `far` points to lists that are empty and have no room.
+struct blocks_of_thread {
+  free_lists<near_classes> near;
+  free_lists<far_classes>* far;
+};
+extern constinit thread_local blocks_of_thread blocks_here [[gnu::tls_model("initial-exec")]];
+
+// The slow paths, for a list without a block and for one without room. refill throws
+// std::bad_alloc.
 free_block* refill(std::size_t size_class);
-void store(std::size_t size_class, free_block* surplus) noexcept;
+void store(std::size_t size_class, free_block* block) noexcept;
 
 }  // namespace detail
 
@@ -58,20 +98,31 @@ void deallocate(void* block, std::size_t bytes) noexcept;
 // since it uses a thread-local.
 [[nodiscard]] TROUPE_INLINE void* allocate(std::size_t bytes) {
   if (bytes > block_bytes_max) return ::operator new(bytes);
-  const std::size_t size_class = detail::class_of(bytes);
-  if (free_block* block = detail::magazines[size_class].take()) [[likely]]
+  if (bytes > detail::near_bytes_max) {
+    const std::size_t size = detail::far_class_of(bytes);
+    if (free_block* block = detail::blocks_here.far->take(size)) [[likely]]
+      return block;
+    return detail::refill(detail::near_classes + size);
+  }
+  const std::size_t size = detail::near_class_of(bytes);
+  if (free_block* block = detail::blocks_here.near.take(size)) [[likely]]
     return block;
-  return detail::refill(size_class);
+  return detail::refill(size);
 }
 
 // Frees a block. `bytes` must be the size that was allocated.
 TROUPE_INLINE void deallocate(void* block, std::size_t bytes) noexcept {
   if (bytes > block_bytes_max) return ::operator delete(block);
-  const std::size_t size_class = detail::class_of(bytes);
-  if (free_block* surplus = detail::magazines[size_class].give(static_cast<free_block*>(block)))
-      [[unlikely]] {
-    detail::store(size_class, surplus);
+  auto* const freed = static_cast<free_block*>(block);
+  if (bytes > detail::near_bytes_max) {
+    const std::size_t size = detail::far_class_of(bytes);
+    if (!detail::blocks_here.far->give(size, freed)) [[unlikely]]
+      detail::store(detail::near_classes + size, freed);
+    return;
   }
+  const std::size_t size = detail::near_class_of(bytes);
+  if (!detail::blocks_here.near.give(size, freed)) [[unlikely]]
+    detail::store(size, freed);
 }
 
 #endif

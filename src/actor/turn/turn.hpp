@@ -19,8 +19,9 @@ class construction;
 // tasks::running_state.
 struct turn_state {
   bool set_aside = false;    // the last message was set aside (guards.cpp), not handled
-  unsigned uncounted = 0;    // messages of the turn that were not handled, or were counted earlier
   bool guard_ready = false;  // the turn's limit came before a guarded message that may be handled
+  bool saw_slow_turns = false;  // the turns before `clock_checked_at_ns` were slow on average
+  unsigned uncounted = 0;  // messages of the turn that were not handled, or were counted earlier
   construction* building = nullptr;  // the innermost construction
   // what the future resolves that an ordinary method may return (call.hpp)
   tasks::shared_state* answers = nullptr;
@@ -28,7 +29,6 @@ struct turn_state {
   unsigned looks = 0, looked_after = 0;
   // turns of several messages without a look at the clock, since check_clock last read it
   unsigned unlooked = 0;
-  bool saw_slow_turns = false;  // the turns before that read were slow on average
   std::int64_t clock_checked_at_ns = 0;
   std::int64_t looked_at_ns = 0, began_ns = 0;
 };

@@ -102,16 +102,34 @@ std::array<depot_class, own_class>& depot() {
 
 // How many blocks of each class a thread keeps: about 700 KiB at most, and one chunk. Half of them
 // move to or from the depot at a time.
-constexpr std::array<std::size_t, own_class> own_max{64, 16, 4, 1, 1};
+constexpr std::array<std::uint8_t, own_class> own_max{64, 16, 4, 1, 1};
 constexpr std::size_t idle_chunks_max = 16;
 
-constinit thread_local std::array<free_list, own_class> own [[gnu::tls_model("initial-exec")]]{};
+// Of one thread: as free_list, of each class, in less thread-local storage.
+struct own_lists {
+  std::array<block*, own_class> first{};
+  std::array<std::uint8_t, own_class> count{};
+
+  void push(std::uint8_t size_class, block& one) noexcept {
+    one.newer = first[size_class];
+    first[size_class] = &one;
+    ++count[size_class];
+  }
+  block* pop(std::uint8_t size_class) noexcept {
+    block* const one = first[size_class];
+    if (one == nullptr) return nullptr;
+    first[size_class] = one->newer;
+    --count[size_class];
+    return one;
+  }
+};
+constinit thread_local own_lists own [[gnu::tls_model("initial-exec")]]{};
 
 void give_back(std::uint8_t size_class, std::size_t leave) noexcept {
   depot_class& to = depot()[size_class];
   std::lock_guard lock(to.mutex);
-  while (own[size_class].count > leave) {
-    block& one = *own[size_class].pop();
+  while (own.count[size_class] > leave) {
+    block& one = *own.pop(size_class);
     to.free.push(one);
     if (size_class == own_class - 1 && to.free.count > idle_chunks_max) {
       ::madvise(reinterpret_cast<std::byte*>(&one) + page_bytes, one.bytes - page_bytes,
@@ -147,7 +165,7 @@ TROUPE_NOINLINE block& refill(std::uint8_t size_class) {
   depot_class& from = depot()[size_class];
   std::lock_guard lock(from.mutex);
   for (std::size_t i = 1; i < own_max[size_class] / 2 && from.free.first != nullptr; ++i)
-    own[size_class].push(*from.free.pop());
+    own.push(size_class, *from.free.pop());
   if (block* one = from.free.pop()) return *one;
   return cut(from, size_class);
 }
@@ -170,7 +188,7 @@ block& take_block(std::uint8_t size_class, std::size_t at_least, context* owner)
   if (size_class == own_class) {
     taken = &take_own(at_least);
   } else {
-    taken = own[size_class].pop();
+    taken = own.pop(size_class);
     if (taken == nullptr) [[unlikely]]
       taken = &refill(size_class);
   }
@@ -192,11 +210,11 @@ void return_block(block& one) noexcept {
     return return_chunks(reinterpret_cast<std::byte*>(&one) - page_bytes,
                          (one.bytes + page_bytes) / chunk_bytes);
   }
-  if (own[size_class].count == own_max[size_class]) [[unlikely]] {
+  if (own.count[size_class] == own_max[size_class]) [[unlikely]] {
     at_thread_end.armed = true;
     give_back(size_class, own_max[size_class] / 2);
   }
-  own[size_class].push(one);
+  own.push(size_class, one);
 }
 
 context* owner_elsewhere(std::uintptr_t address) noexcept {

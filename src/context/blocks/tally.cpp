@@ -1,6 +1,7 @@
 #include "context/blocks/tally.hpp"
 
 #include <mutex>
+#include <utility>
 
 #include "base/threads/at_fork.hpp"
 #include "troupe/context/context.hpp"
@@ -28,10 +29,10 @@ struct all_tallies {
 };
 
 struct leaver {
-  tally* mine = nullptr;
+  bool armed = false;
   ~leaver() {
+    tally* const mine = std::exchange(own_tally, nullptr);
     if (mine == nullptr) return;
-    own_tally = nullptr;
     all_tallies& all = all_tallies::get();
     std::lock_guard lock(all.mutex);
     mine->next_unused = all.unused;
@@ -65,7 +66,7 @@ TROUPE_NOINLINE tally& begin_tally() {
     all.first = mine;
   }
   own_tally = mine;
-  at_thread_end.mine = mine;
+  at_thread_end.armed = true;
   return *mine;
 }
 

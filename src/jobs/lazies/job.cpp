@@ -121,10 +121,10 @@ TROUPE_NOINLINE void sweep_pending() noexcept {
   std::uint64_t left = 0;
   for (job* at = pending.jobs.last(); at != nullptr;) {
     job& one = *std::exchange(at, pending_list::list::previous(*at));
-    const std::uint64_t before = pending.removed;
+    const std::uint32_t before = pending.removed;
     if (!drop_if_over(job_pool::current(), one)) ++left;
     // the list has changed, as in submit_pending
-    if (pending.removed > before + 1) at = pending.jobs.last(), left = 0;
+    if (pending.removed - before > 1) at = pending.jobs.last(), left = 0;
   }
   pending.sweep_at = pending.made + std::max(left, sweep_after_min);
 }
@@ -152,18 +152,18 @@ void submit_pending(job_pool& pool, const job* wanted) {
   for (job* at = oldest_first && pool.has_room(mine) ? list::previous(*wanted) : nullptr;
        at != nullptr;) {
     job& one = *std::exchange(at, list::previous(*at));
-    const std::uint64_t before = pending.removed;
+    const std::uint32_t before = pending.removed;
     drop_if_over(&pool, one);
-    if (pending.removed > before + 1) at = pending.jobs.last();
+    if (pending.removed - before > 1) at = pending.jobs.last();
   }
   for (job* at = oldest_first ? pending.jobs.first() : pending.jobs.last(); at != nullptr;) {
     job& one = *at;
     job* const behind = list::previous(one);
     at = oldest_first ? list::next(one) : behind;
     if (&one == wanted) continue;
-    const std::uint64_t before = pending.removed;
+    const std::uint32_t before = pending.removed;
     if (!submit_one(pool, mine, one)) return pending.put_behind(behind, one);
-    if (pending.removed > before + 1)
+    if (pending.removed - before > 1)
       at = oldest_first ? pending.jobs.first() : pending.jobs.last();
   }
 }

@@ -73,12 +73,12 @@ struct pending_list {
   list jobs;     // the oldest first
   list orphans;  // taken out of `jobs`, to be dropped
   bool dropping = false;
+  bool inside_handler = false;  // a fork runs in a handler (serial_lazies)
+  std::uint32_t removed = 0;    // wraps; only differences matter
   std::uint64_t made = 0;
   std::uint64_t sweep_at = 0;  // when `made` reaches this, sweep_pending drops jobs that are over
-  std::uint64_t removed = 0;
   const pending_scope* scope = nullptr;  // this thread's innermost
   const std::byte* stack_top = nullptr;  // where this thread's outermost job began; null: none
-  bool inside_handler = false;           // a fork runs in a handler (serial_lazies)
 };
 
 }  // namespace troupe::jobs

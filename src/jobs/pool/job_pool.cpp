@@ -6,6 +6,8 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <ranges>
+#include <thread>
 
 #include "base/clock.hpp"
 #include "jobs/pool/run.hpp"
@@ -28,7 +30,11 @@ const char* describe_lazy(sched::message*, void*, sched::message_act) { return "
 // The pools that exist, for threads that belong to none.
 struct living {
   std::mutex mutex;
-  std::vector<std::pair<std::uint64_t, job_pool*>> pools;
+  struct pool_of_thread {
+    job_pool* pool;
+    std::thread::id maker;
+  };
+  std::vector<pool_of_thread> pools;  // oldest first
   std::uint64_t ids = 0;
   static living& get() {
     static living& instance = *new living;
@@ -38,10 +44,13 @@ struct living {
     std::lock_guard lock(mutex);
     return ++ids;
   }
-  job_pool* find(std::uint64_t id) {
+  // The newest that the calling thread has made.
+  job_pool* find_made_here() {
+    const std::thread::id self = std::this_thread::get_id();
     std::lock_guard lock(mutex);
-    const auto at = std::ranges::find(pools, id, &std::pair<std::uint64_t, job_pool*>::first);
-    return at == pools.end() ? nullptr : at->second;
+    const auto reversed = std::views::reverse(pools);
+    const auto at = std::ranges::find(reversed, self, &pool_of_thread::maker);
+    return at == reversed.end() ? nullptr : at->pool;
   }
 };
 
@@ -52,23 +61,15 @@ fork_frame* pop_part(fork_deques& of) noexcept {
 }
 
 constinit thread_local job_pool* pool_inside [[gnu::tls_model("initial-exec")]] = nullptr;
-// The last few pools that this thread has made. Plain data: it may be read while the thread ends.
-struct made_pools {
-  static constexpr unsigned most = 8;
-  std::uint64_t ids[most] = {};  // oldest first
-  unsigned count = 0;
-  void add(std::uint64_t id) noexcept {
-    if (count == most) std::copy(ids + 1, ids + count--, ids);
-    ids[count++] = id;
-  }
-};
-constinit thread_local made_pools made_here [[gnu::tls_model("initial-exec")]];
+// Whether this thread has made a pool. Another thread that had its number may have made some, too.
+// Plain data: it may be read while the thread ends.
+constinit thread_local bool made_some_here [[gnu::tls_model("initial-exec")]] = false;
 
-void enlist(job_pool& made, std::uint64_t id) {
+void enlist(job_pool& made) {
   living& all = living::get();
   std::lock_guard lock(all.mutex);
-  all.pools.emplace_back(id, &made);
-  made_here.add(id);
+  all.pools.push_back({&made, std::this_thread::get_id()});
+  made_some_here = true;
 }
 
 }  // namespace
@@ -124,7 +125,7 @@ job_pool::job_pool(tasks::runtime_state& of, sched::executor& workers, unsigned 
     for_runners_.push_back(queues_.back().get());
     queues_.back()->owner = std::this_thread::get_id();  // until a runner takes it over
   }
-  enlist(*this, id_);  // last: if memory runs out before this, no thread knows the pool
+  enlist(*this);  // last: if memory runs out before this, no thread knows the pool
   runtime_.jobs = this;
   runtime_.waits_for_jobs = &waits_of_threads;
 }
@@ -136,7 +137,7 @@ job_pool::~job_pool() {
   living& all = living::get();
   {
     std::lock_guard lock(all.mutex);
-    std::erase_if(all.pools, [this](const auto& one) { return one.second == this; });
+    std::erase_if(all.pools, [this](const auto& one) { return one.pool == this; });
   }
   for (auto& queue : queues_) {
     while (job* one = queue->pop()) drop(*one);  // no other thread is left
@@ -160,10 +161,7 @@ job_pool* job_pool::current() noexcept {
           tasks::running_here().runtime.load(std::memory_order_relaxed)) {
     if (runtime->jobs != nullptr) return static_cast<job_pool*>(runtime->jobs);
   }
-  for (; made_here.count != 0; --made_here.count) {
-    if (job_pool* pool = living::get().find(made_here.ids[made_here.count - 1])) return pool;
-  }
-  return nullptr;
+  return made_some_here ? living::get().find_made_here() : nullptr;
 }
 
 job_pool::inside::inside(job_pool* of) noexcept : before_(std::exchange(pool_inside, of)) {}

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <iterator>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -15,7 +16,7 @@ constexpr std::size_t exception_bytes = 256;
 
 // What an exception refers to that run() has thrown and that unwinds the scope of the runtime
 // itself.
-thread_local actor::kept_memory outlives_runtime;
+thread_local std::shared_ptr<const void> outlives_runtime;
 
 }  // namespace
 
@@ -245,7 +246,7 @@ void failure_log::end() noexcept {
     thrown_.swap(last);
   }
   if (std::uncaught_exceptions() == 0 || last.where.keeps.held == nullptr) return;
-  actor::kept_memory before = std::exchange(outlives_runtime, std::move(last.where.keeps));
+  const auto before = std::exchange(outlives_runtime, std::move(last.where.keeps.held));
   last.what = nullptr;
 }
 

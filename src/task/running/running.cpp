@@ -32,9 +32,10 @@ struct thread_list {
 };
 
 struct listing {
-  running_state* state = nullptr;
+  bool armed = false;
   ~listing() {
-    if (state == nullptr) return;
+    if (!armed) return;
+    running_state* const state = &running_of_thread;
     thread_list& list = thread_list::get();
     std::lock_guard lock(list.mutex);
     // order: relaxed  guarded by the mutex, or the thread's own
@@ -56,7 +57,7 @@ void enter_runtime(running_state& of_thread, const runtime_state& runtime) noexc
   std::lock_guard lock(list.mutex);
   if (!of_thread.listed) {
     list.states.push_front(of_thread);
-    listing_of_thread.state = &of_thread;
+    listing_of_thread.armed = true;
     of_thread.listed = true;
     // order: relaxed  a snapshot for readers
     of_thread.system_thread.store(::gettid(), std::memory_order_relaxed);

@@ -22,17 +22,18 @@ struct running_state {
   std::atomic<void*> actor{nullptr};  // a cell; null outside of turns
   std::atomic<const runtime_state*> runtime{nullptr};
   std::atomic<sched::message::handler> method{nullptr};
-  std::atomic<bool> in_procedure{false};  // the thread runs a posted procedure, or jobs
   // the procedure's name, when its kind alone does not tell
   std::atomic<const char*> what{nullptr};
   // the actor's mail is handled off the fast path (src/actor/turn/turn_limit.hpp); a stop sets it,
   // too
   std::atomic<bool> unusual{false};
+  std::atomic<bool> in_procedure{false};  // the thread runs a posted procedure, or jobs
+  bool listed = false;                    // in the list of all threads (running.cpp)
+  std::atomic<int> system_thread{0};      // the thread's number in the system (gettid)
   // parts of work begun off the fast path: resumptions, posted procedures, and the like. Counted
   // only in a runtime that is observed; so a reader can tell whether a part that it saw twice is
   // the same.
   std::atomic<std::uint64_t> begun{0};
-  std::atomic<int> system_thread{0};   // the thread's number in the system (gettid)
   sched::runnable* active = nullptr;   // of the turn: the actor's activation
   async_call* running_call = nullptr;  // the call whose coroutine runs
   // the context of the branch, the ordinary handler or the function that runs; null: that of the
@@ -42,7 +43,6 @@ struct running_state {
   counts own;                         // of `runtime`
   void* counted = nullptr;  // the thread's actor::thread_counts of `runtime`; null: not known yet
   unsigned worker = 0;      // the thread's number in its pool, from 1 on; 0: no worker
-  bool listed = false;      // in the list of all threads (running.cpp)
   base::list_link<running_state> link;
 
   TROUPE_INLINE void begin_part() noexcept {
