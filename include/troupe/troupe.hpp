@@ -64,6 +64,7 @@
 #include "troupe/parallel/submit.hpp"
 #include "troupe/protocol/connection.hpp"
 #include "troupe/protocol/protocol.hpp"
+#include "troupe/runtime/explore.hpp"
 #include "troupe/runtime/parallel_scope.hpp"
 #include "troupe/streams/adaptors.hpp"
 #include "troupe/streams/async_generator.hpp"

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "runtime/pool_size.hpp"
+#include "sched/exploring/explored.hpp"
 #include "troupe/base/error.hpp"
 
 namespace troupe {
@@ -81,6 +82,14 @@ void resolve_warnings(runtime_options& options) {
     options.warning_lines = static_cast<unsigned>(number);
 }
 
+// Of a search or a replay. explore() reports the failures itself.
+void resolve_explored(runtime_options& options) {
+  const auto of = sched::exploring::execution_here();
+  if (of == nullptr) return;
+  options.policy = policy::simulated;
+  options.seed = of->plan.seed;
+}
+
 constinit thread_local bool makes_own_service = false;
 
 policy policy_named(const std::string& wanted) {
@@ -133,8 +142,10 @@ runtime_options resolve(runtime_options options) {
   if (const char* name = std::getenv("TROUPE_POLICY");
       !makes_own_service && name != nullptr && *name != '\0')
     options.policy = policy_named(name);
+  if (!makes_own_service) resolve_explored(options);
   resolve_workers(options);
   resolve_failures(options);
+  if (sched::exploring::explores_in_process()) options.failure_lines = 0;
   resolve_warnings(options);
   options.io = resolve_io(options.io, options.policy);
   return options;

@@ -19,6 +19,7 @@
 #include "runtime/observing/observer.hpp"
 #include "runtime/services/posted.hpp"
 #include "runtime/services/served_runtimes.hpp"
+#include "sched/exploring/explored.hpp"
 #include "sched/policies/shared_queue.hpp"
 #include "sched/poller.hpp"
 #include "sched/stealing/work_stealing.hpp"
@@ -55,11 +56,11 @@ served_runtimes& runtimes_of_process() noexcept {
   return all;
 }
 
-std::uint8_t ready_units_of(const runtime_options& options) {
+std::uint8_t ready_units_of(sched::choice_source* source) {
   constexpr std::uint8_t most = tasks::ready_units_of_threads;
-  if (options.policy != policy::simulated) return most;
+  if (source == nullptr) return most;
   const sched::choice_point once{.kind = sched::choice_kind::ready_units, .bound = most};
-  return static_cast<std::uint8_t>(1 + sched::seeded_source(options.seed).decide(once));
+  return static_cast<std::uint8_t>(1 + source->decide(once));
 }
 
 }  // namespace
@@ -82,9 +83,11 @@ runtime_core::runtime_core(runtime_options chosen)
     const auto chooses = [](void* actor, std::uint32_t count) noexcept {
       return tasks::runtime_state::of(actor).runtime.choose_case(count);
     };
-    actor::make_call_hosts(*system, clock.get(), &io, ready_units_of(options),
+    std::unique_ptr<sched::choice_source> source;
+    if (system->is_simulated) source = sched::exploring::make_source(options.seed);
+    actor::make_call_hosts(*system, clock.get(), &io, ready_units_of(source.get()),
                            system->is_simulated ? +chooses : nullptr);
-    make_executors();
+    make_executors(std::move(source));
     runtimes_of_process().add(*this, [] { tasks::observe_dropped_outside(&on_dropped_outside); });
   } catch (...) {
     tasks::main_lanes::give_back(system->main_lane);
@@ -263,7 +266,7 @@ void runtime_core::print_never_run(std::uint64_t lost) noexcept {
   failure_lines::write_text(text);
 }
 
-void runtime_core::make_executors() {
+void runtime_core::make_executors(std::unique_ptr<sched::choice_source> source) {
   sched::runtime_host& self = *this;
   sched::executor* main_lane = nullptr;
   // The executors are installed before the pool's threads start to look at them.
@@ -272,7 +275,7 @@ void runtime_core::make_executors() {
     system->executors[index].store(&one, std::memory_order_release);
   };
   if (options.policy == policy::simulated) {
-    auto made = std::make_unique<sched::simulated>(options.seed, alive_);
+    auto made = std::make_unique<sched::simulated>(options.seed, alive_, std::move(source));
     simulated_ = made.get();
     main_lane = &simulated_->add_lane();
     pool = std::move(made);
@@ -684,6 +687,14 @@ void runtime_core::run() {
   lines.tell_left_out();
   failures.throw_first();
   if (!stopped) throw_stalled();
+  tell_out_of_work();
+}
+
+// To a search for schedules that fail (sched/exploring).
+void runtime_core::tell_out_of_work() {
+  if (simulated_ == nullptr) return;
+  // order: relaxed  a statistic
+  simulated_->out_of_work(system->dead_letters.load(std::memory_order_relaxed));
 }
 
 void runtime_core::forget_stop() {
@@ -723,6 +734,7 @@ bool runtime_core::run_round(bool may_wait) {
   }
   end_stop();
   if (!stopping) throw_stalled();
+  tell_out_of_work();
   return false;
 }
 

@@ -117,7 +117,7 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   void escalated() noexcept override;
   void run_blocking(std::move_only_function<void()> call) override;
 
-  void make_executors();
+  void make_executors(std::unique_ptr<sched::choice_source> source);
   static void on_dropped_outside(const std::exception_ptr& what) noexcept;
   bool print(const actor::failed_call& where, const std::exception_ptr& what) noexcept;
   void print_unheard() noexcept;
@@ -136,6 +136,7 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   void forget_stop();
   void end_stop();
   void throw_stalled();
+  void tell_out_of_work();
   std::string running() const;
   void carry_out_stop();
   bool end_overdue() noexcept;

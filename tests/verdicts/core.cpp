@@ -27,6 +27,7 @@ TEST(verdicts, of_the_core) {
       {"deadlock", "", made<deadlock>("x"), {us, none, never}},
       {"unguarded_error", "", made<unguarded_error>("x"), {us, unknown, never}},
       {"foreign_context_error", "", made<foreign_context_error>("x"), {us, none, never}},
+      {"expectation_failed", "", made<expectation_failed>("x"), {us, unknown, never}},
       {"stalled", "", made<stalled>("x"), {us, unknown, never}},
       {"group_empty", "", made<group_empty>("x"), {us, none, later}},
       {"pool_closed", "", made<pool_closed>("x"), {caller, none, never}},

@@ -79,7 +79,7 @@ std::uint64_t seeded_source::ready_units(std::uint64_t most) const {
 }
 
 void runnable_names::name_if_new(runnable& one, bool in_turn) noexcept {
-  if (one.deferred_slot != 0) restore(one, {new_child(in_turn), 0});
+  if (one.deferred_slot != 0) restore(one, {new_child(in_turn)});
 }
 
 void runnable_names::restore(runnable& one, const named& known) noexcept try {
@@ -97,9 +97,10 @@ runnable_names::named runnable_names::forget(runnable& one) noexcept {
   return known;
 }
 
-choice_name runnable_names::of(const runnable& one) const noexcept {
+lineage runnable_names::lineage_of(const runnable& one) const noexcept {
   const auto found = all_.find(&one);
-  return found == all_.end() ? program_name : found->second.name;
+  if (found == all_.end()) return {};
+  return found->second;
 }
 
 choice_name runnable_names::begin_turn(const runnable& of) noexcept {
@@ -108,9 +109,10 @@ choice_name runnable_names::begin_turn(const runnable& of) noexcept {
   return running_->name;
 }
 
-choice_name runnable_names::new_child(bool in_turn) noexcept {
+lineage runnable_names::new_child(bool in_turn) noexcept {
   named& maker = in_turn ? *running_ : program_;
-  return child_name(maker.name, ++maker.children);
+  const std::uint32_t nth = ++maker.children;
+  return {child_name(maker.name, nth), maker.name, nth};
 }
 
 }  // namespace troupe::sched

@@ -15,6 +15,7 @@
 #include <memory>
 #include <random>
 #include <unordered_map>
+#include <vector>
 
 #include "sched/runnable.hpp"
 
@@ -24,9 +25,15 @@ using choice_name = std::uint64_t;
 inline constexpr choice_name program_name = 0;  // of what is not made in a turn
 choice_name child_name(choice_name maker, std::uint32_t nth) noexcept;
 
-// What a simulated connection's choices need.
-struct connection_choices {
+// A runnable or a connection by its maker and its number among the maker's children.
+struct lineage {
   choice_name name = program_name;
+  choice_name maker = program_name;
+  std::uint32_t nth = 0;
+};
+
+// What a simulated connection's choices need.
+struct connection_choices : lineage {
   // A linear generator: a Mersenne twister has 2.5 KiB, and a simulation has many sockets.
   std::minstd_rand random;
 };
@@ -48,7 +55,8 @@ enum class choice_kind : std::uint8_t {
 // The runnables among which one is chosen.
 class choice_candidates {
  public:
-  virtual choice_name name_of(std::size_t nth) const = 0;
+  // Appends all of them, in the order of the answers.
+  virtual void list(std::vector<lineage>& to) const = 0;
 
  protected:
   ~choice_candidates() = default;
@@ -62,12 +70,23 @@ struct choice_point {
   const choice_candidates* among = nullptr;  // for next
 };
 
-// Who answers.
+// Answers the questions. The last four functions are for a search (exploring/); a seed needs none.
 class choice_source {
  public:
+  // An answer to `next`: none of them runs before the time has moved to the next timer or the next
+  // event of I/O.
+  static constexpr std::uint64_t time_passes = UINT64_MAX;
+
   virtual ~choice_source() = default;
   virtual std::uint64_t decide(const choice_point& at) = 0;
   virtual void begin(connection_choices& of) = 0;
+  // Whether `next` is also asked if only one runnable is ready.
+  virtual bool asks_always() const noexcept { return false; }
+  // The maker of what is made outside of turns.
+  virtual choice_name root() const noexcept { return program_name; }
+  // After each turn, and when the program is out of work. Both may throw, out of run().
+  virtual void after_turn(std::int64_t now_ns) { static_cast<void>(now_ns); }
+  virtual void out_of_work(std::uint64_t dead_letters) { static_cast<void>(dead_letters); }
 };
 
 // By a seed. There is a stream of random numbers for each purpose: what is drawn from one changes
@@ -98,16 +117,17 @@ class seeded_source final : public choice_source {
 // deferred_slot of a runnable: here 0 says that it has a name.
 class runnable_names {
  public:
+  explicit runnable_names(choice_name root = program_name) noexcept : program_{{root}} {}
   // Without memory for it the runnable has the program's name.
   void name_if_new(runnable& one, bool in_turn) noexcept;
-  choice_name of(const runnable& one) const noexcept;
+  choice_name of(const runnable& one) const noexcept { return lineage_of(one).name; }
+  lineage lineage_of(const runnable& one) const noexcept;
   // Returns the runnable's name.
   choice_name begin_turn(const runnable& of) noexcept;
   void end_turn() noexcept { running_ = &program_; }
   // A name for what the turn makes that is no runnable.
-  choice_name new_child(bool in_turn) noexcept;
-  struct named {
-    choice_name name = program_name;
+  lineage new_child(bool in_turn) noexcept;
+  struct named : lineage {
     std::uint32_t children = 0;
   };
   // An actor that becomes quiet gives its runnable up, and a message makes another one.

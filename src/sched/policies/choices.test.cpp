@@ -49,9 +49,9 @@ TEST(runnable_names, of_what_is_no_runnable_count_with_those_of_runnables) {
   runnable one;
   names.name_if_new(one, false);
   names.begin_turn(one);
-  const choice_name socket = names.new_child(true);
+  const choice_name socket = names.new_child(true).name;
   EXPECT_EQ(socket, child_name(names.of(one), 1));
-  EXPECT_EQ(names.new_child(false), child_name(program_name, 2));
+  EXPECT_EQ(names.new_child(false).name, child_name(program_name, 2));
 }
 
 TEST(seeded_source, draws_nothing_from_one_stream_for_another) {
@@ -69,7 +69,7 @@ TEST(seeded_source, draws_nothing_from_one_stream_for_another) {
 
 TEST(seeded_source, answers_below_the_bound) {
   seeded_source source(3);
-  connection_choices connection{.name = 5, .random = {}};
+  connection_choices connection{{.name = 5}, {}};
   source.begin(connection);
   for (int kind = 0; kind <= static_cast<int>(choice_kind::outcome); ++kind) {
     for (const std::uint64_t bound : {1u, 2u, 3u, 100u, 128u}) {

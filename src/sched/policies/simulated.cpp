@@ -18,8 +18,9 @@ struct simulated::lane final : executor {
   runnable_queue queue;
 };
 
-simulated::simulated(std::uint64_t seed, outstanding_work& alive)
-    : alive_(alive), seed_(seed), source_(std::make_unique<seeded_source>(seed)) {
+simulated::simulated(std::uint64_t seed, outstanding_work& alive,
+                     std::unique_ptr<choice_source> source)
+    : alive_(alive), seed_(seed), source_(std::move(source)) {
   add_lane();
 }
 
@@ -55,7 +56,7 @@ std::uint64_t simulated::decide(const choice_point& at) {
 void simulated::begin(connection_choices& of) {
   {
     std::lock_guard lock(mutex_);
-    of.name = names_.new_child(in_turn());
+    static_cast<lineage&>(of) = names_.new_child(in_turn());
   }
   source_->begin(of);
 }
@@ -96,9 +97,14 @@ struct simulated::ready final : choice_candidates {
     while (all.lanes_[i]->queue.empty() || nth-- != 0) ++i;
     return {all.lanes_[i].get(), 0};
   }
-  choice_name name_of(std::size_t nth) const override {
-    const auto [from, place] = place_of(nth);
-    return all.names_.of(from->queue.at(place));
+  void list(std::vector<lineage>& to) const override {
+    const runnable* one = all.lanes_[0]->queue.first();
+    for (std::size_t i = 0; i < of_pool; ++i, one = runnable_queue::next(*one))
+      to.push_back(all.names_.lineage_of(*one));
+    for (std::size_t i = 1; i < all.lanes_.size(); ++i) {
+      const runnable* const oldest = all.lanes_[i]->queue.first();
+      if (oldest != nullptr) to.push_back(all.names_.lineage_of(*oldest));
+    }
   }
   simulated& all;
   const std::size_t of_pool;
@@ -112,8 +118,11 @@ bool simulated::step() {
     std::lock_guard lock(mutex_);
     const ready all(*this);
     if (all.count == 0) return false;
-    const std::size_t chosen =
-        all.count == 1 ? 0 : decide({choice_kind::next, all.count, program_name, nullptr, &all});
+    const std::uint64_t chosen =
+        all.count == 1 && !source_->asks_always()
+            ? 0
+            : decide({choice_kind::next, all.count, program_name, nullptr, &all});
+    if (chosen == choice_source::time_passes) return false;
     const auto [lane, place] = all.place_of(chosen);
     from = lane;
     item = &from->queue.take(place);
@@ -129,10 +138,11 @@ bool simulated::step() {
     std::lock_guard lock(mutex_);
     names_.restore(*item, known);
     put(*from, *item);
-    return true;
+  } else {
+    if (after == after_turn::gone) type.dispose(*item);
+    if (alive_.leave()) poke();
   }
-  if (after == after_turn::gone) type.dispose(*item);
-  if (alive_.leave()) poke();
+  source_->after_turn(now_ns());
   return true;
 }
 

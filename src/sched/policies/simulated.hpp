@@ -25,7 +25,7 @@ namespace troupe::sched {
 
 class simulated final : public policy {
  public:
-  simulated(std::uint64_t seed, outstanding_work& alive);
+  simulated(std::uint64_t seed, outstanding_work& alive, std::unique_ptr<choice_source> source);
   ~simulated() override;
 
   // A lane for a pinned thread, or for the main one. It lives as long as the policy.
@@ -50,7 +50,8 @@ class simulated final : public policy {
   // does; then virtual time passes as real time does. Returns false if none does.
   bool wait_outside(std::int64_t until_ns);
 
-  // Runs one turn of a runnable that the seed chooses. False when there is none.
+  // Runs one turn of a runnable that the source chooses. False when there is none, or when the
+  // source lets time pass.
   bool step();
 
   // Sleeps until something is submitted, poke() is called, or `limit` has come.
@@ -63,6 +64,9 @@ class simulated final : public policy {
   }
   // Names a connection that the running turn makes.
   void begin(connection_choices& of);
+
+  // The program is out of work. Throws what the source does.
+  void out_of_work(std::uint64_t dead_letters) { source_->out_of_work(dead_letters); }
 
   // Virtual time: every turn takes up to 2 µs of it.
   // order: relaxed  a time; publishes nothing
@@ -93,9 +97,9 @@ class simulated final : public policy {
   const std::uint64_t seed_;
   const std::unique_ptr<choice_source> source_;
   std::uint64_t choices_ = 0, hash_ = 14'695'981'039'346'656'037u;
-  runnable_names names_;                // under the mutex
-  choice_name running_ = program_name;  // the runnable whose turn it is
-  std::thread::id runs_on_{};           // the thread of the turn; written under the mutex
+  runnable_names names_{source_->root()};  // under the mutex
+  choice_name running_ = program_name;     // the runnable whose turn it is
+  std::thread::id runs_on_{};              // the thread of the turn; written under the mutex
   // Written by the simulation's own thread, read by any.
   std::atomic<std::int64_t> now_ns_{0};
   std::atomic<std::uint64_t> turns_{0};

@@ -1,0 +1,129 @@
+// explore: searches for a schedule under which a piece of a program fails, reduces it to the few
+// turns that matter, and repeats it.
+#pragma once
+
+#include "troupe/base/language.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <memory>
+#include <source_location>
+#include <string>
+#include <vector>
+
+#include "troupe/base/error.hpp"
+#include "troupe/base/time_span.hpp"
+
+namespace troupe {
+
+// A property does not hold: of expect(), explored_run::at_quiescence() or eventually().
+class expectation_failed : public error {
+ public:
+  using error::error;
+  verdict judged() const noexcept override {
+    return {verdict::party::us, verdict::effect::unknown, verdict::again::never};
+  }
+};
+
+// Throws expectation_failed with the line if the condition is false. Under explore() the execution
+// has then failed, even if the exception is caught. Thread: any.
+void expect(bool condition, std::source_location at = std::source_location::current());
+
+// How long explore() searches, and what counts as a failure.
+struct explore_options {
+  unsigned schedules = 500;  // at most so many executions, without those that shrink
+  time_span time = std::chrono::seconds(60);  // and at most so long
+  std::uint64_t seed = 1;                     // of the search; TROUPE_SEED overrides it
+  // After so many turns an execution is a suspected livelock. 0 (default): twenty times the turns
+  // of the first execution, and 10,000.
+  std::uint64_t turns = 0;
+  bool dead_letters = false;  // a dead letter is a failure
+  // Names the file of what is found, and selects the files to repeat. Default: the function that
+  // calls explore().
+  std::string name = {};
+  // The folder in which to write the file; it must exist. Default: none is written.
+  std::string folder = {};
+};
+
+// One execution, for the body.
+class explored_run {
+ public:
+  // Calls the function each time that run() of a runtime has found the program out of work, before
+  // run() returns. What it throws is the failure of this execution.
+  void at_quiescence(std::function<void()> check);
+  // The condition must hold once within that span of virtual time, and before the program is out of
+  // work. It is called after each turn until it holds.
+  void eventually(std::function<bool()> condition, time_span within,
+                  std::source_location at = std::source_location::current());
+
+ private:
+  friend class exploration;
+  explored_run() = default;
+  void after_turn(std::int64_t now_ns);
+  void out_of_work();
+  struct wish {
+    std::function<bool()> holds;
+    std::int64_t within_ns;
+    std::source_location at;
+  };
+  std::vector<std::function<void()>> checks_;
+  std::vector<wish> wishes_;
+};
+
+// What a search found. It converts to true if it found no failure, for EXPECT_TRUE; written to a
+// stream it tells what failed, and how to repeat it.
+struct explore_report {
+  std::string failure;          // empty: none was found
+  std::string schedule;         // the text of the file that repeats it
+  std::string file;             // where that was written; empty if nowhere
+  std::string strategy;         // that found it
+  unsigned schedules = 0;       // executions of the search; the failing one is the last
+  unsigned shrinking_runs = 0;  // executions that reduced the schedule
+  unsigned holds = 0;           // turns that must be late for the failure
+  bool reduced = false;         // false: the schedule repeats the failure by its seed alone
+  std::string unmet;            // the holds of a replay that the program did not meet, a line each
+  explicit operator bool() const noexcept { return failure.empty(); }
+};
+std::ostream& operator<<(std::ostream& to, const explore_report& report);
+
+// Calls the body once for each schedule, until one fails. All runtimes that the body makes, on the
+// thread that called, are simulated, whatever their policy. An execution fails if the body throws
+// (run() throws the failures of handlers, `stalled` for waits that never end, and `deadlock`), if a
+// property does not hold, or if it does not end. The failing schedule is reduced to a few turns
+// that have to be late.
+//
+// The body must do the same each time, but for the order of turns: it makes its objects anew, and
+// takes random numbers only from troupe.
+//
+// TROUPE_REPLAY=FILE runs the body only by that file. TROUPE_REPLAY=FOLDER runs it first by each
+// file of the folder that has the name of this exploration, and then searches.
+//
+// Thread: any that may call run(). Blocks for the whole search. Errors: option_error for a name
+// with a line break, for a file that is no schedule and for a folder in which nothing can be
+// written.
+//
+// Example:
+//     struct Counter {
+//       int value = 0;
+//       void add() { ++value; }
+//     };
+//     const troupe::explore_report report = troupe::explore(
+//         [](auto&) {
+//           troupe::runtime rt;
+//           auto counter = rt.spawn<Counter>();
+//           for (int i = 0; i < 3; ++i) counter.template tell<&Counter::add>();
+//           rt.run();
+//         },
+//         {.schedules = 20});
+//     std::cout << report << '\n';
+explore_report explore(const std::function<void(explored_run&)>& body,
+                       const explore_options& options = {},
+                       std::source_location from = std::source_location::current());
+
+// Calls the body once by a schedule: the text of explore_report::schedule, or of a file. Thread and
+// errors: as explore().
+explore_report replay(const std::function<void(explored_run&)>& body, const std::string& schedule);
+
+}  // namespace troupe

@@ -1,0 +1,246 @@
+// A search in the calling process: executions of the body one after the other (exploration), the
+// files (replays_of, keep), and the properties.
+#include "troupe/runtime/explore.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <ostream>
+#include <utility>
+
+#include "runtime/environment.hpp"
+#include "sched/exploring/explored.hpp"
+#include "sched/exploring/portfolio.hpp"
+#include "sched/exploring/schedule_file.hpp"
+#include "sched/exploring/shrinking.hpp"
+
+namespace troupe {
+namespace exploring = sched::exploring;
+namespace {
+
+// The first property that did not hold in the execution of this thread.
+thread_local std::string* broken_here = nullptr;
+
+std::string place(const std::source_location& at) {
+  return std::string(at.file_name()) + ':' + std::to_string(at.line());
+}
+
+[[noreturn]] void break_off(const std::string& what) {
+  if (broken_here != nullptr && broken_here->empty()) *broken_here = what;
+  throw expectation_failed(what);
+}
+
+std::string text_of_current() {
+  try {
+    throw;
+  } catch (const std::exception& failed) {
+    return failed.what();
+  } catch (...) {
+    return "an exception that is no std::exception";
+  }
+}
+
+std::string file_name(std::string name) {
+  for (char& one : name) {
+    const bool plain = (one >= 'a' && one <= 'z') || (one >= 'A' && one <= 'Z') ||
+                       (one >= '0' && one <= '9') || one == '-';
+    if (!plain) one = '_';
+  }
+  constexpr std::size_t longest = 100;
+  return name.substr(0, longest) + ".schedule";
+}
+
+}  // namespace
+
+void expect(bool condition, std::source_location at) {
+  if (!condition) break_off("troupe: expect: the condition is false at " + place(at));
+}
+
+void explored_run::at_quiescence(std::function<void()> check) {
+  checks_.push_back(std::move(check));
+}
+
+void explored_run::eventually(std::function<bool()> condition, time_span within,
+                              std::source_location at) {
+  wishes_.push_back({std::move(condition), within.count(), at});
+}
+
+void explored_run::after_turn(std::int64_t now_ns) {
+  for (std::size_t i = wishes_.size(); i-- > 0;) {
+    wish& one = wishes_[i];
+    if (one.holds()) {
+      wishes_.erase(wishes_.begin() + static_cast<std::ptrdiff_t>(i));
+    } else if (now_ns > one.within_ns) {
+      break_off("troupe: eventually: the condition did not hold in time, at " + place(one.at));
+    }
+  }
+}
+
+void explored_run::out_of_work() {
+  after_turn(0);
+  for (const wish& one : wishes_)
+    break_off("troupe: eventually: the program ended before the condition held, at " +
+              place(one.at));
+  for (const auto& check : checks_) check();
+}
+
+class exploration {
+ public:
+  exploration(const std::function<void(explored_run&)>& body, bool dead_letters)
+      : body_(body), dead_letters_(dead_letters) {}
+
+  exploring::outcome run(const exploring::schedule& plan, bool records) const {
+    auto seen = std::make_shared<exploring::execution>(plan);
+    seen->records = records;
+    explored_run properties;
+    seen->on_turn = [&properties](std::int64_t now_ns) { properties.after_turn(now_ns); };
+    seen->on_quiet = [this, &properties](std::uint64_t dead_letters) {
+      if (dead_letters_ && dead_letters != 0)
+        break_off("troupe: explore: a message became a dead letter");
+      properties.out_of_work();
+    };
+    std::string broken, failure;
+    std::string* const outer = std::exchange(broken_here, &broken);
+    try {
+      const exploring::explored_here here(seen);
+      body_(properties);
+    } catch (...) {
+      failure = text_of_current();
+    }
+    broken_here = outer;
+    seen->on_turn = nullptr;
+    seen->on_quiet = nullptr;
+    return {broken.empty() ? failure : broken, std::move(seen)};
+  }
+
+ private:
+  const std::function<void(explored_run&)>& body_;
+  const bool dead_letters_;
+};
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+// The schedules that TROUPE_REPLAY names for this exploration. `alone`: it is a file.
+std::vector<exploring::kept_schedule> replays_of(const std::string& name, bool& alone) {
+  std::vector<exploring::kept_schedule> found;
+  const char* const path = std::getenv("TROUPE_REPLAY");
+  if (path == nullptr || *path == '\0') return found;
+  alone = !std::filesystem::is_directory(path);
+  if (alone) return {exploring::read_schedule(path)};
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(path)) {
+    if (entry.path().extension() == ".schedule") files.push_back(entry.path());
+  }
+  std::ranges::sort(files);
+  for (const std::string& file : files) {
+    exploring::kept_schedule kept = exploring::read_schedule(file);
+    if (kept.test == name) found.push_back(std::move(kept));
+  }
+  return found;
+}
+
+std::string unmet_of(const exploring::execution& seen) {
+  std::string text;
+  for (std::size_t i = 0; i < seen.met.size(); ++i) {
+    if (seen.met[i] == 0) text += exploring::text_of(seen.plan.holds[i]) + '\n';
+  }
+  return text;
+}
+
+void keep(explore_report& report, const exploring::shrunk& found, const std::string& name,
+          const std::string& folder) {
+  report.reduced = found.reduced;
+  report.shrinking_runs += found.runs;
+  report.holds = static_cast<unsigned>(found.plan.holds.size());
+  exploring::kept_schedule kept{found.plan, exploring::program_id(), name, found.last.seen->hashes,
+                                report.failure};
+  report.schedule = exploring::text_of(kept);
+  if (folder.empty()) return;
+  report.file = (std::filesystem::path(folder) / file_name(name)).string();
+  exploring::write_schedule(report.file, kept);
+}
+
+// False if it fails.
+bool replay_kept(explore_report& report, const exploration& of,
+                 const exploring::kept_schedule& kept) {
+  const exploring::outcome seen = of.run(kept.plan, false);
+  ++report.schedules;
+  report.unmet += unmet_of(*seen.seen);
+  if (seen.failure.empty()) return true;
+  report.failure = seen.failure;
+  report.strategy = "a replay";
+  report.reduced = kept.plan.by == exploring::strategy::holds;
+  report.holds = static_cast<unsigned>(kept.plan.holds.size());
+  report.schedule = exploring::text_of(kept);
+  return false;
+}
+
+void search(explore_report& report, const exploration& of, const explore_options& options,
+            const std::string& name) {
+  runtime_options seeded;
+  seeded.seed = options.seed;
+  const std::uint64_t seed = resolve(seeded).seed;  // TROUPE_SEED
+  const clock::time_point end = options.time.count() == time_span::max().count()
+                                    ? clock::time_point::max()
+                                    : clock::now() + options.time;
+  exploring::portfolio schedules(seed);
+  const exploring::runner run = [&of](const exploring::schedule& plan, bool records) {
+    return of.run(plan, records);
+  };
+  exploring::schedule plan = schedules.plain();
+  constexpr std::uint64_t first_turns_max = 1'000'000;
+  plan.turns_max = options.turns != 0 ? options.turns : first_turns_max;
+  for (std::uint64_t number = 1;; ++number) {
+    exploring::outcome seen = of.run(plan, number == 1);
+    ++report.schedules;
+    if (!seen.failure.empty()) {
+      report.failure = seen.failure;
+      report.strategy = exploring::name_of(plan);
+      return keep(report, exploring::shrink(plan, seen, run), name, options.folder);
+    }
+    if (number == 1) schedules.size_by(*seen.seen, options.turns);
+    if (number >= options.schedules || clock::now() >= end) return;
+    plan = schedules.at(number);
+  }
+}
+
+}  // namespace
+
+explore_report explore(const std::function<void(explored_run&)>& body,
+                       const explore_options& options, std::source_location from) {
+  const std::string name = options.name.empty() ? from.function_name() : options.name;
+  if (name.find('\n') != std::string::npos)
+    throw option_error("troupe: explore: the name has a line break");
+  const exploration of(body, options.dead_letters);
+  explore_report report;
+  bool alone = false;
+  for (const exploring::kept_schedule& kept : replays_of(name, alone)) {
+    if (!replay_kept(report, of, kept)) return report;
+  }
+  if (!alone) search(report, of, options, name);
+  return report;
+}
+
+explore_report replay(const std::function<void(explored_run&)>& body, const std::string& schedule) {
+  const exploring::kept_schedule kept = exploring::parse_schedule(schedule, "the schedule");
+  explore_report report;
+  replay_kept(report, exploration(body, false), kept);
+  return report;
+}
+
+std::ostream& operator<<(std::ostream& to, const explore_report& report) {
+  if (!report.unmet.empty()) to << "holds that were not met:\n" << report.unmet;
+  if (report.failure.empty())
+    return to << "no failure in " << report.schedules << " schedules; others may fail";
+  to << report.failure << "\n  found by " << report.strategy << " in schedule " << report.schedules;
+  if (report.reduced) {
+    to << ", reduced to " << report.holds << (report.holds == 1 ? " hold" : " holds") << " in "
+       << report.shrinking_runs << " executions";
+  }
+  if (!report.file.empty()) to << "\n  repeat: TROUPE_REPLAY=" << report.file;
+  return to << "\n" << report.schedule;
+}
+
+}  // namespace troupe

@@ -1,0 +1,37 @@
+// explored: the execution to which the simulated runtimes of this thread, or of this program,
+// belong.
+//
+// explore() gives one to its thread while its body runs. The environment gives one to the program:
+// TROUPE_REPLAY=FILE, or TROUPE_EXPLORE, with which `troupe explore` starts a program:
+//     TROUPE_EXPLORE="number=17 seed=1 …" (explored.cpp)
+// Thread: any.
+#pragma once
+
+#include <memory>
+
+#include "sched/exploring/schedule.hpp"
+#include "sched/policies/choices.hpp"
+
+namespace troupe::sched::exploring {
+
+// Null if there is none. Throws option_error for a wrong variable or file.
+std::shared_ptr<execution> execution_here();
+// Whether it is one of explore(), which reports failures itself.
+bool explores_in_process() noexcept;
+
+// While it exists, the runtimes that the calling thread makes belong to that execution.
+class explored_here {
+ public:
+  explicit explored_here(std::shared_ptr<execution> of) noexcept;
+  explored_here(const explored_here&) = delete;
+  explored_here& operator=(const explored_here&) = delete;
+  ~explored_here();
+
+ private:
+  std::shared_ptr<execution> outer_;
+};
+
+// Who answers the questions of a simulated runtime that the calling thread makes.
+std::unique_ptr<choice_source> make_source(std::uint64_t seed);
+
+}  // namespace troupe::sched::exploring

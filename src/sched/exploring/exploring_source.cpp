@@ -1,0 +1,216 @@
+#include "sched/exploring/exploring_source.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "troupe/base/error.hpp"
+
+namespace troupe::sched::exploring {
+namespace {
+
+// How often a late hold lets time pass: a timer that repeats would hold a turn for ever.
+constexpr unsigned passes_max = 32;
+
+std::uint64_t mixed(std::uint64_t one, std::uint64_t other) noexcept {
+  return child_name(one, static_cast<std::uint32_t>(other)) ^ (other << 32);
+}
+
+// The first runtime of a program makes its runnables in the program's own name.
+choice_name root_of(unsigned runtime) noexcept {
+  return runtime == 0 ? program_name : child_name(program_name, UINT32_MAX - runtime);
+}
+
+}  // namespace
+
+exploring_source::exploring_source(std::shared_ptr<execution> of)
+    : of_(std::move(of)),
+      runtime_(of_->runtimes++),
+      root_(root_of(runtime_)),
+      seeded_(of_->plan.seed),
+      random_(mixed(of_->plan.seed, root_)),
+      holds_(of_->plan.holds),
+      passes_left_(passes_max) {
+  for (std::size_t i = 0; i < holds_.size(); ++i) {
+    holds_of_[holds_[i].held.name()].push_back(i);
+    if (holds_[i].until) ended_.try_emplace(holds_[i].until->name(), 0);
+  }
+  const schedule& plan = of_->plan;
+  for (unsigned i = 1; plan.by == strategy::priorities && i < plan.depth; ++i)
+    change_points_.push_back(random_() % std::max<std::uint64_t>(plan.turns_expected, 1));
+  std::sort(change_points_.rbegin(), change_points_.rend());
+}
+
+std::uint64_t exploring_source::decide(const choice_point& at) {
+  switch (at.kind) {
+    case choice_kind::next:
+      return next(at);
+    case choice_kind::turn_length:
+    case choice_kind::ready_units:
+      return is_free() ? seeded_.decide(at) : 0;
+    case choice_kind::turn_time:
+      // of the turn and not of a stream: a turn that is new changes no others
+      return mixed(at.name ^ running_.run, of_->plan.seed) % at.bound;
+    case choice_kind::delay: {
+      const auto held = holds_of_.find(at.of->name);
+      if (held != holds_of_.end() && holds_[held->second.front()].connection) return at.bound - 1;
+      return seeded_.decide(at);
+    }
+    default:
+      return seeded_.decide(at);
+  }
+}
+
+void exploring_source::begin(connection_choices& of) {
+  const std::uint64_t number = ++of_->connections;
+  seeded_.begin(of);
+  if (const auto held = holds_of_.find(of.name); held != holds_of_.end()) {
+    for (const std::size_t i : held->second) {
+      if (i < of_->met.size() && holds_[i].connection) of_->met[i] = 1;
+    }
+  }
+  if (std::ranges::count(of_->plan.held_connections, number) == 0) return;
+  const hold made{.held = {of.maker, of.nth, 0}, .until = {}, .connection = true};
+  of_->made.push_back(made);
+  holds_of_[of.name].push_back(holds_.size());
+  holds_.push_back(made);
+}
+
+std::uint64_t exploring_source::next(const choice_point& at) {
+  listed_.clear();
+  ready_.clear();
+  at.among->list(listed_);
+  for (const lineage& one : listed_) ready_.push_back(&meet(one));
+  if (is_free()) {
+    const std::uint64_t chosen = ready_.size() < 2 ? 0 : seeded_.decide(at);
+    begin_turn(*ready_[chosen], ready_.size() > 1);
+    return chosen;
+  }
+  const std::size_t chosen = choose();
+  if (chosen == none) {
+    passed_ = true;
+    return time_passes;
+  }
+  passed_ = false;
+  begin_turn(*ready_[chosen], ready_.size() > 1);
+  return chosen;
+}
+
+exploring_source::known& exploring_source::meet(const lineage& ready) {
+  known& one = known_[ready.name];
+  if (!one.waits) {
+    one.of = ready;
+    arrive(one);
+  }
+  return one;
+}
+
+// It became ready, for the first time or again.
+void exploring_source::arrive(known& one) {
+  const schedule& plan = of_->plan;
+  one.waits = true;
+  one.arrived = ++arrivals_;
+  one.begun = of_->turns;
+  if (one.runs == 0) {
+    one.number = ++of_->arrivals;
+    if (std::ranges::count(plan.held_arrivals, one.number) != 0) {
+      const hold made{.held = {one.of.maker, one.of.nth, 0}, .until = {}, .late = plan.late};
+      of_->made.push_back(made);
+      holds_of_[one.of.name].push_back(holds_.size());
+      holds_.push_back(made);
+    }
+    if (plan.by == strategy::priorities) {
+      const auto maker = known_.find(one.of.maker);
+      one.priority = plan.inherits && one.of.nth == 1 && maker != known_.end()
+                         ? maker->second.priority
+                         : mixed(one.of.name, plan.seed) | std::uint64_t{1} << 63;
+    }
+  }
+  one.hold = hold_of(one);
+  if (one.hold < of_->met.size()) of_->met[one.hold] = 1;
+}
+
+// The hold of the turn that comes next.
+std::size_t exploring_source::hold_of(const known& one) const noexcept {
+  const auto found = holds_of_.find(one.of.name);
+  if (found == holds_of_.end()) return none;
+  for (const std::size_t i : found->second) {
+    if (!holds_[i].connection && holds_[i].held.run == one.runs) return i;
+  }
+  return none;
+}
+
+bool exploring_source::holds_back(const known& one) const noexcept {
+  if (one.hold == none) return false;
+  const hold& by = holds_[one.hold];
+  if (!by.until) return true;
+  const auto ended = ended_.find(by.until->name());
+  return ended == ended_.end() || ended->second <= by.until->run;
+}
+
+std::size_t exploring_source::choose() {
+  const schedule& plan = of_->plan;
+  const bool is_long = plan.turns_expected != 0 && of_->turns > 2 * plan.turns_expected + 1'000;
+  if (plan.by == strategy::one_message || (plan.by == strategy::priorities && is_long))
+    return random_() % ready_.size();
+  if (plan.by == strategy::priorities) return by_priority();
+  if (const std::size_t free = oldest(true); free != none) return free;
+  const bool may_pass =
+      !passed_ && passes_left_ != 0 &&
+      std::ranges::all_of(ready_, [this](const known* one) { return holds_[one->hold].late; });
+  if (!may_pass) return oldest(false);
+  --passes_left_;
+  return none;
+}
+
+std::size_t exploring_source::oldest(bool free_only) const noexcept {
+  std::size_t found = none;
+  for (std::size_t i = 0; i < ready_.size(); ++i) {
+    if (free_only && holds_back(*ready_[i])) continue;
+    if (found == none || ready_[i]->arrived < ready_[found]->arrived) found = i;
+  }
+  return found;
+}
+
+std::size_t exploring_source::by_priority() {
+  const auto highest = [this] {
+    std::size_t found = 0;
+    for (std::size_t i = 1; i < ready_.size(); ++i) {
+      if (ready_[i]->priority > ready_[found]->priority) found = i;
+    }
+    return found;
+  };
+  while (!change_points_.empty() && of_->turns >= change_points_.back()) {
+    ready_[highest()]->priority = change_points_.size();
+    change_points_.pop_back();
+  }
+  return highest();
+}
+
+void exploring_source::begin_turn(known& one, bool contested) {
+  running_ = {one.of.maker, one.of.nth, one.runs};
+  running_name_ = one.of.name;
+  if (of_->records) {
+    of_->seen.push_back({running_, one.arrived, one.begun, runtime_});
+    if (contested && one.runs == 0) of_->contested.push_back(one.number);
+  }
+  ++one.runs;
+  one.waits = false;
+  of_->hash = (of_->hash ^ one.of.name) * 1'099'511'628'211u;
+  if (++of_->turns % turns_a_hash == 0) of_->hashes.push_back(of_->hash);
+}
+
+void exploring_source::after_turn(std::int64_t now_ns) {
+  if (const auto ended = ended_.find(running_name_); ended != ended_.end())
+    ended->second = running_.run + 1;
+  running_name_ = program_name;
+  if (of_->on_turn) of_->on_turn(now_ns);
+  if (of_->turns <= of_->plan.turns_max) return;
+  throw stalled("troupe: explore: a suspected livelock: the program is not out of work after " +
+                std::to_string(of_->plan.turns_max) + " turns");
+}
+
+void exploring_source::out_of_work(std::uint64_t dead_letters) {
+  if (of_->on_quiet) of_->on_quiet(dead_letters);
+}
+
+}  // namespace troupe::sched::exploring

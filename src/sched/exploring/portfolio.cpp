@@ -1,0 +1,142 @@
+#include "sched/exploring/portfolio.hpp"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <random>
+
+namespace troupe::sched::exploring {
+namespace {
+
+enum class share : std::uint8_t {
+  random,
+  one_message,
+  priorities_1,
+  priorities_2,
+  priorities_3,
+  one_hold,
+  one_late_hold,
+  two_holds,
+  three_holds,
+  connections,
+};
+
+// Twenty schedules in a row.
+constexpr std::array shares{
+    share::one_message,  share::one_hold,     share::priorities_2, share::random,
+    share::one_hold,     share::priorities_1, share::one_message,  share::two_holds,
+    share::priorities_3, share::one_hold,     share::random,       share::one_late_hold,
+    share::priorities_2, share::one_message,  share::one_hold,     share::three_holds,
+    share::priorities_3, share::connections,  share::two_holds,    share::one_message};
+
+// The nth of `count` numbers, of which none comes twice in a row of that length.
+std::uint64_t scattered(std::uint64_t nth, std::uint64_t count) noexcept {
+  // about the golden section of the count, and without a common divisor
+  std::uint64_t stride = std::max<std::uint64_t>(count * 618 / 1'000, 1);
+  while (std::gcd(stride, count) != 1) ++stride;
+  return (nth % count) * stride % count;
+}
+
+}  // namespace
+
+schedule portfolio::plain() const {
+  schedule made;
+  made.seed = seed_;
+  made.turns_max = turns_max_;
+  return made;
+}
+
+void portfolio::size_by(const execution& plain, std::uint64_t turns_max) {
+  turns_ = std::max<std::uint64_t>(plain.turns, 1);
+  turns_max_ = turns_max != 0 ? turns_max : 20 * turns_ + 10'000;
+  connections_ = plain.connections;
+  arrivals_ = std::max<std::uint64_t>(plain.arrivals, 1);
+  contested_ = plain.contested;
+  if (contested_.empty()) contested_.push_back(1);
+}
+
+void portfolio::hold_one(schedule& made, std::uint64_t nth) const {
+  const std::uint64_t count = made.late ? arrivals_ : contested_.size();
+  if (nth >= count && count > 2) return hold_two(made, nth - count);
+  const std::uint64_t place = scattered(nth, count);
+  made.held_arrivals.push_back(made.late ? 1 + place : contested_[place]);
+}
+
+void portfolio::hold_two(schedule& made, std::uint64_t nth) const {
+  const std::uint64_t count = contested_.size(), pairs = count * (count - 1) / 2;
+  if (nth >= pairs) return hold_three(made);
+  std::uint64_t pair = scattered(nth, pairs), one = 0;
+  while (pair >= count - 1 - one) pair -= count - 1 - one++;
+  made.held_arrivals = {contested_[one], contested_[one + 1 + pair]};
+}
+
+void portfolio::hold_three(schedule& made) const {
+  std::mt19937_64 random(made.seed);
+  for (int i = 0; i < 3; ++i)
+    made.held_arrivals.push_back(contested_[random() % contested_.size()]);
+}
+
+schedule portfolio::at(std::uint64_t number) const {
+  schedule made = plain();
+  made.seed = seed_ + number;
+  made.turns_expected = turns_;
+  const std::size_t place = (number - 1) % shares.size();
+  const share chosen = shares[place];
+  const auto of_a_round = static_cast<std::uint64_t>(std::ranges::count(shares, chosen));
+  const auto before = static_cast<std::uint64_t>(
+      std::count(shares.begin(), shares.begin() + static_cast<std::ptrdiff_t>(place), chosen));
+  const std::uint64_t nth = (number - 1) / shares.size() * of_a_round + before;
+  switch (chosen) {
+    case share::random:
+      made.by = strategy::random;
+      break;
+    case share::one_message:
+      made.by = strategy::one_message;
+      break;
+    case share::priorities_1:
+    case share::priorities_2:
+    case share::priorities_3:
+      made.by = strategy::priorities;
+      made.depth = 1 + static_cast<unsigned>(chosen) - static_cast<unsigned>(share::priorities_1);
+      made.inherits = nth % 2 == 0;
+      break;
+    case share::one_late_hold:
+      made.late = true;
+      [[fallthrough]];
+    case share::one_hold:
+      hold_one(made, nth);
+      break;
+    case share::two_holds:
+      hold_two(made, nth);
+      break;
+    case share::three_holds:
+      made.late = nth % 2 == 1;
+      hold_three(made);
+      break;
+    case share::connections:
+      hold_two(made, nth);
+      if (connections_ == 0) break;
+      if (nth % 2 == 0) made.held_arrivals.clear();
+      made.held_connections.push_back(1 + nth % connections_);
+      break;
+  }
+  return made;
+}
+
+std::string_view name_of(const schedule& of) noexcept {
+  switch (of.by) {
+    case strategy::random:
+      return "random";
+    case strategy::one_message:
+      return "one message a turn";
+    case strategy::priorities:
+      return "priorities";
+    case strategy::holds:
+      break;
+  }
+  return of.holds.empty() && of.held_arrivals.empty() && of.held_connections.empty()
+             ? "the oldest first"
+             : "holds";
+}
+
+}  // namespace troupe::sched::exploring

@@ -1,0 +1,42 @@
+// portfolio: which schedules a search tries, and in which order.
+//
+// No strategy finds all bugs, so each has a fixed share. The first schedule is the plain one, the
+// oldest runnable first; what was seen of it sizes the others. Half of the schedules with one hold
+// go through the runnables of the plain run in an order without repeats: a bug that needs one
+// message to be late is found for certain if the program is small.
+// Thread: any, one at a time.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "sched/exploring/schedule.hpp"
+
+namespace troupe::sched::exploring {
+
+class portfolio {
+ public:
+  explicit portfolio(std::uint64_t seed) noexcept : seed_(seed) {}
+  // The schedule to begin with. It has to record.
+  schedule plain() const;
+  // Takes the sizes of the plain run. `turns_max` 0: twenty times the turns of the plain run, and
+  // ten thousand.
+  void size_by(const execution& plain, std::uint64_t turns_max);
+  // The `number`-th schedule, from 1 on.
+  schedule at(std::uint64_t number) const;
+
+ private:
+  void hold_one(schedule& made, std::uint64_t nth) const;
+  void hold_two(schedule& made, std::uint64_t nth) const;
+  void hold_three(schedule& made) const;
+
+  const std::uint64_t seed_;
+  std::uint64_t turns_ = 1, turns_max_ = UINT64_MAX, arrivals_ = 1, connections_ = 0;
+  std::vector<std::uint64_t> contested_;
+};
+
+// The name of the schedule's strategy, for reports.
+std::string_view name_of(const schedule& of) noexcept;
+
+}  // namespace troupe::sched::exploring

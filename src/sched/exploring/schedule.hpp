@@ -1,0 +1,101 @@
+// schedule: what an execution of a simulated program is to do, and what was seen of it.
+//
+// A schedule of holds is "the oldest runnable first, one message a turn, but the held turns wait".
+// It is what a file keeps: each hold names one turn by its maker and its number among the maker's
+// children, so it means the same turn in each execution, and in a changed program as long as that
+// turn exists. The other strategies only search (portfolio.hpp); their finds are turned into holds
+// (shrinking.hpp).
+// Thread: the simulation's own.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sched/policies/choices.hpp"
+
+namespace troupe::sched::exploring {
+
+// One turn: the `run`-th one, from 0 on, of a runnable. A runnable has several turns if it had more
+// messages than one.
+struct turn_id {
+  choice_name maker = program_name;
+  std::uint32_t nth = 0;
+  std::uint32_t run = 0;
+  choice_name name() const noexcept { return child_name(maker, nth); }
+  auto operator<=>(const turn_id&) const = default;
+};
+
+struct hold {
+  turn_id held;
+  // Until that turn has ended; without it, until nothing else can run. In either case a turn that
+  // is held runs when there is nothing else.
+  std::optional<turn_id> until;
+  // Time passes first: timers expire, and what others sent arrives.
+  bool late = false;
+  // `held` is no turn but a connection: all that is sent to it arrives as late as it may.
+  bool connection = false;
+  bool operator==(const hold&) const = default;
+};
+
+enum class strategy : std::uint8_t {
+  holds,        // as above
+  random,       // the seed decides everything, as without a search
+  one_message,  // the seed decides whose turn is next; a turn handles one message
+  priorities,   // the runnable of the highest priority; it changes at depth - 1 points
+};
+
+struct schedule {
+  strategy by = strategy::holds;
+  std::uint64_t seed = 1;
+  std::vector<hold> holds;
+  // For `holds`: the numbers of runnables, in the order in which they first become ready, and of
+  // connections, in the order in which they are made. They become holds when they are met.
+  std::vector<std::uint64_t> held_arrivals;
+  std::vector<std::uint64_t> held_connections;
+  bool late = false;
+  // For `priorities`.
+  unsigned depth = 1;
+  bool inherits = false;             // a runnable's first child has the priority of its maker
+  std::uint64_t turns_expected = 0;  // the points lie below it; after twice as many, it is random
+  // More turns are a suspected livelock.
+  std::uint64_t turns_max = UINT64_MAX;
+};
+
+struct turn_seen {
+  turn_id id;
+  std::uint64_t arrived = 0;  // when it became ready, among all of its runtime that did
+  std::uint64_t begun = 0;    // how many turns had begun when it became ready
+  unsigned runtime = 0;
+};
+
+inline constexpr std::uint64_t turns_a_hash = 1'000;
+
+// What was seen. Several simulated runtimes of one program share it.
+struct execution {
+  explicit execution(schedule chosen) : plan(std::move(chosen)), met(plan.holds.size()) {}
+
+  schedule plan;
+  bool records = false;
+  // Called after each turn with the virtual time, and when a runtime is out of work with the number
+  // of its dead letters. They throw what they find.
+  std::function<void(std::int64_t)> on_turn;
+  std::function<void(std::uint64_t)> on_quiet;
+
+  std::uint64_t turns = 0;
+  std::uint64_t arrivals = 0;  // runnables that became ready for the first time
+  std::uint64_t connections = 0;
+  unsigned runtimes = 0;
+  std::uint64_t hash = 14'695'981'039'346'656'037u;  // of the names of all turns
+  std::vector<std::uint64_t> hashes;                 // each 1,000 turns
+  std::vector<hold> made;                            // of held_arrivals and held_connections
+  std::vector<char> met;                             // of plan.holds
+  std::vector<std::uint64_t> contested;  // of the arrivals, those that were not alone when they ran
+  std::vector<turn_seen> seen;           // if it records
+};
+
+}  // namespace troupe::sched::exploring

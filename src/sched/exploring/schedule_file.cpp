@@ -1,0 +1,237 @@
+#include "sched/exploring/schedule_file.hpp"
+
+#include <elf.h>
+#include <link.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+#include "troupe/base/error.hpp"
+
+namespace troupe::sched::exploring {
+namespace {
+
+constexpr std::string_view head = "troupe schedule 1";
+
+std::string hex(std::uint64_t value) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+std::string text_of(const turn_id& turn) {
+  return hex(turn.maker) + ' ' + std::to_string(turn.nth) + ' ' + std::to_string(turn.run);
+}
+
+std::string strategy_of(const schedule& plan) {
+  const char* by = plan.by == strategy::random        ? "random"
+                   : plan.by == strategy::one_message ? "one_message"
+                                                      : "priorities";
+  return std::string("strategy ") + by + ' ' + std::to_string(plan.depth) + ' ' +
+         std::to_string(plan.inherits) + ' ' + std::to_string(plan.turns_expected) + '\n';
+}
+
+// One line, from left to right.
+class line_reader {
+ public:
+  line_reader(const std::string& line, const std::string& file, unsigned number)
+      : words_(line), line_(line), file_(file), number_(number) {}
+  std::string word() {
+    std::string found;
+    words_ >> found;
+    return found;
+  }
+  std::string rest() {
+    std::string found;
+    std::getline(words_ >> std::ws, found);
+    return found;
+  }
+  std::uint64_t value(int base = 10) {
+    const std::string text = word();
+    std::uint64_t found = 0;
+    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), found, base);
+    if (text.empty() || parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size()) fail();
+    return found;
+  }
+  std::uint32_t small() {
+    const std::uint64_t found = value();
+    if (found > UINT32_MAX) fail();
+    return static_cast<std::uint32_t>(found);
+  }
+  turn_id turn() {
+    turn_id found;
+    found.maker = value(16);
+    found.nth = small();
+    found.run = small();
+    return found;
+  }
+  [[noreturn]] void fail() const {
+    throw option_error("troupe: " + file_ + ", line " + std::to_string(number_) +
+                       ": this is no line of a schedule: " + line_);
+  }
+
+ private:
+  std::istringstream words_;
+  const std::string& line_;
+  const std::string& file_;
+  const unsigned number_;
+};
+
+void read_hold(line_reader& of, schedule& plan) {
+  hold made{.held = of.turn(), .until = {}};
+  for (std::string word = of.word(); !word.empty(); word = of.word()) {
+    if (word == "until") {
+      made.until = of.turn();
+    } else if (word == "late") {
+      made.late = true;
+    } else {
+      of.fail();
+    }
+  }
+  plan.holds.push_back(made);
+}
+
+void read_strategy(line_reader& of, schedule& plan) {
+  const std::string by = of.word();
+  if (by == "random") {
+    plan.by = strategy::random;
+  } else if (by == "one_message") {
+    plan.by = strategy::one_message;
+  } else if (by == "priorities") {
+    plan.by = strategy::priorities;
+  } else {
+    of.fail();
+  }
+  plan.depth = of.small();
+  plan.inherits = of.value() != 0;
+  plan.turns_expected = of.value();
+}
+
+void read_line(line_reader& of, kept_schedule& kept) {
+  const std::string what = of.word();
+  if (what.empty()) return;
+  if (what.front() == '#') {
+    kept.remarks += of.rest() + '\n';
+  } else if (what == "program") {
+    kept.program = of.word();
+  } else if (what == "test") {
+    kept.test = of.rest();
+  } else if (what == "seed") {
+    kept.plan.seed = of.value();
+  } else if (what == "turns") {
+    kept.plan.turns_max = of.value();
+  } else if (what == "hold") {
+    read_hold(of, kept.plan);
+  } else if (what == "connection") {
+    hold made{.held = {}, .until = {}, .connection = true};
+    made.held.maker = of.value(16);
+    made.held.nth = of.small();
+    kept.plan.holds.push_back(made);
+  } else if (what == "strategy") {
+    read_strategy(of, kept.plan);
+  } else if (what == "hash") {
+    of.value();
+    kept.hashes.push_back(of.value(16));
+  } else {
+    of.fail();
+  }
+}
+
+int find_id(::dl_phdr_info* of, std::size_t, void* found) {
+  // the first object is the program
+  for (unsigned i = 0; i < of->dlpi_phnum; ++i) {
+    const auto& part = of->dlpi_phdr[i];
+    if (part.p_type != PT_NOTE) continue;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader gives addresses as numbers
+    const char* at = reinterpret_cast<const char*>(of->dlpi_addr + part.p_vaddr);
+    const char* const end = at + part.p_memsz;
+    while (at + sizeof(ElfW(Nhdr)) <= end) {
+      ElfW(Nhdr) note;
+      std::memcpy(&note, at, sizeof note);
+      const auto padded = [](std::size_t bytes) { return (bytes + 3) & ~std::size_t{3}; };
+      const char* const id = at + sizeof note + padded(note.n_namesz);
+      if (note.n_type == NT_GNU_BUILD_ID) {
+        for (unsigned byte = 0; byte < note.n_descsz; ++byte) {
+          char text[3];
+          std::snprintf(text, sizeof text, "%02x", static_cast<unsigned char>(id[byte]));
+          *static_cast<std::string*>(found) += text;
+        }
+        return 1;
+      }
+      at = id + padded(note.n_descsz);
+    }
+  }
+  return 1;
+}
+
+}  // namespace
+
+std::string text_of(const hold& one) {
+  if (one.connection)
+    return "connection " + hex(one.held.maker) + ' ' + std::to_string(one.held.nth);
+  std::string text = "hold " + text_of(one.held);
+  if (one.until) text += " until " + text_of(*one.until);
+  if (one.late) text += " late";
+  return text;
+}
+
+std::string text_of(const kept_schedule& kept) {
+  std::string text = std::string(head) + '\n';
+  if (!kept.program.empty()) text += "program " + kept.program + '\n';
+  if (!kept.test.empty()) text += "test " + kept.test + '\n';
+  text += "seed " + std::to_string(kept.plan.seed) + '\n';
+  if (kept.plan.turns_max != UINT64_MAX)
+    text += "turns " + std::to_string(kept.plan.turns_max) + '\n';
+  if (kept.plan.by != strategy::holds) text += strategy_of(kept.plan);
+  for (const hold& one : kept.plan.holds) text += text_of(one) + '\n';
+  std::uint64_t turns = 0;
+  for (const std::uint64_t hash : kept.hashes)
+    text += "hash " + std::to_string(turns += turns_a_hash) + ' ' + hex(hash) + '\n';
+  std::istringstream remarks(kept.remarks);
+  for (std::string line; std::getline(remarks, line);) text += "# " + line + '\n';
+  return text;
+}
+
+kept_schedule parse_schedule(const std::string& text, const std::string& name) {
+  kept_schedule kept;
+  std::istringstream lines(text);
+  std::string line;
+  std::getline(lines, line);
+  if (line != head) {
+    throw option_error("troupe: " + name + " is no schedule: its first line must be \"" +
+                       std::string(head) + '"');
+  }
+  for (unsigned number = 2; std::getline(lines, line); ++number) {
+    line_reader of(line, name, number);
+    read_line(of, kept);
+  }
+  return kept;
+}
+
+kept_schedule read_schedule(const std::string& file) {
+  std::ifstream in(file);
+  std::stringstream text;
+  if (in) text << in.rdbuf();
+  if (!in || !text) throw option_error("troupe: the schedule " + file + " cannot be read");
+  return parse_schedule(text.str(), file);
+}
+
+void write_schedule(const std::string& file, const kept_schedule& kept) {
+  std::ofstream out(file, std::ios::trunc);
+  out << text_of(kept);
+  out.close();
+  if (!out) throw std::system_error(errno, std::generic_category(), "troupe: " + file);
+}
+
+std::string program_id() {
+  std::string found;
+  ::dl_iterate_phdr(find_id, &found);
+  return found;
+}
+
+}  // namespace troupe::sched::exploring

@@ -1,0 +1,155 @@
+#include "sched/exploring/shrinking.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace troupe::sched::exploring {
+namespace {
+
+std::string without_numbers(const std::string& text) {
+  std::string found;
+  for (const char one : text) {
+    const bool digit = one >= '0' && one <= '9';
+    if (!digit) found += one;
+    if (digit && (found.empty() || found.back() != '#')) found += '#';
+  }
+  return found;
+}
+
+class reduction {
+ public:
+  reduction(schedule plan, const std::string& failure, const runner& run)
+      : plan_(std::move(plan)), failure_(failure), run_(run) {
+    plan_.by = strategy::holds;
+    plan_.held_arrivals.clear();
+    plan_.held_connections.clear();
+  }
+
+  bool spent() const noexcept { return runs >= shrinking_runs_max; }
+  // Whether the holds repeat the failure; then they are the best so far.
+  bool fails(const std::vector<hold>& holds) {
+    if (spent()) return false;
+    ++runs;
+    schedule next = plan_;
+    next.holds = holds;
+    const outcome of = run_(next, false);
+    if (!same_failure(of.failure, failure_)) return false;
+    best = {next, of};
+    return true;
+  }
+
+  // The turns that were overtaken by most others are the likeliest reasons.
+  bool by_few(const execution& seen, const std::vector<hold>& all);
+  void without_parts(std::size_t leave);
+  void without_ends();
+
+  unsigned runs = 0;
+  std::optional<std::pair<schedule, outcome>> best;
+
+ private:
+  const std::vector<hold>& holds() const noexcept { return best->first.holds; }
+  schedule plan_;
+  const std::string failure_;
+  const runner& run_;
+};
+
+bool reduction::by_few(const execution& seen, const std::vector<hold>& all) {
+  std::set<turn_id> overtaken;
+  for (const hold& one : all) overtaken.insert(one.held);
+  std::vector<std::pair<std::uint64_t, turn_id>> waited;
+  for (std::size_t i = 0; i < seen.seen.size(); ++i) {
+    const turn_seen& turn = seen.seen[i];
+    if (overtaken.contains(turn.id)) waited.emplace_back(i - turn.begun, turn.id);
+  }
+  std::ranges::sort(waited, std::greater<>());
+  constexpr std::size_t tried = 4;
+  std::vector<hold> few;
+  for (std::size_t i = 0; i < std::min(tried, waited.size()); ++i) {
+    const hold one{.held = waited[i].second, .until = {}};
+    if (fails({one})) return true;
+    few.push_back(one);
+    if (i != 0 && fails(few)) return true;
+  }
+  return false;
+}
+
+// Delta debugging: leaves out parts, and smaller ones when none of a size can be left out.
+void reduction::without_parts(std::size_t leave) {
+  std::size_t parts = 2;
+  while (holds().size() > leave && !spent()) {
+    const std::vector<hold> all = holds();
+    parts = std::min(parts, all.size());
+    bool smaller = false;
+    for (std::size_t i = 0; i < parts && !smaller; ++i) {
+      const auto from = static_cast<std::ptrdiff_t>(all.size() * i / parts);
+      const auto to = static_cast<std::ptrdiff_t>(all.size() * (i + 1) / parts);
+      std::vector<hold> rest(all.begin(), all.begin() + from);
+      rest.insert(rest.end(), all.begin() + to, all.end());
+      smaller = fails(rest);
+    }
+    if (smaller) {
+      parts = std::max<std::size_t>(parts - 1, 2);
+    } else if (parts == all.size()) {
+      return;
+    } else {
+      parts *= 2;
+    }
+  }
+}
+
+// A hold that ends when nothing else can run names one turn and not two.
+void reduction::without_ends() {
+  for (std::size_t i = 0; i < holds().size(); ++i) {
+    if (!holds()[i].until && !holds()[i].late) continue;
+    std::vector<hold> simpler = holds();
+    simpler[i].until.reset();
+    simpler[i].late = false;
+    fails(simpler);
+  }
+}
+
+}  // namespace
+
+bool same_failure(const std::string& one, const std::string& other) {
+  return one.empty() == other.empty() && without_numbers(one) == without_numbers(other);
+}
+
+std::vector<hold> holds_of(const execution& seen) {
+  std::vector<hold> found;
+  for (std::size_t i = 0; i < seen.seen.size(); ++i) {
+    const turn_seen& turn = seen.seen[i];
+    for (std::size_t at = i; at-- > turn.begun;) {
+      const turn_seen& earlier = seen.seen[at];
+      if (earlier.runtime != turn.runtime || earlier.arrived < turn.arrived) continue;
+      found.push_back({.held = turn.id, .until = earlier.id});
+      break;
+    }
+  }
+  return found;
+}
+
+shrunk shrink(const schedule& failing, const outcome& failed, const runner& run) {
+  reduction by(failing, failed.failure, run);
+  if (failing.by == strategy::holds) {
+    std::vector<hold> holds = failing.holds;
+    holds.insert(holds.end(), failed.seen->made.begin(), failed.seen->made.end());
+    by.fails(holds);
+  } else {
+    ++by.runs;
+    const outcome again = run(failing, true);
+    if (again.failure.empty()) return {failing, failed, false, by.runs};
+    std::vector<hold> all = holds_of(*again.seen);
+    all.insert(all.end(), again.seen->made.begin(), again.seen->made.end());
+    if (!by.fails({}) && !by.by_few(*again.seen, all)) by.fails(all);
+  }
+  if (!by.best) return {failing, failed, false, by.runs};
+  constexpr std::size_t kept_for_ends = 4;
+  by.without_parts(kept_for_ends);
+  by.without_ends();
+  by.without_parts(0);
+  return {by.best->first, by.best->second, true, by.runs};
+}
+
+}  // namespace troupe::sched::exploring

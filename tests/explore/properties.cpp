@@ -1,0 +1,239 @@
+// What a search sees as a failure, and the files.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <ostream>
+#include <string>
+
+#include "explore/planted.hpp"
+#include "sched/exploring/schedule_file.hpp"
+#include "support/conformance.hpp"
+#include "troupe/troupe.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Counter {
+  int value = 0;
+  void add() { ++value; }
+  void again() { troupe::self(this).tell<&Counter::again>(); }
+};
+
+void count_to(troupe::runtime& rt, int last) {
+  auto counter = rt.spawn<Counter>();
+  for (int i = 0; i < last; ++i) counter.tell<&Counter::add>();
+}
+
+struct wrong {
+  const char* name;
+  std::function<void(troupe::explored_run&)> body;
+  const char* says;
+  bool dead_letters = false;
+};
+void PrintTo(const wrong& of, std::ostream* to) { *to << of.name; }
+
+class failures : public testing::TestWithParam<wrong> {};
+
+TEST_P(failures, are_seen_in_the_first_schedule) {
+  const troupe::explore_report report =
+      troupe::explore(GetParam().body, {.dead_letters = GetParam().dead_letters});
+  EXPECT_NE(report.failure.find(GetParam().says), std::string::npos) << report;
+  EXPECT_EQ(report.schedules, 1u);
+  EXPECT_EQ(report.holds, 0u);
+}
+
+const wrong all[] = {
+    {"of_a_handler",
+     [](auto&) {
+       troupe::runtime rt;
+       rt.post([] { throw std::runtime_error("no bread"); });
+       rt.run();
+     },
+     "no bread"},
+    {"an_exception_that_is_none", [](auto&) { throw 7; }, "no std::exception"},
+    {"expectations_that_were_caught",
+     [](auto&) {
+       try {
+         troupe::expect(false);
+       } catch (const troupe::error&) {
+       }
+     },
+     "properties.cpp"},
+    {"at_quiescence",
+     [](auto& run) {
+       int ended = 0;
+       run.at_quiescence([&] { troupe::expect(++ended < 2); });
+       troupe::runtime rt;
+       rt.run();
+       rt.run();
+     },
+     "expect"},
+    {"eventually_before_the_end",
+     [](auto& run) {
+       run.eventually([] { return false; }, 1h);
+       troupe::runtime rt;
+       count_to(rt, 3);
+       rt.run();
+     },
+     "ended before"},
+    {"eventually_in_time",
+     [](auto& run) {
+       run.eventually([] { return false; }, 1s);
+       troupe::runtime rt;
+       rt.spawn([]() -> troupe::task<> { co_await troupe::sleep_for(2s); });
+       rt.run();
+     },
+     "in time"},
+    {"waits_without_end",
+     [](auto&) {
+       troupe::runtime rt;
+       rt.spawn([]() -> troupe::task<> {
+         troupe::event never;
+         co_await never.wait();
+       });
+       rt.run();
+     },
+     "suspended"},
+    {"livelocks",
+     [](auto&) {
+       troupe::runtime rt;
+       rt.spawn<Counter>().template tell<&Counter::again>();
+       rt.run();
+     },
+     "livelock"},
+    {"dead_letters",
+     [](auto&) {
+       troupe::runtime rt;
+       auto counter = rt.spawn<Counter>();
+       counter.stop();
+       counter.template tell<&Counter::add>();
+       rt.run();
+     },
+     "dead letter", true},
+};
+INSTANTIATE_TEST_SUITE_P(each, failures, testing::ValuesIn(all),
+                         [](const auto& of) { return std::string(of.param.name); });
+
+TEST(searches, find_nothing_in_a_program_that_is_right) {
+  int executions = 0;
+  const troupe::explore_report report = troupe::explore(
+      [&](auto& run) {
+        ++executions;
+        int seen = 0;
+        troupe::runtime rt;
+        auto counter = rt.spawn<Counter>();
+        for (int i = 0; i < 3; ++i) counter.template tell<&Counter::add>();
+        counter.tell([&seen](Counter& self) { seen = self.value; });
+        run.eventually([&] { return seen == 3; }, 1s);
+        rt.run();
+        troupe::expect(rt.now() > 0s && rt.now() < 1s);
+      },
+      {.schedules = 60});
+  EXPECT_TRUE(report) << report;
+  EXPECT_EQ(report.schedules, 60u);
+  EXPECT_EQ(executions, 60);
+}
+
+TEST(searches, end_with_their_time) {
+  EXPECT_EQ(troupe::explore([](auto&) {}, {.time = 0s}).schedules, 1u);
+}
+
+// The timers of a program that polls end a turn that is held for time to pass.
+TEST(searches, do_not_hold_a_turn_while_a_timer_repeats) {
+  const troupe::explore_report report = troupe::explore(
+      [](auto&) {
+        troupe::runtime rt;
+        auto counter = rt.spawn<Counter>();
+        troupe::timer polls = rt.every(1ms, [] {});
+        rt.after(20ms, [&] { polls.cancel(); });
+        counter.template tell<&Counter::add>();
+        rt.run();
+      },
+      {.schedules = 200});
+  EXPECT_TRUE(report) << report;
+}
+
+class schedule_files : public testing::Test {
+ protected:
+  schedule_files() { std::filesystem::create_directory(folder_); }
+  ~schedule_files() override { std::filesystem::remove_all(folder_); }
+  const std::string folder_ =
+      (std::filesystem::temp_directory_path() / ("schedules." + std::to_string(::getpid())))
+          .string();
+};
+
+TEST_F(schedule_files, are_a_regression_suite_of_their_names) {
+  const auto body = planted::bugs().front().body;
+  const auto options = [this](const char* name) {
+    return troupe::explore_options{.schedules = 100, .name = name, .folder = folder_};
+  };
+  const troupe::explore_report found = troupe::explore(body, options("a lost update"));
+  ASSERT_EQ(found.file, folder_ + "/a_lost_update.schedule");
+  const troupe::test::scoped_environment replay("TROUPE_REPLAY", folder_.c_str());
+  const troupe::explore_report again = troupe::explore(body, options("a lost update"));
+  EXPECT_EQ(again.failure, found.failure);
+  EXPECT_EQ(again.schedules, 1u);
+  EXPECT_EQ(again.unmet, "");
+  EXPECT_EQ(troupe::explore(body, options("another")).schedules, found.schedules);
+  // a program that was repaired passes, and is searched on
+  const troupe::explore_report repaired = troupe::explore([](auto&) {}, options("a lost update"));
+  EXPECT_TRUE(repaired);
+  EXPECT_EQ(repaired.schedules, 101u);
+  EXPECT_NE(repaired.unmet, "");
+}
+
+TEST_F(schedule_files, run_alone_if_one_is_named) {
+  const auto body = planted::bugs().front().body;
+  const std::string file = troupe::explore(body, {.name = "one", .folder = folder_}).file;
+  const troupe::test::scoped_environment replay("TROUPE_REPLAY", file.c_str());
+  EXPECT_EQ(troupe::explore(body, {.name = "other"}).schedules, 1u);
+  EXPECT_EQ(troupe::explore([](auto&) {}).schedules, 1u);
+}
+
+TEST(schedule_texts, are_read_as_they_are_written) {
+  using namespace troupe::sched::exploring;
+  kept_schedule kept;
+  kept.program = "5f0c";
+  kept.test = "a name of three words";
+  kept.plan.seed = UINT64_MAX;
+  kept.plan.turns_max = 17;
+  kept.plan.holds = {{.held = {1, 2, 3}, .until = {}},
+                     {.held = {UINT64_MAX, 5, 6}, .until = turn_id{7, 8, 9}, .late = true},
+                     {.held = {10, 11, 0}, .until = {}, .connection = true}};
+  kept.hashes = {12, UINT64_MAX};
+  kept.remarks = "two\nlines\n";
+  const std::string text = text_of(kept);
+  EXPECT_EQ(text_of(parse_schedule(text, "here")), text);
+  EXPECT_EQ(parse_schedule(text, "here").plan.holds, kept.plan.holds);
+  kept.plan.by = strategy::priorities;
+  kept.plan.depth = 3;
+  EXPECT_EQ(text_of(parse_schedule(text_of(kept), "here")), text_of(kept));
+}
+
+TEST(schedule_texts, name_the_wrong_line) {
+  for (const char* const line :
+       {"hold", "hold x 1 0", "hold 1 1", "hold 1 1 0 until 3", "hold 1 1 0 soon", "seed",
+        "seed 1x", "hold 1 4294967296 0", "strategy dice 1 0 0", "holds 1 1 0", "hash 1000"}) {
+    try {
+      troupe::sched::exploring::parse_schedule(std::string("troupe schedule 1\nseed 1\n") + line,
+                                               "file");
+      ADD_FAILURE() << line;
+    } catch (const troupe::option_error& wrong) {
+      EXPECT_NE(std::string(wrong.what()).find("file, line 3"), std::string::npos) << wrong.what();
+    }
+  }
+  EXPECT_THROW(troupe::sched::exploring::parse_schedule("troupe schedule 2\n", "file"),
+               troupe::option_error);
+  EXPECT_THROW(troupe::sched::exploring::read_schedule("/nowhere"), troupe::option_error);
+}
+
+TEST(explore, refuses_a_name_with_a_line_break) {
+  EXPECT_THROW(troupe::explore([](auto&) {}, {.name = "a\nb"}), troupe::option_error);
+}
+
+}  // namespace
