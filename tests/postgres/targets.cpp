@@ -69,6 +69,15 @@ TEST_P(postgres_targets, lists_of_different_lengths_are_refused) {
     });
 }
 
+TEST_P(postgres_targets, a_port_that_is_none_is_refused) {
+  for (const char* const wrong : {"0", "65536", "99999", "-1", "54x", "5432,0"}) {
+    with(std::string("host=127.0.0.1 port=") + wrong, [wrong](postgres::connection db) -> task<> {
+      const std::string failed = co_await failure_of(db.run_script(""));
+      EXPECT_TRUE(has(failed, "not understood") && has(failed, "port")) << wrong << ": " << failed;
+    });
+  }
+}
+
 TEST_P(postgres_targets, connect_timeout_of_the_target_limits_each_address) {
   const auto test = [](unix_listener silent, postgres::connection db) -> task<> {
     const auto begun = std::chrono::steady_clock::now();

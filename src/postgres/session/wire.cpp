@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -115,6 +116,16 @@ struct place {
   std::string host, address, port;
 };
 
+// libpq finds a wrong port only when it connects, as it would a server that is away.
+void check_port(const std::string& port) {
+  unsigned number = 0;
+  const char* const end = port.data() + port.size();
+  const auto read = std::from_chars(port.data(), end, number);
+  constexpr unsigned port_max = 65'535;
+  if (port.empty() || (read.ec == std::errc() && read.ptr == end && number - 1 < port_max)) return;
+  refuse_target("port=" + port + ": a port is a number from 1 to 65535");
+}
+
 std::vector<place> places_of(const settings& all) {
   const std::vector<std::string> hosts = split(value_of(all, "host")),
                                  addresses = split(value_of(all, "hostaddr")),
@@ -124,6 +135,7 @@ std::vector<place> places_of(const settings& all) {
     if (of.size() == 1) return of.front();
     return i < of.size() ? of[i] : std::string();
   };
+  for (const std::string& one : ports) check_port(one);
   for (std::size_t i = 0; i < places.size(); ++i) {
     places[i] = {i < hosts.size() ? hosts[i] : "", i < addresses.size() ? addresses[i] : "",
                  at(ports, i)};
