@@ -9,7 +9,7 @@
 using namespace std::chrono_literals;
 
 struct Slow {
-  void work() { std::this_thread::sleep_for(5ms); }  // sleeps: it stands for slow work
+  void work() { std::this_thread::sleep_for(15ms); }  // sleeps: it stands for slow work
 };
 struct Grows {
   troupe::future<> until;
@@ -45,7 +45,7 @@ int main() {
   for (troupe::promise<>& gate : gates)
     rt.spawn<Visitor>(gate.get_future()).tell<&Visitor::queue>();
   troupe::hold here = rt.hold();
-  auto ticks = rt.every(10ms, [&, n = 0]() mutable {
+  auto ticks = rt.every(30ms, [&, n = 0]() mutable {
     slow.tell<&Slow::work>();
     for (int i = 0; i < 10; ++i) grows.tell<&Grows::put>(++n);
   });

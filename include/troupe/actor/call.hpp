@@ -75,10 +75,26 @@ consteval bool is_reentrant() {
   }
 }
 
+// Whether handlers of T are meant to hold their thread, as those of an actor that has a thread of
+// its own for calls that block: its class may say `static constexpr bool may_block = true`. Then an
+// observed runtime does not warn of them.
+template <class T>
+consteval bool may_block() {
+  if constexpr (requires { T::may_block; }) {
+    return T::may_block;
+  } else {
+    return false;
+  }
+}
+
 template <class T>
 inline constexpr cell_type cell_type_of{
-    sizeof(T), alignof(T), [](void* object) noexcept { std::destroy_at(static_cast<T*>(object)); },
-    base::type_name<T>(), is_reentrant<T>()};
+    sizeof(T),
+    alignof(T),
+    [](void* object) noexcept { std::destroy_at(static_cast<T*>(object)); },
+    base::type_name<T>(),
+    is_reentrant<T>(),
+    may_block<T>()};
 // The type of an actor whose object lies outside of the cell's slot, since it was passed to
 // activate().
 template <class T>
@@ -88,6 +104,7 @@ inline constexpr cell_type adopted_type_of{
     [](void* object) noexcept { delete static_cast<T*>(object); },
     base::type_name<T>(),
     is_reentrant<T>(),
+    may_block<T>(),
     true};
 
 // Reports an exception that no caller will get as a failure of the actor.

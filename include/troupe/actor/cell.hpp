@@ -25,7 +25,7 @@ struct activation;
 struct cell_type {
   constexpr cell_type(std::size_t object_bytes, std::size_t object_alignment,
                       void (*destroys)(void*) noexcept, const char* called, bool is_reentrant,
-                      bool is_adopted = false) noexcept;
+                      bool blocks, bool is_adopted = false) noexcept;
 
   // Where the object lies in a slot that has `extra` bytes between the cell and the object, and how
   // large that slot is. A slot whose size is a multiple of the alignment begins `slots_begin` bytes
@@ -44,6 +44,7 @@ struct cell_type {
   void (*destroy)(void* object) noexcept;
   const char* name;
   bool reentrant;  // several calls of its coroutine handlers may be suspended at the same time
+  bool may_block;  // its handlers are meant to hold their thread: nobody is warned of them
   bool adopted;    // the object lies outside of the slot: it was passed to activate()
   // for the common cell, which has nothing between it and the object
   std::size_t offset, slot_bytes;
@@ -237,12 +238,13 @@ constexpr std::size_t cell_type::offset_behind(std::size_t extra) const noexcept
 
 constexpr cell_type::cell_type(std::size_t object_bytes, std::size_t object_alignment,
                                void (*destroys)(void*) noexcept, const char* called,
-                               bool is_reentrant, bool is_adopted) noexcept
+                               bool is_reentrant, bool blocks, bool is_adopted) noexcept
     : bytes(object_bytes),
       alignment(object_alignment),
       destroy(destroys),
       name(called),
       reentrant(is_reentrant),
+      may_block(blocks),
       adopted(is_adopted),
       offset(offset_behind(0)),
       slot_bytes(slot_bytes_behind(0)) {}

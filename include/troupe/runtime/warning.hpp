@@ -57,8 +57,9 @@ struct warning {
 
 // When a runtime that is observed warns. 0 of a member: it does not warn of that.
 struct warning_limits {
-  // Time for which one handler, or one posted procedure, may hold its thread. Default 1 ms.
-  time_span handler = std::chrono::milliseconds(1);
+  // Time for which one handler, or one posted procedure, may hold its thread. Default 10 ms.
+  // A class that says `static constexpr bool may_block = true` is left out.
+  time_span handler = std::chrono::milliseconds(10);
   // Time for which a mailbox may grow, without being shorter in between. Default 10 s.
   time_span mailbox = std::chrono::seconds(10);
   // Shorter mailboxes cause no warning. Default 100 messages.

@@ -169,6 +169,7 @@ struct waiting_call_of final : waiting_call {
 // Transactions: docs/protocols/database_sessions.md.
 class session {
  public:
+  static constexpr bool may_block = true;  // it has a thread of its own
   session(std::string path, options chosen, std::string thread);
   session(const session&) = delete;
   session& operator=(const session&) = delete;

@@ -18,9 +18,12 @@
 namespace troupe::actor {
 
 constinit const cell_type spawned_type{
-    sizeof(spawned_task), alignof(spawned_task),
+    sizeof(spawned_task),
+    alignof(spawned_task),
     [](void* object) noexcept { std::destroy_at(static_cast<spawned_task*>(object)); },
-    "a spawned task", false};
+    "a spawned task",
+    false,
+    false};
 
 namespace {
 

@@ -141,6 +141,7 @@ void warning_watch::add_running(const running_part& one, std::int64_t now, bool 
   if (its.actor != nullptr) {
     found.actor_id = core_.system->slots.find_number(its.actor);
     if (one.type == nullptr || found.actor_id == 0) return;  // it has ended meanwhile
+    if (one.type->may_block) return;
     found.actor = one.type->name;
     found.text += " of " + std::string(one.type->name) + " #" + std::to_string(found.actor_id);
   }
@@ -164,20 +165,33 @@ void warning_watch::look_at_samples() {
   const auto least =
       static_cast<std::uint64_t>(static_cast<double>(ns_of(limits_.handler)) *
                                  static_cast<double>(now.ticks - core_.observed_since.ticks) / ns);
-  decltype(sampled_) sums;
+  struct long_calls {
+    std::uint64_t count = 0;
+    std::uint64_t longest = 0;  // ticks
+  };
+  std::map<std::pair<std::string_view, std::string_view>, long_calls> sums;
   core_.system->counts->for_each_thread([&](const actor::thread_counts& counts) {
     counts.for_each_handler([&](const actor::handler_count& one) {
-      if (const std::uint64_t count = one.busy.count_above(least); count != 0)
-        sums[{one.type->name, name_of_handler(one.method)}] += count;
+      const std::uint64_t count = one.type->may_block ? 0 : one.busy.count_above(least);
+      if (count == 0) return;
+      long_calls& to = sums[{one.type->name, name_of_handler(one.method)}];
+      observe::value_counts all;
+      one.busy.add_to(all);
+      to.count += count;
+      to.longest = std::max(to.longest, all.quantile(1));
     });
   });
-  for (const auto& [of, count] : sums) {
-    const std::uint64_t more = count - std::exchange(sampled_[of], count);
+  const double ns_per_tick = ns / static_cast<double>(now.ticks - core_.observed_since.ticks);
+  for (const auto& [of, calls] : sums) {
+    const std::uint64_t more = calls.count - std::exchange(sampled_[of], calls.count);
     if (more == 0) continue;
     finding found{warning_kind::long_handler, of.first, of.second, 0, more, {}};
-    found.text = std::string(of.second) + " of " + std::string(of.first) + " took more than " +
-                 time_text(ns_of(limits_.handler)) + " in about " + std::to_string(count) +
-                 " calls so far, as samples show." + remedy_for_handler;
+    found.text =
+        std::string(of.second) + " of " + std::string(of.first) + " took more than " +
+        time_text(ns_of(limits_.handler)) + " in about " + std::to_string(calls.count) +
+        " calls so far, as samples show; the longest took about " +
+        time_text(static_cast<std::int64_t>(static_cast<double>(calls.longest) * ns_per_tick)) +
+        "." + remedy_for_handler;
     list_.add(std::move(found));
   }
 }

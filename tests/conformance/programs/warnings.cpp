@@ -85,6 +85,31 @@ TEST_P(warnings, a_handler_that_takes_long_is_told_while_it_runs) {
   EXPECT_EQ(named(summary["warnings"], "handler", "::work")["kind"], "long_handler");
 }
 
+struct warned_of_never {
+  static constexpr bool may_block = true;
+  void work() { std::this_thread::sleep_for(20ms); }  // sleeps: a handler that blocks
+};
+struct warned_often {
+  void work() { std::this_thread::sleep_for(20ms); }  // sleeps: a handler that blocks
+};
+TEST_P(warnings, handlers_of_a_class_that_may_block_are_not_told) {
+  runtime_options chosen = warned();
+  chosen.warnings.handler = 2ms;
+  chosen.warnings.again = 0s;
+  runtime rt(chosen);
+  const auto never = rt.spawn<warned_of_never>();
+  const auto often = rt.spawn<warned_often>();
+  for (int i = 0; i < 20; ++i) {
+    never.tell<&warned_of_never::work>();
+    often.tell<&warned_often::work>();
+  }
+  rt.run();
+  const json listed = asker().ask("warnings")["runtimes"][0];
+  EXPECT_TRUE(named(listed["warnings"], "handler", "warned_often::work").is_object());
+  for (const json& one : listed["warnings"])
+    EXPECT_FALSE(one["handler"].get<std::string>().contains("warned_of_never")) << one;
+}
+
 TEST_P(warnings, a_posted_procedure_that_takes_long_is_told) {
   runtime_options chosen = warned();
   chosen.warnings.handler = 2ms;
