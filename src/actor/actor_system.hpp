@@ -110,7 +110,6 @@ class actor_system : public tasks::runtime_state {
   tasks::call_host host_asleep{};
   message calls_none{nullptr};
   tasks::async_call asleep{calls_none};
-  std::atomic<std::size_t> sleepers{0};
   const std::unique_ptr<message_counts> counts;  // null unless the runtime is observed
   memory::slot_space slots;
   actor_names names;
@@ -123,12 +122,15 @@ class actor_system : public tasks::runtime_state {
   deadlock_search deadlocks{*this};
   std::array<std::atomic<sched::executor*>, executors_max> executors{};
   std::atomic<std::uint64_t> dead_letters{0};
-  std::atomic<std::uint32_t> gate_entries{0};
   std::atomic<std::int64_t> orphan_refs{0};
   std::mutex making_magazines;
   // guarded by `making_magazines`
   std::vector<std::unique_ptr<memory::slot_space::magazines>> magazines_of_workers;
   base::list_link<actor_system> debugger_link;  // src/runtime/debugger_table.cpp
+  // Written often, and by several threads: in lines of their own, since all else is read in turns.
+  alignas(base::line_bytes) std::atomic<std::uint32_t> gate_entries{0};
+  // calls that wait without their actor
+  alignas(base::line_bytes) std::atomic<std::size_t> sleepers{0};
 
  private:
   void wait_for_gate_entries() const noexcept;

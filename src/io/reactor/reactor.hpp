@@ -19,6 +19,7 @@
 #include "sched/io_driver_slot.hpp"
 #include "sched/poller.hpp"
 #include "sched/runtime_host.hpp"
+#include "troupe/base/platform.hpp"
 
 namespace troupe::io {
 
@@ -82,7 +83,8 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
   // for operations to complete.
   void drive() noexcept;
 
-  kernel& calls;
+  // Read by each operation; the door, which each look writes, is in the line before.
+  alignas(base::line_bytes) kernel& calls;
   const buffer_pool_ptr buffers;
   const std::unique_ptr<operation_counts> counted;  // null unless the runtime is observed
 
@@ -112,9 +114,9 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
   class call_aside;
   void grow();
   sched::runtime_host& runtime_;
-  std::atomic<std::int64_t> in_flight_{0};
+  alignas(base::line_bytes) std::atomic<std::int64_t> in_flight_{0};
   std::atomic<std::uint64_t> waits_{0};
-  mutable std::mutex slots_mutex_;
+  alignas(base::line_bytes) mutable std::mutex slots_mutex_;
   std::vector<std::unique_ptr<slot[]>> slots_;
   slot* free_ = nullptr;
   std::size_t in_use_ = 0;

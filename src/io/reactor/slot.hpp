@@ -56,7 +56,8 @@ class operation_queue {
   operation* last_ = nullptr;
 };
 
-struct slot {
+// One line of the cache, so that threads that use neighbours do not slow each other down.
+struct alignas(64) slot {
   base::small_mutex mutex;
   int fd = -1;
   reactor* owner = nullptr;  // lives while one of its slots is in use
@@ -65,17 +66,19 @@ struct slot {
   std::unique_ptr<kept_input> kept;  // null for most
   slot* next_free = nullptr;
   std::uint16_t generation = 0;
-  bool borrowed = false;    // other code owns the descriptor: close() does not close it
-  bool registered = false;  // the reactor's epoll set reports on it
-  bool duplicated = false;  // `fd` is our own duplicate of the descriptor, made for the epoll set
   // False only after the system said so, until the system reports a change.
   bool can_read = true, can_write = true;
   // The first operation of the queue was asked to end.
   bool reader_ends = false, writer_ends = false, watcher_ends = false;
+  bool borrowed : 1 = false;    // other code owns the descriptor: close() does not close it
+  bool registered : 1 = false;  // the reactor's epoll set reports on it
+  bool duplicated : 1 = false;  // `fd` is our own duplicate, made for the epoll set
   // the rest of a write_at_once() is due: no other write is tried before it
-  bool rest_comes = false;
-  bool closing = false;  // closed; becomes free when the operations in the kernel have completed
-  bool hung_up = false;  // the peer has closed, or the socket has an error: no edge follows
+  bool rest_comes : 1 = false;
+  // closed; becomes free when the operations in the kernel have completed
+  bool closing : 1 = false;
+  bool hung_up : 1 = false;  // the peer has closed, or the socket has an error: no edge follows
 };
+static_assert(sizeof(slot) == 64);
 
 }  // namespace troupe::io

@@ -153,8 +153,11 @@ class idle_workers {
   void update_lonely() noexcept {
     // order: relaxed  a hint
     const bool sleepers = sleepers_.load(std::memory_order_relaxed) != 0;
-    lonely_.store(sleepers && !awake() && timed_searcher_ == nullptr ? 1 : 0,
-                  std::memory_order_relaxed);
+    const std::uint32_t now = sleepers && !awake() && timed_searcher_ == nullptr ? 1 : 0;
+    // order: relaxed (both)  a hint; writers hold the mutex. A store that changes nothing would
+    // take the line away from all who read it after each turn.
+    if (lonely_.load(std::memory_order_relaxed) != now)
+      lonely_.store(now, std::memory_order_relaxed);
   }
 
   Sleeper* call_slowly() noexcept {
@@ -196,7 +199,7 @@ class idle_workers {
   // how many searchers there are: called, or searching
   alignas(base::line_bytes) typename Atomics::template atomic<std::uint32_t> awake_{0};
   typename Atomics::template atomic<std::uint32_t> sleepers_{0};
-  typename Atomics::template atomic<std::uint32_t> lonely_{0};
+  alignas(base::line_bytes) typename Atomics::template atomic<std::uint32_t> lonely_{0};
 };
 
 }  // namespace troupe::sched

@@ -156,13 +156,15 @@ class work_stealing final : public policy {
   outstanding_work& alive_;
   runtime_host& runtime_;
   std::vector<worker*> workers_;  // from worker's free list
-  idle_workers<worker> idle_workers_;
-  inbox<runnable> inbox_;
-  // one thread at a time steals: a searcher, or a busy worker that rebalances
-  std::mutex steal_mutex_;
-  std::atomic<unsigned> busy_{0};
   std::atomic<bool> ending_{false};
   std::atomic<poller*> poller_{nullptr};
+  idle_workers<worker> idle_workers_;
+  // Each worker reads what stands above, and the inbox, after its turns. What others write often
+  // has lines of its own (tests/support/layout.test.cpp).
+  alignas(base::line_bytes) inbox<runnable> inbox_;
+  // one thread at a time steals: a searcher, or a busy worker that rebalances
+  alignas(base::line_bytes) std::mutex steal_mutex_;
+  alignas(base::line_bytes) std::atomic<unsigned> busy_{0};
 };
 
 }  // namespace troupe::sched

@@ -1,0 +1,60 @@
+// Words that one thread writes often lie in other cache lines than words that every turn or every
+// operation of I/O reads: else each write takes the line away from all readers, which two
+// processors do not show and sixteen do. Compiled without access control.
+#include <cstddef>
+#include <cstdio>
+
+#include "actor/actor_system.hpp"
+#include "io/reactor/reactor.hpp"
+#include "sched/stealing/work_stealing.hpp"
+
+namespace {
+
+using namespace troupe;
+
+constexpr std::size_t line = 64;
+
+struct pair {
+  const char* names;
+  std::size_t read, written;
+};
+#define PAIR(type, read, written) \
+  { #type ": " #read ", " #written, offsetof(type, read), offsetof(type, written) }
+
+constexpr pair pairs[] = {
+    PAIR(sched::work_stealing, inbox_, steal_mutex_),
+    PAIR(sched::work_stealing, inbox_, busy_),
+    PAIR(sched::work_stealing, ending_, steal_mutex_),
+    PAIR(sched::work_stealing, ending_, busy_),
+    PAIR(sched::work_stealing, ending_, inbox_),
+    PAIR(sched::work_stealing, poller_, steal_mutex_),
+    PAIR(sched::work_stealing, poller_, busy_),
+    PAIR(sched::work_stealing, poller_, inbox_),
+    PAIR(sched::work_stealing, workers_, steal_mutex_),
+    PAIR(sched::idle_workers<sched::worker>, lonely_, awake_),
+    PAIR(sched::idle_workers<sched::worker>, lonely_, sleepers_),
+    PAIR(io::reactor, calls, door),
+    PAIR(io::reactor, calls, in_flight_),
+    PAIR(io::reactor, calls, slots_mutex_),
+    PAIR(io::reactor, in_flight_, slots_mutex_),
+    PAIR(actor::actor_system, counts, sleepers),
+    PAIR(actor::actor_system, counts, gate_entries),
+    PAIR(actor::actor_system, executors, gate_entries),
+    PAIR(actor::actor_system, dead_letters, gate_entries),
+    PAIR(actor::actor_system, gate_entries, sleepers),
+};
+static_assert(alignof(sched::work_stealing) >= line && alignof(io::reactor) >= line &&
+              alignof(actor::actor_system) >= line);
+static_assert(alignof(io::slot) >= line && sizeof(io::slot) == line);
+
+}  // namespace
+
+int main() {
+  int shared = 0;
+  for (const pair& one : pairs) {
+    if (one.read / line != one.written / line) continue;
+    std::printf("layout: one line has both of %s\n", one.names);
+    ++shared;
+  }
+  return shared == 0 ? 0 : 1;
+}
