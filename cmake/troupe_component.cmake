@@ -1,7 +1,7 @@
 # Components: one library target for a set of layers (the folders of src/ and include/troupe/).
 
 # troupe_component(NAME LAYERS folder... [LINK target...] [PKG module...])
-#   Makes the static library of these folders of src/, with the alias troupe::NAME. The one named
+#   Makes the library of these folders of src/, shared under BUILD_SHARED_LIBS, with the alias troupe::NAME. The one named
 #   `troupe` is the core and carries the public flags. LINK is public. PKG names pkg-config modules
 #   without which it is left out, and what stands on it; they are private, and the installed package finds them again.
 #   SOURCE_OF names a library that Debian has as C sources (share/NAME/, share/include/NAME/), which become a part of it.
@@ -104,7 +104,14 @@ function(troupe_component name)
   if(NOT PROJECT_IS_TOP_LEVEL)
     set(built_for EXCLUDE_FROM_ALL)
   endif()
-  add_library(${target} STATIC ${built_for} ${sources} "${PROJECT_BINARY_DIR}/fingerprint.cpp")
+  set(kind STATIC)
+  if(BUILD_SHARED_LIBS)
+    set(kind SHARED)
+  endif()
+  add_library(${target} ${kind} ${built_for} ${sources} "${PROJECT_BINARY_DIR}/fingerprint.cpp")
+  if(BUILD_SHARED_LIBS)
+    troupe_shared(${target})
+  endif()
   set_source_files_properties("${PROJECT_BINARY_DIR}/fingerprint.cpp" PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
   add_dependencies(${target} troupe_fingerprint)
   add_library(troupe::${name} ALIAS ${target})
@@ -193,6 +200,15 @@ function(troupe_component name)
   set_property(GLOBAL PROPERTY troupe_component_${name}_pkg ${arg_PKG})
 endfunction()
 
+# troupe_shared(TARGET): the soname, and the names that others may see (docs/decisions/loading.md).
+function(troupe_shared target)
+  set(names "${PROJECT_SOURCE_DIR}/cmake/troupe.map")
+  # Without a macro of its own: so the objects are those of the archives for a compiler cache as well.
+  set_target_properties(${target} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${TROUPE_SOVERSION} LINK_DEPENDS "${names}"
+      DEFINE_SYMBOL "")
+  target_link_options(${target} PRIVATE "-Wl,--version-script=${names}" -Wl,-z,defs)
+endfunction()
+
 # troupe_find_date_tz(): the one library without a file for pkg-config. It becomes what
 # pkg_check_modules would have made of it; troupe-config.cmake.in and troupe_install.cmake do the same.
 function(troupe_find_date_tz)
@@ -253,6 +269,20 @@ function(troupe_debian_package module out)
   set(${out} ${package_of_${module}} PARENT_SCOPE)
 endfunction()
 
+# troupe_own_package(NAME OUT): the package of ours that has a component, for Debian (debian/control).
+function(troupe_own_package name out)
+  set(${out} libtroupe-dev PARENT_SCOPE)
+  if(name MATCHES "^(json|dns|tls|nats|http|otlp|observe_page)$")
+    set(${out} libtroupe-net-dev PARENT_SCOPE)
+  elseif(name MATCHES "^(cron|sqlite|durable)$")
+    set(${out} libtroupe-store-dev PARENT_SCOPE)
+  elseif(name MATCHES "^(postgres|durable_postgres|cluster)$")
+    set(${out} libtroupe-postgres-dev PARENT_SCOPE)
+  elseif(NOT name MATCHES "^(troupe|io)$")
+    message(FATAL_ERROR "cmake/troupe_component.cmake does not know which package has the component ${name}")
+  endif()
+endfunction()
+
 # troupe_check_layers(): stops when a folder of src/ belongs to no component, for no target
 # would build its files, and nothing would say so.
 function(troupe_check_layers)
@@ -304,8 +334,13 @@ function(troupe_everything)
       "-pthread\n"
       "-D$<JOIN:${definitions},\n-D>\n"
       "$<JOIN:${options},\n>\n")
+  set(shared)
+  if(BUILD_SHARED_LIBS)
+    set(shared "-Wl,-rpath,${PROJECT_BINARY_DIR}\n")
+  endif()
   string(CONCAT link
       "-pthread\n"
+      "${shared}"
       "$<JOIN:${options},\n>\n"
       "-Wl,--start-group\n\"$<JOIN:${archives},\"\n\">\"\n-Wl,--end-group\n"
       "$<JOIN:${others},\n>\n")

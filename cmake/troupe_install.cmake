@@ -1,4 +1,4 @@
-# Installation: headers, archives, a CMake package (find_package(troupe)) and one pkg-config file a
+# Installation: headers, libraries, a CMake package (find_package(troupe)) and one pkg-config file a
 # component (troupe, troupe-io, ...).
 include(CMakePackageConfigHelpers)
 
@@ -35,6 +35,7 @@ foreach(name IN LISTS components other_names)
   # An export of its own, so that a program needs what its components need and nothing else.
   install(TARGETS ${target} EXPORT troupe_${name}_targets
       ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" ${installs} ${if_built}
+      LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" ${installs} ${if_built}
       INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
   install(EXPORT troupe_${name}_targets NAMESPACE troupe:: DESTINATION "${package_dir}"
       FILE troupe-${name}-targets.cmake ${installs})
@@ -56,7 +57,12 @@ foreach(name IN LISTS components other_names)
   list(APPEND modules_${name} ${pkg})
   list(REMOVE_DUPLICATES needs_${name})
   list(REMOVE_DUPLICATES modules_${name})
+  if(BUILD_SHARED_LIBS)  # the libraries themselves bring them
+    set(modules_${name})
+  endif()
   string(APPEND facts "  set(needs_${name} ${needs_${name}})\n  set(modules_${name} ${modules_${name}})\n")
+  troupe_own_package(${name} package)
+  string(APPEND facts "  set(own_package_${name} ${package})\n")
   get_property(supplied GLOBAL PROPERTY troupe_component_${name}_supplied)
   set(supplied_${name} ${supplied})
   foreach(link IN LISTS links)
@@ -68,9 +74,9 @@ foreach(name IN LISTS components other_names)
     string(APPEND facts "  set(package_${module} ${package})\n")
   endforeach()
 
-  # The .pc file repeats what the CMake target carries. All that it needs is in Requires and not in
-  # Requires.private: there is no shared library, so that a program links it all, with and without
-  # --static.
+  # The .pc file repeats what the CMake target carries. All that an archive needs is in Requires and not
+  # in Requires.private, so that a program links it all, with and without --static. A shared library
+  # brings the foreign ones itself.
   list(TRANSFORM links PREPEND "troupe-")
   list(TRANSFORM links REPLACE "^troupe-troupe$" "troupe")
   list(JOIN links " " pc_requires)
@@ -84,7 +90,12 @@ foreach(name IN LISTS components other_names)
     string(APPEND pc_others " -lpq")
   endif()
   list(JOIN pkg " " modules)
-  string(STRIP "${pc_requires} ${modules}" pc_requires)
+  if(BUILD_SHARED_LIBS)
+    set(pc_requires "${pc_requires}\nRequires.private: ${modules}\nLibs.private:${pc_others}")
+    set(pc_others "")
+  else()
+    string(STRIP "${pc_requires} ${modules}" pc_requires)
+  endif()
   set(pc_name troupe-${name})
   set(pc_cflags "")
   set(pc_libs "-L\${libdir} -l${target}${pc_others} -pthread")

@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "base/thread_name.hpp"
+#include "runtime/copies.hpp"
 #include "runtime/observing/observer.hpp"
 #include "runtime/runtime_core.hpp"
 #include "runtime/services/quit_signal.hpp"
@@ -14,7 +15,7 @@
 namespace troupe {
 
 runtime::runtime(runtime_options options)
-    : core_(std::make_shared<runtime_core>(std::move(options))) {
+    : core_((copies::check(), std::make_shared<runtime_core>(std::move(options)))) {
   try {
     main_ = actor::spawn<main_thread::proxy>(
         actor::placement{*core_->system, runtime_core::main_index});

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """A shared object with the library in it can be loaded while a program runs.
 
-Usage: loads.py c|python|storage
+Usage: loads.py c|python|shared|storage
   c        by dlopen from a C program, two copies of it at once, and once more after dlclose
   python   by Python's ctypes
+  shared   two plugins with one shared library of the core, which shows names of the namespace troupe alone
+           (cmake/troupe.map)
   storage  how much thread-local storage the whole core takes: all shared objects that are loaded by dlopen
            share about 1,660 bytes of the kind that it uses (docs/decisions/loading.md)
 """
@@ -15,6 +17,7 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent / "plugin"
+SOURCE = pathlib.Path(os.environ["TROUPE_SOURCE_DIR"])
 BUILD = pathlib.Path(os.environ["TROUPE_BINARY_DIR"])
 CXX = os.environ["TROUPE_CXX"].split()
 CORE_BYTES_MAX = 900
@@ -22,9 +25,10 @@ STEPS_S = 120
 
 
 def call(*command, **more):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=STEPS_S, **more)
+    more = {"stderr": subprocess.PIPE, **more}
+    done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, text=True, timeout=STEPS_S, **more)
     if done.returncode != 0:
-        sys.exit(f"loads: {' '.join(map(str, command))}: status {done.returncode}\n{done.stdout}{done.stderr}")
+        sys.exit(f"loads: {' '.join(map(str, command))}: status {done.returncode}\n{done.stdout}{done.stderr or ''}")
     return done.stdout
 
 
@@ -50,11 +54,35 @@ def load_from_c(into):
     call("cc", "-Wall", "-Werror", HERE / "host.c", "-ldl", "-o", host)
     call(host, plugin)
     call(host, plugin, copy)
+    # Each copy has settings of its own. They would have the same socket: the second one says so.
+    runtime_dir = into / "run"
+    runtime_dir.mkdir(mode=0o700)
+    environment = {**os.environ, "TROUPE_OBSERVE": "1", "XDG_RUNTIME_DIR": str(runtime_dir)}
+    seen = call(host, plugin, copy, env=environment, stderr=subprocess.STDOUT)
+    if "another copy of the library in this process" not in seen:
+        sys.exit(f"loads: two copies were observed at one socket, and none said so:\n{seen}")
 
 
 def load_from_python(into):
     plugin = build(into)
     call(sys.executable, "-c", "import ctypes, sys; sys.exit(ctypes.CDLL(sys.argv[1]).plug())", plugin)
+
+
+def load_shared(into):
+    archive, *words = core()
+    library = into / "libtroupe.so"
+    call(*CXX, "-shared", "-Wl,-soname,libtroupe.so", f"-Wl,--version-script={SOURCE}/cmake/troupe.map", "-Wl,-z,defs",
+         "-Wl,--whole-archive", archive, "-Wl,--no-whole-archive", *words, "-o", library)
+    names = [line.split()[-1] for line in call("nm", "-D", "--defined-only", library).splitlines()]
+    foreign = [name for name in names if "6troupe" not in name and not name.startswith("troupe_")]
+    if foreign or not names:
+        sys.exit(f"loads: the shared library shows foreign names, or none: {foreign[:9]}")
+    plugin, copy, host = into / "libplug.so", into / "libcopy.so", into / "host"
+    call(*CXX, f"@{BUILD}/use/compile.rsp", "-O1", "-fPIC", "-shared", HERE / "plug.cpp", library, f"-Wl,-rpath,{into}",
+         "-o", plugin)
+    shutil.copy(plugin, copy)
+    call("cc", "-Wall", "-Werror", HERE / "host.c", "-ldl", "-o", host)
+    call(host, plugin, copy)
 
 
 def weigh(into):
@@ -77,7 +105,7 @@ def main():
     into = BUILD / "package_test" / f"loads_{how}"
     shutil.rmtree(into, ignore_errors=True)
     into.mkdir(parents=True)
-    {"c": load_from_c, "python": load_from_python, "storage": weigh}[how](into)
+    {"c": load_from_c, "python": load_from_python, "shared": load_shared, "storage": weigh}[how](into)
 
 
 if __name__ == "__main__":

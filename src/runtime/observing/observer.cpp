@@ -75,11 +75,24 @@ std::optional<observe::socket_fault> make_folder(const std::string& folder) {
   return observe::check_folder(folder, observe::own_user());
 }
 
+// The path has the number of this process: so it is another copy of the library in it that listens
+// there, as a plugin may have one.
+bool is_listened_at(const ::sockaddr_un& address) noexcept {
+  const descriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const auto* const at = static_cast<const ::sockaddr*>(static_cast<const void*>(&address));
+  return probe.get() >= 0 && ::connect(probe.get(), at, sizeof address) == 0;
+}
+
 listening listen_at(const std::string& path) {
   ::sockaddr_un address;
   if (auto fault = observe::make_address(path, address)) return {.fault = std::move(fault)};
   descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (socket.get() < 0) return {.fault = observe::socket_fault{"socket", errno}};
+  if (is_listened_at(address)) {
+    return {.fault = observe::socket_fault{"bind " + path, EADDRINUSE,
+                                           "another copy of the library in this process is "
+                                           "observed there"}};
+  }
   ::unlink(path.c_str());  // of an earlier process with this number
   const auto* const at = static_cast<const ::sockaddr*>(static_cast<const void*>(&address));
   if (::bind(socket.get(), at, sizeof address) != 0)

@@ -1,8 +1,28 @@
-/* Twice: loads each shared object that is named, calls plug() in all of them, and unloads them. */
+/* Twice: loads each shared object that is named, calls plug() in all of them, then that of the last
+   one while the first one has a runtime, and unloads them. */
 #include <dlfcn.h>
 #include <stdio.h>
 
 #define MOST 8
+
+typedef int (*plugin)(void);
+
+static void* find(void* in, const char* name) {
+  void* found = dlsym(in, name);
+  if (found == NULL) fprintf(stderr, "%s\n", dlerror());
+  return found;
+}
+
+static int call_all(void** loaded, int count) {
+  plugin plug = NULL;
+  for (int i = 0; i < count; ++i) {
+    *(void**)&plug = find(loaded[i], "plug");
+    if (plug == NULL || plug() != 0) return 2;
+  }
+  int (*around)(plugin) = NULL;
+  *(void**)&around = find(loaded[0], "plug_around");
+  return around == NULL || around(plug) != 0 ? 3 : 0;
+}
 
 int main(int count, char** names) {
   void* loaded[MOST];
@@ -14,14 +34,8 @@ int main(int count, char** names) {
         return 1;
       }
     }
-    for (int i = 1; i < count && i <= MOST; ++i) {
-      int (*plug)(void);
-      *(void**)&plug = dlsym(loaded[i - 1], "plug");
-      if (plug == NULL || plug() != 0) {
-        fprintf(stderr, "plug() of %s failed\n", names[i]);
-        return 2;
-      }
-    }
+    const int failed = call_all(loaded, count - 1);
+    if (failed != 0) return failed;
     for (int i = 1; i < count && i <= MOST; ++i) dlclose(loaded[i - 1]);
   }
   puts("loaded");
