@@ -11,9 +11,22 @@
 #include <utility>
 
 #include "io/operations/message_calls.hpp"
+#include "io/reactor/kernel.hpp"
 #include "io/reactor/reactor.hpp"
 
 namespace troupe::io {
+
+// For the socket of a stream, like the kernel's receive and send.
+TROUPE_INLINE std::ptrdiff_t receive_some(kernel& calls, int fd, void* data,
+                                          std::size_t bytes) noexcept {
+  return calls.is_real ? receive_from(fd, data, bytes, 0, nullptr, nullptr)
+                       : calls.receive(fd, data, bytes, nullptr, nullptr);
+}
+TROUPE_INLINE std::ptrdiff_t send_some(kernel& calls, int fd, const void* data,
+                                       std::size_t bytes) noexcept {
+  return calls.is_real ? send_to(fd, data, bytes, MSG_NOSIGNAL, nullptr, 0)
+                       : calls.send(fd, data, bytes, nullptr, 0);
+}
 
 // Repeats calls that a signal interrupts. The limit is generous: one signal for each call is a lot.
 template <class Call>

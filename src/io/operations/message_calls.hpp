@@ -16,7 +16,6 @@
 #include <cerrno>
 #include <cstddef>
 
-#include "io/reactor/kernel.hpp"
 #include "troupe/base/platform.hpp"
 
 namespace troupe::io {
@@ -63,17 +62,5 @@ TROUPE_INLINE std::ptrdiff_t send_to(int fd, const void* data, std::size_t bytes
   return system_call(SYS_sendto, fd, data, bytes, flags, to, to_bytes);
 }
 #endif
-
-// For the socket of a stream, like the kernel's receive and send.
-TROUPE_INLINE std::ptrdiff_t receive_some(kernel& calls, int fd, void* data,
-                                          std::size_t bytes) noexcept {
-  return calls.is_real ? receive_from(fd, data, bytes, 0, nullptr, nullptr)
-                       : calls.receive(fd, data, bytes, nullptr, nullptr);
-}
-TROUPE_INLINE std::ptrdiff_t send_some(kernel& calls, int fd, const void* data,
-                                       std::size_t bytes) noexcept {
-  return calls.is_real ? send_to(fd, data, bytes, MSG_NOSIGNAL, nullptr, 0)
-                       : calls.send(fd, data, bytes, nullptr, 0);
-}
 
 }  // namespace troupe::io
