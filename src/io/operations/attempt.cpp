@@ -1,11 +1,11 @@
 #include "io/operations/attempt.hpp"
 
-#include <fcntl.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <climits>
 
+#include "io/operations/attempt_file.hpp"
+#include "io/operations/attempt_result.hpp"
 #include "io/operations/attempt_stream.hpp"
 
 namespace troupe::io {
@@ -157,55 +157,6 @@ bool attempt(kernel& calls, slot& at, operation& one) noexcept {
       break;
   }
   return finish(one, -EINVAL);
-}
-
-bool attempt_file(kernel& calls, int fd, operation& one, bool at_once) noexcept {
-  for (;;) {
-    const std::size_t bytes = std::min(one.bytes - one.done, step_bytes_max);
-    const std::int64_t offset = one.offset == own_position
-                                    ? own_position
-                                    : one.offset + static_cast<std::int64_t>(one.done);
-    bool transfers = false;
-    const std::ptrdiff_t result = uninterrupted([&]() -> std::ptrdiff_t {
-      switch (one.what) {
-        case action::status:
-          return calls.status(fd, reinterpret_cast<struct statx*>(one.data));
-        case action::open:
-          // Creating or truncating writes a directory entry to the disk.
-          if (at_once && (one.extra & (O_CREAT | O_TRUNC)) != 0) return -EAGAIN;
-          return calls.open(reinterpret_cast<const char*>(one.data), one.extra,
-                            static_cast<mode_t>(one.bytes), at_once);
-        case action::read_at:
-          transfers = true;
-          return calls.read_at(fd, one.data + one.done, bytes, offset, at_once);
-        case action::close:
-          if (one.extra != 0) return 0;
-          break;
-        default:
-          break;
-      }
-      if (at_once) return -EAGAIN;
-      switch (one.what) {
-        case action::write_at:
-          transfers = true;
-          return calls.write_at(fd, one.data + one.done, bytes, offset);
-        case action::sync:
-          return calls.sync(fd, one.extra != 0);
-        // Even when it is interrupted, the descriptor is closed, and its number may already be used
-        // again.
-        case action::close: {
-          const int closed = calls.close(fd);
-          return closed == -EINTR ? 0 : closed;
-        }
-        default:
-          return -EINVAL;
-      }
-    });
-    if (at_once && would_block(result)) return false;
-    if (!transfers || result <= 0) return finish(one, result);
-    one.done += static_cast<std::size_t>(result);
-    if (!one.whole || one.done == one.bytes) return finish(one, result);
-  }
 }
 
 }  // namespace troupe::io

@@ -13,14 +13,6 @@ namespace troupe::io {
 // slot is false.
 bool attempt(kernel& calls, slot& at, operation& one) noexcept;
 
-// The most bytes of one call for a file or a ring, so that the result fits into an int.
-inline constexpr std::size_t step_bytes_max = std::size_t{1} << 30;
-
-// The same for an operation of a file. `at_once`: returns false where the call would wait for a
-// disk. Otherwise the operation always ends, and the call may block. Meanwhile no other thread
-// touches the operation.
-bool attempt_file(kernel& calls, int fd, operation& one, bool at_once) noexcept;
-
 // True when the operation waits until something can be read, false when it waits to write.
 inline bool reads(const operation& one) noexcept {
   return one.what == action::read || one.what == action::accept || one.what == action::readable ||

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "io/operations/attempt_result.hpp"
 #include "io/operations/message_calls.hpp"
 #include "io/reactor/kernel.hpp"
 #include "io/reactor/reactor.hpp"
@@ -26,22 +27,6 @@ TROUPE_INLINE std::ptrdiff_t send_some(kernel& calls, int fd, const void* data,
                                        std::size_t bytes) noexcept {
   return calls.is_real ? send_to(fd, data, bytes, MSG_NOSIGNAL, nullptr, 0)
                        : calls.send(fd, data, bytes, nullptr, 0);
-}
-
-// Repeats calls that a signal interrupts. The limit is generous: one signal for each call is a lot.
-template <class Call>
-TROUPE_INLINE std::ptrdiff_t uninterrupted(Call call) noexcept {
-  constexpr int interruptions_max = 1000;
-  std::ptrdiff_t result = call();
-  for (int i = 1; result == -EINTR && i < interruptions_max; ++i) [[unlikely]] result = call();
-  return result;
-}
-
-inline bool would_block(std::ptrdiff_t result) noexcept { return result == -EAGAIN; }
-
-inline bool finish(operation& one, std::ptrdiff_t result) noexcept {
-  one.result = result > INT32_MAX ? INT32_MAX : static_cast<int>(result);
-  return true;
 }
 
 // For a socket, a short part says that the system has no more bytes, or no more space. The next
