@@ -1,20 +1,30 @@
 // The state of one socket in the simulated network.
 #pragma once
 
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
 
-#include "io/simulated/simulated_kernel.hpp"
+#include "sched/policies/simulated.hpp"
+#include "troupe/io/endpoint.hpp"
 
 namespace troupe::io {
 
+struct simulated_end;
+using simulated_end_ptr = std::shared_ptr<simulated_end>;
+
 // One side of a connection, a listener, or a datagram socket.
-struct simulated_kernel::end {
+struct simulated_end {
   enum class state : std::uint8_t {
     fresh,
     listening,
@@ -28,11 +38,11 @@ struct simulated_kernel::end {
   bool datagrams = false;
   std::string path, peer_path;  // of a Unix socket, which has no endpoints
   bool is_unix = false;
-  std::weak_ptr<end> other;
-  std::string in;                   // bytes that came and were not read yet
-  std::size_t under_way = 0;        // bytes on their way here
-  std::size_t capacity = 65'536;    // the most bytes in both of these together
-  std::deque<end_ptr> connections;  // of a listener
+  std::weak_ptr<simulated_end> other;
+  std::string in;                             // bytes that came and were not read yet
+  std::size_t under_way = 0;                  // bytes on their way here
+  std::size_t capacity = 65'536;              // the most bytes in both of these together
+  std::deque<simulated_end_ptr> connections;  // of a listener
   struct packet {
     endpoint from;
     std::string path;  // or the sender's path, for a Unix socket
@@ -57,7 +67,7 @@ struct simulated_kernel::end {
   bool can_write() const noexcept {
     if (is == state::failed || datagrams) return !wants_room;
     if (is != state::connected) return false;
-    const end_ptr to = other.lock();
+    const simulated_end_ptr to = other.lock();
     return gone || to == nullptr || to->in.size() + to->under_way < to->capacity;
   }
   std::uint32_t level() const noexcept {

@@ -23,6 +23,8 @@
 
 namespace troupe::io {
 
+struct simulated_end;
+
 class simulated_kernel final : public kernel {
  public:
   explicit simulated_kernel(sched::simulated& simulation) : simulation_(simulation) {}
@@ -66,7 +68,7 @@ class simulated_kernel final : public kernel {
   void end_simulation() noexcept override;
 
  private:
-  struct end;
+  using end = simulated_end;
   using end_ptr = std::shared_ptr<end>;
   // What can be on its way to an end.
   enum class news : std::uint8_t {
