@@ -7,8 +7,11 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "observe/counting/owned.hpp"
+#include "observe/numbers/number.hpp"
 #include "troupe/base/platform.hpp"
 
 namespace troupe::observe {
@@ -42,11 +45,38 @@ class value_counts {
     std::uint64_t seen = 0;
     std::size_t bucket = 0;
     while (bucket + 1 < buckets && (seen += counts_[bucket]) < wanted) ++bucket;
+    return middle_of(bucket);
+  }
+  // All values together, each as the middle of its bucket.
+  double sum() const noexcept {
+    double all = 0;
+    for (std::size_t i = 0; i < buckets; ++i) {
+      if (counts_[i] != 0)
+        all += static_cast<double>(counts_[i]) * static_cast<double>(middle_of(i));
+    }
+    return all;
+  }
+  // The same values in buckets with these bounds, without a sum. `scaled` is the bounds' unit of a
+  // value.
+  template <class Scale>
+  distribution spread_over(std::span<const double> bounds, Scale scaled) const {
+    distribution made{bounds, std::vector<std::uint64_t>(bounds.size() + 1), 0};
+    std::size_t to = 0;
+    for (std::size_t i = 0; i < buckets; ++i) {
+      if (counts_[i] == 0) continue;
+      const double value = scaled(static_cast<double>(middle_of(i)));
+      while (to < bounds.size() && value > bounds[to]) ++to;
+      made.counts[to] += counts_[i];
+    }
+    return made;
+  }
+
+ private:
+  static constexpr std::uint64_t middle_of(std::size_t bucket) noexcept {
     const std::uint64_t least = least_of(bucket);
     return bucket + 1 < buckets ? least + (least_of(bucket + 1) - least) / 2 : least;
   }
 
- private:
   std::array<std::uint64_t, buckets> counts_{};
   std::uint64_t all_ = 0;
 };

@@ -8,8 +8,8 @@ namespace troupe::observe_page {
 
 inline constexpr const char* metrics_type = "text/plain; version=0.0.4; charset=utf-8";
 
-// `summary` is a program's answer to that question. In base units: seconds and bytes. Throws
+// `numbers` is a program's answer to that question. In base units: seconds and bytes. Throws
 // std::runtime_error if it is none.
-std::string as_metrics(std::string_view summary);
+std::string as_metrics(std::string_view numbers);
 
 }  // namespace troupe::observe_page

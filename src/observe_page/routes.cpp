@@ -41,8 +41,8 @@ task<http::response> answer(shared_answers of, std::string question) {
 task<http::response> metrics(shared_answers of) {
   std::optional<http::response> made;
   try {
-    const auto summary = co_await answers::to(of, "summary");
-    made = http::response::owned(as_metrics(*summary), http::content_type::of_table(metrics_type));
+    const auto numbers = co_await answers::to(of, "numbers");
+    made = http::response::owned(as_metrics(*numbers), http::content_type::of_table(metrics_type));
   } catch (const std::runtime_error& failed) {
     made = refusal(503, failed.what());
   }

@@ -17,6 +17,7 @@
 
 #include "base/clock.hpp"
 #include "base/thread_name.hpp"
+#include "observe/numbers/registry.hpp"
 #include "otlp/encode.hpp"
 #include "otlp/requests.hpp"
 #include "runtime/environment.hpp"
@@ -105,6 +106,26 @@ void check(const exporter_options& chosen) {
 
 }  // namespace
 
+namespace {
+
+using observe::counter_of;
+using observe::gauge_of;
+const observe::number_table<exporter_counts> exporter_numbers{
+    "troupe_otlp",
+    {},
+    {counter_of<&exporter_counts::exported>("exported_spans",
+                                            "Spans that the collector has taken."),
+     counter_of<&exporter_counts::dropped>(
+         "dropped_spans", "Spans without space, or that the collector did not take in time."),
+     counter_of<&exporter_counts::rejected>("rejected_spans",
+                                            "Spans that the collector has refused."),
+     gauge_of<&exporter_counts::waiting>("waiting_spans", "Spans that wait to be exported."),
+     counter_of<&exporter_counts::requests>("requests", "Requests to the collector."),
+     counter_of<&exporter_counts::failed_requests>("failed_requests",
+                                                   "Requests to the collector that failed.")}};
+
+}  // namespace
+
 class exporter::worker {
  public:
   explicit worker(exporter_options chosen)
@@ -113,6 +134,8 @@ class exporter::worker {
     if (!ended_spans.open(options_.spans, std::min(options_.batch, options_.spans), options_.rate,
                           options_.parent_based))
       throw usage_error("troupe: otlp::exporter: there is one already: it has all spans");
+    shown_.emplace(exporter_numbers, "",
+                   [this](observe::row_sink& to) { to.add(exporter_numbers, {}, counts()); });
     try {
       thread_ = std::thread([this] { run(); });
     } catch (const std::system_error& failed) {
@@ -187,6 +210,7 @@ class exporter::worker {
   std::uint64_t flushes_ = 0;
   std::uint64_t gone_ = 0;  // spans that were sent, or given up
   std::thread thread_;
+  std::optional<observe::number_source> shown_;  // the first to be destroyed
 };
 
 void exporter::worker::run() noexcept {

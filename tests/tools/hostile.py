@@ -134,7 +134,9 @@ def runtime_of(text):
 def all_of(text):
     """An answer to every question, with that text wherever one belongs."""
     return {"version": 1, "pid": 1, "program": text, "now_ns": 2e9, "runtimes": [runtime_of(text)], "dumps": [text],
-            "levels": {text: text}, "actors": [{"id": 1, "class": text, "mail": 1, "state": text, "name": text, "last_handler": text,
+            "levels": {text: text}, "tables": [{"prefix": text, "labels": [text], "rows": [{"labels": [text], "values": [1]}],
+                                                "numbers": [{"name": text, "metric": text, "kind": text, "unit": text, "help": text}]}],
+            "actors": [{"id": 1, "class": text, "mail": 1, "state": text, "name": text, "last_handler": text,
                                                 "waits": {"handler": text, "at": text, "for": text}}], "next": 0}
 
 

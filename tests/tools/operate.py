@@ -14,8 +14,10 @@ from _prometheus import SECONDS_MAX, ask, check, get, start, wait
 PROGRAM = sys.argv[1]
 OPERATE = pathlib.Path(os.environ["TROUPE_SOURCE_DIR"]) / "examples/operate"
 FOLDER = pathlib.Path(tempfile.mkdtemp(prefix="troupe_operate"))
-# Their samples need servers: tests/examples/cluster.py looks for them.
+# Their samples need servers: tests/examples/cluster.py looks for them. The guide lists their names, as they are declared
+# (declared.py).
 ELSEWHERE = "troupe_cluster_"
+GUIDE = pathlib.Path(os.environ["TROUPE_SOURCE_DIR"]) / "docs/guide/metrics.md"
 CONFIGURATION = """
 global: {{scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}}
 rule_files: ['{rules}']
@@ -37,7 +39,7 @@ def names_in(text):
 
 def check_names(metrics):
     samples = set(re.findall(r"^(troupe_[a-z0-9_]+)[{ ]", metrics, re.M))
-    families = set(re.findall(r"^# TYPE (\S+) ", metrics, re.M))
+    families = set(re.findall(r"^\| `(troupe_\w+)` \|", GUIDE.read_text(), re.M))
     rules = (OPERATE / "alerts.yml").read_text()
     variables = json.dumps(json.loads((OPERATE / "dashboard.json").read_text())["templating"])
     for where, text in (("alerts.yml", rules), *dashboard(), ("the variables of the dashboard", variables)):

@@ -56,7 +56,7 @@ def scrape(started):
     wait("both are up", lambda: query(at, "up") == dict.fromkeys(both, 1.0))
     first = wait("messages", lambda: (seen := query(at, handled)).keys() == both and seen)
     wait("more messages", lambda: all(query(at, handled).get(job, 0) > first[job] for job in both))
-    check("a quantile", query(at, 'troupe_handler_duration_seconds{class="Quick",quantile="0.99"}').keys() == both, at)
+    check("a quantile", query(at, 'histogram_quantile(0.99, troupe_handler_duration_seconds_bucket{class="Quick"})').keys() == both, at)
     program.stdin.close()
     check("the server ends", program.wait(timeout=SECONDS_MAX) == 0, program)
 

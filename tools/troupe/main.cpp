@@ -110,7 +110,7 @@ constexpr std::pair<std::string_view, void (*)(program&, const choices&)> progra
     {"log", show_log},
     {"metrics",
      [](program& of, const choices&) {
-       put(troupe::observe_page::as_metrics(of.ask_text("summary")));
+       put(troupe::observe_page::as_metrics(of.ask_text("numbers")));
      }},
     {"top", [](program& of, const choices& chosen) {
        if (chosen.once || chosen.as_json || !has_terminal()) {

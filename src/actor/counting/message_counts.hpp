@@ -44,6 +44,7 @@ struct handler_count {
   void add_busy(std::uint64_t ticks, std::uint64_t stands_for) noexcept {
     busy_samples.add(1);
     busy.add(ticks, stands_for);
+    busy_ticks.add(ticks * stands_for);
   }
   void add_wait(std::uint64_t ticks, std::uint64_t stands_for) noexcept {
     wait_samples.add(1);
@@ -67,8 +68,9 @@ struct handler_count {
   observe::sample_stride stride;  // of messages and resumptions that are timed
   observe::counter failures;
   observe::counter busy_samples, wait_samples;
-  observe::histogram busy;    // ticks that one message or one resumption took
-  observe::histogram waited;  // ticks that a message lay in the mailbox
+  observe::counter busy_ticks;  // of all in `busy`
+  observe::histogram busy;      // ticks that one message or one resumption took
+  observe::histogram waited;    // ticks that a message lay in the mailbox
   std::atomic<span_count*> spans{nullptr};
   handler_count* next = nullptr;
 };

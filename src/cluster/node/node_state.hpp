@@ -233,7 +233,7 @@ class node_state : public std::enable_shared_from_this<node_state> {
   void open_engine(std::unique_ptr<durable::storage> in);
   task<bytes> forward_once(const durable::stored_message& what, const std::string& to, bool& again);
   void show();
-  void write_numbers(observing::json_text& to) const;
+  bool has_joined() const;
   void write_members(observing::json_text& to) const;
   void put_away_idle();
   void tell_others() noexcept;

@@ -1,5 +1,5 @@
-// What a node has done, in numbers, and who owns what: in the summary of its runtime, from which
-// /metrics is made (src/observe_page/metrics.cpp), and the part of the page about the cluster.
+// What a node has done, in numbers, and which node owns which shards: in the summary of its runtime
+// and in /metrics, and the part of the page about the cluster.
 #include <array>
 #include <cstddef>
 #include <exception>
@@ -24,6 +24,57 @@ std::string text_of(const std::exception_ptr& failed) {
     return "unknown";
   }
 }
+
+struct node_numbers_now {
+  cluster::counts counts;
+  bool has_joined = false;
+};
+using cluster_counts = cluster::counts;
+template <auto Member>
+auto count_of(const node_numbers_now& of) {
+  return of.counts.*Member;
+}
+
+using observe::counter_of;
+using observe::gauge_of;
+using observe::in_summary;
+const observe::number_table<node_numbers_now> node_numbers{
+    "troupe_cluster",
+    {"runtime", "node"},
+    {gauge_of<&node_numbers_now::has_joined>("joined", "1 if the node has joined."),
+     gauge_of<&count_of<&cluster_counts::is_connected>>(
+         "connected", "1 if the node has a connection to a NATS server, or is alone."),
+     gauge_of<&count_of<&cluster_counts::shards>>("shards", "Shards that this node owns."),
+     gauge_of<&count_of<&cluster_counts::members>>("members", "Nodes of the cluster."),
+     gauge_of<&count_of<&cluster_counts::actors>>("actors",
+                                                  "Actors of the cluster in memory here."),
+     counter_of<&count_of<&cluster_counts::made>>("made", "Actors that were made here."),
+     counter_of<&count_of<&cluster_counts::put_away>>(
+         "put_away", "Actors that were unloaded, since they were idle or too many."),
+     in_summary("local", counter_of<&count_of<&cluster_counts::local>>(
+                             "local_messages", "Messages for actors that were here.")),
+     in_summary("sent", counter_of<&count_of<&cluster_counts::sent>>("sent_messages",
+                                                                     "Messages to other nodes.")),
+     in_summary("served", counter_of<&count_of<&cluster_counts::served>>(
+                              "served_messages", "Messages of other nodes.")),
+     counter_of<&count_of<&cluster_counts::sent_again>>(
+         "sent_again", "Messages that were sent once more, since the actor had moved."),
+     in_summary(
+         "failed",
+         counter_of<&count_of<&cluster_counts::failed>>(
+             "failed_messages",
+             "Messages to other nodes that failed, for another reason than their handlers.")),
+     in_summary("waiting", gauge_of<&count_of<&cluster_counts::waiting>>(
+                               "waiting_messages", "Messages that wait for other nodes.")),
+     counter_of<&count_of<&cluster_counts::renewals>>("renewals",
+                                                      "Renewals of the leases of this node."),
+     counter_of<&count_of<&cluster_counts::failed_renewals>>("failed_renewals",
+                                                             "Renewals that failed."),
+     in_summary("shards_lost",
+                counter_of<&count_of<&cluster_counts::shards_lost>>(
+                    "lost_shards",
+                    "Shards that were given up, since they could not be renewed or drained in "
+                    "time."))}};
 
 constexpr int nobody = -1;
 
@@ -68,27 +119,23 @@ cluster::counts node_state::counts() const {
 void node_state::show() {
   const std::weak_ptr<const node_state> self = weak_from_this();
   shown_ = observing::components_of(on_)->add(
-      {"cluster", "node", self_.name, [self](observing::json_text& to) {
-         if (const std::shared_ptr<const node_state> here = self.lock()) here->write_numbers(to);
+      {"cluster", "node", self_.name,
+       [self](observe::row_sink& to, const std::vector<std::string>& labels) {
+         const std::shared_ptr<const node_state> here = self.lock();
+         if (here != nullptr) to.add(node_numbers, labels, {here->counts(), here->has_joined()});
+       },
+       [self](observing::json_text& to) {
+         if (const std::shared_ptr<const node_state> here = self.lock()) here->write_members(to);
        }});
 }
 
-void node_state::write_numbers(observing::json_text& to) const {
-  const cluster::counts now = counts();
-  to.member("id", self_.id).member("of", chosen_.cluster);
-  to.member("alone", is_alone_ ? 1 : 0).member("joined", has_joined_ ? 1 : 0);
-  to.member("connected", now.is_connected ? 1 : 0);
-  to.member("shards", now.shards).member("members", now.members);
-  to.member("actors", now.actors).member("made", now.made).member("put_away", now.put_away);
-  to.member("local", now.local).member("sent", now.sent).member("served", now.served);
-  to.member("sent_again", now.sent_again).member("failed", now.failed);
-  to.member("waiting", now.waiting);
-  to.member("renewals", now.renewals).member("failed_renewals", now.failed_renewals);
-  to.member("shards_lost", now.shards_lost);
-  write_members(to);
+bool node_state::has_joined() const {
+  std::lock_guard held(mutex_);
+  return has_joined_;
 }
 
 void node_state::write_members(observing::json_text& to) const {
+  to.member("id", self_.id).member("of", chosen_.cluster).member("alone", is_alone_ ? 1 : 0);
   std::string last_failure;
   std::vector<member_row> members;
   std::map<std::string_view, int> places;

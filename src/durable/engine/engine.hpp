@@ -349,7 +349,7 @@ class engine : public std::enable_shared_from_this<engine> {
 
   // numbers.cpp
   void show();
-  void write_numbers(observing::json_text& to) const;
+  void collect(observe::row_sink& to, const std::vector<std::string>& labels) const;
   void count_commit(const filling& stored);
 
   // shards.cpp: one engine of several in a cluster.

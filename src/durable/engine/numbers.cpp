@@ -1,10 +1,69 @@
-// What a store has done, in numbers: in the summary of its runtime, from which /metrics is made
-// (src/observe_page/metrics.cpp).
+// What a store has done, in numbers: in the summary of its runtime and in /metrics.
+#include <array>
+#include <chrono>
+#include <functional>
 #include <mutex>
+#include <string>
+#include <vector>
 
 #include "durable/engine/engine.hpp"
 
 namespace troupe::durable::parts {
+namespace {
+
+struct store_numbers_now {
+  durable::counts counts;
+  observe::distribution commit_time, commit_turns;
+};
+using store_counts = durable::counts;
+template <auto Member>
+auto count_of(const store_numbers_now& of) {
+  return of.counts.*Member;
+}
+
+constexpr std::array seconds_bounds{1e-4,   2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2,
+                                    2.5e-2, 5e-2,   0.1,  0.5,  2.0,    10.0};
+constexpr std::array turns_bounds{1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 1024.0};
+
+using observe::counter_of;
+using observe::gauge_of;
+using observe::histogram_of;
+using observe::in_summary;
+using observe::number_unit;
+const observe::number_table<store_numbers_now> store_numbers{
+    "troupe_durable",
+    {"runtime", "store"},
+    {counter_of<&count_of<&store_counts::turns>>(
+         "turns", "Handlers of durable actors whose effects are stored."),
+     counter_of<&count_of<&store_counts::messages>>("messages",
+                                                    "Messages that came to durable actors."),
+     counter_of<&count_of<&store_counts::failed_turns>>("failed_turns",
+                                                        "Handlers of durable actors that threw."),
+     counter_of<&count_of<&store_counts::retries>>(
+         "retries", "How often a message waits to be handled once more."),
+     counter_of<&count_of<&store_counts::dead_letters>>("dead_letters",
+                                                        "Messages that failed too often."),
+     counter_of<&count_of<&store_counts::reminders>>("reminders",
+                                                     "Reminders whose message was sent."),
+     counter_of<&count_of<&store_counts::commits>>("commits", "Transactions that were stored."),
+     counter_of<&count_of<&store_counts::failed_commits>>("failed_commits",
+                                                          "Transactions that were not stored."),
+     counter_of<&count_of<&store_counts::loads>>("loads", "Actors read from the store."),
+     counter_of<&count_of<&store_counts::put_away>>(
+         "put_away",
+         "Objects that were unloaded, since others needed the memory or they were idle."),
+     gauge_of<&count_of<&store_counts::actors>>("actors", "Durable actors in memory."),
+     in_summary("waiting",
+                gauge_of<&count_of<&store_counts::waiting>>(
+                    "waiting_messages", "Messages in memory that wait or are being handled.")),
+     gauge_of<&count_of<&store_counts::is_away>>(
+         "away", "1 if the last transaction failed and none was stored since."),
+     histogram_of<&store_numbers_now::commit_time>(
+         "commit_seconds", "Time from the begin of a transaction until it was stored."),
+     histogram_of<&store_numbers_now::commit_turns>(
+         "commit_turns", "Turns that shared a transaction.", number_unit::one)}};
+
+}  // namespace
 
 durable::counts engine::counts() const {
   std::lock_guard held(mutex_);
@@ -27,30 +86,24 @@ void engine::count_commit(const filling& stored) {
 void engine::show() {
   const std::weak_ptr<const engine> self = weak_from_this();
   shown_ = observing::components_of(on_)->add(
-      {"durable", "store", in_->name(), [self](observing::json_text& to) {
-         if (const std::shared_ptr<const engine> here = self.lock()) here->write_numbers(to);
+      {"durable", "store", in_->name(),
+       [self](observe::row_sink& to, const std::vector<std::string>& labels) {
+         if (const std::shared_ptr<const engine> here = self.lock()) here->collect(to, labels);
        }});
 }
 
-void engine::write_numbers(observing::json_text& to) const {
-  const durable::counts now = counts();
-  observe::value_counts took, turns;
+void engine::collect(observe::row_sink& to, const std::vector<std::string>& labels) const {
+  store_numbers_now now;
+  now.counts = counts();
   {
     std::lock_guard held(mutex_);
-    took = commit_ns_;
-    turns = commit_turns_;
+    const auto seconds = [](double ns) { return ns / 1e9; };
+    now.commit_time = commit_ns_.spread_over(seconds_bounds, seconds);
+    now.commit_turns = commit_turns_.spread_over(turns_bounds, std::identity{});
   }
-  to.member("turns", now.turns).member("messages", now.messages);
-  to.member("failed_turns", now.failed_turns).member("retries", now.retries);
-  to.member("dead_letters", now.dead_letters).member("reminders", now.reminders);
-  to.member("commits", now.commits).member("failed_commits", now.failed_commits);
-  to.member("loads", now.loads).member("put_away", now.put_away);
-  to.member("actors", now.actors).member("waiting", now.waiting);
-  to.member("away", now.is_away ? 1 : 0);
-  to.member("commit_ns", now.commit_time.count());
-  to.member("commit_p50_ns", took.quantile(0.5)).member("commit_p99_ns", took.quantile(0.99));
-  to.member("commit_p50_turns", turns.quantile(0.5));
-  to.member("commit_p99_turns", turns.quantile(0.99));
+  now.commit_time.sum = std::chrono::duration<double>(now.counts.commit_time).count();
+  now.commit_turns.sum = static_cast<double>(now.counts.turns);
+  to.add(store_numbers, labels, now);
 }
 
 }  // namespace troupe::durable::parts

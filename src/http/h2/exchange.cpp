@@ -58,7 +58,7 @@ exchange::exchange(conversation& in, std::int32_t stream, head_block&& head, boo
     return;
   }
   find_route();
-  begin_trace();
+  note_begin();
   if (route_.handler == nullptr) return;
   const route_call& call = *route_.handler->call;
   wrong_ = begin_decoding();
@@ -383,8 +383,8 @@ task<> exchange::run_handler_later() {
 
 void exchange::finish() noexcept {
   done_ = true;
-  if (trace_.get() != nullptr) [[unlikely]]
-    end_trace();
+  if (is_noted()) [[unlikely]]
+    note_end();
   news_.reset();
   report_failure();
 }
@@ -419,7 +419,7 @@ void exchange::begin_answer(const response& with, bool has_length, std::uint64_t
                             bool has_body) {
   answer_begun_ = true;
   answer_ends_ = !has_body;
-  if (trace_.get() != nullptr) [[unlikely]]
+  if (is_noted()) [[unlikely]]
     note_status(with.status_);
   header_lines& lines = of_.lines();
   lines.clear();

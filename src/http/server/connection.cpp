@@ -93,6 +93,7 @@ void connection::end(ending why) noexcept {
       why == ending::late_stream || (why == ending::over_budget && speaks_h2_);
   // order: relaxed  the mutex orders it
   const ending before = ending_.load(std::memory_order_relaxed);
+  if (why != ending::parking && before != why) server_->ended.count(why);
   // What ends the connection anyway is not replaced by what ends streams of it.
   if (is_for_streams && before != ending::none && before != ending::parking) return;
   // order: release  read by the task that finds its operation cancelled; pairs with
@@ -276,7 +277,7 @@ bool connection::take_head() {
   } else {
     route_ = {};
   }
-  begin_trace();
+  note_begin();
   if (!decoded) {
     refuse_request(fault::bad_target);
     return true;
@@ -350,8 +351,8 @@ void connection::finish_request() noexcept {
     watch_->drive_to_the_end();  // it still waits only where this task is cancelled
     watch_.reset();
   }
-  if (trace_.get() != nullptr) [[unlikely]]
-    end_trace();
+  if (is_noted()) [[unlikely]]
+    note_end();
   past_.answered_one = true;
   answer_begun_ = false;  // malformed bytes behind this request get an answer, too
   request_.body_ = {};
@@ -615,7 +616,7 @@ bool may_have_body(int status) noexcept {
 }  // namespace
 
 void connection::add_status(int status) {
-  if (trace_.get() != nullptr) [[unlikely]]
+  if (is_noted()) [[unlikely]]
     note_status(status);
   if (status == 200) return out_.add("HTTP/1.1 200 OK\r\n");
   out_.add("HTTP/1.1 ");
@@ -807,7 +808,7 @@ task<> connection::talk(response& with) {
     co_return;
   }
   out_.add("HTTP/1.1 101 Switching Protocols\r\n");
-  if (trace_.get() != nullptr) [[unlikely]]
+  if (is_noted()) [[unlikely]]
     note_status(101);
   out_.add(date_line());
   out_.add("Connection: Upgrade\r\nUpgrade: websocket\r\n");

@@ -131,6 +131,12 @@ void handling::give_memory_back() noexcept {
   request_.memory_ = nullptr;
 }
 
+void handling::note_begin() {
+  if (observe::is_watched(observe::watched::counts)) [[unlikely]]
+    counted_.begin(in_.requests, route_.handler, head().method);
+  begin_trace();
+}
+
 void handling::begin_trace() {
   const message_head& asked = head();
   trace_ = {};
@@ -165,11 +171,15 @@ void handling::name_span() {
 }
 
 void handling::note_status(int status) noexcept {
+  counted_.note_status(status);
+  if (trace_.get() == nullptr) return;
   tasks::add_to_span(*trace_.get(), "http.response.status_code", std::int64_t{status});
   if (status >= 500) tasks::fail_span(*trace_.get(), nullptr);
 }
 
-void handling::end_trace() noexcept {
+void handling::note_end() noexcept {
+  if (counted_.is_counted()) counted_.end();
+  if (trace_.get() == nullptr) return;
   tasks::end_span(*trace_.get(), nullptr);
   trace_ = {};
 }

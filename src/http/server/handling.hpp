@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "http/coding/decoded_body.hpp"
+#include "http/server/numbers/request_counts.hpp"
 #include "http/server/server_state.hpp"
 #include "troupe/context/context.hpp"
 #include "troupe/context/snapshot.hpp"
@@ -50,13 +51,14 @@ class handling : protected request_source {
   // What next_piece() decodes: the next piece of the body as it came, valid until the next call.
   virtual task<std::string_view> next_encoded() = 0;
 
-  // The request is in the trace in which its client made it, with a new span; in none if there is
-  // no such field, or the field breaks the rules. When spans are recorded, a request without a
-  // trace begins one. Call it when the route was looked for.
-  void begin_trace();
-  // Call these two when there is a trace.
+  // In an observed program the request is counted. It is in the trace in which its client made it,
+  // with a new span; in none if there is no such field, or the field breaks the rules. When spans
+  // are recorded, a request without a trace begins one. Call it when the route was looked for.
+  void note_begin();
+  // Whether the request is counted, or in a trace: call the next two then.
+  bool is_noted() const noexcept { return trace_.get() != nullptr || counted_.is_counted(); }
   void note_status(int status) noexcept;
-  void end_trace() noexcept;
+  void note_end() noexcept;
   // The task in the trace of the request, if there is one.
   template <class T>
   task<T> in_trace(task<T> of) const {
@@ -95,12 +97,14 @@ class handling : protected request_source {
   // before it.
   std::exception_ptr failure_;
   router::found route_;
-  std::string path_;                       // the decoded path, if it had to be decoded
-  tasks::context_ref trace_;               // of the request
+  std::string path_;          // the decoded path, if it had to be decoded
+  tasks::context_ref trace_;  // of the request
+  counted_request counted_;
   std::unique_ptr<decoded_body> decoded_;  // of a body that is decoded
 
  private:
   task<std::string_view> next_decoded();
+  void begin_trace();
   void name_span();
 };
 

@@ -43,6 +43,8 @@ enum class connection_ending : std::uint8_t {
   aborted,
   draining
 };
+inline constexpr auto connection_endings = static_cast<connection_ending>(
+    static_cast<std::uint8_t>(connection_ending::draining) + 1);  // how many there are
 
 // The history of a connection, which is kept while it is parked.
 struct connection_past {

@@ -9,6 +9,7 @@
 #include "http/behind_proxy/receive_header.hpp"
 #include "http/secure/secret_stream.hpp"
 #include "http/server/connection_over.hpp"
+#include "http/server/numbers.hpp"
 #include "http/server/server_state.hpp"
 #include "runtime/observing/component_list.hpp"
 #include "troupe/http/server.hpp"
@@ -159,18 +160,12 @@ task<bool> drains_within(std::shared_ptr<server_state> state, std::chrono::nanos
 std::string name_of(const tcp_listener& at) { return at.local().to_string(); }
 std::string name_of(const unix_listener&) { return "a Unix socket"; }
 
-// The server's numbers in the summary of its runtime, from which /metrics is made
-// (src/observe_page/metrics.cpp).
 observing::component_list::entry show(const std::shared_ptr<server_state>& state,
                                       std::string name) {
   return observing::components_here("http::server::serve")
-      ->add({"http", "server", std::move(name), [state](observing::json_text& to) {
-               const base::ledger::totals kept = state->kept.now();
-               to.member("connections", state->count());
-               to.member("kept_bytes", kept.bytes).member("kept_descriptors", kept.descriptors);
-               to.member("clients", kept.peers);
-               to.member("largest_client_bytes", kept.largest_peer_bytes);
-               to.member("over_budget", kept.ended);
+      ->add({"http", "server", std::move(name),
+             [state](observe::row_sink& to, const std::vector<std::string>& labels) {
+               collect(to, labels, *state);
              }});
 }
 

@@ -109,6 +109,7 @@ server_state::server_state(router table, const server_options& chosen)
 
 bool server_state::admit(const std::string& key, client_peer*& counted) {
   const bool is_welcome = connect(key, counted);
+  (is_welcome ? accepted : turned_away).add(1);
   std::lock_guard lock(mutex_);
   // order: relaxed  the mutex orders it; others read it as a hint
   if (count_.fetch_add(1, std::memory_order_relaxed) == 0) drained.reset();
@@ -214,6 +215,16 @@ bool server_state::is_full() noexcept {
   return count_.load(std::memory_order_relaxed) >= options.connections || kept.is_full();
 }
 
+// In no task: the thread that asks has no time of the runtime's.
+std::size_t server_state::count_idle() const {
+  std::size_t idle = 0;
+  std::lock_guard lock(mutex_);
+  for (const connection& one : live_) idle += one.phase_now() == connection::phase::idle;
+  for (const parked& one : parked_)
+    idle += one.past.why == connection_ending::none && one.past.answered_one;
+  return idle;
+}
+
 void server_state::shed() {
   const std::int64_t now_ns = now().count();
   std::vector<shed_candidate> idle;
@@ -260,7 +271,7 @@ void server_state::shed_oldest(std::vector<shed_candidate>& of) {
   const auto last = of.begin() + static_cast<std::ptrdiff_t>((of.size() - 1) / shed_share);
   std::nth_element(of.begin(), last, of.end(),
                    [](const auto& a, const auto& b) { return a.since_ns < b.since_ns; });
-  std::for_each(of.begin(), last + 1, [](const shed_candidate& one) {
+  std::for_each(of.begin(), last + 1, [this](const shed_candidate& one) {
     if (one.live != nullptr) {
       one.live->end(connection_ending::shed);
     } else {
@@ -508,6 +519,7 @@ void server_state::link(parked& one) noexcept {
 void server_state::end_parked(parked& one, connection_ending why) noexcept {
   if (one.past.why != connection_ending::none) return;
   one.past.why = why;
+  ended.count(why);
   one.end();
 }
 

@@ -23,7 +23,10 @@
 #include "http/behind_proxy/counters.hpp"
 #include "http/h2/counters.hpp"
 #include "http/secure/handshakes.hpp"
+#include "http/server/event_counts.hpp"
+#include "http/server/numbers/request_counts.hpp"
 #include "http/server/parked.hpp"
+#include "observe/numbers/sharded.hpp"
 #include "troupe/base/intrusive_list.hpp"
 #include "troupe/http/options.hpp"
 #include "troupe/http/router.hpp"
@@ -57,6 +60,10 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
   handshakes secure;
   h2::counters http2;
   proxy_header_counters proxied;
+  mutable request_counts requests;  // of an observed program
+  // Connections that the server has asked to end, by reason; and those that it has not served.
+  event_counts<connection_ending, connection_endings> ended;
+  observe::sharded_counter accepted, turned_away;
 
   // What is kept for all clients, and how much of it for each.
   base::ledger kept;
@@ -121,6 +128,7 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
   event drained;               // set while there are no connections
 
   std::size_t count() const;
+  std::size_t count_idle() const;
 
   // Decides whether a connection that is turned away may wait until its peer has read the answer.
   // At most one sixteenth of `options.connections`, and at least 8, may do so at the same time.
@@ -153,11 +161,11 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
   bool connect(const std::string& key, client_peer*& counted);
   void shed_slow_heads();
   // The caller holds the mutex:
-  static void shed_oldest(std::vector<shed_candidate>& of);
+  void shed_oldest(std::vector<shed_candidate>& of);
   std::int64_t end_late(std::int64_t now_ns) noexcept;
   std::int64_t end_late_parked(std::int64_t now_ns) noexcept;
   void end_parked(connection_ending why) noexcept;
-  static void end_parked(parked& one, connection_ending why) noexcept;
+  void end_parked(parked& one, connection_ending why) noexcept;
   void link(connection& one) noexcept;
   void unlink(connection& one) noexcept;
   void link(parked& one) noexcept;

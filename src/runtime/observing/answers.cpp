@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "runtime/observing/json_text.hpp"
+#include "runtime/observing/numbers/json_text.hpp"
+#include "runtime/observing/numbers/numbers_json.hpp"
+#include "runtime/observing/numbers/sums.hpp"
 #include "runtime/observing/relations.hpp"
 #include "runtime/observing/summary.hpp"
 #include "runtime/runtime_core.hpp"
@@ -20,7 +22,8 @@ namespace {
 constexpr std::size_t page_max = 1000;
 
 constexpr std::string_view usage =
-    "ask one of: summary; dump; warnings; actors RUNTIME FROM COUNT [CLASS]; longest RUNTIME COUNT "
+    "ask one of: summary; numbers [components]; dump; warnings; actors RUNTIME FROM COUNT [CLASS]; "
+    "longest RUNTIME COUNT "
     "[CLASS]; actor RUNTIME ID; waits RUNTIME; threads RUNTIME; trace MILLISECONDS; log [LEVEL "
     "[LOGGER]]. "
     "RUNTIME is a number from 0 on, FROM the id of an actor, COUNT at most 1000, MILLISECONDS 1 to "
@@ -39,14 +42,28 @@ bool take_number(std::string_view& line, std::uint64_t& number) {
   return !word.empty() && bad == std::errc{} && end == word.data() + word.size();
 }
 
+// All numbers, in one form: tables with declared columns. /metrics, the page and the tool show
+// them.
+std::string numbers(std::span<runtime_core* const> cores, bool components_only) {
+  observe::number_tables all;
+  collect_process(all, components_only);
+  for (std::size_t i = 0; i < cores.size(); ++i)
+    collect_numbers(all, std::to_string(i), *cores[i], components_only);
+  json_text text;
+  text.open('{').member("now_ns", base::now_ns()).key("runtimes").open('[');
+  for (std::size_t i = 0; i < cores.size(); ++i) text.value(i);
+  write_tables(text.close(']').key("tables"), all);
+  text.close('}');
+  return std::move(text).take();
+}
+
 std::string summary(std::span<runtime_core* const> cores) {
   json_text text;
   text.open('{').member("version", 1).member("pid", ::getpid());
   text.member("program", ::program_invocation_short_name);
   text.member("now_ns", base::now_ns()).member("one_sample_in", 64);
-  const log::counts logged = log::count();
-  text.key("log").open('{').member("lines", logged.lines);
-  text.member("dropped", logged.dropped).close('}');
+  write_members(text.key("log").open('{'), log_numbers, log::count());
+  text.close('}');
   text.key("runtimes").open('[');
   for (runtime_core* const core : cores) write_summary(text, *core);
   text.close(']').close('}');
@@ -142,6 +159,8 @@ std::string answer(std::string_view question, std::span<runtime_core* const> cor
   if (what == "actor" || what == "waits" || what == "threads") return of_runtime(what, rest, cores);
   if (what == "log") return log_levels(rest);
   if (what == "summary" && rest.empty()) return summary(cores);
+  if (what == "numbers" && (rest.empty() || rest == "components"))
+    return numbers(cores, !rest.empty());
   if (what == "dump" && rest.empty()) return dump(cores);
   if (what == "warnings" && rest.empty()) return warnings(cores);
   return refusal(usage);

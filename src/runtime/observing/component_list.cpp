@@ -6,7 +6,26 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/observing/numbers/numbers_json.hpp"
+
 namespace troupe::observing {
+namespace {
+
+// Writes the numbers of one group as members of an object.
+class members_only final : public observe::row_sink {
+ public:
+  members_only(json_text& to, std::string prefix) : to_(to), prefix_(std::move(prefix)) {}
+  void take(const observe::number_group& of, std::vector<std::string>,
+            const void* values) override {
+    if (of.prefix() == prefix_) write_members(to_, of, values);
+  }
+
+ private:
+  json_text& to_;
+  const std::string prefix_;
+};
+
+}  // namespace
 
 component_list::entry& component_list::entry::operator=(entry&& other) noexcept {
   leave();
@@ -37,12 +56,19 @@ component_list::entry component_list::add(component one) {
   return entry(shared_from_this(), std::prev(all_.end()));
 }
 
-void component_list::write(json_text& to) {
-  std::vector<component> all;
-  {
-    std::lock_guard held(mutex_);
-    all.assign(all_.begin(), all_.end());
+std::vector<component_list::component> component_list::now() {
+  std::lock_guard held(mutex_);
+  return {all_.begin(), all_.end()};
+}
+
+void component_list::collect(observe::row_sink& to, const std::string& runtime) {
+  for (const component& one : now()) {
+    if (one.read) one.read(to, {runtime, one.name});
   }
+}
+
+void component_list::write(json_text& to) {
+  const std::vector<component> all = now();
   std::set<std::string_view> lists;
   for (const component& one : all) lists.insert(one.list);
   for (const std::string_view list : lists) {
@@ -50,7 +76,9 @@ void component_list::write(json_text& to) {
     for (const component& one : all) {
       if (one.list != list) continue;
       to.open('{').member(one.label, one.name);
-      one.write(to);
+      members_only inside(to, "troupe_" + std::string(list));
+      if (one.read) one.read(inside, {"", one.name});
+      if (one.write) one.write(to);
       to.close('}');
     }
     to.close(']');

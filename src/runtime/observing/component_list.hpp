@@ -7,8 +7,10 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
-#include "runtime/observing/json_text.hpp"
+#include "observe/numbers/tables.hpp"
+#include "runtime/observing/numbers/json_text.hpp"
 
 namespace troupe {
 class runtime;
@@ -23,9 +25,13 @@ class component_list : public std::enable_shared_from_this<component_list> {
     const char* list;   // the member of the summary, which lists components of this kind
     const char* label;  // the member that has the name
     std::string name;   // a second one of that name in its list gets " (2)", and so on
-    // Adds its other members to the object. Called by the thread that makes the summary, under no
-    // lock: also when the entry has just gone.
-    std::function<void(json_text&)> write;
+    // Gives its numbers, a row for each thing. Called by the thread that makes the summary, under
+    // no lock, even if the entry has just gone. The labels begin with those of the component: the
+    // runtime and the name. Numbers whose prefix is "troupe_" and the list's name are also members
+    // of its object in the summary.
+    std::function<void(observe::row_sink&, const std::vector<std::string>& labels)> read = {};
+    // Adds more members to the object. Called likewise.
+    std::function<void(json_text&)> write = {};
   };
   // Takes the component out of the list when it goes.
   class entry {
@@ -49,8 +55,12 @@ class component_list : public std::enable_shared_from_this<component_list> {
   [[nodiscard]] entry add(component one);
   // Adds a member for each list. Throws std::bad_alloc.
   void write(json_text& to);
+  // All numbers; `runtime` is the first label. Throws std::bad_alloc.
+  void collect(observe::row_sink& to, const std::string& runtime);
 
  private:
+  std::vector<component> now();
+
   std::mutex mutex_;
   std::list<component> all_;
 };

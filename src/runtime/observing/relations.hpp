@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "actor/waits/suspended.hpp"
-#include "runtime/observing/json_text.hpp"
+#include "runtime/observing/numbers/json_text.hpp"
 
 namespace troupe {
 class runtime_core;

@@ -1,86 +1,23 @@
 #include "runtime/observing/summary.hpp"
 
 #include <algorithm>
-#include <map>
+#include <atomic>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "actor/counting/actor_scan.hpp"
-#include "actor/counting/message_counts.hpp"
 #include "actor/turn/running_handlers.hpp"
-#include "io/reactor/reactor.hpp"
-#include "jobs/pool/job_pool.hpp"
 #include "observe/ticks.hpp"
+#include "runtime/observing/numbers/numbers_json.hpp"
+#include "runtime/observing/numbers/sums.hpp"
 #include "runtime/observing/relations.hpp"
 #include "runtime/runtime_core.hpp"
 #include "task/running/running.hpp"
 
 namespace troupe::observing {
 namespace {
-
-using actor::message_act;
-
-// The counts of all threads together. A handler that is told and asked has two functions, but one
-// name.
-struct handler_sum {
-  std::uint64_t messages = 0, resumed = 0, failures = 0;
-  std::uint64_t busy_samples = 0, wait_samples = 0;
-  observe::value_counts busy, waited;
-  spent_time spent;
-};
-struct class_sum {
-  std::uint64_t spawned = 0, ended = 0, suspended = 0, resumed = 0;
-  std::map<std::string_view, handler_sum> handlers;
-};
-using edge_key = std::pair<std::pair<std::string_view, std::string_view>, std::string_view>;
-struct all_sums {
-  std::map<std::string_view, class_sum> classes;
-  std::map<edge_key, std::uint64_t> edges;
-};
-
-std::string_view name_of(actor::message::handler method) {
-  return method(nullptr, nullptr, message_act::describe);
-}
-
-all_sums sum_up(const actor::message_counts& counts, const thread_times& times) {
-  all_sums all;
-  counts.for_each_thread([&](const actor::thread_counts& of_thread) {
-    of_thread.for_each_class([&](const actor::class_count& one) {
-      class_sum& to = all.classes[one.type->name];
-      to.spawned += one.spawned.get();
-      to.ended += one.ended.get();
-      to.suspended += one.suspended.get();
-      to.resumed += one.resumed.get();
-    });
-    of_thread.for_each_handler([&](const actor::handler_count& one) {
-      handler_sum& to = all.classes[one.type->name].handlers[name_of(one.method)];
-      to.messages += one.messages.get();
-      to.resumed += one.resumed.get();
-      to.failures += one.failures.get();
-      to.busy_samples += one.busy_samples.get();
-      to.wait_samples += one.wait_samples.get();
-      one.busy.add_to(to.busy);
-      one.waited.add_to(to.waited);
-    });
-    of_thread.for_each_edge([&](const actor::edge_count& one) {
-      const std::string_view from = one.from == nullptr ? "outside" : one.from->name;
-      all.edges[{{from, one.to->name}, name_of(one.method)}] += one.messages.get();
-    });
-  });
-  for (const auto& [name, spent] : times.parts()) {
-    const auto found = all.classes.find(name.of_class);
-    if (found == all.classes.end()) continue;  // other work
-    found->second.handlers[name.handler].spent += spent;
-  }
-  return all;
-}
-
-// Other threads may lower a count before this one reads what they raised.
-std::uint64_t difference(std::uint64_t more, std::uint64_t less) {
-  return more > less ? more - less : 0;
-}
 
 void write_handler(json_text& to, std::string_view name, const handler_sum& sum,
                    double ns_per_tick) {
@@ -89,8 +26,7 @@ void write_handler(json_text& to, std::string_view name, const handler_sum& sum,
     return in_ns(static_cast<double>(of.quantile(part)));
   };
   to.open('{').member("handler", name);
-  to.member("messages", sum.messages).member("resumed", sum.resumed);
-  to.member("failures", sum.failures);
+  write_members(to, handler_numbers, sum);
   to.member("busy_ns", sum.spent.cpu_ns).member("blocked_ns", sum.spent.blocked_ns);
   to.member("busy_samples", sum.busy_samples);
   to.member("busy_p50_ns", quantile(sum.busy, 0.5)).member("busy_p99_ns", quantile(sum.busy, 0.99));
@@ -103,9 +39,7 @@ void write_classes(json_text& to, const all_sums& all, double ns_per_tick) {
   to.key("classes").open('[');
   for (const auto& [name, sum] : all.classes) {
     to.open('{').member("class", name);
-    to.member("alive", difference(sum.spawned, sum.ended));
-    to.member("spawned", sum.spawned).member("ended", sum.ended);
-    to.member("suspended", difference(sum.suspended, sum.resumed));
+    write_members(to, class_numbers, sum);
     to.key("handlers").open('[');
     for (const auto& [handler, of_handler] : sum.handlers)
       write_handler(to, handler, of_handler, ns_per_tick);
@@ -121,10 +55,8 @@ void write_classes(json_text& to, const all_sums& all, double ns_per_tick) {
 }
 
 void write_worker(json_text& to, const worker_metrics& one, const thread_times::thread_sum& spent) {
-  to.open('{').member("turns", one.turns).member("messages", one.messages);
-  to.member("spawned", one.spawned).member("ended", one.ended).member("lazies", one.lazies);
-  to.member("steals", one.steals).member("stolen", one.stolen).member("parks", one.parks);
-  to.member("woken", one.woken).member("queued", one.queued);
+  to.open('{');
+  write_members(to, worker_numbers, one);
   to.member("busy_ns", spent.cpu_ns).member("blocked_ns", spent.blocked_ns);
   to.member("idle_ns", spent.idle_ns).close('}');
 }
@@ -145,15 +77,7 @@ void write_other_work(json_text& to, const thread_times& times) {
 
 void write_metrics(json_text& to, const runtime_metrics& now, const thread_times& times) {
   to.member("up_ns", now.up_ns).key("metrics").open('{');
-  to.member("actors", now.actors).member("suspended", now.suspended);
-  to.member("dead_letters", now.dead_letters).member("failures", now.failures);
-  to.member("failures_dropped", now.failures_dropped).member("failures_kept", now.failures_kept);
-  to.member("errors_dropped", now.errors_dropped);
-  to.member("failure_bytes", now.failure_bytes).member("lazies_dropped", now.lazies_dropped);
-  to.member("lazies_queued", now.lazies_queued).member("resource_bytes", now.resource_bytes);
-  to.member("resource_bytes_peak", now.resource_bytes_peak).member("io_waits", now.io_waits);
-  to.member("io_in_flight", now.io_in_flight).member("io_open", now.io_open);
-  to.member("timers_armed", now.timers_armed).member("blocking_calls", now.blocking_calls);
+  write_members(to, runtime_numbers, now);
   to.close('}');
   const auto spent_by = [&](unsigned worker) {
     const auto found = times.threads().find(worker);
@@ -170,84 +94,42 @@ void write_metrics(json_text& to, const runtime_metrics& now, const thread_times
 }
 
 void write_timers(json_text& to, tasks::timers& clock) {
-  constexpr std::string_view names[tasks::timer_sources] = {
-      "sleep", "after", "every", "timeout", "io_timeout", "deadline", "runtime"};
   const tasks::timers::source_counts all = clock.count_by_source();
   to.key("timers").open('[');
   for (std::size_t i = 0; i < all.size(); ++i) {
-    to.open('{').member("source", names[i]).member("armed", all[i].armed);
-    to.member("expired", all[i].expired).member("cancelled", all[i].cancelled).close('}');
+    to.open('{').member("source", timer_source_names[i]);
+    write_members(to, timer_numbers, all[i]);
+    to.close('}');
   }
   to.close(']');
 }
 
-// What was timed of one kind of work.
-struct timed_sum {
-  std::uint64_t samples = 0;
-  observe::value_counts took;
-  void write(json_text& to, double ns_per_tick) const {
-    const auto in_ns = [&](double part) {
-      return static_cast<std::uint64_t>(static_cast<double>(took.quantile(part)) * ns_per_tick);
-    };
-    to.member("samples", samples);
-    to.member("p50_ns", in_ns(0.5)).member("p99_ns", in_ns(0.99));
-  }
-};
+void write_times(json_text& to, const timed_sum& of, double ns_per_tick) {
+  const auto in_ns = [&](double part) {
+    return static_cast<std::uint64_t>(static_cast<double>(of.took.quantile(part)) * ns_per_tick);
+  };
+  to.member("samples", of.samples);
+  to.member("p50_ns", in_ns(0.5)).member("p99_ns", in_ns(0.99));
+}
 
 void write_operations(json_text& to, const runtime_core& core, double ns_per_tick) {
-  struct sum {
-    std::uint64_t operations = 0, bytes = 0, errors = 0, cancelled = 0;
-    timed_sum timed;
-  };
-  std::map<std::string_view, sum> kinds;
-  const auto* const reactor = static_cast<const io::reactor*>(core.io.taken());
-  if (reactor != nullptr && reactor->counted != nullptr) {
-    reactor->counted->for_each_thread([&](const io::thread_operations& of_thread) {
-      of_thread.for_each_kind([&](io::action what, const io::operation_count& one) {
-        sum& all = kinds[io::name_of(what)];
-        all.operations += one.done.get();
-        all.bytes += one.bytes.get();
-        all.errors += one.errors.get();
-        all.cancelled += one.cancelled.get();
-        all.timed.samples += one.samples.get();
-        one.took.add_to(all.timed.took);
-      });
-    });
-  }
   to.key("io").open('[');
-  for (const auto& [name, all] : kinds) {
-    to.open('{').member("operation", name).member("done", all.operations);
-    to.member("bytes", all.bytes).member("errors", all.errors).member("cancelled", all.cancelled);
-    all.timed.write(to, ns_per_tick);
+  for (const auto& [name, all] : sum_up(reactor_of(core))) {
+    to.open('{').member("operation", name);
+    write_members(to, operation_numbers, all);
+    write_times(to, all.timed, ns_per_tick);
     to.close('}');
   }
   to.close(']');
 }
 
 void write_lazies(json_text& to, const runtime_core& core, double ns_per_tick) {
-  struct sum {
-    std::uint64_t computed = 0, stolen = 0, ticks = 0;
-    timed_sum timed;
-  };
-  std::map<std::string_view, sum> classes;
-  if (const jobs::lazy_counts* const counts = core.jobs->counts()) {
-    counts->for_each_thread([&](const jobs::thread_lazies& of_thread) {
-      of_thread.for_each_class([&](const jobs::lazy_count& one) {
-        sum& all = classes[one.name];
-        all.computed += one.computed.get();
-        all.stolen += one.stolen.get();
-        all.ticks += one.busy_ticks.get();
-        all.timed.samples += one.samples.get();
-        one.took.add_to(all.timed.took);
-      });
-    });
-  }
   to.key("lazies").open('[');
-  for (const auto& [name, all] : classes) {
-    to.open('{').member("lazy", name).member("computed", all.computed);
-    to.member("stolen", all.stolen);
+  for (const auto& [name, all] : sum_up(core.jobs->counts())) {
+    to.open('{').member("lazy", name);
+    write_members(to, lazy_numbers, all);
     to.member("busy_ns", static_cast<std::uint64_t>(static_cast<double>(all.ticks) * ns_per_tick));
-    all.timed.write(to, ns_per_tick);
+    write_times(to, all.timed, ns_per_tick);
     to.close('}');
   }
   to.close(']');
@@ -302,10 +184,24 @@ void actor_writer::write(json_text& to, const actor::seen_actor& one,
   to.close('}');
 }
 
+// Fixed by the first look that is late enough to know it: sums of ticks must not fall when they are
+// scaled again. Observers of two runtimes may fix it at the same time, to about the same.
 double ns_per_tick_of(const runtime_core& core) noexcept {
+  constexpr std::int64_t known_after_ns = 100'000'000;
+  static constinit std::atomic<double> fixed{0};
+  // order: relaxed  a number that stands for itself
+  if (const double known = fixed.load(std::memory_order_relaxed); known != 0) return known;
   const observe::tick_scale now;
   const double ticks = static_cast<double>(now.ticks - core.observed_since.ticks);
-  return ticks <= 0 ? 1 : static_cast<double>(now.ns - core.observed_since.ns) / ticks;
+  const std::int64_t ns = now.ns - core.observed_since.ns;
+  const double scale = ticks <= 0 ? 1 : static_cast<double>(ns) / ticks;
+  // order: relaxed  as above
+  if (ns >= known_after_ns) fixed.store(scale, std::memory_order_relaxed);
+  return scale;
+}
+
+const io::reactor* reactor_of(const runtime_core& core) noexcept {
+  return static_cast<const io::reactor*>(core.io.taken());
 }
 
 void write_summary(json_text& to, runtime_core& core) {

@@ -4,22 +4,37 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 
 #include "actor/counting/actor_scan.hpp"
 #include "actor/waits/suspended.hpp"
-#include "runtime/observing/json_text.hpp"
+#include "observe/numbers/tables.hpp"
+#include "runtime/observing/numbers/json_text.hpp"
+#include "task/timers.hpp"
 #include "troupe/actor/message.hpp"
 
 namespace troupe {
 class runtime_core;
+namespace io {
+class reactor;
 }
+}  // namespace troupe
 
 namespace troupe::observing {
 
 // Appends an object. Throws std::bad_alloc.
 void write_summary(json_text& to, runtime_core& core);
+
+// Adds all numbers of the runtime to tables; `runtime` is its label. With `components_only` those
+// of its components alone. Throws std::bad_alloc.
+void collect_numbers(observe::row_sink& to, const std::string& runtime, runtime_core& core,
+                     bool components_only);
+
+// Adds those of the process, which no runtime has: its own instruments, its log, and its use of the
+// system.
+void collect_process(observe::number_tables& to, bool components_only);
 
 // Appends an object with a page of at most `most` actors, from the id `from` on, and the id of the
 // next page (0: none). Of one class only, if `of_class` is not empty.
@@ -57,5 +72,10 @@ class actor_writer {
 };
 // What one tick of the counts lasts.
 double ns_per_tick_of(const runtime_core& core) noexcept;
+// Null before the first operation.
+const io::reactor* reactor_of(const runtime_core& core) noexcept;
+
+inline constexpr std::string_view timer_source_names[tasks::timer_sources] = {
+    "sleep", "after", "every", "timeout", "io_timeout", "deadline", "runtime"};
 
 }  // namespace troupe::observing

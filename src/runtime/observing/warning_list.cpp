@@ -78,8 +78,7 @@ void warning_list::write_all(json_text& to) const {
 
 void warning_list::write_counts(json_text& to) const {
   to.open('{');
-  for (std::size_t i = 0; i < counts_.size(); ++i)
-    to.member(name_of(static_cast<warning_kind>(i)), counts_[i]);
+  for_each_count([&](std::string_view kind, std::uint64_t count) { to.member(kind, count); });
   to.close('}');
 }
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <tuple>
 
-#include "runtime/observing/json_text.hpp"
+#include "runtime/observing/numbers/json_text.hpp"
 #include "troupe/runtime/options.hpp"
 
 namespace troupe::observing {
@@ -35,6 +35,19 @@ class warning_list {
   // An array of all, and an object with how often each kind was found.
   void write_all(json_text& to) const;
   void write_counts(json_text& to) const;
+  // Calls `look` with the name of each kind and how often it was found.
+  void for_each_count(auto look) const {
+    for (std::size_t i = 0; i < counts_.size(); ++i)
+      look(name_of(static_cast<warning_kind>(i)), counts_[i]);
+  }
+  // The same with the number of warnings of the kind that were found since then.
+  void for_each_active(std::chrono::steady_clock::time_point since, auto look) const {
+    std::array<std::uint64_t, warning_kinds> active{};
+    for (const auto& [of, one] : all_)
+      active[static_cast<std::size_t>(one.its.kind)] += one.its.last >= since;
+    for (std::size_t i = 0; i < active.size(); ++i)
+      look(name_of(static_cast<warning_kind>(i)), active[i]);
+  }
 
   // Different warnings that are kept; of others only the kind is counted.
   static constexpr std::size_t kept_max = 256;

@@ -29,6 +29,12 @@ class side_pool {
   // order: relaxed  a statistic
   std::size_t count() const noexcept { return under_way_.load(std::memory_order_relaxed); }
 
+  // The number of calls that wait for a thread. Thread: any.
+  std::size_t waiting() {
+    std::lock_guard lock(mutex_);
+    return calls_.size();
+  }
+
   // Waits for the calls that run; drops those that have not begun.
   void shut_down();
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <concepts>
 #include <string>
 #include <string_view>
@@ -49,6 +50,15 @@ class json_text {
   json_text& value(Number number) {
     separate();
     std::array<char, 24> digits;
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+    text_.append(digits.data(), end);
+    return *this;
+  }
+  // The shortest text that reads back as the same number; null for an infinity, and what is none.
+  json_text& value(double number) {
+    if (!std::isfinite(number)) return null();
+    separate();
+    std::array<char, 32> digits;
     const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
     text_.append(digits.data(), end);
     return *this;

@@ -1,0 +1,95 @@
+#include "http/server/numbers/request_counts.hpp"
+
+#include <functional>
+#include <new>
+#include <utility>
+
+#include "base/clock.hpp"
+
+namespace troupe::http {
+namespace {
+
+constexpr std::array seconds_bounds{1e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2,
+                                    5e-2, 0.1,  0.25, 0.5,    1.0,  2.5,  10.0};
+constexpr double ns_per_second = 1e9;
+
+}  // namespace
+
+std::unique_ptr<observe::sharded_histogram> request_counts::make_others() {
+  return std::make_unique<observe::sharded_histogram>(seconds_bounds);
+}
+
+request_counts::~request_counts() {
+  // order: relaxed  no other thread is left
+  for (auto& slot : slots_) delete slot.load(std::memory_order_relaxed);
+}
+
+request_series* request_counts::find(const router::route* route, method by,
+                                     int status_class) noexcept {
+  const std::size_t hash = std::hash<const void*>{}(route) / alignof(router::route) * 0x9e3779b1 +
+                           static_cast<std::size_t>(by) * 7 +
+                           static_cast<std::size_t>(status_class);
+  std::unique_ptr<request_series> made;
+  for (std::size_t i = 0; i < slot_count; ++i) {
+    std::atomic<request_series*>& slot = slots_[(hash + i) % slot_count];
+    // order: acquire  pairs with the release below: the series is complete
+    request_series* there = slot.load(std::memory_order_acquire);
+    if (there == nullptr) {
+      if (made == nullptr) {
+        // order: relaxed  a limit; a slot publishes its series itself
+        if (used_.fetch_add(1, std::memory_order_relaxed) >= series_max) {
+          used_.fetch_sub(1, std::memory_order_relaxed);  // order: relaxed  as above
+          return nullptr;
+        }
+        made.reset(new (std::nothrow) request_series{route, by, status_class,
+                                                     observe::sharded_histogram(seconds_bounds)});
+        if (made == nullptr) return nullptr;
+      }
+      // order: release  publishes the series; pairs with the acquire above and in for_each
+      // order: acquire  of the one that another thread has put there
+      if (slot.compare_exchange_strong(there, made.get(), std::memory_order_acq_rel,
+                                       std::memory_order_acquire))
+        return made.release();
+    }
+    if (there->route == route && there->by == by && there->status_class == status_class) {
+      // order: relaxed  as above
+      if (made != nullptr) used_.fetch_sub(1, std::memory_order_relaxed);
+      return there;
+    }
+  }
+  return nullptr;
+}
+
+void request_counts::end(const router::route* route, method by, int status,
+                         double seconds) noexcept {
+  ended_.add(1);
+  request_series* const series = find(route, by, status / 100);
+  (series == nullptr ? *others_ : series->took).add(seconds);
+}
+
+// Requests may begin and end between the two looks.
+std::uint64_t request_counts::in_flight() const noexcept {
+  const std::uint64_t ended = ended_.get(), begun = begun_.get();
+  return begun > ended ? begun - ended : 0;
+}
+
+const observe::sharded_histogram* request_counts::others() const noexcept {
+  return others_->get().count() == 0 ? nullptr : others_.get();
+}
+
+void counted_request::begin(request_counts& of, const router::route* route, method by) noexcept {
+  if (is_counted()) end();
+  of_ = &of;
+  route_ = route;
+  by_ = by;
+  status_ = 0;
+  began_ns_ = base::now_ns();
+  of.begin();
+}
+
+void counted_request::end() noexcept {
+  const double seconds = static_cast<double>(base::now_ns() - began_ns_) / ns_per_second;
+  std::exchange(of_, nullptr)->end(route_, by_, status_, seconds);
+}
+
+}  // namespace troupe::http

@@ -1,0 +1,90 @@
+// request_counts: the requests of one server by route, method, class of the status and time.
+//
+// Threads: any. A slot is written once, and read without a lock.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "observe/numbers/sharded.hpp"
+#include "troupe/http/message.hpp"
+#include "troupe/http/router.hpp"
+
+namespace troupe::http {
+
+// Requests that were answered alike.
+struct request_series {
+  const router::route* route;  // null: no route, or a path that is malformed
+  method by;
+  int status_class;  // 1 to 5; 0: the request ended without an answer
+  observe::sharded_histogram took;
+};
+
+class request_counts {
+ public:
+  // Beyond so many series requests are counted in one, whose labels are all "(others)".
+  static constexpr std::size_t series_max = 512;
+
+  request_counts() = default;
+  request_counts(const request_counts&) = delete;
+  request_counts& operator=(const request_counts&) = delete;
+  ~request_counts();
+
+  void begin() noexcept { begun_.add(1); }
+  void end(const router::route* route, method by, int status, double seconds) noexcept;
+
+  std::uint64_t in_flight() const noexcept;
+  // Calls `look` with each series.
+  template <class Look>
+  void for_each(Look look) const {
+    // order: acquire  pairs with find/release: the series is complete
+    for (const auto& slot : slots_) {
+      if (const request_series* const one = slot.load(std::memory_order_acquire)) look(*one);
+    }
+  }
+  // Null, unless there were too many.
+  const observe::sharded_histogram* others() const noexcept;
+
+ private:
+  // Null when there are too many, or when memory has run out.
+  request_series* find(const router::route* route, method by, int status_class) noexcept;
+
+  static constexpr std::size_t slot_count = 2 * series_max;
+  std::array<std::atomic<request_series*>, slot_count> slots_{};
+  std::atomic<std::size_t> used_{0};
+  std::unique_ptr<observe::sharded_histogram> others_ = make_others();
+  observe::sharded_counter begun_, ended_;
+
+  static std::unique_ptr<observe::sharded_histogram> make_others();
+};
+
+// One request, from its head to the end of its answer.
+class counted_request {
+ public:
+  counted_request() = default;
+  counted_request(const counted_request&) = delete;
+  counted_request& operator=(const counted_request&) = delete;
+  // The connection has ended under it.
+  ~counted_request() {
+    if (is_counted()) [[unlikely]]
+      end();
+  }
+
+  bool is_counted() const noexcept { return of_ != nullptr; }
+  void begin(request_counts& of, const router::route* route, method by) noexcept;
+  void note_status(int status) noexcept { status_ = status; }
+  void end() noexcept;
+
+ private:
+  request_counts* of_ = nullptr;
+  const router::route* route_ = nullptr;
+  method by_ = method::other;
+  int status_ = 0;
+  std::int64_t began_ns_ = 0;
+};
+
+}  // namespace troupe::http

@@ -1,0 +1,56 @@
+#include "troupe/kit/actors/shown_numbers.hpp"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "observe/numbers/registry.hpp"
+#include "troupe/base/error.hpp"
+#include "troupe/kit/actors/topic.hpp"
+#include "troupe/kit/cache.hpp"
+#include "troupe/kit/pool.hpp"
+
+namespace troupe {
+namespace {
+
+// The rows of the table with that prefix.
+std::vector<observe::table_row> shown(const std::string& prefix) {
+  observe::number_tables all;
+  observe::collect_instruments(all);
+  for (const observe::number_rows& one : all.all())
+    if (one.prefix == prefix) return one.rows;
+  return {};
+}
+
+TEST(shown_numbers, show_what_has_a_name) {
+  const pool<int> numbers({}, [] { return 1; });
+  const cache<int, int> squares({}, [](const int& n) { return n * n; });
+  const circuit_breaker guards;
+  {
+    const shown_numbers one("numbers", numbers), two("squares", squares), three("guards", guards);
+    for (const auto& [prefix, name] : {std::pair{"troupe_pool", "numbers"},
+                                       {"troupe_cache", "squares"},
+                                       {"troupe_circuit", "guards"}}) {
+      const auto rows = shown(prefix);
+      ASSERT_EQ(rows.size(), 1u) << prefix;
+      EXPECT_EQ(rows[0].labels, std::vector<std::string>{name});
+      EXPECT_EQ(std::get<std::uint64_t>(rows[0].values[0]), 0u);
+    }
+  }
+  EXPECT_TRUE(shown("troupe_pool").empty());
+}
+
+TEST(shown_numbers, a_name_is_given_once) {
+  const pool<int> numbers({}, [] { return 1; });
+  std::optional<shown_numbers> first;
+  first.emplace("numbers", numbers);
+  EXPECT_THROW(shown_numbers("numbers", numbers), usage_error);
+  const shown_numbers other("others", numbers);
+  EXPECT_EQ(shown("troupe_pool").size(), 2u);
+  first.reset();
+  const shown_numbers again("numbers", numbers);
+  EXPECT_EQ(shown("troupe_pool").size(), 2u);
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,259 @@
+#include "troupe/observe/numbers/instruments.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <variant>
+
+#include "observe/numbers/registry.hpp"
+#include "observe/numbers/sharded.hpp"
+#include "troupe/base/error.hpp"
+
+namespace troupe {
+namespace observe {
+
+class counter_series : public sharded_counter {};
+class histogram_series : public sharded_histogram {
+ public:
+  using sharded_histogram::sharded_histogram;
+};
+class gauge_series {
+ public:
+  // order: relaxed (all)  a statistic; publishes nothing
+  void set(double value) noexcept { value_.store(value, std::memory_order_relaxed); }
+  void add(double more) noexcept { value_.fetch_add(more, std::memory_order_relaxed); }
+  double get() const noexcept { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<double> value_{0};
+};
+
+// One number of the program, with all its series.
+class instrument {
+ public:
+  struct declaration {
+    std::string metric, help;
+    number_kind kind = number_kind::counter;
+    std::vector<std::string> labels;
+    std::vector<double> bounds;
+    std::size_t series_max = 0;
+    bool operator==(const declaration&) const = default;
+  };
+
+  explicit instrument(declaration one) : is_(std::move(one)) {}
+  const declaration& is() const noexcept { return is_; }
+
+  template <class Series>
+  Series& of(std::vector<std::string> values) {
+    std::lock_guard held(mutex_);
+    auto found = series_.find(values);
+    // Besides that of calls without labels, which each instrument has.
+    if (found == series_.end() && series_.size() > is_.series_max) {
+      overflowed_.add(1);
+      values.assign(is_.labels.size(), "(others)");
+      found = series_.find(values);
+    }
+    if (found == series_.end())
+      found = series_.try_emplace(std::move(values), make<Series>()).first;
+    return *std::get<std::unique_ptr<Series>>(found->second);
+  }
+
+  std::uint64_t overflowed() const noexcept { return overflowed_.get(); }
+  number_rows rows() const {
+    number_rows made;
+    made.prefix = is_.metric;
+    made.labels = is_.labels;
+    made.numbers.push_back({is_.metric, is_.metric, is_.kind, unit(), is_.help});
+    std::lock_guard held(mutex_);
+    for (const auto& [values, one] : series_) {
+      table_row row{values, {std::visit([](const auto& of) { return value_of_series(*of); }, one)}};
+      // Calls without labels are those with empty ones; they are shown if there were any.
+      if (values.size() != is_.labels.size()) {
+        if (is_zero(row.values.front())) continue;
+        row.labels.resize(is_.labels.size());
+      }
+      made.rows.push_back(std::move(row));
+    }
+    return made;
+  }
+
+ private:
+  using any_series = std::variant<std::unique_ptr<counter_series>, std::unique_ptr<gauge_series>,
+                                  std::unique_ptr<histogram_series>>;
+
+  template <class Series>
+  std::unique_ptr<Series> make() const {
+    if constexpr (std::is_same_v<Series, histogram_series>) {
+      return std::make_unique<Series>(is_.bounds);
+    } else {
+      return std::make_unique<Series>();
+    }
+  }
+  static number_value value_of_series(const auto& of) { return of.get(); }
+  static bool is_zero(const number_value& value) {
+    if (const auto* const spread = std::get_if<distribution>(&value)) return spread->count() == 0;
+    const auto* const real = std::get_if<double>(&value);
+    return real != nullptr ? *real == 0 : std::get<std::uint64_t>(value) == 0;
+  }
+  number_unit unit() const noexcept {
+    if (is_.metric.ends_with("_seconds")) return number_unit::seconds;
+    return is_.metric.ends_with("_bytes") ? number_unit::bytes : number_unit::one;
+  }
+
+  const declaration is_;
+  mutable std::mutex mutex_;
+  std::map<std::vector<std::string>, any_series> series_;
+  sharded_counter overflowed_;
+};
+
+namespace {
+
+constexpr std::size_t labels_max = 8;
+constexpr std::array default_bounds{5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2,
+                                    0.1,  0.25, 0.5,    1.0,  2.5,  5.0,    10.0};
+
+// Of the process. Never destroyed: static instruments end after it otherwise.
+struct registry {
+  std::mutex mutex;
+  std::map<std::string, std::weak_ptr<instrument>, std::less<>> all;
+
+  static registry& get() {
+    static registry& instance = *new registry;
+    return instance;
+  }
+};
+
+[[noreturn]] void refuse(std::string_view name, std::string_view why) {
+  throw usage_error("troupe: the number \"" + std::string(name.substr(0, 200)) +
+                    "\": " + std::string(why));
+}
+
+bool is_name(std::string_view text) noexcept {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; };
+  return !text.empty() && is_letter(text.front()) &&
+         std::ranges::all_of(text, [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
+}
+
+void check(std::string_view name, const instrument::declaration& one) {
+  if (!is_name(name))
+    refuse(name, "a name has small letters, digits and '_', and no digit in front");
+  for (const std::string_view taken : {"troupe_", "process_"}) {
+    if (name.starts_with(taken)) refuse(name, "names of the library begin so: choose another one");
+  }
+  for (const std::string_view end : {"_total", "_count", "_sum", "_bucket"}) {
+    if (name.ends_with(end)) refuse(name, "leave the end out: the form of the metric adds it");
+  }
+  if (one.help.empty()) refuse(name, "it has no help text");
+  if (one.labels.size() > labels_max) refuse(name, "it has more than 8 labels");
+  for (const std::string& label : one.labels) {
+    if (!is_name(label) || label.starts_with("__") || label == "le")
+      refuse(name, "\"" + label + "\" is no name of a label");
+    if (std::ranges::count(one.labels, label) > 1) refuse(name, "a label is named twice");
+  }
+  if (one.series_max == 0) refuse(name, "series_max is 0");
+  if (one.bounds.size() > sharded_histogram::bounds_max) refuse(name, "it has more than 31 bounds");
+  if (!std::ranges::is_sorted(one.bounds, std::ranges::less_equal{}) ||
+      !std::ranges::all_of(one.bounds, [](double bound) { return std::isfinite(bound); }))
+    refuse(name, "the bounds do not rise");
+}
+
+std::shared_ptr<instrument> make(std::string name, std::string help, number_kind kind,
+                                 instrument_options chosen) {
+  instrument::declaration one{name,
+                              std::move(help),
+                              kind,
+                              std::move(chosen.labels),
+                              std::move(chosen.bounds),
+                              chosen.series_max};
+  if (kind == number_kind::histogram && one.bounds.empty())
+    one.bounds.assign(default_bounds.begin(), default_bounds.end());
+  check(name, one);
+  if (kind == number_kind::counter) one.metric += "_total";
+  registry& known = registry::get();
+  std::lock_guard held(known.mutex);
+  std::weak_ptr<instrument>& place = known.all[one.metric];
+  if (std::shared_ptr<instrument> there = place.lock()) {
+    if (there->is() != one) refuse(name, "it was declared before, in another way");
+    return there;
+  }
+  const auto made = std::make_shared<instrument>(std::move(one));
+  place = made;
+  return made;
+}
+
+std::vector<std::string> values_of(const instrument& of,
+                                   std::initializer_list<std::string_view> values) {
+  if (values.size() != of.is().labels.size())
+    refuse(of.is().metric, "it has " + std::to_string(of.is().labels.size()) + " labels, but " +
+                               std::to_string(values.size()) + " values were given");
+  return {values.begin(), values.end()};
+}
+
+struct overflow {
+  std::uint64_t times = 0;
+};
+const number_table<overflow> overflow_numbers{
+    "troupe",
+    {"metric"},
+    {counter_of<&overflow::times>(
+        "overflowing_series", "How often a number had more values of its labels than its limit.")}};
+
+}  // namespace
+
+void collect_instruments(number_tables& to) {
+  std::vector<std::shared_ptr<instrument>> all;
+  {
+    registry& known = registry::get();
+    std::lock_guard held(known.mutex);
+    std::erase_if(known.all, [](const auto& one) { return one.second.expired(); });
+    for (const auto& [name, one] : known.all) {
+      if (std::shared_ptr<instrument> there = one.lock()) all.push_back(std::move(there));
+    }
+  }
+  collect_sources(to);
+  for (const std::shared_ptr<instrument>& one : all) {
+    to.add_table(one->rows());
+    if (!one->is().labels.empty())
+      to.add(overflow_numbers, {one->is().metric}, {one->overflowed()});
+  }
+}
+
+}  // namespace observe
+
+using observe::number_kind;
+
+counter::counter(std::string name, std::string help, instrument_options chosen)
+    : of_(observe::make(std::move(name), std::move(help), number_kind::counter, std::move(chosen))),
+      own_(&of_->of<observe::counter_series>({})) {}
+counter::series counter::with(std::initializer_list<std::string_view> values) {
+  return series(&of_->of<observe::counter_series>(observe::values_of(*of_, values)));
+}
+void counter::series::add(std::uint64_t n) noexcept { of_->add(n); }
+std::uint64_t counter::series::value() const noexcept { return of_->get(); }
+
+gauge::gauge(std::string name, std::string help, instrument_options chosen)
+    : of_(observe::make(std::move(name), std::move(help), number_kind::gauge, std::move(chosen))),
+      own_(&of_->of<observe::gauge_series>({})) {}
+gauge::series gauge::with(std::initializer_list<std::string_view> values) {
+  return series(&of_->of<observe::gauge_series>(observe::values_of(*of_, values)));
+}
+void gauge::series::set(double value) noexcept { of_->set(value); }
+void gauge::series::add(double more) noexcept { of_->add(more); }
+double gauge::series::value() const noexcept { return of_->get(); }
+
+histogram::histogram(std::string name, std::string help, instrument_options chosen)
+    : of_(observe::make(std::move(name), std::move(help), number_kind::histogram,
+                        std::move(chosen))),
+      own_(&of_->of<observe::histogram_series>({})) {}
+histogram::series histogram::with(std::initializer_list<std::string_view> values) {
+  return series(&of_->of<observe::histogram_series>(observe::values_of(*of_, values)));
+}
+void histogram::series::record(double value) noexcept { of_->add(value); }
+std::uint64_t histogram::series::count() const { return of_->get().count(); }
+
+}  // namespace troupe
