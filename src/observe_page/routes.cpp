@@ -55,7 +55,8 @@ task<std::string> moment(shared_answers of, std::string runtime) {
   const std::pair<const char*, std::string> parts[] = {{"summary", "summary"},
                                                        {"longest", "longest " + runtime + " 10"},
                                                        {"waits", "waits " + runtime},
-                                                       {"threads", "threads " + runtime}};
+                                                       {"threads", "threads " + runtime},
+                                                       {"numbers", "numbers components"}};
   for (const auto& [name, question] : parts) {
     const auto part = co_await answers::to(of, question);
     text += (text.empty() ? "{\"" : ",\"") + std::string(name) + "\":" + *part;

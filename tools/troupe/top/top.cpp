@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "numbers.hpp"
 #include "text/short_text.hpp"
 #include "text/warnings.hpp"
 #include "top/keys.hpp"
@@ -57,7 +58,8 @@ struct shown_text {
   table body;
 };
 
-shown_text look_at(program& of, const moment& seen, view& how, std::size_t width) {
+// `numbers` keeps what this asks for.
+shown_text look_at(program& of, const moment& seen, moment& numbers, view& how, std::size_t width) {
   const level& at = how.here();
   shown_text text{head_lines(seen, width), {}};
   if (at.what == level::of::handlers) {
@@ -70,6 +72,11 @@ shown_text look_at(program& of, const moment& seen, view& how, std::size_t width
     text.body = key_table(width);
   } else if (at.what == level::of::work) {
     text.body = work_table(seen, width);
+  } else if (at.what == level::of::numbers) {
+    json now = of.ask("numbers components");
+    if (now.at("now_ns") != numbers.now.value("now_ns", json()))
+      numbers = {std::move(numbers.now), std::move(now)};
+    text.body = numbers_table(numbers, width);
   } else if (at.what == level::of::actor) {
     const json story =
         of.ask("actor " + std::to_string(at.runtime) + " " + std::to_string(at.actor));
@@ -107,11 +114,11 @@ void draw(screen& on, const shown_text& text, view& how) {
 bool has_terminal() { return ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0; }
 
 void show_top(program& of, order by, std::chrono::milliseconds interval) {
-  moment seen{json(), of.ask("summary")};
+  moment seen{json(), of.ask("summary")}, numbers{json(), json::object()};
   screen drawn;
   view how(by);
   while (!how.ends()) {
-    const shown_text text = look_at(of, seen, how, drawn.width());
+    const shown_text text = look_at(of, seen, numbers, how, drawn.width());
     draw(drawn, text, how);
     const std::optional<int> key = drawn.next_key(interval);
     if (!key) return;

@@ -26,6 +26,7 @@ void view::press(int key, std::size_t page, const table& shown) {
   if (key == 'l') toggle(level::of::longest);
   if (key == 'v') toggle(level::of::warnings);
   if (key == 'i') toggle(level::of::work);
+  if (key == 'c') toggle(level::of::numbers);
   if (key == '?') toggle(level::of::keys);
   if (key == '\n' || key == KEY_ENTER) drill(shown);
   if (key == KEY_BACKSPACE || key == 127 || key == '\033') go_up();
@@ -36,6 +37,7 @@ std::string view::foot() const {
     case level::of::handlers:
       return "Left, Right: sort  Enter: actors  l: mailboxes  i: I/O  v: warnings  ?: keys  q: end";
     case level::of::work:
+    case level::of::numbers:
     case level::of::keys:
       return "Backspace: back  ?: keys  q: end";
     case level::of::warnings:

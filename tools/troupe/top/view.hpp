@@ -11,9 +11,10 @@
 namespace troupe_tool {
 
 // What one table is about: all handlers, the longest mailboxes of all classes, the warnings, one of
-// them, I/O with lazies and timers, the actors of one class, one actor, or the keys.
+// them, I/O with lazies and timers, the numbers of components, the actors of one class, one actor,
+// or the keys.
 struct level {
-  enum class of { handlers, longest, warnings, warning, work, actors, actor, keys };
+  enum class of { handlers, longest, warnings, warning, work, numbers, actors, actor, keys };
   of what = of::handlers;
   std::size_t runtime = 0;
   std::string of_class{};
