@@ -160,7 +160,7 @@ class work_stealing final : public policy {
   std::atomic<poller*> poller_{nullptr};
   idle_workers<worker> idle_workers_;
   // Each worker reads what stands above, and the inbox, after its turns. What others write often
-  // has lines of its own (tests/support/layout.test.cpp).
+  // has lines of its own (tests/layout/lines.cpp).
   alignas(base::line_bytes) inbox<runnable> inbox_;
   // one thread at a time steals: a searcher, or a busy worker that rebalances
   alignas(base::line_bytes) std::mutex steal_mutex_;
