@@ -145,7 +145,10 @@ runtime_options resolve(runtime_options options) {
   if (!makes_own_service) resolve_explored(options);
   resolve_workers(options);
   resolve_failures(options);
-  if (sched::exploring::explores_in_process()) options.failure_lines = 0;
+  if (sched::exploring::explores_in_process()) {
+    options.failure_lines = 0;
+    if (sched::exploring::execution_here()->stops_on_failure) options.stop_on_failure = true;
+  }
   resolve_warnings(options);
   options.io = resolve_io(options.io, options.policy);
   return options;

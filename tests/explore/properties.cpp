@@ -232,6 +232,23 @@ TEST(schedule_texts, name_the_wrong_line) {
   EXPECT_THROW(troupe::sched::exploring::read_schedule("/nowhere"), troupe::option_error);
 }
 
+TEST(stories, tell_the_turns_that_led_to_the_failure) {
+  const auto find = [](const char* name) {
+    for (const planted::bug& of : planted::bugs()) {
+      if (of.name == std::string(name)) return troupe::explore(of.body).story;
+    }
+    return std::string();
+  };
+  const std::string update = find("lost_update");
+  for (const char* const part : {"Clerk::deliver of", "Stock::read of", "Clerk::got of",
+                                 "Stock::write of", "sent by", "it was held"})
+    EXPECT_NE(update.find(part), std::string::npos) << part << " is not in\n" << update;
+  const std::string overtaken = find("overtaken_over_2_hops");
+  EXPECT_NE(overtaken.find("Target::use of"), std::string::npos) << overtaken;
+  EXPECT_NE(overtaken.find("not handled yet: "), std::string::npos) << overtaken;
+  EXPECT_EQ(overtaken.find("Noise"), std::string::npos) << overtaken;
+}
+
 TEST(explore, refuses_a_name_with_a_line_break) {
   EXPECT_THROW(troupe::explore([](auto&) {}, {.name = "a\nb"}), troupe::option_error);
 }

@@ -43,7 +43,7 @@ VARIABLES = {
     "TROUPE_FAILURE_LINES": None, "TROUPE_WARNING_LINES": None,
     # How the program itself runs.
     "TROUPE_FAILURES_KEPT": None, "TROUPE_STOP_ON_FAILURE": None, "TROUPE_WORKERS": None, "TROUPE_SEED": None, "TROUPE_POLICY": None,
-    "TROUPE_CHOICES": None, "TROUPE_REPLAY": None, "TROUPE_IO": None, "LISTEN_FDS": None, "LISTEN_PID": None, "LISTEN_FDNAMES": None, "TROUPE_PREDECESSOR": None, "TMPDIR": None,
+    "TROUPE_CHOICES": None, "TROUPE_REPLAY": None, "TROUPE_EXPLORE": None, "TROUPE_IO": None, "LISTEN_FDS": None, "LISTEN_PID": None, "LISTEN_FDNAMES": None, "TROUPE_PREDECESSOR": None, "TMPDIR": None,
 }
 # The members of the options that may open one.
 OPTIONS = {

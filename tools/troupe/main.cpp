@@ -1,5 +1,6 @@
 // troupe: looks into running programs that were started with TROUPE_OBSERVE=1, into the databases
-// of durable actors, and into sources; begins new projects. See docs/guide/observing.md, or `troupe
+// of durable actors, and into sources; begins new projects; searches for schedules. See
+// docs/guide/observing.md, or `troupe
 // --help`.
 #include <fmt/format.h>
 
@@ -17,6 +18,7 @@
 #include "command_line/manual.hpp"
 #include "command_line/nearest.hpp"
 #include "dump/dump.hpp"
+#include "exploring/explore.hpp"
 #include "lint/command.hpp"
 #include "new_project/new_project.hpp"
 #include "observe_page/metrics.hpp"
@@ -149,6 +151,10 @@ int run(int argc, char** argv) {
     put(chosen.shell == "bash" ? bash_completion(line.app()) : zsh_completion(line.app()));
   } else if (command == "lint") {
     return lint(chosen.sources);
+  } else if (command == "explore") {
+    return explore(chosen.explored);
+  } else if (command == "replay") {
+    replay(chosen.replayed, chosen.explored.program);
   }
   for (const auto& [name, act] : commands) {
     if (name == command) act(chosen);

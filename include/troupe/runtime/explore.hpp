@@ -75,8 +75,10 @@ class explored_run {
 // What a search found. It converts to true if it found no failure, for EXPECT_TRUE; written to a
 // stream it tells what failed, and how to repeat it.
 struct explore_report {
-  std::string failure;          // empty: none was found
-  std::string schedule;         // the text of the file that repeats it
+  std::string failure;   // empty: none was found
+  std::string schedule;  // the text of the file that repeats it
+  // The handlers that led to the failure: turn, actor, sender, and whether the turn was held.
+  std::string story;
   std::string file;             // where that was written; empty if nowhere
   std::string strategy;         // that found it
   unsigned schedules = 0;       // executions of the search; the failing one is the last

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "runtime/environment.hpp"
+#include "runtime/exploring/story.hpp"
 #include "sched/exploring/explored.hpp"
 #include "sched/exploring/portfolio.hpp"
 #include "sched/exploring/schedule_file.hpp"
@@ -26,6 +27,7 @@ std::string place(const std::source_location& at) {
 }
 
 [[noreturn]] void break_off(const std::string& what) {
+  story::mark_here();
   if (broken_here != nullptr && broken_here->empty()) *broken_here = what;
   throw expectation_failed(what);
 }
@@ -89,9 +91,11 @@ class exploration {
   exploration(const std::function<void(explored_run&)>& body, bool dead_letters)
       : body_(body), dead_letters_(dead_letters) {}
 
-  exploring::outcome run(const exploring::schedule& plan, bool records) const {
+  exploring::outcome run(const exploring::schedule& plan, bool records,
+                         std::string* story_text = nullptr) const {
     auto seen = std::make_shared<exploring::execution>(plan);
     seen->records = records;
+    seen->stops_on_failure = story_text != nullptr;
     explored_run properties;
     seen->on_turn = [&properties](std::int64_t now_ns) { properties.after_turn(now_ns); };
     seen->on_quiet = [this, &properties](std::uint64_t dead_letters) {
@@ -103,7 +107,11 @@ class exploration {
     std::string* const outer = std::exchange(broken_here, &broken);
     try {
       const exploring::explored_here here(seen);
-      body_(properties);
+      if (story_text == nullptr) {
+        body_(properties);
+      } else {
+        tell(properties, *seen, *story_text);
+      }
     } catch (...) {
       failure = text_of_current();
     }
@@ -114,6 +122,16 @@ class exploration {
   }
 
  private:
+  void tell(explored_run& properties, const exploring::execution& of, std::string& text) const {
+    const story heard(of);
+    try {
+      body_(properties);
+    } catch (...) {
+      text = heard.text();
+      throw;
+    }
+    text = heard.text();
+  }
   const std::function<void(explored_run&)>& body_;
   const bool dead_letters_;
 };
@@ -149,11 +167,19 @@ std::string unmet_of(const exploring::execution& seen) {
   return text;
 }
 
-void keep(explore_report& report, const exploring::shrunk& found, const std::string& name,
-          const std::string& folder) {
+// Of an execution that a reader could follow.
+void tell_story(explore_report& report, const exploration& of, const exploring::schedule& plan,
+                const exploring::execution& seen) {
+  constexpr std::uint64_t turns_max = 20'000;
+  if (seen.turns <= turns_max) of.run(plan, true, &report.story);
+}
+
+void keep(explore_report& report, const exploration& of, const exploring::shrunk& found,
+          const std::string& name, const std::string& folder) {
   report.reduced = found.reduced;
-  report.shrinking_runs += found.runs;
+  report.shrinking_runs = found.runs;
   report.holds = static_cast<unsigned>(found.plan.holds.size());
+  tell_story(report, of, found.plan, *found.last.seen);
   exploring::kept_schedule kept{found.plan, exploring::program_id(), name, found.last.seen->hashes,
                                 report.failure};
   report.schedule = exploring::text_of(kept);
@@ -174,6 +200,7 @@ bool replay_kept(explore_report& report, const exploration& of,
   report.reduced = kept.plan.by == exploring::strategy::holds;
   report.holds = static_cast<unsigned>(kept.plan.holds.size());
   report.schedule = exploring::text_of(kept);
+  tell_story(report, of, kept.plan, *seen.seen);
   return false;
 }
 
@@ -193,12 +220,17 @@ void search(explore_report& report, const exploration& of, const explore_options
   constexpr std::uint64_t first_turns_max = 1'000'000;
   plan.turns_max = options.turns != 0 ? options.turns : first_turns_max;
   for (std::uint64_t number = 1;; ++number) {
-    exploring::outcome seen = of.run(plan, number == 1);
+    const exploring::outcome seen = of.run(plan, number == 1);
     ++report.schedules;
     if (!seen.failure.empty()) {
-      report.failure = seen.failure;
-      report.strategy = exploring::name_of(plan);
-      return keep(report, exploring::shrink(plan, seen, run), name, options.folder);
+      const exploring::shrunk small = exploring::shrink(plan, seen, run);
+      if (report.failure.empty() || small.reduced) {
+        report.failure = seen.failure;
+        report.strategy = exploring::name_of(plan);
+        keep(report, of, small, name, options.folder);
+      }
+      // another schedule may say more of the failure than a seed does
+      if (small.reduced) return;
     }
     if (number == 1) schedules.size_by(*seen.seen, options.turns);
     if (number >= options.schedules || clock::now() >= end) return;
@@ -240,6 +272,7 @@ std::ostream& operator<<(std::ostream& to, const explore_report& report) {
        << report.shrinking_runs << " executions";
   }
   if (!report.file.empty()) to << "\n  repeat: TROUPE_REPLAY=" << report.file;
+  if (!report.story.empty()) to << "\nthe turns that led to it:\n" << report.story;
   return to << "\n" << report.schedule;
 }
 

@@ -1,5 +1,9 @@
 #include "sched/exploring/explored.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -8,21 +12,42 @@
 
 #include "sched/exploring/exploring_source.hpp"
 #include "sched/exploring/schedule_file.hpp"
+#include "troupe/base/error.hpp"
 
 namespace troupe::sched::exploring {
 namespace {
 
 thread_local std::shared_ptr<execution> of_thread;
 
-// Tells at the end of the program which holds were not met, and where it left the recorded way.
+// Tells at the end of the program which holds were not met, and where it left the recorded way; or
+// writes all that it sees for `troupe explore`, which then says it.
 class replay {
  public:
   explicit replay(const std::string& file)
-      : file_(file), kept_(read_schedule(file)), of_(std::make_shared<execution>(kept_.plan)) {}
+      : file_(file), kept_(read_schedule(file)), of_(std::make_shared<execution>(kept_.plan)) {
+    of_->records = kept_.records;
+    if (kept_.dead_letters) {
+      of_->on_quiet = [](std::uint64_t dead_letters) {
+        if (dead_letters != 0) throw stalled("troupe: explore: a message became a dead letter");
+      };
+    }
+    const char* const seen = std::getenv("TROUPE_EXPLORE");
+    if (seen == nullptr || *seen == '\0') return;
+    seen_ = ::open(seen, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (seen_ < 0)
+      throw option_error(std::string("troupe: TROUPE_EXPLORE=") + seen +
+                         ": the file cannot be written");
+    of_->on_seen = [this](const std::string& line) {
+      const std::string whole = line + '\n';
+      // a line that is lost is missed by its reader alone
+      static_cast<void>(!::write(seen_, whole.data(), whole.size()));
+    };
+    of_->on_seen("program " + program_id());
+  }
   replay(const replay&) = delete;
   replay& operator=(const replay&) = delete;
   ~replay() {
-    if (of_->runtimes == 0) return;
+    if (of_->runtimes == 0 || seen_ >= 0) return;
     for (std::size_t i = 0; i < of_->met.size(); ++i) {
       if (of_->met[i] != 0) continue;
       std::fprintf(stderr, "troupe: replay: %s: this hold was not met: %s\n", file_.c_str(),
@@ -43,6 +68,7 @@ class replay {
   const std::string file_;
   const kept_schedule kept_;
   const std::shared_ptr<execution> of_;
+  int seen_ = -1;  // open until the program ends
 };
 
 std::shared_ptr<execution> execution_of_program() {

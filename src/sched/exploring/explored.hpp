@@ -1,10 +1,9 @@
 // explored: the execution to which the simulated runtimes of this thread, or of this program,
 // belong.
 //
-// explore() gives one to its thread while its body runs. The environment gives one to the program:
-// TROUPE_REPLAY=FILE, or TROUPE_EXPLORE, with which `troupe explore` starts a program:
-//     TROUPE_EXPLORE="number=17 seed=1 …" (explored.cpp)
-// Thread: any.
+// explore() gives one to its thread while its body runs. TROUPE_REPLAY=FILE gives one to the
+// program; so `troupe explore` starts programs, with TROUPE_EXPLORE=FILE for what they see
+// (seen_file.hpp). Thread: any.
 #pragma once
 
 #include <memory>

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "sched/exploring/schedule_file.hpp"
+#include "sched/exploring/seen_file.hpp"
 #include "troupe/base/error.hpp"
 
 namespace troupe::sched::exploring {
@@ -62,17 +64,16 @@ std::uint64_t exploring_source::decide(const choice_point& at) {
 
 void exploring_source::begin(connection_choices& of) {
   const std::uint64_t number = ++of_->connections;
+  tell("connection");
   seeded_.begin(of);
   if (const auto held = holds_of_.find(of.name); held != holds_of_.end()) {
     for (const std::size_t i : held->second) {
-      if (i < of_->met.size() && holds_[i].connection) of_->met[i] = 1;
+      if (holds_[i].connection) meet_hold(i);
     }
   }
   if (std::ranges::count(of_->plan.held_connections, number) == 0) return;
   const hold made{.held = {of.maker, of.nth, 0}, .until = {}, .connection = true};
-  of_->made.push_back(made);
-  holds_of_[of.name].push_back(holds_.size());
-  holds_.push_back(made);
+  make_hold(made);
 }
 
 std::uint64_t exploring_source::next(const choice_point& at) {
@@ -112,11 +113,10 @@ void exploring_source::arrive(known& one) {
   one.begun = of_->turns;
   if (one.runs == 0) {
     one.number = ++of_->arrivals;
+    if (of_->records) tell("arrival");
     if (std::ranges::count(plan.held_arrivals, one.number) != 0) {
       const hold made{.held = {one.of.maker, one.of.nth, 0}, .until = {}, .late = plan.late};
-      of_->made.push_back(made);
-      holds_of_[one.of.name].push_back(holds_.size());
-      holds_.push_back(made);
+      make_hold(made);
     }
     if (plan.by == strategy::priorities) {
       const auto maker = known_.find(one.of.maker);
@@ -126,7 +126,25 @@ void exploring_source::arrive(known& one) {
     }
   }
   one.hold = hold_of(one);
-  if (one.hold < of_->met.size()) of_->met[one.hold] = 1;
+  meet_hold(one.hold);
+}
+
+void exploring_source::make_hold(const hold& made) {
+  of_->made.push_back(made);
+  holds_of_[made.held.name()].push_back(holds_.size());
+  holds_.push_back(made);
+  if (of_->on_seen) of_->on_seen("made " + text_of(made));
+}
+
+// A hold of the plan.
+void exploring_source::meet_hold(std::size_t nth) {
+  if (nth >= of_->met.size() || of_->met[nth] != 0) return;
+  of_->met[nth] = 1;
+  if (of_->on_seen) of_->on_seen("met " + std::to_string(nth));
+}
+
+void exploring_source::tell(const char* line) const {
+  if (of_->on_seen) of_->on_seen(line);
 }
 
 // The hold of the turn that comes next.
@@ -191,12 +209,18 @@ void exploring_source::begin_turn(known& one, bool contested) {
   running_name_ = one.of.name;
   if (of_->records) {
     of_->seen.push_back({running_, one.arrived, one.begun, runtime_});
-    if (contested && one.runs == 0) of_->contested.push_back(one.number);
+    if (of_->on_seen) of_->on_seen(line_of(of_->seen.back()));
+    if (contested && one.runs == 0) {
+      of_->contested.push_back(one.number);
+      if (of_->on_seen) of_->on_seen("contested " + std::to_string(one.number));
+    }
   }
   ++one.runs;
   one.waits = false;
   of_->hash = (of_->hash ^ one.of.name) * 1'099'511'628'211u;
-  if (++of_->turns % turns_a_hash == 0) of_->hashes.push_back(of_->hash);
+  if (++of_->turns % turns_a_hash != 0) return;
+  of_->hashes.push_back(of_->hash);
+  if (of_->on_seen) of_->on_seen(line_of_hash(of_->hash));
 }
 
 void exploring_source::after_turn(std::int64_t now_ns) {

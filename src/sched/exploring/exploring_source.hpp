@@ -44,6 +44,9 @@ class exploring_source final : public choice_source {
   std::uint64_t next(const choice_point& at);
   known& meet(const lineage& ready);
   void arrive(known& one);
+  void make_hold(const hold& made);
+  void meet_hold(std::size_t nth);
+  void tell(const char* line) const;
   std::size_t hold_of(const known& one) const noexcept;
   bool holds_back(const known& one) const noexcept;
   std::size_t choose();

@@ -81,15 +81,19 @@ struct execution {
 
   schedule plan;
   bool records = false;
+  bool stops_on_failure = false;  // run() throws the first failure at once
   // Called after each turn with the virtual time, and when a runtime is out of work with the number
   // of its dead letters. They throw what they find.
   std::function<void(std::int64_t)> on_turn;
   std::function<void(std::uint64_t)> on_quiet;
+  // Called with each line of a file of what is seen (seen_file.hpp), if there is one.
+  std::function<void(const std::string&)> on_seen;
 
   std::uint64_t turns = 0;
   std::uint64_t arrivals = 0;  // runnables that became ready for the first time
   std::uint64_t connections = 0;
   unsigned runtimes = 0;
+  std::string program;                               // its build id, if another process ran it
   std::uint64_t hash = 14'695'981'039'346'656'037u;  // of the names of all turns
   std::vector<std::uint64_t> hashes;                 // each 1,000 turns
   std::vector<hold> made;                            // of held_arrivals and held_connections

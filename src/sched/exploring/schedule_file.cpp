@@ -82,7 +82,7 @@ class line_reader {
   const unsigned number_;
 };
 
-void read_hold(line_reader& of, schedule& plan) {
+hold read_hold(line_reader& of) {
   hold made{.held = of.turn(), .until = {}};
   for (std::string word = of.word(); !word.empty(); word = of.word()) {
     if (word == "until") {
@@ -93,7 +93,14 @@ void read_hold(line_reader& of, schedule& plan) {
       of.fail();
     }
   }
-  plan.holds.push_back(made);
+  return made;
+}
+
+hold read_connection(line_reader& of) {
+  hold made{.held = {}, .until = {}, .connection = true};
+  made.held.maker = of.value(16);
+  made.held.nth = of.small();
+  return made;
 }
 
 void read_strategy(line_reader& of, schedule& plan) {
@@ -112,6 +119,23 @@ void read_strategy(line_reader& of, schedule& plan) {
   plan.turns_expected = of.value();
 }
 
+// Lines of plans of a search.
+void read_search(const std::string& what, line_reader& of, kept_schedule& kept) {
+  if (what == "arrival") {
+    kept.plan.held_arrivals.push_back(of.value());
+  } else if (what == "late-connection") {
+    kept.plan.held_connections.push_back(of.value());
+  } else if (what == "late") {
+    kept.plan.late = true;
+  } else if (what == "record") {
+    kept.records = true;
+  } else if (what == "dead-letters") {
+    kept.dead_letters = true;
+  } else {
+    of.fail();
+  }
+}
+
 void read_line(line_reader& of, kept_schedule& kept) {
   const std::string what = of.word();
   if (what.empty()) return;
@@ -126,19 +150,16 @@ void read_line(line_reader& of, kept_schedule& kept) {
   } else if (what == "turns") {
     kept.plan.turns_max = of.value();
   } else if (what == "hold") {
-    read_hold(of, kept.plan);
+    kept.plan.holds.push_back(read_hold(of));
   } else if (what == "connection") {
-    hold made{.held = {}, .until = {}, .connection = true};
-    made.held.maker = of.value(16);
-    made.held.nth = of.small();
-    kept.plan.holds.push_back(made);
+    kept.plan.holds.push_back(read_connection(of));
   } else if (what == "strategy") {
     read_strategy(of, kept.plan);
   } else if (what == "hash") {
     of.value();
     kept.hashes.push_back(of.value(16));
   } else {
-    of.fail();
+    read_search(what, of, kept);
   }
 }
 
@@ -180,6 +201,15 @@ std::string text_of(const hold& one) {
   return text;
 }
 
+hold parse_hold(const std::string& line) {
+  const std::string nowhere = "a hold";
+  line_reader of(line, nowhere, 1);
+  const std::string what = of.word();
+  if (what == "hold") return read_hold(of);
+  if (what != "connection") of.fail();
+  return read_connection(of);
+}
+
 std::string text_of(const kept_schedule& kept) {
   std::string text = std::string(head) + '\n';
   if (!kept.program.empty()) text += "program " + kept.program + '\n';
@@ -189,6 +219,13 @@ std::string text_of(const kept_schedule& kept) {
     text += "turns " + std::to_string(kept.plan.turns_max) + '\n';
   if (kept.plan.by != strategy::holds) text += strategy_of(kept.plan);
   for (const hold& one : kept.plan.holds) text += text_of(one) + '\n';
+  for (const std::uint64_t one : kept.plan.held_arrivals)
+    text += "arrival " + std::to_string(one) + '\n';
+  for (const std::uint64_t one : kept.plan.held_connections)
+    text += "late-connection " + std::to_string(one) + '\n';
+  if (kept.plan.late) text += "late\n";
+  if (kept.records) text += "record\n";
+  if (kept.dead_letters) text += "dead-letters\n";
   std::uint64_t turns = 0;
   for (const std::uint64_t hash : kept.hashes)
     text += "hash " + std::to_string(turns += turns_a_hash) + ' ' + hex(hash) + '\n';

@@ -11,7 +11,9 @@
 //     hash 1000 83fe…               of the names of the first 1,000 turns
 //     # the failure and other remarks
 //
-// A schedule that could not be reduced to holds has a line `strategy` instead.
+// A schedule that could not be reduced to holds has a line `strategy` instead. `troupe explore`
+// gives a program plans with further lines: `arrival N` and `late-connection N` are held_arrivals
+// and held_connections, `late`, `record`, and `dead-letters`, which makes a dead letter a failure.
 // Thread: any.
 #pragma once
 
@@ -29,6 +31,8 @@ struct kept_schedule {
   std::string test;
   std::vector<std::uint64_t> hashes;
   std::string remarks;
+  bool records = false;
+  bool dead_letters = false;
 };
 
 std::string text_of(const kept_schedule& kept);
@@ -42,5 +46,7 @@ void write_schedule(const std::string& file, const kept_schedule& kept);
 // The identity of the running program: its build id, or empty.
 std::string program_id();
 std::string text_of(const hold& one);
+// Throws option_error.
+hold parse_hold(const std::string& line);
 
 }  // namespace troupe::sched::exploring

@@ -3,17 +3,24 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
 namespace troupe::sched::exploring {
 namespace {
 
+bool is_digit(char one) noexcept { return one >= '0' && one <= '9'; }
+
+// Without digits, and without addresses.
 std::string without_numbers(const std::string& text) {
+  constexpr std::string_view hex = "0123456789abcdefABCDEF";
   std::string found;
-  for (const char one : text) {
-    const bool digit = one >= '0' && one <= '9';
-    if (!digit) found += one;
-    if (digit && (found.empty() || found.back() != '#')) found += '#';
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t before = at;
+    if (text.compare(at, 2, "0x") == 0)
+      at = std::min(text.find_first_not_of(hex, at + 2), text.size());
+    while (at < text.size() && is_digit(text[at])) ++at;
+    found += at == before ? text[at++] : '#';
   }
   return found;
 }
@@ -44,6 +51,8 @@ class reduction {
   bool by_few(const execution& seen, const std::vector<hold>& all);
   void without_parts(std::size_t leave);
   void without_ends();
+  // Any two of a few turns, held until nothing else can run.
+  void by_pairs();
 
   unsigned runs = 0;
   std::optional<std::pair<schedule, outcome>> best;
@@ -99,6 +108,17 @@ void reduction::without_parts(std::size_t leave) {
   }
 }
 
+void reduction::by_pairs() {
+  constexpr std::size_t few = 8;
+  const std::vector<hold> all = holds();
+  if (all.size() < 3 || all.size() > few) return;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (std::size_t j = i + 1; j < all.size(); ++j) {
+      if (fails({{.held = all[i].held, .until = {}}, {.held = all[j].held, .until = {}}})) return;
+    }
+  }
+}
+
 // A hold that ends when nothing else can run names one turn and not two.
 void reduction::without_ends() {
   for (std::size_t i = 0; i < holds().size(); ++i) {
@@ -145,8 +165,9 @@ shrunk shrink(const schedule& failing, const outcome& failed, const runner& run)
     if (!by.fails({}) && !by.by_few(*again.seen, all)) by.fails(all);
   }
   if (!by.best) return {failing, failed, false, by.runs};
-  constexpr std::size_t kept_for_ends = 4;
+  constexpr std::size_t kept_for_ends = 6;
   by.without_parts(kept_for_ends);
+  by.by_pairs();
   by.without_ends();
   by.without_parts(0);
   return {by.best->first, by.best->second, true, by.runs};

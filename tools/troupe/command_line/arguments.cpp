@@ -10,7 +10,7 @@
 namespace troupe_tool {
 
 completion completion_of(const CLI::Option& option) {
-  constexpr std::array files{"DATABASE", "FILES", "INPUT", "OUTPUT", "BUILD"};
+  constexpr std::array files{"DATABASE", "FILES", "INPUT", "OUTPUT", "BUILD", "SCHEDULE"};
   const std::string name = placeholder_of(option);
   if (name == "PID") return completion::processes;
   if (name == "COMMAND") return completion::commands;

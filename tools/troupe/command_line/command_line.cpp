@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -94,6 +96,32 @@ int take_flags(int argc, char** argv, lint_choices& chosen) {
   return argc;
 }
 
+// Takes the program and its arguments off the command line of `explore` and `replay`: they begin
+// behind `--`, or with the first word that is none of the tool's.
+int take_program(int argc, char** argv, std::vector<std::string>& program) {
+  const std::string_view command = argc > 1 ? argv[1] : "";
+  if (command != "explore" && command != "replay") return argc;
+  constexpr std::array flags{"-h", "--help", "--dead-letters"};
+  int own = command == "replay" ? 1 : 0;  // the file
+  for (int i = 2; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--") {
+      program.assign(argv + i + 1, argv + argc);
+      return i;
+    }
+    if (word.starts_with('-')) {
+      const bool has_value =
+          std::ranges::find(flags, word) == flags.end() && word.find('=') == std::string_view::npos;
+      const bool is_joined = word.size() > 2 && word[1] != '-';
+      if (has_value && !is_joined) ++i;
+    } else if (own-- == 0) {
+      program.assign(argv + i, argv + argc);
+      return i;
+    }
+  }
+  return argc;
+}
+
 }  // namespace
 
 order choices::by() const {
@@ -110,7 +138,8 @@ std::chrono::milliseconds choices::interval() const {
 command_line::command_line()
     : app_(
           "Looks into running programs that were started with TROUPE_OBSERVE=1, into the "
-          "databases of durable actors, and into sources. Begins new projects.",
+          "databases of durable actors, and into sources. Begins new projects, and searches for "
+          "schedules under which a program fails.",
           "troupe") {
   app_.require_subcommand(1);
   app_.set_version_flag("--version", version(), "Print the version and exit");
@@ -119,6 +148,7 @@ command_line::command_line()
   add_store_commands();
   add_lint_command();
   add_new_command();
+  add_explore_commands();
   add_help_commands();
   app_.footer(text_of_sections());  // not before: its commands would have it, too
 }
@@ -227,6 +257,34 @@ void command_line::add_new_command() {
       "actors alone. It builds at once against the installed troupe; its README.md says how.");
 }
 
+// `troupe explore PROGRAM…` and `troupe replay FILE PROGRAM…`: what follows is the program's.
+void command_line::add_explore_commands() {
+  explore_choices& chosen = chosen_.explored;
+  CLI::App* const made = app_.add_subcommand(
+      "explore", "A schedule under which a program fails, and the few turns that matter.");
+  made->add_option("--schedules", chosen.schedules, "at most so many (default 500)")
+      ->check(CLI::Range(1u, 1'000'000'000u));
+  made->add_option("--seconds", chosen.seconds, "at most so long (default 60)")
+      ->check(CLI::Range(0.0, 1e9));
+  made->add_option("--run-seconds", chosen.run_seconds,
+                   "an execution that takes longer fails (default 30)")
+      ->check(CLI::Range(0.001, 1e6));
+  made->add_option("--seed", chosen.seed, "of the search (default 1)");
+  made->add_option("--jobs", chosen.jobs, "executions at a time (default: one a processor)")
+      ->check(CLI::Range(1u, 1'024u));
+  made->add_option("-o,--output", chosen.file, "the file to write (default failure.schedule)");
+  made->add_flag("--dead-letters", chosen.dead_letters, "a dead letter is a failure");
+  made->footer(
+      "troupe explore [OPTIONS] PROGRAM [ARGUMENTS], or with -- before the program. It is run\n"
+      "simulated, once for each schedule, and fails by a signal or by a status that is not 0.\n"
+      "The exit status is 1 if a schedule failed.");
+  CLI::App* const replayed =
+      app_.add_subcommand("replay", "Runs a program by a schedule that explore has written.");
+  replayed->add_option("SCHEDULE", chosen_.replayed, "the file")->required();
+  replayed->footer(
+      "troupe replay SCHEDULE -- PROGRAM [ARGUMENTS]; the program may be a debugger with it.");
+}
+
 void command_line::add_help_commands() {
   CLI::App* const help = app_.add_subcommand("help", "The help of a command, or of all.");
   auto* const topic = help->add_option("COMMAND", chosen_.topic, "the command");
@@ -240,7 +298,8 @@ void command_line::add_help_commands() {
 
 std::string command_line::parse(int argc, char** argv) {
   try {
-    app_.parse(take_flags(argc, argv, chosen_.sources), argv);
+    const int own = take_program(argc, argv, chosen_.explored.program);
+    app_.parse(take_flags(own, argv, chosen_.sources), argv);
   } catch (const CLI::ParseError& wrong) {
     if (wrong.get_exit_code() != 0) throw wrong_usage(sentence_of(app_, wrong));
     std::ostringstream out;

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "exploring/explore.hpp"
 #include "lint/command.hpp"
 #include "new_project/new_project.hpp"
 #include "store.hpp"
@@ -32,6 +33,8 @@ struct choices {
   store_choices stored;
   lint_choices sources;
   new_choices project;
+  explore_choices explored;
+  std::string replayed;  // the file
 
   order by() const;
   std::chrono::milliseconds interval() const;
@@ -66,6 +69,7 @@ class command_line {
   void add_store_commands();
   void add_lint_command();
   void add_new_command();
+  void add_explore_commands();
   void add_help_commands();
 
   CLI::App app_;

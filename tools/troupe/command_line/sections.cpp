@@ -16,7 +16,7 @@ constexpr section_line files[] = {
     {"/tmp/troupe-UID/PID.sock", "the socket of a program without XDG_RUNTIME_DIR"}};
 constexpr section_line status[] = {
     {"0", "all is well"},
-    {"1", "it failed, and says why; lint: it found something"},
+    {"1", "it failed, and says why; lint and explore: found something"},
     {"2", "the command line is wrong; lint: a file could not be read"}};
 constexpr section all[] = {{"Environment", environment}, {"Files", files}, {"Exit status", status}};
 

@@ -1,0 +1,66 @@
+#include "sched/exploring/seen_file.hpp"
+
+#include <array>
+#include <cinttypes>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include "sched/exploring/schedule_file.hpp"
+
+namespace troupe::sched::exploring {
+namespace {
+
+void read_line(const std::string& line, execution& to) {
+  std::istringstream words(line);
+  std::string what;
+  words >> what;
+  if (what == "turn") {
+    turn_seen turn;
+    words >> std::hex >> turn.id.maker >> std::dec >> turn.id.nth >> turn.id.run >> turn.arrived >>
+        turn.begun >> turn.runtime;
+    to.seen.push_back(turn);
+    ++to.turns;
+  } else if (what == "arrival") {
+    ++to.arrivals;
+  } else if (what == "contested") {
+    words >> to.contested.emplace_back();
+  } else if (what == "connection") {
+    ++to.connections;
+  } else if (what == "hash") {
+    words >> std::hex >> to.hashes.emplace_back();
+  } else if (what == "program") {
+    words >> to.program;
+  } else if (what == "met") {
+    std::size_t hold = SIZE_MAX;
+    words >> hold;
+    if (hold < to.met.size()) to.met[hold] = 1;
+  } else if (what == "made") {
+    to.made.push_back(parse_hold(line.substr(what.size() + 1)));
+  }
+}
+
+}  // namespace
+
+std::string line_of(const turn_seen& turn) {
+  std::array<char, 128> text;
+  std::snprintf(text.data(), text.size(),
+                "turn %" PRIx64 " %" PRIu32 " %" PRIu32 " %" PRIu64 " %" PRIu64 " %u",
+                turn.id.maker, turn.id.nth, turn.id.run, turn.arrived, turn.begun, turn.runtime);
+  return text.data();
+}
+
+std::string line_of_hash(std::uint64_t hash) {
+  std::array<char, 32> text;
+  std::snprintf(text.data(), text.size(), "hash %" PRIx64, hash);
+  return text.data();
+}
+
+std::shared_ptr<execution> read_seen(const std::string& file, const schedule& plan) {
+  auto found = std::make_shared<execution>(plan);
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line) && !in.eof();) read_line(line, *found);
+  return found;
+}
+
+}  // namespace troupe::sched::exploring

@@ -1,0 +1,28 @@
+// seen_file: what an execution in another process saw, as a text that grows: a crash loses nothing.
+//
+//     program 5f0c…              its build id
+//     turn 9e37… 2 0 17 12 0     maker, nth, run; arrived, begun; runtime (turn_seen)
+//     arrival                    a runnable became ready for the first time
+//     contested 4                that arrival was not alone when it ran
+//     connection
+//     made hold 9e37… 2 0        a hold of held_arrivals or held_connections
+//     met 0                      a hold of the plan
+//     hash 83fe…                 each 1,000 turns
+//
+// Turns and arrivals are written only by an execution that records.
+// Thread: any, one at a time.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "sched/exploring/schedule.hpp"
+
+namespace troupe::sched::exploring {
+
+std::string line_of(const turn_seen& turn);
+std::string line_of_hash(std::uint64_t hash);
+// Ignores a last line that was cut.
+std::shared_ptr<execution> read_seen(const std::string& file, const schedule& plan);
+
+}  // namespace troupe::sched::exploring

@@ -1,0 +1,224 @@
+#include "exploring/explore.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "exploring/child.hpp"
+#include "sched/exploring/portfolio.hpp"
+#include "sched/exploring/schedule_file.hpp"
+#include "sched/exploring/shrinking.hpp"
+#include "trust/failure.hpp"
+#include "trust/visible.hpp"
+
+namespace troupe_tool {
+namespace exploring = troupe::sched::exploring;
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+class program_search {
+ public:
+  explicit program_search(const explore_choices& chosen)
+      : chosen_(chosen),
+        end_(clock::now() + std::chrono::milliseconds(static_cast<long>(chosen.seconds * 1000))),
+        schedules_(chosen.seed) {}
+
+  int run();
+
+ private:
+  struct found {
+    std::uint64_t number;
+    exploring::schedule plan;
+    exploring::outcome seen;
+  };
+  exploring::outcome run_one(const exploring::schedule& plan, bool records, unsigned slot) const;
+  void work(unsigned slot);
+  std::optional<std::uint64_t> take();
+  void note(found one);
+  void progress();
+  bool search_on();
+  bool report(bool is_first);
+  void write(const std::string& text, const exploring::shrunk& small) const;
+
+  const explore_choices& chosen_;
+  const clock::time_point end_;
+  const work_folder folder_;
+  exploring::portfolio schedules_;  // does not change while threads are at work
+  std::mutex mutex_;                // for those below
+  std::uint64_t next_ = 1, done_ = 0;
+  std::optional<found> first_;
+  std::exception_ptr broken_;
+  clock::time_point told_ = clock::now();
+};
+
+exploring::outcome program_search::run_one(const exploring::schedule& plan, bool records,
+                                           unsigned slot) const {
+  exploring::kept_schedule kept;
+  kept.plan = plan;
+  kept.records = records;
+  kept.dead_letters = chosen_.dead_letters;
+  return run_child(chosen_.program, fmt::format("{}/{}", folder_.path(), slot), kept,
+                   std::chrono::milliseconds(static_cast<long>(chosen_.run_seconds * 1000)));
+}
+
+std::optional<std::uint64_t> program_search::take() {
+  const std::lock_guard lock(mutex_);
+  if (first_ || broken_ || next_ >= chosen_.schedules || clock::now() >= end_) return std::nullopt;
+  return next_++;
+}
+
+// Of several that fail at the same time the first counts.
+void program_search::note(found one) {
+  const std::lock_guard lock(mutex_);
+  ++done_;
+  const bool earlier = !first_ || one.number < first_->number;
+  if (!one.seen.failure.empty() && earlier) first_ = std::move(one);
+  progress();
+}
+
+// Under the mutex.
+void program_search::progress() {
+  constexpr std::chrono::milliseconds between(200);
+  if (::isatty(STDERR_FILENO) == 0 || clock::now() < told_ + between) return;
+  told_ = clock::now();
+  std::fprintf(stderr, "\r%llu of %u schedules ", static_cast<unsigned long long>(done_),
+               chosen_.schedules);
+}
+
+void program_search::work(unsigned slot) {
+  try {
+    while (const std::optional<std::uint64_t> number = take()) {
+      const exploring::schedule plan = schedules_.at(*number);
+      note({*number, plan, run_one(plan, false, slot)});
+    }
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    if (!broken_) broken_ = std::current_exception();
+  }
+}
+
+int program_search::run() {
+  constexpr std::uint64_t first_turns_max = 10'000'000;
+  exploring::schedule plain = schedules_.plain();
+  plain.turns_max = first_turns_max;
+  const exploring::outcome seen = run_one(plain, true, 0);
+  note({0, plain, seen});
+  if (!first_ && seen.seen->turns == 0)
+    throw failure(fmt::format("{} made no runtime, or ran nothing in one: nothing to search",
+                              chosen_.program.front()));
+  schedules_.size_by(*seen.seen, 0);
+  bool failed = false;
+  while (search_on()) {
+    if (report(!failed)) return 1;
+    // another schedule may say more of the failure than a seed does
+    failed = true;
+    first_.reset();
+  }
+  if (!failed)
+    put(fmt::format("no failure in {} schedules of about {} turns; others may fail\n", done_,
+                    seen.seen->turns));
+  return failed ? 1 : 0;
+}
+
+// Until a schedule fails. False if none does any longer.
+bool program_search::search_on() {
+  if (first_) return true;
+  const unsigned processors = std::max(std::thread::hardware_concurrency(), 1u);
+  std::vector<std::jthread> workers;
+  for (unsigned i = 0; i < (chosen_.jobs != 0 ? chosen_.jobs : processors); ++i)
+    workers.emplace_back([this, i] { work(i); });
+  workers.clear();
+  if (::isatty(STDERR_FILENO) != 0) put("\n", stderr);
+  if (broken_) std::rethrow_exception(broken_);
+  return first_.has_value();
+}
+
+std::string quoted(const std::vector<std::string>& program) {
+  std::string text;
+  for (const std::string& word : program) {
+    const bool plain =
+        !word.empty() && word.find_first_of(" \t\n'\"\\$`*?[](){}<>|&;#~!") == std::string::npos;
+    text += ' ';
+    if (plain) {
+      text += word;
+      continue;
+    }
+    text += '\'';
+    for (const char one : word) text += one == '\'' ? std::string("'\\''") : std::string(1, one);
+    text += '\'';
+  }
+  return text;
+}
+
+// Reduces the first failure, and writes it if it was reduced or none was written. Returns whether
+// it was reduced.
+bool program_search::report(bool is_first) {
+  const found& failing = *first_;
+  put(fmt::format("schedule {} fails ({}): {}\n", failing.number + 1,
+                  exploring::name_of(failing.plan), shown(failing.seen.failure)));
+  const exploring::shrunk small = exploring::shrink(
+      failing.plan, failing.seen,
+      [this](const auto& plan, bool records) { return run_one(plan, records, 0); });
+  if (small.reduced) {
+    put(fmt::format("reduced to {} late turn{} in {} executions\n", small.plan.holds.size(),
+                    small.plan.holds.size() == 1 ? "" : "s", small.runs));
+  } else {
+    put("not reduced to late turns: the file keeps the strategy and its seed\n");
+  }
+  if (small.reduced || is_first) write(failing.seen.failure, small);
+  return small.reduced;
+}
+
+void program_search::write(const std::string& text, const exploring::shrunk& small) const {
+  exploring::kept_schedule kept;
+  kept.plan = small.plan;
+  kept.program = small.last.seen->program;
+  kept.hashes = small.last.seen->hashes;
+  kept.dead_letters = chosen_.dead_letters;
+  kept.remarks = quoted(chosen_.program).substr(1) + '\n' + text;
+  exploring::write_schedule(chosen_.file, kept);
+  put(fmt::format("repeat it: troupe replay{} --{}\n", quoted({chosen_.file}),
+                  quoted(chosen_.program)));
+}
+
+}  // namespace
+
+int explore(const explore_choices& chosen) {
+  if (chosen.program.empty())
+    throw failure("explore: a program is missing: troupe explore ./program arguments");
+  program_search search(chosen);
+  return search.run();
+}
+
+void replay(const std::string& file, const std::vector<std::string>& program) {
+  if (program.empty())
+    throw failure(fmt::format("replay: a program is missing: troupe replay {} -- ./program", file));
+  try {
+    exploring::read_schedule(file);
+  } catch (const std::exception& wrong) {
+    throw failure(wrong.what());
+  }
+  ::setenv("TROUPE_REPLAY", std::filesystem::absolute(file).c_str(), 1);
+  std::vector<std::string> kept = program;
+  std::vector<char*> words;
+  for (std::string& word : kept) words.push_back(word.data());
+  words.push_back(nullptr);
+  ::execvp(words.front(), words.data());
+  throw failure(fmt::format("{} cannot be run: {}", program.front(), std::strerror(errno)));
+}
+
+}  // namespace troupe_tool
