@@ -11,6 +11,7 @@
 #include <set>
 #include <thread>
 
+#include "database/statement_counts.hpp"
 #include "troupe/actor/self.hpp"
 #include "troupe/database/error.hpp"
 #include "troupe/kit/lru_map.hpp"
@@ -342,6 +343,16 @@ const kept_statement& session::prepared(const std::string& text) {
 
 waiting_call::~waiting_call() = default;
 
+namespace {
+
+void run_counted(waiting_call& call, session& in) noexcept {
+  const std::int64_t began_ns = database::statement_begins();
+  call.run(in);
+  database::statement_ends("sqlite", call.text, began_ns, call.failed != nullptr);
+}
+
+}  // namespace
+
 void session::enqueue(std::unique_ptr<waiting_call> call) {
   waiting_.push_back(std::move(call));
   if (waiting_.size() == 1) self(this).tell([](session& of) { of.run_waiting(); });
@@ -376,7 +387,7 @@ void session::run_waiting() {
 }
 
 void session::run_alone(waiting_call& call) noexcept {
-  call.run(*this);
+  run_counted(call, *this);
   try {
     check_no_transaction();
   } catch (...) {
@@ -392,7 +403,7 @@ void session::run_queries(std::vector<waiting_call*>& calls) {
   const bool together =
       calls.size() > 1 && sqlite3_exec(state_->db, "BEGIN", nullptr, nullptr, nullptr) == SQLITE_OK;
   for (std::size_t at = 0, answered = 0; at < calls.size(); ++at) {
-    calls[at]->run(*this);
+    run_counted(*calls[at], *this);
     if (at + 1 - answered < answers_together && at + 1 < calls.size()) continue;
     for (; answered <= at; ++answered) calls[answered]->answer();
   }
@@ -426,7 +437,7 @@ bool session::run_as_one(std::vector<waiting_call*>& calls) {
     return false;
   }
   for (waiting_call* const call : calls) {
-    call->run(*this);
+    run_counted(*call, *this);
     if (scopes_.note(transaction())) continue;
     // This one has ended the transaction, as an interrupt and some failures do.
     roll_back();

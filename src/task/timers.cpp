@@ -61,6 +61,11 @@ void timers::expire_one(timer& one, std::unique_lock<std::mutex>& lock) {
   expiring_ = &one;
   const bool weak = one.weak;
   count(one, &source_count::expired);
+  if (counts_sources_) [[unlikely]] {
+    const std::int64_t late_ns =
+        std::max<std::int64_t>(now_ns() - one.due_tick * wheel::tick_ns, 0);
+    late_ns_.add(observe::value_counts::bucket_of(static_cast<std::uint64_t>(late_ns)), 1);
+  }
   lock.unlock();
   observe::trace(observe::event::timer, nullptr);
   one.expired(one);

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/walks/hand_over.hpp"
+#include "observe/histogram.hpp"
 #include "sched/runtime_host.hpp"
 #include "task/wheel.hpp"
 
@@ -97,6 +98,11 @@ class timers {
     std::lock_guard lock(mutex_);
     return by_source_;
   }
+  // How long after its time each timer expired, in nanoseconds, counted like these.
+  observe::value_counts count_lateness() {
+    std::lock_guard lock(mutex_);
+    return late_ns_;
+  }
 
   // For a runtime without the thread: when the next timer may be due, if there is one; and expiring
   // what is due now.
@@ -123,6 +129,7 @@ class timers {
   std::int64_t armed_ = 0;
   bool counts_sources_ = false;
   source_counts by_source_{};
+  observe::value_counts late_ns_;
   void count(const timer& one, std::uint64_t source_count::*what) noexcept {
     if (counts_sources_) [[unlikely]]
       ++(by_source_[static_cast<std::size_t>(one.source)].*what);

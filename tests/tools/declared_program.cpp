@@ -7,6 +7,7 @@
 #include <troupe/otlp.hpp>
 #include <troupe/troupe.hpp>
 
+#include "database/statement_counts.hpp"
 #include "observe/numbers/number.hpp"
 #include "runtime/observing/numbers/json_text.hpp"
 
@@ -17,6 +18,7 @@ using troupe::observe::number_group;
     static_cast<troupe::task<> (troupe::http::server::*)(troupe::tcp_listener)>(
         &troupe::http::server::serve);
 [[maybe_unused]] const volatile auto in_durable = &troupe::durable::store::counts;
+[[maybe_unused]] const volatile auto in_databases = &troupe::database::normalized;
 [[maybe_unused]] const volatile auto in_otlp = &troupe::otlp::exporter::counts;
 [[maybe_unused]] const volatile auto in_cluster = &troupe::cluster::node::counts;
 

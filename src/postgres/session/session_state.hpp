@@ -24,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include "database/statement_counts.hpp"
 #include "postgres/session/wire.hpp"
 #include "troupe/kit/lru_map.hpp"
 #include "troupe/postgres/copy.hpp"
@@ -54,6 +55,7 @@ struct sent_request {
   std::string prepares;  // the text of the statement that it prepares
   std::string asks_for;  // the text of the statement whose domains it asks for
   owned_result result;   // the answer, or the first refusal
+  std::int64_t began_ns = database::statement_begins();
   std::uint64_t cancels = 0;
   std::uint64_t statement = 0;      // the number of the prepared statement
   std::vector<std::uint32_t> took;  // its types, if it was used before: they may be old

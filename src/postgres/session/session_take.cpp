@@ -196,6 +196,7 @@ void session::finish_front() {
   if (left_open) s.waiting.push_front(std::make_unique<request>(request_kind::plain, "ROLLBACK"));
   const bool has_ended = has_transaction_ended();
   if (done.what == nullptr) return;
+  database::statement_ends("postgres", done.what->text, done.began_ns, done.failed);
   if (done.failed && tries_again(done)) return s.waiting.push_front(std::move(done.what));
   if (const std::exception_ptr failed = failure_of(done))
     return done.what->to.set_exception(failed);

@@ -73,6 +73,23 @@ const number_table<thread_times::thread_sum> worker_spent{
      observe::counter_of<&idle_seconds>("idle_seconds", "Time in which the worker had no work.",
                                         number_unit::seconds)}};
 
+const number_table<warning_watch::class_mail> mail_numbers{
+    "troupe_class",
+    {"runtime", "class"},
+    {gauge_of<&warning_watch::class_mail::messages>(
+         "mailbox_messages", "Messages in the mailboxes of the class, at the last look."),
+     gauge_of<&warning_watch::class_mail::longest>(
+         "longest_mailbox_messages", "Messages in the longest mailbox of the class.")}};
+
+struct timer_times_now {
+  observe::distribution late;
+};
+const number_table<timer_times_now> timer_times{
+    "troupe_timers",
+    {"runtime"},
+    {observe::histogram_of<&timer_times_now::late>("late_seconds",
+                                                   "How long after its time a timer expired.")}};
+
 struct blocking_numbers_now {
   std::size_t waiting = 0;
 };
@@ -176,6 +193,8 @@ void collect_work(row_sink& to, const std::string& runtime, runtime_core& core) 
   const tasks::timers::source_counts timers = core.clock->count_by_source();
   for (std::size_t i = 0; i < timers.size(); ++i)
     to.add(timer_numbers, {runtime, std::string(timer_source_names[i])}, timers[i]);
+  constexpr double ns_per_ns = 1;
+  to.add(timer_times, {runtime}, {in_seconds(core.clock->count_lateness(), ns_per_ns)});
   for (const auto& [name, sum] : sum_up(reactor_of(core))) {
     to.add(operation_numbers, {runtime, std::string(name)}, sum);
     to.add(operation_times, {runtime, std::string(name)},
@@ -223,6 +242,8 @@ void collect_numbers(row_sink& to, const std::string& runtime, runtime_core& cor
       [&](std::string_view kind, std::uint64_t count) {
         to.add(active_numbers, {runtime, std::string(kind)}, {count});
       });
+  for (const auto& [name, all] : core.watch->mail())
+    to.add(mail_numbers, {runtime, std::string(name)}, all);
   to.add(blocking_numbers, {runtime}, {core.aside.waiting()});
   collect_work(to, runtime, core);
   collect_classes(to, runtime, core);

@@ -232,8 +232,13 @@ void warning_watch::look_at_mailboxes(std::int64_t now) {
   if (limits_.mailbox.count() == 0) return;
   ++looks_;
   std::map<std::string_view, grown> classes;
+  mail_.clear();
   actor::scan_actors(*core_.system, 0, [&](const actor::seen_actor& one) {
-    if (one.mail < std::max<std::size_t>(limits_.mailbox_messages, 1)) return true;
+    if (one.mail == 0) return true;
+    class_mail& all = mail_[one.type->name];
+    all.messages += one.mail;
+    all.longest = std::max<std::uint64_t>(all.longest, one.mail);
+    if (one.mail < limits_.mailbox_messages) return true;
     grown none;
     const auto known = classes.find(one.type->name);
     grown& its = known == classes.end() ? none : known->second;

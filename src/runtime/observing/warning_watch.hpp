@@ -42,6 +42,12 @@ class warning_watch {
   std::int64_t ns_since(std::uint32_t first_seen) const noexcept;
   const warning_list& list() const noexcept { return list_; }
 
+  // The mail of one class at the last look at all actors.
+  struct class_mail {
+    std::uint64_t messages = 0, longest = 0;
+  };
+  const std::map<std::string_view, class_mail>& mail() const noexcept { return mail_; }
+
  private:
   // A part of work that a thread ran when it was looked at.
   struct running_part {
@@ -91,6 +97,7 @@ class warning_watch {
   std::int64_t idle_ns_ = 0;  // pause while no handler runs
   // calls of a handler that a sample showed to be too long, so far
   std::map<std::pair<std::string_view, std::string_view>, std::uint64_t> sampled_;
+  std::map<std::string_view, class_mail> mail_;        // of the classes that have mail
   std::unordered_map<std::uint64_t, growth> growing_;  // by the actor's id
   std::uint64_t looks_ = 0;
   std::uint32_t asks_before_ = 0;                            // as look_at_waits, at the last look
