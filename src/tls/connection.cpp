@@ -7,7 +7,7 @@
 #include <cstring>
 #include <new>
 
-#include "io/operations/at_once.hpp"
+#include "io/suspensions/at_once.hpp"
 #include "troupe/base/error.hpp"
 
 namespace troupe::tls {

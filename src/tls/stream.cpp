@@ -1,6 +1,6 @@
 #include "troupe/tls/stream.hpp"
 
-#include "io/operations/at_once.hpp"
+#include "io/suspensions/at_once.hpp"
 #include "tls/certificate.hpp"
 #include "tls/connection.hpp"
 #include "troupe/base/error.hpp"

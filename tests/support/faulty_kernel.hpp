@@ -12,7 +12,7 @@
 #include <mutex>
 #include <set>
 
-#include "io/reactor/kernel.hpp"
+#include "io/kernel/kernel.hpp"
 
 namespace troupe::test {
 

@@ -8,8 +8,8 @@
 #include <new>
 #include <utility>
 
-#include "io/operations/at_once.hpp"
 #include "io/sockets/sockets.hpp"
+#include "io/suspensions/at_once.hpp"
 #include "tls/wire_of.hpp"
 
 namespace troupe::http {

@@ -17,8 +17,8 @@
 #include "http/server/admission_ticket.hpp"
 #include "http/server/connection.hpp"
 #include "http/server/parked.hpp"
-#include "io/operations/at_once.hpp"
 #include "io/operations/of_file.hpp"
+#include "io/suspensions/at_once.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/runtime/here.hpp"
 

@@ -22,7 +22,7 @@
 #include <memory>
 #include <utility>
 
-#include "io/operations/arrival.hpp"
+#include "io/suspensions/arrival.hpp"
 #include "troupe/base/intrusive_list.hpp"
 #include "troupe/memory/block_pool.hpp"
 

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "io/reactor/kernel.hpp"
+#include "io/kernel/kernel.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/memory/block_pool.hpp"

@@ -7,7 +7,7 @@
 #include <system_error>
 
 #include "base/side_channels/bounded_write.hpp"
-#include "io/reactor/kernel.hpp"
+#include "io/kernel/kernel.hpp"
 #include "io/simulated/simulated_kernel.hpp"
 #include "troupe/io/backend.hpp"
 

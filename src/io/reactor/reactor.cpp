@@ -6,7 +6,7 @@
 #include <exception>
 #include <utility>
 
-#include "io/operations/attempt_file.hpp"
+#include "io/kernel/attempt_file.hpp"
 #include "io/reactor/make_reactor.hpp"
 #include "troupe/task/current_actor.hpp"
 

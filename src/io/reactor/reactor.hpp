@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "io/buffers/buffer_pool.hpp"
-#include "io/reactor/kernel.hpp"
+#include "io/kernel/kernel.hpp"
 #include "io/reactor/operation_counts.hpp"
 #include "io/reactor/slot.hpp"
 #include "sched/io_driver_slot.hpp"

@@ -18,8 +18,8 @@
 #include <climits>
 #include <utility>
 
-#include "io/operations/attempt.hpp"
-#include "io/operations/attempt_stream.hpp"
+#include "io/reactor/attempt.hpp"
+#include "io/reactor/attempt_stream.hpp"
 #include "io/reactor/make_reactor.hpp"
 #include "io/reactor/reactor.hpp"
 #include "troupe/io/error.hpp"

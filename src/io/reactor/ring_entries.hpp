@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "io/buffers/buffer_ring.hpp"
-#include "io/operations/attempt_file.hpp"
+#include "io/kernel/attempt_file.hpp"
 #include "io/reactor/slot.hpp"
 
 namespace troupe::io {

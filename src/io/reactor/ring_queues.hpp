@@ -20,7 +20,7 @@
 #include <mutex>
 #include <thread>
 
-#include "io/reactor/kernel.hpp"
+#include "io/kernel/kernel.hpp"
 #include "troupe/io/error.hpp"
 
 namespace troupe::io {

@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "io/operations/kept_input.hpp"
+#include "io/buffers/kept_input.hpp"
 #include "troupe/base/small_mutex.hpp"
 #include "troupe/io/operations/operation.hpp"
 

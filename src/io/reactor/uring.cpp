@@ -19,8 +19,8 @@
 #include <utility>
 
 #include "io/buffers/buffer_ring.hpp"
-#include "io/operations/attempt.hpp"
-#include "io/operations/attempt_file.hpp"
+#include "io/kernel/attempt_file.hpp"
+#include "io/reactor/attempt.hpp"
 #include "io/reactor/reactor.hpp"
 #include "io/reactor/ring_entries.hpp"
 #include "io/reactor/ring_queues.hpp"

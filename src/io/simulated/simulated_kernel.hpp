@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "io/reactor/kernel.hpp"
+#include "io/kernel/kernel.hpp"
 #include "sched/policies/simulated.hpp"
 #include "troupe/io/endpoint.hpp"
 

@@ -2,8 +2,8 @@
 
 #include <netinet/tcp.h>
 
+#include "io/kernel/peer.hpp"
 #include "io/sockets/adopted.hpp"
-#include "io/sockets/peer.hpp"
 #include "io/sockets/sockets.hpp"
 
 namespace troupe {

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "io/reactor/kernel.hpp"
+#include "io/kernel/kernel.hpp"
 #include "task/running/running.hpp"
 #include "task/running/runtime_state.hpp"
 #include "troupe/base/platform.hpp"

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <numeric>
 
-#include "io/operations/arrival.hpp"
+#include "io/suspensions/arrival.hpp"
 #include "support/io.hpp"
 
 namespace troupe::test {

@@ -23,8 +23,8 @@
 #include <stop_token>
 #include <utility>
 
-#include "io/operations/arrival.hpp"
 #include "io/sockets/sockets.hpp"
+#include "io/suspensions/arrival.hpp"
 #include "troupe/io/stream.hpp"
 #include "troupe/task/event.hpp"
 

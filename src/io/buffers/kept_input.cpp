@@ -1,4 +1,4 @@
-#include "io/operations/kept_input.hpp"
+#include "io/buffers/kept_input.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,4 +1,4 @@
-#include "io/reactor/kernel.hpp"
+#include "io/kernel/kernel.hpp"
 
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -14,7 +14,7 @@
 #include <atomic>
 #include <cerrno>
 
-#include "io/operations/message_calls.hpp"
+#include "io/kernel/message_calls.hpp"
 
 namespace troupe::io {
 namespace {

@@ -1,6 +1,6 @@
 // The end of an operation: whom a reactor tells. In one file, so that it is one function.
-#include "io/operations/arrival.hpp"
 #include "io/reactor/reactor.hpp"
+#include "io/suspensions/arrival.hpp"
 #include "troupe/io/operations/suspension.hpp"
 
 namespace troupe::io {

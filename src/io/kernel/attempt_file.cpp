@@ -1,4 +1,4 @@
-#include "io/operations/attempt_file.hpp"
+#include "io/kernel/attempt_file.hpp"
 
 #include <fcntl.h>
 
@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstdint>
 
-#include "io/operations/attempt_result.hpp"
+#include "io/kernel/attempt_result.hpp"
 
 namespace troupe::io {
 

@@ -1,4 +1,4 @@
-#include "io/operations/arrival.hpp"
+#include "io/suspensions/arrival.hpp"
 
 namespace troupe::io {
 

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "io/reactor/kernel.hpp"
+#include "io/kernel/kernel.hpp"
 #include "io/reactor/slot.hpp"
 
 namespace troupe::io {

@@ -1,21 +1,10 @@
 #include "troupe/io/operations/descriptor.hpp"
 
+#include "io/kernel/peer.hpp"
 #include "io/reactor/reactor.hpp"
-#include "io/sockets/peer.hpp"
 #include "troupe/base/error.hpp"
-#include "troupe/io/endpoint.hpp"
 
 namespace troupe::io {
-
-std::string peer_of(kernel& calls, int fd) {
-  endpoint peer;
-  socklen_t bytes = endpoint::capacity();
-  if (calls.peer_name(fd, peer.data(), &bytes) >= 0 &&
-      (peer.data()->sa_family == AF_INET || peer.is_v6())) {
-    return peer.to_string();
-  }
-  return "descriptor " + std::to_string(fd);
-}
 
 std::string descriptor::peer() const {
   return peer_of(slot_ != nullptr ? slot_->owner->calls : system_kernel(), fd_);

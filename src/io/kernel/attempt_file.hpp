@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "io/reactor/kernel.hpp"
+#include "io/kernel/kernel.hpp"
 #include "troupe/io/operations/operation.hpp"
 
 namespace troupe::io {

@@ -14,8 +14,8 @@
 #include <new>
 #include <utility>
 
+#include "io/kernel/peer.hpp"
 #include "io/reactor/reactor.hpp"
-#include "io/sockets/peer.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/memory/block_pool.hpp"
 #include "troupe/observe/trace.hpp"

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <utility>
 
-#include "io/operations/attempt_result.hpp"
-#include "io/operations/message_calls.hpp"
-#include "io/reactor/kernel.hpp"
+#include "io/kernel/attempt_result.hpp"
+#include "io/kernel/kernel.hpp"
+#include "io/kernel/message_calls.hpp"
 #include "io/reactor/reactor.hpp"
 
 namespace troupe::io {

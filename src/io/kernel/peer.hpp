@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "io/reactor/kernel.hpp"
+#include "io/kernel/kernel.hpp"
 
 namespace troupe::io {
 

@@ -1,12 +1,12 @@
-#include "io/operations/attempt.hpp"
+#include "io/reactor/attempt.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <climits>
 
-#include "io/operations/attempt_file.hpp"
-#include "io/operations/attempt_result.hpp"
-#include "io/operations/attempt_stream.hpp"
+#include "io/kernel/attempt_file.hpp"
+#include "io/kernel/attempt_result.hpp"
+#include "io/reactor/attempt_stream.hpp"
 
 namespace troupe::io {
 namespace {
