@@ -37,7 +37,7 @@ def commands(text):
 
 
 def options(text):
-    return sorted(set(re.findall(r"(?<![\w-])--[a-z]+", text[text.index("Options:"):].split("\n\n")[0])))
+    return sorted(set(re.findall(r"(?<![\w-])--[a-z]+(?:-[a-z]+)*", text[text.index("Options:"):].split("\n\n")[0])))
 
 
 def check_manual():
