@@ -43,7 +43,7 @@ struct instrument_options {
 // name is none for Prometheus, begins with "troupe_" or "process_", or was declared otherwise, and
 // if there is no help.
 //
-// Thread: any. Cost: about 5 ns; threads do not disturb each other.
+// Thread: any. Cost: about 9 ns, of a histogram 18 ns; threads do not disturb each other.
 //
 // Example:
 //     static troupe::counter orders("shop_orders", "Orders that were placed.");
