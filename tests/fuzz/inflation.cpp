@@ -8,7 +8,7 @@
 #include <memory>
 #include <optional>
 
-#include "http/websocket/deflate.hpp"
+#include "http/websocket/handshake/deflate.hpp"
 
 namespace troupe::test {
 namespace {

@@ -17,7 +17,7 @@
 #include "fuzz/values.hpp"
 #include "http/coding/decoder.hpp"
 #include "http/h1/vectors.hpp"
-#include "http/websocket/deflate.hpp"
+#include "http/websocket/handshake/deflate.hpp"
 
 namespace troupe::test {
 namespace {

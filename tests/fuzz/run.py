@@ -48,7 +48,7 @@ FUZZERS = {
     "requests": (paths_of("h1/parser", "message", "fault", folder="src/http") +
                  paths_of("framing", "beast", "requests", folder="tests/fuzz") + glob.glob("/usr/share/llhttp/*.c"),
                  [], "corpus", ["-max_len=600", f"-dict={SOURCE}/tests/fuzz/requests.dict"]),
-    "inflations": (paths_of("websocket/deflate", folder="src/http") +
+    "inflations": (paths_of("websocket/handshake/deflate", folder="src/http") +
                    paths_of("inflation", "inflations", folder="tests/fuzz"), ["-lz"], "messages", ["-max_len=2000"]),
     "values": (paths_of("accept", "cookie", "media_type", "multipart_parser", "percent", "value_text", folder="src/http/values") +
                paths_of("h1/date", "message", folder="src/http") + paths_of("values", "values_entry", folder="tests/fuzz"),

@@ -16,7 +16,7 @@
 #include "http/routing/response_parts.hpp"
 #include "http/server/one_at_a_time.hpp"
 #include "http/values/page_of.hpp"
-#include "http/websocket/websocket_terms.hpp"
+#include "http/websocket/handshake/websocket_terms.hpp"
 #include "troupe/http/values/status_error.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/parallel/submitted.hpp"

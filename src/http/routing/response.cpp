@@ -5,7 +5,7 @@
 
 #include "http/fields/field_line.hpp"
 #include "http/routing/response_parts.hpp"
-#include "http/websocket/websocket_terms.hpp"
+#include "http/websocket/handshake/websocket_terms.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/http/message.hpp"
 #include "troupe/http/values/cookie.hpp"

@@ -10,7 +10,7 @@
 #include "http/fields/field_line.hpp"
 #include "http/h1/send_order.hpp"
 #include "http/routing/response_parts.hpp"
-#include "http/websocket/websocket_terms.hpp"
+#include "http/websocket/handshake/websocket_terms.hpp"
 #include "troupe/http/transport.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/tls/error.hpp"

@@ -6,7 +6,7 @@
 #include "http/client/scripted.hpp"
 #include "http/frames.hpp"
 #include "http/routing/response_parts.hpp"
-#include "http/websocket/deflate.hpp"
+#include "http/websocket/handshake/deflate.hpp"
 #include "support/http.hpp"
 #include "support/websocket_echo.hpp"
 #include "troupe/http/websocket.hpp"

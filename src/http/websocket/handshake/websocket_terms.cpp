@@ -1,4 +1,4 @@
-#include "http/websocket/websocket_terms.hpp"
+#include "http/websocket/handshake/websocket_terms.hpp"
 
 #include "http/fields/field_line.hpp"
 

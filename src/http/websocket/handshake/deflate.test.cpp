@@ -1,4 +1,4 @@
-#include "http/websocket/deflate.hpp"
+#include "http/websocket/handshake/deflate.hpp"
 
 #include <gtest/gtest.h>
 
