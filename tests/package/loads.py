@@ -5,7 +5,7 @@ Usage: loads.py c|python|shared|storage
   c        by dlopen from a C program, two copies of it at once, and once more after dlclose
   python   by Python's ctypes
   shared   two plugins with one shared library of the core, which shows names of the namespace troupe alone
-           (cmake/troupe.map)
+           (cmake/troupe.map), and each of those that abi/ keeps; ABI_WRITE=1 writes these anew
   storage  how much thread-local storage the whole core takes: all shared objects that are loaded by dlopen
            share about 1,660 bytes of the kind that it uses (docs/decisions/loading.md)
 """
@@ -77,6 +77,16 @@ def load_shared(into):
     foreign = [name for name in names if "6troupe" not in name and not name.startswith("troupe_")]
     if foreign or not names:
         sys.exit(f"loads: the shared library shows foreign names, or none: {foreign[:9]}")
+    # Those of templates are in programs as well.
+    shown = sorted(line.split()[-1] for line in call("nm", "-D", "--defined-only", library).splitlines()
+                   if line.split()[-2] in "TBDR")
+    kept = pathlib.Path(__file__).resolve().parent / "abi" / "libtroupe.txt"
+    if "ABI_WRITE" in os.environ:
+        kept.write_text("\n".join(shown) + "\n")
+    missing = sorted(set(kept.read_text().split()) - set(shown))
+    if missing:
+        sys.exit("loads: programs that were linked before do not find (docs/stability.md): "
+                 + call("c++filt", *missing))
     plugin, copy, host = into / "libplug.so", into / "libcopy.so", into / "host"
     call(*CXX, f"@{BUILD}/use/compile.rsp", "-O1", "-fPIC", "-shared", HERE / "plug.cpp", library, f"-Wl,-rpath,{into}",
          "-o", plugin)

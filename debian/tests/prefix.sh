@@ -1,0 +1,7 @@
+# Read by the tests: lets the compiler, CMake, pkg-config and the loader look into TROUPE_PREFIX.
+if [ -n "${TROUPE_PREFIX:-}" ]; then
+  libraries=$(dirname "$(find "$TROUPE_PREFIX/usr/lib" -name 'libtroupe.so.0' | head -n 1)")
+  export CMAKE_PREFIX_PATH="$TROUPE_PREFIX/usr"
+  export PKG_CONFIG_PATH="$libraries/pkgconfig"
+  export LD_LIBRARY_PATH="$libraries"
+fi

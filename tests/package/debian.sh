@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# Builds the Debian packages of the working tree, offline, and looks at them.
+# Usage: debian.sh packages|same
+#   packages  lintian finds no fault; no package lacks a file; the shared libraries show the names that
+#             abi/ keeps, and no foreign ones; tools and libraries are hardened; debian/tests pass with
+#             the packages alone, unpacked into a folder (so without root and without a network)
+#   same      a second build, in another folder, gives the same bytes
+# ABI_WRITE=1 writes abi/ instead of comparing it.
+# A compiler cache, if there is one, is used: then `same` is about linking and packing.
+set -euo pipefail
+
+how=${1:?usage: see debian.sh}
+source=$TROUPE_SOURCE_DIR
+work=$TROUPE_BINARY_DIR/package_test/debian
+kept=$source/tests/package/abi
+needed=(dh lintian dpkg-buildpackage curl)
+
+fail() {
+  echo "debian: $*" >&2
+  exit 1
+}
+
+for tool in "${needed[@]}"; do
+  command -v "$tool" > /dev/null || { echo "debian: skipped: needs $tool"; exit 77; }
+done
+command -v "git" > /dev/null && git -C "$source" rev-parse > /dev/null 2>&1 ||
+  { echo "debian: skipped: needs the sources in git"; exit 77; }
+
+# Without debug information, which only makes it longer.
+build_packages() {
+  local folder=$1
+  rm -rf "$folder"
+  mkdir -p "$folder/troupe"
+  (cd "$source" && git ls-files -z --cached --others --exclude-standard |
+    xargs -0 sh -c 'for file; do [ ! -f "$file" ] || printf "%s\0" "$file"; done' _ |
+    tar -c --null -T - -f -) | tar -x -C "$folder/troupe"
+  (cd "$folder/troupe" &&
+    DEB_CFLAGS_STRIP=-g DEB_CXXFLAGS_STRIP=-g DEB_BUILD_OPTIONS="noautodbgsym ${DEB_BUILD_OPTIONS-}" \
+      dpkg-buildpackage -b -us -uc) > "$folder/build.log" 2>&1 ||
+    fail "the packages are not built: $(grep -E 'error|FAILED' "$folder/build.log" | head; tail -n 20 "$folder/build.log")"
+}
+
+unpack() {
+  rm -rf "$2"
+  mkdir -p "$2"
+  local package
+  for package in "$1"/*.deb; do dpkg-deb -x "$package" "$2"; done
+}
+
+# Names that have an object of their own, not those of templates, which each program has as well.
+shown_by() { nm -D --defined-only "$1" | awk '$2 ~ /^[TBDR]$/ { print $3 }' | LC_ALL=C sort; }
+
+expect_names() {
+  local library name missing
+  [ -z "${ABI_WRITE-}" ] || mkdir -p "$kept"
+  for library in "$1"/usr/lib/*/libtroupe*.so; do
+    name=$(basename "$library" .so)
+    missing=$(nm -D --defined-only "$library" | awk '{ print $3 }' | grep -v -e '6troupe' -e '^troupe_' || true)
+    [ -z "$missing" ] || fail "$name shows foreign names: $missing"
+    if [ -n "${ABI_WRITE-}" ]; then shown_by "$library" > "$kept/$name.txt"; continue; fi
+    if [ ! -f "$kept/$name.txt" ]; then
+      echo "debian: partly skipped: tests/package/abi has no list of $name; ABI_WRITE=1 makes it"
+      continue
+    fi
+    missing=$(LC_ALL=C comm -13 <(shown_by "$library") "$kept/$name.txt")
+    [ -z "$missing" ] || fail "$name does not show any longer (docs/stability.md): $(c++filt <<< "$missing")"
+  done
+}
+
+expect_hardened() {
+  local file
+  for file in "$1"/usr/lib/*/libtroupe*.so.?.* "$1/usr/bin/troupe"; do
+    readelf -dW "$file" | grep -q 'BIND_NOW\|Flags: NOW' || fail "$file is bound lazily"
+    readelf -lW "$file" | grep -q GNU_RELRO || fail "$file has no read-only relocations"
+    readelf -sW --dyn-syms "$file" | grep -q __stack_chk_fail || fail "$file has no stack protector"
+  done
+  readelf -hW "$1/usr/bin/troupe" | grep -q 'Type: *DYN' || fail "the tool is no position-independent executable"
+}
+
+run_tests() {
+  local test
+  for test in hello http; do
+    mkdir -p "$work/tests/$test"
+    AUTOPKGTEST_TMP=$work/tests/$test TROUPE_PREFIX=$1 "$source/debian/tests/$test" \
+      > "$work/tests/$test.log" 2>&1 || fail "debian/tests/$test: $(tail -n 20 "$work/tests/$test.log")"
+  done
+}
+
+case $how in
+  packages)
+    build_packages "$work/first"
+    unpack "$work/first" "$work/root"
+    # That tag is for uploads into Debian, whose first one answers a request.
+    lintian --allow-root --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs "$work"/first/*.changes > "$work/lintian.log" 2>&1 ||
+      fail "lintian: $(cat "$work/lintian.log")"
+    expect_names "$work/root"
+    expect_hardened "$work/root"
+    run_tests "$work/root"
+    ;;
+  same)
+    [ -n "$(find "$work/first" -maxdepth 1 -name '*.deb' 2> /dev/null)" ] || build_packages "$work/first"
+    build_packages "$work/another_folder"
+    for package in "$work"/first/*.deb; do
+      cmp "$package" "$work/another_folder/$(basename "$package")" || fail "$package differs"
+    done
+    ;;
+  *) fail "unknown way '$how'" ;;
+esac
+echo "debian: $how works"
