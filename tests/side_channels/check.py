@@ -66,7 +66,8 @@ WATCHING = ("base", "observe", "log", "runtime", "otlp", "io/service", "task/tra
 DESCRIPTORS = {
     "src/io/service/notify.cpp": "notification",
     "src/runtime/observing/observer.cpp": "observation",
-    "src/runtime/observing/warning_watch.cpp": "observation",  # whether a thread is blocked; no failure is worth a word
+    "src/base/threads/thread_clock.cpp": "observation",  # whether a thread is blocked; no failure is worth a word
+    "src/runtime/observing/core_numbers.cpp": "observation",  # the numbers of the process; those that cannot be read are 0
     "src/runtime/pool_size.cpp": None,  # the quota of CPUs; without it all count
     "src/observe/session.cpp": "the trace",
     "src/log/writer.cpp": "the log's file",

@@ -121,7 +121,10 @@ std::ostream& operator<<(std::ostream& to, const explore_report& report);
 //         {.schedules = 20});
 //     std::cout << report << '\n';
 explore_report explore(const std::function<void(explored_run&)>& body,
-                       const explore_options& options = {},
+                       const explore_options& options,
+                       std::source_location from = std::source_location::current());
+// With the default options.
+explore_report explore(const std::function<void(explored_run&)>& body,
                        std::source_location from = std::source_location::current());
 
 // Calls the body once by a schedule: the text of explore_report::schedule, or of a file. Thread and

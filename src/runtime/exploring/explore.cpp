@@ -255,6 +255,10 @@ explore_report explore(const std::function<void(explored_run&)>& body,
   return report;
 }
 
+explore_report explore(const std::function<void(explored_run&)>& body, std::source_location from) {
+  return explore(body, explore_options(), from);
+}
+
 explore_report replay(const std::function<void(explored_run&)>& body, const std::string& schedule) {
   const exploring::kept_schedule kept = exploring::parse_schedule(schedule, "the schedule");
   explore_report report;

@@ -17,7 +17,7 @@ inline constexpr key_help keys_of_top[] = {
     {"l", "the longest mailboxes"},
     {"v", "the warnings"},
     {"i", "I/O, lazies and timers"},
-    {"c", "numbers of components (HTTP, databases, …) and of the program itself"},
+    {"c", "numbers of components, as HTTP and databases, and of the program itself"},
     {"?", "these keys"},
     {"q", "end"}};
 

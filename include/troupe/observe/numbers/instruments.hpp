@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "troupe/base/time_span.hpp"
@@ -66,7 +67,9 @@ class counter {
   };
 
   // The metric has "_total" behind the name. `help` is one sentence.
-  counter(std::string name, std::string help, instrument_options chosen = {});
+  counter(std::string name, std::string help)
+      : counter(std::move(name), std::move(help), instrument_options()) {}
+  counter(std::string name, std::string help, instrument_options chosen);
 
   void add(std::uint64_t n = 1) noexcept { own_.add(n); }
   std::uint64_t value() const noexcept { return own_.value(); }
@@ -101,7 +104,9 @@ class gauge {
     observe::gauge_series* of_;
   };
 
-  gauge(std::string name, std::string help, instrument_options chosen = {});
+  gauge(std::string name, std::string help)
+      : gauge(std::move(name), std::move(help), instrument_options()) {}
+  gauge(std::string name, std::string help, instrument_options chosen);
 
   void set(double value) noexcept { own_.set(value); }
   void add(double more) noexcept { own_.add(more); }
@@ -134,7 +139,9 @@ class histogram {
     observe::histogram_series* of_;
   };
 
-  histogram(std::string name, std::string help, instrument_options chosen = {});
+  histogram(std::string name, std::string help)
+      : histogram(std::move(name), std::move(help), instrument_options()) {}
+  histogram(std::string name, std::string help, instrument_options chosen);
 
   void record(double value) noexcept { own_.record(value); }
   void record(time_span span) noexcept { own_.record(span); }
