@@ -32,13 +32,12 @@ struct ring {
 // Any thread, also in signal handlers. Rings are never freed.
 const ring* first_ring() noexcept;
 
-// Called with each event of the calling thread beside its ring, until another one is set. For a
-// simulation, which tells what it did (runtime/exploring/story.hpp).
+// Called with each event of the calling thread beside its ring, until another one is set, or null.
+// For a simulation, which tells what it did (runtime/exploring/story.hpp).
 struct listener {
-  void (*hear)(void* self, event kind, const char* what, std::uint64_t id) noexcept = nullptr;
-  void* self = nullptr;
+  void (*hear)(listener& self, event kind, const char* what, std::uint64_t id) noexcept;
 };
-void listen_here(listener by) noexcept;
+void listen_here(listener* by) noexcept;
 
 // Whether the calling thread has one: otherwise record() makes it, and needs memory.
 bool has_ring() noexcept;

@@ -80,7 +80,7 @@ std::mutex& rings_mutex() {
   return instance;
 }
 
-constinit thread_local listener listens [[gnu::tls_model("initial-exec")]] = {};
+constinit thread_local listener* listens [[gnu::tls_model("initial-exec")]] = nullptr;
 constinit thread_local ring* of_thread [[gnu::tls_model("initial-exec")]] = nullptr;
 // True when the thread ends, or memory has run out.
 constinit thread_local bool without [[gnu::tls_model("initial-exec")]] = false;
@@ -139,12 +139,12 @@ TROUPE_NOINLINE ring* make_ring() noexcept {
 // order: acquire  pairs with make_ring
 const ring* first_ring() noexcept { return rings.load(std::memory_order_acquire); }
 
-void listen_here(listener by) noexcept { listens = by; }
+void listen_here(listener* by) noexcept { listens = by; }
 
 bool has_ring() noexcept { return of_thread != nullptr; }
 
 TROUPE_NOINLINE void record(event kind, const char* what, std::uint64_t id) noexcept {
-  if (listens.hear != nullptr) listens.hear(listens.self, kind, what, id);
+  if (listens != nullptr) listens->hear(*listens, kind, what, id);
   ring* to = of_thread;
   if (to == nullptr) [[unlikely]] {
     to = make_ring();

@@ -145,7 +145,7 @@ runtime_options resolve(runtime_options options) {
   if (!makes_own_service) resolve_explored(options);
   resolve_workers(options);
   resolve_failures(options);
-  if (sched::exploring::explores_in_process()) {
+  if (sched::exploring::explored_in_process() != nullptr) {
     options.failure_lines = 0;
     if (sched::exploring::execution_here()->stops_on_failure) options.stop_on_failure = true;
   }

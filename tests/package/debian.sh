@@ -47,8 +47,7 @@ unpack() {
   for package in "$1"/*.deb; do dpkg-deb -x "$package" "$2"; done
 }
 
-# Names that have an object of their own, not those of templates, which each program has as well.
-shown_by() { nm -D --defined-only "$1" | awk '$2 ~ /^[TBDR]$/ { print $3 }' | LC_ALL=C sort; }
+shown_by() { python3 -B "$source/tests/package/abi_names.py" "$1" | LC_ALL=C sort; }
 
 expect_names() {
   local library name missing

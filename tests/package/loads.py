@@ -16,6 +16,8 @@ import shutil
 import subprocess
 import sys
 
+import abi_names
+
 HERE = pathlib.Path(__file__).resolve().parent / "plugin"
 SOURCE = pathlib.Path(os.environ["TROUPE_SOURCE_DIR"])
 BUILD = pathlib.Path(os.environ["TROUPE_BINARY_DIR"])
@@ -77,9 +79,7 @@ def load_shared(into):
     foreign = [name for name in names if "6troupe" not in name and not name.startswith("troupe_")]
     if foreign or not names:
         sys.exit(f"loads: the shared library shows foreign names, or none: {foreign[:9]}")
-    # Those of templates are in programs as well.
-    shown = sorted(line.split()[-1] for line in call("nm", "-D", "--defined-only", library).splitlines()
-                   if line.split()[-2] in "TBDR")
+    shown = abi_names.shown(library)
     kept = pathlib.Path(__file__).resolve().parent / "abi" / "libtroupe.txt"
     if "ABI_WRITE" in os.environ:
         kept.write_text("\n".join(shown) + "\n")

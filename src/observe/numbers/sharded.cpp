@@ -1,13 +1,9 @@
 #include "observe/numbers/sharded.hpp"
 
+#include "base/thread_name.hpp"
+
 namespace troupe::observe {
 
-std::size_t shard_here() noexcept {
-  static constinit std::atomic<std::size_t> threads{0};
-  // order: relaxed  any number will do
-  thread_local const std::size_t own =
-      threads.fetch_add(1, std::memory_order_relaxed) % number_shards;
-  return own;
-}
+std::size_t shard_here() noexcept { return base::worker_number % number_shards; }
 
 }  // namespace troupe::observe

@@ -14,7 +14,7 @@
 namespace troupe::observe {
 
 inline constexpr std::size_t number_shards = 8, cache_line_bytes = 64;
-// That of the calling thread. Threads take turns.
+// That of the calling thread: by its number as a worker; threads that are none share the first.
 std::size_t shard_here() noexcept;
 
 // Thread: any.

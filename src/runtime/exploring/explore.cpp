@@ -19,16 +19,15 @@ namespace troupe {
 namespace exploring = sched::exploring;
 namespace {
 
-// The first property that did not hold in the execution of this thread.
-thread_local std::string* broken_here = nullptr;
-
 std::string place(const std::source_location& at) {
   return std::string(at.file_name()) + ':' + std::to_string(at.line());
 }
 
 [[noreturn]] void break_off(const std::string& what) {
-  story::mark_here();
-  if (broken_here != nullptr && broken_here->empty()) *broken_here = what;
+  if (exploring::execution* const here = exploring::explored_in_process()) {
+    if (here->on_break) here->on_break();
+    if (here->broken.empty()) here->broken = what;
+  }
   throw expectation_failed(what);
 }
 
@@ -103,8 +102,7 @@ class exploration {
         break_off("troupe: explore: a message became a dead letter");
       properties.out_of_work();
     };
-    std::string broken, failure;
-    std::string* const outer = std::exchange(broken_here, &broken);
+    std::string failure;
     try {
       const exploring::explored_here here(seen);
       if (story_text == nullptr) {
@@ -115,21 +113,23 @@ class exploration {
     } catch (...) {
       failure = text_of_current();
     }
-    broken_here = outer;
     seen->on_turn = nullptr;
     seen->on_quiet = nullptr;
-    return {broken.empty() ? failure : broken, std::move(seen)};
+    return {seen->broken.empty() ? failure : seen->broken, std::move(seen)};
   }
 
  private:
-  void tell(explored_run& properties, const exploring::execution& of, std::string& text) const {
-    const story heard(of);
+  void tell(explored_run& properties, exploring::execution& of, std::string& text) const {
+    story heard(of);
+    of.on_break = [&heard] { heard.mark(); };
     try {
       body_(properties);
     } catch (...) {
+      of.on_break = nullptr;
       text = heard.text();
       throw;
     }
+    of.on_break = nullptr;
     text = heard.text();
   }
   const std::function<void(explored_run&)>& body_;

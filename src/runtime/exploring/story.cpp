@@ -3,36 +3,26 @@
 #include <algorithm>
 #include <new>
 
-#include "observe/ring.hpp"
-
 namespace troupe {
-namespace {
 
-thread_local story* story_of_thread = nullptr;
-
-}  // namespace
-
-void story::mark_here() noexcept {
-  if (story_of_thread != nullptr && story_of_thread->failing_ == none)
-    story_of_thread->failing_ = story_of_thread->running_;
+void story::mark() noexcept {
+  if (failing_ == none) failing_ = running_;
 }
 
 story::story(const sched::exploring::execution& of)
-    : of_(of), watched_before_(observe::is_watched(observe::watched::events)) {
-  story_of_thread = this;
-  observe::listen_here({&hear, this});
+    : listener{&hear}, of_(of), watched_before_(observe::is_watched(observe::watched::events)) {
+  observe::listen_here(this);
   observe::watch(observe::watched::events);
 }
 
 story::~story() {
   if (!watched_before_) observe::unwatch(observe::watched::events);
-  observe::listen_here({});
-  story_of_thread = nullptr;
+  observe::listen_here(nullptr);
 }
 
-void story::hear(void* self, observe::event kind, const char* what, std::uint64_t id) noexcept {
+void story::hear(listener& self, observe::event kind, const char* what, std::uint64_t id) noexcept {
   try {
-    static_cast<story*>(self)->note(kind, what, id);
+    static_cast<story&>(self).note(kind, what, id);
   } catch (const std::bad_alloc&) {  // the story has a gap
   }
 }

@@ -15,21 +15,21 @@
 #include <utility>
 #include <vector>
 
+#include "observe/ring.hpp"
 #include "sched/exploring/schedule.hpp"
 #include "troupe/observe/trace.hpp"
 
 namespace troupe {
 
-class story {
+class story : private observe::listener {
  public:
   explicit story(const sched::exploring::execution& of);
   story(const story&) = delete;
   story& operator=(const story&) = delete;
   ~story();
 
-  // The handler that runs is the one that fails; otherwise it is the last one. Nothing happens
-  // outside of stories.
-  static void mark_here() noexcept;
+  // The handler that runs is the one that fails; otherwise it is the last one.
+  void mark() noexcept;
   // After the execution, or in its end.
   std::string text() const;
 
@@ -42,7 +42,8 @@ class story {
     std::size_t sender;   // the step that sent the message
     std::size_t earlier;  // the step of the same actor before it
   };
-  static void hear(void* self, observe::event kind, const char* what, std::uint64_t id) noexcept;
+  static void hear(listener& self, observe::event kind, const char* what,
+                   std::uint64_t id) noexcept;
   void note(observe::event kind, const char* what, std::uint64_t id);
   void begin_step(const char* method, std::uint64_t actor);
   std::vector<bool> past() const;

@@ -17,7 +17,7 @@
 namespace troupe::sched::exploring {
 namespace {
 
-thread_local std::shared_ptr<execution> of_thread;
+thread_local const explored_here* of_thread = nullptr;
 
 // Tells at the end of the program which holds were not met, and where it left the recorded way; or
 // writes all that it sees for `troupe explore`, which then says it.
@@ -81,15 +81,17 @@ std::shared_ptr<execution> execution_of_program() {
 }  // namespace
 
 std::shared_ptr<execution> execution_here() {
-  return of_thread != nullptr ? of_thread : execution_of_program();
+  return of_thread != nullptr ? of_thread->of_ : execution_of_program();
 }
 
-bool explores_in_process() noexcept { return of_thread != nullptr; }
+execution* explored_in_process() noexcept {
+  return of_thread == nullptr ? nullptr : of_thread->of_.get();
+}
 
 explored_here::explored_here(std::shared_ptr<execution> of) noexcept
-    : outer_(std::exchange(of_thread, std::move(of))) {}
+    : of_(std::move(of)), outer_(std::exchange(of_thread, this)) {}
 
-explored_here::~explored_here() { of_thread = std::move(outer_); }
+explored_here::~explored_here() { of_thread = outer_; }
 
 std::unique_ptr<choice_source> make_source(std::uint64_t seed) {
   if (std::shared_ptr<execution> of = execution_here())

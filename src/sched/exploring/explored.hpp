@@ -15,8 +15,8 @@ namespace troupe::sched::exploring {
 
 // Null if there is none. Throws option_error for a wrong variable or file.
 std::shared_ptr<execution> execution_here();
-// Whether it is one of explore(), which reports failures itself.
-bool explores_in_process() noexcept;
+// That of explore(), which reports failures itself; null if this thread has none.
+execution* explored_in_process() noexcept;
 
 // While it exists, the runtimes that the calling thread makes belong to that execution.
 class explored_here {
@@ -27,7 +27,10 @@ class explored_here {
   ~explored_here();
 
  private:
-  std::shared_ptr<execution> outer_;
+  friend std::shared_ptr<execution> execution_here();
+  friend execution* explored_in_process() noexcept;
+  const std::shared_ptr<execution> of_;
+  const explored_here* const outer_;
 };
 
 // Who answers the questions of a simulated runtime that the calling thread makes.

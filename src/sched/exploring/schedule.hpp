@@ -88,6 +88,9 @@ struct execution {
   std::function<void(std::uint64_t)> on_quiet;
   // Called with each line of a file of what is seen (seen_file.hpp), if there is one.
   std::function<void(const std::string&)> on_seen;
+  // Called when a property does not hold, in the handler that found it.
+  std::function<void()> on_break;
+  std::string broken;  // the first property that did not hold
 
   std::uint64_t turns = 0;
   std::uint64_t arrivals = 0;  // runnables that became ready for the first time
