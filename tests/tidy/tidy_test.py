@@ -15,6 +15,7 @@ import rooms
 import text
 import tidy
 import ways
+import words
 
 
 class Checks(unittest.TestCase):
@@ -307,6 +308,56 @@ class Checks(unittest.TestCase):
         self.write("src/a/README.md", "# a\n\n- `low/`: x\n- `./`: y\n")
         self.write("src/b/README.md", "# b\n")
         self.assertEqual(check(), ["docs/protocols/x.md: no README of a layer links to it"])
+
+    def counted(self):
+        return {key: found for key, found in words.occurrences(self.root).items() if found}
+
+    def test_phrases_are_counted_where_they_are_read(self):
+        self.write("README.md", "# What\n\nIt waits,\nso the one that of\nthe other one, too. `what` [a](what.md)\n"
+                                "```cpp\nwhat\n```\nWhat is it? So does it.\n")
+        self.write("CHANGELOG.md", "# a\n\n## 2\n\nIt has\ngone.\n\n## 1\n\nIt has come.\n")
+        self.write("docs/decisions/a.md", "what\n")
+        self.write("src/a/README.md", "nobody\n")
+        self.assertEqual(self.counted(), {
+            ("guide", "what"): [("README.md", 1)], ("guide", "so"): [("README.md", 4), ("README.md", 9)],
+            ("guide", "that_of"): [("README.md", 4)], ("guide", "bare_one"): [("README.md", 5)],
+            ("guide", "too"): [("README.md", 5)], ("guide", "come_gone"): [("CHANGELOG.md", 6)],
+            ("pages", "person"): [("src/a/README.md", 1)]})
+
+    def test_phrases_are_counted_in_comments_and_error_texts_and_members_in_code(self):
+        self.write("src/a/a.cpp", 'auto x = "// what";  // that\n// of it, what()\nint what = of_->in.made;\n'
+                                  'throw error("troupe: a: "\n"waits for what");\n')
+        self.write("include/a.hpp", "/* It goes\n   on. */ one.x; none.x; one + .5\n")
+        self.write("src/a/a.test.cpp", "// what\none.x\n")
+        self.assertEqual(self.counted(), {
+            ("sources", "that_of"): [("src/a/a.cpp", 2)], ("errors", "what"): [("src/a/a.cpp", 5)],
+            ("members", "of"): [("src/a/a.cpp", 3)], ("members", "in"): [("src/a/a.cpp", 3)],
+            ("headers", "phrase"): [("include/a.hpp", 2)], ("members", "one"): [("include/a.hpp", 2)]})
+
+    def test_no_phrase_is_added(self):
+        def git(*command):
+            subprocess.run(["git", "-C", str(self.root), "-c", "user.name=a", "-c", "user.email=a@b", *command],
+                           check=True, capture_output=True)
+        with unittest.mock.patch.object(words, "LIST", self.root / "words.txt"):
+            self.write("README.md", "what\n" * 12)
+            self.assertIn("words.txt: guide what is missing: run `words.py update`", words.check(self.root))
+            words.update(self.root)
+            self.assertEqual(words.check(self.root), [])
+            git("init", "-q")
+            git("add", ".")
+            git("commit", "-q", "-m", "a")
+            self.write("README.md", "what\n" * 6 + "\nsay what\n\n" + "what\n" * 6)
+            new = "13 of what in guide, 12 are allowed; the newest, to be written in other words: "
+            self.assertEqual(words.check(self.root), [new + "README.md:8"])
+            words.update(self.root)
+            self.assertEqual(words.check(self.root), [new + "README.md:8"])
+            self.write("README.md", "what\n")
+            fewer = "1 of what in guide, 12 are allowed: lower the bound with `words.py update`"
+            self.assertEqual(words.check(self.root), [fewer])
+            words.update(self.root)
+            self.assertEqual(words.check(self.root), [])
+            self.write("words.txt", (self.root / "words.txt").read_text() + "guide x 1\n")
+            self.assertEqual(words.check(self.root), ["words.txt: guide x is no pattern any more: run `words.py update`"])
 
 
 if __name__ == "__main__":
