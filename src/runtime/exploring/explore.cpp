@@ -24,9 +24,9 @@ std::string place(const std::source_location& at) {
 }
 
 [[noreturn]] void break_off(const std::string& what) {
-  if (exploring::execution* const here = exploring::explored_in_process()) {
-    if (here->on_break) here->on_break();
-    if (here->broken.empty()) here->broken = what;
+  if (exploring::execution* const current = exploring::explored_in_process()) {
+    if (current->on_break) current->on_break();
+    if (current->broken.empty()) current->broken = what;
   }
   throw expectation_failed(what);
 }
@@ -119,17 +119,17 @@ class exploration {
   }
 
  private:
-  void tell(explored_run& properties, exploring::execution& of, std::string& text) const {
-    story heard(of);
-    of.on_break = [&heard] { heard.mark(); };
+  void tell(explored_run& properties, exploring::execution& told, std::string& text) const {
+    story heard(told);
+    told.on_break = [&heard] { heard.mark(); };
     try {
       body_(properties);
     } catch (...) {
-      of.on_break = nullptr;
+      told.on_break = nullptr;
       text = heard.text();
       throw;
     }
-    of.on_break = nullptr;
+    told.on_break = nullptr;
     text = heard.text();
   }
   const std::function<void(explored_run&)>& body_;

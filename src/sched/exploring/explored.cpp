@@ -81,15 +81,15 @@ std::shared_ptr<execution> execution_of_program() {
 }  // namespace
 
 std::shared_ptr<execution> execution_here() {
-  return of_thread != nullptr ? of_thread->of_ : execution_of_program();
+  return of_thread != nullptr ? of_thread->execution_ : execution_of_program();
 }
 
 execution* explored_in_process() noexcept {
-  return of_thread == nullptr ? nullptr : of_thread->of_.get();
+  return of_thread == nullptr ? nullptr : of_thread->execution_.get();
 }
 
 explored_here::explored_here(std::shared_ptr<execution> of) noexcept
-    : of_(std::move(of)), outer_(std::exchange(of_thread, this)) {}
+    : execution_(std::move(of)), outer_(std::exchange(of_thread, this)) {}
 
 explored_here::~explored_here() { of_thread = outer_; }
 

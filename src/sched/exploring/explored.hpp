@@ -15,7 +15,7 @@ namespace troupe::sched::exploring {
 
 // Null if there is none. Throws option_error for a wrong variable or file.
 std::shared_ptr<execution> execution_here();
-// That of explore(), which reports failures itself; null if this thread has none.
+// The execution of explore(), which reports failures itself; null if this thread has none.
 execution* explored_in_process() noexcept;
 
 // While it exists, the runtimes that the calling thread makes belong to that execution.
@@ -29,7 +29,7 @@ class explored_here {
  private:
   friend std::shared_ptr<execution> execution_here();
   friend execution* explored_in_process() noexcept;
-  const std::shared_ptr<execution> of_;
+  const std::shared_ptr<execution> execution_;
   const explored_here* const outer_;
 };
 
