@@ -81,7 +81,9 @@ def main():
     try:
         port = int(program.stdout.readline())
         metrics = f"http://127.0.0.1:{port}/metrics"
-        wait("a commit", lambda: re.search(r"^troupe_durable_commit_seconds_count{[^}]*} [1-9]", get(metrics), re.M))
+        # Each is seen from its first event on, and answers of one second are the same.
+        for first in ("troupe_durable_commit_seconds_count", "troupe_http_request_duration_seconds_count"):
+            wait(first, lambda first=first: re.search(rf"^{first}{{[^}}]*}} [1-9]", get(metrics), re.M))
         check_names(get(metrics))
         if shutil.which("promtool") and shutil.which("prometheus"):
             check_rules()
