@@ -126,6 +126,7 @@ class [[nodiscard]] next_value {
   // cancelled takes nothing (docs/protocols/given_up_waits.md).
   class advanced {
    public:
+    static constexpr bool puts_back = true;  // for the branches of when_any
     // lets_others_run: its user does before it continues.
     explicit advanced(async_promise<T>* of, bool lets_others_run) noexcept
         : of_(reinterpret_cast<std::uintptr_t>(of) | (lets_others_run ? suspends : 0)) {}
@@ -208,6 +209,7 @@ class [[nodiscard]] next_value<T>::limited {
 
   class awaiter {
    public:
+    static constexpr bool puts_back = true;  // for the branches of when_any
     explicit awaiter(limited&& of) noexcept : of_(std::move(of)) {}
     bool await_ready() const noexcept { return false; }
     template <std::derived_from<tasks::promise_base> Promise>

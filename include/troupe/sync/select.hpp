@@ -67,6 +67,7 @@ class selecting : public select_base<> {
   value finish() { return finish_of<0>(leave()); }
 
   static constexpr bool sends = ((Operations::side == channel_side::senders) || ...);
+  static constexpr bool receives = ((Operations::side == channel_side::receivers) || ...);
   bool pause() noexcept requires(sends) { return select_base<>::pause(); }
   void resume() noexcept requires(sends) { select_base<>::resume(); }
 
@@ -115,6 +116,7 @@ class selecting_each : public select_base<> {
   }
   bool put_back() noexcept { return awaiting_access::operation(operations_[leave()]).put_back(); }
   static constexpr bool sends = Operation::side == channel_side::senders;
+  static constexpr bool receives = !sends;
   bool pause() noexcept requires(sends) { return select_base<>::pause(); }
   void resume() noexcept requires(sends) { select_base<>::resume(); }
   value finish() {

@@ -88,6 +88,13 @@ concept waits_in_race = requires(Operation one, tasks::race* in) {
   one.join_race(in);
 };
 
+// Whether it may have been given a value that it can put back.
+template <class Operation>
+concept can_put_back = requires(Operation wait) {
+  wait.put_back();
+}
+&&(!waits_in_race<Operation> || requires { requires Operation::receives; });
+
 template <class Operation>
 class limited_awaiting;
 struct awaiting_access;  // for select
@@ -102,6 +109,8 @@ template <class Operation>
 class [[nodiscard, gnu::warn_unused]] awaiting : protected Operation {
  public:
   using value = decltype(std::declval<Operation&>().finish());
+  // for the branches of when_any (troupe/task/when.hpp)
+  static constexpr bool puts_back = can_put_back<Operation>;
 
   template <class... Args>
   explicit awaiting(std::in_place_t, Args && ... args) : Operation(std::forward<Args>(args)...) {}
@@ -116,6 +125,11 @@ class [[nodiscard, gnu::warn_unused]] awaiting : protected Operation {
     if (is_made_) [[unlikely]]
       check();
     return Operation::finish();
+  }
+  // The wait is over, and a coroutine that does not take its value yet has run.
+  void end_wait() noexcept requires(waits_in_race<Operation>) {
+    if (is_made_) leave_race();
+    Operation::join_race(nullptr);
   }
 
   // Blocks the calling thread until the operation is done; returns its result or throws its error.
@@ -326,6 +340,8 @@ class [[nodiscard, gnu::warn_unused]] limited_awaiting : protected awaiting<Oper
 
  public:
   using value = typename base::value;
+  using base::end_wait;
+  using base::puts_back;
 
   explicit limited_awaiting(base && unlimited) noexcept
       : base(std::move(unlimited)), timer(&on_time, tasks::timer_source::timeout) {}

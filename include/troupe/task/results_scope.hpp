@@ -67,6 +67,7 @@ class results_scope {
   // no value when no child is left. The result of the scope does not have it then.
   class next_awaiter {
    public:
+    static constexpr bool puts_back = true;  // for the branches of when_any
     explicit next_awaiter(tasks::scope_group& of) noexcept : of_(of) {}
     next_awaiter(next_awaiter&&) = delete;
     ~next_awaiter() {

@@ -145,6 +145,7 @@ class task_scope {
   // they end. Gives true for each of them, and false when no child is left.
   class next_awaiter {
    public:
+    static constexpr bool puts_back = true;  // for the branches of when_any
     explicit next_awaiter(tasks::scope_group& of) noexcept : of_(of) {}
     next_awaiter(next_awaiter&&) = delete;
     bool await_ready() const noexcept { return false; }

@@ -77,6 +77,11 @@ class group : public suspension {
     const group* const all = around(branch);
     return all == nullptr ? nullptr : all->who;
   }
+  // The wait of `arrived` has ended, and its value is not taken. If the coroutine is the task of a
+  // branch of a when_any, the branch wins, unless another has. If branches that have lost have not
+  // ended, it begins a wait until they have, which the caller drops; otherwise it returns null.
+  static suspension* win_before_taking(coroutine& arrived) noexcept;
+  static void drop_winner_wait(suspension* ended) noexcept;
 
  protected:
   // What the kinds of groups do differently. Called in turns of the actor.
@@ -112,6 +117,10 @@ class group : public suspension {
   // now.
   async_call* end_if_done() noexcept;
   void go_on_if_done() noexcept;
+  // The winner that waits in win_before_taking(), made ready, if all that have lost have ended.
+  branch* winner_to_go_on() noexcept;
+  // Whether a branch beside it has begun and has not ended.
+  bool has_others(const branch& winner) const noexcept;
   // What the branch waits for does not happen from now on, if it could not be undone. False: some
   // of that has happened, and its end is on its way.
   static bool pause(branch& one) noexcept;
@@ -134,6 +143,9 @@ class group : public suspension {
   bool is_listed_ = false;   // a scope that waits for its turn to start children
   // The race of the outermost when_any around it, or its own; null: there is none.
   race* race_ = nullptr;
+  // Where the winner waits for those that have lost; null: it does not.
+  struct winner_wait;
+  winner_wait* winner_waits_ = nullptr;
 
  private:
   friend class waiting_scopes;
@@ -192,6 +204,7 @@ class fixed_group final : public group {
   std::size_t winner() const noexcept { return winner_; }
 
  private:
+  friend group;
   static const kind all_kind, first_kind;
   static bool is_fixed(const group& of) noexcept { return has_kind(of, all_kind, first_kind); }
   static fixed_group& as_this(group& of) noexcept { return static_cast<fixed_group&>(of); }
@@ -205,6 +218,7 @@ class fixed_group final : public group {
   void drop_if_lost(branch& one) noexcept;
   bool decide(branch& winner) noexcept;
   void decide_around() noexcept;
+  bool win(branch& winner) noexcept;
   void reclaim_all() noexcept;
 
   std::span<branch> branches_;
@@ -290,6 +304,87 @@ requires(branch_of<Given>::is_fit) using awaited_value = value_or_lvalue<
 template <class Awaitable>
 task<awaited_value<Awaitable>> await_it(Awaitable awaited) {
   co_return co_await std::move(awaited);
+}
+
+// co_await it between the end of a task's wait and the taking of its value. The task of a branch
+// wins here, and its value can still be put back while the branches that have lost end
+// (docs/protocols/given_up_waits.md). Elsewhere it does nothing.
+class before_taking {
+ public:
+  before_taking() noexcept {}
+  before_taking(before_taking&& other) noexcept : wait_(std::exchange(other.wait_, nullptr)) {}
+  ~before_taking() {
+    if (wait_ != nullptr) [[unlikely]]
+      group::drop_winner_wait(wait_);
+  }
+  bool await_ready() const noexcept { return false; }
+  template <std::derived_from<promise_base> Promise>
+  bool await_suspend(std::coroutine_handle<Promise> waits) noexcept {
+    wait_ = group::win_before_taking(waits.promise());
+    return wait_ != nullptr;
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  suspension* wait_ = nullptr;
+};
+
+// An awaiter whose await_resume(), in a call that is cancelled, puts the value back.
+template <class Awaiter>
+concept puts_back = requires {
+  requires std::remove_cvref_t<Awaiter>::puts_back;
+};
+// The wait of an awaiter, without its await_resume().
+template <class Awaiter>
+class arrival {
+ public:
+  explicit arrival(Awaiter& awaiter) noexcept : awaiter_(awaiter) {}
+  bool await_ready() const { return awaiter_.await_ready(); }
+  template <std::derived_from<promise_base> Promise>
+  decltype(auto) await_suspend(std::coroutine_handle<Promise> waits) {
+    return awaiter_.await_suspend(waits);
+  }
+  void await_resume() const noexcept {
+    if constexpr (requires { awaiter_.end_wait(); }) awaiter_.end_wait();
+  }
+
+ private:
+  Awaiter& awaiter_;
+};
+class this_coroutine {
+ public:
+  this_coroutine() noexcept {}
+  bool await_ready() const noexcept { return false; }
+  template <std::derived_from<promise_base> Promise>
+  bool await_suspend(std::coroutine_handle<Promise> waits) noexcept {
+    self_ = &waits.promise();
+    return false;
+  }
+  coroutine& await_resume() const noexcept { return *self_; }
+
+ private:
+  coroutine* self_ = nullptr;
+};
+template <class Awaitable>
+decltype(auto) begin_awaiter(Awaitable& awaited, [[maybe_unused]] coroutine* user) {
+  if constexpr (runs_before_suspension<Awaitable>) {
+    return awaited.run_before_suspension(*user);
+  } else {
+    return awaiter_of(std::move(awaited));
+  }
+}
+template <class Awaitable>
+using begun_awaiter =
+    decltype(begin_awaiter(std::declval<Awaitable&>(), std::declval<coroutine*>()));
+template <class Awaitable>
+requires(puts_back<begun_awaiter<Awaitable>>) task<awaited_value<Awaitable>> await_it(
+    Awaitable awaited) {
+  coroutine* self = nullptr;
+  if constexpr (runs_before_suspension<Awaitable>) self = &co_await this_coroutine();
+  begun_awaiter<Awaitable> awaiter = begin_awaiter(awaited, self);
+  co_await arrival(awaiter);
+  co_await before_taking();
+  co_return awaiter.await_resume();
 }
 template <class Given>
 auto make_branch(Given&& given) {

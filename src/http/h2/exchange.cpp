@@ -21,6 +21,7 @@
 #include "troupe/io/error.hpp"
 #include "troupe/parallel/submitted.hpp"
 #include "troupe/runtime/here.hpp"
+#include "troupe/task/when.hpp"
 #include "troupe/tls/error.hpp"
 
 namespace troupe::http::h2 {
@@ -231,6 +232,7 @@ task<std::string_view> exchange::next_encoded() {
     if (is_late) throw refused(fault::too_slow);
   }
   if (wrong_ != fault::none) throw refused(wrong_);
+  co_await tasks::before_taking();
   const bool given_up = co_await submissions::being_cancelled();
   if (given_up && !unread_.empty()) throw cancelled("troupe: http: the read was given up");
   piece_.clear();

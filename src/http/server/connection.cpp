@@ -20,6 +20,7 @@
 #include "troupe/runtime/here.hpp"
 #include "troupe/task/limits.hpp"
 #include "troupe/task/trace_context.hpp"
+#include "troupe/task/when.hpp"
 #include "troupe/tls/error.hpp"
 
 namespace troupe::http {
@@ -541,6 +542,7 @@ task<std::string_view> connection::next_encoded() {
     }
     co_await await_body();
   }
+  co_await tasks::before_taking();
   const bool given_up = co_await submissions::being_cancelled();
   if (given_up && !piece_.empty()) throw cancelled("troupe: http: the read was given up");
   co_return std::exchange(piece_, {});

@@ -6,6 +6,7 @@
 #include "http/values/cookie_pairs.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/parallel/submitted.hpp"
+#include "troupe/task/when.hpp"
 
 namespace troupe::http {
 
@@ -75,6 +76,7 @@ task<std::string_view> request::read_all() {
     const one_at_a_time alone(is_collecting_, is_under_way);
     co_await collect();
   }
+  co_await tasks::before_taking();
   const bool given_up = co_await submissions::being_cancelled();
   if (given_up) throw cancelled("troupe: http: the read was given up");
   body_ = collected_;

@@ -26,6 +26,7 @@
 #include "troupe/io/error.hpp"
 #include "troupe/parallel/submitted.hpp"
 #include "troupe/runtime/here.hpp"
+#include "troupe/task/when.hpp"
 
 namespace troupe::http {
 
@@ -674,6 +675,7 @@ task<std::optional<websocket_message>> websocket::receive() {
   }
   // A branch that is being cancelled may find that its message came in the same turn. The message
   // then stays for the next receive.
+  co_await tasks::before_taking();
   const bool given_up = co_await submissions::being_cancelled();
   if (given_up) throw cancelled("troupe: http::websocket: the receive was given up");
   in_message_ = is_whole_ = false;

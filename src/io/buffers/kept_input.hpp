@@ -18,9 +18,6 @@ class buffer_pool;
 
 class kept_input {
  public:
-  static bool can_keep(action does) noexcept {
-    return does == action::read || does == action::receive || does == action::accept;
-  }
   // Takes what the operation was given, in front of what is here. Throws std::bad_alloc; then
   // nothing has changed.
   void put_back(const operation& from);

@@ -118,7 +118,7 @@ bool operation_suspension::suspend(tasks::coroutine& awaiting, descriptor& on) {
 
 bool operation_suspension::take_kept() noexcept {
   // Only the reader may look: it is another thread than that of a writer.
-  if (!kept_input::can_keep(what) || at->kept == nullptr) [[likely]]
+  if (!can_be_kept(what) || at->kept == nullptr) [[likely]]
     return false;
   const bool is_done = at->kept->give(*this, *owner().buffers);
   if (!at->kept->empty()) return is_done;
@@ -131,7 +131,7 @@ bool operation_suspension::take_kept() noexcept {
 void operation_suspension::give_back() noexcept {
   const bool is_partial = what == action::read && whole && result == -ECANCELED;
   const bool has_given = what == action::read ? done != 0 : result >= 0;
-  if (at == nullptr || !has_given || !kept_input::can_keep(what)) return;
+  if (at == nullptr || !has_given || !can_be_kept(what)) return;
   if (!is_partial && !who->in->cancelled) return;
   {
     std::lock_guard lock(at->mutex);

@@ -246,7 +246,55 @@ async_call* group::end_if_done() noexcept {
   return in.busy ? nullptr : &in;
 }
 
+// The wait of a winner until those that have lost have ended. A cancellation ends it at once: the
+// call of the winner then puts back its value.
+struct group::winner_wait : suspension {
+  winner_wait(group& all, branch& won) noexcept : suspension(&act_on), within(all), winner(won) {
+    within.winner_waits_ = this;
+    begin(won.root);
+  }
+  static const char* act_on(sched::message* base, void*, sched::message_act act) {
+    if (act == sched::message_act::describe) return "the end of tasks that have lost";
+    if (act != sched::message_act::detach) return nullptr;
+    static_cast<winner_wait*>(static_cast<suspension*>(base))->within.winner_waits_ = nullptr;
+    return "detached";
+  }
+  group& within;
+  branch& winner;
+};
+
+suspension* group::win_before_taking(coroutine& arrived) noexcept {
+  async_call& call = *arrived.in;
+  group* const all = around(call);
+  if (all == nullptr || !all->first_only() || !fixed_group::is_fixed(*all)) return nullptr;
+  auto& won = static_cast<branch&>(call);
+  if (&won.root != &arrived || !static_cast<fixed_group*>(all)->win(won)) return nullptr;
+  // Without memory it takes its value at once.
+  return new (std::nothrow) winner_wait(*all, won);
+}
+
+void group::drop_winner_wait(suspension* ended) noexcept {
+  delete static_cast<winner_wait*>(ended);
+}
+
+bool group::has_others(const branch& winner) const noexcept {
+  for (const async_call& each : branches_) {
+    const auto& other = static_cast<const branch&>(each);
+    if (&other != &winner && !other.done && other.root.in != nullptr) return true;
+  }
+  return false;
+}
+
+branch* group::winner_to_go_on() noexcept {
+  if (winner_waits_ == nullptr || has_others(winner_waits_->winner)) [[likely]]
+    return nullptr;
+  winner_wait& over = *std::exchange(winner_waits_, nullptr);
+  over.end();
+  return &over.winner;
+}
+
 void group::go_on_if_done() noexcept {
+  if (branch* const winner = winner_to_go_on()) run(*winner);
   if (async_call* const next = end_if_done()) next->at->resume(*next);
 }
 
@@ -269,6 +317,7 @@ const char* group::resume_branch(async_call& of) noexcept {
         one.cancelled = true;
       all.run(one);
       next = all.end_if_done();
+      if (next == nullptr) next = all.winner_to_go_on();
       if (next != nullptr) continue;  // its competitors are paused, too
       resume_beside(all, one, nullptr);
       next = all.next_held();
@@ -377,6 +426,16 @@ void fixed_group::decide_around() noexcept {
     all.decide_around();
     all.cancel_losers();
   }
+}
+
+// Decides for a branch that has not ended. Returns true if others have to end before it takes its
+// value.
+bool fixed_group::win(branch& winner) noexcept {
+  if (winner.cancelled || !decide(winner)) return false;
+  decide_around();
+  if (!has_others(winner)) return false;
+  cancel_losers();
+  return has_others(winner);
 }
 
 void fixed_group::cancel_all() noexcept {

@@ -41,6 +41,11 @@ enum class action : std::uint8_t {
 
 inline constexpr std::size_t actions = static_cast<std::size_t>(action::status) + 1;
 constexpr bool is_of_file(action does) noexcept { return does >= action::open; }
+// Whether the result of an operation that is given up is kept for the descriptor's next one
+// (src/io/buffers/kept_input.hpp).
+constexpr bool can_be_kept(action does) noexcept {
+  return does == action::read || does == action::receive || does == action::accept;
+}
 // the position at which the file's last read or write ended
 inline constexpr std::int64_t own_position = -1;
 

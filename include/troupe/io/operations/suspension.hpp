@@ -155,6 +155,7 @@ class limited;
 template <class Awaitable>
 class awaiter_of {
  public:
+  static constexpr bool puts_back = Awaitable::puts_back;  // for the branches of when_any
   explicit awaiter_of(Awaitable& of) noexcept : of_(of) {}
   bool await_ready() const noexcept { return false; }
   template <std::derived_from<tasks::promise_base> Promise>
@@ -211,6 +212,7 @@ template <class Job>
 class [[nodiscard, gnu::warn_unused]] awaitable {
  public:
   using result = typename Job::result;
+  static constexpr bool puts_back = can_be_kept(Job::what);
 
   template <class... Args>
   explicit awaitable(std::in_place_t, Args && ... args) : job_(std::forward<Args>(args)...) {}
@@ -274,6 +276,7 @@ template <class Job>
 class [[nodiscard, gnu::warn_unused]] limited {
  public:
   using result = typename Job::result;
+  static constexpr bool puts_back = can_be_kept(Job::what);
 
   limited(Job && job, time_span at_most, std::stop_token stop) noexcept
       : job_(std::move(job)), at_most_(at_most), stop_(std::move(stop)) {}
