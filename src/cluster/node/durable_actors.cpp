@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "cluster/node/node_state.hpp"
-#include "durable/engine/shard_scope.hpp"
+#include "durable/memory/shard_scope.hpp"
 #include "troupe/database/error.hpp"
 #include "troupe/durable/error.hpp"
 #include "troupe/runtime/here.hpp"

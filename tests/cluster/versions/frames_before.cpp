@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "cluster/node/frames.hpp"
-#include "durable/engine/shard_scope.hpp"
+#include "durable/memory/shard_scope.hpp"
 #include "support/scratch.hpp"
 #include "troupe/durable/codec.hpp"
 #include "troupe/durable/storage.hpp"

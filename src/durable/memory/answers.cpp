@@ -1,5 +1,7 @@
 // Who waits for an answer is told outside of the engine's lock.
-#include "durable/engine/engine.hpp"
+#include "durable/memory/answers.hpp"
+
+#include <utility>
 
 namespace troupe::durable::parts {
 

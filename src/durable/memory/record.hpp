@@ -1,0 +1,110 @@
+// record: a message of a store in memory; activation: a durable actor in memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "troupe/base/intrusive_list.hpp"
+#include "troupe/durable/kind.hpp"
+#include "troupe/durable/storage.hpp"
+#include "troupe/task/call_context.hpp"
+
+namespace troupe::durable::parts {
+
+struct activation;
+
+// What call_identity says of stored messages, of two in memory.
+inline bool is_same_call(const stored_message& one, const stored_message& other) noexcept {
+  return one.to == other.to && one.method == other.method && one.arguments == other.arguments;
+}
+
+// A message in memory.
+struct record {
+  stored_message what;
+  const kind_table* kind = nullptr;
+  const method_entry* method = nullptr;  // null: the class has no such method
+  std::unique_ptr<answer_to> answer;     // told what the handler gave, when that is stored
+  std::unique_ptr<answer_to> on_stored;  // told when the message or its turn is stored
+  std::uint64_t counted_in = 0;          // the generation in which it counts as waiting,
+  std::size_t counted_bytes = 0;         // and the bytes of its arguments then
+  bool left_out = false;                 // it is in the inbox, or will be, and not in memory
+  bool unheard = false;                  // a nested ask: the message that asked has ended
+  bool looked_up = false;                // the storage is being asked for its id
+  // 0: in no batch; otherwise the number of the batch with which it came, or comes, into the inbox.
+  std::uint64_t stored_with = 0;
+  std::size_t place_in_batch = 0;  // among those that arrive, while that batch is open
+  std::uint32_t failures = 0;
+  // It may have been handled before, so its nested asks look for stored answers.
+  bool again = false;
+  bool goes_elsewhere = false;   // to another node: it waits in an outbox
+  bool asked_elsewhere = false;  // its handler has asked actors of other nodes
+  bool is_elsewhere = false;     // a nested ask: another node is asked for the answer
+  // Of a nested ask: the actor whose handler waits, and the one for which it waits, if it is here.
+  activation* asker = nullptr;
+  activation* asked = nullptr;
+  std::weak_ptr<record> asked_by;             // what that handler handles
+  std::vector<std::shared_ptr<record>> asks;  // what its handlers have asked
+  tasks::context_ref trace;
+};
+using record_ref = std::shared_ptr<record>;
+
+// A durable actor in memory.
+struct activation {
+  activation(const kind_table& its, std::string its_key, std::uint32_t its_shard)
+      : kind(its), key(std::move(its_key)), shard(its_shard) {}
+  activation(const activation&) = delete;
+  activation& operator=(const activation&) = delete;
+
+  const kind_table& kind;
+  const std::string key;
+  const std::uint32_t shard;
+  std::deque<record_ref> waits;
+  bool runs = false;         // a task handles its messages
+  bool refused = false;      // what is stored cannot be read: until the store is opened anew
+  object it;                 // null: not loaded
+  bytes last;                // the object's bytes after its last turn that succeeded
+  std::uint64_t events = 0;  // how many it has had
+  std::uint64_t events_in_snapshot = 0;
+  std::uint64_t generation = 0;        // in which it was loaded
+  std::uint64_t changed_with = 0;      // the number of the last batch that changes what is stored
+  std::uint64_t state_with = 0;        // the number of the last batch that has its whole state,
+  std::size_t place_in_batch = 0;      // and where, as long as that batch is open
+  std::vector<activation*> waits_for;  // whom its handler has asked
+  std::size_t asks = 0;                // nested asks of its handlers that have no answer,
+  std::size_t asked = 0;               // and those that others have sent to it
+  record_ref handles;                  // what its handler has
+  // Something that the handler asked failed for a reason that passes: it runs again.
+  bool gives_up = false;
+  std::uint32_t gave_up = 0;  // how often in a row
+  bool in_list = false;
+  std::int64_t used_ns = 0;
+  base::list_link<activation> by_use;
+};
+
+// What waits for an actor of another node, in the order in which it goes there.
+struct outbox {
+  std::deque<record_ref> waits;
+};
+
+// A handler while it runs.
+struct turn_state {
+  turn_state(engine& its, activation& actor, record_ref message) noexcept
+      : of(its), who(actor), handles(std::move(message)) {}
+  engine& of;
+  activation& who;
+  const record_ref handles;
+  std::uint64_t generation = 0;
+  std::uint64_t parts = 0;  // ids given so far
+  bool has_asked = false;
+  bool has_applied = false;  // its events have changed the object
+  std::vector<record_ref> sent;
+  std::vector<stored_reminder> reminders;
+  std::vector<batch::reminder_name> forgotten;
+};
+
+}  // namespace troupe::durable::parts
