@@ -68,7 +68,7 @@ bool engine::find_waiting_asks(std::vector<circle_question>& waiting) {
 
 // With the mutex held.
 const activation* engine::find_actor(const actor_name& of) const {
-  const kind_table* const kind = find_kind(of.kind);
+  const kind_table* const kind = classes_.find(of.kind);
   if (kind == nullptr) return nullptr;
   const auto known = actors_.find({kind, of.key});
   return known == actors_.end() ? nullptr : known->second.get();

@@ -395,7 +395,7 @@ void engine::take_page(std::vector<stored_message> page, refused& told) {
     read_up_to_ = row.order;
     if (held_.contains(row.order) || removed_meanwhile_.contains(row.order) || !is_open(row.shard))
       continue;
-    const kind_table* const kind = find_kind(row.to.kind);
+    const kind_table* const kind = classes_.find(row.to.kind);
     if (kind == nullptr) continue;  // another program's
     const bool goes_elsewhere = scope_ != nullptr && row.shard != shard_of(row.to);
     auto known = goes_elsewhere ? by_id_.end() : by_id_.find(row.id);
@@ -418,7 +418,7 @@ void engine::take_page(std::vector<stored_message> page, refused& told) {
     const std::uint64_t order = row.order;
     message->what = std::move(row);
     message->kind = kind;
-    message->method = find_method(*kind, message->what.method, message->what.signature);
+    message->method = classes::find_method(*kind, message->what.method, message->what.signature);
     message->stored_with = std::max<std::uint64_t>(stored_number_, 1);
     message->failures = message->what.failures;
     held_.insert(order);

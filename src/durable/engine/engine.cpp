@@ -27,22 +27,6 @@ void check(const durable::options& chosen) {
   need(chosen.away_first.count() > 0, "away_first must be more than 0");
 }
 
-void check(const std::vector<kind_table>& kinds) {
-  for (const kind_table& one : kinds) {
-    const auto same = [&one](const kind_table& other) {
-      return other.name == one.name || other.tag == one.tag;
-    };
-    if (std::ranges::count_if(kinds, same) > 1)
-      throw option_error("troupe: durable: two classes are called " + one.name +
-                         "; give one of them another name, kind<T, ...>(\"name\")");
-    for (const method_entry& method : one.methods) {
-      if (std::ranges::count(one.methods, method.name, &method_entry::name) > 1)
-        throw option_error("troupe: durable: " + one.name + " has two methods called " +
-                           method.name + "; messages are stored by the name alone");
-    }
-  }
-}
-
 }  // namespace
 
 engine::engine(runtime& on, std::unique_ptr<storage> in, durable::options chosen,
@@ -50,11 +34,10 @@ engine::engine(runtime& on, std::unique_ptr<storage> in, durable::options chosen
     : on_(on),
       in_(std::move(in)),
       chosen_(chosen),
-      kinds_(std::move(kinds)),
+      classes_(std::move(kinds)),
       scope_(std::move(scope)),
       fences_(scope_ == nullptr ? 0 : shard_count) {
   check(chosen_);
-  check(kinds_);
 }
 
 engine::~engine() {
@@ -63,93 +46,11 @@ engine::~engine() {
   away_timer_.cancel();
 }
 
-// Returns those that the storage does not know. Throws schema_error for one that it knows with
-// other members.
-std::vector<class_shape> engine::compare_classes(const std::vector<class_shape>& stored) {
-  std::vector<class_shape> added;
-  for (const kind_table& kind : kinds_) {
-    std::vector<class_shape> shapes = kind.shapes;
-    shapes.insert(shapes.end(), kind.event_shapes.begin(), kind.event_shapes.end());
-    for (const class_shape& shape : shapes) {
-      const auto same = [&shape](const class_shape& other) {
-        return other.kind == shape.kind && other.schema == shape.schema;
-      };
-      const auto known = std::ranges::find_if(stored, same);
-      if (known == stored.end()) {
-        added.push_back(shape);
-      } else if (known->fingerprint != shape.fingerprint) {
-        throw schema_error("troupe: durable: " + in_->name() + " has " + shape.kind +
-                           " with schema number " + std::to_string(shape.schema) + " as " +
-                           known->shape + ", and the program has it as " + shape.shape +
-                           "; give the class a new schema number and an upgrade function");
-      }
-    }
-    compare_names(kind, stored, added);
-    if (kind.event_shapes.empty()) continue;
-    compare_events(kind, stored);
-    const class_shape& of_events = kind.event_shapes.front();
-    std::uint32_t newest = of_events.schema;
-    for (const class_shape& other : stored) {
-      if (other.kind == of_events.kind) newest = std::max(newest, other.schema);
-    }
-    if (newest > of_events.schema) newer_events_[kind.name] = newest;
-  }
-  return added;
-}
-
-// What was stored before there were names matches as it is, and has the names from now on.
-void engine::compare_names(const kind_table& kind, const std::vector<class_shape>& stored,
-                           std::vector<class_shape>& added) const {
-  for (const named_shape& named : kind.named_shapes) {
-    for (const class_shape& shape : named.rows) {
-      const auto known = std::ranges::find_if(stored, [&shape](const class_shape& other) {
-        return other.kind == shape.kind && other.schema == shape.schema;
-      });
-      if (known != stored.end() && known->fingerprint == shape.fingerprint) continue;
-      if (known != stored.end() && !reads_shape(named.full, known->shape))
-        throw schema_error(
-            "troupe: durable: " + in_->name() + " has " + shape.kind + " with schema number " +
-            std::to_string(shape.schema) + " as " + known->shape + ", and the program has it as " +
-            shape.shape +
-            ": enumerators or alternatives were removed, or have other values or names. Give the "
-            "class a new schema number and an upgrade function, or the method another name");
-      added.push_back(shape);
-    }
-  }
-}
-
-// Events have no schema number of their own, and are read as the type of the program whatever the
-// number is under which they were stored. So that type reads all earlier ones; and the one of a
-// newer program, if that has a full shape, reads it.
-void engine::compare_events(const kind_table& kind, const std::vector<class_shape>& stored) const {
-  const std::string name = kind.event_shapes.front().kind;
-  const auto events = std::ranges::find(kind.named_shapes, name, &named_shape::kind);
-  for (const class_shape& other : stored) {
-    const bool is_full = other.kind == name + " full";
-    if (!is_full && other.kind != name && other.kind != name + " names" &&
-        other.kind != name + " exact")
-      continue;
-    const bool fits = other.schema < events->schema
-                          ? reads_shape(events->full, other.shape, growth::alternatives)
-                      : other.schema > events->schema && is_full
-                          ? reads_shape(other.shape, events->full, growth::alternatives)
-                          : true;
-    if (!fits)
-      throw schema_error(
-          "troupe: durable: " + in_->name() + " has " + other.kind + " with schema number " +
-          std::to_string(other.schema) + " as " + other.shape + ", and the program has it with " +
-          std::to_string(events->schema) + " as " + events->full +
-          ". Stored events have no schema number and are read as the program's type: alternatives "
-          "of a std::variant and enumerators may be added, and nothing else may change. Keep the "
-          "former alternatives at their places, and append one for what has changed");
-  }
-}
-
 task<> engine::open() {
   simulated_ = kit::is_simulated();
   auto opens = in_->open();
   opened_storage found = co_await std::move(opens);
-  std::vector<class_shape> added = compare_classes(found.classes);
+  std::vector<class_shape> added = classes_.compare(found.classes, in_->name());
   if (!added.empty()) {
     auto keeps = in_->keep_classes(std::move(added));
     co_await std::move(keeps);
@@ -176,28 +77,9 @@ task<> engine::open() {
       {.weak = true});
 }
 
-const kind_table* engine::find_kind(const void* tag) const noexcept {
-  const auto at = std::ranges::find(kinds_, tag, &kind_table::tag);
-  return at == kinds_.end() ? nullptr : &*at;
-}
-const kind_table* engine::find_kind(std::string_view name) const noexcept {
-  const auto at = std::ranges::find(kinds_, name, &kind_table::name);
-  return at == kinds_.end() ? nullptr : &*at;
-}
-
-// Null if the class has no such method, or one with other parameters or another result.
-const method_entry* engine::find_method(const kind_table& of, std::string_view name,
-                                        std::uint64_t signature) noexcept {
-  const auto fits = [&](const method_entry& one) {
-    return one.name == name && one.signature == signature;
-  };
-  const auto at = std::ranges::find_if(of.methods, fits);
-  return at == of.methods.end() ? nullptr : &*at;
-}
-
 // Without an id, and without an origin.
 record_ref engine::make_record(request& what) const {
-  const kind_table* const kind = find_kind(what.kind);
+  const kind_table* const kind = classes_.find(what.kind);
   if (kind == nullptr)
     throw unknown_method("troupe: durable: the class was not given to store::open");
   const auto method = std::ranges::find(kind->methods, what.method, &method_entry::tag);
@@ -225,7 +107,7 @@ void engine::check_name(const kind_table& kind, std::string_view key) const {
 }
 
 void engine::check_key(const void* tag, std::string_view key) const {
-  const kind_table* const kind = find_kind(tag);
+  const kind_table* const kind = classes_.find(tag);
   if (kind == nullptr) return;
   if (scope_ != nullptr) scope_->check_key(key);
   in_->check_name(kind->name, key);

@@ -34,6 +34,7 @@
 #include <vector>
 
 #include "durable/memory/answers.hpp"
+#include "durable/memory/classes.hpp"
 #include "durable/memory/filling.hpp"
 #include "durable/memory/outside_calls.hpp"
 #include "durable/memory/record.hpp"
@@ -91,7 +92,7 @@ class engine : public std::enable_shared_from_this<engine> {
   std::vector<held_shard> hand_over(const std::vector<held_shard>& shards, bool closes);
   static task<bool> waits_for(std::shared_ptr<engine> self, circle_question what);
 
-  bool knows(const void* tag) const noexcept { return find_kind(tag) != nullptr; }
+  bool knows(const void* tag) const noexcept { return classes_.find(tag) != nullptr; }
   // Throws usage_error if no actor of that class has that key here. Each message is checked as
   // well: those of handlers and of other nodes name their receivers without a ref.
   void check_key(const void* tag, std::string_view key) const;
@@ -118,14 +119,6 @@ class engine : public std::enable_shared_from_this<engine> {
   };
 
   // engine.cpp: messages that come, and the actors in memory.
-  std::vector<class_shape> compare_classes(const std::vector<class_shape>& stored);
-  void compare_names(const kind_table& kind, const std::vector<class_shape>& stored,
-                     std::vector<class_shape>& added) const;
-  void compare_events(const kind_table& kind, const std::vector<class_shape>& stored) const;
-  const kind_table* find_kind(const void* tag) const noexcept;
-  const kind_table* find_kind(std::string_view name) const noexcept;
-  static const method_entry* find_method(const kind_table& of, std::string_view name,
-                                         std::uint64_t signature) noexcept;
   record_ref make_record(request& what) const;
   void check_size(std::size_t size, const char* what) const;
   void check_name(const kind_table& kind, std::string_view key) const;
@@ -169,9 +162,6 @@ class engine : public std::enable_shared_from_this<engine> {
   bool goes_on(activation& who);
   record_ref next_for(activation& who);
   task<std::chrono::milliseconds> load(activation& who, std::chrono::milliseconds waited);
-  object object_of(const activation& who, const std::optional<stored_state>& found) const;
-  static object read_object(const activation& who, const stored_state& found);
-  void apply_events(const activation& who, const stored_state& found, object& to) const;
   void loaded(activation& who, std::optional<stored_state> found, std::uint64_t generation);
   void refuse_all(activation& who, const std::exception_ptr& why, bool for_good);
   bytes encoded(turn_state& of, const outcome& given) const;
@@ -298,12 +288,9 @@ class engine : public std::enable_shared_from_this<engine> {
   runtime& on_;
   const std::unique_ptr<storage> in_;
   const durable::options chosen_;
-  const std::vector<kind_table> kinds_;
+  classes classes_;
   const std::shared_ptr<shard_scope> scope_;
   bool simulated_ = false;
-  // Classes whose events a newer program may have stored, with its schema number. Written by
-  // open().
-  std::map<std::string, std::uint32_t> newer_events_;
 
   mutable std::mutex mutex_;
   std::unordered_map<std::pair<const kind_table*, std::string_view>, std::unique_ptr<activation>,

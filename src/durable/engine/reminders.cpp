@@ -140,14 +140,14 @@ void engine::forget_firing() {
 
 // With the mutex held. Returns false if nothing was sent.
 bool engine::fire_one(const stored_reminder& one, due_time now) {
-  const kind_table* const kind = find_kind(one.to.kind);
+  const kind_table* const kind = classes_.find(one.to.kind);
   if (kind == nullptr) return false;
   const std::uint32_t shard = shard_of(one.to);
   if (!is_open(shard)) return true;
   if (!firing_.insert({name_of(one.to, one.name), one.due}).second) return true;
   const auto message = std::make_shared<record>();
   message->kind = kind;
-  message->method = find_method(*kind, one.method, one.signature);
+  message->method = classes::find_method(*kind, one.method, one.signature);
   message->what.id = message_id::of(name_of(one.to, one.name))
                          .part(static_cast<std::uint64_t>(one.due.time_since_epoch().count()));
   message->what.to = one.to;

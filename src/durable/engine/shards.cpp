@@ -56,11 +56,11 @@ future<bytes> engine::deliver(stored_message what) {
   std::unique_ptr<answer_to> told = std::move(answer);
   const auto made = std::make_shared<record>();
   try {
-    made->kind = find_kind(what.to.kind);
+    made->kind = classes_.find(what.to.kind);
     if (made->kind == nullptr)
       throw unknown_method("troupe: durable: this node has no class " + what.to.kind);
     check_name(*made->kind, what.to.key);
-    made->method = find_method(*made->kind, what.method, what.signature);
+    made->method = classes::find_method(*made->kind, what.method, what.signature);
     made->what = std::move(what);
     made->what.shard = shard_of(made->what.to);
     made->what.order = 0;

@@ -130,54 +130,8 @@ task<milliseconds> engine::load(activation& who, milliseconds waited) {
   co_return std::clamp(2 * waited, load_again_first, load_again_last);
 }
 
-object engine::object_of(const activation& who, const std::optional<stored_state>& found) const {
-  if (!found) return who.kind.make();
-  try {
-    object made = read_object(who, *found);
-    apply_events(who, *found, made);
-    return made;
-  } catch (const decode_error& wrong) {
-    std::string_view why = wrong.what();
-    constexpr std::string_view prefix = "troupe: durable: ";
-    if (why.starts_with(prefix)) why.remove_prefix(prefix.size());
-    throw decode_error(std::string(prefix) + who.kind.name + " " + who.key +
-                       " cannot be read: " + std::string(why));
-  }
-}
-
-object engine::read_object(const activation& who, const stored_state& found) {
-  // Only its events are stored so far.
-  if (found.value.empty() && found.number == 0) return who.kind.make();
-  const auto known = std::ranges::find(who.kind.shapes, found.schema, &class_shape::schema);
-  if (known == who.kind.shapes.end() || known->fingerprint != found.fingerprint)
-    throw schema_error("troupe: durable: " + who.kind.name + " " + who.key +
-                       " is stored with schema number " + std::to_string(found.schema) +
-                       ", which this program does not know or has with other members; it stays "
-                       "as it is. Use the program that wrote it, or one with an upgrade function");
-  return who.kind.read(found.schema, found.value);
-}
-
-// Events have no number of their own: the newest that the store has seen tells whether an event may
-// be of a newer program.
-void engine::apply_events(const activation& who, const stored_state& found, object& to) const {
-  if (found.events.empty()) return;
-  if (who.kind.apply == nullptr)
-    throw schema_error("troupe: durable: " + who.kind.name + " " + who.key +
-                       " is stored as events, and this program's class has none");
-  try {
-    for (const bytes& event : found.events) who.kind.apply(to.get(), event);
-  } catch (const decode_error&) {
-    const auto newer = newer_events_.find(who.kind.name);
-    if (newer == newer_events_.end()) throw;
-    throw schema_error("troupe: durable: " + who.kind.name + " " + who.key +
-                       " has events that this program cannot read; a program with schema number " +
-                       std::to_string(newer->second) +
-                       " has opened the store. They stay as they are: use that program");
-  }
-}
-
 void engine::loaded(activation& who, std::optional<stored_state> found, std::uint64_t generation) {
-  object made = object_of(who, found);
+  object made = classes_.object_of(who, found);
   bytes last = who.kind.apply == nullptr ? who.kind.write(made.get()) : bytes();
   guard held(*this);
   if (generation != generation_) return;
