@@ -63,8 +63,10 @@ void main_thread::check_may_wait() const {
 
 void runtime::post(std::move_only_function<void()> procedure) { core_->post(std::move(procedure)); }
 void runtime::run() { core_->run(); }
-bool runtime::run_once() { return core_->run_round(true); }
-bool runtime::poll() { return core_->run_round(false); }
+bool runtime::run_once() { return core_->run_round(time_span::max()); }
+bool runtime::run_once(time_span at_most) { return core_->run_round(at_most); }
+bool runtime::poll() { return core_->run_round(time_span()); }
+int runtime::wake_descriptor() { return core_->wake_descriptor(); }
 void runtime::stop(stop_mode mode, time_span deadline) { core_->stop(mode, deadline); }
 
 timer runtime::after(time_span span, std::move_only_function<void()> procedure,

@@ -280,7 +280,7 @@ void runtime_core::make_executors(std::unique_ptr<sched::choice_source> source) 
     main_lane = &simulated_->add_lane();
     pool = std::move(made);
   } else {
-    main_ = std::make_unique<sched::thread_executor>(alive_, self);
+    main_ = std::make_unique<sched::thread_executor>(alive_, self, &wakes_);
     main_lane = main_.get();
     if (options.policy == policy::shared_queue) {
       pool = std::make_unique<sched::shared_queue>(options.workers, alive_, self);
@@ -633,12 +633,13 @@ bool runtime_core::tells_of_deadlock() {
   return system->deadlocks.search() != 0 || !is_out_of_work();
 }
 
-void runtime_core::wait_main() {
+void runtime_core::wait_main(std::chrono::nanoseconds at_most) {
   using namespace std::chrono;
   steady_clock::time_point limit = steady_clock::time_point::max();
+  if (at_most < hours(24 * 365)) limit = steady_clock::now() + at_most;
   {
     std::lock_guard lock(stop_mutex_);
-    if (stop_) limit = stop_->deadline;
+    if (stop_) limit = std::min(limit, stop_->deadline);
   }
   if (simulated_ != nullptr) {
     // Limited to a day: some libraries add to the limit and overflow.
@@ -648,6 +649,24 @@ void runtime_core::wait_main() {
   } else {
     main_->wait_for(
         std::max(nanoseconds(1), duration_cast<nanoseconds>(limit - steady_clock::now())));
+  }
+}
+
+// The main thread leaves for a loop of the user's own, in which its descriptor wakes it. A
+// simulation cannot tell whether it has something to do without doing it.
+void runtime_core::go_elsewhere() noexcept {
+  if (main_ != nullptr) {
+    main_->begin_wait_elsewhere();
+  } else {
+    wakes_.ring();
+  }
+}
+
+void runtime_core::come_back() noexcept {
+  if (main_ != nullptr) {
+    main_->end_wait_elsewhere();
+  } else {
+    wakes_.clear();
   }
 }
 
@@ -666,12 +685,14 @@ class runtime_core::entry {
     }
     core.has_run_ = true;
     tasks::main_lanes::enter(core.system->main_lane);
+    if (core.wakes_.is_open()) core.come_back();
   }
   entry(const entry&) = delete;
   entry& operator=(const entry&) = delete;
   ~entry() {
     if (answers_stop) core_.forget_stop();
     tasks::main_lanes::leave(core_.system->main_lane);
+    if (core_.wakes_.is_open()) core_.go_elsewhere();
     // order: release  hands over to the next run
     core_.running_.store(false, std::memory_order_release);
   }
@@ -716,11 +737,11 @@ void runtime_core::throw_stalled() {
 }
 
 // One round, for a loop of the user's own. False when that was the last one.
-bool runtime_core::run_round(bool may_wait) {
+bool runtime_core::run_round(std::chrono::nanoseconds at_most) {
   entry here(*this);
   here.answers_stop = false;
-  if (!step_all() && may_wait && !alive_.empty()) {
-    wait_main();
+  if (!step_all() && at_most.count() > 0 && !alive_.empty()) {
+    wait_main(at_most);
     step_all();
   }
   failures.throw_first();

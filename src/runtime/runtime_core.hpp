@@ -31,6 +31,7 @@
 #include "sched/outstanding_work.hpp"
 #include "sched/policies/simulated.hpp"
 #include "sched/policies/thread_executor.hpp"
+#include "sched/wake_descriptor.hpp"
 #include "task/timers.hpp"
 #include "troupe/runtime/options.hpp"
 #include "troupe/runtime/runtime.hpp"
@@ -49,7 +50,9 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   static constexpr std::int64_t internal_actors = 1;  // the main thread's slot
 
   void run();
-  bool run_round(bool may_wait);
+  // Waits for at most that span if there is nothing to do.
+  bool run_round(std::chrono::nanoseconds at_most);
+  int wake_descriptor() { return wakes_.open(); }
   void stop(stop_mode mode, std::chrono::nanoseconds deadline);
   void hold() noexcept override;
   void release() noexcept override;
@@ -126,7 +129,9 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   sched::executor& make_lane(const std::string& name, std::uint16_t index);
   void wake_main() noexcept;
   bool step_main();
-  void wait_main();
+  void wait_main(std::chrono::nanoseconds at_most = std::chrono::nanoseconds::max());
+  void go_elsewhere() noexcept;
+  void come_back() noexcept;
   bool pass_time();
   bool is_out_of_work();
   bool tells_of_deadlock();
@@ -163,6 +168,7 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   // calls of blocking(); the side pool runs others, too
   std::atomic<std::size_t> blocking_calls_{0};
 
+  sched::wake_descriptor wakes_;           // of the main thread
   sched::simulated* simulated_ = nullptr;  // the pool, under the simulated policy; else null
   // the main thread's queue, under the other policies
   std::unique_ptr<sched::thread_executor> main_;

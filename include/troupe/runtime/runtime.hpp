@@ -312,11 +312,38 @@ class runtime {
   void run();
 
   // Runs what is due on the main thread now, for a program that has a loop of its own (a GUI). If
-  // nothing is due, run_once() waits for something, and poll() returns. Returns false if the
-  // program is out of work. Throws one failure, as run() does. Thread: the one that would call
-  // run().
+  // nothing is due, run_once() waits for something, for at most the span that it was given, and
+  // poll() returns. Returns false if the program is out of work. Throws one failure, as run() does.
+  // Thread: the one that would call run().
+  //
+  // Example:
+  //     troupe::runtime rt;
+  //     rt.after(std::chrono::milliseconds(40), [main = rt.main()] {
+  //       main.post([] { std::cout << "a message\n"; });
+  //     });
+  //     while (rt.run_once(std::chrono::milliseconds(16))) {
+  //       // draws a frame
+  //     }
   bool run_once();
+  bool run_once(time_span at_most);
   bool poll();
+
+  // A descriptor for a loop that sleeps in poll(2), epoll or a library's own wait. It is readable
+  // when poll() has something to do: work for the main thread, a stop, or the end of the program.
+  // It is readable at first, and may be so for no reason; each round makes it unreadable, unless
+  // something is left. Under the simulated policy it is always readable. Thread: any. Cost: a
+  // system call in each round once it was asked for, and one for the first event between two
+  // rounds. Errors: std::system_error if there is no descriptor left. Lifetime: the runtime closes
+  // it; never read from it.
+  //
+  // Example (declarations):
+  //     #include <poll.h>
+  //     bool wait_for_input_or_troupe(troupe::runtime& rt, int input) {
+  //       pollfd both[] = {{input, POLLIN, 0}, {rt.wake_descriptor(), POLLIN, 0}};
+  //       ::poll(both, 2, -1);
+  //       return rt.poll();
+  //     }
+  int wake_descriptor();
 
   // The main thread of this runtime, to run procedures on it. Thread: any.
   main_thread main() const { return main_thread(main_); }

@@ -5,7 +5,17 @@ namespace troupe::sched {
 void thread_executor::submit(runnable& item) noexcept {
   alive_.enter();
   inbox_.push(item);
-  parker_.notify();
+  poke();
+}
+
+// A runnable that enters the inbox after the last look at it notifies the parker.
+void thread_executor::begin_wait_elsewhere() noexcept {
+  if (!parker_.begin_wait_elsewhere() || !queue_.empty()) wakes_->ring();
+}
+
+void thread_executor::end_wait_elsewhere() noexcept {
+  if (parker_.end_wait_elsewhere()) parker_.notify();
+  wakes_->clear();
 }
 
 bool thread_executor::run_one() {

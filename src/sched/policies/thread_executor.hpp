@@ -13,14 +13,17 @@
 #include "sched/outstanding_work.hpp"
 #include "sched/runnable_queue.hpp"
 #include "sched/runtime_host.hpp"
+#include "sched/wake_descriptor.hpp"
 #include "troupe/observe/trace.hpp"
 
 namespace troupe::sched {
 
 class thread_executor : public executor {
  public:
-  thread_executor(outstanding_work& alive, runtime_host& of) noexcept
-      : alive_(alive), runtime_(of) {}
+  // `wakes`: rung while the thread sleeps elsewhere; null if it never does.
+  thread_executor(outstanding_work& alive, runtime_host& of,
+                  wake_descriptor* wakes = nullptr) noexcept
+      : alive_(alive), runtime_(of), wakes_(wakes) {}
 
   void submit(runnable& item) noexcept override;
 
@@ -38,7 +41,16 @@ class thread_executor : public executor {
     const observe::parked here;
     return parker_.wait_for(limit);
   }
-  void poke() noexcept { parker_.notify(); }
+  void poke() noexcept {
+    if (parker_.notify()) wakes_->ring();
+  }
+
+  // The thread leaves its queue for a loop of its own, in which the descriptor may wake it; from
+  // then on each submit() and poke() makes the descriptor readable. It does so itself if something
+  // is left to do.
+  void begin_wait_elsewhere() noexcept;
+  // The thread is back. If it was notified meanwhile, its next wait returns at once.
+  void end_wait_elsewhere() noexcept;
 
  private:
   runnable* pop() noexcept;
@@ -46,6 +58,7 @@ class thread_executor : public executor {
 
   outstanding_work& alive_;
   runtime_host& runtime_;
+  wake_descriptor* const wakes_;
   inbox<runnable> inbox_;
   base::parker parker_;
   runnable_queue queue_;  // the owner's
