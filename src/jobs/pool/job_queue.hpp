@@ -17,7 +17,7 @@
 #include <thread>
 #include <utility>
 
-#include "sched/stealing/biased_lock.hpp"
+#include "sched/biased_lock.hpp"
 #include "troupe/jobs/fork_frame.hpp"
 #include "troupe/jobs/job.hpp"
 

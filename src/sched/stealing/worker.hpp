@@ -27,8 +27,8 @@
 
 #include "base/invariant.hpp"
 #include "base/parker.hpp"
+#include "sched/biased_lock.hpp"
 #include "sched/executor.hpp"
-#include "sched/stealing/biased_lock.hpp"
 #include "sched/stealing/run_queue.hpp"
 #include "sched/stealing/wake_hint_queue.hpp"
 

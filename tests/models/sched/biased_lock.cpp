@@ -10,7 +10,7 @@
 // mutation: enter_relaxed
 #include "models/relacy_atomics.hpp"
 
-#include "sched/stealing/biased_lock.hpp"
+#include "sched/biased_lock.hpp"
 
 namespace {
 

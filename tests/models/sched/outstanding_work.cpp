@@ -11,9 +11,9 @@
 #include "models/relacy_atomics.hpp"
 
 #include "base/parker.hpp"
+#include "sched/biased_lock.hpp"
 #include "sched/inbox.hpp"
 #include "sched/outstanding_work.hpp"
-#include "sched/stealing/biased_lock.hpp"
 
 namespace {
 

@@ -8,7 +8,7 @@
 // mutation: steal_unlocked
 #include "models/relacy_atomics.hpp"
 
-#include "sched/stealing/biased_lock.hpp"
+#include "sched/biased_lock.hpp"
 #include "sched/stealing/run_queue.hpp"
 
 namespace {
