@@ -18,7 +18,7 @@ namespace actor {
 
 class actor_system;
 void run_aside(actor_system& system, std::move_only_function<void()> procedure);
-// A simulated program has no threads outside of run(), so only run() can complete this result.
+// A simulated program has no threads outside of run(): only run() can complete this result.
 void mark_simulated(const actor_system& system, tasks::shared_state& result) noexcept;
 // The system of the actor whose handler is running. Throws usage_error outside of handlers and
 // tasks; `who` is the name that the message gives.
@@ -86,10 +86,10 @@ auto call_aside(actor_system& system, Function&& function) {
 //
 // Thread: call it in a handler, a task or a posted procedure; elsewhere it throws usage_error, and
 // runtime::blocking is the function to use. Limits: at most runtime_options::blocking_threads calls
-// run at a time; the others queue. Cost: about 20 us. Lifetime: the function must own what it
-// captures. If the future is dropped, the call still runs to its end, and its result is dropped.
-// The program is not out of work before the call has ended. A call that has not begun when a stop
-// discards, or when the runtime ends, never does: its future throws cancelled.
+// run at a time; the others queue. Cost: about 20 us. Lifetime: the function must own its captures.
+// If the future is dropped, the call still runs to its end, and its result is dropped. The program
+// is not out of work before the call has ended. If a stop discards messages or the runtime ends
+// before a call has begun, the call never runs: its future throws cancelled.
 //
 // GCC 12 destroys the captures of a lambda twice if the lambda is written inside the co_await
 // expression (task.hpp). If a lambda captures more than plain values, name it first and std::move

@@ -34,7 +34,7 @@ void wait_for_permit(cell& to, promise<permit>&& waiter);
 // Whether an ask of a full mailbox waits; otherwise it fails.
 bool ask_waits_for_room(cell& to) noexcept;
 // The mailbox was full: delivers the ask as soon as there is space. Takes ownership of the ask,
-// also when it throws std::bad_alloc.
+// even if it throws std::bad_alloc.
 void deliver_when_room(cell& to, message& ask, const tasks::shared_state& answer);
 
 // Never inlined, for the same reason as an ask (ref.hpp).

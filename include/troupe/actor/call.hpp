@@ -64,8 +64,9 @@ class answering {
 void forward_answer(tasks::ask_link& to, tasks::shared_state& from);
 
 // Whether T is reentrant: an actor's class may say `static constexpr bool reentrant = true`. While
-// a coroutine handler of such an actor is suspended, the actor handles the messages behind it. So
-// after each co_await a handler may find that other handlers have changed the actor's state.
+// a coroutine handler of such an actor is suspended, the actor handles the messages behind it.
+// After each co_await a handler may therefore find that other handlers have changed the actor's
+// state.
 template <class T>
 consteval bool is_reentrant() {
   if constexpr (requires { T::reentrant; }) {
@@ -75,9 +76,9 @@ consteval bool is_reentrant() {
   }
 }
 
-// Whether handlers of T are meant to hold their thread, as those of an actor that has a thread of
-// its own for calls that block: its class may say `static constexpr bool may_block = true`. Then an
-// observed runtime does not warn of them.
+// Whether handlers of T are meant to hold their thread, as in an actor with its own thread for
+// blocking calls. An actor's class may say `static constexpr bool may_block = true`; an observed
+// runtime then does not warn about its handlers.
 template <class T>
 consteval bool may_block() {
   if constexpr (requires { T::may_block; }) {
@@ -118,7 +119,7 @@ std::exception_ptr refused_error() noexcept;
 inline bool is_refused(const tasks::ask_link& of) noexcept {
   return of.refused.load(std::memory_order_relaxed);
 }
-// The error for a handler that returned a future that has no result and will never have one.
+// The error for a handler that returned a future without a result, which will never get a result.
 std::exception_ptr no_future_error(message::handler method) noexcept;
 // Whether the exception is `cancelled`, which a cancelled wait throws. In an actor that is being
 // stopped this is no failure.
@@ -180,8 +181,8 @@ struct answer_to {
     promised.set_exception(std::move(what));
   }
   void stopped(message::handler method) noexcept { promised.set_exception(stopped_error(method)); }
-  // The handler did not run, or its limit ended it. The wait was told why, so nothing is lost if no
-  // code gets this.
+  // The handler did not run, or its limit ended it. The wait has received the reason: nothing is
+  // lost if no code takes this exception.
   void end(message::handler, std::exception_ptr why) noexcept {
     auto& state = tasks::future_access::release(promised);
     state.result.fail(std::move(why));

@@ -1,5 +1,5 @@
-// cell: what the runtime keeps of an inactive actor: one word for its mailbox, its type and its
-// counts. The actor's object follows the cell. 24 bytes on 64-bit machines.
+// cell: the state that the runtime keeps for an inactive actor: one word for its mailbox, its type
+// and its counts. The actor's object follows the cell. 24 bytes on 64-bit machines.
 //
 // Everything else, such as the list of mail and the scheduling state, is in an activation, which
 // the actor has only while it is active (src/actor/mailbox/activation.hpp).
@@ -44,7 +44,7 @@ struct cell_type {
   void (*destroy)(void* object) noexcept;
   const char* name;
   bool reentrant;  // several calls of its coroutine handlers may be suspended at the same time
-  bool may_block;  // its handlers are meant to hold their thread: nobody is warned of them
+  bool may_block;  // its handlers are meant to hold their thread: no warning about them
   bool adopted;    // the object lies outside of the slot: it was passed to activate()
   // for the common cell, which has nothing between it and the object
   std::size_t offset, slot_bytes;
@@ -76,8 +76,8 @@ class basic_ref_state {
     std::uint32_t seen = bits_.load(std::memory_order_relaxed);
     for (;;) {
       const bool last = seen == 1;
-      // order: acq_rel  a thread that sees the lower count sees what this holder sent: pairs with
-      // revive; the holder of an orphan sees the system's end: pairs with make_orphan
+      // order: acq_rel  a thread that sees the lower count sees the messages that this holder sent:
+      // pairs with revive; the holder of an orphan sees the system's end: pairs with make_orphan
       if (bits_.compare_exchange_weak(seen, last ? retiring : seen - 1, std::memory_order_acq_rel,
                                       std::memory_order_relaxed)) {
         if ((seen & orphaned) != 0) return dropped::orphan;
@@ -113,16 +113,16 @@ class basic_ref_state {
 
   // Whether the caller holds the only ref; then no other thread can make a new one.
   bool is_only() const noexcept {
-    // order: acquire  sees what former holders sent; pairs with drop/acq_rel
+    // order: acquire  sees the messages of former holders; pairs with drop/acq_rel
     return bits_.load(std::memory_order_acquire) == 1;
   }
 
-  // Called after the actor was told that its last ref was dropped. Returns true if there is a ref
-  // again (the actor took one to itself and sent it away); the next drop of a last ref then tells
-  // the actor anew. Returns false if there is no ref; the caller then sees what former holders
-  // sent.
+  // Called after the actor was notified that its last ref was dropped. Returns true if there is a
+  // ref again (the actor sent away a ref to itself); the next drop of a last ref then notifies the
+  // actor again. Returns false if there is no ref; the caller then sees the messages that former
+  // holders sent.
   bool revive() noexcept {
-    // order: acquire  sees what former holders sent; pairs with drop/acq_rel
+    // order: acquire  sees the messages of former holders; pairs with drop/acq_rel
     std::uint32_t seen = bits_.load(std::memory_order_acquire);
     while ((seen & count_mask) != 0) {
       // order: acquire  as above, if the count has become zero meanwhile
@@ -133,7 +133,7 @@ class basic_ref_state {
     return false;
   }
 
-  // As is_only(), for a caller that is responsible for two refs, its own and that of a call.
+  // As is_only(), for a caller that is responsible for two refs: its own, and the ref of a call.
   bool is_only_own_and_call() const noexcept {
     // order: acquire  as above
     return bits_.load(std::memory_order_acquire) == 2;
@@ -157,7 +157,7 @@ using ref_state = basic_ref_state<std::atomic<std::uint32_t>>;
 struct cell {
   enum flag : std::uint8_t {
     constructed = 1,  // the object is constructed
-    stopped = 2,      // the object is gone; messages become dead letters
+    stopped = 2,      // the object is destroyed; messages become dead letters
     // messages wait for predicates over the actor's state (src/actor/mailbox/guards.hpp)
     guards = 4,
     // its handlers were quick when a turn last checked the clock (src/actor/turn/turn.cpp)
@@ -250,7 +250,7 @@ constexpr cell_type::cell_type(std::size_t object_bytes, std::size_t object_alig
       slot_bytes(slot_bytes_behind(0)) {}
 
 // Puts a message into the actor's mailbox, and wakes the actor if it is inactive. Never waits for a
-// handler. Takes ownership of the message, also when it throws std::bad_alloc. Thread: any.
+// handler. Takes ownership of the message, even if it throws std::bad_alloc. Thread: any.
 void deliver(cell& to, message& mail);
 // The same for a `tell`, which takes along the trace in which it is sent.
 void deliver_told(cell& to, message& mail);
@@ -281,7 +281,8 @@ std::uint64_t id_of(const cell& actor) noexcept;
 void add_ref(cell& to) noexcept;
 void drop_ref(cell& to) noexcept;
 
-// The actor whose handler or constructor the calling thread runs; null outside of one.
+// The actor whose handler or constructor the calling thread runs; null outside of handlers and
+// constructors.
 cell* current_cell() noexcept;
 
 }  // namespace troupe::actor

@@ -33,8 +33,8 @@ struct conditional_message : message {
   std::uint64_t number = 0;                      // orders by age
 };
 
-// Called in the actor's turn: the predicate is not true yet, so the message joins the table of
-// waiting messages.
+// Called in the actor's turn: the predicate is not true yet; the message joins the table of waiting
+// messages.
 void set_aside(conditional_message& one) noexcept;
 
 // A conditional message that, once its predicate is true, handles `mail`, a Message.
@@ -105,7 +105,7 @@ consteval bool fits_guard() {
   return asks && !refers && kept;
 }
 
-// Wraps the message in a conditional_message. Takes ownership of `mail`, also when it throws.
+// Wraps the message in a conditional_message. Takes ownership of `mail`, even if it throws.
 template <class T, class Message, class Predicate>
 message* guard(Predicate&& when, message* mail) {
   using made = conditional_call<T, std::decay_t<Predicate>, Message>;

@@ -26,7 +26,7 @@ namespace troupe::actor {
 using sched::message;
 using sched::message_act;
 
-// Frees a message however its handler ends, also by an exception.
+// Frees a message however its handler ends, by an exception as well.
 template <class Message>
 struct message_guard {
   Message* self;

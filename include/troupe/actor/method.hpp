@@ -97,9 +97,9 @@ enum class misfit : std::uint8_t {
   writes,          // a parameter is a reference through which the method could write
   refers,          // a parameter's type is not sendable
   abstract_class,  // a parameter is a reference to an abstract class, which a message cannot hold
-  sliced,     // an argument's class derives from the parameter's, so only the base would be sent
-  not_moved,  // an argument can only be moved, and was not passed with std::move
-  immovable,  // an argument or parameter can be neither copied nor moved
+  sliced,          // an argument's class derives from the parameter's: only the base would be sent
+  not_moved,       // an argument can only be moved, and was not passed with std::move
+  immovable,       // an argument or parameter can be neither copied nor moved
 };
 
 // Whether a message can hold an argument of type Given as a Held until the call; if not, why not.

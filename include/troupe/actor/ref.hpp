@@ -96,21 +96,21 @@ class ref {
   // Sends a call of Method with these arguments and returns at once. The arguments are converted to
   // the method's own parameter types; an argument that can only be moved is moved. An actor handles
   // the messages of one sender in the order in which they were sent, and delivery is causal (P2).
-  // Thread: any. Cost: about 10 ns to an actor of the same worker. Throws std::bad_alloc, or what
-  // the conversion of an argument throws; mailbox_full if the mailbox is bounded and full
-  // (when_full.hpp says when).
+  // Thread: any. Cost: about 10 ns to an actor of the same worker. Throws std::bad_alloc, an
+  // exception from the conversion of an argument, or mailbox_full if the mailbox is bounded and
+  // full (depending on its policy, see when_full.hpp).
   template <auto Method, class... Args>
   void tell(Args&&... args) const {
     tell_by<Method>([this]<class Message>(Message* mail) { this->deliver(mail); },
                     std::forward<Args>(args)...);
   }
-  // Refused: the name stands for several methods (method.hpp). The same overloads of ask, send,
-  // bind and tell_when below refuse it too.
+  // Refused: the name denotes several methods (method.hpp). The same overloads of ask, send, bind
+  // and tell_when below refuse it too.
   template <detail::several_methods Methods, class... Args>
   void tell(Args&&...) const = delete;
 
   // Sends a callable, which the actor calls with itself, `f(T&)`, in one of its turns. The callable
-  // must own what it captures: the compiler cannot see a captured reference that will dangle.
+  // must own its captures: the compiler cannot detect a captured reference that will dangle.
   // Otherwise as tell() of a method.
   template <class Callable>
   void tell(Callable&& callable) const {
@@ -155,19 +155,19 @@ class ref {
                   "troupe: tell: name the method as a template argument: tell<&T::method>(...)");
   }
 
-  // Sends a message that the actor handles only once `predicate(const T&)` is true. After
-  // `predicate` the arguments are those of tell(): a method with its arguments, or a callable. For
+  // Sends a message that the actor handles only once `predicate(const T&)` is true. The arguments
+  // after `predicate` are the same as for tell(): a method with its arguments, or a callable. For
   // example, a queue actor handles `take` only while it is not empty.
   //
   // When: the actor calls the predicate when it reaches the message, and again after each later
   // message whose handler has finished. The message does not hold back the messages behind it. If
   // several waiting messages may be handled, the actor takes the one that it reached first.
   //
-  // The predicate runs in the actor's turns, often, and must own what it captures. An exception
-  // that it throws is a failure of the actor, like an exception from the handler. A message that
-  // waits for its predicate occupies no space in a bounded mailbox. It becomes a dead letter if the
-  // actor ends first. A program that has nothing else left to do while such a message waits is
-  // stalled. Cost: for each message that the actor handles, one call of each waiting predicate.
+  // The predicate runs in the actor's turns, often, and must own its captures. An exception that it
+  // throws is a failure of the actor, like an exception from the handler. A message that waits for
+  // its predicate occupies no space in a bounded mailbox. It becomes a dead letter if the actor
+  // ends first. A program that has nothing else left to do while such a message waits is stalled.
+  // Cost: for each message that the actor handles, one call of each waiting predicate.
   //
   // Example:
   //     struct Till {
@@ -292,9 +292,9 @@ class ref {
   template <detail::several_methods Methods, class... First>
   void bind(First...) const = delete;
 
-  // tell() of Method after each `period`, until the timer that is returned is cancelled or the
-  // actor ends. A period is left out while the actor has not handled the last call, or its mailbox
-  // is full: so calls never queue up, nor overlap in a reentrant actor. Each call gets copies of
+  // tell() of Method after each `period`, until the returned timer is cancelled or the actor ends.
+  // A period is skipped while the actor has not handled the last call, or while its mailbox is
+  // full: calls never queue up, and never overlap in a reentrant actor. Each call gets copies of
   // the arguments. The timer keeps the actor and the program alive. Thread: any. Cost: an armed
   // timer, and a message for each period. Errors: usage_error without an actor; option_error for a
   // period that is not longer than zero.
@@ -308,7 +308,7 @@ class ref {
   //     rt.run();
   template <auto Method, class... Args>
   timer tell_every(time_span period, Args... args) const;
-  // tell() of Method, once, after `span`; cancelled by the timer that is returned.
+  // tell() of Method, once, after `span`; the returned timer cancels it.
   template <auto Method, class... Args>
   timer tell_after(time_span span, Args... args) const;
 
@@ -528,7 +528,7 @@ class ref {
     }
     deliver_to(*to_.get(), for_part(mail));
   }
-  // Takes ownership of the message, also when it throws.
+  // Takes ownership of the message, even if it throws.
   template <class Message>
   actor::message* for_part(Message* mail) const {
     if (to_.is_plain()) [[likely]]

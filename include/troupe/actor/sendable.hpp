@@ -2,7 +2,7 @@
 //
 // A message is handled later, and possibly on another thread. An argument that refers to an object
 // of the sender would dangle or race. Such an argument is a compile error that names the type. If
-// the sender knows that the object outlives the message, it wraps the argument in `unchecked`.
+// the object is certain to outlive the message, the sender wraps the argument in `unchecked`.
 #pragma once
 
 #include "troupe/base/language.hpp"

@@ -44,7 +44,8 @@ inline constexpr std::size_t alignment_max = 2048;
 // Makes a cell that has one ref and no object yet. Throws std::bad_alloc.
 cell& make_cell(const placement& where, const cell_type& type);
 
-// Sets how a new actor is constructed anew. Called before any other thread knows the actor.
+// Sets how a new actor is constructed again. Called before any other thread has access to the
+// actor.
 void set_factory(cell& of, std::move_only_function<void(void* object)> make);
 // Makes `parent` the parent of an actor that may already be running.
 void join_parent(cell& parent, cell& child);

@@ -1,5 +1,4 @@
-// supervision: what happens to an actor that fails, who its parent is, and how others learn of its
-// end.
+// supervision: the policy for an actor that fails, the actor's parent, and the notice of its end.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -18,8 +17,8 @@ namespace troupe {
 template <class T>
 class ref;
 
-// What happens to an actor when one of its handlers throws. The runtime records the failure in each
-// case.
+// The policy for an actor one of whose handlers throws. The runtime records the failure under each
+// policy.
 enum class error_policy : std::uint8_t {
   resume,   // the actor handles the next message; the default
   stop,     // the actor is destroyed; its waiting messages become dead letters
@@ -87,8 +86,8 @@ struct ended {
   std::exception_ptr what{};  // the exception, if the reason is `failed`
 };
 
-// A ref to an actor of any class, used as a parent. Copying and dropping it are like those of a
-// ref; it keeps the actor alive.
+// A ref to an actor of any class, used as a parent. It costs as much to copy and drop as a ref; it
+// keeps the actor alive.
 class any_ref {
  public:
   any_ref() = default;
@@ -110,8 +109,9 @@ class any_ref {
 
  private:
   actor::cell* cell_ = nullptr;
-  // In a co_await GCC 12 copies the bits of a temporary spawn_options and destroys the copies, too.
-  // Such a copy is no ref: `here_` differs from its address, so its destructor does nothing.
+  // In a co_await GCC 12 copies the bits of a temporary spawn_options, and also destroys the
+  // copies. Such a copy is no ref: `here_` differs from its address, and its destructor does
+  // nothing.
   const any_ref* here_ = this;
 };
 

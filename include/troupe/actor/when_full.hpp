@@ -1,4 +1,4 @@
-// when_full: what a bounded mailbox does with a message that exceeds its limit. The limit is a
+// when_full: the policy of a bounded mailbox for a message that exceeds its limit. The limit is a
 // spawn option (runtime/options.hpp).
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-// What happens to a message for which a bounded mailbox has no space.
+// The policy for a message for which a bounded mailbox has no space.
 enum class when_full {
   suspend,   // `co_await to.send<&T::m>(...)` and an ask wait for space; tell() throws mailbox_full
   fail,      // tell() throws mailbox_full; the future of an ask gets it

@@ -31,7 +31,7 @@ class expectation_failed : public error {
 // has then failed, even if the exception is caught. Thread: any.
 void expect(bool condition, std::source_location at = std::source_location::current());
 
-// How long explore() searches, and what counts as a failure.
+// How long explore() searches, and which outcomes count as failures.
 struct explore_options {
   unsigned schedules = 500;  // at most so many executions, without those that shrink
   time_span time = std::chrono::seconds(60);  // and at most so long
@@ -40,8 +40,8 @@ struct explore_options {
   // of the first execution, and 10,000.
   std::uint64_t turns = 0;
   bool dead_letters = false;  // a dead letter is a failure
-  // Names the file of what is found, and selects the files to repeat. Default: the function that
-  // calls explore().
+  // Names the file of a failure that was found, and selects the files to repeat. Default: the
+  // function that calls explore().
   std::string name = {};
   // The folder in which to write the file; it must exist. Default: none is written.
   std::string folder = {};
@@ -51,7 +51,7 @@ struct explore_options {
 class explored_run {
  public:
   // Calls the function each time that run() of a runtime has found the program out of work, before
-  // run() returns. What it throws is the failure of this execution.
+  // run() returns. An exception from it is the failure of this execution.
   void at_quiescence(std::function<void()> check);
   // The condition must hold once within that span of virtual time, and before the program is out of
   // work. It is called after each turn until it holds.
@@ -72,8 +72,8 @@ class explored_run {
   std::vector<wish> wishes_;
 };
 
-// What a search found. It converts to true if it found no failure, for EXPECT_TRUE; written to a
-// stream it tells what failed, and how to repeat it.
+// The result of a search. It converts to true if the search found no failure, for EXPECT_TRUE;
+// written to a stream, it names the failure and the way to repeat it.
 struct explore_report {
   std::string failure;   // empty: none was found
   std::string schedule;  // the text of the file that repeats it

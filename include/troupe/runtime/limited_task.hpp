@@ -46,7 +46,7 @@ class limits {
 };
 
 // Await it once, at once. Call defines the operation:
-//   using result                          what co_await gives
+//   using result                          the result of co_await
 //   task<result> start(limits) &&         begins it
 //   result block(std::chrono::nanoseconds at_most, std::stop_token) &&
 //                                         optional: does it on a plain thread, which it blocks

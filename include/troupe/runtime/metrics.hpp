@@ -1,4 +1,4 @@
-// metrics: what a runtime has done so far, and what it does now, in numbers.
+// metrics: a runtime's counters since its start, and gauges of its present state.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -25,7 +25,7 @@ struct worker_metrics {
 };
 
 // The result of runtime::metrics(). Sums are exact when the program is at rest. Counters never
-// decrease. The unit of each number is one, unless its comment names another.
+// decrease. Each number is a count, unless its comment names a unit.
 //
 // Example:
 //     troupe::runtime rt;
@@ -42,8 +42,8 @@ struct runtime_metrics {
   std::uint64_t failures = 0;      // exceptions that left handlers, tasks and procedures
   // failures that were not kept, because of runtime_options::failures_kept and failure_bytes
   std::uint64_t failures_dropped = 0;
-  // exceptions that were dropped with their result, for which no code waited any longer; what
-  // threads outside of all runtimes drop counts in each runtime of the process
+  // exceptions that were dropped with their result, for which no code waited any longer; an
+  // exception that a thread outside of all runtimes drops counts in each runtime of the process
   std::uint64_t errors_dropped = 0;
   std::uint64_t lazies_dropped = 0;       // lazies that were dropped before a thread wanted them
   std::uint64_t resource_bytes_peak = 0;  // the most bytes that resources occupied at a time

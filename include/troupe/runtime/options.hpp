@@ -88,9 +88,9 @@ struct turn_limits {
 struct runtime_options {
   // Threads of the pool. 0 (default): one thread for each CPU that the process may use (affinity
   // and cgroup quota), or 3 if that number is unknown. At most 1024; more is an option_error. The
-  // environment variable TROUPE_WORKERS is an upper limit, also of a number that is set here; with
-  // 0 it is the number. The simulated policy has one thread; there this number, or 4, only decides
-  // into how many parts parallel work is cut.
+  // environment variable TROUPE_WORKERS is an upper limit of a number that is set here as well;
+  // with 0 it is the number. The simulated policy has one thread; there this number, or 4, only
+  // decides into how many parts parallel work is cut.
   unsigned workers = 0;
 
   // Default work_stealing. The environment variable TROUPE_POLICY (the policy's name) overrides it.
@@ -105,19 +105,19 @@ struct runtime_options {
   unsigned blocking_threads = 16;
 
   // Maximum number of lazies that one thread may have queued. Default 10,000. A lazy beyond it runs
-  // in the thread that wants its value, so that the queue stays bounded.
+  // in the thread that needs its value, so that the queue stays bounded.
   std::size_t queued_lazies = 10'000;
   // Bytes that resources may occupy (resource.hpp). Above it, lazies that make more resources run
   // only when their value is wanted. It is a soft limit: a wanted lazy always runs. Default 0: no
   // limit; workers run ahead as far as lazies are queued.
   std::size_t resource_bytes = 0;
-  // True: each lazy and each fork runs in the thread that wants it, when it wants it. For
+  // True: each lazy and each fork runs in the thread that needs it, when its value is needed. For
   // debugging. In a handler this occupies the worker until the lazy is done. Default false.
   bool serial_lazies = false;
   // False: no thread takes lazies, or parts of forks, from a thread that is at work on its own
   // ones. Then the work for one get() or co_await runs in one thread at a time, in the order of a
-  // sequential program, though not always in the same thread. For debugging, and to measure what
-  // sharing gains. Default true.
+  // sequential program, though not always in the same thread. For debugging, and to measure the
+  // gain of sharing. Default true.
   bool steal_lazies = true;
 
   // True: SIGQUIT (Ctrl-\ on a terminal) writes runtime::dump() to standard error and does not end
@@ -160,20 +160,20 @@ struct runtime_options {
   // Called for each dead letter, on the thread that finds it. It must not throw. Default: dead
   // letters are only counted. It is not called for dead letters that it causes itself at once, nor
   // for messages that are sent while the runtime is destroyed. A message that it sends, and that
-  // becomes a dead letter later, is a new dead letter; so a function that always sends to an ended
+  // becomes a dead letter later, is a new dead letter: a function that always sends to an ended
   // actor causes an endless sequence.
   std::function<void(const dead_letter&)> on_dead_letter{};
 
   // True: the runtime counts its messages by class and handler, and other processes of the same
-  // user can look into it: a Unix socket of this process gives the counts, the actors and what they
-  // wait for (docs/guide/observing.md). Costs a few ns a message, and a thread that keeps no
-  // program alive. Default false. TROUPE_OBSERVE (1 or 0) overrides it.
+  // user can look into it: a Unix socket of this process gives the counts, the actors and the
+  // events that they wait for (docs/guide/observing.md). Costs a few ns a message, and a thread
+  // that keeps no program alive. Default false. TROUPE_OBSERVE (1 or 0) overrides it.
   bool observe = false;
-  // Called for each warning of a runtime that is observed: when it is found first, and again when
-  // it is found again, though not sooner than `warnings.again`. The observer's thread calls it; the
-  // last ones may come from the destructor of the runtime. It must not throw, should return soon,
-  // since nobody else is answered meanwhile, and must not make or destroy a runtime. Default: none;
-  // each warning then writes a line to standard error (`warning_lines`).
+  // Called for each warning of an observed runtime: when its cause is first found, and when the
+  // cause is found again, though not sooner than `warnings.again`. The observer's thread calls it;
+  // the destructor of the runtime may make the last calls. It must not throw; it should return
+  // soon, since the observer answers no other process meanwhile; and it must not make or destroy a
+  // runtime. Default: none; each warning then writes a line to standard error (`warning_lines`).
   std::function<void(const warning&)> on_warning{};
   // When the runtime warns.
   warning_limits warnings{};
@@ -207,8 +207,8 @@ class actor_name {
   std::string_view text() const noexcept { return {text_, bytes_}; }
 
  private:
-  // No std::string: in a co_await GCC 12 copies the bits of a temporary spawn_options and destroys
-  // the copies, too.
+  // No std::string: in a co_await GCC 12 copies the bits of a temporary spawn_options, and also
+  // destroys the copies.
   char text_[bytes_max]{};
   std::uint8_t bytes_ = 0;
 };
@@ -234,9 +234,9 @@ struct spawn_options {
   turn_limits turn{0, time_span()};
   // Default: no limit. A message to an actor with a limit costs about 20 ns more.
   mailbox_limit mailbox{};
-  // A heap of the actor's own. this_context() returns it in the constructor, in the handlers (also
-  // in coroutines after a co_await) and in the destructor. It is freed when the actor ends or is
-  // constructed anew. Default: none. option_error with activate().
+  // A heap of the actor's own. this_context() returns it in the constructor, in the handlers (in
+  // coroutines after a co_await as well) and in the destructor. It is freed when the actor ends or
+  // is constructed again. Default: none. option_error with activate().
   std::optional<context_options> context{};
   // True: when a handler has ended, the memory that it allocated in that context is freed; for a
   // reentrant actor, once none of its calls is suspended. Memory that the constructor allocated
@@ -253,7 +253,7 @@ struct spawn_options {
 
 // The one thread on which an actor lives, from pinned() or on_main(). Passed to spawn() before the
 // constructor's arguments, it keeps the actor off the pool: the constructor, handlers and
-// destructor run on that thread. So the arguments travel to it like those of a message
+// destructor run on that thread. The arguments therefore travel to it as in a message
 // (runtime::spawn).
 //
 // Example:

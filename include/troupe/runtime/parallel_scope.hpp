@@ -58,8 +58,8 @@ task<T> run_apart(task<T> given) {
   co_return co_await std::move(later);
 }
 
-// Blocks the thread until the scope has ended. What ends the wait otherwise stops the scope, and
-// is returned when that has ended.
+// Blocks the thread until the scope has ended. An exception that ends the wait before stops the
+// scope, and is returned when the scope has ended.
 std::exception_ptr wait_for_scope(runtime& rt, shared_state& of, std::stop_source& stop);
 
 template <class T>
@@ -84,9 +84,9 @@ T block_for_scope(runtime& rt, task<T> all) {
 // scope(rt, body), on a plain thread: as co_await scope(body) in a task of this runtime. Blocks the
 // thread until the body and all children have ended, and gives the body's value.
 //
-// Thread: one that is not the runtime's; body and children run on the workers, also before run().
+// Thread: one that is not the runtime's; body and children run on the workers, even before run().
 // Under the simulated policy it calls run(). Cost: about 10 us. Errors: usage_error in a handler;
-// deadlock if the scope needs run() of this very thread; in that case the children are cancelled,
+// deadlock if the scope needs this thread to call run(); in that case the children are cancelled,
 // and have ended when it is thrown. Otherwise as scope(body).
 //
 // Example:

@@ -90,8 +90,8 @@ class main_thread {
                           proxy&) mutable -> decltype(auto) { return function(); });
   }
   // Returns a callable that does call() with its arguments, which are copied or moved into it: for
-  // code that knows nothing of the main thread, such as a library's callback, a lazy or a blocking
-  // call. It may be called on any thread, and returns the future at once.
+  // code that does not depend on the main thread, such as a library's callback, a lazy or a
+  // blocking call. It may be called on any thread, and returns the future at once.
   //
   //     auto show = rt.main().bind([&window](std::string text) { window.show(text); });
   //     troupe::submit(rt, [show] { show("done").then([] {}); });
@@ -105,7 +105,7 @@ class main_thread {
     };
   }
   // The same for threads of your own: blocks until the function has returned. Throws usage_error,
-  // before anything is sent, on the main thread itself, which would wait for itself; also in
+  // before anything is sent, on the main thread itself, which would wait for itself, and in
   // handlers and on threads of the pool, where `co_await main().call(f)` is the right call.
   template <class Function>
   auto call_and_wait(Function&& function) const {
@@ -144,7 +144,7 @@ class runtime {
   // Discards all waiting messages, waits for the running handlers, and destroys all actors. An
   // actor that those handlers or the destructors spawn meanwhile is never constructed: the ref is
   // of a stopped actor. Do not destroy a runtime in one of its own handlers: the destructor would
-  // wait for that handler, so it ends the program with a message. Use stop() there.
+  // wait for that handler; instead it ends the program with a message. Use stop() there.
   ~runtime();
 
   // Creates an actor of class T on the pool. The constructor runs on the calling thread before
@@ -164,14 +164,14 @@ class runtime {
   }
 
   // Creates an actor of class T that lives on one thread, given by pinned() or on_main(). The
-  // constructor runs later, on that thread. So the arguments travel by value, a literal as a
+  // constructor runs later, on that thread. The arguments therefore travel by value, a literal as a
   // std::string, and an argument that no message may hold is a compile error here too;
   // troupe::unchecked lets it pass.
   //
   // Thread: any. Cost: as above, and one message. Errors: an exception from the constructor is a
   // failure, and the actor is stopped; option_error for the 1001st pinned thread; std::system_error
   // if the thread cannot be started. Lifetime: the arguments live until the constructor has
-  // returned, so the actor must not keep a reference to one.
+  // returned: the actor must not keep a reference to an argument.
   template <class T, class... Args>
   ref<T> spawn(const on_thread& where, Args&&... args) {
     return actor::spawn_there<T>(placement_of(where), std::forward<Args>(args)...);
@@ -261,9 +261,9 @@ class runtime {
     return spawn(std::move(running));
   }
 
-  // Both with a context of the task's own. this_context() returns it in all parts of the task, also
-  // after a co_await. Errors: option_error as make_context. Lifetime: the context ends with the
-  // task, so neither the value nor the exception may refer to it.
+  // Both with a context of the task's own. this_context() returns it in all parts of the task,
+  // after a co_await as well. Errors: option_error as make_context. Lifetime: the context ends with
+  // the task: neither the value nor the exception may refer to it.
   //
   // Example:
   //     troupe::task<int> letters(std::string text) {
@@ -293,7 +293,7 @@ class runtime {
   TROUPE_REFUSE_REST(spawn, TROUPE_SPAWN_REFUSES);
 
   // Runs a naked procedure once on the pool. Thread: any. Errors: throws std::bad_alloc; an
-  // exception from the procedure is a failure. Lifetime: the procedure must own what it captures.
+  // exception from the procedure is a failure. Lifetime: the procedure must own its captures.
   void post(std::move_only_function<void()> procedure);
   template <tasks::makes_task Procedure>
   void post(Procedure&&) {
@@ -353,8 +353,8 @@ class runtime {
   // the timer ends it, and so does the stop token. In a handler or a task troupe::after and
   // troupe::every do the same.
   //
-  // Thread: any. Cost: about 100 ns. Accuracy: that of sleep_for. Errors: an exception from a call
-  // is a failure; later calls still happen. Throws option_error if the period, or the context's
+  // Thread: any. Cost: about 100 ns. Accuracy: as sleep_for. Errors: an exception from a call is a
+  // failure; later calls still happen. Throws option_error if the period, or the context's
   // bytes_max, is too small. Lifetime: a timer keeps the program alive, unless it is `weak`; a call
   // that is still due when the runtime ends never happens.
   timer after(time_span span, std::move_only_function<void()> procedure,
@@ -394,11 +394,11 @@ class runtime {
     return actor::call_aside(system(), std::forward<Function>(function));
   }
 
-  // Makes run() return: the current call, or the next one if none is running. Thread: any, also in
-  // handlers. Errors: if the deadline passes first, run() throws deadline_error with the names of
-  // the handlers and blocking calls that still run. The stop remains in effect until those have
-  // ended and nothing is queued any more. Until then holds do not count, and all queued and sent
-  // messages become dead letters. The next run() first waits for that.
+  // Makes run() return: the current call, or the next one if none is running. Thread: any, in
+  // handlers as well. Errors: if the deadline passes first, run() throws deadline_error with the
+  // names of the handlers and blocking calls that still run. The stop remains in effect until those
+  // have ended and nothing is queued any more. Until then holds do not count, and all queued and
+  // sent messages become dead letters. The next run() first waits for that.
   void stop(stop_mode mode = stop_mode::drain, time_span deadline = std::chrono::seconds(10));
 
   // Keeps run() from returning while the returned object exists.
@@ -407,8 +407,8 @@ class runtime {
   // The failures that no run() has thrown yet, oldest first; at most
   // runtime_options::failures_kept. Thread: any, also during run(). Throws std::bad_alloc.
   std::vector<failure> errors() const;
-  // The same, and removes them, so that no run() throws them. So a program that runs under a hold
-  // can learn of its failures.
+  // The same, and removes them, so that no run() throws them: a program that runs under a hold can
+  // thus read its failures.
   std::vector<failure> take_errors();
   // The failure that run() threw last, with its actor and method.
   failure thrown() const;
@@ -418,17 +418,17 @@ class runtime {
   // The number of threads of the pool.
   unsigned workers() const noexcept;
 
-  // All counters and gauges, for each worker and as sums. Thread: any, also in handlers. Cost: some
-  // microseconds.
+  // All counters and gauges, for each worker and as sums. Thread: any, in handlers as well. Cost:
+  // some microseconds.
   runtime_metrics metrics() const;
 
-  // Text that says what the program does and waits for at this moment. It names the running
+  // The present state of the program as text: its handlers and its waits. It names the running
   // handlers, and has one line for each suspended turn or task, in the form of a stall report:
-  // actor, method, source line, and what it waits for. At most 1,000 lines; the text counts the
-  // others. A turn that is being resumed at this moment is in neither list. Thread: any, also in
-  // handlers, and also while all workers are stuck. Cost: about 1 us for each suspended turn; other
-  // threads wait only for a moment, and a program that is never dumped pays nothing. See
-  // runtime_options::dump_on_sigquit.
+  // actor, method, source line, and the awaited event. At most 1,000 lines; the text counts the
+  // others. A turn that is being resumed at this moment is in neither list. Thread: any, in
+  // handlers as well, and even while all workers are stuck. Cost: about 1 us for each suspended
+  // turn; other threads wait only for a moment, and a program that is never dumped pays nothing.
+  // See runtime_options::dump_on_sigquit.
   //
   // Example:
   //     troupe::task<> guest(troupe::event door) { co_await door.wait(); }

@@ -43,7 +43,7 @@ class repeated_tell {
 
  private:
   void send() {
-    // The message owns it, until its handler has ended or nobody will handle it.
+    // The message owns it, until its handler has ended or the message is discarded.
     auto unhandled = std::make_shared<char>();
     last_ = unhandled;
     try {

@@ -1,4 +1,4 @@
-// warning: what a runtime that is observed finds wrong with its program while that runs
+// warning: a problem that an observed runtime finds in its running program
 // (runtime_options::observe; docs/guide/observing.md).
 #pragma once
 
@@ -49,10 +49,10 @@ struct warning {
   std::uint64_t actor_id = 0;  // ref::id() of the actor that was seen last; 0: not known
   // when it was first found, and when last
   std::chrono::steady_clock::time_point since, last;
-  // How often it was found: calls of the handler, mailboxes, asks, or looks. Handlers are timed by
-  // samples, so of calls this is an estimate.
+  // How often it was found: calls of the handler, mailboxes, asks, or checks. Handlers are timed by
+  // samples, which makes the number of calls an estimate.
   std::uint64_t times = 0;
-  std::string text;  // a sentence about what was found last, and one that says what to do
+  std::string text;  // a sentence about the last finding, and a sentence about the remedy
 };
 
 // When a runtime that is observed warns. 0 of a member: it does not warn of that.
@@ -71,7 +71,7 @@ struct warning_limits {
   unsigned descriptors_percent = 90;
   // Whether a full pool of threads for blocking() is worth a warning. Default true.
   bool blocking_pool = true;
-  // A warning is told again after this time at the earliest, and only if it was found again.
+  // A warning is repeated after this time at the earliest, and only if its cause was found again.
   // Default 60 s.
   time_span again = std::chrono::seconds(60);
 };

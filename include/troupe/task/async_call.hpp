@@ -1,9 +1,9 @@
 // async_call: one call of a coroutine handler, or one spawned task, with all the coroutines that it
 // awaits.
 //
-// An async call belongs to an actor. Its coroutines run only in turns of that actor, so no two
-// threads touch anything here except the end of a suspension. A loop resumes the coroutines, or the
-// awaiting coroutine resumes its child, nested up to a limit: so the depth of the stack does not
+// An async call belongs to an actor. Its coroutines run only in turns of that actor: no two threads
+// touch anything here except the end of a suspension. A loop resumes the coroutines, or the
+// awaiting coroutine resumes its child, nested up to a limit: the depth of the stack does not
 // depend on how many coroutines are awaited. For the library's own use; users meet task, future and
 // the functions that return an awaitable.
 #pragma once
@@ -50,8 +50,8 @@ struct coroutine {
   async_call* in = nullptr;  // set at the first resumption
   // The source line of the last co_await. Before the coroutine begins, it instead holds the object
   // whose method the coroutine is, or its first argument if that is of a class, or the object that
-  // the tasks passed to it hold here. So `spawn` can tell that the object is a part of the running
-  // actor.
+  // the tasks passed to it hold here. From it `spawn` recognizes that the object is a part of the
+  // running actor.
   source_line awaits_at = nullptr;
   void remember_object(const volatile void* object) noexcept {
     awaits_at = reinterpret_cast<source_line>(const_cast<const void*>(object));
@@ -160,9 +160,9 @@ class async_call {
   sched::message& call;  // the message that it handles; gets `complete` when the async call is done
   void* actor = nullptr;  // a cell
   const tasks::call_host* at = nullptr;
-  suspension* awaited = nullptr;    // what the innermost of its coroutines awaits
+  suspension* awaited = nullptr;    // the suspension of its innermost coroutine
   shared_state* answers = nullptr;  // the ask that made this call, if an ask did
-  // what limits the call; null for nothing. Who started the call keeps it (call_context.hpp)
+  // limits the call; null for no limit. The starter of the call keeps it (call_context.hpp)
   call_context* context = nullptr;
   // links the async calls of a reentrant actor, the branches of a group, calls that are parked
   // (src/actor/waits/waiting.hpp), or side calls that were given up (side_call.hpp)
@@ -180,11 +180,11 @@ class async_call {
   static constexpr std::uint8_t nested_max = 32;
   std::uint8_t nested = 0;
 
-  // Counts an await that may need no suspension. Returns false when the call has used up what it
-  // may spend: then its coroutine must let others run, and refill (docs/protocols/ready_awaits.md).
+  // Counts an await that may need no suspension. Returns false when the call has spent its budget:
+  // then its coroutine must let others run, and refill (docs/protocols/ready_awaits.md).
   TROUPE_INLINE bool spend(std::uint8_t units = 1) noexcept { return spend_of(ready_left_, units); }
-  // The same for an await that starts a coroutine. In a simulation it is as on real threads: what
-  // that coroutine does first is nearly always done before anything else runs.
+  // The same for an await that starts a coroutine. In a simulation it is as on real threads: that
+  // coroutine's first steps are nearly always done before anything else runs.
   TROUPE_INLINE bool spend_start() noexcept { return spend_of(starts_left_, 1); }
   std::uint8_t ready_left() const noexcept { return ready_left_; }
   // Others have had their turn, or will have it before the coroutine continues.
@@ -225,7 +225,7 @@ TROUPE_INLINE void coroutine::end() noexcept {
 // returned false.
 [[gnu::cold]] bool let_others_run(coroutine& who) noexcept;
 // The same for a coroutine that has not begun. If its call is cancelled meanwhile, it never begins:
-// its parent finds no result. So it cannot take what would then be lost.
+// its parent finds no result. Therefore it cannot take a value that would then be lost.
 [[gnu::cold]] bool start_behind_others(coroutine& who) noexcept;
 
 // For an await_suspend whose result is there already: counts the await. Returns true if the
@@ -234,9 +234,9 @@ TROUPE_INLINE bool suspend_ready(coroutine& who) noexcept {
   return !who.in->spend() && let_others_run(who);
 }
 
-// Who holds a lock for which another call waits.
+// The holder of a lock for which another call waits.
 struct lock_holder {
-  // the coroutine, which may have gone since; null when it is not known, or is a plain thread
+  // the coroutine, which may have ended since; null when it is not known, or is a plain thread
   const coroutine* by = nullptr;
   sched::message::handler method = nullptr;
   source_line at = nullptr;  // where the holder took the lock
@@ -244,7 +244,7 @@ struct lock_holder {
 };
 
 // Set once a call has waited for a lock, or for a child of a scope: from then on a search for
-// circles looks for holders, too.
+// cycles also looks for holders.
 inline constinit std::atomic<bool> locks_are_awaited{false};
 
 // How a wait ended.
@@ -261,7 +261,7 @@ struct suspension : sched::message {
   suspension(const suspension&) = delete;
   suspension& operator=(const suspension&) = delete;
 
-  // The coroutine is about to suspend. Called in the turn, before any other thread knows of the
+  // The coroutine is about to suspend. Called in the turn, before any other thread can see the
   // wait.
   void begin(coroutine& suspended) noexcept {
     who = &suspended;
@@ -296,7 +296,7 @@ struct suspension : sched::message {
   bool limited = false;  // a time limit or a stop token may end it
   // another call may have to release a lock first, or to end (message_act::holder)
   bool for_lock = false;
-  // its event, or that of a branch, cannot be undone (message_act::pause)
+  // its event, or the event of a branch, cannot be undone (message_act::pause)
   bool is_final = false;
   // The runtime has ended, and the party that ended the wait no longer uses it.
   std::atomic<bool> reclaimable{false};

@@ -1,9 +1,9 @@
-// call_context: what goes with a call and all that the call does: a deadline, a stop, a trace.
+// call_context: the deadline, stop and trace of a call, which apply to all that the call does.
 //
 // A context is one pointer, null for most calls. The branches of a call have the pointer of the
 // call, an ask takes it to the handler that answers, `blocking` and lazies to the thread that runs
 // the function. Each with_deadline, with_stop and with_trace makes a context within the one around
-// it; when a context ends, so do all contexts within it, and the calls that run in them are
+// it; when a context ends, all contexts within it end with it, and the calls that run in them are
 // cancelled, in whatever actor. A `tell` takes along the trace alone: a context that never ends.
 // For the library's own use; users meet with_deadline, with_stop, with_trace and this_call.
 #pragma once
@@ -29,7 +29,7 @@ class async_call;
 class call_context;
 class timers;
 
-// The numbers are those of OTLP.
+// The numbers are OTLP's.
 enum class span_kind : std::uint8_t { internal = 1, server = 2, client = 3 };
 
 // Counted references. Thread: any.
@@ -45,7 +45,7 @@ call_context* exchange_context(call_context* within) noexcept;
 bool is_over(const call_context& one) noexcept;
 // A stop: it is over, and so are all contexts within it. Runs the callbacks of their stop tokens.
 void stop_context(call_context& one) noexcept;
-// Its trace alone, for what outlives the call; null if it is in no trace.
+// Its trace alone, for work that outlives the call; null if it is in no trace.
 call_context* trace_of(const call_context& one) noexcept;
 // timed_out or cancelled.
 std::exception_ptr context_error(const call_context& one) noexcept;
@@ -58,7 +58,7 @@ void name_span(call_context& one, std::string_view name) noexcept;
 void add_to_span(call_context& one, const char* key, std::int64_t value) noexcept;
 void add_to_span(call_context& one, const char* key, const char* value) noexcept;
 void add_to_span(call_context& one, const char* key, std::string_view value) noexcept;
-// `what`: null, for a failure that is no exception.
+// A null exception: the failure is no exception.
 void fail_span(call_context& one, const std::exception_ptr& what) noexcept;
 // It ends now, with that failure or with none (null). A span that nothing ends ends with its
 // context.
@@ -179,7 +179,7 @@ namespace troupe::this_call {
 std::chrono::nanoseconds remaining() noexcept;
 // The nearest deadline, in the time of troupe::now(); the largest value when there is none.
 std::chrono::nanoseconds deadline() noexcept;
-// A token that is told when the deadline is over or a stop is requested, for code that does not
+// A token that is stopped when the deadline expires or a stop is requested, for code that does not
 // wait. Without with_deadline or with_stop around it, no stop is possible.
 std::stop_token stop_token();
 

@@ -1,4 +1,4 @@
-// current_actor: what tasks and their users need of the actor whose turn the calling thread runs.
+// current_actor: the actor whose turn the calling thread runs, as tasks and their users need it.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -28,7 +28,7 @@ bool is_part_of_current_actor(const void* object) noexcept;
 // Whether a stop discards queued work, so that each wait that begins is to be cancelled. Called in
 // a turn.
 bool is_discarding(const void* actor) noexcept;
-// Reports a failure of the running actor. Outside of turns nothing could receive the report, so it
+// Reports a failure of the running actor. Outside of turns nothing could receive the report: it
 // calls std::terminate.
 void report_unheard(std::exception_ptr what) noexcept;
 // The I/O of the runtime whose actor's turn the calling thread runs; null outside of turns.

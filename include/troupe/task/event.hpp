@@ -37,8 +37,8 @@ class event {
   void reset() const;
   bool is_set() const;
 
-  // Returns a future that is ready when the event is set. co_await it, also with timeout() or
-  // stop(), or block in get() on a thread of your own. Thread: any. Cost: about 100 ns. Waits that
+  // Returns a future that is ready when the event is set. co_await it, with timeout() or stop() if
+  // need be, or block in get() on a thread of your own. Thread: any. Cost: about 100 ns. Waits that
   // were given up are removed from time to time.
   [[nodiscard]] future<> wait() const;
 

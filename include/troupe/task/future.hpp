@@ -224,12 +224,12 @@ class future {
 
   // Blocks until the result is ready; returns the value or throws the exception.
   //
-  // Thread: one that is not the runtime's. Errors: usage_error in a handler, also if the result is
-  // ready (`co_await` it, or then()); usage_error on the
-  // main thread, outside of run(), for a result that only run() can produce, which is the answer of
-  // an actor of the main thread, and each pending result of a simulated program; deadlock for a
-  // result that itself depends on such a result. Before this, other threads have one second to call
-  // run(). After one of these errors the future is unchanged.
+  // Thread: one that is not the runtime's. Errors: usage_error in a handler, even if the result is
+  // ready (`co_await` it, or then()); usage_error on the main thread, outside of run(), for a
+  // result that only run() can produce, which is the answer of an actor of the main thread, and
+  // each pending result of a simulated program; deadlock for a result that itself depends on such a
+  // result. Before this, other threads have one second to call run(). After one of these errors the
+  // future is unchanged.
   T get() {
     wait();
     auto state = std::move(state_);

@@ -1,4 +1,4 @@
-// with_deadline, with_stop and with_trace: what goes with a call and all that it does.
+// with_deadline, with_stop and with_trace: limits and a trace for a call and all that it does.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -28,8 +28,8 @@ namespace troupe {
 
 namespace tasks {
 
-// What limits a task: a time, a stop, and what limits the call `within`, if that is not null; else
-// the call that awaits the task. `running`, if it is given, is told which call that is.
+// The limits of a task: a time, a stop, and the limits of the call `within`, or, if that is null,
+// of the call that awaits the task. `running`, if given, is set to that call.
 struct task_limits {
   task_limits() noexcept {}  // no aggregate, since g++ 12 destroys those twice (task.hpp)
   task_limits(task_limits&&) noexcept = default;
@@ -40,8 +40,8 @@ struct task_limits {
   span_kind kind = span_kind::internal;
   context_ref within;
   std::atomic<async_call*>* running = nullptr;
-  // Whether the stop comes only after a deadlock, or after the end of what waits for the task: then
-  // the search for deadlocks looks into the task.
+  // Whether the stop comes only after a deadlock, or after the end of the call that waits for the
+  // task: then the search for deadlocks examines the task.
   bool is_last_resort = false;
 };
 
@@ -126,7 +126,7 @@ template <class Given>
 inline constexpr bool is_future = false;
 template <class T>
 inline constexpr bool is_future<future<T>> = true;
-// A future, with or without limits of its own: what gives its result has begun already.
+// A future, with or without limits of its own: the call that gives its result has begun already.
 template <class Held>
 consteval bool has_begun() {
   if constexpr (is_future<Held>) {
@@ -138,7 +138,7 @@ consteval bool has_begun() {
   }
 }
 
-// Calls what makes an awaitable within the limits, so that an ask takes them along.
+// Calls the callable that makes an awaitable within the limits, so that an ask takes them along.
 template <class Call>
 task<awaited_value<std::invoke_result_t<Call&>>> await_call(Call call) {
   auto made = std::invoke(call);
@@ -163,11 +163,11 @@ auto make_limited(Given&& given) {
 
 }  // namespace tasks
 
-// co_await with_deadline(span, what): awaits a task, or what a callable makes, and gives its value.
-// An ask is sent when it is made, so that a callable must make it within the limit. After `span`,
-// counted from the co_await, it is cancelled, with all that it has begun: its waits, its children,
-// and the handlers of other actors that it asks, with what those ask in turn; a blocking function
-// or a lazy sees it by this_call. When it has ended, the co_await throws
+// co_await with_deadline(span, task): awaits a task, or the awaitable that a callable makes, and
+// gives its value. An ask is sent when it is made, so that a callable must make it within the
+// limit. After `span`, counted from the co_await, it is cancelled, with all that it has begun: its
+// waits, its children, and the handlers of other actors that it asks, with all that those ask in
+// turn; a blocking function or a lazy sees it by this_call. When it has ended, the co_await throws
 // timed_out. Of several deadlines around each other the nearest wins. An ask that is handled after
 // its deadline is not run.
 //
@@ -211,13 +211,13 @@ auto with_stop(std::stop_token token, Given&& what) {
   return tasks::run_within(tasks::make_limited(std::forward<Given>(what)), std::move(limits));
 }
 
-// co_await with_trace(context, what): awaits a task, or what a callable makes, within a trace. What
-// it does belongs to the trace: its children, the handlers of other actors that it asks or tells,
-// tasks that it spawns, calls of after() and every(), its lazies and blocking functions. With the
-// first with_trace of a process each `tell` costs about 3 ns more; one that is sent within a trace
-// costs about 40 ns, and a task that is spawned within one about 300 ns.
+// co_await with_trace(context, task): awaits a task, or the awaitable that a callable makes, within
+// a trace. All its work belongs to the trace: its children, the handlers of other actors that it
+// asks or tells, tasks that it spawns, calls of after() and every(), its lazies and blocking
+// functions. With the first with_trace of a process each `tell` costs about 3 ns more; a `tell`
+// within a trace costs about 40 ns more, and a `spawn` of a task within a trace about 300 ns more.
 //
-// Thread: the turns of the actor that awaits it. Errors: those of `what`.
+// Thread: the turns of the actor that awaits it. Errors: the task's.
 //
 // Example:
 //     struct Log {

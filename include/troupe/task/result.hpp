@@ -13,7 +13,7 @@
 
 namespace troupe::tasks {
 
-// The type in which a result is stored, also for void and references.
+// The type in which a result is stored; void and references have a substitute.
 struct nothing {};
 template <class T>
 using stored =
@@ -51,7 +51,7 @@ class untaken_error {
   void set(std::exception_ptr what) noexcept { what_ = std::move(what); }
   bool there() const noexcept { return what_ != nullptr; }
   const std::exception_ptr& look() const noexcept { return what_; }
-  // For code that gives it to its receiver, who may then drop it.
+  // For code that gives it to its receiver, which may then drop it.
   std::exception_ptr take() noexcept { return std::exchange(what_, nullptr); }
   // The same; a copy stays here for another receiver.
   const std::exception_ptr& share() noexcept {
@@ -85,7 +85,7 @@ class result_of {
 
   bool there() const noexcept { return content_.index() != 0; }
   bool failed() const noexcept { return content_.index() == 2; }
-  // The exception, or null if there is none. Who only looks has not taken it.
+  // The exception, or null if there is none. This does not take it.
   std::exception_ptr failure() const noexcept {
     const auto* what = std::get_if<2>(&content_);
     return what == nullptr ? nullptr : what->look();

@@ -50,7 +50,7 @@ class results_scope {
   results_scope(const results_scope&) = delete;
   results_scope& operator=(const results_scope&) = delete;
 
-  // As those of task_scope, without handles.
+  // As in task_scope, without handles.
   template <class... Given>
   void spawn(Given&&... given) {
     add(tasks::make_child(std::forward<Given>(given)...));

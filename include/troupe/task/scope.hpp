@@ -74,8 +74,8 @@ task<T> run_apart(task<T> given);
 
 }  // namespace tasks
 
-// The scope of some tasks, its children: it ends when they all have ended, so none of them outlives
-// what it refers to. `scope` makes one and gives it to its body.
+// The scope of some tasks, its children: it ends when they all have ended: none of them outlives
+// the objects to which it refers. `scope` makes a task_scope and passes it to the body.
 //
 // Thread: only the body and the children may use it, and the children run in the turns of the actor
 // that awaits the scope, one at a time, between each other's waits. Cost: about 40 ns for a child
@@ -83,7 +83,7 @@ task<T> run_apart(task<T> given);
 // or of the body cancels all others.
 class task_scope {
  public:
-  // A child, for what needs its value. Move-only.
+  // A child, for code that needs its value. Move-only.
   //
   // Thread: the turns of the scope's actor; when the scope has ended, any one at a time. Lifetime:
   // it may outlive the scope; one that is dropped drops the child's value.
@@ -94,9 +94,9 @@ class task_scope {
   task_scope(const task_scope&) = delete;
   task_scope& operator=(const task_scope&) = delete;
 
-  // Adds a child: a task, what else `when_all` takes, or a callable that makes a task. The callable
-  // and its arguments are kept until that task has ended; they may refer to what outlives the
-  // scope. Returns a handle to the child's value.
+  // Adds a child: a task, any other argument that `when_all` takes, or a callable that makes a
+  // task. The callable and its arguments are kept until that task has ended; they may refer to
+  // objects that outlive the scope. Returns a handle to the child's value.
   //
   // The child begins when the body, or the child that added it, has ended or waits. The children
   // begin in the order of the calls. In a scope that was cancelled it does not begin at all.
@@ -111,10 +111,10 @@ class task_scope {
     return handle;
   }
 
-  // Adds a child that is spawned as a task of its own when it begins: so such children run at the
-  // same time, on all workers. The scope awaits, limits and cancels them like other children, and a
+  // Adds a child that is spawned as a task of its own when it begins: such children run in
+  // parallel, on all workers. The scope awaits, limits and cancels them like other children, and a
   // deadline around the scope holds for them. They must not use the scope, nor, without a lock,
-  // what others use. Cost: about 1 us. Errors: as spawn().
+  // objects that others use. Cost: about 1 us. Errors: as spawn().
   //
   // Example:
   //     troupe::task<int> square(int n) { co_return n * n; }
@@ -136,8 +136,8 @@ class task_scope {
   // usage_error for 0.
   void limit(std::size_t most) { group_.set_limit(most); }
 
-  // Cancels the children: what they await throws cancelled, the handlers of other actors that they
-  // have asked are cancelled, too, and children that have not begun never will. The body continues.
+  // Cancels the children: their awaits throw cancelled, the handlers of other actors that they have
+  // asked are cancelled as well, and children that have not begun never run. The body continues.
   // That is no failure: the scope then ends as if they had succeeded.
   void cancel() noexcept { group_.cancel(false); }
 
@@ -327,8 +327,8 @@ consteval bool fits_scope() {
 // exception that a child or the body throws cancels all others, and is thrown when they have ended;
 // `failures`, if it is given, then has all exceptions, in the order of time. Throws cancelled when
 // the task that awaits the scope is cancelled, and so are all children. Lifetime: a scope that is
-// never awaited never runs; the body is kept until the scope has ended, and what it refers to must
-// live as long.
+// never awaited never runs; the body is kept until the scope has ended, and the objects to which it
+// refers must live as long.
 //
 // Example:
 //     troupe::task<> fetch(int n, int& sum) {

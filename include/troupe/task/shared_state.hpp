@@ -18,12 +18,12 @@
 
 namespace troupe::tasks {
 
-// The party that is told of the result, once, on the thread that resolves.
+// The party that is notified of the result, once, on the thread that resolves.
 struct observer {
   void (*resolved)(observer&) noexcept;
 };
 
-// An observer that, when it is told, may resolve further states or run user code that does. Its
+// An observer that, when it is notified, may resolve further states or run user code that does. Its
 // `resolved` must call tell_nested.
 struct nested_observer : observer {
   nested_observer* next = nullptr;
@@ -83,31 +83,29 @@ struct ask_link {
   }
 
   void lock() const noexcept;
-  // order: release  hands over what the lock guards; pairs with lock/acquire
+  // order: release  hands over the guarded data; pairs with lock/acquire
   void unlock() const noexcept { locked.store(false, std::memory_order_release); }
 };
 
-// The word between a resolver and a receiver, and what both need to find each other. Thread: any.
-// Invariants: src/task/one_shot.hpp.
+// The word between a resolver and a receiver, with all that both need to find each other. Thread:
+// any. Invariants: src/task/one_shot.hpp.
 struct shared_state {
   explicit shared_state(bool (*free_self)(shared_state&, bool early) noexcept) noexcept
       : free(free_self) {}
   shared_state(const shared_state&) = delete;
   shared_state& operator=(const shared_state&) = delete;
 
-  // See src/task/one_shot.hpp for what these functions do.
-  // order: acquire  as there
+  // These functions are described in src/task/one_shot.hpp. order: acquire  as there
   bool resolved() const noexcept { return word.load(std::memory_order_acquire) == done; }
   bool attach(observer& waiting) noexcept;
   bool detach(observer& waiting) noexcept;
-  // Registers a receiver, which will be told of the result. Called before another thread knows of
-  // the receiver.
-  // order: relaxed  how the taker comes to know publishes it
+  // Registers a receiver, which will be notified of the result. Called before another thread can
+  // see the receiver. order: relaxed  the way by which the taker gets the state publishes it
   void take() noexcept { word.store(0, std::memory_order_relaxed); }
   // Whether no receiver is left. A hint for the resolver.
   // order: relaxed  a hint
   bool left() const noexcept { return word.load(std::memory_order_relaxed) == untaken; }
-  // tells the observer, if there is one; the resolver does not touch the state afterwards
+  // notifies the observer, if any; the resolver does not touch the state afterwards
   void resolve() noexcept;
   void leave() noexcept {  // called by the receiver
     // order: acquire  as drop_ref
@@ -144,7 +142,7 @@ inline ask_link::~ask_link() {
   if (parent != nullptr) parent->drop_ref();
   if (name_or_context != nullptr && kind != of::job) [[unlikely]]
     drop_context(*context());
-  // order: acquire  as the refs of what it counts
+  // order: acquire  as the refs of the object that it counts
   if (shared_state* const source = forwarded.load(std::memory_order_acquire)) source->drop_ref();
 }
 

@@ -4,8 +4,8 @@
 //
 // A branch of when_all (when.hpp) lives inside one co_await; a side call outlives many of them. Its
 // user may stop to wait for it, by a time limit or because the user is cancelled: the side call
-// keeps waiting for what it awaits, and its next value is there when the user asks again. So no
-// value is ever lost.
+// keeps waiting for its event, and its next value is ready when the user asks again. No value is
+// ever lost.
 //
 // Thread: the turns of one actor, but for drop(), which any thread may call.
 // Invariants
@@ -65,9 +65,10 @@ class side_wait : public suspension {
   void forget_all() noexcept;
 
  protected:
-  // The coroutine takes what the side call gives as soon as it continues.
+  // The coroutine takes the side call's value as soon as it continues.
   bool takes_ = false;
-  // It is a side_crowd: side calls stay in it while nobody waits, and beyond the end of a wait.
+  // It is a side_crowd: side calls stay in it while no coroutine waits, and beyond the end of a
+  // wait.
   bool keeps_ = false;
 
  private:
@@ -135,7 +136,7 @@ class side_call : public async_call {
     busy = true;  // but while it is pending
   }
 
-  // Whether there is something for the user to take: what was given and not taken, or the end.
+  // Whether there is something for the user to take: a value that was not taken, or the end.
   bool is_ready() const noexcept {
     const state now = seen();
     return now == state::given || now == state::ended || (now == state::idle && done);
@@ -144,13 +145,12 @@ class side_call : public async_call {
   // It gives nothing any more. To be asked when it is ready.
   bool has_ended() const noexcept { return done && given == nullptr; }
   // Lets the coroutine run inside the co_await of `user`, if it waits for nothing and its user has
-  // taken what it gave before. Returns is_ready(). Throws usage_error if it is pending in another
-  // actor.
+  // taken its last value. Returns is_ready(). Throws usage_error if it is pending in another actor.
   bool advance(coroutine& user);
-  // The same for a user that takes what is given at once, with take(). Most calls come here, and
-  // each store would cost a cycle: so what stays the same is compared, not stored.
+  // The same for a user that takes the value at once, with take(). Most calls come here, and each
+  // store would cost a cycle: fields that stay the same are compared, not stored.
   bool advance_and_take(coroutine& user) { return advance_and_take(user, root_.handle()); }
-  // As above, for a caller that knows the coroutine: `root` is its handle.
+  // As above, for a caller that has the coroutine's handle, `root`.
   TROUPE_INLINE bool advance_and_take(coroutine& user, std::coroutine_handle<> root) {
     const async_call& outer = *user.in;
     if (actor != outer.actor || user_at_ != outer.at || user_nested_ != outer.nested ||
@@ -163,7 +163,7 @@ class side_call : public async_call {
     return run_on();
   }
   // Instead of advance_and_take(), when others have to run first: a coroutine that would run does
-  // so in a later turn. Refills what the user's call may spend.
+  // so in a later turn. Refills the budget of the user's call.
   [[gnu::cold]] bool advance_later(coroutine& user) {
     user.in->refill();
     return advance_slowly(user);
@@ -172,12 +172,12 @@ class side_call : public async_call {
   [[gnu::cold]] bool advance_later_and_keep(coroutine& user) {
     return is_ready() || advance_later(user);
   }
-  // After an advance() that was true: the user has taken what was given.
+  // After an advance() that was true: the user has taken the value.
   void taken() noexcept {
     at_.store(state::idle, std::memory_order_relaxed);  // order: relaxed  it is the user's
   }
-  // After a wait of the call: if the call is cancelled, what was given to it stays here, and this
-  // returns true.
+  // After a wait of the call: if the call is cancelled, its value stays here, and this returns
+  // true.
   bool keep_if_cancelled(const async_call& user) noexcept {
     if (!user.cancelled) [[likely]]
       return false;
@@ -229,12 +229,13 @@ class side_call : public async_call {
   friend struct suspension;
   friend class turn_of_others;
   friend struct debugger_view;  // src/runtime/debugger_table.cpp
-  // idle: it runs when its user wants it to, who has taken what it gave or does so at once; given:
-  // it has given something, or ended, and its user knows nothing of that; left: pending, and given
-  // up by its user; ended: its user knows that.
+  // idle: its user has taken its last value, or takes it at once, and resumes it; given: it has a
+  // value, or has ended, and its user has not seen that; left: pending, and given up by its user;
+  // ended: its user has seen the end.
   enum class state : std::uint8_t { idle, pending, given, left, ended };
   state seen() const noexcept {
-    // order: acquire  what the turn wrote in which the wait ended; pairs with resume_once/acq_rel
+    // order: acquire  the writes of the turn in which the wait ended; pairs with
+    // resume_once/acq_rel
     return at_.load(std::memory_order_acquire);
   }
   // It runs for this call: in its actor, within its deadline.
@@ -271,7 +272,7 @@ class side_call : public async_call {
   std::atomic<state> at_{state::idle};
   bool holds_ = false;  // a ref to its actor
   // The host of its user's call, and how deep that is nested, while this side call is idle.
-  // `no_user` in all other states, and no call is nested so deep: so one comparison tells both.
+  // `no_user` in all other states; no call is nested so deep, and one comparison checks both.
   static constexpr std::uint8_t no_user = 255;
   std::uint8_t user_nested_ = no_user;
   const call_host* user_at_ = nullptr;

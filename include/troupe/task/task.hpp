@@ -45,8 +45,8 @@ concept is_small_awaitable = requires {
   typename Awaitable::passed_by_value;
 };
 
-// Whether what is awaited runs before its user suspends (async_generator.hpp), so that a value
-// which is ready needs no suspension. The function returns the awaitable.
+// Whether the awaited operation runs before its user suspends (async_generator.hpp), so that a
+// value which is ready needs no suspension. The function returns the awaitable.
 template <class Awaitable>
 concept runs_before_suspension = requires(Awaitable& awaited, coroutine& user) {
   awaited.run_before_suspension(user);
@@ -206,10 +206,10 @@ TROUPE_NOINLINE inline void begin_later(coroutine& child, coroutine& parent,
   if (!behind_others || !start_behind_others(child)) child.in->push(child);
 }
 
-// Called when the parent is about to suspend for its child. Most children never suspend. So the
-// child runs at once, inside the parent's co_await, unless children are already nested too deep, or
-// others must run first; the parent suspends only if the child does. Returns whether the parent
-// must suspend.
+// Called when the parent is about to suspend for its child. Most children never suspend. The child
+// therefore runs at once, inside the parent's co_await, unless children are already nested too
+// deep, or others must run first; the parent suspends only if the child does. Returns whether the
+// parent must suspend.
 TROUPE_INLINE bool run_child(coroutine& child, coroutine& parent) noexcept {
   async_call& in = *parent.in;
   child.in = &in;
@@ -224,14 +224,14 @@ TROUPE_INLINE bool run_child(coroutine& child, coroutine& parent) noexcept {
   child.handle().resume();
   --in.nested;
   if (child.parent == 0) return false;
-  // The loop of the async call resumes the child later, so not before this function returns.
+  // The loop of the async call resumes the child later: not before this function returns.
   child.parent = awaiting;
   return true;
 }
 
 struct task_access;
 
-// True for tasks; also for works and forks (work.hpp).
+// True for tasks, works and forks (work.hpp).
 template <class T>
 inline constexpr bool runs_when_awaited = is_task<T>;
 // Whether a call of Function only makes a coroutine, which runs when it is awaited.
@@ -296,9 +296,9 @@ class [[nodiscard]] task {
   awaiter operator co_await() && noexcept { return awaiter(std::move(*this)); }
 
   // Returns the same task with a time limit. After `at_most`, counted from the co_await, the task
-  // is cancelled; when it has ended, the co_await throws timed_out, or gives the value that the
-  // task has returned all the same. Also for when_all and when_any:
-  // `co_await when_all(one(), two()).timeout(span)`.
+  // is cancelled; when it has ended, the co_await throws timed_out, or gives the value if the task
+  // has returned one all the same. Works for when_all and when_any as well: `co_await
+  // when_all(one(), two()).timeout(span)`.
   task timeout(time_span at_most) &&;
 
  private:

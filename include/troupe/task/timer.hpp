@@ -23,7 +23,7 @@ namespace troupe::tasks {
 
 class timers;
 
-// What a timer is for, by which timers are counted while a runtime is observed.
+// The purpose of a timer, by which timers are counted while a runtime is observed.
 enum class timer_source : std::uint8_t {
   sleep,       // sleep_for
   after,       // runtime::after

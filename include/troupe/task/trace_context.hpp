@@ -1,4 +1,4 @@
-// trace_context: where a call stands in a distributed trace, by the rules of W3C Trace Context.
+// trace_context: the position of a call in a distributed trace, by the rules of W3C Trace Context.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -11,8 +11,8 @@
 
 namespace troupe {
 
-// A trace is a tree of spans over several programs. This is its number, and that of the span from
-// which the next call goes out. A plain value. Thread: any.
+// A trace is a tree of spans over several programs. This is the number of the trace, and the number
+// of the span from which the next call goes out. A plain value. Thread: any.
 //
 // Example:
 //     const auto here = troupe::trace_context::begin();

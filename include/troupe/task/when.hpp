@@ -37,8 +37,8 @@ struct branch : async_call {
   branch(group& within, coroutine& task);
   group& of;
   coroutine& root;
-  // What with_span calls it, or the outermost branch around it that has a name: the time of its
-  // turns shows under that of the handler. Null for most.
+  // Its name from with_span, or the name of the outermost branch around it that has a name: the
+  // time of its turns is shown under the time of the handler. Null for most.
   const char* span = nullptr;
 };
 
@@ -53,7 +53,7 @@ struct group_nest {
 
 // The suspension of a coroutine that awaits several tasks, which run in the turns of its actor. It
 // ends when all of its branches have ended. A kind of group decides when its branches start, and
-// what the end of one means for the others.
+// how the end of a branch affects the others.
 class group : public suspension {
  public:
   // The suspension as a group; null for other suspensions.
@@ -84,9 +84,9 @@ class group : public suspension {
   static void drop_winner_wait(suspension* ended) noexcept;
 
  protected:
-  // What the kinds of groups do differently. Called in turns of the actor.
+  // The operations in which kinds of groups differ. Called in turns of the actor.
   struct kind {
-    const char* name;  // what a report says that the coroutine waits for
+    const char* name;  // the name of the wait in a report
     bool first_only;
     void (*start)(group&) noexcept;           // starts the branches
     void (*ended)(group&, branch&) noexcept;  // a branch has ended
@@ -121,8 +121,8 @@ class group : public suspension {
   branch* winner_to_go_on() noexcept;
   // Whether a branch beside it has begun and has not ended.
   bool has_others(const branch& winner) const noexcept;
-  // What the branch waits for does not happen from now on, if it could not be undone. False: some
-  // of that has happened, and its end is on its way.
+  // Prevents the event for which the branch waits from now on, if the event could not be undone.
+  // False: a part of it has happened, and its end is on its way.
   static bool pause(branch& one) noexcept;
   static void resume(branch& one, const suspension* end) noexcept;  // before `end`; null: all
   // The group of which the call is a branch; null if it is none.
@@ -152,10 +152,10 @@ class group : public suspension {
   friend struct debugger_view;  // src/runtime/debugger_table.cpp
   static const char* act_on(sched::message*, void*, sched::message_act);
   static const char* resume_branch(async_call& of) noexcept;
-  // While a branch runs, it may end and win: so no send of its competitors may happen. A competitor
-  // whose send has happened before wins, if the send was the last that it did. So the branch is
-  // held until that one has run, although it was woken first; then this returns true.
-  // (docs/protocols/given_up_waits.md)
+  // While a branch runs, it may end and win: no send of its competitors may happen meanwhile. A
+  // competitor whose send has happened before wins, if the send was its last operation. The branch
+  // is then held until that competitor has run, although the branch was woken first, and this
+  // returns true. (docs/protocols/given_up_waits.md)
   static bool pause_beside_or_hold(branch& one) noexcept;
   // After the run, for the groups within `end`; for all if that is null. `one`, a branch of `all`,
   // may be gone.
@@ -187,7 +187,7 @@ class group : public suspension {
   bool is_later_ = false;
 };
 
-// The tasks of a when_any: drop(all, place) destroys one that has lost as soon as it has ended. So
+// The tasks of a when_any: drop(all, place) destroys a task that has lost as soon as it has ended:
 // no generator that lies in it takes a value while the others end.
 struct droppable_tasks {
   void* all = nullptr;
@@ -397,7 +397,7 @@ auto make_branch(Given&& given) {
   }
 }
 
-// Prints one compile error that says what is wrong with the arguments.
+// Prints one compile error that names the fault of the arguments.
 template <class... Given>
 consteval bool fit_branches() {
   constexpr bool calls = ((!branch_of<Given>::can_be_awaited && makes_task<Given>) || ...);
@@ -417,8 +417,8 @@ consteval bool fit_branches() {
   return can_be_awaited && are_kept;
 }
 
-// Awaitables that when_any awaits as one, so that only one of them ever happens: those of select()
-// (sync/select.hpp), which specializes this.
+// Awaitables of which when_any lets only one ever happen: the cases of select() (sync/select.hpp),
+// which specializes this.
 template <class... Given>
 struct joint_wait;
 template <class... Given>
@@ -551,10 +551,10 @@ auto when_all(std::vector<Awaitable>& all) {
 
 // Runs the tasks concurrently until the first has ended. Returns its value with its index, or
 // throws its exception. The other tasks are cancelled, and have ended before this continues; those
-// behind one that ends at once do not start. What they waited for is not lost: a channel, a stream,
-// a connection or a generator gives it to the next wait. Of an ask or another future only the wait
-// is cancelled, and its result is dropped. The guide has a table (tasks.md). The arguments may be
-// those of when_all.
+// behind one that ends at once do not start. A value for which they waited is not lost: a channel,
+// a stream, a connection or a generator gives it to the next wait. Of an ask or another future only
+// the wait is cancelled, and its result is dropped. The guide has a table (tasks.md). It takes the
+// same arguments as when_all.
 template <class First, class... Given>
 requires(!tasks::is_vector_alone<std::remove_cvref_t<First>,
                                  std::remove_cvref_t<Given>...>) auto when_any(First&& first,

@@ -17,7 +17,7 @@
 
 namespace troupe::tasks {
 
-// What the awaiting child and the spawned task share. It lies in the child's frame.
+// The state that the awaiting child and the spawned task share. It lies in the child's frame.
 struct apart_task {
   std::stop_source stop;                      // ends the task
   std::atomic<async_call*> running{nullptr};  // set when it has begun to wait
@@ -51,8 +51,8 @@ class apart_arrival {
   future_wait wait_;
 };
 
-// Waits for the end of a task that was told to stop. Nothing ends this wait early: the task may
-// refer to what the child's scope keeps.
+// Waits for the end of a task whose stop was requested. Nothing ends this wait early: the task may
+// refer to objects that the child's scope keeps.
 class apart_end final : public suspension, public observer {
  public:
   apart_end(shared_state& of, apart_task& task) noexcept

@@ -2,10 +2,10 @@
 // and all branches within them. For the library's own use.
 //
 // A send may be taken on any thread while its coroutine sleeps. If two sends of one race were taken
-// before either coroutine has run, one of them would lose, although its value is gone. So a party
-// that takes one enters the race, and whoever finds it entered passes over the send; the race is
-// left when the coroutine of the first one has run. Then its turn looks once more at those that
-// were passed over (docs/protocols/given_up_waits.md).
+// before either coroutine has run, one of them would lose, although its value is taken. A party
+// that takes a send therefore enters the race, and a party that finds it entered passes over the
+// send; the race is left when the coroutine of the first one has run. Then its turn examines the
+// sends that were passed over again (docs/protocols/given_up_waits.md).
 //
 // Threads: any; must_look() only in a turn of the actor that waits.
 #pragma once
@@ -50,7 +50,7 @@ using race = race_word<race_parts>;
 
 // The race in which the call runs; null for most. It lives as long as the waits of the call.
 race* race_around(const async_call& of) noexcept;
-// Looks once more at what was passed over, if that may happen now.
+// Examines the sends that were passed over again, if they may happen now.
 void look_again(race& of) noexcept;
 
 }  // namespace troupe::tasks

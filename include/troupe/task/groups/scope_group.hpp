@@ -27,11 +27,12 @@ class scope_wait;
 // One task of a scope. The scope holds a ref until the child has ended, each handle holds one.
 // Thread: turns of the scope's actor; when the scope has ended, the holder of the last ref.
 struct scope_child : branch {
-  // Whether the result is kept for a handle; and whether its exception is another owner's, too.
+  // Whether the result is kept for a handle; and whether its exception also has another owner.
   enum class keeps : std::uint8_t { nothing, its_own, shared };
   struct kind {
     // The task has ended: keeps its result, and destroys its frame. Returns the exception that it
-    // threw, or null. `first`: that of an earlier child, which this one may have passed on.
+    // threw, or null. `first`: the exception of an earlier child, which this child may have passed
+    // on.
     std::exception_ptr (*settle)(scope_child&, keeps what,
                                  const std::exception_ptr& first) noexcept;
     // The task will not run, or not to its end: destroys its frame. Its result is `why`.
@@ -132,7 +133,7 @@ class scope_wait final : public suspension {
   static scope_wait& take(scope_wait*& from) noexcept;
 
   scope_child* got = nullptr;  // owns a ref of it
-  bool has_ended = false;      // one child has ended, and this wait is told of it
+  bool has_ended = false;      // one child has ended, and this wait is notified
 
  private:
   friend struct debugger_view;  // src/runtime/debugger_table.cpp
@@ -156,13 +157,13 @@ class scope_group final : public group {
   // At the end: throws the first failure, or cancelled.
   void check();
 
-  // The scope gets the child, which waits until it may start. Takes the ref over, also when it
-  // throws usage_error: the caller runs in no child of this scope, nor in its body.
+  // The scope gets the child, which waits until it may start. Takes over the ref, even if it throws
+  // usage_error: the caller runs in no child of this scope, nor in its body.
   void add_child(scope_child& one);
   void cancel(bool body_too) noexcept;
   void set_limit(std::size_t most);
   std::size_t unfinished() const noexcept;
-  // All failures are told, also those after the first.
+  // All failures are reported, and not the first alone.
   void tell_all() noexcept { tells_all_ = true; }
   const std::vector<std::exception_ptr>& failures() const noexcept { return failures_; }
 
@@ -203,15 +204,15 @@ class scope_group final : public group {
   void for_each_started(Act act) noexcept;
 
   const bool collects_;
-  // the body was told to end, the children were, or the awaiting call itself was
+  // the body was cancelled, the children were, or the awaiting call itself was
   bool body_cancelled_ = false, cancelled_ = false;
   bool was_cut_ = false;  // a child was cancelled before it ended
   bool starting_ = false;
   bool tells_all_ = false;
   std::size_t limit_ = SIZE_MAX, running_ = 0, spawned_ = 0;
   scope_body* body_ = nullptr;
-  // What a for_each_started comes to next. They nest: a child that fails, or that cancels its
-  // scope, inside of one begins another.
+  // The next child of a for_each_started. These loops nest: a child that fails, or that cancels its
+  // scope, inside of a loop begins another.
   struct cursor {
     async_call* next;
     cursor* outer;
@@ -221,7 +222,7 @@ class scope_group final : public group {
   std::size_t untold_ = 0;  // children that have ended, and of which next() has not told
   scope_wait* next_waits_ = nullptr;
   scope_group* next_listed_ = nullptr;
-  // what the body and the children ask of other actors runs in these; null until needed
+  // the asks of the body and of the children run in these; null until needed
   context_ref around_all_, around_children_;
   untaken_error first_failure_;
   std::vector<std::exception_ptr> failures_;

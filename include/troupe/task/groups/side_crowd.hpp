@@ -1,6 +1,6 @@
-// side_crowd: the pending side calls of one user, of which each leaves when it is ready. So a
-// result costs the same with any number of side calls that wait beside it; a side_wait alone lets
-// go of all of them, and takes them up again, at each result. For the library's own use.
+// side_crowd: the pending side calls of one user, of which each leaves when it is ready. A result
+// therefore costs the same with any number of side calls that wait beside it; a side_wait alone
+// lets go of all of them, and takes them up again, at each result. For the library's own use.
 //
 // Thread: the turns of one actor, but for abandon(), which the thread calls that destroys the
 // user's frame, perhaps beside a turn of the actor (side_call::drop).
@@ -8,8 +8,8 @@
 //   B1  while a side call is in the crowd it is pending, holds its actor, and has a reference to
 //       the crowd. It leaves in its turn, before another thread may know that it is ready.
 //   B2  the owner abandons the crowd before it drops a side call that is in it. Side calls of an
-//       abandoned crowd may be freed one by one, so that from then on nobody follows the links. A
-//       turn that has seen the crowd as it was before may still follow them: those beside its side
+//       abandoned crowd may be freed one by one, so that from then on no code follows the links.
+//       A turn that has seen the crowd before that may still follow them: those beside its side
 //       call can only be freed in a later turn, or at the actor's end.
 //   B3  `who` is the user's coroutine exactly while it waits for the crowd.
 #pragma once

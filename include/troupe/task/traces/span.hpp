@@ -12,17 +12,17 @@
 
 namespace troupe {
 
-// co_await with_span(name, what): awaits a task, or what a callable makes, in a span of its own. A
-// span is a part of a trace: it has a name, a begin, an end, and the span around it, and it failed
-// if `what` throws. Outside of a trace it begins a new one. All that `what` begins belongs to the
-// span, as with with_trace.
+// co_await with_span(name, task): awaits a task, or the awaitable that a callable makes, in a span
+// of its own. A span is a part of a trace: it has a name, a begin, an end, and the span around it,
+// and it failed if the task throws. Outside of a trace it begins a new trace. All that the task
+// begins belongs to the span, as with with_trace.
 //
-// Spans are recorded while the program has an exporter (troupe/otlp/exporter.hpp). In a runtime
-// that is observed the time of its turns shows under that of its handler, if it is within no other
-// span. Otherwise this is `what` itself, and the cost is one branch.
+// Spans are recorded while the program has an exporter (troupe/otlp/exporter.hpp). In an observed
+// runtime the time of its turns is shown under the time of its handler, if it is within no other
+// span. Otherwise this is the task itself, and the cost is one branch.
 //
 // Thread: the turns of the actor that awaits it. Cost: about 1 us when it is recorded, 300 ns when
-// it is only observed. Errors: those of `what`.
+// it is only observed. Errors: the task's.
 //
 // Example:
 //     troupe::task<int> look_up(int key) { co_return key + 1; }
