@@ -62,20 +62,20 @@ struct client_options {
   // Maximum bytes that read_all() keeps. Default 16 MiB; more is a client_error, body_too_large.
   // read() has no limit.
   std::size_t body_bytes = 16 * 1024 * 1024;
-  // Maximum bytes that become of an answer's body when it is decoded. Default 0: the client asks
-  // for no compression, and a body is read as it comes. With a limit the client asks for gzip, br
-  // and zstd, unless the request has a range or a field Accept-Encoding of its own, and decodes
-  // what comes in one of them while it is read; the answer then has neither a length nor the fields
+  // Maximum bytes of an answer's body after decoding. Default 0: the client asks for no
+  // compression, and a body is read as it arrives. With a limit the client asks for gzip, br and
+  // zstd, unless the request has a range or a field Accept-Encoding of its own, and decodes a body
+  // in one of these codings while it is read; the answer then has neither a length nor the fields
   // Content-Encoding and Content-Length. More is a client_error, decoded_too_large; a malformed
   // body is a bad_response. Memory until the end of such a body: 56 KiB for gzip; for the others
   // the window that the server has chosen, at most 16 MiB for br and 8 MiB for zstd.
   std::uint64_t decoded_body_bytes = 0;
 
-  // Maximum bytes that the client keeps of answers that the program has not taken: of bodies that
-  // came by HTTP/2 and were not read, of what read_all() has collected, and for decoding; of all
-  // origins together, and of one. Default 2 GiB; 0: an eighth of it for one. Past a limit the
-  // answer of which most is kept ends, of the origin of which most is kept: its next read throws
-  // client_error, too_much_kept. At least 1 MiB.
+  // Maximum bytes that the client keeps of answers that the program has not taken: bodies that
+  // arrived by HTTP/2 and were not read, the bytes collected by read_all(), and buffers for
+  // decoding; for all origins together, and for one origin. Default 2 GiB; 0: an eighth of it for
+  // each origin. Past a limit the largest kept answer of the origin with the most kept bytes ends:
+  // its next read throws client_error, too_much_kept. At least 1 MiB.
   std::size_t buffer_bytes = std::size_t{2} << 30;
   std::size_t buffer_bytes_per_origin = 0;
 
@@ -86,7 +86,7 @@ struct client_options {
   // insecure_redirect.
   bool insecure_redirects = false;
 
-  // Default: no proxy. proxy_settings::from_environment() reads those of the environment.
+  // Default: no proxy. proxy_settings::from_environment() reads the environment's.
   proxy_settings proxies;
 
   // Where the cookies of answers are kept, and from where they are sent. Default: cookies are
@@ -109,8 +109,8 @@ struct client_options {
 
   // HTTP/2 (http2_limits::is_on, default true). It is spoken over TLS when the server chooses it
   // (ALPN). Requests to one origin then share a connection, each on a stream of its own, up to
-  // http2.streams and what the server allows; a further connection is opened when all are full, up
-  // to connections_per_origin. A server that goes beyond one of the other limits is left, and its
+  // http2.streams and the server's limit; a further connection is opened when all are full, up to
+  // connections_per_origin. A server that goes beyond one of the other limits is left, and its
   // requests end with a bad_response. http2.stream_window: bytes of one answer that are kept for a
   // caller who does not read. Default 256 KiB; a smaller one limits the speed over long distances.
   http2_limits http2 = [] {
@@ -156,8 +156,8 @@ class websocket_call {
 using opening = tasks::limited_task<websocket_call>;
 
 // An HTTP client for one runtime. Thread: any. Copies refer to the same client. Any number of
-// requests may be under way: by HTTP/1.1 each on its own connection, by HTTP/2 on streams of one.
-// Connections are kept and serve later requests to the same origin.
+// requests may be under way: by HTTP/1.1 each on its own connection, by HTTP/2 on streams of a
+// shared connection. Connections are kept and serve later requests to the same origin.
 //
 // Certificates are verified by default. Redirects are followed, but from https to http only if that
 // is allowed. A redirect to another origin loses the fields Authorization, Cookie and
@@ -199,8 +199,8 @@ class client {
   // HTTP/1.1 it has a connection of its own. The request is a GET without a body, optionally with
   // fields (Origin, Cookie). .timeout(span) and .stop(token) apply to the handshake. Redirects are
   // not followed. Thread: one task uses the WebSocket, and calls close() or receives to its end.
-  // Errors: option_error, usage_error, and those of send(), among them client_error, not_upgraded
-  // or bad_handshake.
+  // Errors: option_error, usage_error, and the errors of send(), among them client_error,
+  // not_upgraded or bad_handshake.
   //
   // Example (declarations):
   //     troupe::task<> greet(troupe::http::client web) {

@@ -31,7 +31,7 @@ enum class client_failure : std::uint8_t {
   // the server opened a WebSocket, but with a subprotocol or an extension that was not offered
   bad_handshake,
   proxy_unreachable,  // there is no connection to the proxy
-  // the proxy answered with status(), or with what is no answer (0), instead of a connection
+  // the proxy answered with status(), or with invalid data (0), instead of a connection
   proxy_refused,
   not_downloaded,     // a download was answered with status(), which is no file
   part_in_use,        // another download writes the same file
@@ -41,7 +41,7 @@ enum class client_failure : std::uint8_t {
   too_much_kept,      // client_options::buffer_bytes: of this answer the client kept most
 };
 
-// The text names the URL, the error, and what the caller can do.
+// The text names the URL, the error, and the caller's remedy.
 //
 // Example:
 //     try {
@@ -67,8 +67,9 @@ class client_error : public error {
   int status_;
 };
 
-// All connections to an origin are in use, and the request cannot wait for one, or no longer.
-// Nothing was sent. It is a try_later, so overload_as_503() makes a 503 of it, and retry() waits.
+// All connections to an origin are in use, and the request cannot wait for a free connection, or no
+// longer. Nothing was sent. It is a try_later: overload_as_503() makes a 503 of it, and retry()
+// waits.
 //
 // Example:
 //     try {

@@ -24,9 +24,9 @@ class upload {
  public:
   explicit upload(exchange& over) noexcept : over_(over) {}
   upload(const upload&) = delete;
-  // Sends one piece; completes when the system has accepted it, by HTTP/2 when the server has
-  // given a window for it, so a slow peer slows the writer. A
-  // write that is given up (when_any) is the last one: the request then ends with an io_error.
+  // Sends one piece; completes when the system has accepted it, by HTTP/2 when the server has given
+  // a window for it: a slow peer slows the writer. A write that is given up (when_any) is the last
+  // one: the request then ends with an io_error.
   task<> write(std::string_view bytes);
   // Adds a field that is sent behind the body (a trailer), which servers may ignore. Call it before
   // the function returns. Errors: usage_error for an invalid value, and for a name that
@@ -64,9 +64,9 @@ class client_request {
   // Sets the body and, if `type` is not empty, the field Content-Type, which replaces an earlier
   // one. Throws usage_error as field() does, and for TRACE.
   client_request& body(std::string bytes, std::string_view type);
-  // Sets a body of unknown length. The function is called after the head was sent, and must own
-  // what it captures. Such a request is sent once: never again after a stale connection, or for a
-  // redirect that needs the body.
+  // Sets a body of unknown length. The function is called after the head was sent, and must own its
+  // captures. Such a request is sent once: never again after a stale connection, or for a redirect
+  // that needs the body.
   client_request& body(upload_function how, std::string_view type);
   // Asks for a part: from byte `first` on, up to and including `last`; replaces an earlier range. A
   // server that does not support ranges answers 200 with the whole.
@@ -136,8 +136,8 @@ class client_response {
   // same place. Errors: client_error (truncated, bad_response, too_slow), io_error, tls_error,
   // timed_out, cancelled.
   task<std::string_view> read();
-  // Reads all remaining bytes. What a call has read that is given up comes first at the next call,
-  // and at the next read(). More than client_options::body_bytes is a client_error,
+  // Reads all remaining bytes. The bytes that an abandoned call has read come first at the next
+  // call, and at the next read(). More than client_options::body_bytes is a client_error,
   // body_too_large.
   task<std::string> read_all();
   // The fields behind a body that was read to its end: behind a chunked one, or by HTTP/2.

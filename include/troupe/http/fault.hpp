@@ -1,4 +1,4 @@
-// fault: what is wrong with a message, and the status with which a server answers it.
+// fault: the error in a message, and the status with which a server answers it.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -33,7 +33,7 @@ enum class fault : std::uint8_t {
   unknown_coding,  // a coding other than chunked
   bad_chunk,
   chunk_line_too_long,
-  chunk_extensions_too_long,  // those of all chunks together
+  chunk_extensions_too_long,  // of all chunks together
   bad_trailer,                // a trailer field that says how long the message is, or where it goes
   bad_expectation,            // an expectation other than 100-continue
   body_too_large,
@@ -41,7 +41,7 @@ enum class fault : std::uint8_t {
   truncated,               // the peer ended in the middle of the message
   bad_frames,              // by HTTP/2: it breaks the rules, or a limit
   unknown_content_coding,  // of a body that is to be decoded
-  bad_content,             // the body is not what its Content-Encoding says
+  bad_content,             // the body does not match its Content-Encoding
   over_budget,             // too much is kept for this client (server_options::buffer_bytes)
 };
 

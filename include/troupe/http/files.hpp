@@ -37,7 +37,7 @@ struct file_options {
   // True: where a client takes br, zstd or gzip by its Accept-Encoding, and there is a file of the
   // same name with .br, .zst or .gz behind it, that file is the answer, with Content-Encoding. The
   // one that the client prefers wins, then the first of these three. All answers have Vary then.
-  // Ranges and ETag are those of the compressed file. Default false, since each look costs a system
+  // Ranges and ETag refer to the compressed file. Default false, since each look costs a system
   // call.
   bool precompressed = false;
 };

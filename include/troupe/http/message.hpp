@@ -35,7 +35,7 @@ std::string_view reason_of(int status) noexcept;
 
 // Compares as names of fields, and many values, are compared: without the case of ASCII letters.
 bool same_word(std::string_view a, std::string_view b) noexcept;
-// Whether a comma-separated list, such as that of Connection, contains that word.
+// Whether a comma-separated list, such as the value of Connection, contains that word.
 bool lists_word(std::string_view list, std::string_view word) noexcept;
 
 // One field of a head, as views.
@@ -73,8 +73,8 @@ class fields {
   }
   // The value of the first field with that name, without regard to case; "" if there is none.
   std::string_view operator[](std::string_view name) const noexcept;
-  // The values of all fields with that name as one list, "a, b": what a sender may put into one
-  // field, as `Connection` or `Accept-Encoding`, it may put into several.
+  // The values of all fields with that name as one list, "a, b": a sender may split such a list, as
+  // in `Connection` or `Accept-Encoding`, among several fields.
   std::string list(std::string_view name) const;
   bool has(std::string_view name) const noexcept;
   // How many fields have that name.

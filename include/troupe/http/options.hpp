@@ -14,11 +14,11 @@
 
 namespace troupe::http {
 
-// The limits of a connection that speaks HTTP/2. The limits of server_options hold for it, too, for
-// each stream: those of heads, bodies and times. Beyond a limit of this struct the server sends
-// GOAWAY with ENHANCE_YOUR_CALM, ends the connection, and counts it (server::http2()), where no
-// other answer is named. A client has the same limits for its servers (client_options::http2), and
-// does the same; its requests then end with a client_error, bad_response.
+// The limits of a connection that speaks HTTP/2. The limits of server_options for heads, bodies and
+// times also hold, for each stream. Beyond a limit of this struct the server sends GOAWAY with
+// ENHANCE_YOUR_CALM, ends the connection, and counts it (server::http2()), where no other answer is
+// named. A client has the same limits for its servers (client_options::http2), and does the same;
+// its requests then end with a client_error, bad_response.
 //
 // Example:
 //     troupe::http::server_options options;
@@ -65,16 +65,16 @@ struct http2_limits {
   std::size_t other_frames = 200;
 };
 
-// The PROXY protocol, versions 1 and 2, with which a proxy that does not speak HTTP says for which
-// client it makes a connection. With it, all listeners of the server expect the header, before TLS,
-// too; request::peer() is then the client.
+// The PROXY protocol, versions 1 and 2, with which a proxy that does not speak HTTP names the
+// client of a connection. With it, all listeners of the server expect the header, before TLS as
+// well; request::peer() is then the client.
 //
 // Example:
 //     troupe::http::server_options options;
 //     options.proxy_protocol.from = {"10.0.0.0/8", "unix"};
 struct proxy_protocol_options {
   // Where the proxies are. Default empty: the server expects no header. Otherwise each connection
-  // begins with one, and a connection from elsewhere is closed at once, and counted
+  // begins with a header, and a connection from elsewhere is closed at once, and counted
   // (server::proxy_headers()).
   std::vector<network> from;
   // Maximum bytes of a header. Default 1 KiB; at least 107. A longer one ends the connection
@@ -112,13 +112,12 @@ struct server_options {
   // Maximum bytes of a request's body. Default 1 MiB; more is answered 413. A route may have a
   // limit of its own.
   std::size_t body_bytes = 1024 * 1024;
-  // Maximum bytes that become of a body with a Content-Encoding (gzip, br, zstd) when it is
-  // decoded; `body_bytes` limits what comes. A handler then reads the decoded body, whose
-  // Content-Encoding and Content-Length still say how it came. Default 0: bodies are given to
-  // handlers as they come. More is answered 413, another coding 415, and what is malformed 400. A
-  // route may have a limit of its own. Memory of a request with such a body, until its end: 56 KiB
-  // for gzip; for the others the window that the client has chosen, at most 16 MiB for br and 8 MiB
-  // for zstd.
+  // Maximum bytes of a body with a Content-Encoding (gzip, br, zstd) after decoding; `body_bytes`
+  // limits the bytes that arrive. A handler then reads the decoded body; Content-Encoding and
+  // Content-Length still describe the body that arrived. Default 0: bodies are given to handlers as
+  // they arrive. More is answered 413, another coding 415, and a malformed body 400. A route may
+  // have a limit of its own. Memory of a request with such a body, until its end: 56 KiB for gzip;
+  // for the others the window that the client has chosen, at most 16 MiB for br and 8 MiB for zstd.
   std::size_t decoded_body_bytes = 0;
   // Maximum bytes of the extensions of all chunks of a body together. Default 16 KiB; more is
   // answered 400. The extensions of one chunk have at most 1 KiB.
@@ -153,11 +152,11 @@ struct server_options {
   // TLS are not affected. One client makes one eighth of them at a time, at least 16; its further
   // connections are accepted, and wait for their turn.
   std::size_t handshakes = 1'024;
-  // For TLS: how long a browser is to ask this host by https only, whatever a link says (the field
-  // Strict-Transport-Security, in every answer over TLS). Default 0: no such field. Begin with a
-  // short time: a browser that was told cannot be told otherwise without TLS.
+  // For TLS: how long a browser is to ask this host by https only, whatever the scheme of a link
+  // (the field Strict-Transport-Security, in every answer over TLS). Default 0: no such field.
+  // Begin with a short time: a browser that has received the field cannot be reset without TLS.
   time_span strict_transport{};
-  // Whether that holds for the names below the host's, too. Default false.
+  // Whether that also holds for the names below the host's. Default false.
   bool strict_transport_of_subdomains = false;
 
   // Maximum number of connections at a time. Default 16,000. At the limit, idle connections are
@@ -181,8 +180,8 @@ struct server_options {
   // proxies and Unix sockets have no share; the limit for all holds for them.
   std::size_t buffer_bytes_per_peer = 0;
   // Maximum number of descriptors that connections and the files of answers take together. Default
-  // 0: seven eighths of what the process may open (RLIMIT_NOFILE). At the limit, the effect is that
-  // of `connections`; files of the client that has most of them are closed, and their answers end.
+  // 0: seven eighths of the process's limit (RLIMIT_NOFILE). At the limit, the effect is as for
+  // `connections`; files of the client that has most of them are closed, and their answers end.
   std::size_t descriptors = 0;
   // The share of one client. Default 0: one eighth of `descriptors`, at least 16. Beyond it answers
   // with files end; when the client has connections only, one more is answered 503 and closed.
@@ -197,7 +196,7 @@ struct server_options {
   // `forwarded_by` as far as these have written it. Default empty: the field is ignored.
   std::vector<network> trusted_proxies;
   // That field. Default X-Forwarded-For. Choose the one that your proxies write: they pass the
-  // other one on as the client has sent it, so it is ignored.
+  // other field on as the client has sent it, and the server ignores it.
   forwarded_field forwarded_by = forwarded_field::x_forwarded_for;
 
   // Time after stop() for requests that have begun. Default 10 s; then their connections are

@@ -41,7 +41,7 @@ struct message_head {
   std::string_view method_name;
   std::string_view target;       // as received
   std::string_view path, query;  // parts of the target: "/a%20b" and "x=1"; "*" is a path
-  std::string_view host;         // from the target if it has one; otherwise from the field
+  std::string_view host;         // from the target if it has a host; otherwise from the field
   int status = 0;                // of a response
   std::string_view reason;
   int major_version = 1;  // 2 for a request that came by HTTP/2; then minor_version is 0
@@ -81,7 +81,7 @@ class parser {
     // call next() again with the bytes that were not consumed and with more behind them
     need_more,
     // head() is valid until the next message begins, or until the bytes consumed by this step are
-    // gone
+    // released
     head,
     body,  // a part of the body, inside the input; may be empty
     end,   // the end of the message; trailer() is valid as long as the bytes consumed by this step
@@ -97,7 +97,7 @@ class parser {
   parser(parser&&) = delete;
 
   // Parses one step. `input` begins with the first byte that was not consumed. A head and a trailer
-  // are each consumed as a whole, so all their bytes must be in one input.
+  // are each consumed as a whole: all their bytes must be in one input.
   step next(std::string_view input);
   // Tells the parser that the peer has ended. Returns `end` for a body that lasts until then, and
   // between two messages; otherwise refused, with truncated.
@@ -134,7 +134,7 @@ class parser {
   step name_unknown_method(std::string_view input);
   void count_extensions() noexcept;
   void begin_section(std::vector<http::fields::position>& positions) noexcept;
-  // Checks the lines behind `at`, and unfolds those of an answer.
+  // Checks the lines behind `at`, and unfolds an answer's.
   fault check_lines(std::string_view& section, std::size_t at, bool is_trailer);
   fault check_head(std::string_view section);
   fault check_trailer(std::string_view section);

@@ -40,7 +40,7 @@ struct request_source {
   ~request_source() = default;
 };
 
-// The decoded parts of a path for which a pattern's parameters stand.
+// The decoded parts of a path that match a pattern's parameters.
 struct path_values {
   static constexpr std::size_t most = 8;
   std::array<std::string_view, most> value;
@@ -79,7 +79,7 @@ class request {
   std::string_view target() const noexcept { return head_->target; }
   // Decoded: "/a b".
   std::string_view path() const noexcept { return path_; }
-  // What the parameter `name` of the route's pattern stands for, decoded: path<int>("id") for
+  // The decoded value of the parameter `name` of the route's pattern: path<int>("id") for
   // "/users/{id}". Errors: status_error 400 if the text does not fit the type, usage_error if the
   // pattern has no such parameter. A T of std::string_view is a view into the request.
   template <text_value T>
@@ -89,10 +89,10 @@ class request {
   // As received: "x=1".
   std::string_view query() const noexcept { return head_->query; }
   // The first value with that name, decoded ('+' means a space), as a number, a bool, a
-  // std::string, or what is made from a std::string_view. query<std::optional<T>>() is empty if
-  // there is none; query<std::vector<T>>() has all values with that name. Errors: status_error 400,
-  // which names the parameter, if there is none, if it does not fit the type, or if its encoding is
-  // malformed. Cost: it reads the query up to the value.
+  // std::string, or a type that is made from a std::string_view. query<std::optional<T>>() is empty
+  // if there is none; query<std::vector<T>>() has all values with that name. Errors: status_error
+  // 400, which names the parameter, if there is none, if it does not fit the type, or if its
+  // encoding is malformed. Cost: it reads the query up to the value.
   //
   // Example (declarations):
   //     #include <troupe/http/response.hpp>
@@ -124,7 +124,7 @@ class request {
   // The first field with that name; "" if there is none.
   std::string_view field(std::string_view name) const noexcept { return head_->fields[name]; }
   const message_head& head() const noexcept { return *head_; }
-  // The value of the first cookie with that name, as it was sent; empty if there is none.
+  // The value of the first cookie with that name, exactly as sent; empty if there is none.
   std::optional<std::string_view> cookie(std::string_view name) const noexcept;
   // The same, typed. Errors: status_error 400, which names the cookie, if there is none or if it
   // does not fit; cookie<std::optional<T>>() is empty if there is none.
@@ -141,14 +141,14 @@ class request {
   // read.
   std::string_view body() const noexcept { return body_; }
   // For a coroutine: waits for the next piece of the body. The piece is valid until the next call;
-  // "" at the end. The first call tells a waiting peer to continue (100 Continue). One call at a
+  // "" at the end. The first call asks a waiting peer to continue (100 Continue). One call at a
   // time: a second one is a usage_error. A call that is given up (when_any) loses nothing. Errors:
   // throws refused if the body is malformed, too large or too slow, and the errors of a stream.
   task<std::string_view> read() {
     return collected_.empty() ? source_->next_piece() : read_behind_collected();
   }
-  // Reads the rest of the body, which body() then returns. Throws as read() does. What a call has
-  // read that is given up comes first at the next call, and at the next read().
+  // Reads the rest of the body, which body() then returns. Throws as read() does. The bytes that an
+  // abandoned call has read come first at the next call, and at the next read().
   task<std::string_view> read_all();
   // The fields behind a chunked body that was read to its end.
   http::fields trailer() const noexcept { return trailer_; }
@@ -162,21 +162,21 @@ class request {
   // Becomes requested when the server stops; for handlers that take long.
   std::stop_token stopping() const noexcept { return stopping_; }
 
-  // The address and port of the other end of the connection: those of a proxy, if the request came
-  // through one, unless the proxy has said for which client it connects by the PROXY protocol
+  // The address and port of the other end of the connection: a proxy's, if the request came through
+  // a proxy, unless the proxy has named its client by the PROXY protocol
   // (server_options::proxy_protocol). Call it in the handler. Cost: a system call. Throws io_error
-  // if the client has gone, usage_error for a client of a Unix socket.
+  // if the client has disconnected, usage_error for a client of a Unix socket.
   endpoint peer() const { return source_->peer(); }
 
   // Whether the other end has an address, which peer() returns. Clients of a Unix socket have none.
   bool has_peer() const noexcept { return source_->has_address(); }
 
   // The address of the client, behind the proxies that the server trusts
-  // (server_options::trusted_proxies): what the last of them has written in X-Forwarded-For, or in
-  // Forwarded. Fields that come from others are ignored. It is peer() if peer() is no such proxy;
-  // the address of a proxy, if that does not say from whom it has the request; with port 0 if the
-  // port is not said; empty for a client of a Unix socket. Call it in the handler. Cost: a system
-  // call. Throws io_error if the client has gone.
+  // (server_options::trusted_proxies): the address that the last of them has written in
+  // X-Forwarded-For, or in Forwarded. Fields from others are ignored. It is peer() if peer() is no
+  // such proxy; the address of a proxy, if the proxy does not name the sender of the request; with
+  // port 0 if the port is not given; empty for a client of a Unix socket. Call it in the handler.
+  // Cost: a system call. Throws io_error if the client has disconnected.
   //
   // Example (declarations):
   //     #include <troupe/http/response.hpp>
@@ -216,10 +216,10 @@ class request {
   // request, hides none of this: if a body is not read yet, the system is asked to buffer up to 1
   // MiB. A close behind more data than the system buffers is seen only when that data is read.
   //
-  // Call it in the handler; a handler that is no coroutine learns whether the client has gone so
-  // far. Not for a WebSocket, which reports this itself. Thread: the stop is requested on any
-  // thread. Cost: nothing for requests that do not ask; otherwise an allocation and one I/O
-  // operation, which ends with the request.
+  // Call it in the handler; in a handler that is no coroutine the token says whether the client has
+  // disconnected so far. Not for a WebSocket, which reports this itself. Thread: the stop is
+  // requested on any thread. Cost: nothing for requests that do not ask; otherwise an allocation
+  // and one I/O operation, which ends with the request.
   //
   // Example (declarations):
   //     #include <troupe/http/response.hpp>
@@ -245,12 +245,12 @@ class request {
   const path_values* path_values_ = nullptr;
   std::string_view path_, body_;
   http::fields trailer_;
-  std::string collected_;  // what read_all() has read, also one that was given up
+  std::string collected_;  // read by read_all(), by an abandoned call as well
   request_source* source_ = nullptr;
   std::stop_token stopping_;
   context* memory_ = nullptr;
   bool is_collecting_ = false;  // a read_all() is under way
-  bool is_taken_ = false;       // a read() has given what was collected
+  bool is_taken_ = false;       // a read() has given the collected bytes
   bool is_parted_ = false;      // a multipart_reader has taken a part of the body
 };
 

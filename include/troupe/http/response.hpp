@@ -112,13 +112,13 @@ class response {
   static response redirect(std::string_view to, int status = 303);
 
   // An answer that a function sends in pieces. The function is called after the head was sent; it
-  // must own what it captures. An exception from it is a failure of the runtime and ends the
+  // must own its captures. An exception from it is a failure of the runtime and ends the
   // connection, so that the peer sees that the body is incomplete.
   static response stream(content_type type, stream_function how);
-  // The same for a body of `bytes` bytes: the head says so (Content-Length), also in the answer to
-  // HEAD, for which no function is called. The length is checked: a write beyond it throws
-  // usage_error, and a function that returns before it has failed by one; the peer then sees that
-  // the body is incomplete. A body that compress() encodes is sent without a length.
+  // The same for a body of `bytes` bytes: the head gives the size (Content-Length), in the answer
+  // to HEAD as well, for which the function is not called. The length is checked: a write beyond it
+  // throws usage_error, and a function that returns before has failed with a usage_error; the peer
+  // then sees that the body is incomplete. A body that compress() encodes is sent without a length.
   static response stream(content_type type, std::uint64_t bytes, stream_function how);
   static response events(event_function how);
   // If the request asks for a WebSocket: answers 101 and calls the function; the connection ends

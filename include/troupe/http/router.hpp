@@ -44,7 +44,7 @@ struct signature {
   using all = std::tuple<std::decay_t<Args>...>;
   static constexpr bool is_known = true;
   static constexpr bool is_const = IsConst;  // several threads may call it at the same time
-  // Each of these three says what a parameter must not be: a reference through which the handler
+  // Each of these three detects a parameter that is refused: a reference through which the handler
   // could change the value that it got, a copy of the request, a pointer to it.
   static constexpr bool changes_values =
       ((std::is_lvalue_reference_v<Args> && !std::is_const_v<std::remove_reference_t<Args>> &&
@@ -98,13 +98,14 @@ struct signature_of<R (*)(Args...)> : signature<true, R, Args...> {};
 template <class R, class... Args>
 struct signature_of<R (*)(Args...) noexcept> : signature<true, R, Args...> {};
 
-// The types of the path's parameters: those of the handler without the request, if it takes one.
+// The types of the path's parameters: the handler's parameters without the request, if it takes the
+// request.
 template <class Tuple>
 struct without_request {
   static constexpr bool had = false;
   using rest = Tuple;
 };
-// In the tuple `request` stands for a reference, since a request cannot be copied.
+// In the tuple `request` means a reference, since a request cannot be copied.
 template <class... Rest>
 struct without_request<std::tuple<request, Rest...>> {
   static constexpr bool had = true;
@@ -336,11 +337,11 @@ class router {
     }
     return *this;
   }
-  // Removes what get() and the others added with that pattern, whatever the names of its
+  // Removes the routes that get() and the others added with that pattern, whatever the names of its
   // parameters: for one method, or for all. Returns the number of removed routes, 0 if there were
-  // none. Routes of files() are those of GET with a pattern that ends with "{path...}". Throws
-  // usage_error for a malformed pattern, and after the router was moved into a server, which keeps
-  // its routes unchanged.
+  // none. files() adds routes of GET with a pattern that ends with "{path...}". Throws usage_error
+  // for a malformed pattern, and after the router was moved into a server, which keeps its routes
+  // unchanged.
   std::size_t remove(std::string_view pattern);
   std::size_t remove(method of, std::string_view pattern);
   template <class Handler>
@@ -354,15 +355,15 @@ class router {
   router& files(std::string_view prefix, const std::string& folder);
   router& files(std::string_view prefix, const std::string& folder, const file_options& options);
 
-  // Puts a function in front of the handlers of all routes that were added so far, or of those of
-  // one pattern: the last one that is put is the first to be called. It is one of
+  // Puts a function in front of the handlers of all routes that were added so far, or of one
+  // pattern: the last function that is put is the first to be called. It is one of
   //     std::optional<response>(const request&)      an answer in place of the handler's
-  //     void(const request&, response&)              changes the answer, also that of an error
+  //     void(const request&, response&)              changes the answer, of an error as well
   //     task<response>(request&, next_handler)       calls the handler, or does not
   // and const, since it is called on any thread, and several at the same time. The third form makes
-  // a coroutine of each handler. What is put in front of all routes is also in front of the answers
-  // to requests without a route (404, 405, OPTIONS), which are made without their bodies. Errors:
-  // usage_error for a pattern that has no routes.
+  // a coroutine of each handler. A function in front of all routes is in front of the answers to
+  // requests without a route as well (404, 405, OPTIONS), which are made without their bodies.
+  // Errors: usage_error for a pattern that has no routes.
   //
   // Example (declarations):
   //     #include <troupe/http/around/limits.hpp>
@@ -400,9 +401,9 @@ class router {
   };
   // Which route answers this request.
   found find(method by, std::string_view path) const;
-  // The handler of requests without a route: null if nothing stands in front of all routes.
+  // The handler of requests without a route: null if no function is in front of all routes.
   const route* otherwise() const noexcept;
-  // The answer to such a request. `methods`: those of its path, as found::methods.
+  // The answer to such a request. `methods`: the methods of its path, as found::methods.
   static response no_route(method asked, unsigned methods);
   // As found::methods, of all paths together: for "OPTIONS *".
   unsigned all_methods() const noexcept;

@@ -21,12 +21,11 @@ namespace troupe::http {
 
 struct server_state;
 
-// What became of the TLS connections of a server so far. None of these ends is a failure of the
-// program.
+// Counts of a server's TLS connections so far, by outcome. No outcome is a failure of the program.
 struct handshake_counts {
   std::uint64_t under_way = 0;        // now
   std::uint64_t done = 0;             // handshakes that have succeeded
-  std::uint64_t resumed = 0;          // those of them that continued an earlier session
+  std::uint64_t resumed = 0;          // of these, the ones that continued an earlier session
   std::uint64_t plain_http = 0;       // the client spoke HTTP without TLS, and was answered 400
   std::uint64_t bad_certificate = 0;  // the client's is missing, or is not trusted
   std::uint64_t refused_by_peer = 0;  // the client sent an alert: it may not trust the server
@@ -42,9 +41,8 @@ struct handshake_counts {
   std::uint64_t damaged = 0;
 };
 
-// What became of the HTTP/2 connections of a server so far. The last eleven count connections that
-// the server has ended because their client went beyond a limit (http2_limits), or broke the
-// protocol.
+// Counts of a server's HTTP/2 connections so far. The last eleven count connections that the server
+// has ended because their client went beyond a limit (http2_limits), or broke the protocol.
 struct http2_counts {
   std::uint64_t connections = 0;
   std::uint64_t streams = 0;          // requests
@@ -60,12 +58,13 @@ struct http2_counts {
   std::uint64_t priorities = 0;
   std::uint64_t empty_data = 0;
   std::uint64_t other_frames = 0;
-  std::uint64_t unread_answers = 0;   // the client does not read what the protocol makes us send
+  std::uint64_t unread_answers = 0;   // the client does not read the frames that the protocol
+                                      // requires the server to send
   std::uint64_t protocol_errors = 0;  // any other error of the whole connection
 };
 
-// What became of the headers of the PROXY protocol that a server expected
-// (server_options::proxy_protocol). All but the first one have ended their connection.
+// Counts of the PROXY protocol headers that a server expected (server_options::proxy_protocol), by
+// outcome. All but the first one have ended their connection.
 struct proxy_header_counts {
   std::uint64_t accepted = 0;
   std::uint64_t untrusted = 0;  // the connection is not from one of the networks
@@ -74,7 +73,8 @@ struct proxy_header_counts {
   std::uint64_t lost = 0;       // the proxy has ended the connection, or the server has stopped
 };
 
-// What a server keeps for its clients now (server_options::buffer_bytes and descriptors).
+// The memory and descriptors that a server keeps for its clients now (server_options::buffer_bytes
+// and descriptors).
 struct kept_counts {
   std::size_t bytes = 0, descriptors = 0;
   std::size_t clients = 0;               // for which something is kept
@@ -83,7 +83,7 @@ struct kept_counts {
 };
 
 // An HTTP server. Copies refer to the same server. Thread: each connection is a task of its own;
-// the handlers of one connection run one after the other, those of different connections
+// the handlers of one connection run one after the other, the handlers of different connections
 // concurrently. With HTTP/2 handlers of one connection that wait run in turns, one at a time,
 // between each other's waits.
 //
@@ -112,32 +112,33 @@ class server {
 
   // Accepts connections and serves them until stop(); await it in a task. After stop() it takes the
   // connections that wait to be accepted, and completes when all requests that have begun are
-  // answered. After drain_time it ends the remaining connections: their sockets are shut, and what
-  // their handlers and functions await throws cancelled, which is no failure of the program. It
-  // does not wait for what cannot be cancelled, a function that blocking() runs. Throws io_error if
-  // the listener fails.
+  // answered. After drain_time it ends the remaining connections: their sockets are shut, and the
+  // awaits of their handlers and functions throw cancelled, which is no failure of the program. It
+  // does not wait for a function that blocking() runs, which cannot be cancelled. Throws io_error
+  // if the listener fails.
   //
-  // A function that streams an answer is cancelled at once when its client goes; a function of
-  // response::events also at stop(), and its client sees a complete body. For a WebSocket both end
-  // receive(); a function that does not receive is cancelled when its client goes. A handler that
-  // makes an answer goes on when its client goes (request::client_gone()).
+  // A function that streams an answer is cancelled at once when its client disconnects; a function
+  // of response::events is cancelled at stop() as well, and its client sees a complete body. For a
+  // WebSocket both end receive(); a function that does not receive is cancelled when its client
+  // disconnects. A handler that makes an answer continues when its client disconnects
+  // (request::client_gone()).
   task<> serve(tcp_listener listener);
   // The same with https; `self` is mostly tls_context::server(tls_options::https(…)). Several
-  // listeners may share one. A handshake that fails is no failure: the client is told by an alert,
-  // or by an answer 400 if it speaks HTTP without TLS, and handshakes() counts it.
+  // listeners may share one. A handshake that fails is no failure: the client receives an alert, or
+  // an answer 400 if it speaks HTTP without TLS, and handshakes() counts it.
   task<> serve(tcp_listener listener, tls_context self);
   task<> serve(unix_listener listener);
 
   // Stops the server, for good. A busy connection ends after the answer to its current request; an
   // idle one first answers a request that is already there. Event streams and WebSockets end now.
-  // The server waits for up to a second until the peer has closed its side, too, so that no peer
+  // The server waits for up to a second until the peer has also closed its side, so that no peer
   // loses its last answer. Thread: any.
   void stop() const;
   // As stop(), but a connection that is idle may send one more request within `idle_time`, which is
-  // answered with `Connection: close`; with HTTP/2 its client is told at once to send new requests
-  // elsewhere (GOAWAY). So no client loses a request that it sends at the moment when the server
-  // ends the connection: use it when other processes accept the new connections. Event streams and
-  // WebSockets also end after that time. stop() ends it sooner. Thread: any.
+  // answered with `Connection: close`; with HTTP/2 the server asks its client at once to send new
+  // requests elsewhere (GOAWAY). Therefore no client loses a request that it sends at the moment
+  // when the server ends the connection: use it when other processes accept the new connections.
+  // Event streams and WebSockets also end after that time. stop() ends it sooner. Thread: any.
   void drain(time_span idle_time) const;
 
   // The number of connections that are open now: busy ones, idle ones, and those that are being

@@ -16,18 +16,19 @@
 
 namespace troupe::http {
 
-// The slowest rate at which a peer may send what it has begun: `rate` bytes per second on average,
-// while the receiver waits for them; `grace` is the total time by which the peer may be behind, and
-// `early` the most time that bytes buy which come earlier than they have to. rate 0: no minimum.
+// The slowest rate at which a peer may send a body or message that it has begun: `rate` bytes per
+// second on average, while the receiver waits for them; `grace` is the total time by which the peer
+// may be behind, and `early` the most time that bytes buy which come earlier than they have to.
+// rate 0: no minimum.
 struct slowest_pace {
   std::size_t rate = 0;
   std::chrono::nanoseconds grace{0};
   std::chrono::nanoseconds early = std::chrono::seconds(5);
 };
 
-// How far the peer has come with one body or one message, or has taken one. Only the time counts
-// that this end waits; waits that are cancelled count, too: otherwise a receiver that polls could
-// wait without a limit.
+// The peer's progress in sending or taking one body or message. Only the time counts during which
+// this end waits; cancelled waits count as well: otherwise a receiver that polls could wait without
+// a limit.
 class paced_arrival {
  public:
   explicit paced_arrival(std::uint64_t bytes = 0) noexcept : bytes_(bytes) {}
@@ -41,7 +42,7 @@ class paced_arrival {
   std::chrono::nanoseconds patience(const slowest_pace& pace) noexcept {
     constexpr std::chrono::nanoseconds longest = std::chrono::nanoseconds::max();
     if (pace.rate == 0) return longest;
-    constexpr std::uint64_t seconds_max = 1'000'000'000;  // 31 years; so no sum overflows
+    constexpr std::uint64_t seconds_max = 1'000'000'000;  // 31 years: no sum overflows
     const double part_of_second =
         static_cast<double>(bytes_ % pace.rate) / static_cast<double>(pace.rate);
     const std::chrono::nanoseconds due =

@@ -19,9 +19,9 @@ namespace troupe::http {
 class url {
  public:
   // Parses a URL. Bytes of the path and of the query that a URL may not contain (spaces, bytes
-  // beyond ASCII) are encoded with %. Throws client_error, bad_url, if the text has no scheme or
-  // another one, a user name, a control byte, no host, a host or a port that cannot be one, or more
-  // than 8,192 bytes.
+  // beyond ASCII) are encoded with %. Throws client_error, bad_url, if the text has no scheme or an
+  // unknown scheme, a user name, a control byte, no host, a host or a port that cannot be one, or
+  // more than 8,192 bytes.
   static url parse(std::string_view text);
   // The same, but nothing is encoded: the path and the query are sent as the text has them. Also
   // throws client_error, bad_url, for a space and for a byte beyond ASCII in them.

@@ -1,4 +1,4 @@
-// websocket: messages in both directions (RFC 6455), compressed if both ends want it (RFC 7692).
+// websocket: messages in both directions (RFC 6455), compressed if both ends ask for it (RFC 7692).
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -19,15 +19,15 @@
 
 namespace troupe::http {
 
-// The extension permessage-deflate: the terms that one end wants, or those on which both ends
+// The extension permessage-deflate: the terms that one end proposes, or those on which both ends
 // agreed (websocket::deflate()). Each direction has a window of its own, of 2^bits bytes, which it
 // keeps from message to message (context takeover) unless an end forbids this.
 //
 // Memory of a connection that has agreed on it, allocated when the first message needs it:
 // 2^(window bits + 2) + 2^(memory_level + 9) bytes to compress (256 KiB by default), and 2^(window
 // bits) bytes plus about 7 KiB to inflate (39 KiB by default). A direction without context takeover
-// holds this memory only while it compresses or inflates a message, so an idle connection holds
-// none. Compression and inflation run on the worker: about 20 ms for each MiB of text.
+// holds this memory only while it compresses or inflates a message: an idle connection holds none.
+// Compression and inflation run on the worker: about 20 ms for each MiB of text.
 //
 // Example:
 //     #include <troupe/http/websocket.hpp>
@@ -41,8 +41,8 @@ struct websocket_deflate {
   bool server_no_context_takeover = false, client_no_context_takeover = false;
   // Largest windows, from 9 to 15 bits (zlib cannot compress with 8). Default 15. A server can
   // limit the client's window only if the client has said that it accepts this; this library's
-  // client does. An offer that demands a server's window of 8 is declined. A client that is told to
-  // use a window of 8 sends its messages uncompressed.
+  // client does. An offer that demands a server's window of 8 is declined. A client to which a
+  // window of 8 is prescribed sends its messages uncompressed.
   int server_max_window_bits = 15, client_max_window_bits = 15;
   // For this end's compressor: level of effort (1 to 9, default 6), and of memory (1 to 9, default
   // 8).
@@ -58,8 +58,8 @@ struct websocket_deflate {
 //     options.message_bytes = 4096;
 //     options.subprotocols = {"chat.v2", "chat.v1"};
 //
-// The rate of a body also applies to an unfinished message: server_options::body_rate and
-// body_grace, or those of client_options. A slower message ends the connection (1008). Between
+// The rate of a body also applies to an unfinished message: body_rate and body_grace of
+// server_options, or of client_options. A slower message ends the connection (1008). Between
 // messages a peer may be silent for any time, as long as it answers pings.
 struct websocket_options {
   // Not an aggregate: GCC 12 destroys the members of a temporary aggregate twice if it is part of a
@@ -104,8 +104,8 @@ struct websocket_message {
 
 // One end of a WebSocket connection. A server's function gets it from response::websocket(), a
 // client from client::websocket(). Limits: one receive() at a time, a second one is a usage_error;
-// any number of sends. So branches of one when_all may receive and send. Each message is sent
-// without others in between. Lifetime: it must live until all its operations have ended. The
+// any number of sends. Branches of one when_all may therefore receive and send. Each message is
+// sent without others in between. Lifetime: it must live until all its operations have ended. The
 // destructor of a client's WebSocket ends the connection, without a close().
 //
 // Example (declarations):
@@ -141,8 +141,8 @@ class websocket {
   // sent, and for a reason that is longer than 123 bytes or not UTF-8.
   task<> close(int code = 1000, std::string reason = "");
 
-  // The code of the close: the peer's, or that of this end. 1005: a close without a code; 1006: no
-  // close. 0 while the connection is open.
+  // The code of the close: the peer's, or this end's. 1005: a close without a code; 1006: no close.
+  // 0 while the connection is open.
   int close_code() const noexcept { return close_code_; }
   const std::string& close_reason() const noexcept { return close_reason_; }
   // The terms on which both ends agreed. subprotocol() is "" if there is none; deflate() is empty
@@ -207,13 +207,13 @@ class websocket {
   bool close_sent_ = false;
   bool is_received_ = false;
   bool at_end_ = false;  // the peer has ended its half, and all its bytes were taken
-  // set while no receive() is under way, and while nothing takes bytes ahead of one; null unless
-  // the peer has ended its half
+  // set while no receive() is under way, and while nothing reads bytes ahead of a receive(); null
+  // unless the peer has ended its half
   std::optional<event> unreceived_, untaken_;
   // closed not by the function, but by the peer's close, a breach of the protocol, or the stop of
   // the server
   bool is_ended_ = false;
-  int unsaid_ = 0;  // the code of the peer's breach, of which the peer must still be told
+  int unsaid_ = 0;  // the code of the peer's breach, which must still be sent to the peer
   int close_code_ = 0;
   std::string close_reason_;
 };

@@ -192,14 +192,15 @@ class close_job : public file_job {
 // timed_out; cancelled. Data in the system's memory is read at once; otherwise io_uring reads it,
 // or a thread of the blocking pool (runtime_options::blocking_threads). A read that has begun on
 // such a thread cannot be interrupted: a timeout or a stop then waits until it has ended, and its
-// result is given. So no operation touches a buffer after its end, and a file that is opened at the
-// moment of a timeout is given or closed. Under the simulated policy the files are the real ones;
-// the seed decides which operations wait, for how much virtual time, and which are done in parts.
+// result is given. Therefore no operation touches a buffer after its end, and a file that is opened
+// at the moment of a timeout is given or closed. Under the simulated policy the files are the real
+// ones; the seed decides which operations wait, for how much virtual time, and which are done in
+// parts.
 //
 // Limits: any number of operations may be under way at the same time, except for those without an
-// offset: these use the file's position, so they run one after the other. The file stays open until
-// all have ended. Cost: one system call and no allocation for an operation that is done at once;
-// about 20 us for one on a thread of the blocking pool.
+// offset: these use the file's position, and run one after the other. The file stays open until all
+// have ended. Cost: one system call and no allocation for an operation that is done at once; about
+// 20 us for one on a thread of the blocking pool.
 //
 // Example (declarations):
 //     troupe::task<> put(std::string line) {
@@ -297,8 +298,8 @@ class file {
     return io::awaitable<io::sync_job>(std::in_place, open_, true);
   }
 
-  // The properties that the system knows now; for a file on another machine they may be a moment
-  // old. Never waits.
+  // The properties that the system has now; for a file on another machine they may be a moment old.
+  // Never waits.
   io::awaitable<io::status_job> status() noexcept {
     return io::awaitable<io::status_job>(std::in_place, open_);
   }

@@ -74,10 +74,10 @@ struct process_options {
   child_stream err = child_stream::inherit();
   // Each is "NAME=value". Default: the environment of this process.
   std::optional<std::vector<std::string>> environment{};
-  // The child's working directory. Default: that of this process.
+  // The child's working directory. Default: this process's.
   std::string directory{};
-  // True: the child gets a session of its own, whose process group has the child's number, so
-  // signals of the terminal do not reach it. Default false.
+  // True: the child gets a session of its own, whose process group has the child's number: signals
+  // of the terminal do not reach it. Default false.
   bool new_session = false;
   // Further descriptors that the child gets, as 3, 4, … in this order. The caller keeps them, and
   // must keep them open until start() has returned. Default: none.
@@ -109,7 +109,7 @@ class exit_job {
 // O_CLOEXEC.
 //
 // Lifetime: when the object is destroyed, its pipes are closed and the child keeps running; the
-// library reaps the child in the background when it ends, so no zombie is left. To end the child
+// library reaps the child in the background when it ends, and no zombie is left. To end the child
 // with the object, call kill() first. Needs pidfd_open (Linux 5.3). Under the simulated policy
 // children are real, and waiting for them takes real time.
 //

@@ -64,7 +64,7 @@ class write_job {
   static constexpr action what = action::write;
   write_job(descriptor& to, stream_kind kind, Bytes bytes, bool whole) noexcept
       : to_(&to), bytes_(std::move(bytes)), whole_(whole), kind_(kind) {}
-  // Sends what the system accepts at once, without a wait. Returns true if that completes the
+  // Sends as much as the system accepts at once, without a wait. Returns true if that completes the
   // operation.
   bool done_at_once(tasks::coroutine& who) noexcept {
     if (kind_ != stream_kind::socket) return false;
@@ -188,7 +188,7 @@ class stream {
   }
 
   // Reads the available bytes into a leased buffer, which is empty at the end of the stream. While
-  // the operation waits there is no buffer, so an idle connection costs none. Also throws io_error
+  // the operation waits it has no buffer: an idle connection costs none. Also throws io_error
   // (not_enough_memory).
   io::awaitable<io::lease_job> read_some() noexcept {
     return io::awaitable<io::lease_job>(std::in_place, descriptor_, kind_);

@@ -52,7 +52,7 @@ struct unix_datagram_options {
 };
 
 // A socket for such datagrams. Move-only; the destructor closes it and removes the file that it
-// created. Await operations as those of a udp_socket. Limits: a datagram has at most about 200 KB
+// created. Await operations as with a udp_socket. Limits: a datagram has at most about 200 KB
 // (net.core.wmem_default), or send throws io_error, message_size; about ten datagrams wait to be
 // received (net.unix.max_dgram_qlen).
 //
@@ -90,7 +90,7 @@ class unix_datagram {
 
   // Sends one datagram to the connected peer, and waits until the peer has space for it. The caller
   // keeps the bytes until the operation has ended. Throws io_error, connection_refused, if the peer
-  // has gone.
+  // has closed its socket.
   io::awaitable<io::send_job> send(std::string_view bytes) noexcept {
     return io::awaitable<io::send_job>(std::in_place, descriptor_, bytes);
   }

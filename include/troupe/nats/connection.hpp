@@ -28,10 +28,10 @@ struct subscription_state;
 // no server has taken us in one round.
 task<connection> connect(std::string servers, options chosen = {});
 
-// Gives the messages of one subscription, in the order in which they come. A stream, for `|`. It
-// keeps what is not read yet, as far as subscribe_options allow; what comes then is missed: the
-// next message says how many came before it. It continues over a new connection to a server; what
-// was published meanwhile is not known to it. While it exists, it keeps the program alive.
+// Gives the messages of one subscription, in the order in which they arrive. A stream, for `|`. It
+// keeps unread messages, up to the limits of subscribe_options; messages beyond them are missed:
+// the next message has their number. It continues over a new connection to a server; messages
+// published meanwhile do not reach it. While it exists, it keeps the program alive.
 //
 // Thread: one handler or task at a time. Lifetime: keeps the connection; when it goes, it does not
 // subscribe any more.
@@ -56,13 +56,13 @@ class subscription {
   task<std::optional<message>> next();
   // How many messages it had no room for.
   std::uint64_t missed() const noexcept;
-  // Whether nothing new comes any more; what has come before may still be there to be read.
+  // Whether no new messages arrive any more; earlier messages may still wait to be read.
   bool has_ended() const;
 
-  // Nothing comes any more, and what waits is gone.
+  // Ends the subscription at once: no further messages arrive, and waiting messages are discarded.
   void unsubscribe() noexcept;
-  // Awaits that the server sends no more; what it has sent before is still given by next(), and
-  // then the end.
+  // Ends the subscription in order: waits until the server sends no more messages. next() still
+  // gives the messages that the server has sent before, and then the end.
   task<> drain();
 
  private:
@@ -77,16 +77,17 @@ class subscription {
 // once; calls wait until it is there. Handlers and tasks await the calls, and no worker is blocked.
 //
 // `servers`: "nats://ada:secret@one:4222,two,tls://three"; the scheme, the user and the port may be
-// left out. In a user and a password %40 stands for @, and so on (RFC 3986). They are tried in
-// random order, with those that a server tells of.
+// left out. In a user and a password, special characters are percent-encoded: %40 for @ (RFC 3986).
+// They are tried in random order, with the servers that a server announces.
 //
-// What is published goes at most once: what was on its way when a connection ended may be lost, and
-// is not sent again. What waits then is sent over the next one.
+// Delivery is at most once: a message that was in transit when a connection ended may be lost, and
+// is not sent again. Messages that wait to be sent then are sent over the next connection.
 //
 // Thread: make it on any; await the calls in handlers and tasks. Copies are the same connection.
-// Errors: error with its kind, also of each call that waits when the connection is closed for good;
-// timed_out and cancelled. Lifetime: when the last copy and the last subscription have gone, what
-// was published is still sent, and the connection is closed. Until then it keeps the program alive.
+// Errors: error with its kind, which each waiting call throws when the connection is closed for
+// good; timed_out and cancelled. Lifetime: when the last copy and the last subscription are
+// destroyed, published messages are still sent, and the connection is closed. Until then it keeps
+// the program alive.
 //
 // Example (declarations):
 //     troupe::task<> shop(troupe::nats::connection bus) {
@@ -99,50 +100,50 @@ class connection {
   // Throws option_error for addresses and options that make no sense.
   connection(runtime& on, std::string_view servers, const options& chosen = {});
 
-  // Awaits that the message may be sent: while more than waiting_bytes_max bytes wait, it waits.
-  // The server does not say what it did with it: see flush(). Errors: bad_subject and too_large,
-  // before anything is sent; closed.
+  // Queues the message to be sent; waits while more than waiting_bytes_max bytes are queued. The
+  // server does not acknowledge the message: see flush(). Errors: bad_subject and too_large, before
+  // anything is sent; closed.
   task<> publish(std::string_view subject, std::string_view payload) const;
   task<> publish(message what) const;
   // The same without a wait; false: it would have to, and nothing was sent.
   bool try_publish(std::string_view subject, std::string_view payload) const;
-  // The same for receivers that read several payloads from one message, in their order. What is
-  // published to one subject by this call before it can be sent becomes one message of at most
-  // 16 KiB: `lead`, and then the pieces of each call. So the server has less to do. False also if
-  // it is too large for that.
+  // The same for receivers that read several payloads from one message, in their order. Payloads
+  // that this call publishes to one subject before they can be sent become one message of at most
+  // 16 KiB: `lead`, and then the pieces of each call. The server then has fewer messages to handle.
+  // Returns false as well if the payload is too large for that.
   bool try_publish_joined(std::string_view subject, std::string_view lead,
                           std::initializer_list<std::string_view> pieces) const;
 
-  // Awaits the first answer. Answers come to one subscription of this connection, by a token.
-  // Errors: no_responders, at once, when nobody subscribes to the subject; timed_out after
-  // request_timeout or by with_deadline; lost, when the connection ended after it was sent: whether
-  // somebody has it is not known; closed, denied, bad_subject, too_large. Exactly one of these or
-  // an answer ends it.
+  // Sends a request and awaits the first answer. Answers arrive at one subscription of this
+  // connection, by a token. Errors: no_responders, at once, when the subject has no subscribers;
+  // timed_out after request_timeout or by with_deadline; lost, when the connection ended after it
+  // was sent: a peer may have received it; closed, denied, bad_subject, too_large. Exactly one of
+  // these or an answer ends it.
   task<message> request(std::string_view subject, std::string_view payload) const;
   task<message> request(message what) const;
 
-  // Publishes to a stream of JetStream, and awaits that it has stored the message. Errors: those of
-  // a request; no_responders when no stream takes the subject; stream_error when the stream refuses
+  // Publishes to a stream of JetStream, and awaits that it has stored the message. Errors: as
+  // request(); no_responders when no stream takes the subject; stream_error when the stream refuses
   // it. After lost and timed_out it may have been stored: send it again with the same id.
   task<stored> store(std::string_view subject, std::string_view payload,
                      const store_options& chosen = {}) const;
   task<stored> store(message what, const store_options& chosen = {}) const;
 
-  // Awaits nothing but that the subscription is on its way: what others publish after this
-  // connection's next flush() reaches it. Wildcards: "orders.*", "orders.>". Errors: bad_subject,
+  // Waits only until the subscription is queued to be sent: messages that others publish after this
+  // connection's next flush() reach it. Wildcards: "orders.*", "orders.>". Errors: bad_subject,
   // closed, option_error.
   task<subscription> subscribe(std::string_view subject,
                                const subscribe_options& chosen = {}) const;
 
   // Awaits that the server has taken all that was published and subscribed before. Errors: lost,
-  // when the connection ended first: some of it may not have come; closed, timed_out.
+  // when the connection ended first: some of it may not have arrived; closed, timed_out.
   task<> flush() const;
 
-  // Awaits the end in order: subscriptions get nothing new, their readers read what has come, what
-  // they publish meanwhile is sent, and the connection is closed. Errors: timed_out and cancelled,
-  // by with_deadline; then it is not closed.
+  // Closes the connection in order: subscriptions receive no new messages, their readers read the
+  // messages that have arrived, messages that they publish meanwhile are sent, and the connection
+  // is closed. Errors: timed_out and cancelled, by with_deadline; then it is not closed.
   task<> drain() const;
-  // At once: what waits is not sent, and calls that wait fail.
+  // Closes the connection at once: messages that wait are not sent, and waiting calls fail.
   void close() const noexcept;
 
   // Now, or a moment ago.

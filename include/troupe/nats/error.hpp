@@ -1,4 +1,4 @@
-// error: what NATS, or the way to it, did not do.
+// error: a failure of NATS, or of the connection to it.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -12,12 +12,12 @@
 
 namespace troupe::nats {
 
-// What kind of failure it was: by this, not by the text, a program decides what to do.
+// The kind of a failure, by which a program decides how to react; it does not parse the text.
 enum class failure : std::uint8_t {
   unreachable,    // no server could be reached, or none took us
   denied,         // the user is not known to the server, or may not do that
   lost,           // the connection to the server ended before the answer
-  no_responders,  // nobody answers requests to that subject
+  no_responders,  // no subscriber answers requests to that subject
   closed,         // the program has closed or drained the connection
   bad_subject,    // a subject, a queue group or a header that NATS does not allow: nothing was sent
   too_large,      // more bytes than the server takes in one message: nothing was sent
@@ -39,7 +39,7 @@ class error : public troupe::error {
       : troupe::error(text), kind_(kind), may_have_run_(may_have_run) {}
   failure kind() const noexcept { return kind_; }
   verdict judged() const noexcept override;
-  // Whether what was asked may have been done all the same: it was sent, and the answer was lost.
+  // Whether the request may have taken effect all the same: it was sent, and the answer was lost.
   // False: no one has received it.
   bool may_have_run() const noexcept { return may_have_run_; }
 

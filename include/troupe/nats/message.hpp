@@ -1,4 +1,4 @@
-// message: what is published and what comes.
+// message: a payload with its subject and headers, to publish or received.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -38,14 +38,15 @@ class headers {
   auto begin() const noexcept { return fields_.begin(); }
   auto end() const noexcept { return fields_.end(); }
 
-  // What the server says with a status line instead of a peer: 503 that nobody answers; 0: none.
+  // The code of a status line, which the server sends in place of a peer: 503: no subscriber
+  // answers; 0: none.
   int status() const noexcept { return status_; }
   const std::string& description() const noexcept { return description_; }
-  // Whether a part of what came was no header: that part is missing.
+  // Whether a part of the received headers was malformed: that part is missing.
   bool is_damaged() const noexcept { return damaged_; }
 
-  // For the library: the block as it is sent, "NATS/1.0\r\nName: value\r\n\r\n", and what such a
-  // block says.
+  // For the library: the block as it is sent, "NATS/1.0\r\nName: value\r\n\r\n", and the content of
+  // such a block.
   void append_to(std::string& out) const;
   std::size_t block_bytes() const noexcept;
   static headers parse(std::string_view block);

@@ -16,7 +16,7 @@
 
 namespace troupe::nats {
 
-// What has happened to a connection.
+// An event in the life of a connection.
 enum class incident : std::uint8_t {
   connected,  // also again
   lost,       // the connection ended; the next is being made
@@ -30,21 +30,22 @@ struct options {
   // Not an aggregate, for the same reason as tls_options.
   options() {}
 
-  // How the subjects begin to which answers to requests come: this, a random word of the
-  // connection, and a number with a random token of the request, which nobody can guess. A prefix
+  // The beginning of the subjects to which answers to requests arrive: this, a random word of the
+  // connection, and a number with a random token of the request, which cannot be guessed. A prefix
   // of its own for each program lets servers forbid others to read its answers. Words between dots.
   std::string inbox = "_INBOX";
-  // What the server shows as the name of the client. Default: none.
+  // The name of the client that the server shows. Default: none.
   std::string name;
-  // Who we are: a user with a password, or a token, or a key, or what a file of credentials says.
-  // A user and a password may stand in the address, too. Default: nobody.
+  // The client's identity: a user with a password, or a token, or a key, or the content of a
+  // credentials file. The address may also contain a user and a password. Default: none.
   std::string user, password, token;
   // A seed ("SU…") of an nkey, as a text or in a file.
   std::string nkey_seed, nkey_file;
   // A file with a JWT and a seed (".creds"), or its text.
   std::string credentials_file, credentials;
-  // TLS, with what is trusted, and our own certificate for servers that ask for one. Default: as
-  // the server and the address want it ("tls://…"), with the certificates of the system.
+  // TLS, with the trusted certificates, and the client's own certificate for servers that ask for
+  // it. Default: as the server and the address require ("tls://…"), with the certificates of the
+  // system.
   std::optional<tls_options> tls;
 
   // How long it may take until one server has taken us; more than 0.
@@ -58,13 +59,13 @@ struct options {
   // Whether servers are used that a server tells of.
   bool discover_servers = true;
 
-  // Bytes that may wait to be sent, also while there is no connection; who publishes more waits.
-  // 1 or more.
+  // Bytes that may wait to be sent, even while there is no connection; a publisher of more waits. 1
+  // or more.
   std::size_t waiting_bytes_max = 1024 * 1024;
   // How long the server may take none of the bytes that are sent, before the connection is given
   // up; more than 0.
   time_span write_timeout = std::chrono::seconds(30);
-  // How long a request waits for its answer, beside what with_deadline says; more than 0.
+  // The time limit of a request, beside the limit of with_deadline; more than 0.
   time_span request_timeout = std::chrono::seconds(10);
   // A server that is silent is asked whether it is there, this often; after that many unanswered
   // questions the connection is given up. More than 0 each.
@@ -77,8 +78,8 @@ struct options {
   // Whether publish and request send the trace of the caller as the header `traceparent`.
   bool send_trace = true;
 
-  // Called for what happens to the connection, in its tasks, one at a time; it must not block, and
-  // not throw. Default: none.
+  // Called for each event of the connection, in its tasks, one at a time; it must neither block nor
+  // throw. Default: none.
   std::function<void(incident, std::string_view text)> on_incident;
 };
 
@@ -89,8 +90,8 @@ struct subscribe_options {
 
   // Of the subscriptions with the same queue group, one gets each message. Default: none.
   std::string queue;
-  // Messages and bytes that wait to be read; what comes while there is no room is missed, and
-  // counted. 1 or more.
+  // Messages and bytes that wait to be read; a message that arrives while there is no room is
+  // missed, and counted. 1 or more.
   std::size_t messages_max = 8'192;
   std::size_t bytes_max = 16 * 1024 * 1024;
   // The subscription ends after that many messages; 0: it does not.

@@ -1,4 +1,4 @@
-// stored: what JetStream says of a message that it has stored.
+// stored: JetStream's acknowledgement of a message that it has stored.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -27,7 +27,7 @@ struct stored {
   bool duplicate = false;
 };
 
-// What must hold for a message to be stored; otherwise it is refused (stream_error).
+// The conditions under which a message is stored; otherwise it is refused (stream_error).
 struct store_options {
   store_options() noexcept {}
   // Of the message, so that it is stored once however often it is sent, within the stream's window
@@ -35,7 +35,8 @@ struct store_options {
   std::string id;
   // The name of the stream.
   std::string expected_stream;
-  // The sequence of its last message, that of the last one to this subject, and the last id.
+  // The sequence of the stream's last message, the sequence of the last message to this subject,
+  // and the last id.
   std::optional<std::uint64_t> expected_last, expected_last_of_subject;
   std::string expected_last_id;
 };

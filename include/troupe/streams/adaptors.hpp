@@ -1,9 +1,9 @@
 // Adaptors of streams that look at one value after the other.
 //
 // All of them: Thread: the turns of the actor that takes the values. Order: as in the source. They
-// read a value when one is asked for, and never ahead. Errors: what the source or a given function
-// throws comes out of next(), and ends the stream. Lifetime: they own their source and the given
-// functions.
+// read a value when one is asked for, and never ahead. Errors: an exception from the source or from
+// a given function comes out of next(), and ends the stream. Lifetime: they own their source and
+// the given functions.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -27,7 +27,7 @@ namespace detail {
 template <class F, class... Args>
 using plain_result = std::remove_cvref_t<std::invoke_result_t<F&, Args...>>;
 
-// True of a predicate, which gives a bool or an awaitable of one.
+// True of a predicate, which gives a bool or an awaitable of a bool.
 template <class Predicate, class T>
 inline constexpr bool waits =
     tasks::awaitable<std::remove_reference_t<std::invoke_result_t<Predicate&, T>>>;
@@ -108,7 +108,7 @@ async_generator<T> until_done(async_generator<T> of, task<Given> end) {
     tasks::side_call* const both[] = {&until.side(), all.side()};
     co_await select(both);
     if (until.is_done()) {
-      static_cast<void>(until.take());  // throws what it threw
+      static_cast<void>(until.take());  // throws its exception, if any
       break;
     }
     if (auto one = all.take()) co_yield std::move(*one);
@@ -117,7 +117,8 @@ async_generator<T> until_done(async_generator<T> of, task<Given> end) {
 
 }  // namespace detail
 
-// Gives f(value). What f gives may be an awaitable, which then() would await and buffered() runs.
+// Gives f(value). The result of f may be an awaitable, which then() would await and buffered()
+// runs.
 //
 // Example:
 //     troupe::task<> show() {
@@ -150,7 +151,7 @@ auto filter(F f) {
     return detail::filter(std::move(of), std::move(f));
   });
 }
-// Gives the first `most` values, and then ends without asking for another one.
+// Gives the first `most` values, and then ends without asking for another value.
 inline auto take(std::size_t most) {
   return adaptor(
       [most]<class T>(async_generator<T> of) { return detail::take(std::move(of), most); });
@@ -168,8 +169,8 @@ auto take_while(F f) {
   });
 }
 // Ends when the awaitable (a task, a future, event.wait(), sleep_for) is done, or when a stop is
-// requested: also while it waits for a value. What the awaitable throws comes out of next(). The
-// awaitable runs from the first next() on.
+// requested, even while it waits for a value. An exception from the awaitable comes out of next().
+// The awaitable runs from the first next() on.
 template <class Awaitable>
 auto take_until(Awaitable end) {
   if constexpr (std::is_same_v<Awaitable, std::stop_token>) {

@@ -1,5 +1,5 @@
-// async_generator<T>: a coroutine that awaits what a task can await, and gives values one after the
-// other.
+// async_generator<T>: a coroutine that awaits whatever a task can await, and gives values one after
+// the other.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -31,8 +31,8 @@ namespace streams {
 struct access;
 [[noreturn]] void throw_early_end(tasks::outcome how);
 
-// The coroutine lies in an async call of its own: so it keeps waiting for what it awaits when its
-// user no longer waits for its next value.
+// The coroutine lies in an async call of its own: it keeps waiting for its event when its user no
+// longer waits for its next value.
 template <class T>
 class async_promise final : public tasks::promise_base {
  public:
@@ -113,12 +113,12 @@ class async_promise final : public tasks::promise_base {
   tasks::untaken_error failure_;
 };
 
-// What next() returns. Move-only; await it at once.
+// The result of next(). Move-only; await it at once.
 template <class T>
 class [[nodiscard]] next_value {
  public:
   explicit next_value(async_promise<T>* of) noexcept : of_(of) {}
-  // For what asks which value it gives. What is awaited is `advanced`.
+  // For traits that query the type of its value. The awaited object is `advanced`.
   bool await_ready() const noexcept;
   std::optional<T> await_resume();
 
@@ -250,21 +250,22 @@ class [[nodiscard]] next_value<T>::limited {
 
 }  // namespace streams
 
-// A coroutine that co_awaits what a task can await, and gives values by co_yield. It runs only
-// while its user waits for the next value, and stops at each co_yield: so it never runs ahead.
+// A coroutine that co_awaits whatever a task can await, and gives values by co_yield. It runs only
+// while its user waits for the next value, and stops at each co_yield: it never runs ahead.
 // `co_await g.next()` gives the next value in a std::optional, which is empty at the end.
 // Move-only.
 //
 // Thread: it runs in the turns of the actor (or spawned task) that takes its values, like a task.
 // All values are taken by one actor; a generator that waits for nothing may be moved to another
-// one. Cost: a frame of about 400 bytes from the block pool, then about 4 ns for a value that is
-// ready, without an allocation. Errors: what the body throws comes out of next() once, and after
-// that the generator has ended. next() throws cancelled when the call that awaits it is cancelled;
-// the generator then is as it was, keeps waiting for what it awaits, and no value is lost: so
+// actor. Cost: a frame of about 400 bytes from the block pool, then about 4 ns for a value that is
+// ready, without an allocation. Errors: an exception from the body comes out of next() once, and
+// after that the generator has ended. next() throws cancelled when the call that awaits it is
+// cancelled; the generator is then unchanged, keeps waiting for its event, and no value is lost:
 // next().timeout(span), next().stop(token) and when_any(g.next(), …) can be repeated. Lifetime:
 // dropping the generator ends it: the operation that it awaits throws cancelled in its body. If
 // that operation cannot end at once (I/O), the body ends a little later, in a turn of the same
-// actor; so it may refer to its own parameters and variables, and to what outlives its actor.
+// actor; it may therefore refer to its own parameters and variables, and to objects that outlive
+// its actor.
 //
 // GCC 12 destroys the members of an aggregate twice in `co_yield Point{…}`: with that compiler,
 // name it and move it in.

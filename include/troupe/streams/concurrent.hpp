@@ -1,9 +1,10 @@
 // Adaptors of streams that run several things at once: buffered, buffered_unordered, merge, zip.
 //
-// All of them: Thread: everything runs in the turns of the actor that takes the values, so it waits
-// at once and computes in turns. What was begun runs on while the user does something else between
-// two next(); nothing new is begun then. Errors: the first exception comes out of next(), ends the
-// stream and cancels the rest. Lifetime: dropping the stream cancels everything that runs.
+// All of them: Thread: everything runs in the turns of the actor that takes the values: waits
+// overlap, computations take turns. An operation that has begun continues while the user does
+// something else between two next(); nothing new is begun then. Errors: the first exception comes
+// out of next(), ends the stream and cancels the rest. Lifetime: dropping the stream cancels
+// everything that runs.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -64,7 +65,7 @@ class running_tasks {
     --running_;
     return one.take();
   }
-  // Runs what can, and waits for something to be ready, unless a result is at hand.
+  // Runs all tasks that can run, and waits until one is ready, unless a result is at hand.
   select_in_crowd wait() {
     tasks::side_call* const stream =
         from_.has_ended() || running_ == most_ ? nullptr : from_.side();
@@ -177,9 +178,9 @@ async_generator<std::tuple<T...>> zip(async_generator<T>... of) {
 
 }  // namespace detail
 
-// Runs up to `most` awaitables of the stream at once (tasks, futures, what make_task gives), and
-// gives their results in the order of the stream; of a task<> it gives std::monostate. So at most
-// `most` results are there that were not taken. Cost: a task and about 300 bytes for each.
+// Runs up to `most` awaitables of the stream at once (tasks, futures, results of make_task), and
+// gives their results in the order of the stream; of a task<> it gives std::monostate. At most
+// `most` results exist that were not taken. Cost: a task and about 300 bytes for each.
 //
 // Example:
 //     troupe::task<int> half(int n) {

@@ -30,14 +30,14 @@ struct elements_of {
 template <class Range>
 elements_of(Range&&) -> elements_of<Range&&>;
 
-// What generators give: a T& or T&& as it is, a T as T&&.
+// The type of a generator's values: a T& or T&& unchanged, a T as T&&.
 template <class T>
 using given = std::conditional_t<std::is_reference_v<T>, T, T&&>;
 
 // A generator within a generator: the inner one's `outer` is the one that gives its elements. The
-// outermost one, which the iterator knows, keeps the innermost: so an element costs the same at any
-// depth. A loop resumes whichever is the innermost until there is a value, and another one destroys
-// them: neither many inner generators, one after the other, nor deep ones need the stack
+// outermost one, to which the iterator refers, keeps the innermost: an element costs the same at
+// any depth. A loop resumes whichever is the innermost until there is a value, and another one
+// destroys them: neither many inner generators, one after the other, nor deep ones need the stack
 // (symmetric transfer is a call without optimization).
 template <class T>
 class generator_promise {
@@ -145,14 +145,14 @@ class generator_promise {
 }  // namespace streams
 
 // A coroutine that gives values by co_yield and runs only while its user asks for the next one: an
-// input range, also for std::views. `co_yield streams::elements_of(other)` gives all values of
+// input range, for std::views as well. `co_yield streams::elements_of(other)` gives all values of
 // another generator or range; with generators that call themselves this costs the same at any
 // depth.
 //
 // Thread: the calling one; any thread may use it, one at a time. Cost: a frame from the block pool,
-// and about 2 ns a value. Errors: what the body throws comes out of begin() or ++, and ends the
-// generator. Lifetime: it is destroyed at any time; the body's objects are then destroyed. A value
-// lives until the next ++. A body may not co_await: use async_generator for that.
+// and about 2 ns a value. Errors: an exception from the body comes out of begin() or ++, and ends
+// the generator. Lifetime: it is destroyed at any time; the body's objects are then destroyed. A
+// value lives until the next ++. A body may not co_await: use async_generator for that.
 //
 // Example:
 //     troupe::generator<int> countdown(int from) {

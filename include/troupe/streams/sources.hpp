@@ -1,4 +1,4 @@
-// Streams of what comes from outside: lines, frames and blocks of bytes, and answers of actors.
+// Streams from outside sources: lines, frames and blocks of bytes, and answers of actors.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -58,7 +58,7 @@ namespace detail {
 [[noreturn]] void throw_too_long(const char* what, std::size_t most);
 [[noreturn]] void throw_cut_frame(std::size_t have, std::size_t of);
 
-// Bytes that have come, of which a part was taken.
+// Received bytes, of which a part was taken.
 class bytes_read {
  public:
   explicit bytes_read(std::size_t bytes) : bytes_(bytes), data_(new char[bytes]) {}
@@ -172,11 +172,11 @@ async_generator<typename answer_of<Answer>::type> answers(ref<T> from, Args... a
 
 }  // namespace detail
 
-// The lines of what can be read, without their ends ("\n" or "\r\n"): of a tcp_stream, unix_stream,
+// The lines of an input, without their ends ("\n" or "\r\n"): of a tcp_stream, unix_stream,
 // pipe_stream, file, TLS stream. A last line without an end counts. An input with a name is read
 // where it is and must live as long as the stream; one that is moved in belongs to the stream.
-// Limits: reads 64 KiB at a time; throws frame_too_long for a line of more than `most` bytes. What
-// was read and not given is lost with the stream.
+// Limits: reads 64 KiB at a time; throws frame_too_long for a line of more than `most` bytes. Bytes
+// that were read and not given are lost with the stream.
 template <class Input>
 async_generator<std::string> lines(Input&& from, std::size_t most = line_bytes_max) {
   return detail::lines<Input>(std::forward<Input>(from), most);

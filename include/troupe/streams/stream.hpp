@@ -1,8 +1,8 @@
-// Streams: what can be made an async_generator, and the pipe that puts adaptors behind it.
+// Streams: types that can be made an async_generator, and the pipe that puts adaptors behind them.
 //
-// A stream is what has `next()`, an awaitable of a std::optional that is empty at the end. Adaptors
-// and terminal operations stand behind a `|`: `source | streams::map(f) | streams::collect()`. A
-// source is a stream, a channel or a range.
+// A stream has `next()`, an awaitable of a std::optional that is empty at the end. Adaptors and
+// terminal operations follow a `|`: `source | streams::map(f) | streams::collect()`. A source is a
+// stream, a channel or a range.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -22,7 +22,7 @@
 
 namespace troupe::streams {
 
-// What co_await gives.
+// The result of co_await.
 template <class Awaitable>
 using awaited =
     std::remove_cvref_t<decltype(tasks::awaiter_of(std::declval<Awaitable>()).await_resume())>;
@@ -115,9 +115,10 @@ auto from(Source&& source) {
   }
 }
 
-// A stream of the values of another one, which remains usable afterwards and must live until then:
-// `streams::borrow(all) | streams::take(3) | streams::collect()` leaves the rest in it. Dropping
-// the borrower loses no value that it has not given, as long as it does not read ahead itself.
+// A stream of the values of another stream, which remains usable afterwards and must live until
+// then: `streams::borrow(all) | streams::take(3) | streams::collect()` leaves the rest in it.
+// Dropping the borrower loses no value that it has not given, as long as it does not read ahead
+// itself.
 template <sequence S>
 auto borrow(S& of) {
   struct borrowed {
@@ -132,11 +133,11 @@ template <class Source>
 concept source = is_async_generator<std::remove_cvref_t<Source>> || sequence<Source> ||
     receives<Source> || std::ranges::input_range<std::remove_cvref_t<Source>>;
 
-// The type of what a source gives.
+// The type of a source's values.
 template <class Source>
 using element = typename decltype(from(std::declval<Source>()))::value_type;
 
-// What stands behind a `|`: a function of a stream.
+// The right side of a `|`: a function of a stream.
 template <class Function>
 class adaptor {
  public:

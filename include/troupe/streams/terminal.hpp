@@ -73,11 +73,11 @@ task<std::size_t> count(async_generator<T> of) {
 }  // namespace detail
 
 // All of them give a task, which runs when it is awaited or spawned:
-// `co_await (source | streams::for_each(f))`. What the stream or a given function throws comes out
-// of it. The next value is asked for when the last one was dealt with. GCC 12: name a lambda that
-// captures more than plain values before the expression that has the co_await.
+// `co_await (source | streams::for_each(f))`. An exception from the stream or from a given function
+// comes out of it. It asks for the next value when the last one was dealt with. GCC 12: name a
+// lambda that captures more than plain values before the expression that has the co_await.
 //
-// Calls f(value) for each value, and awaits what it gives if that is an awaitable.
+// Calls f(value) for each value, and awaits the result if it is an awaitable.
 //
 // Example:
 //     troupe::task<> show() {

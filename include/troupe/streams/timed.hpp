@@ -2,8 +2,8 @@
 //
 // All of them: Thread: the turns of the actor that takes the values. Order: as in the source. Time:
 // the runtime's, virtual under the simulated policy. A wait of theirs that a timer ends leaves the
-// source as it is: no value is lost, whatever the source is. Errors: what the source throws comes
-// out of next(), after the values that it gave before. Lifetime: they own their source.
+// source unchanged: no value is lost, whatever the source is. Errors: an exception from the source
+// comes out of next(), after the values that it gave before. Lifetime: they own their source.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -104,7 +104,8 @@ inline auto chunks(std::size_t most) {
     return detail::chunks(std::move(of), most, detail::no_limit);
   });
 }
-// The same, but gives what it has when `within` is over since the first value of the vector came.
+// The same, but gives the collected values when `within` has passed since the first value of the
+// vector arrived.
 //
 // Example:
 //     troupe::task<> show(troupe::channel<int> numbers) {
@@ -134,8 +135,8 @@ inline auto throttle(time_span span) {
       [span]<class T>(async_generator<T> of) { return detail::throttle(std::move(of), span); });
 }
 
-// Gives a value when no newer one has come for `span`: of values that come faster, the last one.
-// The others are dropped; the last value before the end is given.
+// Gives a value when no newer value has arrived for `span`: of values that arrive faster, the last
+// one. The others are dropped; the last value before the end is given.
 inline auto debounce(time_span span) {
   return adaptor(
       [span]<class T>(async_generator<T> of) { return detail::debounce(std::move(of), span); });

@@ -76,8 +76,8 @@ class barrier {
       return true;
     }
   };
-  // Waits until all parties have arrived: co_await it, also with timeout() or stop(), or block in
-  // get() on a plain thread. Returns true for the party that came last.
+  // Waits until all parties have arrived: co_await it, with timeout() or stop() if need be, or
+  // block in get() on a plain thread. Returns true for the party that arrived last.
   sync::awaiting<arriving> arrive() noexcept {
     return sync::awaiting<arriving>(std::in_place, *this);
   }

@@ -97,7 +97,7 @@ class broadcast_state final : public source_base {
     waiting_.push(one);
     return true;
   }
-  // Takes the next value, if there is one.
+  // Takes the next value, if any.
   received take(position& at) {
     if constexpr (position::reads_ahead) {
       // A copy counts as long as the ring would hold its value still.
@@ -161,12 +161,13 @@ struct broadcast_receiving : waiter {
 
 // A sequence of values for any number of receivers, each of which gets a copy of every value that
 // is sent after it has subscribed. A sender never waits: the last `capacity` values are kept, and a
-// receiver that is slower than that is told how many it has missed.
+// slower receiver gets the number of values that it has missed.
 //
-// Copies of a broadcast refer to the same one; when the last of them goes, or at close(), it is
-// closed, and its receivers get what is left for them and then nothing. Thread: any. Cost: about 20
-// ns for a send, and for each receiver that gets it. Values are copied under a lock: let large ones
-// be std::shared_ptr<const T>. Errors: usage_error for a capacity of 0; channel_closed at a send.
+// Copies of a broadcast refer to the same one; when the last of them is destroyed, or at close(),
+// it is closed, and its receivers get the remaining values and then nothing. Thread: any. Cost:
+// about 20 ns for a send, and for each receiver that gets it. Values are copied under a lock: let
+// large ones be std::shared_ptr<const T>. Errors: usage_error for a capacity of 0; channel_closed
+// at a send.
 //
 // Example:
 //     troupe::task<> listen(troupe::broadcast<std::string>::receiver news) {
@@ -210,8 +211,8 @@ class broadcast : sync::writer_handle<std::shared_ptr<sync::broadcast_state<T>>>
     receiver& operator=(receiver&&) noexcept = default;
 
     // Waits for the next value. The result is empty once the broadcast is closed and nothing is
-    // left. Else it has the members `value` and `missed`. A wait that ends early, or throws what a
-    // copy has thrown, has taken nothing.
+    // left. Else it has the members `value` and `missed`. A wait that ends early, or throws an
+    // exception from a copy, has taken nothing.
     sync::awaiting<sync::broadcast_receiving<T>> receive() {
       return sync::awaiting<sync::broadcast_receiving<T>>(std::in_place, *state_, position_);
     }

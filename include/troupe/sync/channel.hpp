@@ -161,7 +161,7 @@ class channel {
   static_assert(std::is_nothrow_move_constructible_v<T>,
                 "troupe: channel: a move of its values must not throw; use a std::unique_ptr of "
                 "them");
-  // A small plain value is copied when send() is called; so send(1) may be kept for later.
+  // A small plain value is copied when send() is called: send(1) may be kept for later.
   static constexpr bool held_by_value =
       std::is_trivially_copyable_v<T> && sizeof(T) <= 2 * sizeof(void*);
   using state = sync::channel_state<T>;
@@ -187,8 +187,8 @@ class channel {
   using receiving = sync::awaiting<sync::receiving<T>>;
 
   // Waits for room, or for a receiver. The value must live until then: it is moved when it is sent,
-  // and not if the send fails. co_await it, also with timeout() or stop(), or block in get() on a
-  // plain thread.
+  // and not if the send fails. co_await it, with timeout() or stop() if need be, or block in get()
+  // on a plain thread.
   sending_moved send(T&& value) const requires(!held_by_value) {
     return sending_moved(std::in_place, *state_, &value);
   }
@@ -223,16 +223,17 @@ class channel {
     return one.take();
   }
 
-  // Senders get channel_closed from now on, also those that wait; receivers get what is left, and
-  // then nothing. A second call does nothing.
+  // Senders get channel_closed from now on, waiting senders as well; receivers get the remaining
+  // values, and then nothing. A second call does nothing.
   void close() const noexcept { state_->close(); }
   bool is_closed() const noexcept { return state_->is_closed(); }
   // How many values it holds, now or a moment ago; and at most: SIZE_MAX if it is unbounded.
   std::size_t size() const noexcept { return state_->size(); }
   std::size_t capacity() const noexcept { return state_->capacity(); }
 
-  // Two handles that can do one thing each. Copies count: when the last sender goes, the channel is
-  // closed; when the last receiver goes, it is closed and what is left in it is destroyed.
+  // Two handles, one to send and one to receive. Copies count: when the last sender is destroyed,
+  // the channel is closed; when the last receiver is destroyed, it is closed and its remaining
+  // values are destroyed.
   std::pair<sender, receiver> split() const { return {sender(state_), receiver(state_)}; }
 
   friend bool operator==(const channel&, const channel&) = default;
@@ -243,7 +244,7 @@ class channel {
   std::shared_ptr<state> state_;
 };
 
-// What can only send.
+// A handle that can only send.
 template <class T>
 class channel<T>::sender : sync::channel_half<T, sync::channel_side::senders> {
  public:
@@ -268,7 +269,7 @@ class channel<T>::sender : sync::channel_half<T, sync::channel_side::senders> {
   channel whole() const noexcept { return channel(this->state_); }
 };
 
-// What can only receive.
+// A handle that can only receive.
 template <class T>
 class channel<T>::receiver : sync::channel_half<T, sync::channel_side::receivers> {
  public:

@@ -89,8 +89,9 @@ class condition {
   condition(const condition&) = delete;
   condition& operator=(const condition&) = delete;
 
-  // Gives the lock back and waits for a notify; continues with the lock. co_await it, also with
-  // timeout() or stop(), or block in get() on a plain thread. The guard must live meanwhile.
+  // Gives the lock back and waits for a notify; continues with the lock. co_await it, with
+  // timeout() or stop() if need be, or block in get() on a plain thread. The guard must live
+  // meanwhile.
   sync::awaiting<waiting> wait(mutex::guard& held) {
     if (!held)
       throw usage_error("troupe: condition::wait: the guard holds no mutex; lock it first");

@@ -21,9 +21,9 @@ namespace sync {
 
 struct debugger_view;
 
-// Remembers which coroutine holds a lock, for reports and for the search for circles. (Not which
-// async call: a task that sleeps gets another one.) Unknown (null) between two holders, and while
-// the lock is in other hands than those of the coroutine that took it.
+// Remembers which coroutine holds a lock, for reports and for the search for cycles. (Not which
+// async call: a task that sleeps gets another call.) Unknown (null) between two holders, and while
+// another party than the coroutine that took the lock holds it.
 class holder_of_lock {
  public:
   void begin(const tasks::coroutine& by) noexcept {
@@ -33,7 +33,7 @@ class holder_of_lock {
     // order: release  a search that sees the coroutine sees its method; pairs with get/acquire
     by_.store(&by, std::memory_order_release);
   }
-  // order: relaxed  the holder's own, who gives the lock back after it
+  // order: relaxed  written by the holder, which gives the lock back after it
   void end() noexcept { by_.store(nullptr, std::memory_order_relaxed); }
   tasks::lock_holder get() const noexcept {
     // order: acquire  pairs with begin/release
@@ -146,8 +146,8 @@ class mutex {
 
   mutex() = default;
 
-  // Waits for the lock: co_await it, also with timeout() or stop(), or block in get() on a plain
-  // thread.
+  // Waits for the lock: co_await it, with timeout() or stop() if need be, or block in get() on a
+  // plain thread.
   sync::awaiting<sync::locking<mutex, false>> lock() noexcept {
     return sync::awaiting<sync::locking<mutex, false>>(std::in_place, *this);
   }
@@ -180,7 +180,7 @@ class mutex {
 // writer waits, so that readers never keep a writer out.
 //
 // Thread, errors, lifetime: as of mutex. Cost: about 10 ns when no party has to wait; 56 bytes.
-// Reports and the search for deadlocks know who holds it for writing, not who holds it for reading.
+// Reports and the search for deadlocks see the holder for writing, not the holders for reading.
 //
 // Example:
 //     troupe::task<int> total(std::shared_ptr<troupe::shared_mutex> lock,

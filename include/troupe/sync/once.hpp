@@ -1,4 +1,4 @@
-// once: something that is done a single time, however many parties want it done.
+// once: an operation that is done a single time, however many parties request it.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -36,14 +36,14 @@ class once {
   // to.
   template <class Make>
   requires tasks::is_task<std::remove_cvref_t<std::invoke_result_t<Make&>>> task<> call(Make make) {
-    // order: acquire  sees what was done; pairs with the release below
+    // order: acquire  sees the effects of the operation; pairs with the release below
     if (done_.load(std::memory_order_acquire)) co_return;
     const auto held = co_await busy_.lock();
     // order: relaxed  written under the lock
     if (done_.load(std::memory_order_relaxed)) co_return;
     auto made = make();
     co_await std::move(made);
-    // order: release  publishes what was done; pairs with the acquire above
+    // order: release  publishes the effects of the operation; pairs with the acquire above
     done_.store(true, std::memory_order_release);
   }
   // order: acquire  as in call()

@@ -15,7 +15,7 @@ namespace troupe {
 // dropped resolves the future with broken_promise, and abandoned() tells that no receiver waits any
 // more.
 //
-// Thread: any. Cost: one block of memory, about 10 ns. Errors: those of promise and future.
+// Thread: any. Cost: one block of memory, about 10 ns. Errors: as promise and future.
 //
 // Example:
 //     troupe::task<> answer(troupe::promise<int> to) {

@@ -1,11 +1,10 @@
-// permits: a count from which parties take, and wait in order when there is not enough: what locks
-// and semaphores are made of. For the library's own use.
+// permits: a count from which parties take, and wait in order when there are not enough: the base
+// of locks and semaphores. For the library's own use.
 // Threads: any.
 // Invariants
-//   S1  what was taken and not given back, and what is free, always add up to the same number.
-//   S2  while parties wait, whoever comes later waits behind them, however little it wants: so a
-//       party that wants much gets it in the end.
-//   S3  a party that takes permits sees what those did that gave them back before.
+//   S1  the permits that are taken and the permits that are free always add up to the same number.
+//   S2  while parties wait, a later party waits behind them, however few permits it asks for: a party that asks for many gets them in the end.
+//   S3  a party that takes permits sees the earlier writes of those that gave them back.
 //   S4  while the mark `waited` is set, only the holder of the mutex changes the word; the mark is
 //       set while a party is in the list.
 //
@@ -43,7 +42,7 @@ class basic_permits {
     // order: relaxed  only compared
     std::uint64_t seen = word_.load(std::memory_order_relaxed);
     while ((seen & waited) == 0 && seen >> 1 >= wants) {
-      // order: acquire  sees what those did that gave them (S3); pairs with give/release
+      // order: acquire  sees the writes of the givers (S3); pairs with give/release
       if (word_.compare_exchange_weak(seen, seen - (wants << 1), std::memory_order_acquire,
                                       std::memory_order_relaxed))
         return true;
@@ -77,7 +76,7 @@ class basic_permits {
     {
       std::lock_guard lock(mutex_);
       if (!list_.withdraw(one)) return false;
-      grant(free_of_waited(), ready);  // those behind it may want less
+      grant(free_of_waited(), ready);  // those behind it may need fewer
     }
     ready.wake();
     return true;
@@ -118,7 +117,7 @@ class basic_permits {
     // order: relaxed  only compared
     std::uint64_t seen = word_.load(std::memory_order_relaxed);
     while ((seen & waited) == 0) {
-      // order: release  publishes what the giver did (S3); pairs with try_take/acquire
+      // order: release  publishes the giver's writes (S3); pairs with try_take/acquire
       if (word_.compare_exchange_weak(seen, seen + (count << 1), std::memory_order_release,
                                       std::memory_order_relaxed))
         return true;
@@ -127,11 +126,11 @@ class basic_permits {
   }
   // Under the mutex, while the mark is set (S4).
   std::uint64_t free_of_waited() const noexcept {
-    // order: acquire  sees what those did that gave permits before the mark was set, and passes it
-    // on (S3); pairs with give_at_once/release
+    // order: acquire  sees the writes of those that gave permits before the mark was set, and
+    // passes them on (S3); pairs with give_at_once/release
     return word_.load(std::memory_order_acquire) >> 1;
   }
-  // The same: hands out what is free, oldest waiter first (S2).
+  // The same: hands out the free permits, oldest waiter first (S2).
   void grant(std::uint64_t free, woken_waiters& ready) noexcept {
     for (waiter* first = list_.first(); first != nullptr; first = list_.first()) {
       const std::uint64_t wants = static_cast<permit_waiter*>(first)->wants;
@@ -139,7 +138,7 @@ class basic_permits {
       free -= wants;
       ready.push(*list_.pop());
     }
-    // order: release  publishes what the givers did (S3); pairs with try_take/acquire
+    // order: release  publishes the givers' writes (S3); pairs with try_take/acquire
     word_.store(free << 1 | (list_.empty() ? 0 : waited), std::memory_order_release);
   }
 

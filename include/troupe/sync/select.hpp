@@ -152,16 +152,16 @@ void check_cases(std::size_t count);
 
 // Waits for the first of several sends and receives that can be done, does it, and leaves the
 // others as if they had never been: no value is lost or sent twice. The result is a variant; its
-// index says which case happened, and it holds what that one's co_await would have given (a
-// std::monostate for a send). A receive from a channel that is closed and empty can be done at
-// once, and gives an empty optional: leave out a channel that has ended.
+// index says which case happened, and it holds the result of that case's co_await (a std::monostate
+// for a send). A receive from a channel that is closed and empty can be done at once, and gives an
+// empty optional: leave out a channel that has ended.
 //
 // Among cases that can be done, one is chosen as if by chance, so that none is neglected. co_await
-// it, also with timeout() or stop(), or block in get() on a plain thread.
+// it, with timeout() or stop() if need be, or block in get() on a plain thread.
 //
 // Thread: any. Cost: about 20 ns if one of two can be done at once; otherwise some 30 ns for each
-// case. Errors: those of the case that happens: channel_closed of a send. Lifetime: as of the
-// cases: a value that is to be moved must live until the wait is over.
+// case. Errors: as the case that happens: channel_closed of a send. Lifetime: as of the cases: a
+// value that is to be moved must live until the wait is over.
 //
 // Example:
 //     troupe::task<> serve(troupe::channel<std::string> orders, troupe::channel<int> ticks) {
@@ -188,7 +188,7 @@ requires(sizeof...(Operations) > 0) sync::awaiting<sync::selecting<Operations...
 }
 
 // The same for any number of cases of one type. The result is the index of the case that happened,
-// and what it gave. Throws usage_error if there is none.
+// and its value. Throws usage_error if there is none.
 template <sync::is_selectable Operation>
 sync::awaiting<sync::selecting_each<Operation>> select(
     std::vector<sync::awaiting<Operation>> cases) {

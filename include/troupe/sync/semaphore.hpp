@@ -16,10 +16,10 @@ namespace troupe {
 // Limits how many parties do something at a time: how many requests are in flight, how much memory
 // is in use.
 //
-// Thread: any. Parties get their permits in the order in which they came: one that wants many is
-// not overtaken by those that want few. Cost: about 10 ns when there are enough. Errors:
-// usage_error for more permits than max_permits. Lifetime: the semaphore must live as long as its
-// permits and waits.
+// Thread: any. Parties get their permits in the order in which they arrived: a party that asks for
+// many is not overtaken by parties that ask for few. Cost: about 10 ns when there are enough.
+// Errors: usage_error for more permits than max_permits. Lifetime: the semaphore must live as long
+// as its permits and waits.
 //
 // Example:
 //     troupe::task<> fetch(std::shared_ptr<troupe::semaphore> at_most_two) {
@@ -79,8 +79,8 @@ class semaphore {
     permit finish() noexcept { return permit(*from, wants); }
     semaphore* from;
   };
-  // Waits for permits: co_await it, also with timeout() or stop(), or block in get() on a plain
-  // thread.
+  // Waits for permits: co_await it, with timeout() or stop() if need be, or block in get() on a
+  // plain thread.
   sync::awaiting<acquiring> acquire(std::uint64_t count = 1) {
     return sync::awaiting<acquiring>(std::in_place, *this, checked(count));
   }

@@ -1,11 +1,11 @@
 // waiting: the one awaitable of channels and locks. For the library's own use; users meet the
 // return values of send(), receive(), lock() and the like.
 //
-// What can be waited for keeps a list of waiters under a mutex of its own. Whoever takes a waiter
-// out of the list decides how its wait ends: the party that gives it a value or a lock, or the wait
-// itself, when its time limit, its stop token or a cancelled call ends it. So a wait ends once. If
-// its call is cancelled after it was given something, and before its coroutine continues, it puts
-// that back (docs/protocols/given_up_waits.md).
+// An object that can be awaited keeps a list of waiters under a mutex of its own. The party that
+// takes a waiter out of the list decides how its wait ends: it gives a value or a lock, or it is
+// the wait itself, when its time limit, its stop token or a cancelled call ends it. A wait
+// therefore ends once. If its call is cancelled after it was given something, and before its
+// coroutine continues, it puts that back (docs/protocols/given_up_waits.md).
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -45,12 +45,12 @@ class thread_sleep {
   std::atomic<std::uint32_t> woken_{0};
 };
 
-// Throws the error of a wait that ended early. `name` says what it waited for.
+// Throws the error of a wait that ended early. `name` names the awaited event.
 [[noreturn]] void throw_ended(const tasks::suspension& one, const char* name);
 
-// An operation is what waits, together with what it brings or takes:
+// An operation is a waiter together with the value that it brings or takes:
 //   struct operation : waiter {
-//     static constexpr const char* name    what it waits for, as "room in a channel"
+//     static constexpr const char* name    the awaited event, as "room in a channel"
 //     bool start() noexcept                does it at once and returns false, or puts itself into a
 //                                          list and returns true. From then on `wake` may be called
 //     bool start(prepare) noexcept         instead of it: the same, but it calls prepare(), which
@@ -59,7 +59,7 @@ class thread_sleep {
 //     T finish()                           the result, after the wait has ended; may throw
 //     operation(operation&&) noexcept      only before start()
 //   };
-//     bool put_back() noexcept             gives back what the wait was given, instead of finish();
+//     bool put_back() noexcept             gives back the wait's value, instead of finish();
 //                                          false if that cannot be undone (a value that was sent)
 //     bool pause() noexcept                if it cannot be undone: from now on it does not happen;
 //                                          false if it has. Called in the turn of its actor while
@@ -69,7 +69,7 @@ class thread_sleep {
 //     void begin_in(tasks::coroutine&)     optional: the coroutine that is about to wait
 //     bool is_weak() const noexcept        optional: true if the wait keeps no program alive
 //     bool find_holder(tasks::lock_holder&) noexcept
-//                                          only for locks: who holds it; false if the wait is over
+//                                          only for locks: the holder; false if the wait is over
 // When `wake` is called, the result is already in the operation.
 template <class Operation>
 concept waits_for_lock = requires(Operation one, tasks::lock_holder found) {
@@ -77,8 +77,8 @@ concept waits_for_lock = requires(Operation one, tasks::lock_holder found) {
   noexcept->std::same_as<bool>;
 };
 
-// What cannot be undone and may happen on any thread, so that of several in a race only one may
-// happen at a time (troupe/task/groups/race.hpp):
+// For an operation that cannot be undone and may happen on any thread: only one of several in a
+// race may happen at a time (troupe/task/groups/race.hpp):
 //     void join_race(race*) noexcept          before it is in a list; null: it is in no race
 //     race* joined_race() const noexcept
 //     bool has_entered_race() noexcept        after it has arrived
@@ -99,12 +99,12 @@ template <class Operation>
 class limited_awaiting;
 struct awaiting_access;  // for select
 
-// The awaitable of an operation: co_await it in a coroutine, also with a time limit or a stop
-// token; on a plain thread, get() blocks. Await it once.
+// The awaitable of an operation: co_await it in a coroutine, with a time limit or a stop token if
+// need be; on a plain thread, get() blocks. Await it once.
 //
 // Thread: the operation starts at the co_await or the get(), not before. Errors: timed_out,
-// cancelled (also when the call is cancelled), and those of the operation. In all of these cases
-// the operation has not happened. Lifetime: an awaitable that is dropped has done nothing.
+// cancelled (when the call is cancelled as well), and the operation's. In all of these cases the
+// operation has not happened. Lifetime: an awaitable that is dropped has done nothing.
 template <class Operation>
 class [[nodiscard, gnu::warn_unused]] awaiting : protected Operation {
  public:
@@ -226,8 +226,8 @@ class [[nodiscard, gnu::warn_unused]] awaiting : protected Operation {
   bool yields() const noexcept { return wait_.made.yields; }
   void forget() noexcept { wait_.made.forget(); }
   tasks::coroutine& suspended() const noexcept { return *wait_.made.who; }
-  // After a wait. A call that was cancelled takes nothing (docs/protocols/given_up_waits.md): what
-  // was given before the cancellation goes back.
+  // After a wait. A call that was cancelled takes nothing (docs/protocols/given_up_waits.md): a
+  // value that was given before the cancellation goes back.
   void check() {
     if constexpr (waits_in_race<Operation>) leave_race();
     if constexpr (requires { Operation::put_back(); }) {
@@ -305,7 +305,7 @@ class [[nodiscard, gnu::warn_unused]] awaiting : protected Operation {
                                                                                       : nullptr;
     }
     if constexpr (requires { now.operation().pause(); }) {
-      // a coroutine that lets others run has what it wanted
+      // a coroutine that lets others run has its result already
       if (act == sched::message_act::pause)
         return !now.yields && now.operation().pause() ? nullptr : "happened";
       if (act == sched::message_act::resume) {
@@ -314,12 +314,12 @@ class [[nodiscard, gnu::warn_unused]] awaiting : protected Operation {
       }
     }
     if (act != sched::message_act::detach) return wait::arrive(now, act);
-    // a coroutine that yields has what it wanted
+    // a coroutine that yields has its result already
     return !now.yields && now.operation().withdraw() ? "detached" : nullptr;
   }
 
-  // What a wait needs beside its operation is made when the operation has to wait. Most are done at
-  // once, and to write all this would take longer than they do.
+  // The objects that a wait needs beside its operation are made when the operation has to wait.
+  // Most are done at once, and to write all this would take longer than they do.
   wait& make_wait() noexcept {
     is_made_ = true;
     return *std::construct_at(&wait_.made, *this);

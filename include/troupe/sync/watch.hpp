@@ -54,7 +54,7 @@ class watch_state final : public source_base {
     waiting_.push(one);
     return true;
   }
-  // The newest value, if it is another than that of `version`, which then is the newest.
+  // The newest value, if it is newer than `version`, which is then set to its version.
   std::optional<T> take_newer(std::uint64_t& version) const {
     std::optional<T> newest;
     std::lock_guard guard(mutex_);
@@ -88,7 +88,7 @@ struct watch_waiting : waiter {
 }  // namespace sync
 
 // A value that is set again and again, such as a configuration or a state, and its readers. A
-// reader gets the newest value; what was set in between it does not see.
+// reader gets the newest value; it does not see the values set in between.
 //
 // Copies of a watch refer to the same one; when the last of them goes, or at close(), it is closed,
 // and each reader gets a value that it has not seen yet and then nothing. Thread: any. Cost: about
@@ -128,7 +128,7 @@ class watch : sync::writer_handle<std::shared_ptr<sync::watch_state<T>>> {
     });
   }
   // Changes the value in place: `change` gets a T&, under a lock, and must not use this watch. If
-  // it throws, no reader is told.
+  // it throws, no reader is notified.
   template <std::invocable<T&> Change>
   void update(Change&& change) const {
     this->state_->update(std::forward<Change>(change));
@@ -139,8 +139,8 @@ class watch : sync::writer_handle<std::shared_ptr<sync::watch_state<T>>> {
   void close() const noexcept { this->state_->close(); }
   bool is_closed() const noexcept { return this->state_->is_closed(); }
 
-  // One reader, which remembers what it has seen. Thread: any, one at a time. It must not move
-  // while its changed() waits.
+  // One reader, which remembers the version that it has seen. Thread: any, one at a time. It must
+  // not move while its changed() waits.
   class reader {
    public:
     reader(reader&&) noexcept = default;

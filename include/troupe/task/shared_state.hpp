@@ -95,12 +95,14 @@ struct shared_state {
   shared_state(const shared_state&) = delete;
   shared_state& operator=(const shared_state&) = delete;
 
-  // These functions are described in src/task/one_shot.hpp. order: acquire  as there
+  // These functions are described in src/task/one_shot.hpp.
+  // order: acquire  as there
   bool resolved() const noexcept { return word.load(std::memory_order_acquire) == done; }
   bool attach(observer& waiting) noexcept;
   bool detach(observer& waiting) noexcept;
   // Registers a receiver, which will be notified of the result. Called before another thread can
-  // see the receiver. order: relaxed  the way by which the taker gets the state publishes it
+  // see the receiver.
+  // order: relaxed  the way by which the taker gets the state publishes it
   void take() noexcept { word.store(0, std::memory_order_relaxed); }
   // Whether no receiver is left. A hint for the resolver.
   // order: relaxed  a hint

@@ -16,8 +16,8 @@ class context_slot;
 class tls_stream;
 
 // Shared by many connections. Copies refer to the same context, and connections keep it alive.
-// Thread: any. Cost: to read the system's store takes about 30 ms and blocks the calling thread, so
-// in a handler for which others wait, call client() within blocking().
+// Thread: any. Cost: to read the system's store takes about 30 ms and blocks the calling thread; in
+// a handler for which others wait, call client() within blocking().
 //
 // Example (declarations):
 //     troupe::tls_context for_clients() {
@@ -30,8 +30,8 @@ class tls_context {
   static tls_context client(const tls_options& options = {});
   static tls_context server(const tls_options& options);
 
-  // For servers: new connections use these options from now on; those that exist keep what they
-  // have. Without an argument, the options are the same and their files are read again: call it
+  // For servers: new connections use these options from now on; existing connections keep their
+  // options. Without an argument, the options are the same and their files are read again: call it
   // when a certificate was renewed. The keys of tickets stay, so that clients resume their sessions
   // afterwards, unless it changes who is trusted. Blocks for as long as it reads files. Throws as
   // server() does, and then changes nothing; usage_error for a client's context. Thread: any.

@@ -23,7 +23,7 @@ enum class tls_failure : std::uint8_t {
 };
 
 // A connection that cannot be trusted, or no longer; it can only be closed. The text names the
-// operation, the peer, OpenSSL's reason, and what the caller can do.
+// operation, the peer, OpenSSL's reason, and the caller's remedy.
 //
 // Example:
 //     try {

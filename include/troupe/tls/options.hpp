@@ -1,4 +1,5 @@
-// tls_options: what a TLS context trusts, presents and allows.
+// tls_options: the certificates that a TLS context trusts and presents, and the protocols that it
+// allows.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -21,7 +22,7 @@ enum class tls_version : std::uint8_t { v1_2, v1_3 };
 // signed by one of the trusted ones, or the handshake fails.
 enum class client_proof : std::uint8_t {
   none,       // the server does not ask
-  requested,  // a client without a certificate is served, too
+  requested,  // a client without a certificate is also served
   required,   // the handshake of a client without a certificate fails
 };
 
@@ -71,7 +72,7 @@ struct tls_options {
   // The trusted certificates. Default, for clients: the system's store of certificates.
   std::string ca_file, ca_pem;
   // The own certificate, followed by the intermediate certificates up to the root, and its key
-  // (without a passphrase). A server needs one.
+  // (without a passphrase). A server needs a certificate.
   std::string certificate_file, certificate_pem;
   std::string key_file, key_pem;
   // For servers of several hosts: the server presents the certificate that has the host that the
@@ -95,8 +96,9 @@ struct tls_options {
   // most 256, as long as its context lives. Default true.
   bool tickets = true;
   // For servers: how long new tickets are encrypted with the same key. Default 1 h. Tickets of the
-  // two keys before are still accepted, so a ticket is of use for 2 to 3 times as long, and for 2 h
-  // at the longest. Who has a key can read what connections with its tickets sent under TLS 1.2.
+  // two keys before are still accepted: a ticket is valid for 2 to 3 times as long, and for 2 h at
+  // the longest. The holder of a key can read the data that connections with its tickets sent under
+  // TLS 1.2.
   time_span ticket_key_time = std::chrono::hours(1);
 };
 

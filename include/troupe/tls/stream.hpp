@@ -76,7 +76,7 @@ class write_call {
 
 }  // namespace tls
 
-// Use: its operations are those of a stream. co_await their return values, at once, optionally with
+// Use: it has the operations of a stream. co_await their return values, at once, optionally with
 // .timeout(span) and .stop(token). Move-only.
 //
 // Thread: no operation blocks a thread. Limits: one read and one write at a time may be under way,
@@ -86,7 +86,7 @@ class write_call {
 //
 // Errors: io_error, timed_out and cancelled as of a stream, and tls_error. After a tls_error all
 // operations throw the same. A read also sends the answers that the protocol itself requires,
-// without a wait for the peer; so two ends that both write much do not block each other as long as
+// without a wait for the peer: two ends that both write much do not block each other as long as
 // both read. Lifetime: the destructor closes the stream; operations that are under way then end as
 // cancelled.
 //
@@ -121,7 +121,7 @@ class tls_stream {
     return tasks::limited_task<tls::handshake_call>(std::in_place, on());
   }
 
-  // As those of a stream. The result 0 means an end that the peer has declared; an end without this
+  // As in a stream. The result 0 means an end that the peer has declared; an end without this
   // declaration, which an attacker could cause, is a tls_error, truncated.
   tasks::limited_task<tls::read_call> read(std::span<std::byte> to) { return reads(to, false); }
   tasks::limited_task<tls::read_call> read(std::span<char> to) {
@@ -134,8 +134,8 @@ class tls_stream {
     return reads(std::as_writable_bytes(to), true);
   }
 
-  // As those of a stream. write() sends at most 16 KiB, write_all() all bytes. If one fails, a part
-  // may have been sent, and another part is sent together with the next write.
+  // As in a stream. write() sends at most 16 KiB, write_all() all bytes. If one fails, a part may
+  // have been sent, and another part is sent together with the next write.
   tasks::limited_task<tls::write_call> write(std::string_view bytes) {
     return writes(bytes, false);
   }
@@ -155,9 +155,9 @@ class tls_stream {
     return tasks::limited_task<tls::write_call>(std::in_place, on(), std::move(bytes));
   }
 
-  // Declares the end of this direction: the peer reads to the end, and knows that it is the end.
-  // Reading is still possible. Does not wait for the peer's own end. Later writes are a
-  // usage_error; a second shutdown does nothing.
+  // Declares the end of this direction: the peer reads to the end, and recognizes the end. Reading
+  // is still possible. Does not wait for the peer's own end. Later writes are a usage_error; a
+  // second shutdown does nothing.
   tasks::limited_task<tls::shutdown_call> shutdown() {
     return tasks::limited_task<tls::shutdown_call>(std::in_place, on());
   }
@@ -168,9 +168,9 @@ class tls_stream {
   void close() noexcept;
   // The descriptor of the stream that is read from; -1 if it is not open.
   int fd() const noexcept;
-  // Whether a read would return at once, with bytes, the end, or a failure. So an owner that keeps
-  // a connection for later sees that the peer has ended it after its last answer. Do not call it
-  // while a read is under way. False if the stream is not open.
+  // Whether a read would return at once, with bytes, the end, or a failure. With it an owner that
+  // keeps a connection for later sees that the peer has ended it after its last answer. Do not call
+  // it while a read is under way. False if the stream is not open.
   bool has_input() const noexcept;
 
   // The following functions are for the time after the handshake; before, they return empty values

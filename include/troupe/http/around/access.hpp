@@ -1,5 +1,5 @@
-// access: functions in front of handlers for who may ask: basic and bearer credentials, fields that
-// tell browsers what a page may do, and requests from pages of other origins.
+// access: functions in front of handlers that control access: basic and bearer credentials, fields
+// that restrict pages in browsers, and requests from pages of other origins.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -50,7 +50,8 @@ class bearer_auth {
   function check_;
 };
 
-// basic_auth with a check that waits, as for a database. What the check throws is the handler's.
+// basic_auth with a check that waits, as for a database. An exception from the check counts as the
+// handler's.
 //
 // Example:
 //     #include <troupe/http/router.hpp>
@@ -87,7 +88,7 @@ class waiting_bearer_auth {
 // Compares in a time that depends on the length of `given` alone.
 bool same_secret(std::string_view given, std::string_view secret) noexcept;
 
-// Adds fields that narrow what browsers do with an answer: X-Content-Type-Options: nosniff,
+// Adds fields that restrict the use of an answer by browsers: X-Content-Type-Options: nosniff,
 // X-Frame-Options: DENY, Referrer-Policy: strict-origin-when-cross-origin, and the ones below. A
 // field that the handler has set stays.
 struct security_fields {
@@ -99,16 +100,17 @@ struct security_fields {
 };
 
 // Requests that scripts of other origins make (CORS). A request of an origin that is not listed is
-// answered without the fields, so that its script does not see the answer. routes.around(cors) also
-// answers OPTIONS of its routes. Put it in front of what asks for credentials (routes.around behind
-// that of basic_auth): browsers send OPTIONS without them.
+// answered without the fields, and its script cannot read the answer. routes.around(cors) also
+// answers OPTIONS of its routes. Put it in front of functions that demand credentials (call
+// routes.around for it after basic_auth's): browsers send OPTIONS without them.
 struct cors {
   static constexpr bool answers_options = true;
   // "https://example.org"; "*" for all, which allow_credentials excludes.
   std::vector<std::string> origins;
   // Default: the methods that are safe or have forms.
   std::string methods = "GET, HEAD, POST";
-  // The fields that a script may send, beyond those of each request: "Content-Type, X-Token".
+  // The fields that a script may send, beyond those allowed in each request: "Content-Type,
+  // X-Token".
   std::string fields = {};
   // The fields of the answer that a script may see.
   std::string exposed = {};

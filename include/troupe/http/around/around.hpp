@@ -1,4 +1,4 @@
-// around: functions in front of handlers: of all routes of a router, or of one.
+// around: functions in front of the handlers of all routes of a router, or of one route.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -21,7 +21,7 @@ struct route_call {
   virtual ~route_call() = default;
   // Whether the handler is a coroutine.
   bool waits = false;
-  // Whether it takes the request, in which it finds the path's parameters, too.
+  // Whether it takes the request, in which it also finds the path's parameters.
   bool takes_request = false;
   // False: it answers without the body, which is then not waited for.
   bool reads_body = true;
@@ -34,9 +34,8 @@ struct route_call {
                      std::optional<task<response>>& later) const = 0;
 };
 
-// The handler behind a function that stands in front of it. Call it once, in a co_await: it gives
-// the handler's answer; what the handler throws as a status_error has become one. Lifetime: that of
-// the request.
+// The handler behind a function in front of it. Call it once, in a co_await: it gives the handler's
+// answer; a status_error from the handler has become an answer. Lifetime: as the request.
 class next_handler {
  public:
   next_handler(const route_call& is, const path_values& values) noexcept
@@ -62,7 +61,7 @@ struct around_call {
 template <class F>
 concept before_function = std::is_invocable_r_v < std::optional<response>,
 const F&, const request& > ;
-// void(const request&, response&): changes the answer, also that of an error.
+// void(const request&, response&): changes the answer, the answer to an error as well.
 template <class F>
 concept after_function = std::is_invocable_v<const F&, const request&, response&>;
 // task<response>(request&, next_handler).

@@ -11,15 +11,14 @@ namespace troupe::http {
 
 // Compresses answers by the coding that the request's Accept-Encoding prefers: brotli, zstd or gzip
 // (in this order, if it prefers none of them; brotli and zstd if the library was built with them).
-// It compresses texts, and what is text inside (JSON, XML, JavaScript, SVG, WebAssembly), whole
-// bodies and streamed ones; each piece of a streamed body can be decoded when it comes. The answer
-// gets Content-Encoding and "Vary: Accept-Encoding", and its ETag becomes a weak one.
+// It compresses texts and text-like types (JSON, XML, JavaScript, SVG, WebAssembly), in whole and
+// in streamed bodies; each piece of a streamed body can be decoded when it arrives. The answer gets
+// Content-Encoding and "Vary: Accept-Encoding", and its ETag becomes a weak one.
 //
-// Answers stay as they are if they are files (see file_options::precompressed) or parts of one
-// (206, Content-Range), if they have a Content-Encoding, or if their Cache-Control says
-// no-transform. Put request_id and access_log in front of it, which then see the bytes that are
-// sent. Do not compress an answer that contains both a secret and what an attacker can choose
-// (BREACH).
+// Answers are unchanged if they are files (see file_options::precompressed) or parts of one (206,
+// Content-Range), if they have a Content-Encoding, or if their Cache-Control says no-transform. Put
+// request_id and access_log in front of it, which then see the bytes that are sent. Do not compress
+// an answer that contains both a secret and data that an attacker can choose (BREACH).
 //
 // Cost: the time of the compression on the handler's thread (see `bytes_max`); an encoder for each
 // thread and coding is kept, at most 1.3 MiB a thread, and a streamed answer has one of its own.

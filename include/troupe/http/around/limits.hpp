@@ -1,4 +1,4 @@
-// limits: functions in front of handlers that refuse what is too much: by rate, by number, by time.
+// limits: functions in front of handlers that limit requests by rate, by number and by time.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -18,11 +18,11 @@
 
 namespace troupe::http {
 
-// By what requests are counted; nothing: this request is not counted.
+// The key by which requests are counted; nothing: this request is not counted.
 using request_key = std::function<std::optional<std::string>(const request&)>;
 
 // The address of the client (request::client()), without its port; of an IPv6 address its /64
-// network, since each host can use a whole one. All clients of a Unix socket are one.
+// network, since each host can use a whole network. All clients of a Unix socket have the same key.
 std::optional<std::string> peer_key(const request& asked);
 
 // So many requests of each key in a time; more are answered 429 with Retry-After. It remembers the
@@ -82,7 +82,7 @@ class at_a_time_per {
 };
 
 // The handler has so much time to give its answer, then it is cancelled, and the request is
-// answered 503. What a handler awaits ends; one that awaits nothing is not interrupted. The
+// answered 503. The handler's await ends; a handler that awaits nothing is not interrupted. The
 // streaming of an answer is not limited.
 class time_limit {
  public:
@@ -93,21 +93,21 @@ class time_limit {
   std::chrono::nanoseconds at_most_;
 };
 
-// What a handler needs is full or away: it throws an error that says after how long to try again
-// (error::try_again_in). Those are try_later (circuit_open and origin_full are two), mailbox_full,
-// timed_out, an io_error for a peer that is away, a client_error for a server that has ended or
-// given up, and those of a database, of NATS or of a cluster that is busy, full or cannot be
-// reached. The answer is 503 with the time as Retry-After, and no failure. Not for what is thrown
-// because the client of the request has gone.
+// A resource that a handler needs is full or unavailable: the handler throws an error that says
+// after how long to try again (error::try_again_in). Such errors are try_later (circuit_open and
+// origin_full among them), mailbox_full, timed_out, an io_error for an unreachable peer, a
+// client_error for a server that has ended or given up, and the errors of a database, of NATS or of
+// a cluster that is busy, full or unreachable. The answer is 503 with the time as Retry-After, and
+// no failure. Errors caused by a disconnect of the request's client are excepted.
 class overload_as_503 {
  public:
   task<response> operator()(request& asked, next_handler next) const;
 };
 
-// An exception of the handler is told to `tell`, and answered 500, or 503 with Retry-After where
-// overload_as_503 does that, too; the connection stays open, and the program has no failure. Not
-// for refused and cancelled, nor for what is thrown because the client has gone: those are the
-// connection's.
+// An exception of the handler is passed to `tell`, and answered 500, or 503 with Retry-After where
+// overload_as_503 does so; the connection stays open, and the program has no failure. Excepted are
+// refused, cancelled, and errors caused by a disconnect of the client: those belong to the
+// connection.
 class recover {
  public:
   using function = std::function<void(const request&, std::exception_ptr)>;

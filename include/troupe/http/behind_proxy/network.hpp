@@ -1,4 +1,4 @@
-// network: a range of addresses, such as those of the proxies that a server trusts.
+// network: a range of addresses, such as the addresses of the proxies that a server trusts.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -14,7 +14,7 @@
 namespace troupe::http {
 
 // A value of 18 bytes. Its text is an address and the length of its prefix (CIDR): "10.0.0.0/8",
-// "2001:db8::/32". Without a length it is one address. "unix" stands for all peers of Unix sockets,
+// "2001:db8::/32". Without a length it is one address. "unix" means all peers of Unix sockets,
 // which have no address.
 //
 // Example:

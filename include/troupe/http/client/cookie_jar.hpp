@@ -36,15 +36,15 @@ struct cookie_limits {
   // Maximum bytes of an attribute's value (Path, Domain). Default 1,024; a longer attribute is
   // ignored.
   std::size_t attribute_bytes = 1'024;
-  // Maximum bytes of the field Cookie of one request. Default 8,192. What does not fit is not sent:
-  // the cookies with the shortest path and, of these, those that were set last.
+  // Maximum bytes of the field Cookie of one request. Default 8,192. Cookies that do not fit are
+  // not sent: those with the shortest path and, of these, those that were set last.
   std::size_t field_bytes = 8'192;
   // For how long a cookie is kept at most, whatever the server asks for. Default 400 days.
   time_span age = std::chrono::hours(24 * 400);
-  // Says whether anyone may own names below a domain ("co.uk"): a cookie for such a domain would go
-  // to strangers, and is refused. The domain is in lower case. Default: only domains of one label
-  // ("com") are. Give a function that knows the list of publicsuffix.org if a client asks servers
-  // that do not trust each other. Thread: any; it is called under a mutex.
+  // Returns whether anyone may own names below a domain ("co.uk"): a cookie for such a domain would
+  // go to strangers, and is refused. The domain is in lower case. Default: only domains of one
+  // label ("com") are. Give a function that uses the list of publicsuffix.org if a client asks
+  // servers that do not trust each other. Thread: any; it is called under a mutex.
   std::function<bool(std::string_view domain)> is_public_suffix;
 };
 
@@ -65,15 +65,15 @@ enum class request_site : std::uint8_t {
   cross,  // a redirect of another site: no `strict` cookies; `lax` ones only for safe methods
 };
 
-// The cookies of RFC 6265bis, for a client without pages and scripts. Set it as
-// client_options::cookies: the client then stores the cookies of each answer, those of redirects
-// and errors as well, and sends them with the requests to which they belong. Copies refer to the
-// same jar, and several clients may share one.
+// Cookies by RFC 6265bis, for a client without pages and scripts. Set it as
+// client_options::cookies: the client then stores the cookies of each answer, of redirects and
+// errors as well, and sends them with the requests to which they belong. Copies refer to the same
+// jar, and several clients may share one.
 //
-// What is kept: cookies for the host itself, or for a domain above it that is no public suffix and
-// no address. A Secure cookie is taken from https only, is sent by https only, and no answer
-// without TLS replaces it. "__Secure-" and "__Host-" are honoured, in any case of letters.
-// HttpOnly is kept and saved. The client has no page, so it is on the site that was asked first:
+// It keeps cookies for the host itself, or for a domain above it that is no public suffix and no
+// address. A Secure cookie is taken from https only, is sent by https only, and no answer without
+// TLS replaces it. "__Secure-" and "__Host-" are honoured, in any case of letters.
+// HttpOnly is kept and saved. The client has no page; its site is the site that was asked first:
 // see request_site. Two hosts are of one site if they are equal or one is below the other, with the
 // same scheme.
 //
@@ -104,12 +104,12 @@ class cookie_jar {
   std::vector<kept_cookie> all(time_point at = now()) const;
   std::size_t size() const;
   void clear() const;
-  // Removes the cookies that a server set without a time: what a browser does when it ends.
+  // Removes the cookies that a server set without a time, as a browser does when it exits.
   void end_session() const;
 
   // The cookies as text, in the format of Netscape's cookies.txt, which curl and wget read and
-  // write: a line for each cookie. SameSite is a comment in front of the line. The text has secrets
-  // in it: write it to a file that nobody else may read.
+  // write: a line for each cookie. SameSite is a comment in front of the line. The text contains
+  // secrets: write it to a file that no other user may read.
   std::string save(bool with_session_cookies = false, time_point at = now()) const;
   // Adds the cookies of such a text; returns how many were added. Those that have expired, and
   // those that no server could have set, are left out. Throws option_error for a line that is no

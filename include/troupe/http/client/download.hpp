@@ -1,4 +1,4 @@
-// download: writes an answer's body to a file, and goes on where an earlier attempt has ended.
+// download: writes an answer's body to a file, and resumes where an earlier attempt ended.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -18,7 +18,7 @@
 namespace troupe::http {
 
 struct download_progress {
-  std::uint64_t bytes = 0;             // that are in the file, with those of earlier calls
+  std::uint64_t bytes = 0;             // in the file, with the bytes of earlier calls
   std::optional<std::uint64_t> total;  // if the server has said it
 };
 
@@ -31,24 +31,24 @@ struct download_options {
   // anything of it is written if the server says the length.
   std::uint64_t bytes_max = std::uint64_t{64} << 30;
   // How many requests in a row may fail without a further byte of the file. Default 5, at least 1;
-  // then the last error is thrown. What fails is a connection that ends, a phase that takes too
-  // long, and an answer 429, 500, 502, 503 or 504.
+  // then the last error is thrown. A request fails if its connection ends, if a phase takes too
+  // long, or with an answer 429, 500, 502, 503 or 504.
   unsigned attempts = 5;
   // The pause behind a request that has failed; twice as long behind each further one, up to 30 s.
   // Default 500 ms.
   time_span pause = std::chrono::milliseconds(500);
-  // Whether the file is on the disk before it has its name. Default true: so a crash leaves the
-  // whole file or none.
+  // Whether the file is on the disk before it has its name. Default true: a crash leaves the whole
+  // file or none.
   bool sync = true;
-  // Called behind each piece. Default: none. What it throws ends the download.
+  // Called after each piece. Default: none. An exception from it ends the download.
   std::function<void(const download_progress&)> progress;
 };
 
-// What a download did.
+// The result of a download.
 struct downloaded {
   downloaded() {}
   std::uint64_t bytes = 0;     // of the file
-  std::uint64_t kept = 0;      // of these, what the first request found already there
+  std::uint64_t kept = 0;      // of these, the bytes that were there before the first request
   unsigned requests = 0;       // how many were sent, without redirects
   bool length_checked = true;  // false: the server did not say how long the file is
   std::string url;             // after redirects
@@ -78,19 +78,19 @@ using downloading = tasks::limited_task<download_call>;
 // which version they are. When all are there the file gets its name at once (rename), and replaces
 // one that had it.
 //
-// If the connection ends on the way, or if an earlier call, also of an earlier program, has left a
-// part, the rest alone is asked for: with Range, and with If-Range, so that the server sends the
-// whole if the file is not the same any more. That needs a strong ETag, or a Last-Modified that is
-// a second older than the answer; without one each attempt begins anew. An answer that does not fit
-// the part (another range, length or ETag; 412; 416) makes it begin anew, too, once. The length is
-// checked.
+// If the connection ends before the end of the body, or if an earlier call, of this or an earlier
+// process, has left a part, only the rest is requested: with Range, and with If-Range, so that the
+// server sends the whole file if it has changed. That needs a strong ETag, or a Last-Modified that
+// is a second older than the answer; without either each attempt starts over. An answer that does
+// not fit the part (another range, length or ETag; 412; 416) also makes it start over, once. The
+// length is checked.
 //
 // Thread: none is blocked; the file is opened, renamed and put on the disk on the threads for
-// blocking(). Errors: those of client::send(); client_error: not_downloaded (status() is the
-// server's answer), part_in_use (another download writes the same part, or was cancelled a moment
-// ago), body_too_large; io_error of the file, for instance a full disk; usage_error for a request
-// that is no GET, has a body, or has a Range or If-Range of its own; option_error. The part stays
-// after an error and after a cancellation, for the next call.
+// blocking(). Errors: as client::send(); client_error: not_downloaded (status() is the server's
+// answer), part_in_use (another download writes the same part, or was cancelled a moment ago),
+// body_too_large; io_error of the file, for instance a full disk; usage_error for a request that is
+// no GET, has a body, or has a Range or If-Range of its own; option_error. The part stays after an
+// error and after a cancellation, for the next call.
 //
 // Example (declarations):
 //     troupe::task<> get(troupe::http::client web) {

@@ -8,19 +8,19 @@
 namespace troupe::http {
 
 // The proxies of a client, as client_options::proxies. Each is "http://host:port" or "host:port",
-// with "user:password@" in front of the host if the proxy wants Basic authentication (encode
+// with "user:password@" in front of the host if the proxy requires Basic authentication (encode
 // special letters with %); "": none. The default is no proxy, whatever the environment says.
 //
 // A request for https, and a WebSocket, goes through a tunnel (CONNECT): the proxy sees the host
-// and the port alone, and the certificate is that of the target. A request for http goes in the
-// absolute form. The user and the password go to the proxy alone, in the field Proxy-Authorization;
-// a field of this name that a request has itself is sent to a proxy that has no user here, in the
-// absolute form, and never to a target.
+// and the port alone, and the certificate is the target's. A request for http goes in the absolute
+// form. The user and the password go to the proxy alone, in the field Proxy-Authorization; a field
+// of this name that a request has itself is sent to a proxy that has no user here, in the absolute
+// form, and never to a target.
 //
 // Limits: 8,192 bytes for each proxy, 65,536 for `none`. Errors: option_error of the client's
-// constructor, for what is malformed, and for proxies that are asked by TLS (https://) or SOCKS.
-// Errors of requests: client_error, proxy_unreachable or proxy_refused (then status() is what the
-// proxy answered, for instance 407).
+// constructor, for malformed settings, and for proxies by TLS (https://) or SOCKS. Errors of
+// requests: client_error, proxy_unreachable or proxy_refused (then status() is the proxy's answer,
+// for instance 407).
 //
 // Example:
 //     troupe::http::proxy_settings chosen;
@@ -31,10 +31,10 @@ struct proxy_settings {
   // co_await expression.
   proxy_settings() {}
 
-  // For URLs of the scheme http, of https, and of both where there is no other one.
+  // For URLs of the scheme http, of https, and of both where no proxy for the scheme is set.
   std::string http, https, all;
-  // The targets that are asked directly, separated by commas or spaces: a name, which stands for
-  // the names below it as well (a dot or "*." in front makes no difference), an address, a network
+  // The targets that are asked directly, separated by commas or spaces: a name, which includes the
+  // names below it (a dot or "*." in front makes no difference), an address, a network
   // ("10.0.0.0/8"), each with a port ("[::1]:80") or for all ports; "*": all targets. Names are not
   // resolved: a name is compared with names, an address with addresses.
   std::string none;

@@ -10,13 +10,13 @@
 
 namespace troupe::http {
 
-// How much a client wants something, from 0 (not at all) to 1,000.
+// A client's preference, from 0 (not acceptable) to 1,000.
 using quality = unsigned;
 
-// The quality that the value of a field Accept gives to a type such as "application/json": that of
-// the most specific range that fits it ("application/json", "application/*", "*/*"), 0 if none
-// does. An empty value accepts all. Parameters of a range other than q are ignored, and a malformed
-// range counts as absent.
+// The quality that the value of a field Accept gives to a type such as "application/json": the
+// quality of the most specific range that fits it ("application/json", "application/*", "*/*"), 0
+// if none does. An empty value accepts all. Parameters of a range other than q are ignored, and a
+// malformed range counts as absent.
 quality quality_of_type(std::string_view accept, std::string_view type) noexcept;
 
 // The same for a field Accept-Encoding and a coding such as "gzip". A coding that is not named has

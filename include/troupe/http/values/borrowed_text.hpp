@@ -1,4 +1,4 @@
-// borrowed_text: a text that somebody else keeps as long as it is needed.
+// borrowed_text: a text that its owner, not the receiver, keeps for as long as it is needed.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -13,8 +13,8 @@
 namespace troupe::http {
 
 // The parameter of a function that keeps a view beyond its call. It is made of a literal, of a view
-// or of a string that has a name; a temporary string, which would be gone when the view is read, is
-// refused by the compiler. Lifetime: that of what it was made of.
+// or of a string that has a name; a temporary string, which would be destroyed before the view is
+// read, is a compile error. Lifetime: as the text of which it was made.
 //
 // Example:
 //     const std::string kept = "a text";

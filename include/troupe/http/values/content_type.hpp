@@ -11,7 +11,7 @@
 
 namespace troupe::http {
 
-// A text that may stand in a head: it has no line end and no other control byte, which could add
+// A text that is allowed in a head: it has no line end and no other control byte, which could add
 // fields. Of a literal nothing is copied, and the compiler checks it; anything else is copied and
 // checked when it is made, and throws usage_error. Movable. Thread: as any value.
 //
@@ -59,7 +59,7 @@ class content_type {
   }
 
   std::string_view text_;
-  const char* copy_ = nullptr;  // what the view is of, unless it is a literal
+  const char* copy_ = nullptr;  // the text of the view, unless it is a literal
 };
 
 }  // namespace troupe::http

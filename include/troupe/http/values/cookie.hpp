@@ -1,4 +1,4 @@
-// cookie: what a response asks a client to keep.
+// cookie: a value that a response asks a client to keep.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -22,11 +22,11 @@ enum class same_site : std::uint8_t { strict, lax, none };
 // client ends its session.
 //
 // Errors: usage_error, from the function that is given a bad part: for a name that is no token, for
-// a value with bytes that no cookie may have (RFC 6265: white space, '"', ',', ';', '\' and what is
-// not ASCII; encode such a value first), for a name and a value of more than 4,096 bytes together,
-// which clients drop, for a path or a domain with a ';' or a control byte. From text(): for a
-// cookie that clients refuse: SameSite=None without Secure, "__Secure-" without Secure, "__Host-"
-// without Secure, with a domain or with another path than "/".
+// a value with bytes that no cookie may have (RFC 6265: white space, '"', ',', ';', '\' and bytes
+// beyond ASCII; encode such a value first), for a name and a value of more than 4,096 bytes
+// together, which clients drop, for a path or a domain with a ';' or a control byte. From text():
+// for a cookie that clients refuse: SameSite=None without Secure, "__Secure-" without Secure,
+// "__Host-" without Secure, with a domain or with another path than "/".
 //
 // Example:
 //     const auto kept = troupe::http::cookie("session", "4f2a").max_age(std::chrono::hours(1));

@@ -55,7 +55,8 @@ class form_file {
   std::string_view text() const noexcept { return text_; }
   // The file on the disk, read from offset 0 on; not open if it is in memory.
   troupe::file& content() noexcept { return on_disk_; }
-  // Writes the content to a new file. Errors: io_error, also if there is a file of that path.
+  // Writes the content to a new file. Errors: io_error, even if only because a file of that path
+  // exists.
   task<> save(std::string path);
 
  private:
@@ -100,9 +101,9 @@ class form {
 
 // Reads the form that is the body: application/x-www-form-urlencoded or multipart/form-data.
 // Errors: status_error 415 for another type, 400 for a body that is malformed, 413 beyond the
-// limits; io_error of the files; what request::read() throws. A call that is given up has lost the
-// parts of a multipart/form-data that it has read: a second call is then a usage_error. Cost: a
-// large file is written in pieces, and takes no more memory than one of them.
+// limits; io_error of the files; the errors of request::read(). An abandoned call loses the parts
+// of a multipart/form-data that it has read: a second call is then a usage_error. Cost: a large
+// file is written in pieces, and takes no more memory than one piece.
 //
 // Example (declarations):
 //     #include <troupe/http/response.hpp>

@@ -1,5 +1,5 @@
-// json: bodies and answers that are values of your own types. A program that includes it links the
-// component troupe::json, too.
+// json: bodies and answers that are values of your own types. A program that includes it also links
+// the component troupe::json.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -54,7 +54,8 @@ T json_body(const request& asked, const json::read_options& how = {}) {
   return values::json_of<T>(asked.body(), how);
 }
 
-// The same in a coroutine, which waits for the body. Throws what request::read_all() throws, too.
+// The same in a coroutine, which waits for the body. It also throws the errors of
+// request::read_all().
 //
 // Example (declarations):
 //     struct Item {

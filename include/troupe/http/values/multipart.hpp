@@ -32,8 +32,7 @@ struct multipart_limits {
 };
 
 // Takes a body apart, without I/O (RFC 7578). Errors: status_error 400 for a body that is
-// malformed, 413 beyond the limits. A body ends with its last boundary; what is behind that is
-// ignored.
+// malformed, 413 beyond the limits. A body ends with its last boundary; bytes after it are ignored.
 class multipart_parser {
  public:
   // `part`: the head of a part is complete. `data`: a piece of its content, in order. `part_end`,
@@ -75,8 +74,8 @@ class multipart_parser {
 //
 // Errors: the constructor throws status_error 415 if the body is not multipart/form-data, and
 // usage_error if another reader has read a part of it. A call that is given up loses nothing. The
-// functions throw status_error 400 and 413 as multipart_parser does, and what request::read()
-// throws. Lifetime: that of the request. Memory: 64 KiB at most beside the piece.
+// functions throw status_error 400 and 413 as multipart_parser does, and the errors of
+// request::read(). Lifetime: as the request. Memory: 64 KiB at most beside the piece.
 //
 // Example (declarations):
 //     #include <troupe/http/response.hpp>

@@ -22,7 +22,7 @@ namespace troupe::http {
 bool decode_percent(std::string_view text, std::string& to, bool plus_is_space = false);
 
 // A type to which a text of a request can be converted: a number, a bool ("true", "false", "1",
-// "0"), or what is made from a std::string_view.
+// "0"), or a type that is made from a std::string_view.
 template <class T>
 concept text_value = std::same_as<T, bool> ||
                      ((std::integral<T> || std::floating_point<T>)&&requires(const char* text,
@@ -50,8 +50,8 @@ bool from_text(std::string_view text, T& to) {
   }
 }
 
-// What a text has to be, for the error: "a whole number from 0 to 255"; "" for a type that is made
-// from a text.
+// The required form of a text, for the error: "a whole number from 0 to 255"; "" for a type that is
+// made from a text.
 template <class T>
 std::string wanted() {
   if constexpr (std::is_same_v<T, bool>) {

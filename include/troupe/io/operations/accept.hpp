@@ -22,13 +22,13 @@ struct listen_options {
   // Connections that may wait to be accepted. Default 4096; the system has a limit of its own
   // (net.core.somaxconn).
   int backlog = 4096;
-  // Several listeners share the port, also those of several processes of one user, and the system
+  // Several listeners share the port, in several processes of one user as well, and the system
   // distributes connections among them (SO_REUSEPORT). A connection that waits in the queue of a
   // listener is lost when that listener closes. Default false. For TCP only.
   bool reuse_port = false;
-  // The permissions of the file of a Unix socket, such as 0660: who may write to it may connect.
-  // They hold before the first client can connect. Default empty: 0777 without the bits of the
-  // process's umask. Not for names without a file.
+  // The permissions of the file of a Unix socket, such as 0660: users who may write to it may
+  // connect. They hold before the first client can connect. Default empty: 0777 without the bits of
+  // the process's umask. Not for names without a file.
   std::optional<unsigned> permissions{};
   // True: the program may be out of work while this waits for connections. Default false.
   bool weak = false;

@@ -13,20 +13,20 @@ namespace troupe::io {
 
 struct slot;
 
-// What an operation does. The comments say which members of `operation` it uses.
+// The action of an operation. The comments name the members of `operation` that it uses.
 enum class action : std::uint8_t {
   read,      // from a stream
   write,     // to a stream
   accept,    // the result is a descriptor; `address` gets the peer's address
   connect,   // to `address`
-  readable,  // only whether a read would not block; the result is that of poll(2)
+  readable,  // only whether a read would not block; the result is poll(2)'s
   writable,
   receive,    // a datagram; `address` gets the sender's address
   send,       // a datagram, to `address` if there is one
   send_file,  // to a stream, from the file `extra` at `offset`
-  // only whether the peer has gone, even if unread data is left. `extra` holds the events of
-  // poll(2) that mean this, besides POLLHUP and POLLERR; the result is that of poll. One at a time
-  // for each descriptor
+  // only whether the peer has disconnected, even if unread data is left. `extra` holds the events
+  // of poll(2) that mean this, besides POLLHUP and POLLERR; the result is poll's. One at a time for
+  // each descriptor
   ended,
   // The rest are for files. `offset` may be own_position; `begun`: a thread that may block executes
   // it.
@@ -85,11 +85,10 @@ struct operation {
   // the descriptor is shared and may block: the call is made only after the system says that it
   // would not
   bool asks_first : 1 = false;
-  // may be told that it is due, and is then executed by the coroutine that awaits it
-  // (reactor::carry_out)
+  // may be marked as due, and is then executed by the coroutine that awaits it (reactor::carry_out)
   bool in_turn : 1 = false;
   bool pending = false;  // the backend has it
-  bool due = false;      // it was told that it is due
+  bool due = false;      // it was marked as due
   // These members are only used under the mutex of the slot.
   bool begun : 1 = false;  // a connect has begun; a leased read: the ring had no buffer left
   bool aside : 1 = false;  // a thread that may block executes it

@@ -29,8 +29,8 @@ struct at_once;
 
 // The suspension lies in a block of the pool that belongs to the frame of the awaiting coroutine
 // (its_own); the buffer, if it is owned, lies in that frame. Only the completion of the operation
-// ends the wait: a timeout, a stop token and the actor's end request it, and then wait for it. So
-// the frame outlives all that the system does with the operation.
+// ends the wait: a timeout, a stop token and the actor's end request it, and then wait for it. The
+// frame therefore outlives all that the system does with the operation.
 class operation_suspension : public tasks::suspension, public operation {
  public:
   explicit operation_suspension(action does) noexcept
@@ -46,8 +46,8 @@ class operation_suspension : public tasks::suspension, public operation {
   void check(const char* name) const;
   // As check(), for a transfer that must be complete.
   void check_whole(const char* name) const;
-  // Called before the result is taken: if the wait was given up, what the system has given is kept
-  // for the next operation of the descriptor, and this one ends as cancelled. The same for the part
+  // Called before the result is taken: if the wait was given up, the system's result is kept for
+  // the next operation of the descriptor, and this one ends as cancelled. The same for the part
   // that a read_exact has when its limit is over.
   void give_back_if_lost() noexcept {
     if (who != nullptr && (who->in->cancelled || (result < 0 && done != 0))) [[unlikely]]
@@ -200,7 +200,7 @@ auto start_operation(Operation one) {
 
 // The return value of a stream's methods. Await it once, at once; a variable of it that is never
 // used is a warning of the compiler. Job defines the operation:
-//   using result                                what co_await gives
+//   using result                                the result of co_await
 //   static constexpr action what
 //   descriptor& prepare(operation_suspension&)  fills the operation in
 //   result finish(operation_suspension&)        makes the result, or throws
@@ -255,9 +255,9 @@ class [[nodiscard, gnu::warn_unused]] awaitable {
 
   // Starts the operation now, in a task of its own, and returns a future of its result. Without it
   // an operation starts when it is awaited. A future that is dropped does not end the operation:
-  // limit it, `timeout(span)`, before. Thread: as troupe::spawn. Cost: that of a task. Errors:
-  // those of the operation, from the future; usage_error outside of handlers and tasks. Lifetime:
-  // the stream, and the memory that is read or written, must live until the future is ready.
+  // limit it, `timeout(span)`, before. Thread: as troupe::spawn. Cost: as a task. Errors: the
+  // operation's, from the future; usage_error outside of handlers and tasks. Lifetime: the stream,
+  // and the memory that is read or written, must live until the future is ready.
   //
   // Example (declarations):
   //     troupe::task<> meet(troupe::tcp_listener& listener) {

@@ -16,8 +16,9 @@
 namespace troupe::service {
 
 // systemd opens the sockets of a service's `.socket` unit, and passes them when it starts the
-// service (socket activation: LISTEN_FDS, LISTEN_PID, LISTEN_FDNAMES). A successor passes those of
-// the old process in the same way. Move-only; the destructor closes those that nobody has taken.
+// service (socket activation: LISTEN_FDS, LISTEN_PID, LISTEN_FDNAMES). A successor passes the
+// sockets of the old process in the same way. Move-only; the destructor closes the sockets that
+// were not taken.
 //
 // Example:
 //     auto sockets = troupe::service::inherited_sockets::take();
@@ -40,11 +41,11 @@ class inherited_sockets {
   }
   ~inherited_sockets();
 
-  // How many nobody has taken.
+  // The number of sockets that were not taken.
   std::size_t size() const noexcept { return all_.size(); }
 
   // The first TCP socket with that name, or the first one, if the name is empty; nothing if there
-  // is none. The name is that of the unit, or FileDescriptorName= in it. Of the options only `weak`
+  // is none. The name is the unit's, or FileDescriptorName= in it. Of the options only `weak`
   // applies. Throws option_error if a socket has that name but is no listening TCP socket.
   std::optional<tcp_listener> tcp(std::string_view name = {}, const listen_options& options = {});
   // The same for Unix sockets. The listener removes its file if the process before this one would

@@ -8,19 +8,19 @@
 
 namespace troupe::service {
 
-// The service accepts requests: call it when all listeners are open. It tells systemd
+// The service accepts requests: call it when all listeners are open. It notifies systemd
 // (`Type=notify`), and the process that has started this one to take over from it (successor).
 // Without these two it does nothing. Thread: any. Blocking: no. Errors: none; if systemd cannot be
-// told, because its socket is full or dead, a line on standard error says so, and the message is
-// sent again until systemd has it: first after 100 ms, then after pauses up to a minute. At most 16
-// messages wait.
+// notified, because its socket is full or dead, a line on standard error says so, and the message
+// is sent again until systemd has it: first after 100 ms, then after pauses up to a minute. At most
+// 16 messages wait.
 //
 // Example:
 //     troupe::service::ready();
 void ready() noexcept;
 
 // The service reads its configuration again, or starts its successor; ready() says that it is done.
-// The service ends. Only systemd is told. As ready().
+// The service ends. Only systemd is notified. As ready().
 void reloading() noexcept;
 void stopping() noexcept;
 

@@ -45,7 +45,7 @@ class successor {
   successor& operator=(successor&& other) noexcept;
   ~successor();
 
-  // The socket of the listener is handed over, too. Call it before the listener is moved into a
+  // The socket of the listener is handed over as well. Call it before the listener is moved into a
   // server. The socket stays open in this process until this object is destroyed: destroy it where
   // the program ends without a successor, since clients that connect later would wait in vain. The
   // file of a Unix socket belongs to this object then, and later to the new process. Names may be
@@ -54,9 +54,9 @@ class successor {
   void hand(unix_listener& one, std::string name = {});
 
   // Starts the program, and completes when it is ready. It has the environment and the standard
-  // streams of this process. Await it in a task. Errors: those of process::start; io_error if the
-  // program ends before it is ready; timed_out if it is not ready in time: then it gets SIGTERM.
-  // After an error this process continues as before, and may try again.
+  // streams of this process. Await it in a task. Errors: as process::start; io_error if the program
+  // ends before it is ready; timed_out if it is not ready in time: then it gets SIGTERM. After an
+  // error this process continues as before, and may try again.
   task<process> start(std::string program, std::vector<std::string> arguments,
                       time_span at_most = std::chrono::seconds(60));
 

@@ -1,5 +1,5 @@
-// channel_state: what the handles of one channel share: its values, its waiters, its end. For the
-// library's own use; users meet channel and select.
+// channel_state: the state that the handles of one channel share: its values, its waiters, its end.
+// For the library's own use; users meet channel and select.
 // Threads: any. Everything but hints is guarded by the mutex.
 // Invariants
 //   C1  receivers wait only while there is no value in the ring and no sender waits; senders wait
@@ -7,7 +7,7 @@
 //       senders that are paused, or whose race another wait has entered: they look again when they
 //       resume, or when the race is left.
 //   C2  a value is moved once, by the party that has taken the waiter on the other side, or the
-//       ring's slot, under the mutex: so a wait that ends in another way has moved nothing. A
+//       ring's slot, under the mutex: a wait that ends in another way has moved nothing. A
 //       receiver whose call was cancelled meanwhile puts the value back, in front of the others.
 //   C3  values leave in the order in which they entered, to the receivers in the order in which
 //       these came, but for values that were put back; senders that wait enter in the order in
@@ -34,7 +34,7 @@
 
 namespace troupe::sync {
 
-// What channels and selects are made of; a model replaces it.
+// The parts of which channels and selects are made; a model replaces them.
 struct channel_parts {
   template <class T>
   using atomic = std::atomic<T>;
@@ -72,15 +72,15 @@ struct channel_waiter : waiter {
   // All are set before it enters a list.
   select_decision<Parts>* part_of;  // the select whose case it is; null if it is none
   std::uint32_t index;              // among the cases
-  bool paused;                      // nobody takes it. Of a case the select says so
+  bool paused;                      // no party takes it. For a case the select has this state
   // A sender's: it is taken only by a party that has entered the race. Null: it is in none.
   typename Parts::race* race = nullptr;
 };
 
 template <class T, class Parts = channel_parts>
 struct receiving_waiter : channel_waiter<Parts> {
-  // Not a move of the optional: it would read in one piece what was just written in two, for which
-  // the processor has to wait.
+  // Not a move of the optional: it would read in one piece two words that were just written, for
+  // which the processor has to wait.
   std::optional<T> take() noexcept {
     if (!value) return std::nullopt;
     return std::optional<T>(std::move(*value));
@@ -98,7 +98,7 @@ struct sending_waiter : channel_waiter<Parts> {
 
 enum class channel_side : std::uint8_t { senders, receivers };
 
-// What does not depend on the type of the values.
+// The part that does not depend on the type of the values.
 template <class Parts = channel_parts>
 class channel_base {
  public:
@@ -139,7 +139,7 @@ class channel_base {
   }
 
   // Handles of one side only (channel::sender and channel::receiver) are counted; the channel is
-  // closed when those of a side are gone.
+  // closed when all handles of a side are destroyed.
   void add_half(side of) noexcept {
     // order: relaxed  the caller has a handle already
     halves_[static_cast<int>(of)].fetch_add(1, std::memory_order_relaxed);
@@ -161,7 +161,7 @@ class channel_base {
     std::lock_guard guard(mutex_);
     return list(of).withdraw(one);
   }
-  // Keeps the waiter where it is, and nobody takes it. False: its wait is decided already.
+  // Keeps the waiter where it is; no party takes it. False: its wait is decided already.
   bool pause(one_waiter& one) noexcept {
     std::lock_guard guard(mutex_);
     if (!one.listed()) return false;
@@ -186,7 +186,7 @@ class channel_base {
         continue;
       const answer got =
           one->part_of == nullptr ? answer::decided : one->part_of->decide(one->index);
-      // The select has been decided or paused: when it goes on it looks again.
+      // The select has been decided or paused: when it continues it checks again.
       if (got != answer::decided && one->race != nullptr) one->race->leave();
       if (got == answer::later) continue;
       from.remove(*one);
@@ -202,7 +202,7 @@ class channel_base {
   void count_passed() noexcept {
     passed_.store(passed_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
-  // A receiver is gone for good, and with it what it would have received.
+  // No receiver is left: destroys the values that it would have received.
   virtual void drop_values() noexcept = 0;
   // Under the mutex, for close().
   virtual void refuse(one_waiter& sender) noexcept = 0;

@@ -14,7 +14,7 @@
 
 namespace troupe::sync {
 
-// What a select needs of each of its cases.
+// The operations that a select needs of each of its cases.
 template <class Parts = channel_parts>
 struct select_case {
   channel_base<Parts>* on = nullptr;
@@ -78,7 +78,8 @@ class select_base : public select_decision<Parts> {
   // After pause(): does a case that can be done now, and otherwise waits on. While the channels are
   // locked, the select cannot give up.
   void resume() noexcept {
-    // order: relaxed (both)  only this party pauses, and who gives up takes one of the mutexes
+    // order: relaxed (both)  only this party pauses, and a party that gives up takes one of the
+    // mutexes
     if (base::winner_.load(std::memory_order_relaxed) != base::paused) return;
     channel_waiter<Parts>* served = nullptr;
     bool done = false;
@@ -164,7 +165,7 @@ class select_base : public select_decision<Parts> {
     return done;
   }
 
-  // While all channels are locked, no case can become ready and no party can take a waiter: so the
+  // While all channels are locked, no case can become ready and no party can take a waiter: the
   // select is in all lists at once, or in none.
   template <class Prepare>
   bool do_or_wait(std::uint32_t first, const Prepare& prepare) noexcept {
@@ -202,7 +203,7 @@ class select_base : public select_decision<Parts> {
     select_decision<Parts>& of = *static_cast<channel_waiter<Parts>&>(self).part_of;
     of.wake(of);
   }
-  // A limit ends the wait on any thread, also while the party pauses it or lets it resume.
+  // A limit ends the wait on any thread, even while the party pauses it or lets it resume.
   bool give_up() noexcept {
     std::uint32_t seen = base::open;
     if (base::change(seen, base::given_up)) return true;
@@ -214,7 +215,7 @@ class select_base : public select_decision<Parts> {
     }
     return false;
   }
-  // order: relaxed  no other thread knows of this select, or it is paused and the channels are
+  // order: relaxed  no other thread can see this select, or it is paused and the channels are
   // locked
   void win(std::uint32_t index) noexcept { base::winner_.store(index, std::memory_order_relaxed); }
 

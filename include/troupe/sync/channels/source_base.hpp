@@ -1,6 +1,6 @@
-// source_base: what the handles of one broadcast, or of one watch, share apart from the values. For
-// the library's own use.
-// Threads: any. The mutex guards the list and what the derived class keeps.
+// source_base: the state that the handles of one broadcast, or of one watch, share apart from the
+// values. For the library's own use.
+// Threads: any. The mutex guards the list and the members of the derived class.
 #pragma once
 
 #include "troupe/base/language.hpp"
