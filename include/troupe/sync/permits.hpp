@@ -3,7 +3,8 @@
 // Threads: any.
 // Invariants
 //   S1  the permits that are taken and the permits that are free always add up to the same number.
-//   S2  while parties wait, a later party waits behind them, however few permits it asks for: a party that asks for many gets them in the end.
+//   S2  while parties wait, a later party waits behind them, however few permits it asks for: a
+//       party that asks for many gets them in the end.
 //   S3  a party that takes permits sees the earlier writes of those that gave them back.
 //   S4  while the mark `waited` is set, only the holder of the mutex changes the word; the mark is
 //       set while a party is in the list.
