@@ -102,7 +102,7 @@ std::shared_ptr<filling> engine::take_batch() {
   taken->began_ns = now_ns();
   name_shards(*taken);
   committing_ = taken;
-  const auto now = std::chrono::floor<std::chrono::seconds>(wall_now());
+  const auto now = std::chrono::floor<std::chrono::seconds>(clock_.now());
   if (now - forgot_at_ >= forgets_every && !taken->data.empty()) {
     forgot_at_ = now;
     taken->data.forget_before = now - std::chrono::ceil<std::chrono::seconds>(chosen_.remember);
@@ -146,8 +146,9 @@ void engine::stored(filling& taken) {
       has_backlog_ || who.refused ? leave_out(one) : enqueue(one, who);
     }
     // Those that were due before they were stored.
-    for (const stored_reminder& one : taken.data.reminders) plan_reminder(one.due);
-    for (const batch::fired_reminder& one : taken.data.fired_reminders) fired(one);
+    for (const stored_reminder& one : taken.data.reminders) reminders_.plan(one.due);
+    counts_.reminders += taken.data.fired_reminders.size();
+    for (const batch::fired_reminder& one : taken.data.fired_reminders) reminders_.stored(one);
     if (has_backlog_) need_inbox();
     make_room();
   }
@@ -237,7 +238,7 @@ void engine::end_doubt(const filling& failed, bool is_stored) {
   ++read_round_;
   has_backlog_ = true;
   read_up_to_ = read_after_ = 0;
-  plan_reminder(wall_now());
+  reminders_.plan_after(milliseconds(0));
   need_inbox();
 }
 
@@ -289,7 +290,7 @@ void engine::forget_all(filling& failed, const std::exception_ptr& why, bool in_
     open_ = nullptr;
     waiting_ = outside_ = waiting_bytes_ = 0;
     held_.clear();
-    forget_firing();
+    reminders_.forget(!is_taken_);
     has_backlog_ = true;
     read_up_to_ = read_after_ = 0;
     must_forget_ = false;

@@ -5,8 +5,6 @@
 #include <limits>
 #include <utility>
 
-#include "kit/surroundings.hpp"
-#include "task/running/running.hpp"
 #include "troupe/base/error.hpp"
 
 namespace troupe::durable::parts {
@@ -36,18 +34,20 @@ engine::engine(runtime& on, std::unique_ptr<storage> in, durable::options chosen
       chosen_(chosen),
       classes_(std::move(kinds)),
       scope_(std::move(scope)),
+      clock_(on),
+      reminders_(on, clock_),
       fences_(scope_ == nullptr ? 0 : shard_count) {
   check(chosen_);
 }
 
 engine::~engine() {
-  reminder_timer_.cancel();
   idle_timer_.cancel();
   away_timer_.cancel();
 }
 
 task<> engine::open() {
-  simulated_ = kit::is_simulated();
+  clock_.open();
+  open_reminders();
   auto opens = in_->open();
   opened_storage found = co_await std::move(opens);
   std::vector<class_shape> added = classes_.compare(found.classes, in_->name());
@@ -62,7 +62,7 @@ task<> engine::open() {
   last_number_ = stored_number_ = std::max<std::uint64_t>(found.last_batch, 1);
   last_order_ = found.last_order;
   has_backlog_ = scope_ == nullptr && found.last_order > 0;
-  if (!first.empty()) plan_reminder(first.front().due);
+  if (!first.empty()) reminders_.plan(first.front().due);
   need_inbox();
   const std::weak_ptr<engine> self = weak_from_this();
   const auto look = [self] {
@@ -539,13 +539,6 @@ void engine::make_room(std::size_t added) {
   const std::size_t wanted = actors_.size() + added;
   if (wanted > chosen_.actors_max)
     put_away(wanted - chosen_.actors_max, std::numeric_limits<std::int64_t>::max());
-}
-
-std::chrono::sys_time<std::chrono::milliseconds> engine::wall_now() const {
-  using std::chrono::milliseconds;
-  if (!simulated_) return std::chrono::floor<milliseconds>(std::chrono::system_clock::now());
-  return std::chrono::sys_time<milliseconds>(std::chrono::seconds(tasks::simulated_start_s)) +
-         std::chrono::floor<milliseconds>(on_.now());
 }
 
 void send(const std::shared_ptr<engine>& to, request what) noexcept { to->send(std::move(what)); }

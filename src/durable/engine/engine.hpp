@@ -26,7 +26,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -38,7 +37,9 @@
 #include "durable/memory/filling.hpp"
 #include "durable/memory/outside_calls.hpp"
 #include "durable/memory/record.hpp"
+#include "durable/memory/reminders.hpp"
 #include "durable/memory/shard_scope.hpp"
+#include "durable/memory/wall_clock.hpp"
 #include "observe/histogram.hpp"
 #include "runtime/observing/component_list.hpp"
 #include "troupe/base/intrusive_list.hpp"
@@ -75,7 +76,7 @@ class engine : public std::enable_shared_from_this<engine> {
   void ask_from(turn_state& from, request what) noexcept;
   void set_reminder(turn_state& from, std::string_view name, wall_time due, std::string rule,
                     request what);
-  std::chrono::sys_time<std::chrono::milliseconds> wall_now() const;
+  due_time wall_now() const { return clock_.now(); }
 
   // Of a node of a cluster; thread: any.
   //
@@ -275,24 +276,20 @@ class engine : public std::enable_shared_from_this<engine> {
   void take_back(const message_id& ask);
 
   // reminders.cpp
-  using due_time = std::chrono::sys_time<std::chrono::milliseconds>;
-  using firing = std::pair<std::string, due_time>;
-  void plan_reminder(due_time due);
+  void open_reminders();
   static task<> fire(std::shared_ptr<engine> self);
   void fire_all(const std::vector<stored_reminder>& first, std::size_t most);
   bool fire_one(const stored_reminder& one, due_time now);
-  void fired(const batch::fired_reminder& one);
-  void forget_firing();
-  static std::optional<due_time> next_time(const stored_reminder& one, due_time now);
 
   runtime& on_;
   const std::unique_ptr<storage> in_;
   const durable::options chosen_;
   classes classes_;
   const std::shared_ptr<shard_scope> scope_;
-  bool simulated_ = false;
+  wall_clock clock_;
 
   mutable std::mutex mutex_;
+  reminders reminders_;
   std::unordered_map<std::pair<const kind_table*, std::string_view>, std::unique_ptr<activation>,
                      name_hash>
       actors_;
@@ -323,18 +320,6 @@ class engine : public std::enable_shared_from_this<engine> {
   // Those that were handled since the page that is being read was asked for: it may still have
   // them.
   std::unordered_set<std::uint64_t> removed_meanwhile_;
-
-  std::optional<std::chrono::sys_time<std::chrono::milliseconds>> next_due_;
-  timer reminder_timer_;
-  // The reminders that are due are being read. What was read may be older than what was stored
-  // meanwhile.
-  bool fires_ = false;
-  bool fires_again_ = false;
-  std::size_t strange_reminders_ = 0;  // that are due, of classes that the program does not have
-  // Those whose messages were sent and are not stored; and, until those that were read meanwhile
-  // have been looked at, those that are.
-  std::set<firing> firing_;
-  std::vector<firing> fired_meanwhile_;
 
   timer idle_timer_;
   timer away_timer_;

@@ -153,7 +153,7 @@ void engine::take(std::uint64_t first_order) {
   read_after_ = open_ != nullptr         ? open_->data.number
                 : committing_ != nullptr ? committing_->data.number
                                          : stored_number_;
-  plan_reminder(wall_now());
+  reminders_.plan_after(milliseconds(0));
   need_inbox();
 }
 

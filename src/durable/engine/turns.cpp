@@ -304,7 +304,7 @@ void engine::keep_state(activation& who, bytes state, std::vector<bytes> events)
 void engine::keep_answer(const record& message, const bytes& value, const handler_failed* failed) {
   stored_answer kept{message.what.id,
                      message.what.asker,
-                     std::chrono::floor<std::chrono::seconds>(wall_now()),
+                     std::chrono::floor<std::chrono::seconds>(clock_.now()),
                      failed != nullptr,
                      "",
                      value,
@@ -401,7 +401,7 @@ milliseconds engine::fail(turn_state& done, const std::exception_ptr& why) {
 // To the dead letters.
 void engine::make_dead_letter(const record_ref& message, const handler_failed& why) {
   dead_letter dead{message->what, why.type(), why.what(),
-                   std::chrono::floor<std::chrono::seconds>(wall_now())};
+                   std::chrono::floor<std::chrono::seconds>(clock_.now())};
   dead.message.failures = message->failures;
   open_batch().data.dead.push_back(std::move(dead));
   ++counts_.dead_letters;

@@ -1,0 +1,94 @@
+// reminders: which reminder is due first, and which were sent and are not stored yet.
+//
+// Rows are read from the storage beside commits: a row that was read may be older than a commit
+// that has ended meanwhile.
+//
+// Lock: the engine's mutex is held in each function; `wake` is called without it.
+//
+// Invariants
+//   R1  A timer is armed for the earliest time that was planned, or for a moment before it.
+//   R2  One reading is under way at most. A reminder that comes due meanwhile repeats it.
+//   R3  A reminder whose message was sent is not sent again before its batch is stored and each
+//       reading that began before that has ended. So there are stored ones that are remembered
+//       only while a reading is under way.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "durable/memory/wall_clock.hpp"
+#include "troupe/durable/storage.hpp"
+#include "troupe/runtime/runtime.hpp"
+
+namespace troupe::durable::parts {
+
+using due_time = std::chrono::sys_time<std::chrono::milliseconds>;
+
+// So many periods after a time; the latest time that the clock can tell instead of a later one.
+due_time time_after(due_time begin, std::chrono::milliseconds period, std::int64_t times);
+// When the reminder is due after the time that has come; no value: never again.
+std::optional<due_time> next_time(const stored_reminder& reminder, due_time now);
+// The name of a reminder among those of all actors.
+std::string reminder_name_of(const actor_name& of, const std::string& reminder);
+
+inline constexpr std::string_view every_word = "every ";
+inline constexpr std::string_view cron_word = "cron ";
+
+class reminders {
+ public:
+  reminders(runtime& on, const wall_clock& clock) noexcept : on_(on), clock_(clock) {}
+  reminders(const reminders&) = delete;
+  reminders& operator=(const reminders&) = delete;
+  ~reminders() { timer_.cancel(); }
+
+  // `wake` is called when a reminder is due; it is to call wake() then.
+  void open(std::function<void()> wake) { when_due_ = std::move(wake); }
+
+  // Reads not later than at that time.
+  void plan(due_time due);
+  // After a reading has failed, for instance.
+  void plan_after(std::chrono::milliseconds pause) { plan(clock_.now() + pause); }
+
+  // The timer has ended. Returns true if a reading is to begin.
+  bool wake();
+  std::size_t read_max() const noexcept;
+  // Once for each reading: its rows have been looked at, or it has failed.
+  void end_reading();
+
+  // Before the rows of a reading; then for each row of a class that the program does not have.
+  void begin_rows() noexcept { strange_ = 0; }
+  void skip_row() noexcept { ++strange_; }
+  // Returns false if the message was sent already.
+  bool send(const stored_reminder& reminder);
+  // The batch with the message is stored.
+  void stored(const batch::fired_reminder& reminder);
+  // What was sent and not stored is still due. It is planned again if `reads_again`.
+  void forget(bool reads_again);
+
+ private:
+  using firing = std::pair<std::string, due_time>;
+  enum class reading : std::uint8_t { none, under_way, repeats };
+
+  void change(reading to);
+
+  runtime& on_;
+  const wall_clock& clock_;
+  std::function<void()> when_due_;
+  std::optional<due_time> next_due_;
+  timer timer_;
+  reading reading_ = reading::none;
+  std::size_t strange_ = 0;  // that are due, of classes that the program does not have
+  // Those whose messages were sent and are not stored; and, until those that were read meanwhile
+  // have been looked at, those that are.
+  std::set<firing> firing_;
+  std::vector<firing> fired_meanwhile_;
+};
+
+}  // namespace troupe::durable::parts

@@ -1,0 +1,25 @@
+// wall_clock: the time of day; that of a simulated program begins at a fixed moment.
+#pragma once
+
+#include <chrono>
+
+#include "troupe/runtime/runtime.hpp"
+
+namespace troupe::durable::parts {
+
+// Thread: any, when open() has returned.
+class wall_clock {
+ public:
+  explicit wall_clock(runtime& on) noexcept : on_(on) {}
+
+  // Called within a task of the program.
+  void open() noexcept;
+  std::chrono::sys_time<std::chrono::milliseconds> now() const;
+  bool is_simulated() const noexcept { return simulated_; }
+
+ private:
+  runtime& on_;
+  bool simulated_ = false;
+};
+
+}  // namespace troupe::durable::parts
