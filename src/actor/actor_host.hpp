@@ -3,10 +3,11 @@
 
 #include <cstdint>
 #include <exception>
-#include <functional>
 
 #include "actor/lifetime/kept_failure.hpp"
 #include "sched/runtime_host.hpp"
+
+#include "troupe/base/unique_function.hpp"
 
 namespace troupe::actor {
 
@@ -32,7 +33,7 @@ class actor_host : public sched::runtime_host {
   virtual void escalated() noexcept = 0;
   // Runs a call that may block, on a thread that is no worker. While it runs the program is not out
   // of work. Any thread. Throws std::bad_alloc, std::system_error.
-  virtual void run_blocking(std::move_only_function<void()> call) = 0;
+  virtual void run_blocking(unique_function<void()> call) = 0;
 
  protected:
   actor_host() = default;

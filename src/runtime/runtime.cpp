@@ -61,7 +61,7 @@ void main_thread::check_may_wait() const {
       "co_await rt.main().call(f)");
 }
 
-void runtime::post(std::move_only_function<void()> procedure) { core_->post(std::move(procedure)); }
+void runtime::post(unique_function<void()> procedure) { core_->post(std::move(procedure)); }
 void runtime::run() { core_->run(); }
 bool runtime::run_once() { return core_->run_round(time_span::max()); }
 bool runtime::run_once(time_span at_most) { return core_->run_round(at_most); }
@@ -69,11 +69,11 @@ bool runtime::poll() { return core_->run_round(time_span()); }
 int runtime::wake_descriptor() { return core_->wake_descriptor(); }
 void runtime::stop(stop_mode mode, time_span deadline) { core_->stop(mode, deadline); }
 
-timer runtime::after(time_span span, std::move_only_function<void()> procedure,
+timer runtime::after(time_span span, unique_function<void()> procedure,
                      const timer_options& options) {
   return core_->after(span, std::move(procedure), options);
 }
-timer runtime::every(time_span period, std::move_only_function<void()> procedure,
+timer runtime::every(time_span period, unique_function<void()> procedure,
                      const timer_options& options) {
   return core_->every(period, std::move(procedure), options);
 }

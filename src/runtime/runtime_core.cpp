@@ -115,7 +115,7 @@ std::int64_t runtime_core::now_ns() const noexcept {
 
 // The count of blocking calls is kept by an object that travels with the call, so that it is
 // correct however the call ends.
-void runtime_core::run_blocking(std::move_only_function<void()> call) {
+void runtime_core::run_blocking(unique_function<void()> call) {
   struct at_work {
     explicit at_work(runtime_core& core) : core(&core) {
       core.alive_.enter();
@@ -145,7 +145,7 @@ void runtime_core::run_blocking(std::move_only_function<void()> call) {
 }
 
 // For operations of I/O, which hold the runtime themselves: so the calls are not counted.
-void runtime_core::run_aside(std::move_only_function<void()> procedure) {
+void runtime_core::run_aside(unique_function<void()> procedure) {
   // order: relaxed  set before the pool ends, by the thread that ends it
   if (system->closing.load(std::memory_order_relaxed)) return;
   if (simulated_ == nullptr) {
@@ -451,7 +451,7 @@ actor::placement runtime_core::placement_of(const on_thread& chosen) {
   return where;
 }
 
-void runtime_core::post(std::move_only_function<void()> procedure) {
+void runtime_core::post(unique_function<void()> procedure) {
   if (!procedure)
     throw usage_error("troupe: post: the procedure is empty; give it something to call");
   if (system->discarding()) return;  // also from before the pool ends

@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -33,6 +32,7 @@
 #include "sched/policies/thread_executor.hpp"
 #include "sched/wake_descriptor.hpp"
 #include "task/timers.hpp"
+#include "troupe/base/unique_function.hpp"
 #include "troupe/runtime/options.hpp"
 #include "troupe/runtime/runtime.hpp"
 #include "troupe/task/timer.hpp"
@@ -56,11 +56,11 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   void stop(stop_mode mode, std::chrono::nanoseconds deadline);
   void hold() noexcept override;
   void release() noexcept override;
-  void post(std::move_only_function<void()> procedure);
+  void post(unique_function<void()> procedure);
   // in_turns: the calls are turns of the actor whose handler runs, and no procedures of the pool.
-  timer after(std::chrono::nanoseconds span, std::move_only_function<void()>&& procedure,
+  timer after(std::chrono::nanoseconds span, unique_function<void()>&& procedure,
               const timer_options& chosen, bool in_turns = false);
-  timer every(std::chrono::nanoseconds period, std::move_only_function<void()>&& procedure,
+  timer every(std::chrono::nanoseconds period, unique_function<void()>&& procedure,
               const timer_options& chosen, bool in_turns = false);
   actor::placement placement_of(const spawn_options& chosen) const;
   actor::placement placement_of(const on_thread& chosen);
@@ -108,7 +108,7 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   // What the layers below ask.
   void out_of_work() noexcept override;
   std::int64_t now_ns() const noexcept override;
-  void run_aside(std::move_only_function<void()> procedure) override;
+  void run_aside(unique_function<void()> procedure) override;
   void report(sched::message::handler describes, std::exception_ptr what) noexcept override;
   void report_dropped(const std::exception_ptr& what) noexcept override;
   unsigned choose_limit(unsigned most) noexcept override;
@@ -118,7 +118,7 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   void failed(const actor::failed_call& where, std::exception_ptr what) noexcept override;
   void dead_letter(const actor::failed_call& where) noexcept override;
   void escalated() noexcept override;
-  void run_blocking(std::move_only_function<void()> call) override;
+  void run_blocking(unique_function<void()> call) override;
 
   void make_executors(std::unique_ptr<sched::choice_source> source);
   static void on_dropped_outside(const std::exception_ptr& what) noexcept;
@@ -148,7 +148,7 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   void discard_mail();
   void ignore_holds(bool yes);
   void set_holds_ignored(bool yes) noexcept;
-  timer schedule(std::chrono::nanoseconds span, std::move_only_function<void()>&& procedure,
+  timer schedule(std::chrono::nanoseconds span, unique_function<void()>&& procedure,
                  std::chrono::nanoseconds period, const timer_options& chosen, bool in_turns);
 
   struct lines_timer final : tasks::timer {

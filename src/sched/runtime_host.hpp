@@ -5,8 +5,8 @@
 
 #include <cstdint>
 #include <exception>
-#include <functional>
 
+#include "troupe/base/unique_function.hpp"
 #include "troupe/sched/message.hpp"
 
 namespace troupe::sched {
@@ -36,7 +36,7 @@ class runtime_host {
   // Runs the procedure on a thread that may block (in a simulation: after some virtual time), or
   // drops it when the runtime ends. The caller keeps the program alive meanwhile. Any thread.
   // Throws std::bad_alloc, std::system_error.
-  virtual void run_aside(std::move_only_function<void()> procedure) = 0;
+  virtual void run_aside(unique_function<void()> procedure) = 0;
 
   // Under the simulated policy only, on the simulation's own thread: how much a turn or a visit may
   // do, from 1 to `most`. Short ones are as frequent as long ones.

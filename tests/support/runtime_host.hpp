@@ -4,10 +4,11 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
-#include <functional>
 
 #include "base/clock.hpp"
 #include "sched/runtime_host.hpp"
+
+#include "troupe/base/unique_function.hpp"
 
 namespace troupe::test {
 
@@ -20,7 +21,7 @@ class host_of : public Base {
   void out_of_work() noexcept override { ++times_out_of_work; }
   std::int64_t now_ns() const noexcept override { return base::now_ns(); }
   void report(sched::message::handler, std::exception_ptr) noexcept override { ++failures; }
-  void run_aside(std::move_only_function<void()> procedure) override { procedure(); }
+  void run_aside(unique_function<void()> procedure) override { procedure(); }
   unsigned choose_limit(unsigned most) noexcept override { return most; }
   std::uint64_t choose_number() noexcept override { return 0; }
   std::uint32_t choose_case(std::uint32_t) noexcept override { return 0; }

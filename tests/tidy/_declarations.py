@@ -23,8 +23,11 @@ NAMESPACE = re.compile(r"(?:inline\s+)?namespace\b\s*([\w:]*)\s*$")
 ATTRIBUTES = re.compile(
     r"\[\[[^\]]*\]\]|\balignas\s*\([^()]*(?:\([^()]*\)[^()]*)*\)|\bTROUPE_[A-Z_]+\b(?:\([^()]*\))?"
 )
+# A specialization for all signatures, as of `f<Result(Args...)>`, stands for the template, which is
+# only declared.
 TYPE = re.compile(
-    r"\b(enum\s+(?:class|struct)|enum|class|struct|union)\s+([\w:]+)\s*(<[^{}()=]*>)?\s*"
+    r"\b(enum\s+(?:class|struct)|enum|class|struct|union)\s+([\w:]+)\s*"
+    r"(?:<\w+\(\w+\.\.\.\)>)?(<[^{}()=]*>)?\s*"
     r"(?:final\s*)?(:[^:].*|:)?$",
     re.S,
 )

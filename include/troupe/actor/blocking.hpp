@@ -4,11 +4,11 @@
 #include "troupe/base/language.hpp"
 
 #include <exception>
-#include <functional>
 #include <type_traits>
 #include <utility>
 
 #include "troupe/base/type_name.hpp"
+#include "troupe/base/unique_function.hpp"
 #include "troupe/task/call_context.hpp"
 #include "troupe/task/future.hpp"
 
@@ -17,7 +17,7 @@ namespace troupe {
 namespace actor {
 
 class actor_system;
-void run_aside(actor_system& system, std::move_only_function<void()> procedure);
+void run_aside(actor_system& system, unique_function<void()> procedure);
 // A simulated program has no threads outside of run(): only run() can complete this result.
 void mark_simulated(const actor_system& system, tasks::shared_state& result) noexcept;
 // The system of the actor whose handler is running. Throws usage_error outside of handlers and

@@ -4,7 +4,6 @@
 #include "troupe/base/language.hpp"
 
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <new>
 #include <string>
@@ -17,6 +16,7 @@
 #include "troupe/actor/message.hpp"
 #include "troupe/actor/ref.hpp"
 #include "troupe/actor/supervision.hpp"
+#include "troupe/base/unique_function.hpp"
 #include "troupe/context/context.hpp"
 
 namespace troupe::actor {
@@ -46,7 +46,7 @@ cell& make_cell(const placement& where, const cell_type& type);
 
 // Sets how a new actor is constructed again. Called before any other thread has access to the
 // actor.
-void set_factory(cell& of, std::move_only_function<void(void* object)> make);
+void set_factory(cell& of, unique_function<void(void* object)> make);
 // Makes `parent` the parent of an actor that may already be running.
 void join_parent(cell& parent, cell& child);
 [[noreturn]] void refuse_restart(const char* why);
@@ -65,7 +65,7 @@ struct travelling<const char (&)[Size]> {
 // Returns a function that constructs the actor anew from copies of these arguments. Throws if they
 // cannot be copied.
 template <class T, class... Args>
-std::move_only_function<void(void*)> factory_of(const Args&... args) {
+unique_function<void(void*)> factory_of(const Args&... args) {
   if constexpr (is_reentrant<T>()) {
     refuse_restart("a reentrant actor cannot be constructed anew while others of its calls wait");
   } else if constexpr ((std::is_constructible_v<typename travelling<const Args&>::type,
@@ -117,7 +117,7 @@ class construction {
   // Call it after the constructor has returned, or after object() returned null.
   cell& finish();
 
-  void set_factory(std::move_only_function<void(void*)> make) {
+  void set_factory(unique_function<void(void*)> make) {
     actor::set_factory(*cell_, std::move(make));
   }
 
@@ -270,7 +270,7 @@ ref<T> spawn_there(const placement& where, Args&&... args) {
                   "outside can be given as troupe::unchecked<X&>{it}");
     if constexpr (found == none) {
       using birth = constructor_message<T, typename travelling<Args>::type...>;
-      std::move_only_function<void(void*)> factory;
+      unique_function<void(void*)> factory;
       if (where.on_error == error_policy::restart) factory = factory_of<T>(args...);
       cell& made = make_cell(where, cell_type_of<T>);
       auto address = ref_access::adopt<T>(&made);

@@ -5,7 +5,6 @@
 #include "troupe/base/language.hpp"
 
 #include <exception>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "troupe/actor/ref.hpp"
+#include "troupe/base/unique_function.hpp"
 #include "troupe/cluster/calls.hpp"
 #include "troupe/cluster/home.hpp"
 #include "troupe/task/future.hpp"
@@ -25,7 +25,7 @@ namespace troupe::cluster::parts {
 // What is sent to an actor while its constructor runs: called with the actor, or with null and the
 // exception that the constructor has thrown.
 template <class T>
-using early_call = std::move_only_function<void(const troupe::ref<T>*, const std::exception_ptr&)>;
+using early_call = unique_function<void(const troupe::ref<T>*, const std::exception_ptr&)>;
 
 template <class T>
 struct activation_of final : activation {

@@ -195,7 +195,7 @@ T read_value(const Row& row, int column) {
       return T(row.text(column));
     }
   } else {
-    std::unreachable();
+    __builtin_unreachable();  // std::unreachable needs C++23
   }
 }
 

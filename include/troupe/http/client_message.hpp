@@ -5,13 +5,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "troupe/base/unique_function.hpp"
 #include "troupe/http/message.hpp"
 #include "troupe/task/task.hpp"
 
@@ -39,7 +39,7 @@ class upload {
   exchange& over_;
   std::string trailer_;  // lines "Name: value\r\n"
 };
-using upload_function = std::move_only_function<task<>(upload&)>;
+using upload_function = unique_function<task<>(upload&)>;
 
 // A request. Name it, and move it in: `web.send(std::move(asked))`.
 //

@@ -5,12 +5,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "troupe/base/unique_function.hpp"
 #include "troupe/http/values/borrowed_text.hpp"
 #include "troupe/http/values/content_type.hpp"
 #include "troupe/http/writer.hpp"
@@ -29,9 +29,9 @@ struct compress;
 class websocket;
 struct websocket_options;
 
-using stream_function = std::move_only_function<task<>(body_writer&)>;
-using event_function = std::move_only_function<task<>(event_writer&)>;
-using websocket_function = std::move_only_function<task<>(websocket&)>;
+using stream_function = unique_function<task<>(body_writer&)>;
+using event_function = unique_function<task<>(event_writer&)>;
+using websocket_function = unique_function<task<>(websocket&)>;
 
 // Complete lines of a head, in small blocks that the library reuses. For the library's own use.
 using field_text = std::basic_string<char, std::char_traits<char>, memory::block_allocator<char>>;

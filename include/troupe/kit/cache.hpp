@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "troupe/actor/sendable.hpp"
+#include "troupe/base/unique_function.hpp"
 #include "troupe/kit/cache_core.hpp"
 #include "troupe/kit/lru_map.hpp"
 #include "troupe/kit/made_task.hpp"
@@ -71,7 +72,7 @@ class cache_state final : public cache_core {
     std::shared_ptr<flight> in_;
   };
 
-  cache_state(const cache_options& given, std::move_only_function<task<Value>(const Key&)> loads)
+  cache_state(const cache_options& given, unique_function<task<Value>(const Key&)> loads)
       : cache_core(given), load_(std::move(loads)) {}
 
   static task<Value> get(std::shared_ptr<cache_state> from, Key key, tasks::limits within) {
@@ -237,7 +238,7 @@ class cache_state final : public cache_core {
     load.end();
   }
 
-  std::move_only_function<task<Value>(const Key&)> load_;
+  unique_function<task<Value>(const Key&)> load_;
   lru_map<Key, entry, Hash> entries_;
   std::unordered_map<Key, std::shared_ptr<flight>, Hash> loads_;
 };

@@ -7,13 +7,13 @@
 #include <concepts>
 #include <cstddef>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <type_traits>
 #include <utility>
 
 #include "troupe/base/time_span.hpp"
+#include "troupe/base/unique_function.hpp"
 #include "troupe/kit/made_task.hpp"
 #include "troupe/kit/pool_core.hpp"
 #include "troupe/kit/retry.hpp"
@@ -130,9 +130,9 @@ struct pool_state final : pool_core {
     if (self->claim_looks()) static_cast<void>(spawn(keep_looking(looks_claim(self))));
   }
 
-  std::move_only_function<task<Resource>()> make;
-  std::move_only_function<task<bool>(Resource&)> check;
-  std::move_only_function<bool(Resource&)> is_reusable;
+  unique_function<task<Resource>()> make;
+  unique_function<task<bool>(Resource&)> check;
+  unique_function<bool(Resource&)> is_reusable;
 };
 
 template <class Resource>

@@ -4,7 +4,6 @@
 #include "troupe/base/language.hpp"
 
 #include <chrono>
-#include <functional>
 #include <utility>
 
 #include "troupe/actor/blocking.hpp"
@@ -13,6 +12,7 @@
 #include "troupe/actor/spawn_task.hpp"
 #include "troupe/base/platform.hpp"
 #include "troupe/base/time_span.hpp"
+#include "troupe/base/unique_function.hpp"
 #include "troupe/runtime/options.hpp"
 #include "troupe/runtime/timer.hpp"
 
@@ -82,14 +82,12 @@ TROUPE_REFUSE_REST(spawn, TROUPE_SPAWN_REFUSES);
 //     troupe::runtime rt({.policy = troupe::policy::simulated});
 //     rt.spawn<Lamp>().tell<&Lamp::flash>();
 //     rt.run();
-timer after(time_span span, std::move_only_function<void()> procedure,
-            const timer_options& options);
-inline timer after(time_span span, std::move_only_function<void()> procedure) {
+timer after(time_span span, unique_function<void()> procedure, const timer_options& options);
+inline timer after(time_span span, unique_function<void()> procedure) {
   return after(span, std::move(procedure), timer_options());
 }
-timer every(time_span period, std::move_only_function<void()> procedure,
-            const timer_options& options);
-inline timer every(time_span period, std::move_only_function<void()> procedure) {
+timer every(time_span period, unique_function<void()> procedure, const timer_options& options);
+inline timer every(time_span period, unique_function<void()> procedure) {
   return every(period, std::move(procedure), timer_options());
 }
 template <tasks::makes_task Procedure>

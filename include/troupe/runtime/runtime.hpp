@@ -20,6 +20,7 @@
 #include "troupe/actor/spawn_task.hpp"
 #include "troupe/base/platform.hpp"
 #include "troupe/base/time_span.hpp"
+#include "troupe/base/unique_function.hpp"
 #include "troupe/runtime/metrics.hpp"
 #include "troupe/runtime/options.hpp"
 #include "troupe/runtime/tell_timers.hpp"
@@ -294,7 +295,7 @@ class runtime {
 
   // Runs a naked procedure once on the pool. Thread: any. Errors: throws std::bad_alloc; an
   // exception from the procedure is a failure. Lifetime: the procedure must own its captures.
-  void post(std::move_only_function<void()> procedure);
+  void post(unique_function<void()> procedure);
   template <tasks::makes_task Procedure>
   void post(Procedure&&) {
     static_assert(
@@ -357,14 +358,12 @@ class runtime {
   // failure; later calls still happen. Throws option_error if the period, or the context's
   // bytes_max, is too small. Lifetime: a timer keeps the program alive, unless it is `weak`; a call
   // that is still due when the runtime ends never happens.
-  timer after(time_span span, std::move_only_function<void()> procedure,
-              const timer_options& options);
-  timer after(time_span span, std::move_only_function<void()> procedure) {
+  timer after(time_span span, unique_function<void()> procedure, const timer_options& options);
+  timer after(time_span span, unique_function<void()> procedure) {
     return after(span, std::move(procedure), timer_options());
   }
-  timer every(time_span period, std::move_only_function<void()> procedure,
-              const timer_options& options);
-  timer every(time_span period, std::move_only_function<void()> procedure) {
+  timer every(time_span period, unique_function<void()> procedure, const timer_options& options);
+  timer every(time_span period, unique_function<void()> procedure) {
     return every(period, std::move(procedure), timer_options());
   }
   template <tasks::makes_task Procedure>

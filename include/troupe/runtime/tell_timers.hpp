@@ -15,6 +15,7 @@
 #include "troupe/actor/ref.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/base/time_span.hpp"
+#include "troupe/base/unique_function.hpp"
 #include "troupe/runtime/timer.hpp"
 
 namespace troupe {
@@ -22,8 +23,8 @@ namespace troupe {
 namespace actor {
 
 // A timer of the runtime of that actor. `period` zero: once.
-timer start_timer(const cell& of, time_span span, time_span period,
-                  std::move_only_function<void()> sends, const timer_options& options);
+timer start_timer(const cell& of, time_span span, time_span period, unique_function<void()> sends,
+                  const timer_options& options);
 
 // Sends a call of Method each time, unless the last one has not been handled yet.
 template <class T, auto Method, class... Args>

@@ -230,7 +230,7 @@ void end_with_call(cell& actor) noexcept {
   restart(actor, *own, std::move(failed));
 }
 
-void set_factory(cell& of, std::move_only_function<void(void*)> make) {
+void set_factory(cell& of, unique_function<void(void*)> make) {
   cell_extras::of(of).supervision->make = std::move(make);
 }
 

@@ -12,6 +12,7 @@
 #include "actor/lifetime/kept_failure.hpp"
 #include "troupe/actor/supervision.hpp"
 #include "troupe/base/intrusive_list.hpp"
+#include "troupe/base/unique_function.hpp"
 #include "troupe/task/future.hpp"
 
 namespace troupe::actor {
@@ -21,7 +22,7 @@ namespace troupe::actor {
 struct supervision_state {
   error_policy on_error = error_policy::resume;
   restart_limit restart{};
-  std::move_only_function<void(void*)> make;
+  unique_function<void(void*)> make;
   std::int64_t failed_since_ns = 0;  // start of the period in which `failures` are counted
   unsigned failures = 0;
   bool applies_error_policy = false;  // its calls are being cancelled because of a failure

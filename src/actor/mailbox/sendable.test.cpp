@@ -30,6 +30,7 @@
 
 #include "troupe/actor/ref.hpp"
 #include "troupe/base/type_name.hpp"
+#include "troupe/base/unique_function.hpp"
 
 namespace {
 struct incomplete;
@@ -108,8 +109,8 @@ TEST(sendable, what_owns_its_parts_travels) {
           std::unique_ptr<void, void (*)(void*)>, std::shared_ptr<int>, std::shared_ptr<void>,
           std::weak_ptr<int>, std::optional<int>, std::variant<int, std::string>, std::any,
           std::tuple<>, std::tuple<int, std::string>, std::pair<int, int>>(true);
-  all_are<std::function<void(int*)>, std::move_only_function<void()>, decltype([] {}), smart,
-          std::exception_ptr>(true);
+  all_are<std::function<void(int*)>, std::move_only_function<void()>, unique_function<void()>,
+          decltype([] {}), smart, std::exception_ptr>(true);
   all_are<std::chrono::nanoseconds, std::chrono::steady_clock::time_point, std::chrono::year,
           std::filesystem::path, std::stop_token, std::future<int>, std::promise<std::string>,
           std::thread, std::regex>(true);

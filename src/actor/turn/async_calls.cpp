@@ -431,7 +431,7 @@ kept_memory keep_context(owned_context of) noexcept try {
   return {};
 }
 
-void run_aside(actor_system& system, std::move_only_function<void()> procedure) {
+void run_aside(actor_system& system, unique_function<void()> procedure) {
   system.owner.run_blocking(std::move(procedure));
 }
 

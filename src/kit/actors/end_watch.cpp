@@ -2,8 +2,7 @@
 
 namespace troupe::kit {
 
-std::shared_ptr<end_watch> end_watch::start(future<ended> of,
-                                            std::move_only_function<void()> told) {
+std::shared_ptr<end_watch> end_watch::start(future<ended> of, unique_function<void()> told) {
   auto made = std::make_shared<end_watch>(std::move(of), std::move(told));
   made->self_ = made;
   if (!made->state_->attach(*made)) on_resolved(*made);

@@ -12,7 +12,7 @@ namespace {
 
 struct posted final : sched::runnable {
   actor::actor_system* of = nullptr;
-  std::move_only_function<void()> procedure;
+  unique_function<void()> procedure;
 };
 
 void dispose(sched::runnable& item) noexcept {
@@ -47,7 +47,7 @@ constexpr sched::runnable_vtable posted_type{&run, &deactivate, &pending, &dispo
 
 }  // namespace
 
-sched::runnable& make_posted(actor::actor_system& home, std::move_only_function<void()> procedure) {
+sched::runnable& make_posted(actor::actor_system& home, unique_function<void()> procedure) {
   auto& made = *::new (memory::allocate(sizeof(posted))) posted;
   made.type = &posted_type;
   made.of = &home;

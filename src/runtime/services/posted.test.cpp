@@ -15,7 +15,7 @@ class deaf_host final : public test::host_of<actor::actor_host> {
   void failed(const actor::failed_call&, std::exception_ptr) noexcept override {}
   void dead_letter(const actor::failed_call&) noexcept override {}
   void escalated() noexcept override {}
-  void run_blocking(std::move_only_function<void()> call) override { call(); }
+  void run_blocking(unique_function<void()> call) override { call(); }
 };
 
 // A worker disposes inside its lock; if a captured ref were dropped there, it would enter the lock

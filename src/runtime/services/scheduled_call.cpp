@@ -13,8 +13,7 @@
 
 namespace troupe {
 
-scheduled_call::scheduled_call(std::shared_ptr<runtime_core> in,
-                               std::move_only_function<void()>&& calls,
+scheduled_call::scheduled_call(std::shared_ptr<runtime_core> in, unique_function<void()>&& calls,
                                std::chrono::nanoseconds again, const timer_options& options,
                                void* to)
     : timer(&on_time,
@@ -145,9 +144,8 @@ void timer::drop() noexcept { call_->drop_ref(); }
 namespace {
 
 // The procedure, each call of which gets a context of its own.
-std::move_only_function<void()> in_contexts(actor::actor_system& system,
-                                            const context_options& heap,
-                                            std::move_only_function<void()> procedure) {
+unique_function<void()> in_contexts(actor::actor_system& system, const context_options& heap,
+                                    unique_function<void()> procedure) {
   static_cast<void>(make_context(heap));  // an option_error comes here, and not in each call
   return [&system, heap, procedure = std::move(procedure)]() mutable {
     owned_context here = make_context(heap);
@@ -180,8 +178,7 @@ class held_actor {
 };
 
 // The procedure, each call of which runs in the trace.
-std::move_only_function<void()> in_trace(tasks::context_ref trace,
-                                         std::move_only_function<void()> procedure) {
+unique_function<void()> in_trace(tasks::context_ref trace, unique_function<void()> procedure) {
   return [trace = std::move(trace), procedure = std::move(procedure)]() mutable {
     const tasks::inside_context inside(trace.get());
     procedure();
@@ -190,8 +187,7 @@ std::move_only_function<void()> in_trace(tasks::context_ref trace,
 
 }  // namespace
 
-timer runtime_core::schedule(std::chrono::nanoseconds span,
-                             std::move_only_function<void()>&& procedure,
+timer runtime_core::schedule(std::chrono::nanoseconds span, unique_function<void()>&& procedure,
                              std::chrono::nanoseconds period, const timer_options& chosen,
                              bool in_turns) {
   // order: relaxed  set before the pool ends, by the thread that ends it
@@ -216,17 +212,15 @@ timer runtime_core::schedule(std::chrono::nanoseconds span,
   return handle;
 }
 
-timer runtime_core::after(std::chrono::nanoseconds span,
-                          std::move_only_function<void()>&& procedure, const timer_options& chosen,
-                          bool in_turns) {
+timer runtime_core::after(std::chrono::nanoseconds span, unique_function<void()>&& procedure,
+                          const timer_options& chosen, bool in_turns) {
   if (!procedure)
     throw usage_error("troupe: after: the procedure is empty; give it something to call");
   return schedule(span, std::move(procedure), {}, chosen, in_turns);
 }
 
-timer runtime_core::every(std::chrono::nanoseconds period,
-                          std::move_only_function<void()>&& procedure, const timer_options& chosen,
-                          bool in_turns) {
+timer runtime_core::every(std::chrono::nanoseconds period, unique_function<void()>&& procedure,
+                          const timer_options& chosen, bool in_turns) {
   if (!procedure)
     throw usage_error("troupe: every: the procedure is empty; give it something to call");
   if (period.count() <= 0) throw option_error("troupe: every: the period must be longer than zero");
@@ -248,18 +242,16 @@ bool is_in_handler() noexcept {
 }  // namespace
 
 timer actor::start_timer(const cell& of, time_span span, time_span period,
-                         std::move_only_function<void()> sends, const timer_options& options) {
+                         unique_function<void()> sends, const timer_options& options) {
   auto& core = static_cast<runtime_core&>(actor_system::of(of).runtime);
   return period.count() == 0 ? core.after(span, std::move(sends), options)
                              : core.every(period, std::move(sends), options);
 }
 
-timer after(time_span span, std::move_only_function<void()> procedure,
-            const timer_options& options) {
+timer after(time_span span, unique_function<void()> procedure, const timer_options& options) {
   return running_core("after").after(span, std::move(procedure), options, is_in_handler());
 }
-timer every(time_span period, std::move_only_function<void()> procedure,
-            const timer_options& options) {
+timer every(time_span period, unique_function<void()> procedure, const timer_options& options) {
   return running_core("every").every(period, std::move(procedure), options, is_in_handler());
 }
 

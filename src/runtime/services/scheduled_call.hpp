@@ -11,12 +11,12 @@
 
 #include <atomic>
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
 
 #include "runtime/runtime_core.hpp"
+#include "troupe/base/unique_function.hpp"
 #include "troupe/memory/block_pool.hpp"
 #include "troupe/task/timer.hpp"
 
@@ -25,7 +25,7 @@ namespace troupe {
 struct scheduled_call final : tasks::timer {
   // `again` zero: once. Owns a ref to the actor `to`, whose turns the calls are; null: the calls
   // are procedures of the pool. Throws std::bad_alloc, and then owns nothing.
-  scheduled_call(std::shared_ptr<runtime_core> in, std::move_only_function<void()>&& calls,
+  scheduled_call(std::shared_ptr<runtime_core> in, unique_function<void()>&& calls,
                  std::chrono::nanoseconds again, const timer_options& options, void* to);
   ~scheduled_call();
 
@@ -81,7 +81,7 @@ struct scheduled_call final : tasks::timer {
   };
 
   const std::shared_ptr<runtime_core> core_;
-  std::move_only_function<void()> procedure_;
+  unique_function<void()> procedure_;
   const std::unique_ptr<rare> rare_;
   std::atomic<std::uint32_t> refs_{2};  // the timer's own ref, and the handle's
   enum class step : std::uint8_t { waits, runs, cancelled };

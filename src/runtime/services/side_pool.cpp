@@ -7,7 +7,7 @@
 
 namespace troupe {
 
-bool side_pool::run(std::move_only_function<void()> call) {
+bool side_pool::run(unique_function<void()> call) {
   std::unique_lock lock(mutex_);
   if (ending_) return false;
   if (idle_threads_ <= calls_.size() && threads_.size() < threads_max_) {

@@ -7,10 +7,11 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
-#include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include "troupe/base/unique_function.hpp"
 
 namespace troupe {
 
@@ -23,7 +24,7 @@ class side_pool {
 
   // Any thread. False when the pool has been shut down. Throws std::bad_alloc, or std::system_error
   // when no thread exists and none can be started.
-  bool run(std::move_only_function<void()> call);
+  bool run(unique_function<void()> call);
 
   // The number of calls that run or wait for a thread.
   // order: relaxed  a statistic
@@ -45,7 +46,7 @@ class side_pool {
   const unsigned threads_max_;
   std::mutex mutex_;
   std::condition_variable filled_;
-  std::deque<std::move_only_function<void()>> calls_;  // that no thread has begun
+  std::deque<unique_function<void()>> calls_;  // that no thread has begun
   std::vector<std::thread> threads_;
   unsigned idle_threads_ = 0;  // threads that wait for a call
   std::atomic<std::size_t> under_way_{0};

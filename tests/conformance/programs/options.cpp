@@ -2,6 +2,8 @@
 // started.
 #include <sched.h>
 
+#include <functional>
+
 #include "support/conformance.hpp"
 
 namespace troupe::test {
@@ -243,7 +245,9 @@ TEST_P(options_of, two_threads_in_run_at_once_are_a_usage_error) {
 TEST_P(options_of, an_empty_procedure_is_a_usage_error) {
   runtime rt(options());
   EXPECT_THROW(rt.post(nullptr), usage_error);
+  EXPECT_THROW(rt.post(unique_function<void()>()), usage_error);
   EXPECT_THROW(rt.post(std::move_only_function<void()>()), usage_error);
+  EXPECT_THROW(rt.post(std::function<void()>()), usage_error);
   rt.run();
 }
 

@@ -558,7 +558,7 @@ TEST(http_stream_ends_table, has_every_way_of_the_headers) {
     ++found;
     EXPECT_TRUE(covered.contains(name) || others.contains(name)) << name << " is in no table";
   };
-  const std::regex function(R"(using (\w+) =\s+std::move_only_function<task<)"),
+  const std::regex function(R"(using (\w+) =\s+unique_function<task<)"),
       answer(R"(\n  static response (\w+)\()"), read(R"(\n  task<std::string_view> (\w+)\()");
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (!entry.is_regular_file()) continue;

@@ -4,11 +4,11 @@
 
 #include "troupe/base/language.hpp"
 
-#include <functional>
 #include <memory>
 #include <utility>
 
 #include "troupe/actor/supervision.hpp"
+#include "troupe/base/unique_function.hpp"
 #include "troupe/task/future.hpp"
 #include "troupe/task/shared_state.hpp"
 
@@ -19,8 +19,8 @@ namespace troupe::kit {
 // actor has ended, and must not throw.
 class end_watch final : private tasks::nested_observer {
  public:
-  static std::shared_ptr<end_watch> start(future<ended> of, std::move_only_function<void()> told);
-  end_watch(future<ended>&& of, std::move_only_function<void()>&& told) noexcept
+  static std::shared_ptr<end_watch> start(future<ended> of, unique_function<void()> told);
+  end_watch(future<ended>&& of, unique_function<void()>&& told) noexcept
       : nested_observer{{&on_resolved}},
         state_(tasks::future_access::take(std::move(of))),
         told_(std::move(told)) {}
@@ -35,7 +35,7 @@ class end_watch final : private tasks::nested_observer {
   static void tell(tasks::observer& self) noexcept;
 
   tasks::state_ref<tasks::state_of<ended>> state_;
-  std::move_only_function<void()> told_;
+  unique_function<void()> told_;
   std::shared_ptr<end_watch> self_;  // until it is told or cancelled
 };
 
