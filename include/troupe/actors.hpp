@@ -1,6 +1,6 @@
-// Actors, tasks, futures, scopes and timers: what most files of a program need. It compiles in two
-// thirds of the time of troupe.hpp, which adds I/O, lazies, contexts, locks, channels, streams and
-// the kit.
+// Actors, tasks, futures, scopes and timers, which suffice for most files of a program. It compiles
+// in two thirds of the time of troupe.hpp, which adds I/O, lazies, contexts, locks, channels,
+// streams and the kit.
 #pragma once
 
 #include "troupe/base/language.hpp"

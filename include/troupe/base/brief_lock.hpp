@@ -2,7 +2,7 @@
 // Threads: any. Not recursive, not fair; a thread that waits asks again and again, and sleeps in
 // between when it has asked for long.
 // Invariants
-//   X1  there is one holder at a time, and it sees what the holder before did.
+//   X1  there is one holder at a time, and it sees the writes of the holder before.
 //   X2  unlock uses nothing after it has set the word free: the object may be gone then.
 //
 // A small_mutex needs a locked instruction at both ends, a brief_lock at one: unlock is a plain
@@ -34,13 +34,13 @@ class basic_brief_lock {
   basic_brief_lock& operator=(const basic_brief_lock&) = delete;
 
   TROUPE_INLINE void lock() noexcept {
-    // order: acquire  sees what the holder before did (X1); pairs with unlock/release
+    // order: acquire  sees the writes of the holder before (X1); pairs with unlock/release
     if (taken_.exchange(true, std::memory_order_acquire)) [[unlikely]]
       lock_slowly();
   }
 
   TROUPE_INLINE void unlock() noexcept {
-    // order: release  publishes what was done under it (X1); pairs with lock/acquire and
+    // order: release  publishes the writes under the lock (X1); pairs with lock/acquire and
     // lock_slowly/acquire
     taken_.store(false, std::memory_order_release);
   }

@@ -1,6 +1,6 @@
 // error: the exceptions that the library throws to its users.
 //
-// Each has a type of its own, and its text says what the caller can do. An exception from a handler
+// Each has a type of its own, and its text names the caller's remedy. An exception from a handler
 // is never wrapped: run() throws the same object.
 #pragma once
 
@@ -14,12 +14,12 @@
 
 namespace troupe {
 
-// What a program has to know of an error to go on: whose fault it is, whether what was asked ran,
-// and whether asking again helps. Retries, circuit breakers, proxies and answers of servers decide
+// The three facts about an error by which a program reacts: whose fault it is, whether the request
+// ran, and whether a retry helps. Retries, circuit breakers, proxies and answers of servers decide
 // by this, and by nothing else (docs/protocols/verdicts.md).
 struct verdict {
   enum class party : std::uint8_t {
-    caller,    // gave what is not allowed, or gave up
+    caller,    // gave an invalid argument, or gave up
     peer,      // the other end of this connection broke a rule, or went away
     upstream,  // a service that was asked failed, or cannot be reached
     us,        // this program: a mistake in it, or a limit of it that is reached
@@ -40,12 +40,12 @@ struct verdict {
 class error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
-  // Each component decides it for its errors in one place. That of an error of your own is that it
-  // is a mistake of this program, unless you override this.
+  // Each component decides it for its errors in one place. An error of your own counts as a mistake
+  // of this program, unless you override this.
   virtual verdict judged() const noexcept { return {}; }
   // After how long the same call may succeed: zero for verdict::again::now, a second for later.
-  // Empty for never: waiting alone changes nothing. What was asked may have been done all the same:
-  // judged().ran says so.
+  // Empty for never: waiting alone changes nothing. The request may have taken effect all the same:
+  // see judged().ran.
   virtual std::optional<std::chrono::nanoseconds> try_again_in() const noexcept {
     switch (judged().retry) {
       case verdict::again::now:
@@ -171,8 +171,8 @@ class foreign_context_error : public error {
 };
 
 // The program is out of work while turns or tasks are suspended. The text has a line for each of
-// them, with what it waits for. Nothing inside the program will resume them; if a thread of your
-// own will, it needs a hold.
+// them, with the event for which it waits. Nothing inside the program will resume them; if a thread
+// of your own will, it needs a hold.
 class stalled : public error {
  public:
   using error::error;

@@ -1,5 +1,5 @@
-// intrusive_list: objects in a sequence, each linked through a member of its own. So no operation
-// allocates or fails, and an object leaves the list in constant time, wherever it lies.
+// intrusive_list: objects in a sequence, each linked through a member of its own. Therefore no
+// operation allocates or fails, and an object leaves the list in constant time, wherever it lies.
 //
 // Plain data: its owner decides which lock or thread guards it, and keeps the objects alive while
 // they are in the list. The list does not know whether an object is in it. For the library's own

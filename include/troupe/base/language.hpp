@@ -1,4 +1,5 @@
-// language: what a program must be compiled with. Each public header includes it before all others.
+// language: the requirements for the compiler of a program. Each public header includes it before
+// all others.
 #pragma once
 
 // The name of a file that is missing ends the compilation: thousands of errors would follow

@@ -1,7 +1,7 @@
 // small_mutex: a mutex of four bytes, for objects of which there are many thousands.
 // Threads: any. Not recursive, not fair; a thread that waits sleeps in the kernel.
 // Invariants
-//   X1  there is one holder at a time, and it sees what the holder before did.
+//   X1  there is one holder at a time, and it sees the writes of the holder before.
 //   X2  while a thread sleeps, the word is `awaited`, or the thread that changed it is about to
 //       wake one.
 //   X3  once the word is free, unlock uses nothing but the word's address. If the object no longer
@@ -37,7 +37,7 @@ class basic_small_mutex {
 
   void lock() noexcept {
     std::uint32_t seen = open;
-    // order: acquire  sees what the holder before did (X1); pairs with unlock/release
+    // order: acquire  sees the writes of the holder before (X1); pairs with unlock/release
     if (word_.compare_exchange_strong(seen, taken, std::memory_order_acquire,
                                       std::memory_order_relaxed))
       return;
@@ -45,7 +45,7 @@ class basic_small_mutex {
   }
 
   void unlock() noexcept {
-    // order: release  publishes what was done under it (X1); pairs with lock/acquire and
+    // order: release  publishes the writes under the lock (X1); pairs with lock/acquire and
     // lock_slowly/acquire
     if (word_.exchange(open, std::memory_order_release) == awaited) Futex::wake_one(word_);
   }

@@ -16,7 +16,7 @@ namespace troupe {
 // span that nanoseconds cannot hold, beyond 292 years, becomes the largest or the smallest one;
 // std::chrono's own conversion would wrap, and a limit of hours::max() be over at once. As a limit,
 // time_span::max() means none. A part of a nanosecond counts as a whole one, so that no wait ends
-// early; what is not a number is 0. Thread: as any value. Cost: a comparison and a multiplication.
+// early; NaN is 0. Thread: as any value. Cost: a comparison and a multiplication.
 //
 // Example:
 //     const troupe::time_span limit = std::chrono::hours::max();

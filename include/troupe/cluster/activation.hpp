@@ -22,7 +22,7 @@
 
 namespace troupe::cluster::parts {
 
-// What is sent to an actor while its constructor runs: called with the actor, or with null and the
+// A message to an actor whose constructor still runs: called with the actor, or with null and the
 // exception that the constructor has thrown.
 template <class T>
 using early_call = unique_function<void(const troupe::ref<T>*, const std::exception_ptr&)>;
@@ -164,8 +164,8 @@ struct method_call {
   arguments args;
 };
 
-// The same for a tell, of which nobody hears: what it throws is a failure of the program, but for
-// messages that came too late.
+// The same for a tell, which has no answer: an exception from it is a failure of the program,
+// except for messages that arrived too late.
 template <class T, auto Method>
 struct told_call {
   using call = method_call<T, Method>;
@@ -233,7 +233,7 @@ struct served_call {
   std::unique_ptr<served> who;
 };
 
-// Sends the actor on this node what another one, or this one, has asked it.
+// Sends the actor on this node a request from another node, or from this node.
 template <class T, auto Method>
 struct serving {
   using call = method_call<T, Method>;

@@ -36,11 +36,10 @@ struct method_entry;
 // Of actors that are on one node each, whatever their keys: no shard has this number.
 inline constexpr std::uint32_t own_shard = 1'024;
 
-// What every node reads of a key, and of the names of a class and of its methods. A key is checked
-// where it is named, so that it makes no difference on which node its actor is.
+// The maximum bytes of a key, and of the names of a class and of its methods, on every node. A key
+// is checked where it is named, so that it makes no difference on which node its actor is.
 inline constexpr std::size_t name_bytes_max = 65'535;
-// Of a durable actor: half of what a server of NATS takes for a message, unless it is told
-// otherwise.
+// For a durable actor: half of the default limit of a NATS server for a message.
 inline constexpr std::size_t durable_key_bytes_max = std::size_t{512} * 1024;
 // Throws usage_error for a key that is longer.
 void check_key(std::string_view key);
@@ -53,7 +52,7 @@ struct address {
   std::string member;  // of an actor that is on one node each: that node's id
 };
 
-// An actor that is on this node. Who has a message for it keeps it here.
+// An actor that is on this node. The sender of a message for it keeps it here.
 struct activation {
   activation(state_ref its_node, address where, std::uint64_t its_fence)
       : node(std::move(its_node)), what(std::move(where)), fence(its_fence) {}
@@ -99,8 +98,8 @@ std::exception_ptr travelling(const node_state& on) noexcept;
 
 runtime& runtime_of(const node_state& on) noexcept;
 
-// Who sent a message that is handled here. Without give() or fail() the sender is told in the end
-// that the message was lost.
+// The sender of a message that is handled here. Without give() or fail() the sender gets in the end
+// the error that the message was lost.
 class served {
  public:
   served(state_ref on, std::string reply, semaphore::permit permit) noexcept;

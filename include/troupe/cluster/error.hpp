@@ -1,4 +1,4 @@
-// error: what can become of a message to an actor of a cluster.
+// error: the failures of a message to an actor of a cluster.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -13,14 +13,14 @@
 
 namespace troupe::cluster {
 
-// What kind of failure it was: by this, not by the text, a program decides what to do.
+// The kind of a failure, by which a program decides how to react; it does not parse the text.
 enum class failure : std::uint8_t {
-  unreachable,     // nobody could be reached who owns the actor: the message did not run
-  lost,            // the message was sent, and nobody knows whether it ran
+  unreachable,     // the actor's owner could not be reached: the message did not run
+  lost,            // the message was sent, and whether it ran is unknown
   unknown_method,  // the owner has no such class or method, or another signature: it did not run
   too_large,       // more bytes than a message may have: it did not run
   full,            // the owner or the connection to it has no room now: it did not run; try later
-  malformed,       // what came could not be read
+  malformed,       // the received bytes could not be read
   stopped,         // this node has been stopped
   denied,          // the NATS servers do not take this node's credentials, or it lacks a permission
 };

@@ -1,4 +1,4 @@
-// home: what an actor of a cluster knows of its place: its key, and its node.
+// home: the place of an actor of a cluster, for the actor itself: its key, and its node.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -32,7 +32,7 @@ class home {
  public:
   home(parts::state_ref on, std::string key) noexcept : on_(std::move(on)), key_(std::move(key)) {}
   const std::string& key() const noexcept { return key_; }
-  // As those of node.
+  // As in node.
   template <class T>
   ref<T> get(std::string_view key) const;
   template <class T>

@@ -27,7 +27,7 @@ struct method_entry {
   std::string shape;  // of its parameters and its result
   std::uint64_t signature;
   // Reads the arguments and sends the actor its message. Returns false if the actor is not here;
-  // then `who` is left as it was. Throws decode_error.
+  // then `who` is unchanged. Throws decode_error.
   bool (*serve)(const state_ref& on, const address& to, std::span<const std::byte> arguments,
                 std::unique_ptr<served>& who);
 };
@@ -89,11 +89,11 @@ std::exception_ptr make_exception(const std::string& text) {
 // Describes a class of actors to a node. T is any class of actors, whose constructor takes nothing,
 // or the key as a std::string, or a cluster::home. `Methods` are all member functions that messages
 // call; their parameters and results can be stored (troupe/durable/codec.hpp), or are refs of a
-// cluster. The actor is in memory alone: its state is gone when it is unloaded, when its node ends,
+// cluster. The actor is in memory alone: its state is lost when it is unloaded, when its node ends,
 // and when its shard moves to another node.
 //
-// The name is that of T without its namespace, unless one is given. Nodes know classes and methods
-// by their names, and compare the types of parameters and results by a fingerprint.
+// The name is T's without its namespace, unless another name is given. Nodes identify classes and
+// methods by their names, and compare the types of parameters and results by a fingerprint.
 //
 // Example (declarations):
 //     struct Counter {
@@ -114,8 +114,8 @@ parts::class_table kind(std::string_view name = {}) {
 }
 
 // Registers a type of exceptions: callers get an E, made from its text; exceptions of other types
-// arrive as remote_exception. Also for callers on the same node, so that it makes no difference
-// where an actor is. The exceptions of troupe that tell of a time or of a cancelled call need no
+// arrive as remote_exception. This holds for callers on the same node as well, so that it makes no
+// difference where an actor is. troupe's exceptions for a time limit or a cancelled call need no
 // name.
 template <class E>
 parts::exception_entry exception() {

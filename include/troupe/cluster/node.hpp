@@ -144,14 +144,14 @@ class node {
     return ref<T>::at(state(), {});
   }
   // The durable actor of that class and key (troupe/durable/store.hpp), whose state and mail are in
-  // the database. Each commit checks in its transaction that this node still owns the shards of
-  // what it changes. Errors: usage_error before ready(), and for a class that the node was not
-  // given as durable::kind<T, Methods...>().
+  // the database. Each commit checks in its transaction that this node still owns the shards of the
+  // changed actors. Errors: usage_error before ready(), and for a class that the node was not given
+  // as durable::kind<T, Methods...>().
   template <class T>
   durable::ref<T> get_durable(std::string_view key) const {
     return parts::store_of(*state()).template get<T>(key);
   }
-  // The actor of class T that belongs to that node: each node has one.
+  // The actor of class T that belongs to that node: each node has one such actor.
   template <class T>
   ref<T> on(const member& where) const {
     const parts::class_table& kind =
@@ -175,14 +175,14 @@ class node {
     return open_topic<T>(state(), std::move(topic), std::move(chosen));
   }
   // An overload: GCC 12 destroys the members of a temporary aggregate twice if it is part of a
-  // co_await expression, and a default argument is one.
+  // co_await expression, and a default argument is such a temporary.
   template <durable::storable T>
   task<topic_stream<T>> subscribe(std::string topic) const {
     return open_topic<T>(state(), std::move(topic), topic_options());
   }
 
   const member& self() const noexcept;
-  // Those that this node knows of, by id.
+  // The members that this node sees, by id.
   std::vector<member> members_now() const;
   // A stream of changes of the membership; it begins with a `joined` for each member that is there.
   // A reader that is too slow misses the oldest events.

@@ -1,4 +1,4 @@
-// options: what a node of a cluster is told when it is made.
+// options: the settings of a node of a cluster, given when it is made.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -16,19 +16,20 @@ namespace troupe::cluster {
 // A value that makes no sense is an option_error.
 struct options {
   // The servers of NATS, by which nodes reach each other: "nats://one:4222,two". Empty: this node
-  // is alone, in one process, and `database` is empty, too.
+  // is alone, in one process, and `database` must also be empty.
   std::string nats{};
   // Of the node, for people. Two nodes may have one name.
   std::string name = "node";
   // Nodes of one cluster have the same; others do not see them. Letters, digits, `-` and `_`.
   std::string cluster = "troupe";
-  // The database that says which node owns what, and keeps the durable actors. PostgreSQL: as for
-  // postgres::connection. For nodes that are processes of one machine also "sqlite:FILE", with the
-  // path of a file that all of them open; on a file system of the machine itself.
+  // The database that records the node that owns each shard, and keeps the durable actors.
+  // PostgreSQL: as for postgres::connection. For nodes that are processes of one machine also
+  // "sqlite:FILE", with the path of a file that all of them open; on a file system of the machine
+  // itself.
   std::string database{};
   // The SQLite file in which a node that is alone keeps its durable actors.
   std::string store{};
-  // Credentials and TLS of NATS, and what a lost connection does.
+  // Credentials and TLS of NATS, and the behaviour after a lost connection.
   nats::options connection{};
 
   // How long an ask waits for its answer, if with_deadline says nothing shorter. More than 0.

@@ -37,8 +37,8 @@ class ref {
   // otherwise options::ask_timeout.
   //
   // Errors are in the returned future; an ask never hangs. timed_out: the handler may have run.
-  // error: its kind says what is known. What the handler has thrown: as itself, if the node has its
-  // type by exception<E>(), and otherwise as remote_exception.
+  // error: its kind says whether the handler may have run. An exception from the handler: as
+  // itself, if the node has its type by exception<E>(), and otherwise as remote_exception.
   template <auto Method, class... Args>
   [[nodiscard]] auto ask(Args&&... args) const {
     using call = parts::method_call<T, Method>;
@@ -53,8 +53,8 @@ class ref {
     return later;
   }
 
-  // Sends a message, at most once: nobody hears what has become of it. An exception of the handler
-  // is a failure of the program that it is in. Errors: error: full and stopped; nothing was sent.
+  // Sends a message, at most once; its outcome is not reported. An exception of the handler is a
+  // failure of the program that it is in. Errors: error: full and stopped; nothing was sent.
   template <auto Method, class... Args>
   void tell(Args&&... args) const {
     const parts::method_entry& what = method<Method>();

@@ -1,5 +1,5 @@
 // simulated_network: the network between the nodes of a cluster in one simulated program, with the
-// faults that a test wants.
+// faults that a test chooses.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -25,11 +25,11 @@ struct network_faults {
   network_faults() noexcept {}
   std::uint64_t loses = 0;
   std::uint64_t duplicates = 0;
-  // Each message takes a random time up to this one. What one node sends to another still comes in
-  // order.
+  // Each message takes a random time up to this one. Messages from one node to another still arrive
+  // in order.
   time_span delay_max{};
-  // Messages from one node to another may change their order, too. NATS does that only with what
-  // was on its way when a connection was lost.
+  // Messages from one node to another may also change their order. NATS does that only with
+  // messages that were in transit when a connection was lost.
   bool reorders = false;
   // A message that meets a cut waits for heal() instead of being lost, as with TCP at a short cut.
   bool holds = false;
@@ -58,7 +58,7 @@ class simulated_network {
  public:
   simulated_network();
 
-  // Nothing passes between these two, until heal(). Asks of what is behind a cut wait until their
+  // Nothing passes between these two, until heal(). Asks to nodes behind a cut wait until their
   // deadline.
   void cut(const std::string& one, const std::string& other);
   void cut_one_way(const std::string& from, const std::string& to);

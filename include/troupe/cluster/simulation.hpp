@@ -23,8 +23,8 @@ struct database_faults {
 };
 
 // The network and the database of the nodes that are made with it, in one program. Under the
-// simulated policy the seed decides about faults, delays and whose turn is next, so that what
-// failed once fails again. Copies are the same. Thread: any. Lifetime: with the last copy or node.
+// simulated policy the seed decides about faults, delays and whose turn is next, so that a failure
+// repeats. Copies are the same. Thread: any. Lifetime: with the last copy or node.
 //
 // Example (declarations):
 //     struct Counter {
@@ -50,13 +50,13 @@ class simulation {
   const simulated_network& network() const noexcept;
   // From now on.
   void set_faults(const database_faults& now) const;
-  // While it is away, or the node is cut off from it, calls of the database fail.
+  // While it is unavailable, or the node is cut off from it, calls of the database fail.
   void set_database_away(bool away) const;
   void cut_off_from_database(const node& one, bool cut_off) const;
   // How fast the clocks are of the nodes that are made from now on; 1 is right. Their leases are
   // safe as long as options::margin covers how wrong a clock is in one lease.
   void set_clock_rate(double of_next) const;
-  // Ends the node as a crash does: nothing is handed over, and what it had is gone.
+  // Ends the node as a crash does: nothing is handed over, and its state in memory is lost.
   void kill(const node& one) const;
 
   struct parts;

@@ -1,4 +1,5 @@
-// topic: what one node publishes, and all that subscribe hear, on whatever node they are.
+// topic: values that one node publishes, and that all subscribers receive, on whatever node they
+// are.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -25,13 +26,13 @@ struct topic_options {
   // subscription gets all. Letters, digits, `-` and `_`.
   std::string group{};
   // How many messages may wait to be read. While that many wait, the node takes no more of this
-  // topic, and what the connection has no room for is lost. 1 or more.
+  // topic, and messages for which the connection has no room are lost. 1 or more.
   std::size_t waiting_max = 1'024;
 };
 
 namespace parts {
 
-// What nodes of an earlier version mark the values of a topic with.
+// The mark of a topic's values from nodes of an earlier version.
 template <class T>
 std::string topic_shape_of() {
   return durable::parts::shape_text<T>(durable::parts::naming::short_names);

@@ -11,7 +11,7 @@ namespace troupe::contexts {
 // another context's memory, or into memory of the same context that is newer than a snapshot taken
 // after the object. Throws foreign_context_error, which names both. Not found: pointers into a
 // context in which something was persisted, and pointers behind another pointer. Does nothing
-// except in checked builds of the library. `what` is for the text.
+// except in checked builds of the library. The last argument is for the text.
 void check_references(const void* object, std::size_t bytes, const char* what);
 
 }  // namespace troupe::contexts

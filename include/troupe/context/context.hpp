@@ -100,12 +100,12 @@ inline constexpr bool discarded_with_context = contexts::is_discarded<T>;
 //
 // Example:
 //     troupe::owned_context work = troupe::make_context();
-//     // all its memory is in the context, that of the strings too
+//     // all its memory is in the context, the strings as well
 //     auto words = work->make<std::pmr::vector<std::pmr::string>>();
 //     words->emplace_back("a word that is too long for the string itself");
 //     troupe::snapshot before(*work);
 //     auto more = work->make<std::pmr::string>(1'000, 'x');
-//     work->rollback(before);  // `more` has gone, `words` has not
+//     work->rollback(before);  // `more` is freed, `words` is not
 //     std::cout << words->front() << '\n';
 class context final : public std::pmr::memory_resource {
  public:

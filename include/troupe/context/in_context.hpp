@@ -13,9 +13,9 @@ class context;
 template <class T>
 struct is_sendable;
 
-// The object is destroyed with its context, or by a rollback. So the handle must stay where it was
-// made: it cannot be copied, moved, stored in a container, or sent. To let an object live longer,
-// persist or promote it (troupe/context/persist.hpp). A function that uses the object takes
+// The object is destroyed with its context, or by a rollback. The handle must therefore stay where
+// it was made: it cannot be copied, moved, stored in a container, or sent. To let an object live
+// longer, persist or promote it (troupe/context/persist.hpp). A function that uses the object takes
 // `in_context<T>&` or `T&`.
 //
 // Example:

@@ -2,9 +2,9 @@
 //
 // Context memory lies in chunks of 2 MiB, aligned to their size. The first page of a chunk says
 // which context owns each of its pages. A bitmap with one bit for each 2 MiB of the address space
-// says where chunks are, so the question may be asked about any pointer. An allocation that needs
-// more than one chunk gets several chunks in a row for itself, of which only the first begins with
-// such a page; a second bitmap marks the others.
+// says where chunks are: any pointer may be looked up. An allocation that needs more than one chunk
+// gets several chunks in a row for itself, of which only the first begins with such a page; a
+// second bitmap marks the others.
 #pragma once
 
 #include "troupe/base/language.hpp"

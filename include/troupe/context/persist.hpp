@@ -91,16 +91,16 @@ class persisted {
   contexts::share* share_ = nullptr;
 };
 
-// It owns what it refers to.
+// It owns its object.
 template <class T>
 struct is_sendable<persisted<T>> : std::true_type {};
 
 // Keeps the object, and everything that its context holds now, to which the object may refer. From
-// now on no thread may write to any of it, except that the owner may write to a part that, as it
-// knows, no reader uses. Thread: the context's own. Cost: about 20 ns, and the same again for each
-// open snapshot; a rollback then leaves the memory that was allocated since its snapshot to the
-// holders. For small objects promote() is better; auto_escape() chooses. Throws std::bad_alloc;
-// usage_error in a destructor that a rollback calls.
+// now on no thread may write to any of it, except that the owner may write to a part that no reader
+// uses. Thread: the context's own. Cost: about 20 ns, and the same again for each open snapshot; a
+// rollback then leaves the memory that was allocated since its snapshot to the holders. For small
+// objects promote() is better; auto_escape() chooses. Throws std::bad_alloc; usage_error in a
+// destructor that a rollback calls.
 template <class T>
 [[nodiscard]] persisted<T> persist(const in_context<T>& handle) {
   return contexts::persisting::make<T>(*handle, contexts::keep_whole(*owner_of(handle.get())));

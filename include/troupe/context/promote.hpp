@@ -190,14 +190,14 @@ template <class To, class T>
 inline constexpr std::size_t promoted_bytes_max = 2048;
 
 // Lets an object outlive its context in the cheaper way: as a copy if the object is promotable and
-// has at most `bytes_max` bytes, with everything it owns; otherwise it is persisted where it is. So
-// a number does not keep a large context alive. Cost: that of persist(), or of a copy.
+// has at most `bytes_max` bytes, with everything it owns; otherwise it is persisted where it is. A
+// number, for example, does not keep a large context alive. Cost: as persist(), or of a copy.
 //
 // Example:
 //     troupe::owned_context work = troupe::make_context();
 //     static_cast<void>(work->allocate(100 << 20));
 //     troupe::persisted<int> answer = troupe::auto_escape(work->make<int>(42));
-//     work.release();  // the 100 MiB have gone
+//     work.release();  // the 100 MiB are freed
 //     std::cout << *answer << '\n';
 template <class T>
 [[nodiscard]] persisted<T> auto_escape(const in_context<T>& handle,

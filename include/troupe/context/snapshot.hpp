@@ -40,7 +40,7 @@ class snapshot {
   contexts::keep* keeps_;  // of objects persisted between the older snapshot and this one
 };
 
-// Rolls the context back at the end of the scope, also after an exception.
+// Rolls the context back at the end of the scope, after an exception as well.
 //
 // Example:
 //     troupe::owned_context work = troupe::make_context();

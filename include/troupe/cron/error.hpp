@@ -23,7 +23,7 @@ enum class cron_field : std::uint8_t {
 };
 const char* name_of(cron_field field) noexcept;
 
-// An expression or a zone that makes no sense. The text says what, and in which field.
+// An invalid expression or zone. The text names the error and its field.
 //
 // Example:
 //     try {

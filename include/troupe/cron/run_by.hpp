@@ -20,7 +20,7 @@ namespace troupe {
 struct cron_options {
   // True: waiting for the next time does not keep the program alive. Default false.
   bool weak = false;
-  // What time it is when a simulated program begins. Default 2000-01-01 00:00 UTC.
+  // The time at which a simulated program begins. Default 2000-01-01 00:00 UTC.
   wall_time simulated_start =
       std::chrono::sys_days(std::chrono::year(2000) / std::chrono::January / 1);
 };
@@ -70,9 +70,9 @@ decltype(auto) call_at(Procedure& procedure, cron_schedule::time_point due) {
 
 }  // namespace cron
 
-// Waits for the next time of the schedule, which it returns: co_await it, also with timeout() or
-// stop(). Thread: a handler or a task. Errors: timed_out, cancelled. Limits: while it waits it
-// looks at the clock of the system every 30 seconds: so much later it may notice that the clock was
+// Waits for the next time of the schedule, which it returns: co_await it, with timeout() or stop()
+// if need be. Thread: a handler or a task. Errors: timed_out, cancelled. Limits: while it waits it
+// reads the clock of the system every 30 seconds: it may notice so much later that the clock was
 // set.
 //
 // Example:
@@ -83,14 +83,14 @@ inline tasks::limited_task<cron::until_call> until_next(cron_schedule schedule,
   return tasks::limited_task<cron::until_call>(std::in_place, std::move(schedule), options);
 }
 
-// Calls `procedure` at each time of the schedule, with that time as an argument if it takes one.
-// The procedure may return a task or another awaitable, which is awaited. Calls do not overlap:
-// times that come while one runs are left out. It is a task: spawn it. It ends when a stop is
-// requested, which does not interrupt a call that runs, or with the error that the procedure
-// throws.
+// Calls `procedure` at each time of the schedule, with that time as an argument if it takes an
+// argument. The procedure may return a task or another awaitable, which is awaited. Calls do not
+// overlap: times that come while a call runs are skipped. It is a task: spawn it. It ends when a
+// stop is requested, which does not interrupt a call that runs, or with the error that the
+// procedure throws.
 //
-// Thread: that of the task. Time: the clock of the system; under the simulated policy virtual time,
-// which begins at options.simulated_start. If the clock is set back by up to 3 hours, no time comes
+// Thread: the task's. Time: the clock of the system; under the simulated policy virtual time, which
+// begins at options.simulated_start. If the clock is set back by up to 3 hours, no time comes
 // twice. Limits: as until_next(). With GCC 12, give `procedure` a name first if it captures more
 // than plain values, and you await the task rather than spawn it (task.hpp).
 //

@@ -25,21 +25,21 @@ namespace troupe {
 //     day of week   0-7 or SUN-SAT; 0 and 7 are Sunday
 // A field is `*`, a number or name, a range `1-5`, any of them with a step (`*/15`, `8-18/2`, and
 // `5/10` for 5-59/10), or a list of these with commas. Names are the first three letters in either
-// case. FRI-SUN is a range, too. If neither day field begins with `*`, a day that fits one of them
+// case. FRI-SUN is also a range. If neither day field begins with `*`, a day that fits one of them
 // is enough; otherwise it must fit both. For whole expressions there are @yearly (@annually),
-// @monthly,
-// @weekly, @daily (@midnight) and @hourly.
+// @monthly, @weekly, @daily (@midnight) and @hourly.
 //
 // When clocks change:
 //     hour field begins with `*`   the schedule follows time as it passes: local times that are
 //                                  skipped do not happen, those that come twice happen twice
-//     otherwise                    it follows the day: what is skipped happens once, at the moment
-//                                  of the change; what comes twice happens the first time only
+//     otherwise                    it follows the day: a skipped time happens once, at the moment
+//                                  of the change; a time that comes twice happens once, at the
+//                                  first time
 //
 // Thread: any. Cost: making one 0.7 us and, for the first of a zone, reading its file; next() 50 to
-// 100 ns, but 15 us if the next time is four years away. Errors: cron_error, also for an expression
-// that no day fits, as the 30th of February. Limits: the zone files of the system have the changes
-// of clocks up to the year 2037; after it their last rule holds without changes.
+// 100 ns, but 15 us if the next time is four years away. Errors: cron_error, for an expression that
+// no day fits as well, such as the 30th of February. Limits: the zone files of the system have the
+// changes of clocks up to the year 2037; after it their last rule holds without changes.
 //
 // Example:
 //     const troupe::cron_schedule mornings("30 8 * * MON-FRI", "Europe/Berlin");
@@ -60,7 +60,7 @@ class cron_schedule {
   time_point next(wall_time after) const;
 
   const std::string& expression() const noexcept;
-  // Its full name, also for "local".
+  // Its full name, even for "local".
   const std::string& zone() const noexcept;
 
  private:

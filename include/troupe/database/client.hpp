@@ -1,4 +1,4 @@
-// client: what all databases can do, so that one program runs on any of them.
+// client: the operations that all databases have, so that one program runs on any of them.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -14,7 +14,7 @@
 namespace troupe::database {
 
 // A sqlite::connection, a postgres::connection or a postgres::pool. A program that is to run on any
-// of them is a template over its database, and keeps to what they share:
+// of them is a template over its database, and uses only the operations that they share:
 //
 //   query<T>, query_one<T>, execute, execute_many, run_script and in_transaction;
 //   parameters are `$1`, `$2`, … in the text;

@@ -1,4 +1,4 @@
-// error: what the clients of databases throw.
+// error: the exceptions of database clients.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -12,13 +12,13 @@
 
 namespace troupe::database {
 
-// What kind of failure it was: by this, not by the text, a program decides what to do.
+// The kind of a failure, by which a program decides how to react; it does not parse the text.
 enum class failure : std::uint8_t {
   unreachable,    // there is no such file or server, or it may not be opened
   busy,           // others kept it locked for longer than the options allow: try again later
   full,           // no space is left on the disk, or a limit of the database was reached
   read_only,      // it may not be written
-  corrupted,      // what is stored is damaged, or is no database
+  corrupted,      // the stored data is damaged, or is no database
   constraint,     // a rule of a table forbids the change: unique, not null, foreign key, check
   statement,      // the text of the statement is wrong, or its parameters do not fit
   conversion,     // a value does not fit into the type that it is read into, or is given as
@@ -37,7 +37,7 @@ enum class failure : std::uint8_t {
 };
 const char* name_of(failure kind) noexcept;
 
-// What the statement that failed has done.
+// The effect of the failed statement.
 enum class effect : std::uint8_t {
   none,     // nothing
   unknown,  // its change may be stored: the answer was lost, or could not be read
@@ -53,7 +53,7 @@ enum class rule : std::uint8_t { other, unique, not_null, foreign_key, check };
 // failed.
 class error : public troupe::error {
  public:
-  // `code`: that of the database itself.
+  // `code`: the database's own code.
   error(failure kind, int code, const std::string& text, rule broken = rule::other,
         effect done = effect::none)
       : troupe::error(text), kind_(kind), rule_(broken), effect_(done), code_(code) {}

@@ -139,7 +139,7 @@ std::optional<micro_time> as_micro_time(std::chrono::sys_time<Span> at) noexcept
   }
 }
 
-// By the type for times of the database, if it has one.
+// By the database's type for times, if any.
 template <class Row>
 micro_time read_time(const Row& row, int column) {
   if constexpr (requires { row.time(column); }) {
@@ -151,7 +151,7 @@ micro_time read_time(const Row& row, int column) {
 
 }  // namespace parts
 
-// What one column is read into.
+// The variable into which one column is read.
 template <class T>
 concept column_value =
     std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, std::string> ||

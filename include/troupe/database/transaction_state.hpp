@@ -10,20 +10,20 @@
 
 namespace troupe::database {
 
-// What the database itself says of a session between two statements.
+// The state of a session between two statements, as reported by the database.
 enum class transaction_state : std::uint8_t {
   none,    // each statement is a transaction by itself
   open,    // statements are part of a transaction
   failed,  // a statement of the transaction failed, and the database refuses the next ones
 };
 
-// The transaction scopes of one session, of which at most one is open: that of the body of
-// in_transaction, or of statements that a session stores as one. Each database asks this class
+// The transaction scopes of one session, of which at most one is open: the scope of the body of
+// in_transaction, or of statements that a session stores as one unit. Each database asks this class
 // before and after each statement.
 // Invariants
 //   T1  a statement of a scope runs only while that scope is open and its transaction exists.
 //   T2  a scope whose transaction has ended runs no further statement, and its commit fails.
-// Thread: that of the session.
+// Thread: the session's.
 class transaction_scopes {
  public:
   // The transaction has begun. Returns the number of its scope, which its statements carry; it is
@@ -42,7 +42,7 @@ class transaction_scopes {
     note(now);
     if (current_ != scope || has_ended_) refuse();
   }
-  // The same for a statement of the scope that is open, if there is one.
+  // The same for a statement of the open scope, if any.
   void check_current(transaction_state now) {
     if (current_ != 0) check(current_, now);
   }
@@ -51,10 +51,10 @@ class transaction_scopes {
     if (current_ != 0 && now == transaction_state::none) has_ended_ = true;
     return current_ == 0 || !has_ended_;
   }
-  // The database said that a statement has ended the transaction, also if it began another one
-  // (T2).
+  // The database said that a statement has ended the transaction, even if it began another
+  // transaction (T2).
   void end() noexcept { has_ended_ = true; }
-  // The error (transaction_ended) of a statement whose transaction is gone.
+  // The error (transaction_ended) of a statement whose transaction has ended.
   static error refusal(effect done = effect::none);
   [[noreturn]] static void refuse() { throw refusal(); }
 

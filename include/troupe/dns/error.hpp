@@ -19,7 +19,7 @@ enum class resolve_failure : std::uint8_t {
   in_simulation,   // under policy::simulated there are no servers; no server was asked
 };
 
-// Why there is no address. The text names the host, the reason, and what the caller can do.
+// Why there is no address. The text names the host, the reason, and the caller's remedy.
 //
 // Example:
 //     try {

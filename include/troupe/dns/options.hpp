@@ -31,10 +31,10 @@ struct resolver_options {
   // co_await expression.
   resolver_options() {}
 
-  // The servers to ask, in this order. Default: those of /etc/resolv.conf.
+  // The servers to ask, in this order. Default: from /etc/resolv.conf.
   std::vector<endpoint> servers;
   // Domains that are appended to names with few dots. Used, even if empty, if `own_search` is true;
-  // otherwise those of /etc/resolv.conf.
+  // otherwise from /etc/resolv.conf.
   std::vector<std::string> search;
   bool own_search = false;
   // True (default): /etc/hosts is read first.

@@ -38,7 +38,7 @@ using lookup = tasks::limited_task<lookup_call>;
 
 // Finds the addresses of hosts. Thread: any. Copies refer to the same resolver. Lifetime: it may be
 // destroyed during a query, which continues. Any number of queries may be under way. No result is
-// cached: each query uses a new socket with a new port, so an attacker who forges answers has two
+// cached: each query uses a new socket with a new port: an attacker who forges answers has two
 // numbers to guess.
 //
 // Example (declarations):

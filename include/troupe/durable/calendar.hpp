@@ -11,7 +11,7 @@
 
 namespace troupe::durable::parts {
 
-// `stored` is what is written; `name` is in front of its shape.
+// `stored` is the written form; `name` is in front of its shape.
 template <class T>
 struct calendar_form;
 

@@ -22,7 +22,7 @@ namespace troupe::durable {
 
 class turn;
 
-// What a handler of a class with events returns: the events, and the answer.
+// The return value of a handler of a class with events: the events, and the answer.
 template <class Event, class Answer = void>
 struct changes {
   Answer answer{};
@@ -38,7 +38,8 @@ namespace parts {
 class engine;
 struct turn_state;
 
-// Who waits for an answer, or for a commit. Exactly one of its functions is called, once.
+// The party that waits for an answer, or for a commit. Exactly one of its functions is called,
+// once.
 class answer_to {
  public:
   answer_to() = default;
@@ -72,7 +73,7 @@ class answer_of final : public answer_to {
   promise<T> to_;
 };
 
-// What a member function of a durable class takes and gives.
+// The parameters and the result of a member function of a durable class.
 template <class Method>
 struct method_of;
 template <class Class, class Result, bool Turns, bool Const, class... Args>
@@ -140,7 +141,7 @@ bytes encode_arguments(Args&&... args) {
   }
 }
 
-// Two addresses that stand for a class and for a method.
+// Two addresses that identify a class and a method.
 template <class T>
 inline char class_tag = 0;
 template <auto Method>

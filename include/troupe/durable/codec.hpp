@@ -1,16 +1,17 @@
 // codec: values as bytes that outlive the program, without a line in their types.
 //
 // Stored are: bool, integers, enumerations, floating-point numbers, std::string, durations, system
-// and local times and the fields of a calendar (also as dates) of std::chrono, std::optional,
-// std::variant, std::array, std::pair, std::tuple, containers of such values (also maps and sets),
-// and aggregates of them. Any other type names how it is stored by a specialization of
-// durable::codec. A type that contains itself needs one, too.
+// and local times and the fields of a calendar (alone or as dates) of std::chrono, std::optional,
+// std::variant, std::array, std::pair, std::tuple, containers of such values (maps and sets as
+// well), and aggregates of them. Any other type defines its stored form by a specialization of
+// durable::codec. A type that contains itself also needs a specialization.
 //
-// Values of an enumeration are stored that the shape knows: those with values of one byte, from
-// -512 to 2047, and others whose enumerators are found or listed (reflect/enumerators.hpp). Another
-// value is refused, with usage_error where it is written and decode_error where it is read, since
-// nothing would tell that its enumerator was moved or removed. An enumeration without enumerators
-// holds numbers; specialize reflect::is_number for another one that does.
+// Only those values of an enumeration are stored whose enumerators the shape contains: all
+// enumerators of a type of one byte, enumerators from -512 to 2047, and others that are found or
+// listed (reflect/enumerators.hpp). Another value is refused, with usage_error where it is written
+// and decode_error where it is read, since a moved or removed enumerator would go unnoticed. An
+// enumeration without enumerators holds numbers; specialize reflect::is_number for another
+// enumeration of numbers.
 //
 // Thread: any. Cost: one pass over the value. Numbers have a fixed width and are little-endian;
 // texts and containers begin with a count of four bytes. The bytes do not name the members: the
@@ -285,12 +286,12 @@ class writer {
   std::vector<std::byte> bytes_;
 };
 
-// Where the bytes of a value are read from. Lifetime: that of the bytes.
+// The source of a value's bytes. Lifetime: as the bytes.
 class reader {
  public:
   explicit reader(std::span<const std::byte> from) noexcept : rest_(from) {}
 
-  // Throws decode_error. Memory: at most what as many elements take as there are bytes.
+  // Throws decode_error. Memory: at most one element for each byte.
   template <storable T>
   T read() {
     using namespace parts;
@@ -374,7 +375,7 @@ std::vector<std::byte> encode(const T& value) {
   return to.take();
 }
 
-// Throws decode_error, also if bytes are left.
+// Throws decode_error, even if only because bytes are left.
 template <storable T>
 T decode(std::span<const std::byte> stored) {
   reader from(stored);
@@ -396,7 +397,7 @@ enum class naming : std::uint8_t {
   with_short,
   with_qualified,
   with_spelled,
-  with_container,  // the same, and before it the whole type, also if that has no name
+  with_container,  // the same, and before it the whole type, even if it has no name
   // All enumerators that are known, and the whole name of each alternative and element. Only
   // reads_shape, which compares, decides which of these names count: a text that had just the
   // names it takes would change when enumerators or alternatives are added.
@@ -408,7 +409,7 @@ enum class naming : std::uint8_t {
 template <class T>
 inline char shape_tag = 0;
 
-// What variant_shape and list_shape need to know of an alternative or an element.
+// The facts about an alternative or an element that variant_shape and list_shape need.
 struct shape_part {
   const void* tag;
   const char* type;
@@ -511,13 +512,13 @@ std::string shape_text(naming how) {
   }
 }
 
-// What may be added to a shape.
+// The permitted additions to a shape.
 enum class growth : std::uint8_t {
   enumerators,
   alternatives,  // at the end of variants, and enumerators
 };
 // Whether values that were stored with the shape `before` mean the same as values of `now`, which
-// is a full shape. `before` may have fewer names. What may have been added is named, and nothing
+// is a full shape. `before` may have fewer names. `added` names the permitted additions; nothing
 // else may have changed; docs/protocols/identity.md has the rules.
 bool reads_shape(std::string_view now, std::string_view before, growth added = growth::enumerators);
 

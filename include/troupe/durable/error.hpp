@@ -1,4 +1,4 @@
-// error: what callers of durable actors get besides database::error.
+// error: the errors of durable actors for callers, besides database::error.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -12,8 +12,8 @@
 
 namespace troupe::durable {
 
-// The handler of a durable actor threw. What it had changed and sent was rolled back. The type and
-// the text of the exception are stored with the message, so they are the same after a crash.
+// The handler of a durable actor threw. Its changes and messages were rolled back. The type and the
+// text of the exception are stored with the message: they are the same after a crash.
 class handler_failed : public error {
  public:
   handler_failed(std::string type, const std::string& text) : error(text), type_(std::move(type)) {}
@@ -27,8 +27,8 @@ class handler_failed : public error {
   std::string type_;
 };
 
-// What is stored cannot be read by this program: it was written by a newer one, or by one whose
-// types have the same schema number and other members. The data stays as it is.
+// The stored data cannot be read by this program: it was written by a newer program, or by one
+// whose types have the same schema number and other members. The data is unchanged.
 class schema_error : public error {
  public:
   using error::error;

@@ -72,7 +72,7 @@ shape_texts shape_texts_of() {
           shape_text<T>(naming::exact), shape_text<T>(naming::full)};
 }
 
-// The shape of a class, its events or a method, and what is stored of it besides the plain one.
+// The shape of a class, its events or a method, and the further forms in which it is stored.
 struct named_shape {
   std::string kind;
   std::uint32_t schema;
@@ -95,7 +95,7 @@ void add_named_shapes(const std::string& kind, std::vector<named_shape>& to) {
 // An object of a durable class, of whatever type.
 using object = std::shared_ptr<void>;
 
-// What a handler gave.
+// The result of a handler.
 struct outcome {
   bytes value;
   std::vector<bytes> events;
@@ -115,7 +115,7 @@ struct method_entry {
 struct kind_table {
   const void* tag = nullptr;
   std::string name;
-  std::vector<class_shape> shapes;  // the present one first, then those of its `previous` types
+  std::vector<class_shape> shapes;  // the present one first, then its `previous` types
   std::vector<class_shape> event_shapes;
   // Shapes with enumerators and names, of the class, its events and its methods. They are stored
   // beside the others, which older versions write and compare.
@@ -324,8 +324,8 @@ kind_table make_kind(std::string_view name) {
 // and results are storable, and one that begins with a turn& gets the turn. A method may be a
 // coroutine, a task<R>; while it is suspended, other actors run and this one handles no message.
 //
-// The name is that of T without its namespace, unless one is given. It is stored: keep it when the
-// class is renamed. Methods are stored by their names, too.
+// The name is T's without its namespace, unless another name is given. It is stored: keep it when
+// the class is renamed. Methods are also stored by their names.
 //
 // When the members of T change, T gets `static constexpr int schema = 2` (then 3, …), `using
 // previous` for a struct with the former members, and `static T upgrade(previous)`. Without a new
@@ -336,9 +336,9 @@ kind_table make_kind(std::string_view name) {
 // method whose parameters or result have such a change gets another name.
 //
 // A class with `using event` and `void apply(const event&)` is stored as its events: its methods
-// are const and return changes<event, R>, and the state is what apply() makes of all events. Every
-// `events_between_snapshots` (a static member, otherwise 100) events the state is stored, too.
-// Events that are stored are read as the present type: whoever changes it gives the class a new
+// are const and return changes<event, R>, and the state is the result of apply() for all events.
+// Every `events_between_snapshots` (a static member, otherwise 100) events the state is also
+// stored. Stored events are read as the present type: a change of that type gives the class a new
 // number, and may append alternatives to a std::variant, or enumerators, and nothing else. The
 // store is not opened otherwise.
 //

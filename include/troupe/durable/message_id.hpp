@@ -12,9 +12,9 @@
 
 namespace troupe::durable {
 
-// A message from outside has an id that its sender chose, or a random one. What a handler sends has
-// an id that is made of the id of its own message and of a number, so that a handler that runs
-// again after a crash sends under the same ids. Zero is no id.
+// A message from outside has an id that its sender chose, or a random one. A message from a handler
+// has an id that is made of the id of the handled message and of a number, so that a handler that
+// runs again after a crash sends under the same ids. Zero is no id.
 //
 // Example:
 //     const auto id = troupe::durable::message_id::of("order 17");

@@ -54,7 +54,7 @@ class simulated_database {
                                                     std::string node = {}) const;
   // From now on.
   void set_faults(const simulated_faults& now);
-  // While it is away, all calls fail.
+  // While it is unavailable, all calls fail.
   void set_away(bool away);
   // While a node is cut off, all of its calls fail.
   void set_cut_off(const std::string& node, bool cut_off);

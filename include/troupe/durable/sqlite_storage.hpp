@@ -13,7 +13,7 @@
 namespace troupe::durable {
 
 // The tables lie in the file, which may have others too; their names begin with `durable_`. With
-// the default options a commit is on the disk before anybody is told (WAL, synchronous=FULL).
+// the default options a commit is on the disk before any party is notified (WAL, synchronous=FULL).
 //
 // Thread: any. Cost: a thread with a connection of its own. Errors: option_error for options that
 // make no sense; the file is opened by store::open.

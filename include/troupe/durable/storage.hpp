@@ -31,14 +31,14 @@ struct actor_name {
 // How a message came into the inbox.
 enum class origin : std::uint8_t {
   post = 0,    // the sender waits until the message is stored, not for an answer
-  ask = 1,     // somebody in this process waits for the answer; after a restart nobody does
+  ask = 1,     // a party in this process waits for the answer; after a restart none does
   nested = 2,  // another durable actor waits: the answer is stored under the message's id
 };
 
 struct stored_message {
   std::uint64_t order = 0;  // in the inbox of the whole store
-  // In a cluster: the shard whose owner acts on the message. That of the receiver; or, as long as
-  // the message is on its way to another node, that of the sender.
+  // In a cluster: the shard whose owner acts on the message: the receiver's, or, as long as the
+  // message is on its way to another node, the sender's.
   std::uint32_t shard = 0;
   message_id id;
   bool named = false;  // the sender chose the id: the answer is stored, and repeated
@@ -51,8 +51,8 @@ struct stored_message {
   std::uint32_t failures = 0;
 };
 
-// What a message asks of its receiver. It is kept with the id that a sender chose, so that the id
-// stands for this message alone (docs/protocols/identity.md).
+// The request in a message. It is kept with the id that a sender chose, so that the id identifies
+// this message alone (docs/protocols/identity.md).
 struct call_identity {
   std::string method;           // empty: not known, for the id was stored by an older version
   std::uint64_t arguments = 0;  // a fingerprint of their bytes
@@ -101,7 +101,7 @@ struct stored_reminder {
   std::string method;
   std::uint64_t signature = 0;
   bytes arguments;
-  std::uint32_t shard = 0;  // in a cluster: that of the actor
+  std::uint32_t shard = 0;  // in a cluster: the actor's
 };
 
 // Into how many parts the actors of a cluster are divided.
@@ -114,7 +114,7 @@ struct held_shard {
   auto operator<=>(const held_shard&) const = default;
 };
 
-// The class of an actor, as the program knows it or as it was stored.
+// The class of an actor, from the program or from the stored data.
 struct class_shape {
   std::string kind;
   std::uint32_t schema = 1;
@@ -124,7 +124,7 @@ struct class_shape {
 
 // One transaction. Its parts are done in this order.
 struct batch {
-  // One more than that of the batch before.
+  // One more than the number of the batch before.
   std::uint64_t number = 0;
   std::vector<std::shared_ptr<const stored_message>> arrived;
   struct failed_message {
@@ -149,7 +149,7 @@ struct batch {
   // Messages whose handlers have ended: the answers to their nested asks are removed.
   std::vector<message_id> ended;
   std::vector<dead_letter> dead;
-  std::vector<stored_reminder> reminders;  // in place of that of the same actor and name
+  std::vector<stored_reminder> reminders;  // replaces the reminder of the same actor and name
   struct reminder_name {
     actor_name of;
     std::string name;
@@ -177,14 +177,14 @@ struct batch {
   }
 };
 
-// What is known of an id.
+// The record of an id.
 struct found_message {
   std::optional<stored_answer> answer;
   bool in_inbox = false;
   call_identity call;  // of the message that was answered, or is in the inbox
 };
 
-// What a store finds when it opens.
+// The data that a store finds when it opens.
 struct opened_storage {
   std::uint64_t last_batch = 0;
   std::uint64_t last_order = 0;  // in a cluster: orders_at_once are reserved behind it
@@ -215,10 +215,10 @@ class storage {
   // Throws usage_error if no actor of that class and key can be stored here. It is asked wherever a
   // program, a message or an import names an actor. Thread: any. Cost: some ns.
   virtual void check_name(std::string_view kind, std::string_view key) const;
-  // Makes or upgrades the tables, and takes the store over from the process that had it before:
-  // what that one commits later is refused. schema_error for tables of a newer version.
+  // Makes or upgrades the tables, and takes the store over from the process that had it before,
+  // whose later commits are refused. schema_error for tables of a newer version.
   virtual task<opened_storage> open() = 0;
-  // Adds the shapes of these classes, or puts them in the place of those of the same number.
+  // Adds the shapes of these classes; they replace shapes of the same number.
   virtual task<> keep_classes(std::vector<class_shape> added) = 0;
   // No value: the actor was never stored.
   virtual task<std::optional<stored_state>> load(actor_name of) = 0;
@@ -231,9 +231,9 @@ class storage {
   // The number of the last batch that is stored.
   virtual task<std::uint64_t> last_batch() = 0;
 
-  // The rest is for the nodes of a cluster, whose storages share one database and refuse nobody:
-  // each has batches of its own, and commit() throws shard_moved for shards that are not this
-  // node's any more. Without a cluster they throw, and do nothing.
+  // The rest is for the nodes of a cluster, whose storages share one database and refuse no other
+  // storage: each has batches of its own, and commit() throws shard_moved for shards that are not
+  // this node's any more. Without a cluster they throw, and do nothing.
 
   // Reserves orders_at_once numbers of messages; the first is one more than the result. They are
   // larger than all that any node has reserved before.

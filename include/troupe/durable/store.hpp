@@ -38,7 +38,7 @@ struct options {
   // How long an actor may be idle before it is unloaded. 1 ms or more.
   time_span idle_max = std::chrono::seconds(60);
   // Messages in memory that wait or are being handled. When there are more, messages from outside
-  // fail with store_full; those of other durable actors stay in the store until there is room.
+  // fail with store_full; messages from other durable actors stay in the store until there is room.
   std::size_t waiting_max = 100'000;
   // The same for the bytes of their arguments, all together. 1 or more.
   std::size_t waiting_bytes_max = 256u << 20;
@@ -58,7 +58,7 @@ struct options {
   time_span away_first = std::chrono::milliseconds(20);
 };
 
-// What a store has done since it was opened, and what it does now.
+// A store's counters since it was opened, and gauges of its present state.
 struct counts {
   std::uint64_t turns = 0;         // handlers whose effects are stored
   std::uint64_t messages = 0;      // from outside, from handlers and of reminders
@@ -78,13 +78,13 @@ struct counts {
   bool is_away = false;     // the last commit failed, and none has succeeded since
 };
 
-// A durable actor, by its class and key. The object is made by the first message: from what is
-// stored, or fresh. Copyable. Thread: any. Lifetime: keeps the store open.
+// A durable actor, by its class and key. The first message makes the object: from the stored state,
+// or new. Copyable. Thread: any. Lifetime: keeps the store open.
 template <class T>
 class ref {
  public:
-  // Asks the actor. The answer comes when what the handler did is stored. A crash before that may
-  // have lost the message or have stored its effects, and nothing in between.
+  // Asks the actor. The answer arrives when the handler's effects are stored. A crash before that
+  // may have lost the message or have stored all its effects, and nothing in between.
   //
   // Cost: about one transaction that is shared with all turns of that moment. Errors are in the
   // returned future: handler_failed, which includes that nothing was changed; store_full;
@@ -96,17 +96,17 @@ class ref {
     using result = typename parts::answer_type<given>::type;
     return send<result, Method>(false, std::forward<Args>(args)...);
   }
-  // Sends a message; the future is ready when it is stored. It is handled later, once in effect,
-  // also when the program is restarted before. Order: if a sender awaits each post before it sends
-  // the next, they are handled in that order. Errors: those of ask(), except handler_failed.
+  // Sends a message; the future is ready when it is stored. It is handled later, exactly once in
+  // effect, even if the program is restarted before. Order: if a sender awaits each post before it
+  // sends the next, they are handled in that order. Errors: as ask(), except handler_failed.
   template <auto Method, class... Args>
   [[nodiscard]] future<> post(Args&&... args) const {
     return send<void, Method>(true, std::forward<Args>(args)...);
   }
 
   // The same actor, for a message with this id. A message whose id was handled within
-  // options::remember is not handled again: an ask gets the first answer. So a sender that does not
-  // know whether its message was handled sends it again.
+  // options::remember is not handled again: an ask gets the first answer. A sender that cannot tell
+  // whether its message was handled sends it again.
   ref with_id(const message_id& id) const {
     ref other = *this;
     other.id_ = id;
@@ -143,8 +143,8 @@ class ref {
   message_id id_;
 };
 
-// Durable actors in one database. One transaction stores all that a turn did: its message leaves
-// the inbox, the state is written, and what the handler sent is in the inboxes of its receivers.
+// Durable actors in one database. One transaction stores all effects of a turn: its message leaves
+// the inbox, the state is written, and the handler's messages enter the inboxes of their receivers.
 // Turns of many actors share a transaction.
 //
 // Thread: any. Copies are the same store. Lifetime: it stays open as long as a copy or a ref exists

@@ -1,4 +1,4 @@
-// turn: what a handler of a durable actor can do besides changing its object.
+// turn: the effects of a durable actor's handler besides the change of its object.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -16,10 +16,10 @@
 namespace troupe::durable {
 
 // A handler that sends to other durable actors, sets reminders or has effects outside of the store
-// takes a `turn&` as its first parameter. What it sends and sets is stored in the same transaction
-// as the state, or not at all.
+// takes a `turn&` as its first parameter. The messages and reminders are stored in the same
+// transaction as the state, or not at all.
 //
-// Thread: that of the handler. Lifetime: until the handler has ended.
+// Thread: the handler's. Lifetime: until the handler has ended.
 //
 // Example (declarations):
 //     struct Account {
@@ -54,10 +54,10 @@ class turn {
     parts::send_from(state_, request_of<Method>(key, std::forward<Args>(args)...));
   }
 
-  // Asks that actor, which handles the message and stores what it did before it answers. This
+  // Asks that actor, which handles the message and stores its effects before it answers. This
   // handler's own message is stored no later than the turn of the asked actor. If this handler runs
   // again, it gets the stored answer, and the actor is not asked again. The asked actor does not
-  // see what this handler has changed and posted so far.
+  // see the changes and posts of this handler so far.
   //
   // Errors, at the co_await: handler_failed; deadlock if the asked actor waits for this one;
   // unknown_method; schema_error; database::error, after which this handler is given up: whatever
@@ -75,10 +75,10 @@ class turn {
     return later;
   }
 
-  // Sends a message to this actor at that time or, with `every`, again and again, also after a
-  // restart. It replaces the reminder of this actor with the same name, of at most 150 bytes. A
-  // time that passed while no program had the store open counts once. Accuracy: some ms, by the
-  // system's clock.
+  // Sends a message to this actor at that time or, with `every`, repeatedly, after a restart as
+  // well. It replaces the reminder of this actor with the same name, of at most 150 bytes. A time
+  // that passed while no program had the store open counts once. Accuracy: some ms, by the system's
+  // clock.
   template <auto Method, class... Args>
   void remind_at(std::string_view name, wall_time due, Args&&... args) {
     set_reminder(name, due, "", request_of<Method>(key(), std::forward<Args>(args)...));
@@ -93,7 +93,7 @@ class turn {
   void remind_by(std::string_view name, std::string_view cron, Args&&... args) {
     set_schedule(name, cron, request_of<Method>(key(), std::forward<Args>(args)...));
   }
-  // Removes the reminder of that name, if there is one. A message that it has sent still comes.
+  // Removes the reminder of that name, if any. A message that it has sent still arrives.
   void forget_reminder(std::string_view name);
 
  private:

@@ -15,16 +15,16 @@ namespace troupe::durable {
 // `target` names the database as for postgres::connection. Its tables lie in the first schema of
 // the search_path, which may have others too; their names begin with `durable_`, and store::open
 // makes them when they are not there. A commit is as durable as the server's synchronous_commit
-// makes it: with the default it is on the disk before anybody is told. Both connections open again
-// by themselves when the server is back.
+// makes it: with the default it is on the disk before any party is notified. Both connections open
+// again by themselves when the server is back.
 //
-// A process that is cut off within a commit keeps another one from the store until the server
-// knows that, at most 10 s. When the network fails without a word, this process notices it after
-// 30 s, or the time that `tcp_user_timeout` in the target names.
+// A process that is cut off within a commit keeps another process from the store until the server
+// notices, at most 10 s. When the network fails silently, this process notices it after 30 s, or
+// the time that `tcp_user_timeout` in the target names.
 //
-// Keys, and other texts, may have any bytes: what PostgreSQL does not take in a text is written as
-// \xHH, and a backslash as two. An actor whose class and key have more than 2,000 bytes together
-// is refused with usage_error.
+// Keys, and other texts, may have any bytes: bytes that PostgreSQL refuses in a text are written as
+// \xHH, and a backslash as two. An actor whose class and key have more than 2,000 bytes together is
+// refused with usage_error.
 //
 // Thread: any. Cost: two connections to the server. Errors: option_error for options that make no
 // sense; store::open fails with database::error when the server cannot be reached, and with
@@ -51,13 +51,13 @@ std::unique_ptr<storage> postgres_storage(runtime& on, std::string target,
 // node still acts for all actors that it changes: other nodes may take over before it or after it,
 // and wait meanwhile. A node that is silent within a transaction is cut off after 3 s.
 //
-// The first node that opens a database makes its tables those of a cluster, and shuts out a store
-// without a cluster that has it open; none can open it any more (schema_error). States, events and
-// answers stay. Messages and reminders must not be left, because they have no shard.
+// The first node that opens a database makes its tables a cluster's, and shuts out a store without
+// a cluster that has it open; none can open it any more (schema_error). States, events and answers
+// stay. Messages and reminders must not be left, because they have no shard.
 //
-// Thread: any. Cost: two connections to the server. Errors: as above; opening fails with
-// usage_error, too, when there is no table cluster_shards, when messages or reminders are left, or
-// when the tables belong to another cluster.
+// Thread: any. Cost: two connections to the server. Errors: as above; opening also fails with
+// usage_error when there is no table cluster_shards, when messages or reminders are left, or when
+// the tables belong to another cluster.
 //
 // Example (declarations):
 //     std::unique_ptr<troupe::durable::storage> storage_here(troupe::runtime& rt,

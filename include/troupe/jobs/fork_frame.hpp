@@ -67,8 +67,8 @@ struct loop_atomics : fork_atomics {
   static bool heavy_fence() noexcept { return full_fence(), true; }
 };
 
-// The parts of a thread: those of forks, and those of loops, which are few, and each of which other
-// threads want at once.
+// The parts of a thread: parts of forks, and parts of loops, which are few, and each of which other
+// threads take at once.
 struct fork_deques {
   // A hint for all threads but the owner.
   bool empty() const noexcept { return count() == 0; }
@@ -81,7 +81,7 @@ struct fork_deques {
 
 // The whole of one outermost fork, which is cancelled and waited for as a unit. The parts that a
 // shared loop gave away are a tree too. That tree lies within the tree of the part in which the
-// loop runs, or within that of the next loop outside of it (shared_loop.hpp).
+// loop runs, or within the tree of the next loop outside of it (shared_loop.hpp).
 struct fork_tree {
   fork_tree(fork_join& top, job_pool* home, unsigned takes_part,
             void (*tell)(fork_tree&) noexcept) noexcept
@@ -119,8 +119,8 @@ class fork_worker_state {
   void run(fork_frame& part) noexcept;
   bool slice_over() noexcept;
   void check_and_share() noexcept;
-  // The part that begins now may take long, and so may each part that it forks first. So each of
-  // these forks checks the clock, and other work is called in time.
+  // The part that begins now may take long, and so may each part that it forks first. Each of these
+  // forks therefore checks the clock, and other work is called in time.
   void look_at_next_forks(std::int32_t forks = forks_of_fresh_part) noexcept {
     forks_left = 0;
     asked_ = forks;
@@ -134,7 +134,7 @@ class fork_worker_state {
   const std::byte* stack_end = nullptr;  // below it no part is run like a call
   fork_frame* next = nullptr;            // continues when this stack is free
   std::int32_t forks_left = 0;  // forks, and their parts, until the next check of the clock
-  bool leaving = false;         // a fork frame rests, so those above it on the stack rest too
+  bool leaving = false;         // a fork frame rests: those above it on the stack rest as well
   bool over = false;            // no more parts are run like calls
 
  private:
@@ -264,7 +264,7 @@ TROUPE_INLINE bool fork_join::run_parts(fork_frame& forker, std::uint32_t count,
     }
     if ((on.deques.*In).pop() == nullptr) [[unlikely]]
       return leave(forker, i);
-    // order: relaxed  sees the failures of this stack; those of other threads when they arrive
+    // order: relaxed  sees the failures of this stack; failures of other threads when they arrive
     if (on.tree->failures.load(std::memory_order_relaxed) != 0 && is_cancelled()) [[unlikely]] {
       mark(state::cancelled);
       return give_up<In>(forker, i, count, part, true);

@@ -17,7 +17,7 @@ class frame;
 class job_queue;
 struct waiting_thread;
 
-// A party that is told of the job's end, once, on the thread that ran the job.
+// A party that is notified of the job's end, once, on the thread that ran the job.
 struct waiter {
   explicit waiter(void (*tell)(waiter&) noexcept) noexcept : wake(tell) {}
   waiter* next = nullptr;
@@ -27,7 +27,7 @@ struct waiter {
 // A counted job. Thread: any.
 struct job {
   // cancel: makes the exception `cancelled` the result. report: no thread can get the job's
-  // exception any more, if it has one. forget: no thread can get its result either.
+  // exception any more, if any. forget: no thread can get its result either.
   enum class act : std::uint8_t { run, cancel, report, forget, free };
 
   job(void (*acts)(job&, act) noexcept, const char* what, std::uint32_t made_at,
@@ -47,14 +47,14 @@ struct job {
 
   static constexpr std::uintptr_t done = 1;
   std::atomic<std::uintptr_t> word{0};  // the waiters, newest first; `done` at the end
-  // the maker's reference, and that of the list or queue that keeps the job until a thread takes it
-  // (job_refs.hpp)
+  // the maker's reference, and the reference of the list or queue that keeps the job until a thread
+  // takes it (job_refs.hpp)
   std::atomic<std::uint32_t> refs{3};
   std::atomic<bool> claimed{false};  // a thread runs it, or has run it
-  // a coroutine has awaited it: its exception, if nobody gets it any more, is a dropped error, and
-  // no failure of the runtime
+  // a coroutine has awaited it: its exception, if no caller can get it any more, is a dropped
+  // error, and no failure of the runtime
   std::atomic<bool> awaited{false};
-  // above the memory limit only a thread that wants the job begins it (resource.hpp); set before
+  // above the memory limit only a thread that needs the job begins it (resource.hpp); set before
   // the job is kept anywhere
   std::atomic<bool> needs_memory{false};
   const bool is_proxy_job;               // it runs another job, which is counted; this one is not

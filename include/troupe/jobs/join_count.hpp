@@ -5,7 +5,7 @@
 //       together with all parts that it saw end on its own stack; if all parts ended there, it
 //       subtracts nothing. One party brings the count to zero, and resumes the forker; no other
 //       party touches the fork after it has counted down.
-//   F2  the party that brings the count to zero sees what the parts did.
+//   F2  the party that brings the count to zero sees the writes of the parts.
 //
 // Protocol: docs/protocols/fork_join.md.
 #pragma once
@@ -22,21 +22,21 @@ namespace troupe::jobs {
 template <class Atomics>
 class join_count {
  public:
-  // Called before any other thread knows of the count.
+  // Called before any other thread can see the count.
   // order: relaxed  the deque publishes it
   TROUPE_INLINE void begin(std::uint32_t counted) noexcept {
     left_.store(counted, std::memory_order_relaxed);
   }
 
-  // Called by the forker while it is itself counted: adds one more part, of which no other thread
-  // knows yet.
-  // order: relaxed  the deque publishes it; what has ended is published through this, as through
-  // each read-modify-write
+  // Called by the forker while it is itself counted: adds one more part, which no other thread can
+  // see yet.
+  // order: relaxed  the deque publishes it; the writes of ended parts are published through this,
+  // as through each read-modify-write
   void add() noexcept { left_.fetch_add(1, std::memory_order_relaxed); }
 
   // Subtracts parts that have ended. Returns true if they were the last.
   bool end(std::uint32_t ended) noexcept {
-    // order: acq_rel  publishes what they did, and sees what the others did (F2); pairs with itself
+    // order: acq_rel  publishes their writes, and sees the others' writes (F2); pairs with itself
     return left_.fetch_sub(ended, std::memory_order_acq_rel) == ended;
   }
 

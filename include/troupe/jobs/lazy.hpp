@@ -41,7 +41,7 @@ template <class T>
 struct job_of : job {
   using job::job;
   ~job_of() { forget(); }
-  // No user gets the result any more. An exception that none was told is reported.
+  // No user gets the result any more. An exception that none has received is reported.
   void forget() noexcept {
     // order: relaxed  the last handle was dropped after each use of it
     if (told.load(std::memory_order_relaxed)) result.share_failure();
@@ -105,7 +105,7 @@ TROUPE_NOINLINE job_of<T>& make_lazy_here(Function&& function, memory_use use, c
     memory::deallocate(place, sizeof(made));
     throw;
   }
-  // order: relaxed  no other thread knows the job yet
+  // order: relaxed  no other thread can see the job yet
   one->needs_memory.store(use == memory_use::needs, std::memory_order_relaxed);
   keep(*one);
   return *one;
@@ -144,21 +144,21 @@ job_of<T>& make_lazy(Function&& function, memory_use use, tasks::source_line whe
 // is freed with the last handle.
 //
 // get() never deadlocks, with however few workers and however deep the nesting: a value that no
-// thread has begun is computed at once by the thread that wants it, and a value that a thread has
+// thread has begun is computed at once by the thread that needs it, and a value that a thread has
 // begun makes progress. A value that needs itself throws troupe::deadlock in one of the threads
-// that want it. Plain code and posted procedures use get(); a handler or a task must not block its
-// thread, so it uses co_await. A thread that waits in plain code runs lazies that were queued for
-// the wanted value: hold no lock that these may want.
+// that need it. Plain code and posted procedures use get(); a handler or a task must not block its
+// thread, and uses co_await. A thread that waits in plain code runs lazies that were queued for the
+// needed value: hold no lock that these may take.
 //
-// Thread: it runs in the runtime of the handler, task, job or blocking call that wants it; on other
+// Thread: it runs in the runtime of the handler, task, job or blocking call that needs it; on other
 // threads, in the runtime that this thread created last; without a runtime, all of it runs in the
-// thread that wants it. A lazy whose last handle goes before any thread wants its value is dropped
-// and counted, unless a lazy_scope says otherwise. Cost: about 40 ns.
+// thread that needs it. A lazy whose last handle is destroyed before any thread needs its value is
+// dropped and counted, unless a lazy_scope says otherwise. Cost: about 40 ns.
 //
 // Objects that the function captures by reference must live until it has run: any other get() of
 // this thread submits this lazy too, as long as a handle to it exists. A stop that discards drops
-// all lazies that no thread has begun; a caller that wants one gets troupe::cancelled. With g++ 12
-// name the lazy before you await it (`lazy one([x] { … }); co_await one;`): see task.
+// all lazies that no thread has begun; a caller that needs such a lazy gets troupe::cancelled. With
+// g++ 12 name the lazy before you await it (`lazy one([x] { … }); co_await one;`): see task.
 //
 // Example:
 //     troupe::runtime rt;
@@ -226,7 +226,7 @@ class lazy {
     jobs::need(*job_);
     return value();
   }
-  // Whether the lazy has a function or a value, so is not empty.
+  // Whether the lazy has a function or a value, that is, is not empty.
   bool valid() const noexcept { return job_ != nullptr; }
   explicit operator bool() const noexcept { return valid(); }
   // Whether get() would return at once. False for an empty lazy.
@@ -236,7 +236,7 @@ class lazy {
     if (auto* held = std::exchange(job_, nullptr)) held->drop_ref();
   }
 
-  // A lazy is a range if its value is one.
+  // A lazy is a range if its value is a range.
   auto begin() const requires std::ranges::range<const T> { return std::ranges::begin(get()); }
   auto end() const requires std::ranges::range<const T> { return std::ranges::end(get()); }
 
@@ -311,7 +311,7 @@ auto parallel(Function&& function, tasks::source_line made_at = __builtin_source
   };
 }
 
-// Decides about the lazies that this thread makes inside the scope and that no thread has wanted:
+// Decides about the lazies that this thread makes inside the scope and that no thread has needed:
 // at the end of the scope they are dropped, or submitted to run. Lazies that are made by other
 // lazies and works, which happen to run on this thread meanwhile, do not belong to the scope, since
 // they may refer to objects that no longer exist at its end. Errors: if a dropped value is an
@@ -319,7 +319,7 @@ auto parallel(Function&& function, tasks::source_line made_at = __builtin_source
 // throws; without a runtime it ends the program. Scopes nest. Thread: a scope belongs to its
 // thread. In a coroutine it throws usage_error, since a coroutine may continue on another thread,
 // or share this thread with others that make lazies. A plain handler, a posted procedure and a lazy
-// may have one.
+// may have a scope.
 //
 // Example:
 //     {

@@ -105,10 +105,10 @@ work<> run_scan(Reduction sums, Out out) {
 
 // Returns `init` and the values transform(element) of all elements, combined by combine(T, T),
 // which must be associative but need not be commutative. Otherwise as parallel_for. The elements of
-// a part are combined from the first to the last, then the parts in their order. So the same range
-// and grain give the same result, to the last bit of a floating point number, for any number of
-// workers. Grain by default: a 256th of the range, which does not depend on the workers either. T
-// may be move-only: values are moved, never copied.
+// a part are combined from the first to the last, then the parts in their order. Therefore the same
+// range and grain give the same result, to the last bit of a floating point number, for any number
+// of workers. Grain by default: a 256th of the range, which does not depend on the workers either.
+// T may be move-only: values are moved, never copied.
 //
 // Example:
 //     const std::vector<double> numbers{1, 2, 3};

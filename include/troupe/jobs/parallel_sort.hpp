@@ -116,8 +116,8 @@ work<> run_sort(Iterator first, Iterator last, Compare less, std::size_t grain) 
 // number of workers. Needs no memory for elements. Errors: if a comparison throws, the elements are
 // valid, in an order as std::sort leaves them. If comparisons contradict each other (<=, or NaN
 // among the numbers), the elements end in some order, and nothing else is touched. The first step,
-// a partition, runs on one thread, so sorting scales to about eight workers. Grain by default: a
-// 64th of the range, at least 4096. Otherwise as parallel_for.
+// a partition, runs on one thread, which limits the speed-up to about eight workers. Grain by
+// default: a 64th of the range, at least 4096. Otherwise as parallel_for.
 //
 // Example:
 //     std::vector<int> numbers{3, 1, 2};

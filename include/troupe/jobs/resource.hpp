@@ -20,9 +20,9 @@ namespace jobs {
 
 class memory_account;
 
-// Charge bytes of a resource to a runtime's limit: that of the runtime whose jobs the calling
-// thread runs, as for lazies. Returns null without a runtime; the bytes are then not counted. The
-// account outlives its runtime.
+// Charge bytes of a resource to the limit of a runtime: the runtime whose jobs the calling thread
+// runs, as for lazies. Returns null without a runtime; the bytes are then not counted. The account
+// outlives its runtime.
 memory_account* charge(std::size_t bytes) noexcept;
 void discharge(memory_account& of, std::size_t bytes) noexcept;
 // Returns `bytes`. Throws usage_error for more than any process can have, since sums of such
@@ -48,8 +48,8 @@ constexpr std::size_t bytes_of(const Value& value) noexcept {
 //
 // Above that limit, work that frees memory runs before work that needs more: a worker does not
 // begin a lazy whose value is a resource until enough memory was freed, or until the lazy is
-// wanted. The thread that wants it runs it regardless of the limit. So no thread ever waits for
-// memory, and there can be no deadlock; values that are wanted at the same time may exceed the
+// needed. The thread that needs it runs it regardless of the limit. Therefore no thread ever waits
+// for memory, and there can be no deadlock; values that are needed at the same time may exceed the
 // limit. A lazy that makes a resource from others, and frees those, should say so:
 // lazy(memory_use::frees, function). Thread: handles may be on any thread; each handle belongs to
 // one thread at a time.
@@ -72,7 +72,7 @@ class resource {
 
   // An empty handle.
   resource() noexcept = default;
-  // Takes a value. `bytes` is its size; by default the size of T, plus that of its elements if
+  // Takes a value. `bytes` is its size; by default the size of T, plus the size of its elements if
   // these are contiguous. Throws usage_error for more than 128 TiB.
   explicit resource(T value) : resource(std::move(value), 0) {}
   resource(T value, std::size_t bytes)
@@ -106,7 +106,7 @@ class resource {
   // Drops this handle's share of the value now.
   void release() noexcept {
     kept* const held = std::exchange(kept_, nullptr);
-    // order: acq_rel  the thread that frees the value sees what each holder did; pairs with itself
+    // order: acq_rel  the thread that frees the value sees each holder's writes; pairs with itself
     if (held == nullptr || held->handles.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     jobs::memory_account* const account = held->account;
     const std::size_t bytes = held->bytes;

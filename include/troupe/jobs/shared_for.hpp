@@ -165,7 +165,7 @@ TROUPE_INLINE_HERE Sum run_shared_reduction(const elements_from<First>& all, std
   const elements_from<First> elements = all;
   if (loop.run([&](std::size_t i) { add_to(sum, combine, std::invoke(mine.get(), elements[i])); }))
       [[unlikely]] {
-    const leaves_given at_end(loop);  // also if the move of `sum` throws
+    const leaves_given at_end(loop);  // even if the move of `sum` throws
     return loop.add_given(std::move(sum));
   }
   return sum;
@@ -193,16 +193,16 @@ work<T> shared_reduction<T, First, Combine, Transform>::run_given(elements_from<
 
 // A loop in plain code. It runs in the calling thread, from the first element to the last, until an
 // idle worker joins: that worker takes half of the remaining elements. It is meant for loops within
-// loops, and for recursion with a loop in each node. Cost: 5 to 20 ns as long as no worker is idle,
-// so a program needs no size limit below which it uses plain loops. Of nested loops the outermost
-// is shared first, since it has the most work left.
+// loops, and for recursion with a loop in each node. Cost: 5 to 20 ns as long as no worker is idle:
+// a program needs no size limit below which it uses plain loops. Of nested loops the outermost is
+// shared first, since it has the most work left.
 //
 // Thread: plain code, posted procedures, lazies, functions that these call, and works; in a handler
-// it throws usage_error, so co_await a work that calls it. It returns when all calls have returned.
-// While other threads finish the parts that they took, the calling thread helps with this loop
-// only, and then sleeps. It occupies its thread like other plain code: actors run only where a
+// it throws usage_error: there, co_await a work that calls it. It returns when all calls have
+// returned. While other threads finish the parts that they took, the calling thread helps with this
+// loop only, and then sleeps. It occupies its thread like other plain code: actors run only where a
 // parallel_for or a fork around it begins a new part, and a thread that has joined is occupied by
-// the elements that it took. Hold no lock that the body wants. Without a runtime, in serial mode,
+// the elements that it took. Hold no lock that the body takes. Without a runtime, in serial mode,
 // and with stealing off, it is a plain loop.
 //
 // Errors: if a call throws, no new call begins in this loop and in the loops inside it, except for
@@ -264,8 +264,8 @@ TROUPE_INLINE void shared_for(First first, Last last, const Body& body) {
 
 // As shared_for; returns `init` and the values transform(element) of all elements, combined by
 // combine(T, T), which must be associative but need not be commutative. The points at which the
-// range is divided depend on which workers are idle. So the last bits of a floating point result
-// may differ from run to run; those of parallel_reduce do not.
+// range is divided depend on which workers are idle. The last bits of a floating point result may
+// therefore differ from run to run; with parallel_reduce they do not.
 //
 // Example:
 //     long fib(int n) {

@@ -54,8 +54,8 @@ class work_cell {
     }
     there_ = true;
   }
-  // Moves the other cell's value here, if it has one; the other cell is then empty. This cell must
-  // be empty.
+  // Moves the other cell's value here, if any; the other cell is then empty. This cell must be
+  // empty.
   void move_from(work_cell& other) noexcept(moves_safely) {
     if (!other.there_) return;
     std::construct_at(&value_, std::move(other.value_));
@@ -82,10 +82,10 @@ class work_cell {
 template <class T>
 inline constexpr bool is_fork<work<T>> = true;
 
-// Coroutine frames come from the block pool, like those of tasks. With g++ they are allocated
-// inline here, which makes a fork a tenth cheaper. That is safe where no address of a thread-local
-// is kept across a suspension: g++ resumes a coroutine by a call of one function from its start, so
-// values that were computed before the suspension are gone. Clang splits the coroutine after such
+// Coroutine frames come from the block pool, like task frames. With g++ they are allocated inline
+// here, which makes a fork a tenth cheaper. That is safe where no address of a thread-local is kept
+// across a suspension: g++ resumes a coroutine by a call of one function from its start, which
+// discards values that were computed before the suspension. Clang splits the coroutine after such
 // computations were moved.
 #if defined(__clang__)
 inline void* allocate_work(std::size_t bytes) { return tasks::allocate_frame(bytes); }
@@ -296,17 +296,17 @@ inline constexpr bool is_fork<fork_of_many<T, Works>> = true;
 
 // A lazy coroutine that computes. It runs when it is awaited, or when get() is called, and may fork
 // into other works, which any worker may run in parallel. Move-only; awaited once. After each
-// co_await it may continue on another thread, so it must not use a thread-local, or hold a mutex,
-// across one. It awaits only works, forks and the parallel algorithms (parts.hpp); a task waits for
-// all other things, and passes the values in.
+// co_await it may continue on another thread: it must not use a thread-local, or hold a mutex,
+// across a co_await. It awaits only works, forks and the parallel algorithms (parts.hpp); a task
+// waits for all other things, and passes the values in.
 //
 // Thread: awaited in another work, it runs on that work's stack, like a call. Awaited in a handler
 // or a task, which is suspended and blocks no thread, it runs on the workers of the runtime, in
 // slices of half a millisecond, so that actors run in between. get() is for plain code, posted
 // procedures and lazies: the calling thread takes part, in this work only, and sleeps only while
-// other threads run the remaining parts; usage_error in a handler. The workers that help are those
-// of the runtime of the posted procedure or blocking call, or of the runtime that the thread
-// created last; without a runtime all runs in the calling thread.
+// other threads run the remaining parts; usage_error in a handler. Help comes from the workers of
+// the runtime of the posted procedure or blocking call, or of the runtime that the thread created
+// last; without a runtime all runs in the calling thread.
 //
 // Cost: about 10 ns, and a frame from the block pool. Depth: limited only by memory; the stack is
 // bounded. Errors: an exception reaches the coroutine that awaits the work. A stop that discards,
@@ -369,8 +369,8 @@ class [[nodiscard]] work {
   friend promise_type;
   friend jobs::work_access;
   explicit work(std::coroutine_handle<promise_type> handle) noexcept : handle_(handle) {
-    // A coroutine's frame begins with two pointers before the promise. So code that does not know
-    // the type of a part can find its promise.
+    // A coroutine's frame begins with two pointers before the promise, by which code without the
+    // type of a part can find its promise.
     static_assert(alignof(promise_type) <= 2 * sizeof(void*),
                   "troupe: work: its value is over-aligned; put it into a std::unique_ptr");
   }
@@ -395,7 +395,7 @@ class [[nodiscard]] work {
 // troupe::cancelled at their next fork, and the first exception is thrown when all have ended.
 // usage_error for a work that was moved from, and for a fork that is awaited a second time.
 //
-// A vector of works gives a vector of values. With a span the values stay in the works, also if one
+// A vector of works gives a vector of values. With a span the values stay in the works, even if one
 // of them throws; then take() gives each value.
 //
 // Example:

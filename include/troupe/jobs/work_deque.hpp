@@ -43,7 +43,7 @@ class work_deque {
   TROUPE_INLINE void push(Item& one) noexcept {
     const index end = ends_.load(std::memory_order_relaxed);  // order: relaxed  the owner's own
     slots_[static_cast<std::size_t>(end) & mask_] = &one;
-    // order: release  publishes the slot and what it points to (D2); pairs with steal/acquire
+    // order: release  publishes the slot and its target (D2); pairs with steal/acquire
     ends_.store(end + 1, std::memory_order_release);
   }
 
@@ -66,8 +66,8 @@ class work_deque {
     return pop_last(last);
   }
 
-  // Thief: takes the oldest part if `wants` accepts it, or returns null. No other thread can take
-  // the part while `wants` is called.
+  // Thief: takes the oldest part if the predicate accepts it, or returns null. No other thread can
+  // take the part while the predicate is called.
   template <class Wants>
   Item* steal(const Wants& wants) noexcept {
     if (count() == 0) return nullptr;
@@ -77,7 +77,7 @@ class work_deque {
     // order: relaxed  announced by the fence (D1); pairs with pop's
     begins_.store(begin + 1, std::memory_order_relaxed);
     Item* one = nullptr;
-    // order: acquire  sees what was pushed (D2); pairs with push/release and pop/release
+    // order: acquire  sees the pushed parts (D2); pairs with push/release and pop/release
     if (Atomics::heavy_fence() && begin < ends_.load(std::memory_order_acquire)) {
       one = slots_[static_cast<std::size_t>(begin) & mask_];
       if (!wants(*one)) one = nullptr;
@@ -89,7 +89,7 @@ class work_deque {
     return one;
   }
 
-  // A hint for all threads but the owner; the owner sees at least what it has pushed.
+  // A hint for all threads but the owner; the owner sees at least its own pushes.
   std::size_t count() const noexcept {
     // order: relaxed (both)  a hint
     const index left =
@@ -114,7 +114,7 @@ class work_deque {
  private:
   using index = std::int64_t;
 
-  // The part that the owner wants was taken, or a thief is examining it.
+  // The part that the owner needs was taken, or a thief is examining it.
   TROUPE_NOINLINE Item* pop_last(index last) noexcept {
     lock();
     Item* one = nullptr;
@@ -159,7 +159,7 @@ class work_deque {
   }
 
   void lock() noexcept {
-    // order: acquire  sees what was done inside; pairs with unlock/release
+    // order: acquire  sees the writes under the lock; pairs with unlock/release
     for (int spin = 0; locked_.exchange(1, std::memory_order_acquire) != 0; ++spin)
       Atomics::wait_a_little(spin);
   }

@@ -1,4 +1,4 @@
-// mapping: which types are mapped to JSON, and as what. read.hpp has the table.
+// mapping: the types that are mapped to JSON, and their forms there. read.hpp has the table.
 #pragma once
 
 #include "troupe/base/language.hpp"

@@ -38,8 +38,8 @@ std::optional<instant> read_instant(std::string_view text) noexcept;
 std::optional<std::chrono::year_month_day> read_date(std::string_view text) noexcept;
 [[noreturn]] void fail_range(const place& at, std::int64_t least, std::uint64_t most);
 [[noreturn]] void fail_name(const place& at, const std::string_view* names, std::size_t count);
-// The names of the members that a struct does not have. An object in which a name is there twice
-// is refused, in them as well, and wherever the names stand in the text.
+// The names of the members that a struct does not have. An object in which a name occurs twice is
+// refused, in unknown members as well, and wherever the names are in the text.
 class unknown_members {
  public:
   // Throws json_error when an object in the value has a name twice.
@@ -81,7 +81,7 @@ void read_time(const value& from, T& to, const place& at) {
   if (!found) fail(at, wanted);
   using duration = typename T::duration;
   using std::chrono::floor;
-  // What 64 bits of nanoseconds hold ends in the years 1677 and 2262.
+  // The range of 64 bits of nanoseconds ends in the years 1677 and 2262.
   if constexpr (std::ratio_less_v<typename duration::period, std::milli>) {
     const auto most = std::chrono::floor<std::chrono::seconds>(duration::max());
     if (found->second.time_since_epoch() >= most || found->second.time_since_epoch() <= -most)

@@ -32,7 +32,7 @@ struct read_options {
 
 namespace parts {
 
-// What the library of JSON has for one part: two words.
+// The JSON library's handle of one part: two words.
 struct handle {
   alignas(8) std::array<std::byte, 16> words;
 };

@@ -22,7 +22,7 @@ namespace parts {
 void write_string(std::string& to, std::string_view text);
 void write_number(std::string& to, double number);
 void write_number(std::string& to, float number);
-// The last `digits` digits are those of the fraction of a second.
+// The last `digits` digits are the fraction of a second.
 void write_instant(std::string& to, std::chrono::sys_seconds second, std::chrono::nanoseconds rest,
                    int digits);
 void write_date(std::string& to, const std::chrono::year_month_day& day);

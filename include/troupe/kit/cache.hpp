@@ -43,8 +43,8 @@ class cache_state final : public cache_core {
     entry_times times;
   };
 
-  // One party that wants a value: it has found the value, or a failure that is kept, or else it is
-  // a party of a load. The key outlives it.
+  // One party that asks for a value: it has found the value, or a failure that is kept, or else it
+  // is a party of a load. The key outlives it.
   class party {
    public:
     party(cache_state& of, const Key& key) : of_(of), key_(key) { of.look_up(*this); }
@@ -113,7 +113,7 @@ class cache_state final : public cache_core {
   void put(const Key& key, held value) {
     std::vector<entry> gone;
     const std::lock_guard lock(mutex_);
-    loads_.erase(key);  // what is being loaded is older
+    loads_.erase(key);  // the value that is being loaded is older
     store(key, {std::move(value), nullptr, {}}, gone);
   }
   bool erase(const Key& key) {
@@ -261,18 +261,18 @@ class cache_call {
 
 }  // namespace kit
 
-// Keeps the values of keys, and loads those that it does not have. Parties that want the same key
-// at the same time share one load: one of them runs it, the others wait. If that one is cancelled
-// or its time is over, the next one loads. A load that fails fails for all who wait; unless
-// keep_failures is set, the next get() loads again. Copies refer to the same cache.
+// Keeps the values of keys, and loads those that it does not have. Parties that ask for the same
+// key at the same time share one load: one of them runs it, the others wait. If that one is
+// cancelled or its time is over, the next one loads. A load that fails fails for all waiting
+// parties; unless keep_failures is set, the next get() loads again. Copies refer to the same cache.
 //
 // Thread: any, but get() is awaited in a handler or a task. `load` may be called by several threads
 // at a time, for different keys; the hash and the comparison of keys run under a mutex. Cost:
-// find() of a known key 40 ns, get() 60 ns, and a copy of the value: use a
-// std::shared_ptr<const T> for large ones. Memory: 140 bytes for each entry, and what its key and
-// value have on the heap. An expired entry takes its memory until it is asked for, gives way to
-// newer ones, or drop_expired() is called. Errors: option_error. Limits: a load that wants its own
-// key from the cache waits for itself.
+// find() of a known key 40 ns, get() 60 ns, and a copy of the value: use a std::shared_ptr<const T>
+// for large ones. Memory: 140 bytes for each entry, and the heap memory of its key and value. An
+// expired entry takes its memory until it is asked for, gives way to newer ones, or drop_expired()
+// is called. Errors: option_error. Limits: a load that asks the cache for its own key waits for
+// itself.
 //
 // Example:
 //     troupe::task<std::string> load_name(const int& id) {
@@ -300,16 +300,16 @@ class cache {
 
  public:
   // `load` makes the value of a key: it takes a const Key& and returns the value, a task of it, or
-  // another awaitable. A task may keep the reference: the key outlives it. That there is no value
-  // is a value, too: a std::optional<T> as the Value keeps that longer or shorter like any other.
+  // another awaitable. A task may keep the reference: the key outlives it. The absence of a value
+  // is also cached if the Value is a std::optional<T>, for as long as any other value.
   template <class Load>
   requires std::invocable<Load&, const Key&> cache(cache_options options, Load load)
       : state_(std::make_shared<state>(options, [load = std::move(load)](const Key& key) mutable {
           return kit::as_made_task<Value>(load, key);
         })) {}
 
-  // The value of the key, which is loaded if it is not there: co_await it, also with timeout() or
-  // stop(). Errors: timed_out, cancelled, and what `load` throws.
+  // The value of the key, which is loaded if it is not there: co_await it, with timeout() or stop()
+  // if need be. Errors: timed_out, cancelled, and the exceptions of `load`.
   using getting = tasks::limited_task<kit::cache_call<Key, Value, Hash>>;
   getting get(Key key) const { return getting(std::in_place, state_, std::move(key)); }
 
@@ -318,13 +318,13 @@ class cache {
     const std::shared_ptr<const Value> known = state_->find(key);
     return known == nullptr ? std::nullopt : std::optional<Value>(*known);
   }
-  // Stores a value. A load of the key that runs is not stored any more; those who wait for it get
-  // what it loads. Thread: any.
+  // Stores a value. The result of a running load of the key is not stored any more; the parties
+  // that wait for it get its result. Thread: any.
   void put(const Key& key, Value value) const {
     state_->put(key, std::make_shared<const Value>(std::move(value)));
   }
-  // Forgets the value, as after a change of what it was loaded from: the next get() loads, even if
-  // a load runs now. Returns whether there was an entry. Thread: any.
+  // Forgets the value, as after a change of its source: the next get() loads, even if a load runs
+  // now. Returns whether there was an entry. Thread: any.
   bool erase(const Key& key) const { return state_->erase(key); }
   // Forgets all. Thread: any.
   void clear() const { state_->clear(); }

@@ -40,7 +40,7 @@ struct cache_options {
   time_span keep_failures{};
 };
 
-// What a cache has, and what it has done since the beginning.
+// A cache's gauges, and its counters since the beginning.
 struct cache_counts {
   std::size_t entries = 0;    // with kept failures, and with expired ones that were not asked for
   std::uint64_t hits = 0;     // lookups that found an entry
@@ -79,8 +79,8 @@ class cache_core {
   const std::unique_ptr<clock_state> clock_;
 };
 
-// One load of a key, and the parties that want it. The holder of the turn loads; if it gives up,
-// the next one has the turn. When the load is over, all have it.
+// One load of a key, and the parties that wait for it. The holder of the turn loads; if it gives
+// up, the next one has the turn. When the load is over, all have it.
 class cache_flight {
  public:
   struct waiting : sync::permit_waiter {

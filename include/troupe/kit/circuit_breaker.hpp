@@ -1,4 +1,4 @@
-// circuit_breaker: stops calling what fails most of the time, and tries it again later.
+// circuit_breaker: stops calling a service that fails most of the time, and tries it again later.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -54,7 +54,7 @@ struct circuit_options {
   std::uint32_t trials = 1;
 };
 
-// What a circuit breaker has counted.
+// The counts of a circuit breaker.
 struct circuit_counts {
   circuit state = circuit::closed;
   std::uint64_t succeeded = 0, failed = 0;  // within the window
@@ -71,9 +71,9 @@ class circuit_state;
 bool shows_nothing(const std::exception_ptr& what) noexcept;
 }  // namespace kit
 
-// Stands before a service that may be down. While most calls fail it refuses further ones at once:
-// callers do not wait for what will not answer, and the service can recover. Copies refer to the
-// same breaker.
+// Guards calls to a service that may be down. While most calls fail it refuses further ones at
+// once: callers do not wait for a service that will not answer, and the service can recover. Copies
+// refer to the same breaker.
 //
 // Thread: any. Cost: 80 ns a call. Memory: 380 bytes. Errors: option_error.
 //
@@ -129,10 +129,10 @@ class circuit_breaker {
   // Runs the task and gives its value or its exception. The task is destroyed without having begun,
   // and circuit_open thrown, if the breaker refuses it. `counts` decides which exceptions are
   // failures of the service: it takes a `const std::exception&` (other exceptions are then none) or
-  // a `const std::exception_ptr&`. What it declines counts as a success, or as neither if the
-  // error says that nothing was done, by a fault of the caller or of this program. A cancelled call
-  // never counts. Instead of a task it may be given a callable that makes one, which is not called
-  // if the call is refused.
+  // a `const std::exception_ptr&`. An exception that it declines counts as a success, or as neither
+  // if the error says that nothing was done, by a fault of the caller or of this program. A
+  // cancelled call never counts. Instead of a task it may be given a callable that makes one, which
+  // is not called if the call is refused.
   template <class T, class Predicate = fault_of_service>
   [[nodiscard]] task<T> call(task<T> made, Predicate counts = {}) const {
     return run(std::move(made), *this, std::move(counts));
@@ -147,7 +147,7 @@ class circuit_breaker {
   // Thread: any. An open circuit whose time is over is half open.
   circuit state() const;
   circuit_counts counts() const;
-  // Closes the circuit and forgets what was counted within the window.
+  // Closes the circuit and clears the counts of the window.
   void reset() const;
 
  private:
@@ -178,7 +178,7 @@ class circuit_breaker {
   }
   template <class T, class Maker, class Predicate>
   static task<T> run_made(circuit_breaker self, Maker make, Predicate counts) {
-    // The callable is called once the call has begun: so its task is one that calls it.
+    // The callable is called once the call has begun: the task that is run calls it.
     task<T> made = call_later<T>(make);
     task<T> all = run(std::move(made), std::move(self), std::move(counts));
     co_return co_await std::move(all);

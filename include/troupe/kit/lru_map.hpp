@@ -1,5 +1,4 @@
-// lru_map: a hash map that knows which of its entries was used least recently. For the library's
-// own use.
+// lru_map: a hash map with its entries in the order of their last use. For the library's own use.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -11,7 +10,7 @@
 
 namespace troupe::kit {
 
-// Thread: one at a time. Cost: that of std::unordered_map, and two pointers for each entry.
+// Thread: one at a time. Cost: as std::unordered_map, and two pointers for each entry.
 template <class Key, class Value, class Hash = std::hash<Key>>
 class lru_map {
  public:
@@ -43,7 +42,7 @@ class lru_map {
     link(at->second);
     return at->second.value;
   }
-  // Returns whether there was one.
+  // Returns whether there was an entry.
   bool erase(const Key& key) {
     const auto found = entries_.find(key);
     if (found == entries_.end()) return false;

@@ -1,4 +1,4 @@
-// made_task: what a user's callable gives, as a task. For the library's own use.
+// made_task: the result of a user's callable, as a task. For the library's own use.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -10,7 +10,7 @@
 
 namespace troupe::kit {
 
-// What a callable gives, as a task: it may be a task, another awaitable, or a value.
+// The result of a callable, as a task: it may be a task, another awaitable, or a value.
 template <class Value, class Function, class... Args>
 task<Value> as_made_task(Function& function, Args&... args) {
   using given = std::invoke_result_t<Function&, Args&...>;

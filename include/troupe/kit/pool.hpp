@@ -116,7 +116,7 @@ struct pool_state final : pool_core {
       // The runtime ends.
     }
   }
-  // What fails now is tried again at the next look.
+  // A step that fails now is tried again at the next check.
   static task<> look_once(std::shared_ptr<pool_state> self) {
     std::exception_ptr failed;
     try {
@@ -140,8 +140,8 @@ class borrow_call;
 
 }  // namespace kit
 
-// Makes, lends and keeps resources that are dear to make: connections, sessions, buffers. There are
-// at most `max` of them; those who want one when all are lent wait in order. Copies refer to the
+// Makes, lends and keeps resources that are expensive to make: connections, sessions, buffers.
+// There are at most `max` of them; when all are lent, callers wait in order. Copies refer to the
 // same pool.
 //
 // Thread: any, but borrow() is awaited in a handler or a task. The callables may be called by
@@ -224,11 +224,12 @@ class pool {
     kit::pool_core::slot slot_;  // after of_: it goes first
   };
 
-  // `make` makes a resource: it returns the resource, a task of it, or another awaitable. What it
-  // throws goes to the party that wanted the resource; the next one in the line tries again.
-  // `check` says whether an idle resource still works: it returns a bool, a task of it, or another
-  // awaitable; false, or an exception other than cancelled, means that the resource is destroyed.
-  // `is_reusable` says the same when a lease ends, on the thread that ends it, and must not block.
+  // `make` makes a resource: it returns the resource, a task of it, or another awaitable. An
+  // exception from it goes to the party that asked for the resource; the next one in the line tries
+  // again. `check` says whether an idle resource still works: it returns a bool, a task of it, or
+  // another awaitable; false, or an exception other than cancelled, means that the resource is
+  // destroyed. `is_reusable` says the same when a lease ends, on the thread that ends it, and must
+  // not block.
   template <class Make>
   explicit pool(pool_options options, Make make) : pool(std::move(options), std::move(make), 0) {}
   template <class Make, class Check>
@@ -246,10 +247,10 @@ class pool {
     if constexpr (!std::is_same_v<IsReusable, int>) state_->is_reusable = std::move(is_reusable);
   }
 
-  // Lends a resource: co_await it, also with timeout() or stop(), for a lease. The limits hold for
-  // all of it, the wait for others, the check of an idle resource and the making of a new one.
-  // Those who wait are served in order. Errors: timed_out, cancelled, pool_closed, and what `make`
-  // throws. Thread: in a handler or a task. A plain thread lets a task do it:
+  // Lends a resource: co_await it, with timeout() or stop() if need be, for a lease. The limits
+  // hold for all of it, the wait for others, the check of an idle resource and the making of a new
+  // one. Waiting callers are served in order. Errors: timed_out, cancelled, pool_closed, and the
+  // exceptions of `make`. Thread: in a handler or a task. A plain thread lets a task do it:
   // `rt.spawn(connections.borrow().as_task()).get()`, or one of your own that sets a limit.
   using borrowing = tasks::limited_task<kit::borrow_call<Resource>>;
   borrowing borrow() const { return borrowing(std::in_place, state_); }
@@ -263,8 +264,9 @@ class pool {
 
   pool_counts counts() const { return state_->counts(); }
 
-  // Closes the pool: all who wait, and all who come later, get pool_closed. Idle resources are
-  // destroyed at once, the others when they come back. The future is ready when all are gone.
+  // Closes the pool: all waiting and all later callers get pool_closed. Idle resources are
+  // destroyed at once, lent ones when they are returned. The future is ready when all are
+  // destroyed.
   future<> close() const {
     state_->close();
     return state_->drained().wait();

@@ -47,8 +47,8 @@ class pool_closed : public error {
 
 // Options of a pool. A value that makes no sense is an option_error.
 struct pool_options {
-  // How many resources the pool keeps even if no caller wants them. They are made when the pool is
-  // first used, and replaced later. Default 0; at most `max`.
+  // The number of resources that the pool keeps even if no caller needs them. They are made when
+  // the pool is first used, and replaced later. Default 0; at most `max`.
   std::size_t min = 0;
   // How many resources there are at most, with those that are being made. Default 10; at least 1.
   std::size_t max = 10;
@@ -66,7 +66,7 @@ struct pool_options {
   time_span look_every = std::chrono::seconds(30);
 };
 
-// What a pool has, and what it has done since the beginning.
+// A pool's gauges, and its counters since the beginning.
 struct pool_counts {
   std::size_t idle = 0;     // resources that wait to be used
   std::size_t in_use = 0;   // resources that are lent, being checked or being made
@@ -189,7 +189,7 @@ class pool_core {
   void release_looks() noexcept { looks_.store(false); }
 
   bool is_closed() const noexcept;
-  // No resources from now on; all who wait are told.
+  // No resources from now on; all waiting callers are notified.
   void close() noexcept;
   const event& drained() const noexcept { return drained_; }
 
@@ -218,7 +218,7 @@ class pool_core {
   std::size_t idle_ = 0, total_ = 0;
   std::uint64_t look_ = 0;
   bool closed_ = false;
-  pool_counts done_;  // what was done so far
+  pool_counts done_;  // the counters so far
   event drained_;
 };
 

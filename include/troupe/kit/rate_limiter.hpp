@@ -30,7 +30,7 @@ namespace kit {
 
 struct limiter_state;
 
-// What acquire() awaits.
+// The operation that acquire() awaits.
 class token_call {
  public:
   using result = void;
@@ -46,8 +46,8 @@ class token_call {
 
 }  // namespace kit
 
-// A token bucket: it fills at a steady rate up to `burst`, with which it begins, and what it limits
-// takes tokens. Copies refer to the same limiter.
+// A token bucket: it fills at a steady rate up to `burst`, with which it begins, and each limited
+// operation takes tokens. Copies refer to the same limiter.
 //
 // Thread: any. Cost: try_acquire 32 ns; acquire 45 ns when there are enough tokens. Memory: 140
 // bytes. Errors: option_error; usage_error for more tokens at once than the burst.
@@ -69,11 +69,11 @@ class rate_limiter {
   // Takes tokens. Returns false, and takes none, if there are not enough now, or if others wait.
   [[nodiscard]] bool try_acquire(std::uint64_t tokens = 1) const;
 
-  // Waits for tokens and takes them: co_await it in a handler or a task, also with timeout() or
-  // stop(); on a plain thread get() blocks. Those who wait get their tokens in the order in which
-  // they began to wait. Errors: timed_out, as soon as it is certain that the tokens will not be
-  // there in time; cancelled. In both cases none were taken. get() throws usage_error in a handler,
-  // and where it would wait for the virtual time of a simulated program.
+  // Waits for tokens and takes them: co_await it in a handler or a task, with timeout() or stop()
+  // if need be; on a plain thread get() blocks. Waiting callers get their tokens in the order in
+  // which they began to wait. Errors: timed_out, as soon as it is certain that the tokens will not
+  // be there in time; cancelled. In both cases none were taken. get() throws usage_error in a
+  // handler, and where it would wait for the virtual time of a simulated program.
   using acquiring = tasks::limited_task<kit::token_call>;
   acquiring acquire(std::uint64_t tokens = 1) const;
 

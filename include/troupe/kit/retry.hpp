@@ -1,4 +1,4 @@
-// retry: calls again what has failed, after a delay that grows.
+// retry: repeats a failed call, after a delay that grows.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -23,21 +23,21 @@
 
 namespace troupe {
 
-// How the delays of many callers are spread, so that they do not all come back at the same moment.
-// The random numbers are those of the seed under the simulated policy.
+// How the delays of many callers are spread, so that they do not all return at the same moment.
+// Under the simulated policy the random numbers come from the seed.
 enum class retry_jitter : std::uint8_t {
   full,   // a random part of the delay, between nothing and all of it; the default
   equal,  // half of the delay, and a random part of the other half
   none,   // the whole delay
 };
 
-// What one call of retry() did. Thread: that of the call.
+// The report of one call of retry(). Thread: the call's.
 struct retry_report {
   // Why the call ended.
   enum class end : std::uint8_t {
     succeeded,
     attempts,    // all attempts failed
-    total_time,  // the next attempt would have come too late
+    total_time,  // the next attempt would have begun too late
     budget,      // the shared budget had no retry left
     refused,     // the error is one that is not retried
     cancelled,   // the call was cancelled; such an error is never retried
@@ -60,22 +60,22 @@ struct retry_policy {
   double factor = 2;
   time_span delay_max = std::chrono::seconds(10);
   retry_jitter jitter = retry_jitter::full;
-  // The time limit of each attempt, which goes with what it asks, as that of with_deadline. An
-  // attempt that takes longer is cancelled and fails with timed_out, which is retried. Default:
-  // none.
+  // The time limit of each attempt, which goes along with its asks, as in with_deadline. An attempt
+  // that takes longer is cancelled and fails with timed_out, which is retried. Default: none.
   time_span attempt_time = time_span::max();
   // The time limit of all attempts and delays together. No retry begins after it; a running attempt
   // is cancelled then and fails with timed_out. Default: none.
   time_span total_time = time_span::max();
-  // A budget that this call shares with others. Default: none. Lifetime: retry() copies it, so it
-  // need live no longer than until retry() has returned its task.
+  // A budget that this call shares with others. Default: none. Lifetime: retry() copies it; it must
+  // live until retry() has returned its task.
   const retry_budget* budget = nullptr;
-  // Filled before the task ends, also when it throws. Default: none. Lifetime: until the task has
+  // Filled before the task ends, even if it throws. Default: none. Lifetime: until the task has
   // ended or is destroyed.
   retry_report* report = nullptr;
 };
 
-// What an attempt may know: a parameter of the callable that retry() calls, if it takes one.
+// The facts about an attempt: a parameter of the callable that retry() calls, if it takes a
+// parameter.
 struct retry_attempt {
   unsigned number = 1;              // 1 for the first attempt
   std::exception_ptr last_error{};  // null for the first attempt
@@ -117,7 +117,7 @@ class retry_course {
 };
 
 bool is_cancellation(const std::exception_ptr& what) noexcept;
-// Empty for what is no error of the library.
+// Empty for an exception that is no error of the library.
 std::optional<verdict> verdict_of(const std::exception_ptr& what) noexcept;
 
 template <class Maker>
@@ -157,7 +157,8 @@ struct value_of_task<task<T>> {
 template <class Maker>
 using made_value = typename value_of_task<made_branch<Maker>>::type;
 
-// Within a time limit the attempt is made once that has begun, so that it goes with what is asked.
+// Within a time limit the attempt is made once the limit has begun, so that the limit goes along
+// with its asks.
 template <class Maker>
 task<made_value<Maker>> make_attempt(Maker& make, const retry_attempt& attempt, time_span at_most) {
   if (at_most == std::chrono::nanoseconds::max())
@@ -196,11 +197,11 @@ task<made_value<Maker>> run_retry(retry_policy policy, Maker make, Predicate ret
 
 }  // namespace kit
 
-// Awaits what `make` gives, and calls it again when that fails: co_await the task that this
-// returns. `make` is called before each attempt, without arguments or with a retry_attempt, and
-// returns a task or anything else that can be awaited. The task gives the value of the first
-// attempt that succeeds. If none does, it throws the error of the last attempt, as it was thrown;
-// retry_policy::report then holds the number of attempts, and why there were no more.
+// Awaits the result of `make`, and calls it again when that fails: co_await the returned task.
+// `make` is called before each attempt, without arguments or with a retry_attempt, and returns a
+// task or anything else that can be awaited. The task gives the value of the first attempt that
+// succeeds. If none does, it throws the error of the last attempt, unchanged; retry_policy::report
+// then holds the number of attempts, and why there were no more.
 //
 // `retries` decides which errors are retried. It takes a `const std::exception&` (other exceptions
 // are then not retried) or a `const std::exception_ptr&`. Cancellation is never retried:

@@ -20,7 +20,7 @@
 
 namespace troupe::kit {
 
-// The operation of sync::awaiting. It is over when its time has come.
+// The operation of sync::awaiting. It is over when its time is reached.
 class sleeping : public sync::waiter {
  public:
   static constexpr const char* name = "a sleep";
@@ -71,7 +71,7 @@ inline sync::awaiting<sleeping> stoppable_sleep(time_span span) noexcept {
 [[noreturn]] void throw_late(const char* what);
 
 // Awaits the task. When the time is over or a stop is requested, the task is cancelled; when it has
-// ended, this throws timed_out or cancelled. `what` is a literal that names the task.
+// ended, this throws timed_out or cancelled. The name is a literal that names the task.
 template <class T>
 task<T> run_within(task<T> of, tasks::limits within, const char* what) {
   if (!within.any()) co_return co_await std::move(of);

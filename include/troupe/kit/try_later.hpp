@@ -1,4 +1,4 @@
-// try_later: the errors of what refuses a call for some time.
+// try_later: the errors of services that refuse a call for some time.
 #pragma once
 
 #include "troupe/base/language.hpp"

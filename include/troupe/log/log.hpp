@@ -2,9 +2,8 @@
 //
 // A line names its time, level, logger, text and fields, and the actor and the trace in which it
 // was logged. The caller makes the line and copies it into a buffer; another thread writes the
-// buffer
-// to standard error, to a file or to a callback. When the buffer is full, lines are dropped and
-// counted: nobody waits. The buffer is written at exit() and at a fatal signal, too.
+// buffer to standard error, to a file or to a callback. When the buffer is full, lines are dropped
+// and counted: no caller waits. The buffer is also written at exit() and at a fatal signal.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -130,7 +129,7 @@ void field::add_made(const void* make, std::string_view name, line& to) {
   add_field(to, field(name, value));
 }
 
-// What a logger writes from; the library's own. Never freed.
+// The state of a logger; the library's own. Never freed.
 struct logger_state {
   constexpr explicit logger_state(level from) noexcept : least(static_cast<std::uint8_t>(from)) {}
   std::atomic<std::uint8_t> least;
@@ -149,7 +148,7 @@ void write(const logger_state& by, level of, std::string_view text, fields with)
 // Cheap to copy. Thread: any. Throws std::bad_alloc.
 //
 // A line whose level is off costs one load and one branch. The fields' values are expressions of
-// the call: the compiler may compute them all the same. Give a callable for what is expensive.
+// the call: the compiler may compute them all the same. Give a callable for an expensive value.
 //
 // Example:
 //     const troupe::log::logger orders("orders");
@@ -205,8 +204,8 @@ inline void error(std::string_view text, fields with = {}) noexcept {
   if (is_on(level::error)) write(root_state, level::error, text, with);
 }
 
-// Sets the level of all loggers that have none of their own, or that of the loggers of a name.
-// Default: info. A name that no logger has yet is kept for it; throws std::bad_alloc then.
+// Sets the level of all loggers that have none of their own, or of the loggers of a name. Default:
+// info. A name that no logger has yet is kept for it; throws std::bad_alloc then.
 // Thread: any.
 void set_level(level least);
 void set_level(std::string_view name, level least);
@@ -234,15 +233,15 @@ struct options {
 // reported on standard error, and tried again. Thread: any that is not the callback's.
 void configure(options chosen);
 // Opens the file anew before the next line is written, after it was renamed (logrotate). If it
-// cannot be opened, the old one stays until it can be, as with configure(). Thread: any; also in a
-// signal handler.
+// cannot be opened, the old one stays until it can be, as with configure(). Thread: any; allowed in
+// a signal handler.
 void reopen() noexcept;
 // Returns once all lines so far are written, or after 2 s if their reader does not read. Blocks.
 // Thread: any that is not the callback's.
 void flush() noexcept;
 
-// Lines that were logged, and those of them that were dropped because the buffer (1 MiB) was full,
-// or that could not be written.
+// Lines that were logged, and of these the lines that were dropped because the buffer (1 MiB) was
+// full, or that could not be written.
 struct counts {
   std::uint64_t lines = 0, dropped = 0;
 };

@@ -1,4 +1,5 @@
-// trace: what each thread did and when, written to a file or a table at the end of the program.
+// trace: the events of each thread with their times, written to a file or a table at the end of the
+// program.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -24,7 +25,7 @@ enum class event : std::uint8_t {
   handle_end,
   post_begin,  // a posted procedure
   post_end,
-  suspended,   // a coroutine of actor `id`, with what it waits for
+  suspended,   // a coroutine of actor `id`, with the event that it awaits
   resumed,     // the wait of an actor is over, and its coroutine continues
   park_begin,  // the thread sleeps
   park_end,
@@ -36,7 +37,7 @@ enum class event : std::uint8_t {
   lazy_queued,  // of these, `id` is a lazy_event (src/observe/kinds.hpp)
   lazy_taken,   // from the thread's own queue
   lazy_stolen,  // from another thread's queue
-  // no thread had begun it: it runs in the thread that wants it
+  // no thread had begun it: it runs in the thread that needs it
   lazy_inline,
   lazy_begin,  // a lazy runs
   lazy_end,
@@ -50,7 +51,7 @@ enum class event : std::uint8_t {
   mark,  // of the user
 };
 
-// What of each message is watched, as bits: one load tells that nothing is.
+// The watched properties of each message, as bits: one load tells that none is watched.
 enum class watched : std::uint8_t {
   events = 1,          // a trace records them
   trace_contexts = 2,  // messages take along the trace in which they are sent
@@ -62,7 +63,7 @@ extern constinit std::atomic<std::uint8_t> watches;
 void watch(watched what) noexcept;
 // No longer. A thread may see it a little late.
 void unwatch(watched what) noexcept;
-// Keeps the pointer `what`: pass a literal, or a text that lives as long.
+// Keeps the pointer to the text: pass a literal, or a text that lives as long.
 void record(event kind, const char* what, std::uint64_t id) noexcept;
 
 // order: relaxed  a thread may see a change a little late
@@ -79,15 +80,15 @@ TROUPE_INLINE void trace(event kind, const char* what, std::uint64_t id = 0) noe
     record(kind, what, id);
 }
 
-// What a trace_span does while a trace is taken, or a runtime is observed. begin_span returns what
-// end_span gets: 0, unless the span's time is counted.
+// The two halves of a trace_span while a trace is taken, or a runtime is observed. begin_span
+// returns the argument of end_span: 0, unless the span's time is counted.
 std::uint64_t begin_span(const char* name) noexcept;
 void end_span(const char* name, std::uint64_t began) noexcept;
 // The same without a trace of it: for a part of a span that several turns share.
 std::uint64_t begin_counted_span() noexcept;
 void end_counted_span(const char* name, std::uint64_t began) noexcept;
-// Who counts the time of spans that are within no other span: called by the thread that has run it,
-// at its end.
+// Counts the time of spans that are within no other span: called by the thread that has run it, at
+// its end.
 using span_counter = void (*)(const char* name, std::uint64_t ticks) noexcept;
 void count_spans_by(span_counter counter) noexcept;
 
@@ -101,10 +102,10 @@ struct parked {
 
 }  // namespace observe
 
-// A named period of this thread in the trace (TROUPE_TRACE, see the guide). In a runtime that is
-// observed, its time shows under that of its handler, if it is within no other one. Thread: one; do
-// not use it across a co_await. Cost: about 12 ns at each end while a trace is taken, and 20 ns in
-// a runtime that is observed; otherwise one branch.
+// A named period of this thread in the trace (TROUPE_TRACE, see the guide). In an observed runtime,
+// its time is shown under its handler's, if it is within no other period. Thread: one; do not use
+// it across a co_await. Cost: about 12 ns at each end while a trace is taken, and 20 ns in a
+// runtime that is observed; otherwise one branch.
 //
 // Example:
 //     {

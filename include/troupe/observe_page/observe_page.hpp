@@ -23,8 +23,8 @@ struct observe_page_options {
 
   // The path of the page; begins and ends with '/'.
   std::string folder = "/troupe/";
-  // What a reader from another machine must know: it is the password of HTTP's basic access, with
-  // any user name, or a bearer token. Empty (default): only readers of this machine are served.
+  // The secret of readers from other machines: it is the password of HTTP's basic access, with any
+  // user name, or a bearer token. Empty (default): only readers of this machine are served.
   // Otherwise at least 16 bytes; take 32 random digits.
   std::string token;
   // More names by which this machine's readers call it, such as "shop.internal", without a port.
@@ -37,7 +37,7 @@ struct observe_page_options {
 };
 
 // Adds to the routes of a server of this program:
-//   GET FOLDER    the page of docs/guide/observing.md, and below it what the page asks for
+//   GET FOLDER    the page of docs/guide/observing.md, and below it the data that the page requests
 //   GET /metrics  all numbers in the text format of Prometheus
 //   GET /healthz  200 while the server answers
 //   GET /readyz   200 while the program can serve its users, else 503

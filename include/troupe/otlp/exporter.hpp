@@ -11,7 +11,7 @@
 
 namespace troupe::otlp {
 
-// What became of the spans so far.
+// Counts of spans so far, by outcome.
 struct exporter_counts {
   std::uint64_t exported = 0;  // the collector has taken them
   // No space was left for them, or the collector did not take them in time.
@@ -23,19 +23,20 @@ struct exporter_counts {
 
 // While it exists, the program's spans are recorded: one for each request of an http::server, for
 // each call of an http::client, for each ask of a handler, `blocking` call and lazy within a trace,
-// and those of with_span. They are sent to a collector in the background, by OTLP/HTTP in JSON, on
+// and for each with_span. They are sent to a collector in the background, by OTLP/HTTP in JSON, on
 // a thread of the exporter's own. Spans are dropped, and counted, when the collector is slow or
-// away: the program never waits for it.
+// unreachable: the program never waits for it.
 //
 // A span has the names of classes, handlers, functions and routes, methods and statuses of HTTP,
-// hosts and ports, classes of exceptions, and what span_attribute() adds; neither arguments,
-// bodies, fields, paths, queries, nor the texts of exceptions.
+// hosts and ports, classes of exceptions, and the attributes that span_attribute() adds; neither
+// arguments, bodies, fields, paths, queries, nor the texts of exceptions.
 //
-// Thread: any. At most one at a time. Lifetime: the destructor waits for at most flush_time; let it
-// come after that of the runtime, so that the last spans are sent. Cost: about 1 us a span; while
-// there is none, one branch. Errors: option_error for options that make no sense; usage_error if
-// there is another one. What the world refuses (a collector that is away, a thread, a certificate
-// that cannot be read) is no error: a line on standard error reports it, and it is tried again.
+// Thread: any. At most one at a time. Lifetime: the destructor waits for at most flush_time;
+// destroy the exporter after the runtime, so that the last spans are sent. Cost: about 1 us a span;
+// while there is none, one branch. Errors: option_error for options that make no sense; usage_error
+// if there is another exporter. A fault of the environment (an unreachable collector, a thread that
+// cannot be started, a certificate that cannot be read) is no error: a line on standard error
+// reports it, and it is tried again.
 //
 // Example (declarations):
 //     #include <troupe/troupe.hpp>
@@ -58,8 +59,8 @@ class exporter {
 
   // Thread: any.
   exporter_counts counts() const;
-  // Sends what waits now, and returns whether all of it was sent, or given up, in that time. Blocks
-  // the calling thread, which must not be one of the runtime's: usage_error.
+  // Sends the spans that wait now, and returns whether all of it was sent, or given up, in that
+  // time. Blocks the calling thread, which must not be one of the runtime's: usage_error.
   bool flush(time_span at_most);
 
  private:

@@ -69,9 +69,9 @@ struct exporter_options {
   // How often a batch is sent that the collector could not take for the moment (no connection, no
   // answer, or status 429, 502, 503 or 504). Then it is dropped and counted. Default 5, at least 1.
   // The first pause is `interval`, each one twice as long as the one before, and at most 30 s, or
-  // what the collector asks for by Retry-After, if that is less.
+  // the collector's Retry-After, if that is less.
   int attempts = 5;
-  // Time in which the destructor sends what waits. Default 2 s; 0: it sends nothing.
+  // Time in which the destructor sends the spans that wait. Default 2 s; 0: it sends nothing.
   time_span flush_time = std::chrono::seconds(2);
 };
 

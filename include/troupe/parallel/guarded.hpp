@@ -199,7 +199,8 @@ class guarded {
   // Calls `f` with the value, as soon as there is neither a reader nor another writer, and returns
   // a future of its result. Needs no coroutine: of handlers and of plain code, which may drop the
   // future. Thread: `f` runs like a callback of then(): in a later turn of the actor that called
-  // this, elsewhere on the thread that gives the access. Errors: what `f` throws is in the future.
+  // this, elsewhere on the thread that gives the access. Errors: an exception from `f` is in the
+  // future.
   template <class Function>
   auto change(Function&& f) const {
     using result = std::invoke_result_t<std::decay_t<Function>&, T&>;

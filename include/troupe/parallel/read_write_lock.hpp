@@ -14,8 +14,8 @@ namespace troupe::sharing {
 
 enum class access : std::uint8_t { read, write };
 
-// Thread: any. First come, first served: no request overtakes one that waits, so neither readers
-// nor writers starve.
+// Thread: any. First come, first served: no request overtakes one that waits: neither readers nor
+// writers starve.
 class read_write_lock {
  public:
   // A party that waits for the lock. enter() is called once, and never under the lock's mutex.

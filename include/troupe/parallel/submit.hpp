@@ -190,7 +190,7 @@ task<> run(Work work) {
 }  // namespace submissions
 
 // A submitted call. It begins when this object is destroyed, at the end of the statement, or when
-// then() is called, which says what to do with the value or the error.
+// then() is called, which sets the callbacks for the value and the error.
 template <class Call>
 class submission {
  public:
@@ -251,9 +251,9 @@ auto submitted(runtime* on, F&& function, Args&&... args) {
 //
 // Thread: call it in a handler or a task; elsewhere pass the runtime as the first argument. Cost:
 // about 300 ns. Errors: see then(). Lifetime: the arguments are kept by value; their types are
-// those that a message may hold. The context lives until the callback or the errback has run, so
-// the value may refer to it, and an error may until it was delivered; an error that run() throws
-// may until run() throws another one.
+// those that a message may hold. The context lives until the callback or the errback has run: the
+// value may refer to it, and an error may until it was delivered; an error that run() throws may
+// until run() throws another error.
 //
 // Example:
 //     int main() {

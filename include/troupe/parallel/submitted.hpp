@@ -22,8 +22,8 @@ void start(runtime* rt, task<> run);
 
 // Reports a failure of the actor whose turn this is, or of the submission itself. The context lives
 // until run() has thrown the failure, and until the next one that run() throws; otherwise it ends
-// at once. The caller must hold no other reference to the exception. `describes` names what has
-// failed; null: a submitted call.
+// at once. The caller must hold no other reference to the exception. `describes` names the failed
+// call; null: a submitted call.
 void report(std::exception_ptr what, owned_context of,
             sched::message::handler describes = nullptr) noexcept;
 
@@ -31,8 +31,8 @@ void report(std::exception_ptr what, owned_context of,
 // exception.
 [[noreturn]] void end_cancelled(std::exception_ptr what, owned_context of);
 
-// Calls `run(what)` in a turn of the actor. The future becomes true when that was done, false if
-// the actor had stopped. The caller holds the actor. Throws std::bad_alloc.
+// Calls `run` in a turn of the actor. The future becomes true when that was done, false if the
+// actor had stopped. The caller holds the actor. Throws std::bad_alloc.
 future<bool> run_in_turn(void* actor, void* what, void (*run)(void* what) noexcept);
 
 // co_await it: whether the task is being cancelled, by its actor's stop or the runtime's end.
@@ -51,7 +51,7 @@ class being_cancelled {
   bool cancelled_ = false;
 };
 
-// A reference to the actor whose turn this is, if there is one.
+// A reference to the actor whose turn this is, if any.
 class actor_hold {
  public:
   actor_hold() noexcept;

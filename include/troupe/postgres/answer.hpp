@@ -42,8 +42,8 @@ class row_store {
   std::size_t bytes_ = 0;
 };
 
-// Owns the last result of a statement, and its rows; stands at one of them. Move-only. Thread: one
-// at a time.
+// Owns the last result of a statement, and its rows, one of which is current. Move-only. Thread:
+// one at a time.
 class answer {
  public:
   answer() = default;
@@ -104,7 +104,7 @@ class answer {
 
   // Of a BEGIN: the transaction scope that it has opened.
   std::uint64_t scope = 0;
-  // Of a statement with several rows of parameters: what all but the last one have changed.
+  // Of a statement with several rows of parameters: the changes of all but the last one.
   std::int64_t changed_before = 0;
 
  private:
@@ -128,7 +128,7 @@ class array_elements {
   // `type`: of the array.
   explicit array_elements(std::uint32_t type) noexcept : type_(type) {}
 
-  // As those of arguments.
+  // As in arguments.
   void bind_null(int number);
   void bind_integer(int number, std::int64_t value);
   void bind_real(int number, double value);
@@ -146,10 +146,10 @@ class array_elements {
 };
 
 // The values of one statement in the form in which libpq takes them: numbers, times and bytes in
-// the server's binary form, what else by its text, which the server reads by the parameter's type.
+// the server's binary form, other values as text, which the server reads by the parameter's type.
 class arguments {
  public:
-  // `types`: what the server takes, by its numbers for types.
+  // `types`: the parameter types of the server, by its numbers for types.
   void begin(std::span<const std::uint32_t> types);
 
   // Parameters are numbered from 1 on. Texts and bytes that they are given live until the statement

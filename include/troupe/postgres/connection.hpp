@@ -28,12 +28,12 @@ class transaction;
 class connection;
 class pool;
 
-// A connection of the running runtime that is open already. Errors: as those of a call.
+// A connection of the running runtime that is open already. Errors: as a call's.
 task<connection> connect(std::string target, options chosen = {});
 
 namespace parts {
 
-// What the copies of a connection share.
+// The state that the copies of a connection share.
 struct shared {
   shared(ref<session> on, const options& given) : to(std::move(on)), chosen(given) {}
   const ref<session> to;
@@ -42,7 +42,7 @@ struct shared {
   shared_mutex calls;
 };
 
-// Tells the session that its caller has gone, unless the answer has come.
+// Notifies the session that its caller has given up, unless the answer has arrived.
 class open_request {
  public:
   explicit open_request(const ref<session>& on) noexcept : to_(on) {}
@@ -85,7 +85,7 @@ auto read_answer(Read& read, answer& got) -> std::invoke_result_t<Read&, answer&
   }
 }
 
-// The calls, within a transaction or outside of one.
+// The calls, within and outside of transactions.
 class calls {
  public:
   // `scope`: the number of the transaction's scope; 0 outside of all transactions.
@@ -169,25 +169,25 @@ class calls {
 //
 //     query<T>(text, parameters...)      all rows, each as a T (troupe/database/rows.hpp)
 //     query_one<T>(text, parameters...)  the only row, or none
-//     execute(text, parameters...)       what was changed
+//     execute(text, parameters...)       its changes
 //     execute_many(text, rows)           once for each row of parameters, all or nothing
 //     run_script(text)                   several statements without parameters, for a schema
 //     copy_in(text), copy_out(text)      the rows of a COPY, as a stream (copy.hpp)
 //
-// Parameters stand as `$1`, `$2`, … in the text; they are values, and never become part of it.
-// Statements are kept prepared by their text, under names that no other connection has; behind a
-// pooler see options::keep_prepared.
+// Parameters are written as `$1`, `$2`, … in the text; they are values, and never become part of
+// it. Statements are kept prepared by their text, under names that no other connection has; behind
+// a pooler see options::keep_prepared.
 //
-// `target` is what psql takes: "host=db.example port=5432 dbname=shop user=ada
-// sslmode=verify-full", or "postgresql://ada@db.example/shop?sslmode=verify-full"; what it does not
-// say comes from the environment (PGHOST, …) and from the file of passwords, as with libpq. Hosts
-// are tried in order, and each of their addresses.
+// `target` has psql's form: "host=db.example port=5432 dbname=shop user=ada sslmode=verify-full",
+// or "postgresql://ada@db.example/shop?sslmode=verify-full"; missing settings come from the
+// environment (PGHOST, …) and from the password file, as with libpq. Hosts are tried in order, and
+// each of their addresses.
 //
 // Thread: make it on any; await the calls in handlers and tasks. Copies are the same connection.
 // Errors: database::error with its kind, which is a postgres::error when the server has refused;
 // timed_out and cancelled from with_deadline and with_stop, which cancel a statement that runs (see
 // options::cancel_timeout). A change whose caller gave up may have been made. Lifetime: the
-// connection is closed once the last copy and the last call have gone.
+// connection is closed once the last copy is destroyed and the last call has ended.
 //
 // Example (declarations):
 //     struct Item {
@@ -205,14 +205,14 @@ class connection : public parts::calls {
   // Throws option_error for options that make no sense; does not look at `target` yet.
   connection(runtime& on, std::string target, const options& chosen = {});
 
-  // Awaits body(transaction&), a task, with the connection to itself: when it ends, all that it did
-  // is stored as one; when it throws, is cancelled or goes, nothing is. Gives what the body gives.
-  // Other calls of this connection wait meanwhile: do not await them in the body, but those of the
-  // transaction. After a statement of it has failed, the server refuses the others: let the
-  // exception leave the body, or use savepoints. No statement of it may begin or end a transaction.
-  // Errors: failure::conflict, when others changed the same at the same time: run it again;
-  // failure::transaction_ended, when a failed statement has spoilt the transaction and the body
-  // ended all the same.
+  // Awaits body(transaction&), a task, with the connection to itself: when it ends, all its changes
+  // are committed together; when it throws, is cancelled or is destroyed, none is. Gives the body's
+  // value. Other calls of this connection wait meanwhile: do not await them in the body, but the
+  // transaction's. After one of its statements has failed, the server refuses the others: let the
+  // exception leave the body, or use savepoints. Its statements must not begin or end a
+  // transaction. Errors: failure::conflict, when others changed the same data at the same time: run
+  // it again; failure::transaction_ended, when a failed statement has aborted the transaction and
+  // the body ended all the same.
   //
   // Example (declarations):
   //     troupe::task<> move_pieces(troupe::postgres::connection db) {
@@ -227,7 +227,8 @@ class connection : public parts::calls {
     return run_transaction(state(), std::move(body), apart);
   }
 
-  // Awaits that the server notifies us of what is sent to the channel of this name (listener.hpp).
+  // Subscribes to the server's channel of this name (LISTEN, listener.hpp), and awaits the
+  // subscription.
   task<listener> listen(std::string_view name) const;
 
  private:

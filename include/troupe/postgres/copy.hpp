@@ -21,8 +21,8 @@ namespace parts {
 struct shared;
 class calls;
 
-// What a reader of a COPY gets next. It waits in the reader's channel, which takes it back from a
-// wait that was given up.
+// The next item for a reader of a COPY. It waits in the reader's channel, which takes it back from
+// a wait that was given up.
 struct copied {
   std::string text;
   bool is_end = false;
@@ -39,7 +39,7 @@ class open_copy {
   ~open_copy();
 
  protected:
-  // Ends it here: what is left of it is the caller's. Its second part is null at a second call.
+  // Ends it here: the rest of it is the caller's. Its second part is null at a second call.
   std::pair<std::optional<shared_mutex::guard>, std::shared_ptr<shared>> end() noexcept {
     return {std::move(held_), std::move(on_)};
   }
@@ -53,12 +53,12 @@ class open_copy {
 }  // namespace parts
 
 // Sends the rows of a COPY … FROM STDIN, in the form that the statement names: one row a line, its
-// columns apart by tabs, unless it says otherwise. What is written is stored as one by finish();
-// without it, nothing is. Other calls of the connection wait meanwhile.
+// columns apart by tabs, unless it says otherwise. finish() commits all written rows together;
+// without it, none is stored. Other calls of the connection wait meanwhile.
 //
-// Thread: one handler or task at a time. Errors: in finish(), what the server refuses;
+// Thread: one handler or task at a time. Errors: in finish(), rows that the server refuses;
 // failure::lost. A write() that is given up, by a limit or a stop, is the last one: whether it was
-// sent is not known, so that each later call fails, and nothing is stored. Lifetime: keeps the
+// sent is unknown, so that each later call fails, and nothing is stored. Lifetime: keeps the
 // connection open.
 //
 // Example (declarations):
@@ -88,8 +88,8 @@ class copy_writer : parts::open_copy {
 // stream, for `|`. Other calls of the connection wait until it goes; if it goes early, the rest is
 // cancelled.
 //
-// Thread: one handler or task at a time. Memory: about 64 KiB, or one row. Errors: what the server
-// refuses; failure::lost. Lifetime: keeps the connection open.
+// Thread: one handler or task at a time. Memory: about 64 KiB, or one row. Errors: a refusal of the
+// server; failure::lost. Lifetime: keeps the connection open.
 //
 // Example (declarations):
 //     #include <troupe/postgres/connection.hpp>

@@ -1,4 +1,4 @@
-// error: what a PostgreSQL server says of a statement that failed.
+// error: a PostgreSQL server's report about a statement that failed.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -25,7 +25,7 @@ namespace troupe::postgres {
 //     }
 class error : public database::error {
  public:
-  // What the server says beside its message. Empty: nothing.
+  // The parts of the server's report beside its message. Empty: absent.
   struct words {
     std::string sqlstate;    // five characters; appendix A of PostgreSQL's manual lists them
     std::string detail;      // "Key (name)=(Ada) already exists."

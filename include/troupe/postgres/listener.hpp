@@ -1,4 +1,4 @@
-// listener: what others NOTIFY.
+// listener: notifications (NOTIFY) from other sessions.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -27,9 +27,9 @@ struct notification {
 // Gives the notifications of one channel that were sent since listen() has returned. A stream, for
 // `|`. While it exists, its connection keeps the program alive.
 //
-// Thread: one handler or task at a time. Errors: failure::lost when the connection has ended: what
-// was sent since then is not known, so that a program reads anew what it wants to know, after it
-// listens again. Lifetime: keeps the connection open; when it goes, it does not listen any more.
+// Thread: one handler or task at a time. Errors: failure::lost when the connection has ended:
+// notifications sent since then are lost; a program reads the data that it needs again, after it
+// listens again. Lifetime: keeps the connection open; its destructor ends the subscription.
 //
 // Example (declarations):
 //     #include <troupe/postgres/connection.hpp>

@@ -16,15 +16,15 @@ struct options {
   // How long it may take until there is a connection, over all addresses of all hosts; more than 0.
   // The target's own connect_timeout, in seconds, limits each address.
   time_span connect_timeout = std::chrono::seconds(10);
-  // How long the server may send nothing while answers are due, but those of a COPY. Then the
+  // How long the server may send nothing while answers are due, except for a COPY. Then the
   // connection is given up: its calls fail with failure::lost, and the next call connects again.
-  // So a server that has gone without a word is noticed, and a statement that takes longer fails.
-  // 0: no limit.
+  // Thus a server that has failed silently is noticed, and a statement that takes longer fails. 0:
+  // no limit.
   time_span answer_timeout{};
-  // How long the server may send nothing while it works for nobody: for a caller that has gone,
-  // whose statement it is asked to cancel. Then the connection is given up as by answer_timeout. A
-  // server that has gone behind a proxy, which keeps the connection open, would otherwise hold back
-  // the end of the program. 1 ms or more.
+  // How long the server may send nothing while it works for a caller that has given up, whose
+  // statement it is asked to cancel. Then the connection is given up as by answer_timeout. A server
+  // that has failed behind a proxy, which keeps the connection open, would otherwise hold back the
+  // end of the program. 1 ms or more.
   time_span cancel_timeout = std::chrono::seconds(10);
   // Statements that are sent and not yet answered; more of them wait in the program. 1 or more.
   std::size_t in_flight_max = 256;
@@ -42,15 +42,16 @@ struct options {
   std::size_t bytes_max = 256 * 1024 * 1024;
 };
 
-// What a statement has changed.
+// The changes of a statement.
 struct changes {
   std::int64_t rows = 0;  // inserted, updated or deleted
 };
 
 // How far a transaction is kept from others that run at the same time.
 enum class isolation : std::uint8_t {
-  standard,         // as the server is set; without a setting each statement sees what is committed
-  repeatable_read,  // all statements see the same; a change of what others changed is a conflict
+  standard,         // the server's setting; by default each statement sees the committed data
+  repeatable_read,  // all statements see the same data; a change of data that others changed is a
+                    // conflict
   serializable,     // as if one ran after the other; otherwise it is a conflict
 };
 

@@ -36,9 +36,9 @@ struct pool_limits : pool_options {
 // server: a pool lets the server use several of its processors, and keeps the others going while a
 // transaction has a connection to itself.
 //
-// Thread: any; await the calls in handlers and tasks. Errors: those of a connection;
-// database::error (failure::busy) when no connection came free in time; pool_closed. Lifetime: its
-// connections are closed with the last copy.
+// Thread: any; await the calls in handlers and tasks. Errors: as a connection; database::error
+// (failure::busy) when no connection became free in time; pool_closed. Lifetime: its connections
+// are closed with the last copy.
 //
 // Example (declarations):
 //     troupe::task<> sell(troupe::postgres::pool shop, std::string name) {
@@ -56,7 +56,7 @@ class pool {
   // As troupe::pool::close().
   future<> close() const { return state_->lends.close(); }
 
-  // As those of a connection.
+  // As in connection.
   template <class T, class... P>
   task<std::vector<T>> query(std::string_view text, P&&... parameters) const {
     return run(state_, parts::calls::all_rows(state_->chosen),

@@ -3,9 +3,9 @@
 //
 // The session is an actor: its turns alone call libpq. Statements are sent in a pipeline, each with
 // a sync of its own, so that one that fails harms no other; their answers come in the order in
-// which
-// they were sent. While answers are due, a task waits until the socket can be read, and asks the
-// session to read. What must have the connection to itself waits until the pipeline is empty.
+// which they were sent. While answers are due, a task waits until the socket can be read, and asks
+// the session to read. A request that must have the connection to itself waits until the pipeline
+// is empty.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -35,7 +35,7 @@ namespace parts {
 struct copied;
 }
 
-// What a request is for.
+// The purpose of a request.
 enum class request_kind : std::uint8_t {
   statement,  // is prepared, and kept so
   begin,      // these three are not prepared
@@ -78,7 +78,7 @@ struct request {
   unsigned tries = 0;
   request_kind kind = request_kind::statement;
   bool has_caller = true;  // false: the session itself has sent it
-  // Which rows of the answer the caller wants; past the limits the statement is cancelled.
+  // The rows of the answer that the caller asks for; past the limits the statement is cancelled.
   row_limits wants;
   // The refusal that is given if the parameters have these types still, once the server has named
   // them again.
@@ -146,12 +146,12 @@ class session {
   ~session();
 
   void submit(std::unique_ptr<request> what);
-  // Callers have gone: what they wait for is not sent, or is interrupted.
+  // Callers have given up: their requests are not sent, or are interrupted.
   void drop_abandoned();
-  // Rolls the open transaction back, if there is one.
+  // Rolls the open transaction back, if any.
   void roll_back();
 
-  // Sends the request and lets the channel have what is notified, also at once.
+  // Sends the request and passes notifications to the channel, from the first on.
   void listen(const std::string& name, const channel<notification>& to,
               std::unique_ptr<request> what);
   void unlisten(const channel<notification>& to);

@@ -1,5 +1,5 @@
-// connection: what a callback of a protocol class knows of its connection, and how its return value
-// becomes bytes to send.
+// connection: the connection of a protocol class, for its callbacks, and the conversion of return
+// values to bytes to send.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -358,8 +358,8 @@ class callbacks_of final : public callbacks {
   Protocol& of_;
 };
 
-// Who gets a failure that no error() takes: the task that awaits the connection, or the program, as
-// a failure of the task.
+// The receiver of a failure that no error() takes: the task that awaits the connection, or the
+// program, as a failure of the task.
 enum class failures_to : std::uint8_t { awaiting_task, program };
 
 // Runs a connection from its beginning to its end.

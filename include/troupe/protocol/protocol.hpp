@@ -82,22 +82,22 @@ task<> serve_one(Stream peer, connection_limit::permit held, Args... args) {
 //       an exception from a callback, or a refusal by the system; the connection then ends
 //
 // The return values of connection_made, data_received, lines_received and send_complete are sent:
-// nothing, a text, a view of one, a span of bytes, a file_to_send, or an optional of these.
-// Callbacks run one after the other, each after the return value of the one before was sent: so a
-// peer that does not read gets no further callbacks. Return values of connection_closed and error
-// are dropped.
+// nothing, a text, a view of a text, a span of bytes, a file_to_send, or an optional of these.
+// Callbacks run one after the other, each after the return value of the one before was sent: a peer
+// that does not read causes no further callbacks. Return values of connection_closed and error are
+// dropped.
 //
 // Each connection has a context of its own: this_context() returns it in a callback (a coroutine
 // takes a connection& and calls its memory()). The context is rolled back when the return value of
-// a callback was sent. So returned views may point into it, and however long a connection lives,
-// it needs no more memory than its largest callback. The arguments of a callback are valid until
-// then too: a coroutine may take them by value or by reference, and read them after a wait.
+// a callback was sent. Returned views may therefore point into it, and however long a connection
+// lives, it needs no more memory than its largest callback. The arguments of a callback are valid
+// until then too: a coroutine may take them by value or by reference, and read them after a wait.
 //
 // Errors: if there is no error(), an exception from a callback is a failure, which run() throws. A
-// peer that has gone or was too slow is no failure; connection_closed() tells of it. An exception
-// from error() itself is a failure. In a server, the exception of a failure may refer to the
-// context, which is kept for it. A task that awaits run_protocol() or connect_protocol() gets the
-// exception after the context has ended.
+// peer that has disconnected or was too slow is no failure; connection_closed() reports it. An
+// exception from error() itself is a failure. In a server, the exception of a failure may refer to
+// the context, which is kept for it. A task that awaits run_protocol() or connect_protocol() gets
+// the exception after the context has ended.
 
 // Accepts connections; each runs in a task of its own, with its own `Protocol(args...)`. Completes
 // when options.stop was requested; the connections then end by themselves, and their peers can

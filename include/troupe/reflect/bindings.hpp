@@ -1,6 +1,7 @@
 // bindings: how many members an aggregate has, and references to them. For members.hpp alone.
 //
-// C++23 has no binding of as many names as there are members: so there is a line for each number.
+// C++23 has no binding of as many names as there are members; there is a line for each number
+// instead.
 #pragma once
 
 #include <cstddef>

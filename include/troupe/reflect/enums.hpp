@@ -2,8 +2,8 @@
 //
 // The enumeration is scoped (enum class) or has a fixed underlying type. Its enumerators from 0 to
 // 127 have names; of two with the same value the first one has (enumerators.hpp finds others).
-// Thread: any. Cost: none for what is known when the program is compiled; a look-up by name
-// compares with each name.
+// Thread: any. Cost: none for constants of the compilation; a look-up by name compares with each
+// name.
 //
 // Example:
 //     enum class Colour { red, green };
@@ -57,15 +57,15 @@ concept enumeration = std::is_enum_v<T> && requires {
   T{0};
 };
 
-// The names of the values from 0 to 127, in their order; "" for a value without one.
+// The names of the values from 0 to 127, in their order; "" for a value without a name.
 template <enumeration T>
 inline constexpr auto enumerator_names =
     parts::enumerators_of<T>(std::make_index_sequence<parts::values_of<T>>());
 
-// "" for a value without a name. Lifetime: that of the program.
+// "" for a value without a name. Lifetime: as the program.
 template <enumeration T>
 constexpr std::string_view name_of(T value) noexcept {
-  // what is negative becomes a large number
+  // a negative number becomes a large one
   const auto number = static_cast<std::size_t>(static_cast<std::underlying_type_t<T>>(value));
   return number < parts::values_of<T> ? enumerator_names<T>[number] : std::string_view();
 }

@@ -1,9 +1,9 @@
-// reflect: the names and the members of an aggregate, without a line in it: for what maps structs
-// to JSON, to rows of a database, or to stored bytes.
+// reflect: the names and the members of an aggregate, without a line in it: for code that maps
+// structs to JSON, to rows of a database, or to stored bytes.
 //
 // An aggregate is a struct without constructors, base classes, private or virtual members. It has
-// at most 64 members; none is a reference or a bit-field. Thread: any. Cost: none at run time; what
-// these functions return is known when the program is compiled.
+// at most 64 members; none is a reference or a bit-field. Thread: any. Cost: none at run time; the
+// results of these functions are constants of the compilation.
 //
 // Example:
 //     struct Order {
@@ -96,7 +96,7 @@ concept aggregate = std::is_class_v<T> && std::is_aggregate_v<T> && !parts::like
 template <aggregate T>
 inline constexpr std::size_t member_count = parts::count_members<T>();
 
-// Refers to the members, in their order. Lifetime: that of the object.
+// Refers to the members, in their order. Lifetime: as the object.
 template <class T>
 requires aggregate<std::remove_const_t<T>>
 constexpr auto tie_members(T& object) noexcept {
@@ -106,7 +106,7 @@ constexpr auto tie_members(T& object) noexcept {
   return parts::tie_members(object);
 }
 
-// The names of the members, in their order. Lifetime: that of the program.
+// The names of the members, in their order. Lifetime: as the program.
 template <aggregate T>
 inline constexpr auto member_names = parts::names_of<T>();
 

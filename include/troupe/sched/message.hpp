@@ -9,9 +9,9 @@
 
 namespace troupe::sched {
 
-// What a message's function is asked to do.
+// The requests to a message's function.
 enum class message_act : std::uint8_t {
-  // does what the message asks of the object, then frees the message (also after an exception)
+  // does the message's work on the object, then frees the message (after an exception as well)
   handle,
   discard,   // frees the message, which no actor will handle
   describe,  // returns the method's name; does not touch the message, which may be null

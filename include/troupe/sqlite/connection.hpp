@@ -27,7 +27,7 @@ class transaction;
 
 namespace parts {
 
-// What the copies of a connection share.
+// The state that the copies of a connection share.
 struct shared {
   explicit shared(ref<session> on) : to(std::move(on)) {}
   const ref<session> to;
@@ -48,15 +48,15 @@ class open_transaction {
   ref<session> to_;
 };
 
-// The calls, within a transaction or outside of one.
+// The calls, within and outside of transactions.
 class calls {
  public:
   // `scope`: the number of the transaction's scope; 0 outside of all transactions.
   explicit calls(std::shared_ptr<shared> of, std::uint64_t scope) noexcept
       : shared_(std::move(of)), scope_(scope) {}
 
-  // Runs `what` on the session's thread, beside the transactions of other callers: for parties that
-  // have the connection to themselves.
+  // Runs the callable on the session's thread, beside the transactions of other callers: for
+  // parties that have the connection to themselves.
   template <class What>
   static auto run_on_thread(std::shared_ptr<shared> on, What what)
       -> task<std::invoke_result_t<What&, session&>> {
@@ -64,7 +64,7 @@ class calls {
     co_return co_await std::move(answer);
   }
 
-  // Runs `what` on the session's thread.
+  // Runs the callable on the session's thread.
   template <class What>
   static auto run(std::shared_ptr<shared> on, std::uint64_t scope, What what)
       -> task<std::invoke_result_t<What&, session&>> {
@@ -172,15 +172,15 @@ class calls {
 //     execute_many(text, rows)           once for each row of parameters, all or nothing
 //     run_script(text)                   several statements without parameters, for a schema
 //
-// Parameters stand as `?` in the text, or as `$1`, `$2`, …; they are values, and never become part
-// of it. Statements are kept prepared by their text.
+// Parameters are written as `?` in the text, or as `$1`, `$2`, …; they are values, and never become
+// part of it. Statements are kept prepared by their text.
 //
 // Thread: make it on any; await the calls in handlers and tasks. Copies are the same connection.
 // Cost: about 5 us a call that finds its page in memory; changes that wait at the same time wait
 // for the disk once. Errors: database::error with its kind; timed_out and cancelled from
 // with_deadline and with_stop, which interrupt a statement that runs. A change whose caller gave up
-// may have been made. Lifetime: the file is closed once the last copy and the last call have gone.
-// Limits: 1,000 connections of a runtime at the same time.
+// may have been made. Lifetime: the file is closed once the last copy is destroyed and the last
+// call has ended. Limits: 1,000 connections of a runtime at the same time.
 //
 // Example:
 //     struct Item {
@@ -204,14 +204,14 @@ class connection : public parts::calls {
   // for options that make no sense, for an empty path, and for one with a zero byte.
   connection(runtime& on, std::string path, options chosen = {});
 
-  // Awaits body(transaction&), a task, with the database to itself: when it ends, all that it did
-  // is stored as one; when it throws, is cancelled or goes, nothing is. Gives what the body gives.
-  // Other calls of this connection wait meanwhile: do not await them in the body, but those of the
-  // transaction. It begins as a writer (BEGIN IMMEDIATE), so that it never fails in the middle
+  // Awaits body(transaction&), a task, with the database to itself: when it ends, all its changes
+  // are committed together; when it throws, is cancelled or is destroyed, none is. Gives the body's
+  // value. Other calls of this connection wait meanwhile: do not await them in the body, but the
+  // transaction's. It begins as a writer (BEGIN IMMEDIATE), so that it never fails in the middle
   // because another writer was first. Within it no statement may begin or end a transaction. A
   // statement that fails may end the transaction (ON CONFLICT ROLLBACK, RAISE(ROLLBACK), a
-  // deadline, a full disk): then each further call of it, and in_transaction itself, throws
-  // failure::transaction_ended.
+  // deadline, a full disk): then each further call of the transaction, and in_transaction itself,
+  // throws failure::transaction_ended.
   //
   // Example (declarations):
   //     troupe::task<> move_pieces(troupe::sqlite::connection db) {

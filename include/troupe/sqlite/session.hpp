@@ -50,7 +50,7 @@ struct options {
   std::size_t rows_max = 1'000'000;
 };
 
-// What a statement has changed.
+// The changes of a statement.
 struct changes {
   std::int64_t rows = 0;         // inserted, updated or deleted by it, without triggers
   std::int64_t last_row_id = 0;  // of the last insert of this connection
@@ -58,8 +58,9 @@ struct changes {
 
 // How a transaction begins.
 enum class transaction_access : std::uint8_t {
-  write,  // it takes the lock for writing at once, so that it never fails later for want of it
-  read,   // it sees what was stored at one moment, and hinders no writer
+  write,  // it takes the lock for writing at once, so that it never fails later for lack of the
+          // lock
+  read,   // it sees the data stored at one moment, and hinders no writer
 };
 
 class session;
@@ -68,13 +69,15 @@ struct kept_statement;
 // A prepared statement of a session while it runs; at most one at a time.
 class statement {
  public:
-  // Opens the file if it is not open. Throws error, also if the text holds no statement or several.
+  // Opens the file if it is not open. Throws error, for a text with no statement or several as
+  // well.
   statement(session& of, const std::string& text);
   statement(const statement&) = delete;
   statement& operator=(const statement&) = delete;
   ~statement();
 
-  // Parameters are numbered from 1 on. What they refer to lives as long as the statement runs.
+  // Parameters are numbered from 1 on. The objects to which they refer must live as long as the
+  // statement runs.
   void bind_null(int number);
   void bind_integer(int number, std::int64_t value);
   void bind_real(int number, double value);
@@ -160,9 +163,9 @@ struct waiting_call_of final : waiting_call {
   std::optional<result> got;
 };
 
-// What waits is run together: queries in one look at the file, changes in one transaction, so that
-// they wait for the disk once. Each is answered as if it had run alone: none before it is stored,
-// and when one of them spoils the transaction, the others are run again by themselves.
+// Waiting statements run together: queries in one read of the file, changes in one transaction, so
+// that they wait for the disk once. Each is answered as if it had run alone: none before it is
+// stored, and when one of them spoils the transaction, the others are run again by themselves.
 //
 // Thread: the one on which its actor lives.
 //
@@ -206,9 +209,9 @@ class session {
   std::uint64_t begin(transaction_access access = transaction_access::write);
   void commit();  // when it fails, all is rolled back
   void roll_back() noexcept;
-  // Undoes what was done since all_or_nothing has begun within a transaction.
+  // Undoes the changes since all_or_nothing has begun within a transaction.
   void undo_part() noexcept;
-  // Whether what is stored as one now is a part of a transaction.
+  // Whether the current all_or_nothing is a part of a transaction.
   bool has_scope() const noexcept;
   // Before a call of this transaction scope; 0: a call outside of all transactions. Throws error if
   // the transaction has ended.
@@ -288,7 +291,8 @@ class session_transaction {
   bool committed_ = false;
 };
 
-// What is done until keep() is stored as one, within a transaction or as one of its own.
+// The changes until keep() are committed together, within a transaction or as a transaction of
+// their own.
 class all_or_nothing {
  public:
   explicit all_or_nothing(session& in);

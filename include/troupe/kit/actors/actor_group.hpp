@@ -45,8 +45,8 @@ struct counted_call {
 //       index in `places_`.
 //   G2  no user code runs under the mutex, destructors included: a member that goes is dropped
 //       without it.
-// So a change costs the same with any number of members. `order_` has them in the order in which
-// they were added; in `places_` the last one takes the place of one that goes.
+// A change costs the same with any number of members. `order_` has them in the order in which they
+// were added; in `places_` the last one takes the place of one that goes.
 template <class T>
 class group_state {
  public:
@@ -94,8 +94,8 @@ class group_state {
     }
     return {best->of->to, load_token(best->of->load)};
   }
-  // The best of all: if members come or go, only keys of theirs get another one. (A ring of hashes
-  // finds it in fewer steps, but spreads the keys worse and takes long to change.)
+  // The best of all: if members are added or removed, only their keys get another member. (A ring
+  // of hashes finds it in fewer steps, but spreads the keys worse and takes long to change.)
   ref<T> of_hash(std::uint64_t key) {
     const std::lock_guard lock(mutex_);
     if (places_.empty()) refuse_empty_group();
@@ -131,7 +131,7 @@ class group_state {
     std::shared_ptr<end_watch> watch;
     base::list_link<member> link;
   };
-  // What choose() and of_hash() look at, without a look at the member.
+  // The data that choose() and of_hash() read, without access to the member.
   struct place {
     member* of;
     const load_count* load;
@@ -188,10 +188,10 @@ class group_state {
 // group.
 //
 // Thread: any. Cost: 12 ns more than a message to an actor; with least_loaded 20 ns, and 3 ns for
-// each member. Errors: group_empty, and those of ref::tell and ref::ask. Lifetime: the group keeps
-// its members alive, as a ref does, until they are removed or stopped.
-// Limits: least_loaded counts only messages that were sent through this group: it knows nothing of
-// those that a member gets by its ref or from another group, so send all work through one group. A
+// each member. Errors: group_empty, and the errors of ref::tell and ref::ask. Lifetime: the group
+// keeps its members alive, as a ref does, until they are removed or stopped.
+// Limits: least_loaded counts only messages that were sent through this group: it does not see
+// messages that a member gets by its ref or from another group; send all work through one group. A
 // message to a member that ends just now is a dead letter.
 //
 // Example:

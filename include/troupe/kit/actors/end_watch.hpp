@@ -36,7 +36,7 @@ class end_watch final : private tasks::nested_observer {
 
   tasks::state_ref<tasks::state_of<ended>> state_;
   unique_function<void()> told_;
-  std::shared_ptr<end_watch> self_;  // until it is told or cancelled
+  std::shared_ptr<end_watch> self_;  // until it is notified or cancelled
 };
 
 }  // namespace troupe::kit

@@ -26,7 +26,7 @@ namespace troupe {
 //     rt.run();
 enum class group_choice : std::uint8_t {
   round_robin,  // one after the other
-  random,       // any; the random numbers are those of the seed under the simulated policy
+  random,       // any; under the simulated policy the random numbers come from the seed
   // the one that has the fewest messages of this group before it, with the one that it handles
   least_loaded,
 };
@@ -44,8 +44,8 @@ namespace kit {
 
 using load_count = std::atomic<std::size_t>;
 
-// Counts a message among those of a member, as long as the message lives. Rejected: to count what
-// is in the member's mailbox. A mailbox is a list whose length nobody keeps, and a count in it
+// Counts a message among a member's messages, as long as the message lives. Rejected: to count the
+// messages in the member's mailbox. A mailbox is a list whose length is not kept, and a count in it
 // would cost each message of each actor an atomic operation.
 class load_token {
  public:

@@ -73,14 +73,13 @@ class name_call {
 
 }  // namespace kit
 
-// Names for actors. A name stands for one actor, as a ref of the class by which it was added; an
-// actor may have several names. When the actor ends, its names are free again. Copies refer to the
-// same registry: keep it where those who need it find it, or hand it to actors as an argument.
+// Names for actors. A name denotes one actor, as a ref of the class by which it was added; an actor
+// may have several names. When the actor ends, its names are free again. Copies refer to the same
+// registry: keep it where those who need it find it, or hand it to actors as an argument.
 //
 // Thread: any, but wait() is awaited in a handler or a task. Cost: find() 45 ns among 100 names.
-// Errors: usage_error for a ref of no actor, and for a name that stands for an actor of another
-// class. Lifetime: a registry keeps its actors alive, as a ref does, until they are removed or
-// stopped.
+// Errors: usage_error for a ref of no actor, and for a name that denotes an actor of another class.
+// Lifetime: a registry keeps its actors alive, as a ref does, until they are removed or stopped.
 //
 // Example:
 //     struct Log {
@@ -101,7 +100,7 @@ class registry {
  public:
   registry() : state_(kit::make_registry()) {}
 
-  // Returns false, and does nothing, if the name stands for an actor already.
+  // Returns false, and does nothing, if the name denotes an actor already.
   template <class T>
   [[nodiscard]] bool add(std::string name, const ref<T>& one) const {
     if (!one) kit::refuse_to_name_none(name);
@@ -116,8 +115,8 @@ class registry {
   ref<T> find(std::string_view name) const {
     return kit::as_ref<T>(kit::find_name(*state_, name), name);
   }
-  // The same, but waits until an actor has the name: co_await it, also with timeout() or stop().
-  // The actor may have ended since. Errors: timed_out, cancelled.
+  // The same, but waits until an actor has the name: co_await it, with timeout() or stop() if need
+  // be. The actor may have ended since. Errors: timed_out, cancelled.
   template <class T>
   tasks::limited_task<kit::name_call<T>> wait(std::string name) const {
     return tasks::limited_task<kit::name_call<T>>(std::in_place, state_, std::move(name));

@@ -1,4 +1,4 @@
-// topic: what is published goes to all actors that subscribe.
+// topic: published values go to all subscribed actors.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -36,17 +36,17 @@ struct subscriber final : subscription {
 
 }  // namespace kit
 
-// Tells each value that is published to all subscribers: methods of actors, which take a T. A
-// subscriber gets what is published after it subscribed, and what one party publishes in order. An
-// actor that ends is unsubscribed. Copies refer to the same topic.
+// Sends each published value to all subscribers: methods of actors, which take a T. A subscriber
+// gets the values published after it subscribed, and the values of one publisher in order. An actor
+// that ends is unsubscribed. Copies refer to the same topic.
 //
 // A slow subscriber: its mailbox grows, unless the actor was spawned with a bound. Then its policy
-// says what it misses: with when_full::drop_old the oldest values, with drop_new, fail and suspend
-// the newest ones; publish() never waits. Other subscribers notice nothing.
+// decides which values it misses: with when_full::drop_old the oldest values, with drop_new, fail
+// and suspend the newest ones; publish() never waits. Other subscribers notice nothing.
 //
-// Thread: any. Cost: 10 ns, and for each subscriber that of a tell() and of a copy of the value:
-// use a std::shared_ptr<const T> for large ones. To subscribe and to unsubscribe costs the same
-// with any number of subscribers; the first publish() after it takes some ns for each of them.
+// Thread: any. Cost: 10 ns, and for each subscriber the cost of a tell() and of a copy of the
+// value: use a std::shared_ptr<const T> for large ones. To subscribe and to unsubscribe costs the
+// same with any number of subscribers; the first publish() after it takes some ns for each of them.
 // Errors: usage_error for a ref of no actor.
 // Lifetime: a topic keeps its subscribers alive, as a ref does, until they are unsubscribed or
 // stopped.
@@ -72,7 +72,7 @@ class topic {
  public:
   topic() : core_(std::make_shared<kit::topic_core>()) {}
 
-  // From now on the actor is told. Returns false if that method of the actor subscribes already.
+  // Subscribes the actor from now on. Returns false if that method of the actor subscribes already.
   template <auto Method, class Actor>
   bool subscribe(const ref<Actor>& one) const {
     if (!one) throw usage_error("troupe: topic: the ref refers to no actor");
@@ -90,7 +90,7 @@ class topic {
     return core_->remove(kit::key_of<Method>(one), 0);
   }
 
-  // Returns how many subscribers were told.
+  // Returns the number of subscribers to which it was sent.
   std::size_t publish(const T& value) const {
     const std::shared_ptr<const kit::topic_core::list> all = core_->begin_publishing();
     std::size_t told = 0;
@@ -99,7 +99,7 @@ class topic {
         static_cast<const subscriber&>(*each).tell(value);
         ++told;
       } catch (const mailbox_full&) {
-        // the bound of its mailbox says what a slow subscriber misses
+        // the bound of its mailbox decides which values a slow subscriber misses
       }
     }
     core_->end_publishing(told, all->size() - told);

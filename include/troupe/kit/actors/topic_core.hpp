@@ -25,7 +25,7 @@
 
 namespace troupe {
 
-// What a topic has, and what it has done since the beginning.
+// A topic's gauges, and its counters since the beginning.
 //
 // Example:
 //     struct Display {

@@ -1,5 +1,5 @@
-// instruments: a program's own numbers, beside those of the library: in /metrics, in the answers of
-// an observed program, in `troupe top` and on the page.
+// instruments: a program's own numbers, beside the library's: in /metrics, in the answers of an
+// observed program, in `troupe top` and on the page.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -32,7 +32,7 @@ class histogram_series;
 inline constexpr std::size_t series_max_default = 1'000;
 
 struct instrument_options {
-  std::vector<std::string> labels = {};  // their names, at most 8: what tells series apart
+  std::vector<std::string> labels = {};  // their names, at most 8: they distinguish series
   std::size_t series_max = series_max_default;
   // Of a histogram: the greatest value of each bucket, rising, 1 to 31 of them. Empty: 14 bounds
   // from 0.5 ms to 10 s.
@@ -54,7 +54,7 @@ struct instrument_options {
 //     std::cout << orders.value() << " order\n";
 class counter {
  public:
-  // One combination of the labels' values. Lifetime: that of its counter.
+  // One combination of the labels' values. Lifetime: as its counter.
   class series {
    public:
     void add(std::uint64_t n = 1) noexcept;
