@@ -39,12 +39,12 @@ struct activation_of final : activation {
 };
 
 template <class T>
-troupe::ref<T> construct(const activation& of) {
-  runtime& on = runtime_of(*of.node);
+troupe::ref<T> construct(const activation& activated) {
+  runtime& on = runtime_of(*activated.node);
   if constexpr (std::is_constructible_v<T, home>) {
-    return on.spawn<T>(home(of.node, of.what.key));
+    return on.spawn<T>(home(activated.node, activated.what.key));
   } else if constexpr (std::is_constructible_v<T, std::string>) {
-    return on.spawn<T>(of.what.key);
+    return on.spawn<T>(activated.what.key);
   } else {
     static_assert(std::is_default_constructible_v<T>,
                   "troupe: cluster: the class has no constructor that takes nothing, the key as a "
@@ -60,19 +60,20 @@ std::shared_ptr<activation> make_activation(state_ref on, address what, std::uin
 
 // The constructor runs without the lock: it may send messages itself.
 template <class T>
-void make(activation_of<T>& one) {
+void make(activation_of<T>& activated) {
   std::exception_ptr failed;
   troupe::ref<T> made;
   try {
-    made = construct<T>(one);
+    made = construct<T>(activated);
   } catch (...) {
-    failed = travelling(*one.node);
-    remove(one);
+    failed = travelling(*activated.node);
+    remove(activated);
   }
-  const auto held = lock_shard(one);
-  one.is_made = true;
-  one.actor = made;
-  for (auto& each : std::exchange(one.early, {})) each(failed == nullptr ? &made : nullptr, failed);
+  const auto held = lock_shard(activated);
+  activated.is_made = true;
+  activated.actor = made;
+  for (auto& each : std::exchange(activated.early, {}))
+    each(failed == nullptr ? &made : nullptr, failed);
 }
 
 // Finds or makes the actor on this node, then calls `with(activation, actor, exception)`: at once,
@@ -84,19 +85,20 @@ template <class T, class With>
 bool with_actor(const state_ref& on, const address& what, bool behind, With& with) {
   found_actor found = find_here(on, what, behind);
   if (found.it == nullptr) return false;
-  auto& one = static_cast<activation_of<T>&>(*found.it);
-  if (one.is_made) [[likely]] {
-    with(found.it, &one.actor, nullptr);
+  auto& activated = static_cast<activation_of<T>&>(*found.it);
+  if (activated.is_made) [[likely]] {
+    with(found.it, &activated.actor, nullptr);
     return true;
   }
   with.defer();
-  one.early.push_back([it = found.it, with = std::move(with)](
-                          const troupe::ref<T>* actor, const std::exception_ptr& failed) mutable {
-    with(it, actor, failed);
-  });
+  activated.early.push_back(
+      [it = found.it, with = std::move(with)](const troupe::ref<T>* actor,
+                                              const std::exception_ptr& failed) mutable {
+        with(it, actor, failed);
+      });
   if (!found.is_new) return true;
   found.held.unlock();
-  make(one);
+  make(activated);
   return true;
 }
 
@@ -215,17 +217,17 @@ struct served_call {
     }
   }
   static task<> run(T& self, std::shared_ptr<activation> at, typename call::arguments args,
-                    std::unique_ptr<served> who) {
+                    std::unique_ptr<served> served_message) {
     std::exception_ptr failed;
     try {
-      auto runs = within_limits(*who, value(self, std::move(at), std::move(args)));
+      auto runs = within_limits(*served_message, value(self, std::move(at), std::move(args)));
       const bytes given = co_await std::move(runs);
-      who->give(given);
+      served_message->give(given);
       co_return;
     } catch (...) {
       failed = std::current_exception();
     }
-    who->fail(failed);
+    served_message->fail(failed);
   }
 
   std::shared_ptr<activation> at;
@@ -241,32 +243,32 @@ struct serving {
   void operator()(const std::shared_ptr<activation>& at, const troupe::ref<T>* actor,
                   const std::exception_ptr& failed) {
     if (actor == nullptr) {
-      who->fail(failed);
-    } else if (who->wants_answer()) {
-      actor->tell(served_call<T, Method>{at, std::move(args), std::move(who)});
+      served_message->fail(failed);
+    } else if (served_message->wants_answer()) {
+      actor->tell(served_call<T, Method>{at, std::move(args), std::move(served_message)});
     } else {
-      actor->tell(told_call<T, Method>{at, std::move(args), std::move(who)});
+      actor->tell(told_call<T, Method>{at, std::move(args), std::move(served_message)});
     }
   }
 
   typename call::arguments args;
-  std::unique_ptr<served> who;
+  std::unique_ptr<served> served_message;
 };
 
 template <class R>
-task<> pass_on(future<R> from, promise<R> to) {
+task<> pass_on(future<R> from, promise<R> target) {
   std::exception_ptr failed;
   try {
     if constexpr (std::is_void_v<R>) {
       co_await std::move(from);
-      to.set_value();
+      target.set_value();
     } else {
-      to.set_value(co_await std::move(from));
+      target.set_value(co_await std::move(from));
     }
   } catch (...) {
     failed = std::current_exception();
   }
-  if (failed != nullptr) to.set_exception(failed);
+  if (failed != nullptr) target.set_exception(failed);
 }
 
 // An ask of this node's own.

@@ -78,9 +78,9 @@ struct found_actor {
 // `behind`: if true, the actor is not found while earlier messages of this node to its shard are
 // under way.
 found_actor find_here(const state_ref& on, const address& what, bool behind);
-std::unique_lock<std::mutex> lock_shard(activation& of);
+std::unique_lock<std::mutex> lock_shard(activation& actor);
 // Removes an actor whose constructor has thrown from its shard's table.
-void remove(activation& one) noexcept;
+void remove(activation& actor) noexcept;
 
 // The handler has run, and its answer came when the node did not own the actor any more.
 class answer_too_late : public error {
@@ -90,7 +90,7 @@ class answer_too_late : public error {
 // Throws error (unreachable) if this node does not own the actor any more. Cost: two loads and the
 // clock.
 void check_owned(const activation& one);
-bool is_owned(const activation& one) noexcept;
+bool is_owned(const activation& actor) noexcept;
 // Throws answer_too_late in that case.
 void check_may_answer(const activation& one);
 // The exception that is being handled, as a caller on any node gets it.
@@ -131,7 +131,7 @@ class served {
 };
 
 // Runs it as long as the message's deadline allows, in its trace.
-task<bytes> within_limits(const served& who, task<bytes> of);
+task<bytes> within_limits(const served& message, task<bytes> of);
 
 // Sends it to the node that owns the actor; `answer` is null for a tell. Never throws for an ask:
 // a failure is the answer. Throws error for a tell that finds no room.
@@ -139,7 +139,8 @@ void send_away(const state_ref& on, address to, const method_entry& what, bytes 
                std::unique_ptr<answer_to> answer);
 
 // The same for a tell.
-void tell_away(const state_ref& on, const address& to, const method_entry& what, bytes arguments);
+void tell_away(const state_ref& on, const address& target, const method_entry& what,
+               bytes arguments);
 
 // While it exists, refs that this thread reads are refs of that node.
 class reading_on {

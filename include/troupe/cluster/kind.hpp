@@ -39,8 +39,8 @@ struct class_table {
   std::shared_ptr<activation> (*make)(state_ref on, address what, std::uint64_t fence) = nullptr;
 
   const method_entry* find(const void* method) const noexcept {
-    for (const method_entry& one : methods)
-      if (one.tag == method) return &one;
+    for (const method_entry& entry : methods)
+      if (entry.tag == method) return &entry;
     return nullptr;
   }
 };
@@ -53,7 +53,7 @@ struct exception_entry {
 };
 
 // As the compiler spells it.
-std::string readable_name(const std::type_info& of);
+std::string readable_name(const std::type_info& type);
 
 template <class T, auto Method>
 bool serve(const state_ref& on, const address& to, std::span<const std::byte> arguments,
@@ -72,11 +72,11 @@ bool serve(const state_ref& on, const address& to, std::span<const std::byte> ar
 
 template <class T, auto Method>
 method_entry entry_of() {
-  method_entry made{
+  method_entry entry{
       &durable::parts::method_tag<Method>, durable::parts::last_part(base::value_name<Method>()),
       durable::parts::caller<Method>::shape(durable::parts::naming::none), 0, &serve<T, Method>};
-  made.signature = durable::fingerprint_of(made.shape);
-  return made;
+  entry.signature = durable::fingerprint_of(entry.shape);
+  return entry;
 }
 
 template <class E>
@@ -105,12 +105,12 @@ template <class T, auto... Methods>
 parts::class_table kind(std::string_view name = {}) {
   static_assert((std::is_base_of_v<typename parts::facts_of<decltype(Methods)>::owner, T> && ...),
                 "troupe: cluster: these are not all methods of the class");
-  parts::class_table made;
-  made.tag = &durable::parts::class_tag<T>;
-  made.name = name.empty() ? durable::parts::last_part(base::type_name<T>()) : std::string(name);
-  made.make = &parts::make_activation<T>;
-  (made.methods.push_back(parts::entry_of<T, Methods>()), ...);
-  return made;
+  parts::class_table table;
+  table.tag = &durable::parts::class_tag<T>;
+  table.name = name.empty() ? durable::parts::last_part(base::type_name<T>()) : std::string(name);
+  table.make = &parts::make_activation<T>;
+  (table.methods.push_back(parts::entry_of<T, Methods>()), ...);
+  return table;
 }
 
 // Registers a type of exceptions: callers get an E, made from its text; exceptions of other types

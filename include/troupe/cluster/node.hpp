@@ -78,14 +78,14 @@ const durable::store& store_of(const node_state& on);
 // Shared by all copies of a node; its destructor makes the node leave.
 class node_owner {
  public:
-  explicit node_owner(state_ref of) noexcept : of_(std::move(of)) {}
+  explicit node_owner(state_ref node) noexcept : node_(std::move(node)) {}
   node_owner(const node_owner&) = delete;
   node_owner& operator=(const node_owner&) = delete;
   ~node_owner();
-  const state_ref& state() const noexcept { return of_; }
+  const state_ref& state() const noexcept { return node_; }
 
  private:
-  const state_ref of_;
+  const state_ref node_;
 };
 
 }  // namespace parts
@@ -206,7 +206,7 @@ class node {
     co_return made;
   }
   void open(runtime& on, options chosen, parts::setup all);
-  void open_in(runtime& on, const simulation& in, options chosen, parts::setup all);
+  void open_in(runtime& on, const simulation& simulated, options chosen, parts::setup all);
   const parts::state_ref& state() const noexcept { return owner_->state(); }
 
   std::shared_ptr<parts::node_owner> owner_;

@@ -45,11 +45,11 @@ class ref {
     using result = typename call::result;
     const parts::method_entry& what = method<Method>();
     std::optional<future<result>> asked;
-    parts::asking<T, Method> here{arguments_of<Method>(std::forward<Args>(args)...), &asked};
-    if (parts::with_actor<T>(on_, to_, true, here)) return std::move(*asked);
+    parts::asking<T, Method> request{arguments_of<Method>(std::forward<Args>(args)...), &asked};
+    if (parts::with_actor<T>(on_, address_, true, request)) return std::move(*asked);
     auto answer = std::make_unique<durable::parts::answer_of<result>>();
     future<result> later = answer->get_future();
-    parts::send_away(on_, to_, what, encoded<Method>(here.args), std::move(answer));
+    parts::send_away(on_, address_, what, encoded<Method>(request.args), std::move(answer));
     return later;
   }
 
@@ -58,22 +58,23 @@ class ref {
   template <auto Method, class... Args>
   void tell(Args&&... args) const {
     const parts::method_entry& what = method<Method>();
-    parts::telling<T, Method> here{arguments_of<Method>(std::forward<Args>(args)...)};
-    if (parts::with_actor<T>(on_, to_, true, here)) return;
-    parts::tell_away(on_, to_, what, encoded<Method>(here.args));
+    parts::telling<T, Method> message{arguments_of<Method>(std::forward<Args>(args)...)};
+    if (parts::with_actor<T>(on_, address_, true, message)) return;
+    parts::tell_away(on_, address_, what, encoded<Method>(message.args));
   }
 
-  const std::string& key() const noexcept { return to_.key; }
+  const std::string& key() const noexcept { return address_.key; }
   explicit operator bool() const noexcept { return on_ != nullptr; }
-  friend bool operator==(const ref& one, const ref& other) noexcept {
-    return one.to_.key == other.to_.key && one.to_.member == other.to_.member;
+  friend bool operator==(const ref& left, const ref& other) noexcept {
+    return left.address_.key == other.address_.key && left.address_.member == other.address_.member;
   }
 
  private:
   friend class node;
   friend class home;
   friend struct durable::codec<ref>;
-  ref(parts::state_ref on, parts::address to) noexcept : on_(std::move(on)), to_(std::move(to)) {}
+  ref(parts::state_ref on, parts::address target) noexcept
+      : on_(std::move(on)), address_(std::move(target)) {}
   static ref at(const parts::state_ref& on, std::string_view key) {
     const parts::class_table& kind =
         parts::table_of(*on, &durable::parts::class_tag<T>, base::type_name<T>());
@@ -105,12 +106,13 @@ class ref {
     static_assert(std::is_base_of_v<owner, T>,
                   "troupe: cluster: this is not a method of the actor's class");
     check_refers();
-    const parts::method_entry* const found = to_.kind->find(&durable::parts::method_tag<Method>);
+    const parts::method_entry* const found =
+        address_.kind->find(&durable::parts::method_tag<Method>);
     if (found == nullptr)
       throw usage_error(
           "troupe: cluster: the method is not among those that the node was given "
           "for the class " +
-          to_.kind->name);
+          address_.kind->name);
     return *found;
   }
   void check_refers() const {
@@ -118,7 +120,7 @@ class ref {
   }
 
   parts::state_ref on_;
-  parts::address to_;
+  parts::address address_;
 };
 
 template <class T>
@@ -137,10 +139,10 @@ ref<T> home::single() const {
 template <class T>
 struct troupe::durable::codec<troupe::cluster::ref<T>> {
   static constexpr std::string_view shape = "ref";
-  static void write(writer& to, const cluster::ref<T>& value) {
-    to.write(value.to_.kind == nullptr ? std::string() : value.to_.kind->name);
-    to.write(value.to_.key);
-    to.write(value.to_.member);
+  static void write(writer& out, const cluster::ref<T>& value) {
+    out.write(value.address_.kind == nullptr ? std::string() : value.address_.kind->name);
+    out.write(value.address_.key);
+    out.write(value.address_.member);
   }
   static cluster::ref<T> read(reader& from) {
     const auto kind = from.read<std::string>();

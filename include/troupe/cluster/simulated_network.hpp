@@ -84,7 +84,7 @@ class simulated_network {
   struct state;
 
  private:
-  friend std::unique_ptr<transport> transport_of(const simulated_network& in, runtime& on,
+  friend std::unique_ptr<transport> transport_of(const simulated_network& network, runtime& on,
                                                  std::string node);
   std::shared_ptr<state> state_;
 };

@@ -52,12 +52,12 @@ class simulation {
   void set_faults(const database_faults& now) const;
   // While it is unavailable, or the node is cut off from it, calls of the database fail.
   void set_database_away(bool away) const;
-  void cut_off_from_database(const node& one, bool cut_off) const;
+  void cut_off_from_database(const node& victim, bool cut_off) const;
   // How fast the clocks are of the nodes that are made from now on; 1 is right. Their leases are
   // safe as long as options::margin covers how wrong a clock is in one lease.
   void set_clock_rate(double of_next) const;
   // Ends the node as a crash does: nothing is handed over, and its state in memory is lost.
-  void kill(const node& one) const;
+  void kill(const node& victim) const;
 
   struct parts;
   const parts& its_parts() const noexcept { return *parts_; }

@@ -95,27 +95,27 @@ template <class T>
 class topic_stream {
  public:
   using value_type = T;
-  topic_stream(parts::state_ref on, std::shared_ptr<parts::topic_reader_of<T>> of) noexcept
-      : on_(std::move(on)), of_(std::move(of)) {}
+  topic_stream(parts::state_ref on, std::shared_ptr<parts::topic_reader_of<T>> reader) noexcept
+      : on_(std::move(on)), reader_(std::move(reader)) {}
   topic_stream(topic_stream&&) noexcept = default;
   topic_stream& operator=(topic_stream&&) = delete;
   ~topic_stream() {
-    if (of_ != nullptr) parts::unsubscribe(on_, of_);
+    if (reader_ != nullptr) parts::unsubscribe(on_, reader_);
   }
 
   // Returns std::nullopt after the node has stopped.
   task<std::optional<T>> next() {
-    auto receives = of_->values.receive();
+    auto receives = reader_->values.receive();
     co_return co_await std::move(receives);
   }
   // How many values were of another type than T.
   std::uint64_t refused() const noexcept {
-    return of_->refused.load(std::memory_order_relaxed);  // order: as where it is counted
+    return reader_->refused.load(std::memory_order_relaxed);  // order: as where it is counted
   }
 
  private:
   parts::state_ref on_;
-  std::shared_ptr<parts::topic_reader_of<T>> of_;
+  std::shared_ptr<parts::topic_reader_of<T>> reader_;
 };
 
 }  // namespace troupe::cluster

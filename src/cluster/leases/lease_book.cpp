@@ -11,30 +11,30 @@ using std::chrono::nanoseconds;
 
 // Those that leave, and those whose leases have run out.
 bool lease_book::drop_members(const renewal& what, nanoseconds now) {
-  return std::erase_if(members, [&](const auto& one) {
-           const bool is_self = one.first == what.self.id;
-           return is_self ? what.leaves : one.second.until < now;
+  return std::erase_if(members, [&](const auto& member) {
+           const bool is_self = member.first == what.self.id;
+           return is_self ? what.leaves : member.second.until < now;
          }) != 0;
 }
 
-void lease_book::give(shard& one, const std::string& to) {
-  one.owner = to;
-  ++one.fence;
-  one.changed = version + 1;
+void lease_book::give(shard& row, const std::string& to) {
+  row.owner = to;
+  ++row.fence;
+  row.changed = version + 1;
 }
 
 bool lease_book::free_shards(const renewal& what, bool members_differ) {
   std::array<std::uint64_t, shard_count> kept{};  // their fences, none of which is 0
-  for (const held_shard& one : what.kept) kept.at(one.shard) = one.fence;
+  for (const held_shard& held : what.kept) kept.at(held.shard) = held.fence;
   bool differ = false;
   for (std::uint32_t i = 0; i < shard_count; ++i) {
-    shard& one = shards[i];
-    if (one.owner.empty()) continue;
-    const bool is_own = one.owner == what.self.id;
-    const bool stays = is_own ? !what.leaves && kept[i] == one.fence
-                              : !members_differ || members.contains(one.owner);
+    shard& row = shards[i];
+    if (row.owner.empty()) continue;
+    const bool is_own = row.owner == what.self.id;
+    const bool stays = is_own ? !what.leaves && kept[i] == row.fence
+                              : !members_differ || members.contains(row.owner);
     if (stays) continue;
-    give(one, {});
+    give(row, {});
     differ = true;
   }
   return differ;
@@ -43,10 +43,10 @@ bool lease_book::free_shards(const renewal& what, bool members_differ) {
 bool lease_book::take_shards(const renewal& what) {
   std::uint32_t left = what.leaves ? 0 : what.wanted;
   bool differ = false;
-  for (shard& one : shards) {
+  for (shard& row : shards) {
     if (left == 0) break;
-    if (!one.owner.empty()) continue;
-    give(one, what.self.id);
+    if (!row.owner.empty()) continue;
+    give(row, what.self.id);
     differ = true;
     --left;
   }
@@ -81,16 +81,16 @@ lease_view lease_book::view_for(const renewal& what, nanoseconds now) const {
   lease_view view;
   view.seen = version;
   if (members_changed > what.seen) view.members.emplace();
-  for (const auto& [id, one] : members) {
-    if (view.members) view.members->push_back(one.row);
-    if (id != what.self.id && one.until != nanoseconds::max())
+  for (const auto& [id, member] : members) {
+    if (view.members) view.members->push_back(member.row);
+    if (id != what.self.id && member.until != nanoseconds::max())
       view.next_end =
-          std::min(view.next_end, std::chrono::duration_cast<milliseconds>(one.until - now));
+          std::min(view.next_end, std::chrono::duration_cast<milliseconds>(member.until - now));
   }
   for (std::uint32_t i = 0; i < shard_count; ++i) {
-    const shard& one = shards[i];
-    if (one.owner == what.self.id) view.held.push_back({i, one.fence});
-    if (one.changed > what.seen) view.changed.push_back({i, one.owner, one.fence});
+    const shard& row = shards[i];
+    if (row.owner == what.self.id) view.held.push_back({i, row.fence});
+    if (row.changed > what.seen) view.changed.push_back({i, row.owner, row.fence});
   }
   return view;
 }

@@ -37,7 +37,7 @@ struct lease_book {
   bool drop_members(const renewal& what, std::chrono::nanoseconds now);
   bool free_shards(const renewal& what, bool members_differ);
   bool take_shards(const renewal& what);
-  void give(shard& one, const std::string& to);
+  void give(shard& row, const std::string& to);
   lease_view view_for(const renewal& what, std::chrono::nanoseconds now) const;
 };
 

@@ -47,7 +47,7 @@ nanoseconds random_up_to(nanoseconds most) {
 
 class in_memory final : public lease_store {
  public:
-  explicit in_memory(std::shared_ptr<tables> of) : of_(std::move(of)) {}
+  explicit in_memory(std::shared_ptr<tables> shared) : tables_(std::move(shared)) {}
 
   task<> open(std::string) override {
     if (const nanoseconds most = check({}).delay_max; most.count() > 0)
@@ -64,8 +64,8 @@ class in_memory final : public lease_store {
     }
     lease_view view;
     {
-      std::lock_guard held(of_->mutex);
-      view = of_->apply(what);
+      std::lock_guard held(tables_->mutex);
+      view = tables_->apply(what);
     }
     if (faults.delay_max.count() > 0) co_await sleep_for(random_up_to(faults.delay_max / 2));
     co_return view;
@@ -73,36 +73,36 @@ class in_memory final : public lease_store {
 
  private:
   lease_faults check(const std::string& member) const {
-    std::lock_guard held(of_->mutex);
-    if (of_->away || of_->cut_off.contains(member))
+    std::lock_guard held(tables_->mutex);
+    if (tables_->away || tables_->cut_off.contains(member))
       fail(database::failure::unreachable, database::effect::none);
-    return of_->faults;
+    return tables_->faults;
   }
   void lose(const renewal& what, const lease_faults& faults) const {
     switch (kit::random_number() % 3) {
       case 0:
         return;
       case 1: {
-        std::lock_guard held(of_->mutex);
-        of_->apply(what);
+        std::lock_guard held(tables_->mutex);
+        tables_->apply(what);
         return;
       }
       default:
-        static_cast<void>(spawn(apply_late(of_, what, random_up_to(faults.late_max))));
+        static_cast<void>(spawn(apply_late(tables_, what, random_up_to(faults.late_max))));
     }
   }
   // A task, since the clock of the store is one of tasks.
-  static task<> apply_late(std::shared_ptr<tables> of, renewal what, nanoseconds later) {
+  static task<> apply_late(std::shared_ptr<tables> shared, renewal what, nanoseconds later) {
     co_await sleep_for(later);
-    std::lock_guard held(of->mutex);
+    std::lock_guard held(shared->mutex);
     try {
-      of->apply(what);
+      shared->apply(what);
     } catch (const database::error&) {
       // A later one was first.
     }
   }
 
-  const std::shared_ptr<tables> of_;
+  const std::shared_ptr<tables> tables_;
 };
 
 }  // namespace
@@ -141,15 +141,15 @@ std::vector<shard_row> memory_leases::shards() const {
     all.push_back({i, tables_->book.shards[i].owner, tables_->book.shards[i].fence});
   return all;
 }
-bool memory_leases::is_owner(const std::string& member, const held_shard& of) const {
+bool memory_leases::is_owner(const std::string& member, const held_shard& shard) const {
   std::lock_guard held(tables_->mutex);
-  const lease_book::shard& row = tables_->book.shards.at(of.shard);
-  return row.owner == member && row.fence == of.fence;
+  const lease_book::shard& row = tables_->book.shards.at(shard.shard);
+  return row.owner == member && row.fence == shard.fence;
 }
 std::vector<member_row> memory_leases::members() const {
   std::lock_guard held(tables_->mutex);
   std::vector<member_row> all;
-  for (const auto& [id, one] : tables_->book.members) all.push_back(one.row);
+  for (const auto& [id, member] : tables_->book.members) all.push_back(member.row);
   return all;
 }
 

@@ -41,7 +41,7 @@ class memory_leases {
   void set_cut_off(const std::string& member, bool cut_off) const;
 
   std::vector<shard_row> shards() const;
-  bool is_owner(const std::string& member, const held_shard& of) const;
+  bool is_owner(const std::string& member, const held_shard& shard) const;
   std::vector<member_row> members() const;
 
   struct tables;

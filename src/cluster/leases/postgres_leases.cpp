@@ -156,9 +156,9 @@ task<lease_view> change(transaction& within, renewal_ptr all) {
   const std::int64_t next = begun.version + 1;
   durable::array_text shards, fences;
   if (!all->what.leaves) {
-    for (const held_shard& one : all->what.kept) {
-      shards.add(one.shard);
-      fences.add(one.fence);
+    for (const held_shard& held : all->what.kept) {
+      shards.add(held.shard);
+      fences.add(held.fence);
     }
   }
   const std::int64_t wanted = all->what.leaves ? 0 : all->what.wanted;

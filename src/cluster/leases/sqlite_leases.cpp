@@ -50,21 +50,21 @@ std::string this_boot() {
   return id;
 }
 
-void make_tables(session& in, const std::string& cluster) {
-  session_transaction within(in);
-  in.run_script(tables);
-  statement adds(in, "INSERT OR IGNORE INTO clusters VALUES (?, ?, 1, 1, '')");
+void make_tables(session& database, const std::string& cluster) {
+  session_transaction within(database);
+  database.run_script(tables);
+  statement adds(database, "INSERT OR IGNORE INTO clusters VALUES (?, ?, 1, 1, '')");
   adds.bind_text(1, cluster);
   adds.bind_integer(2, tables_version);
   adds.run();
-  statement looks(in, "SELECT tables_version FROM clusters WHERE cluster = ?");
+  statement looks(database, "SELECT tables_version FROM clusters WHERE cluster = ?");
   looks.bind_text(1, cluster);
   if (looks.step() && looks.integer(0) > tables_version)
     throw usage_error("troupe: cluster: the leases in the SQLite file have version " +
                       std::to_string(looks.integer(0)) + ", and this program knows version " +
                       std::to_string(tables_version) + "; use the newer program");
   looks.reset();
-  statement adds_shard(in, "INSERT OR IGNORE INTO cluster_shards VALUES (?, ?, '', 0, 0)");
+  statement adds_shard(database, "INSERT OR IGNORE INTO cluster_shards VALUES (?, ?, '', 0, 0)");
   for (std::uint32_t shard = 0; shard < shard_count; ++shard) {
     adds_shard.bind_text(1, cluster);
     adds_shard.bind_integer(2, shard);
@@ -100,11 +100,11 @@ class stored_book {
                       "UPDATE cluster_shards SET owner = ?, fence = ?, changed = ? "
                       "WHERE cluster = ? AND shard = ?");
     for (std::uint32_t i = 0; i < shard_count; ++i) {
-      const lease_book::shard& one = book.shards[i];
-      if (one.changed <= version_read_) continue;
-      changes.bind_text(1, one.owner);
-      changes.bind_integer(2, as_integer(one.fence));
-      changes.bind_integer(3, as_integer(one.changed));
+      const lease_book::shard& row = book.shards[i];
+      if (row.changed <= version_read_) continue;
+      changes.bind_text(1, row.owner);
+      changes.bind_integer(2, as_integer(row.fence));
+      changes.bind_integer(3, as_integer(row.changed));
       changes.bind_text(4, cluster_);
       changes.bind_integer(5, i);
       changes.run();
@@ -126,12 +126,12 @@ class stored_book {
         in_, "SELECT id, name, round, until_ns, leaving FROM cluster_members WHERE cluster = ?");
     reads.bind_text(1, cluster_);
     while (reads.step()) {
-      lease_book::member one;
-      one.row = {std::string(reads.text(0)), std::string(reads.text(1)), reads.integer(4) != 0};
-      one.round = as_number(reads.integer(2));
-      one.until = is_of_this_boot_ ? nanoseconds(reads.integer(3)) : nanoseconds(-1);
-      ids_read_.insert(one.row.id);
-      book.members.emplace(one.row.id, std::move(one));
+      lease_book::member member;
+      member.row = {std::string(reads.text(0)), std::string(reads.text(1)), reads.integer(4) != 0};
+      member.round = as_number(reads.integer(2));
+      member.until = is_of_this_boot_ ? nanoseconds(reads.integer(3)) : nanoseconds(-1);
+      ids_read_.insert(member.row.id);
+      book.members.emplace(member.row.id, std::move(member));
     }
   }
   void read_shards() {
@@ -156,13 +156,13 @@ class stored_book {
     const auto own = book.members.find(self);
     if (own == book.members.end()) return;
     statement writes(in_, "INSERT OR REPLACE INTO cluster_members VALUES (?, ?, ?, ?, ?, ?)");
-    const lease_book::member& one = own->second;
+    const lease_book::member& member = own->second;
     writes.bind_text(1, cluster_);
-    writes.bind_text(2, one.row.id);
-    writes.bind_text(3, one.row.name);
-    writes.bind_integer(4, as_integer(one.round));
-    writes.bind_integer(5, one.until.count());
-    writes.bind_integer(6, one.row.is_leaving ? 1 : 0);
+    writes.bind_text(2, member.row.id);
+    writes.bind_text(3, member.row.name);
+    writes.bind_integer(4, as_integer(member.round));
+    writes.bind_integer(5, member.until.count());
+    writes.bind_integer(6, member.row.is_leaving ? 1 : 0);
     writes.run();
   }
 

@@ -16,19 +16,19 @@ found_actor node_state::find(const address& what, bool behind) {
   found_actor found;
   if (!what.member.empty() && what.member != self_.id) return found;
   if (is_stopped_) return found;
-  shard_state& of = shards_[what.shard];
-  std::unique_lock held(of.mutex);
-  if (behind && of.queued != 0) return found;
-  if (!of.is_open || !owns(what.shard, of.fence)) return found;
-  const auto known = of.actors.find({what.kind, what.key});
-  if (known != of.actors.end()) {
+  shard_state& state = shards_[what.shard];
+  std::unique_lock held(state.mutex);
+  if (behind && state.queued != 0) return found;
+  if (!state.is_open || !owns(what.shard, state.fence)) return found;
+  const auto known = state.actors.find({what.kind, what.key});
+  if (known != state.actors.end()) {
     found.it = known->second;
   } else {
-    found.it = what.kind->make(shared_from_this(), what, of.fence);
-    of.actors.emplace(std::pair(what.kind, std::string_view(found.it->what.key)), found.it);
+    found.it = what.kind->make(shared_from_this(), what, state.fence);
+    state.actors.emplace(std::pair(what.kind, std::string_view(found.it->what.key)), found.it);
     found.is_new = true;
     counts_.actors.fetch_add(1, relaxed);
-    counts_.made.fetch_add(1, relaxed);
+    counts_.created.fetch_add(1, relaxed);
   }
   found.it->used_ns.store(now_ns(), relaxed);
   counts_.local.fetch_add(1, relaxed);
@@ -37,14 +37,14 @@ found_actor node_state::find(const address& what, bool behind) {
 }
 
 // Under the lock of its shard, or not: the constructor of its object has thrown.
-void node_state::remove(activation& one) noexcept {
-  shard_state& of = shards_[one.what.shard];
+void node_state::remove(activation& actor) noexcept {
+  shard_state& state = shards_[actor.what.shard];
   std::shared_ptr<activation> gone;
-  std::lock_guard held(of.mutex);
-  const auto known = of.actors.find({one.what.kind, one.what.key});
-  if (known == of.actors.end() || known->second.get() != &one) return;
+  std::lock_guard held(state.mutex);
+  const auto known = state.actors.find({actor.what.kind, actor.what.key});
+  if (known == state.actors.end() || known->second.get() != &actor) return;
   gone = std::move(known->second);
-  of.actors.erase(known);
+  state.actors.erase(known);
   counts_.actors.fetch_sub(1, relaxed);
 }
 
@@ -54,9 +54,9 @@ void node_state::put_away_idle() {
   std::int64_t used_before = now - idle_ns;
   if (const std::size_t all = counts_.actors.load(relaxed); all > chosen_.actors_max) {
     std::vector<std::int64_t> times;
-    for (shard_state& of : shards_) {
-      std::lock_guard held(of.mutex);
-      for (const auto& [name, one] : of.actors) times.push_back(one->used_ns.load(relaxed));
+    for (shard_state& state : shards_) {
+      std::lock_guard held(state.mutex);
+      for (const auto& [name, actor] : state.actors) times.push_back(actor->used_ns.load(relaxed));
     }
     if (times.size() > chosen_.actors_max) {
       const auto last =
@@ -65,10 +65,10 @@ void node_state::put_away_idle() {
       used_before = std::max(used_before, *last);
     }
   }
-  for (shard_state& of : shards_) {
+  for (shard_state& state : shards_) {
     std::vector<std::shared_ptr<activation>> gone;
-    std::lock_guard held(of.mutex);
-    std::erase_if(of.actors, [&](auto& entry) {
+    std::lock_guard held(state.mutex);
+    std::erase_if(state.actors, [&](auto& entry) {
       if (entry.second.use_count() != 1 || entry.second->used_ns.load(relaxed) > used_before)
         return false;
       gone.push_back(std::move(entry.second));
@@ -82,12 +82,14 @@ void node_state::put_away_idle() {
 found_actor find_here(const state_ref& on, const address& what, bool behind) {
   return on->find(what, behind);
 }
-std::unique_lock<std::mutex> lock_shard(activation& of) {
-  return std::unique_lock(of.node->lock_of(of.what.shard));
+std::unique_lock<std::mutex> lock_shard(activation& actor) {
+  return std::unique_lock(actor.node->lock_of(actor.what.shard));
 }
-void remove(activation& one) noexcept { one.node->remove(one); }
+void remove(activation& actor) noexcept { actor.node->remove(actor); }
 
-bool is_owned(const activation& one) noexcept { return one.node->owns(one.what.shard, one.fence); }
+bool is_owned(const activation& actor) noexcept {
+  return actor.node->owns(actor.what.shard, actor.fence);
+}
 void check_owned(const activation& one) {
   if (!is_owned(one)) [[unlikely]]
     throw error(failure::unreachable,

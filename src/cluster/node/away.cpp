@@ -15,7 +15,7 @@ using std::chrono::nanoseconds;
 
 // An answer that says more than what the handler gave.
 std::exception_ptr failure_of(const answer_frame& is, const outgoing& what) {
-  const std::string text(is.bytes), class_name = what.to.kind->name;
+  const std::string text(is.bytes), class_name = what.target.kind->name;
   const auto made = [](failure kind, const std::string& words) {
     return std::make_exception_ptr(error(kind, "troupe: cluster: " + words));
   };
@@ -48,17 +48,17 @@ std::exception_ptr failure_of(const answer_frame& is, const outgoing& what) {
 void send_away(const state_ref& on, address to, const method_entry& method, bytes arguments,
                std::unique_ptr<answer_to> answer) {
   auto what = std::make_unique<outgoing>();
-  what->to = std::move(to);
+  what->target = std::move(to);
   what->method = &method;
   what->arguments = std::move(arguments);
   what->answer = std::move(answer);
   on->send_away(std::move(what));
 }
 
-void tell_away(const state_ref& on, const address& to, const method_entry& method,
+void tell_away(const state_ref& on, const address& target, const method_entry& method,
                bytes arguments) {
-  if (to.member.empty()) return on->tell_away(to, method, arguments);
-  send_away(on, to, method, std::move(arguments), nullptr);
+  if (target.member.empty()) return on->tell_away(target, method, arguments);
+  send_away(on, target, method, std::move(arguments), nullptr);
 }
 
 void node_state::send_away(std::unique_ptr<outgoing> what) {
@@ -78,35 +78,36 @@ void node_state::send_away(std::unique_ptr<outgoing> what) {
   what->is_callers_deadline = left <= chosen_.ask_timeout;
   what->deadline_ns = ns_after(std::min<nanoseconds>(left, chosen_.ask_timeout));
   if (const auto trace = this_call::trace()) what->trace = trace->traceparent();
-  shard_state& of = shards_[what->to.shard];
+  shard_state& state = shards_[what->target.shard];
   const outside_calls none;
   // With the lock, so that the route gets messages in the order in which they stand in the line.
-  std::lock_guard held(of.mutex);
-  if (!of.out) of.out = on_.spawn<route>(weak_from_this());
-  of.out.tell<&route::send>(std::move(what));
-  ++of.queued;
-  of.tells.reset();
+  std::lock_guard held(state.mutex);
+  if (!state.out) state.out = on_.spawn<route>(weak_from_this());
+  state.out.tell<&route::send>(std::move(what));
+  ++state.queued;
+  state.tells.reset();
 }
 
-waiting_line::place::place(waiting_line& in, std::uint64_t number) : in_(in), number_(number) {
-  in_.all_.try_emplace(number_);
+waiting_line::place::place(waiting_line& line, std::uint64_t number)
+    : line_(line), number_(number) {
+  line_.all_.try_emplace(number_);
 }
 waiting_line::place::~place() {
-  in_.all_.erase(number_);
-  if (in_.all_.empty()) return;
-  if (const auto& first = in_.all_.begin()->second) first->set();
+  line_.all_.erase(number_);
+  if (line_.all_.empty()) return;
+  if (const auto& first = line_.all_.begin()->second) first->set();
 }
 task<> waiting_line::place::comes_first() const {
-  while (in_.all_.begin()->first != number_) {
-    std::optional<event>& comes = in_.all_.at(number_);
+  while (line_.all_.begin()->first != number_) {
+    std::optional<event>& comes = line_.all_.at(number_);
     comes.emplace();
-    const event one = *comes;
-    co_await one.wait();
+    const event turn = *comes;
+    co_await turn.wait();
   }
 }
 
 task<> route::send(std::unique_ptr<outgoing> what) {
-  const state_ref node = of_.lock();
+  const state_ref node = node_.lock();
   if (node == nullptr) co_return;
   what->number = ++count_;
   auto delivers = node->deliver(std::move(what), line_);
@@ -132,8 +133,8 @@ task<> node_state::deliver(std::unique_ptr<outgoing> what, waiting_line& in) {
   }
   counts_.waiting.fetch_sub(1, relaxed);
   {
-    std::lock_guard held(shards_[what->to.shard].mutex);
-    --shards_[what->to.shard].queued;
+    std::lock_guard held(shards_[what->target.shard].mutex);
+    --shards_[what->target.shard].queued;
   }
   if (failed == nullptr) co_return;
   counts_.failed.fetch_add(1, relaxed);
@@ -144,13 +145,13 @@ task<> node_state::deliver(std::unique_ptr<outgoing> what, waiting_line& in) {
 task<> node_state::attempt(outgoing& what, waiting_line& in) {
   for (milliseconds pause{0};; pause = std::clamp(2 * pause, pause_first, pause_last)) {
     auto finds = next_owner(what, in, pause);
-    const std::string to = co_await std::move(finds);
-    if (to.empty()) co_return;
-    auto tries = try_once(what, to);
+    const std::string owner_id = co_await std::move(finds);
+    if (owner_id.empty()) co_return;
+    auto tries = try_once(what, owner_id);
     if (co_await std::move(tries)) co_return;
     counts_.sent_again.fetch_add(1, relaxed);
-    if (!what.to.member.empty())
-      throw error(failure::unreachable, "troupe: cluster: the node " + to + " has left");
+    if (!what.target.member.empty())
+      throw error(failure::unreachable, "troupe: cluster: the node " + owner_id + " has left");
     placement_->hurry();
   }
 }
@@ -165,11 +166,11 @@ task<std::string> node_state::next_owner(outgoing& what, waiting_line& in, milli
     co_await std::move(waits);
     if (is_stopped_) throw error(failure::stopped, "troupe: cluster: the node has been stopped");
     if (hand_over_here(what)) co_return std::string();
-    if (what.to.member == self_.id)
+    if (what.target.member == self_.id)
       throw error(failure::stopped, "troupe: cluster: the node is being stopped");
-    if (!what.to.member.empty()) co_return what.to.member;
+    if (!what.target.member.empty()) co_return what.target.member;
     if (!has_joined_) continue;
-    if (const auto owner = placement_->owner(what.to.shard);
+    if (const auto owner = placement_->owner(what.target.shard);
         owner != nullptr && owner->id != self_.id)
       co_return owner->id;
   }
@@ -177,19 +178,20 @@ task<std::string> node_state::next_owner(outgoing& what, waiting_line& in, milli
 
 // The actor's shard may have come to this node meanwhile.
 bool node_state::hand_over_here(outgoing& what) {
-  const bool is_here = what.to.member.empty() ? has_joined_ && placement_->is_mine(what.to.shard)
-                                              : what.to.member == self_.id;
+  const bool is_here = what.target.member.empty()
+                           ? has_joined_ && placement_->is_mine(what.target.shard)
+                           : what.target.member == self_.id;
   if (!is_here) return false;
-  auto who = std::make_unique<served>(shared_from_this(), std::move(what.answer));
-  who->deadline_ns = what.deadline_ns;
-  who->trace = trace_context::parse(what.trace);
+  auto message = std::make_unique<served>(shared_from_this(), std::move(what.answer));
+  message->deadline_ns = what.deadline_ns;
+  message->trace = trace_context::parse(what.trace);
   try {
-    if (what.method->serve(shared_from_this(), what.to, what.arguments, who)) return true;
+    if (what.method->serve(shared_from_this(), what.target, what.arguments, message)) return true;
   } catch (...) {
-    if (who != nullptr) what.answer = who->forget();
+    if (message != nullptr) what.answer = message->forget();
     throw;
   }
-  what.answer = who->forget();
+  what.answer = message->forget();
   return false;
 }
 
@@ -231,11 +233,11 @@ bool node_state::settle(outgoing& what, std::string_view answer) {
     what.may_have_run = false;
     return false;
   }
-  const std::unique_ptr<answer_to> to = std::move(what.answer);
+  const std::unique_ptr<answer_to> asker = std::move(what.answer);
   if (is->kind == answer_kind::value) {
     const state_ref self = shared_from_this();
     const reading_on here(self);
-    to->give(as_bytes(is->bytes));
+    asker->give(as_bytes(is->bytes));
     return true;
   }
   std::exception_ptr why;
@@ -243,7 +245,7 @@ bool node_state::settle(outgoing& what, std::string_view answer) {
     if (const exception_entry* const known = find_exception(is->type))
       why = known->make(std::string(is->bytes));
   }
-  to->fail(why != nullptr ? why : failure_of(*is, what));
+  asker->fail(why != nullptr ? why : failure_of(*is, what));
   return true;
 }
 
@@ -256,11 +258,11 @@ std::string node_state::frame_of(const outgoing& what) const {
   frame.signature = what.method->signature;
   // At least 1 us: none would be no limit.
   frame.remaining_us = std::max<std::int64_t>((what.deadline_ns - now_ns()) / 1'000, 1);
-  frame.kind = what.to.kind->name;
-  frame.key = what.to.key;
+  frame.kind = what.target.kind->name;
+  frame.key = what.target.key;
   frame.method = what.method->name;
   frame.trace = what.trace;
-  if (!what.to.member.empty()) frame.to = request_frame::target::member;
+  if (!what.target.member.empty()) frame.to = request_frame::target::member;
   frame.arguments = as_text(what.arguments);
   return write_request(frame);
 }

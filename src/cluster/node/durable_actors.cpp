@@ -25,7 +25,7 @@ using std::chrono::nanoseconds;
 // What the engine asks of its node.
 class node_scope final : public durable::parts::shard_scope {
  public:
-  explicit node_scope(std::weak_ptr<node_state> of) noexcept : of_(std::move(of)) {}
+  explicit node_scope(std::weak_ptr<node_state> node) noexcept : node_(std::move(node)) {}
   std::uint32_t shard_of(std::string_view kind, std::string_view key) const noexcept override {
     return parts::shard_of(kind, key);
   }
@@ -36,39 +36,39 @@ class node_scope final : public durable::parts::shard_scope {
                         std::to_string(durable_key_bytes_max) +
                         " travel between nodes; choose shorter keys");
   }
-  bool acts_for(const durable::held_shard& one) const noexcept override {
-    const state_ref node = of_.lock();
-    return node != nullptr && node->owns(one.shard, one.fence);
+  bool acts_for(const durable::held_shard& held) const noexcept override {
+    const state_ref node = node_.lock();
+    return node != nullptr && node->owns(held.shard, held.fence);
   }
   task<bytes> forward(stored_message what) override {
-    const state_ref node = of_.lock();
+    const state_ref node = node_.lock();
     if (node == nullptr)
       throw error(failure::stopped, "troupe: cluster: the node has been stopped");
     return node_state::forward(node, std::move(what));
   }
   task<bool> waits_for(durable::parts::circle_question what) override {
-    const state_ref node = of_.lock();
+    const state_ref node = node_.lock();
     if (node == nullptr)
       throw error(failure::stopped, "troupe: cluster: the node has been stopped");
     return node_state::ask_for_circle(node, std::move(what));
   }
 
  private:
-  const std::weak_ptr<node_state> of_;
+  const std::weak_ptr<node_state> node_;
 };
 
 // One more of those for which a stop waits.
 class waiting_message {
  public:
-  explicit waiting_message(std::atomic<std::size_t>& in) noexcept : in_(in) {
-    in_.fetch_add(1, relaxed);
+  explicit waiting_message(std::atomic<std::size_t>& count) noexcept : count_(count) {
+    count_.fetch_add(1, relaxed);
   }
   waiting_message(const waiting_message&) = delete;
   waiting_message& operator=(const waiting_message&) = delete;
-  ~waiting_message() { in_.fetch_sub(1, relaxed); }
+  ~waiting_message() { count_.fetch_sub(1, relaxed); }
 
  private:
-  std::atomic<std::size_t>& in_;
+  std::atomic<std::size_t>& count_;
 };
 
 // Of what a database has refused: the caller gets it as if the actor were here.
@@ -129,10 +129,10 @@ task<bytes> node_state::forward(state_ref self, stored_message what) {
       self->ns_after(std::min<nanoseconds>(this_call::remaining(), self->chosen_.ask_timeout));
   milliseconds pause = pause_first;
   while (!self->is_stopped_) {
-    std::string to;
-    if (const auto owner = self->placement_->owner(shard)) to = owner->id;
-    bool again = to.empty();
-    if (to == self->self_.id) {
+    std::string owner_id;
+    if (const auto owner = self->placement_->owner(shard)) owner_id = owner->id;
+    bool again = owner_id.empty();
+    if (owner_id == self->self_.id) {
       try {
         auto delivers = self->engine_->deliver(what);
         co_return co_await std::move(delivers);
@@ -140,8 +140,8 @@ task<bytes> node_state::forward(state_ref self, stored_message what) {
         if (moved.is_stored()) throw;
         again = true;
       }
-    } else if (!to.empty()) {
-      auto tries = self->forward_once(what, to, again);
+    } else if (!owner_id.empty()) {
+      auto tries = self->forward_once(what, owner_id, again);
       bytes got = co_await std::move(tries);
       if (!again) co_return got;
       self->placement_->hurry();
@@ -164,7 +164,7 @@ task<bytes> node_state::forward_once(const stored_message& what, const std::stri
       std::chrono::duration_cast<std::chrono::microseconds>(chosen_.ask_timeout).count();
   frame.arguments = as_text(encoded);
   std::string trace;
-  if (const auto here = this_call::trace()) frame.trace = trace = here->traceparent();
+  if (const auto context = this_call::trace()) frame.trace = trace = context->traceparent();
   counts_.sent.fetch_add(1, relaxed);
   std::string got;
   const std::stop_token end = end_of(to);

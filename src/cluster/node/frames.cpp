@@ -25,10 +25,10 @@ char* write(char* to, N value) noexcept {
   return write_bytes(to, {raw.data(), raw.size()});
 }
 template <class N>
-void put(std::string& to, N value) {
+void put(std::string& frame, N value) {
   char raw[sizeof(N)];
   write(raw, value);
-  to.append(raw, sizeof raw);
+  frame.append(raw, sizeof raw);
 }
 void put_text(std::string& to, std::string_view text) {
   put(to, static_cast<std::uint32_t>(text.size()));
@@ -70,10 +70,10 @@ class frame_reader {
 // Each of a message's parts is copied once: a string that grows looks for room at each.
 std::string write_request(const request_frame& what) {
   constexpr std::size_t numbers = 3 + 8 + 8 + 4 * 4;
-  std::string to;
+  std::string frame;
   const std::size_t size = numbers + what.trace.size() + what.kind.size() + what.key.size() +
                            what.method.size() + what.arguments.size();
-  to.resize_and_overwrite(size, [&what](char* at, std::size_t) noexcept {
+  frame.resize_and_overwrite(size, [&what](char* at, std::size_t) noexcept {
     char* const begin = at;
     at = write(at, request_mark);
     at = write(at, version);
@@ -84,46 +84,46 @@ std::string write_request(const request_frame& what) {
       at = write_bytes(write(at, static_cast<std::uint32_t>(text.size())), text);
     return static_cast<std::size_t>(write_bytes(at, what.arguments) - begin);
   });
-  return to;
+  return frame;
 }
 
 std::optional<request_frame> read_request(std::string_view from) noexcept {
-  frame_reader in(from);
+  frame_reader reader(from);
   request_frame what;
   std::uint8_t target = 0;
-  if (!in.get_mark(request_mark) || !in.get(target) ||
+  if (!reader.get_mark(request_mark) || !reader.get(target) ||
       target > static_cast<std::uint8_t>(request_frame::target::circle) ||
-      !in.get(what.signature) || !in.get(what.remaining_us) || what.remaining_us < 0 ||
-      !in.get_text(what.trace) || !in.get_text(what.kind) || !in.get_text(what.key) ||
-      !in.get_text(what.method))
+      !reader.get(what.signature) || !reader.get(what.remaining_us) || what.remaining_us < 0 ||
+      !reader.get_text(what.trace) || !reader.get_text(what.kind) || !reader.get_text(what.key) ||
+      !reader.get_text(what.method))
     return std::nullopt;
   what.to = static_cast<request_frame::target>(target);
-  what.arguments = in.rest();
+  what.arguments = reader.rest();
   return what;
 }
 
 std::string write_answer(const answer_frame& what) {
-  std::string to;
-  to.reserve(8 + what.type.size() + what.bytes.size());
-  to += answer_mark;
-  to += version;
-  put(to, static_cast<std::uint8_t>(what.kind));
+  std::string frame;
+  frame.reserve(8 + what.type.size() + what.bytes.size());
+  frame += answer_mark;
+  frame += version;
+  put(frame, static_cast<std::uint8_t>(what.kind));
   if (what.kind == answer_kind::exception)
-    put_text(to, what.type.substr(0, std::min(what.type.size(), short_text_max)));
-  to += what.bytes;
-  return to;
+    put_text(frame, what.type.substr(0, std::min(what.type.size(), short_text_max)));
+  frame += what.bytes;
+  return frame;
 }
 
 std::optional<answer_frame> read_answer(std::string_view from) noexcept {
-  frame_reader in(from);
+  frame_reader reader(from);
   answer_frame what;
   std::uint8_t kind = 0;
-  if (!in.get_mark(answer_mark) || !in.get(kind) ||
+  if (!reader.get_mark(answer_mark) || !reader.get(kind) ||
       kind > static_cast<std::uint8_t>(answer_kind::deadlock))
     return std::nullopt;
   what.kind = static_cast<answer_kind>(kind);
-  if (what.kind == answer_kind::exception && !in.get_text(what.type)) return std::nullopt;
-  what.bytes = in.rest();
+  if (what.kind == answer_kind::exception && !reader.get_text(what.type)) return std::nullopt;
+  what.bytes = reader.rest();
   return what;
 }
 

@@ -24,16 +24,16 @@ namespace {
 
 // Its actors keep the node: they are let go also if the runtime ends before the node has stopped.
 struct let_go_at_end {
-  explicit let_go_at_end(state_ref its) noexcept : of(std::move(its)) {}
+  explicit let_go_at_end(state_ref open) noexcept : node(std::move(open)) {}
   let_go_at_end(let_go_at_end&&) noexcept = default;
   ~let_go_at_end() {
-    if (of != nullptr) of->let_go();
+    if (node != nullptr) node->let_go();
   }
-  state_ref of;
+  state_ref node;
 };
 
 task<> leave(let_go_at_end at_end) {
-  auto stops = node_state::stop(at_end.of);
+  auto stops = node_state::stop(at_end.node);
   co_await std::move(stops);
 }
 
@@ -42,9 +42,9 @@ task<> leave(let_go_at_end at_end) {
 node_owner::~node_owner() {
   try {
     const outside_calls none;
-    static_cast<void>(of_->on().spawn(leave(let_go_at_end(of_))));
+    static_cast<void>(node_->on().spawn(leave(let_go_at_end(node_))));
   } catch (...) {
-    of_->kill();
+    node_->kill();
   }
 }
 
@@ -55,60 +55,61 @@ namespace {
 // A database that has gone without a word must not keep a node from what the next one says.
 constexpr std::chrono::nanoseconds least_wait = std::chrono::seconds(1);
 
-void use_postgres(parts::surroundings& with, runtime& on, const options& its,
+void use_postgres(parts::surroundings& with, runtime& on, const options& chosen,
                   const std::string& life, bool has_durable) {
-  with.leases = [&on, target = its.database] { return postgres_leases(on, target); };
+  with.leases = [&on, target = chosen.database] { return postgres_leases(on, target); };
   if (!has_durable) return;
   postgres::options quick;
-  quick.connect_timeout = std::max(its.lease / 4, least_wait);
-  quick.answer_timeout = std::max(its.lease / 2, least_wait);
-  with.storage = durable::postgres_storage_of_node(on, its.database, its.cluster, life, quick);
+  quick.connect_timeout = std::max(chosen.lease / 4, least_wait);
+  quick.answer_timeout = std::max(chosen.lease / 2, least_wait);
+  with.storage =
+      durable::postgres_storage_of_node(on, chosen.database, chosen.cluster, life, quick);
 }
 
-void use_sqlite(parts::surroundings& with, runtime& on, const options& its, const std::string& life,
-                bool has_durable) {
-  const std::string path = its.database.substr(parts::sqlite_database.size());
+void use_sqlite(parts::surroundings& with, runtime& on, const options& chosen,
+                const std::string& life, bool has_durable) {
+  const std::string path = chosen.database.substr(parts::sqlite_database.size());
   sqlite::options quick;
-  quick.busy_timeout = std::max(its.lease / 4, least_wait);
+  quick.busy_timeout = std::max(chosen.lease / 4, least_wait);
   with.leases = [&on, path, quick] { return sqlite_leases(on, path, quick); };
   if (has_durable)
-    with.storage = durable::sqlite_storage_of_node(on, path, its.cluster, life, quick);
+    with.storage = durable::sqlite_storage_of_node(on, path, chosen.cluster, life, quick);
 }
 
 }  // namespace
 
 void node::open(runtime& on, options chosen, parts::setup all) {
   const bool has_durable = !all.durable_kinds.empty();
-  const auto made = std::make_shared<parts::node_state>(on, std::move(chosen), std::move(all));
+  const auto node = std::make_shared<parts::node_state>(on, std::move(chosen), std::move(all));
   parts::surroundings with;
-  const options& its = made->chosen();
-  if (has_durable && its.nats.empty() && its.store.empty())
+  const options& opened = node->chosen();
+  if (has_durable && opened.nats.empty() && opened.store.empty())
     throw option_error(
         "troupe: cluster: a node that is alone keeps its durable actors in the file "
         "options::store");
-  if (its.nats.empty()) {
+  if (opened.nats.empty()) {
     with.is_alone = true;
-    with.way = transport_of(simulated_network(), on, made->self().id);
-    if (has_durable) with.storage = durable::sqlite_storage(on, its.store);
+    with.way = transport_of(simulated_network(), on, node->self().id);
+    if (has_durable) with.storage = durable::sqlite_storage(on, opened.store);
     with.leases = [] { return memory_leases().store(); };
   } else {
-    with.way = nats_transport(on, its.nats, its.connection);
-    const std::string& life = made->self().id;
-    its.database.starts_with(parts::sqlite_database)
-        ? use_sqlite(with, on, its, life, has_durable)
-        : use_postgres(with, on, its, life, has_durable);
+    with.way = nats_transport(on, opened.nats, opened.connection);
+    const std::string& life = node->self().id;
+    opened.database.starts_with(parts::sqlite_database)
+        ? use_sqlite(with, on, opened, life, has_durable)
+        : use_postgres(with, on, opened, life, has_durable);
   }
-  made->begin(std::move(with));
-  owner_ = std::make_shared<parts::node_owner>(made);
+  node->begin(std::move(with));
+  owner_ = std::make_shared<parts::node_owner>(node);
 }
 
-void node::open_in(runtime& on, const simulation& in, options chosen, parts::setup all) {
-  const auto made = std::make_shared<parts::node_state>(on, std::move(chosen), std::move(all));
+void node::open_in(runtime& on, const simulation& simulated, options chosen, parts::setup all) {
+  const auto node = std::make_shared<parts::node_state>(on, std::move(chosen), std::move(all));
   parts::surroundings with;
-  with.way = transport_of(in.network(), on, made->self().id);
-  with.leases = [leases = in.its_parts().leases] { return leases.store(); };
+  with.way = transport_of(simulated.network(), on, node->self().id);
+  with.leases = [leases = simulated.its_parts().leases] { return leases.store(); };
   // order: relaxed  set before this node was made
-  const double rate = in.its_parts().clock_rate.load(std::memory_order_relaxed);
+  const double rate = simulated.its_parts().clock_rate.load(std::memory_order_relaxed);
   if (rate != 1) {
     with.clock = [&on, rate] {
       const double now = static_cast<double>(on.now().count()) * rate;
@@ -116,14 +117,14 @@ void node::open_in(runtime& on, const simulation& in, options chosen, parts::set
     };
   }
   // order: relaxed  as above
-  const bool checks = in.its_parts().checks_fences.load(std::memory_order_relaxed);
-  const auto is_mine = [leases = in.its_parts().leases, id = made->self().id,
+  const bool checks = simulated.its_parts().checks_fences.load(std::memory_order_relaxed);
+  const auto is_mine = [leases = simulated.its_parts().leases, id = node->self().id,
                         checks](const durable::held_shard& one) {
     return !checks || leases.is_owner(id, one);
   };
-  with.storage = in.its_parts().database.storage_of_node(is_mine, made->self().id);
-  made->begin(std::move(with));
-  owner_ = std::make_shared<parts::node_owner>(made);
+  with.storage = simulated.its_parts().database.storage_of_node(is_mine, node->self().id);
+  node->begin(std::move(with));
+  owner_ = std::make_shared<parts::node_owner>(node);
 }
 
 task<> node::ready() const {

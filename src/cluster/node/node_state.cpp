@@ -50,17 +50,17 @@ void check(const setup& with) {
                          std::to_string(name.size()) + " bytes, and at most " +
                          std::to_string(name_bytes_max) + " travel between nodes");
   };
-  for (const class_table& one : with.kinds) {
-    check_name(one.name);
-    const auto same = [&one](const class_table& other) {
-      return other.name == one.name || other.tag == one.tag;
+  for (const class_table& kind : with.kinds) {
+    check_name(kind.name);
+    const auto same = [&kind](const class_table& other) {
+      return other.name == kind.name || other.tag == kind.tag;
     };
     if (std::ranges::count_if(with.kinds, same) > 1)
-      throw option_error("troupe: cluster: two classes have the name " + one.name);
-    for (const method_entry& method : one.methods) {
+      throw option_error("troupe: cluster: two classes have the name " + kind.name);
+    for (const method_entry& method : kind.methods) {
       check_name(method.name);
-      if (std::ranges::count(one.methods, method.name, &method_entry::name) > 1)
-        throw option_error("troupe: cluster: two methods of the class " + one.name +
+      if (std::ranges::count(kind.methods, method.name, &method_entry::name) > 1)
+        throw option_error("troupe: cluster: two methods of the class " + kind.name +
                            " have the name " + method.name);
     }
   }
@@ -73,9 +73,9 @@ constexpr std::size_t events_kept = 4'096;
 constexpr milliseconds answers_of_the_dead{250}, answers_of_who_left{2'000};
 
 // N2
-bool rests(const shard_state& of) {
-  return std::ranges::all_of(of.actors,
-                             [](const auto& one) { return one.second.use_count() == 1; });
+bool rests(const shard_state& state) {
+  return std::ranges::all_of(state.actors,
+                             [](const auto& entry) { return entry.second.use_count() == 1; });
 }
 
 // What a server that is there does at once. One that has gone is not waited for.
@@ -152,15 +152,15 @@ void node_state::replace_placement() {
 
 // After a failure it goes on where it was: what is taken twice would be handled twice.
 task<> node_state::open_way(bool& takes_own) {
-  const std::weak_ptr<node_state> here = weak_from_this();
-  const auto take_one = [here](incoming one) -> task<> {
-    const state_ref self = here.lock();
+  const std::weak_ptr<node_state> weak_self = weak_from_this();
+  const auto take_one = [weak_self](incoming one) -> task<> {
+    const state_ref self = weak_self.lock();
     if (self == nullptr) co_return;
     auto takes = self->take(std::move(one));
     co_await std::move(takes);
   };
-  const auto take_now = [here](const incoming& one) {
-    const state_ref self = here.lock();
+  const auto take_now = [weak_self](const incoming& one) {
+    const state_ref self = weak_self.lock();
     return self != nullptr && self->take_now(one);
   };
   if (!takes_own) {
@@ -168,8 +168,8 @@ task<> node_state::open_way(bool& takes_own) {
     co_await std::move(own);
     takes_own = true;
   }
-  const auto hears = [here](incoming) -> task<> {
-    if (const state_ref self = here.lock(); self != nullptr && self->has_joined_)
+  const auto hears = [weak_self](incoming) -> task<> {
+    if (const state_ref self = weak_self.lock(); self != nullptr && self->has_joined_)
       self->placement_->hurry();
     co_return;
   };
@@ -219,9 +219,9 @@ task<> node_state::join(state_ref self) {
     self->placement_->kill();
     co_return;
   }
-  const std::weak_ptr<node_state> here = self;
-  const auto sweeps = [here] {
-    if (const state_ref node = here.lock()) node->put_away_idle();
+  const std::weak_ptr<node_state> weak_self = self;
+  const auto sweeps = [weak_self] {
+    if (const state_ref node = weak_self.lock()) node->put_away_idle();
   };
   const outside_calls none;
   const auto period = std::max<nanoseconds>(self->chosen_.idle_max / 4, milliseconds(1));
@@ -292,9 +292,9 @@ void node_state::end_watchers() noexcept {
     watchers.swap(watchers_);
     topics.swap(topics_);
   }
-  for (const auto& one : watchers) one.close();
-  for (const auto& [name, its] : topics) {
-    for (const auto& reader : its.readers) reader->close();
+  for (const auto& watcher : watchers) watcher.close();
+  for (const auto& [name, topic] : topics) {
+    for (const auto& reader : topic.readers) reader->close();
   }
 }
 
@@ -306,20 +306,20 @@ void node_state::kill() noexcept {
     std::lock_guard held(mutex_);
     placement_->kill();
   }
-  for (shard_state& of : shards_) {
-    std::lock_guard held(of.mutex);
-    for (const auto& [name, one] : of.actors) one->end();
+  for (shard_state& state : shards_) {
+    std::lock_guard held(state.mutex);
+    for (const auto& [name, actor] : state.actors) actor->end();
   }
   lose_all();
   end_watchers();
 }
 
 void node_state::let_go() noexcept {
-  for (shard_state& of : shards_) {
-    decltype(of.actors) gone;
-    std::lock_guard held(of.mutex);
-    of.is_open = false;
-    gone.swap(of.actors);
+  for (shard_state& state : shards_) {
+    decltype(state.actors) gone;
+    std::lock_guard held(state.mutex);
+    state.is_open = false;
+    gone.swap(state.actors);
   }
   end_watchers();
 }
@@ -342,33 +342,33 @@ void node_state::tell_others() noexcept {
 
 placement::hooks node_state::hooks() {
   placement::hooks told;
-  const std::weak_ptr<node_state> here = weak_from_this();
-  told.gained = [here](const std::vector<held_shard>& shards) {
-    if (const state_ref self = here.lock()) self->gained(shards);
+  const std::weak_ptr<node_state> weak_self = weak_from_this();
+  told.gained = [weak_self](const std::vector<held_shard>& shards) {
+    if (const state_ref self = weak_self.lock()) self->gained(shards);
   };
-  told.lost = [here](const std::vector<std::uint32_t>& shards) {
-    if (const state_ref self = here.lock()) self->lost(shards);
+  told.lost = [weak_self](const std::vector<std::uint32_t>& shards) {
+    if (const state_ref self = weak_self.lock()) self->lost(shards);
   };
-  told.drain = [here](std::vector<held_shard> shards, placement::release released) -> task<> {
-    const state_ref self = here.lock();
+  told.drain = [weak_self](std::vector<held_shard> shards, placement::release released) -> task<> {
+    const state_ref self = weak_self.lock();
     if (self == nullptr) co_return;
     auto drains = self->drain(std::move(shards), std::move(released));
     co_await std::move(drains);
   };
-  told.members = [here](std::vector<member_row> now) {
-    if (const state_ref self = here.lock()) self->changed(std::move(now));
+  told.members = [weak_self](std::vector<member_row> now) {
+    if (const state_ref self = weak_self.lock()) self->changed(std::move(now));
   };
-  told.changed = [here] {
-    if (const state_ref self = here.lock()) self->tell_others();
+  told.changed = [weak_self] {
+    if (const state_ref self = weak_self.lock()) self->tell_others();
   };
   return told;
 }
 
 void node_state::gained(const std::vector<held_shard>& shards) {
-  for (const held_shard& one : shards) {
-    std::lock_guard held(shards_[one.shard].mutex);
-    shards_[one.shard].is_open = true;
-    shards_[one.shard].fence = one.fence;
+  for (const held_shard& shard : shards) {
+    std::lock_guard held(shards_[shard.shard].mutex);
+    shards_[shard.shard].is_open = true;
+    shards_[shard.shard].fence = shard.fence;
   }
   if (has_shared_store()) engine_->gained(shards);
 }
@@ -419,13 +419,13 @@ task<> node_state::drain(std::vector<held_shard> shards, placement::release rele
 // closed if `closes`.
 std::vector<held_shard> node_state::hand_over(const std::vector<held_shard>& shards, bool closes) {
   std::vector<held_shard> resting;
-  for (const held_shard& one : shards) {
-    shard_state& of = shards_[one.shard];
-    std::lock_guard held(of.mutex);
-    const bool was_lost = of.fence != one.fence;  // and has perhaps come back
-    const bool is_at_rest = rests(of);
-    if (was_lost || is_at_rest) resting.push_back(one);
-    if (!was_lost && (is_at_rest || closes)) of.is_open = false;
+  for (const held_shard& shard : shards) {
+    shard_state& state = shards_[shard.shard];
+    std::lock_guard held(state.mutex);
+    const bool was_lost = state.fence != shard.fence;  // and has perhaps come back
+    const bool is_at_rest = rests(state);
+    if (was_lost || is_at_rest) resting.push_back(shard);
+    if (!was_lost && (is_at_rest || closes)) state.is_open = false;
   }
   const std::vector<held_shard> done =
       has_shared_store() ? engine_->hand_over(resting, closes) : resting;
@@ -437,14 +437,14 @@ std::vector<held_shard> node_state::hand_over(const std::vector<held_shard>& sha
 }
 
 // It was closed for a look at its durable actors: it goes, or is open again.
-void node_state::end_look(const held_shard& one, bool goes) noexcept {
+void node_state::end_look(const held_shard& shard, bool goes) noexcept {
   decltype(shard_state::actors) gone;
-  shard_state& of = shards_[one.shard];
-  std::lock_guard held(of.mutex);
-  if (of.fence != one.fence) return;
-  of.is_open = !goes;
+  shard_state& state = shards_[shard.shard];
+  std::lock_guard held(state.mutex);
+  if (state.fence != shard.fence) return;
+  state.is_open = !goes;
   if (!goes) return;
-  gone.swap(of.actors);
+  gone.swap(state.actors);
   counts_.actors.fetch_sub(gone.size(), relaxed);
 }
 
@@ -456,30 +456,30 @@ void node_state::changed(std::vector<member_row> now) {
     std::lock_guard held(mutex_);
     const auto add = [&events](const std::vector<member_row>& these,
                                const std::vector<member_row>& others, bool joined) {
-      for (const member_row& one : these) {
-        if (!std::ranges::binary_search(others, one))
-          events.push_back({joined, {one.id, one.name}});
+      for (const member_row& row : these) {
+        if (!std::ranges::binary_search(others, row))
+          events.push_back({joined, {row.id, row.name}});
       }
     };
-    for (member_row& one : now) {
-      if (std::exchange(one.is_leaving, false)) leaving_.insert(one.id);  // it is still there
+    for (member_row& row : now) {
+      if (std::exchange(row.is_leaving, false)) leaving_.insert(row.id);  // it is still there
     }
     std::ranges::sort(now);
     add(members_, now, false);
     add(now, members_, true);
     members_ = std::move(now);
     watchers = watchers_;
-    for (const member_event& one : events) {
-      if (one.joined) continue;
-      const bool has_left = leaving_.erase(one.who.id) != 0;
-      if (auto end = ends_.extract(one.who.id))
+    for (const member_event& event : events) {
+      if (event.joined) continue;
+      const bool has_left = leaving_.erase(event.who.id) != 0;
+      if (auto end = ends_.extract(event.who.id))
         (has_left ? left : ended).push_back(std::move(end.mapped()));
     }
   }
   end_later(std::move(ended), answers_of_the_dead);
   end_later(std::move(left), answers_of_who_left);
-  for (const auto& to : watchers) {
-    for (const member_event& one : events) static_cast<void>(to.try_send(one));
+  for (const auto& watcher : watchers) {
+    for (const member_event& one : events) static_cast<void>(watcher.try_send(one));
   }
 }
 
@@ -487,25 +487,25 @@ void node_state::changed(std::vector<member_row> now) {
 void node_state::end_later(std::vector<std::stop_source> asks, milliseconds pause) {
   if (asks.empty()) return;
   const auto ends = [all = std::move(asks)]() mutable {
-    for (auto& one : all) one.request_stop();
+    for (auto& ask : all) ask.request_stop();
   };
   const outside_calls none;
   static_cast<void>(on_.after(pause, ends, {.weak = true}));
 }
 
 channel<member_event> node_state::watch_members() {
-  const auto made = channel<member_event>::bounded(events_kept);
+  const auto events = channel<member_event>::bounded(events_kept);
   std::lock_guard held(mutex_);
-  for (const member_row& one : members_)
-    static_cast<void>(made.try_send(member_event{true, {one.id, one.name}}));
-  watchers_.push_back(made);
-  return made;
+  for (const member_row& row : members_)
+    static_cast<void>(events.try_send(member_event{true, {row.id, row.name}}));
+  watchers_.push_back(events);
+  return events;
 }
 
 std::vector<cluster::member> node_state::members_now() const {
   std::lock_guard held(mutex_);
   std::vector<cluster::member> all;
-  for (const member_row& one : members_) all.push_back({one.id, one.name});
+  for (const member_row& row : members_) all.push_back({row.id, row.name});
   return all;
 }
 
@@ -524,7 +524,7 @@ const class_table* node_state::find_kind(std::string_view name) const noexcept {
 }
 const exception_entry* node_state::find_exception(const std::type_info& type) const noexcept {
   const auto found = std::ranges::find_if(
-      with_.exceptions, [&](const exception_entry& one) { return *one.type == type; });
+      with_.exceptions, [&](const exception_entry& entry) { return *entry.type == type; });
   return found == with_.exceptions.end() ? nullptr : &*found;
 }
 const exception_entry* node_state::find_exception(std::string_view name) const noexcept {

@@ -58,7 +58,7 @@ inline constexpr std::string_view sqlite_database = "sqlite:";
 // A message to an actor that is not here, until it was sent and answered.
 struct outgoing {
   outgoing() noexcept {}  // no aggregate, since g++ 12 destroys those twice in co_await expressions
-  address to;
+  address target;
   const method_entry* method = nullptr;
   bytes arguments;
   std::unique_ptr<answer_to> answer;  // null: a tell
@@ -75,14 +75,14 @@ class waiting_line {
  public:
   class place {
    public:
-    place(waiting_line& in, std::uint64_t number);
+    place(waiting_line& line, std::uint64_t number);
     place(const place&) = delete;
     place& operator=(const place&) = delete;
     ~place();
     task<> comes_first() const;
 
    private:
-    waiting_line& in_;
+    waiting_line& line_;
     const std::uint64_t number_;
   };
 
@@ -112,12 +112,12 @@ struct tell_subject {
 class route {
  public:
   static constexpr bool reentrant = true;
-  explicit route(std::weak_ptr<node_state> of) noexcept : of_(std::move(of)) {}
+  explicit route(std::weak_ptr<node_state> node) noexcept : node_(std::move(node)) {}
   task<> send(std::unique_ptr<outgoing> what);
   task<> send_tells(std::shared_ptr<tell_line> what);
 
  private:
-  const std::weak_ptr<node_state> of_;
+  const std::weak_ptr<node_state> node_;
   std::uint64_t count_ = 0;
   waiting_line line_;
 };
@@ -173,9 +173,9 @@ class node_state : public std::enable_shared_from_this<node_state> {
 
   // `behind`: none is found while earlier messages from this node are under way to its shard.
   found_actor find(const address& what, bool behind);
-  void remove(activation& one) noexcept;
+  void remove(activation& actor) noexcept;
   void send_away(std::unique_ptr<outgoing> what);
-  void tell_away(const address& to, const method_entry& method, const bytes& arguments);
+  void tell_away(const address& target, const method_entry& method, const bytes& arguments);
   task<> deliver(std::unique_ptr<outgoing> what, waiting_line& in);
   task<> deliver_tells(std::shared_ptr<tell_line> what, waiting_line& in, std::uint64_t number);
 
@@ -196,7 +196,7 @@ class node_state : public std::enable_shared_from_this<node_state> {
 
   task<> publish(std::string topic, std::string frame);
   task<> subscribe(std::string topic, std::string group, std::shared_ptr<topic_reader> to);
-  void unsubscribe(const std::shared_ptr<topic_reader>& to) noexcept;
+  void unsubscribe(const std::shared_ptr<topic_reader>& reader) noexcept;
 
   // Of durable actors.
   const durable::store& store() const;
@@ -219,8 +219,8 @@ class node_state : public std::enable_shared_from_this<node_state> {
   task<> open_way(bool& takes_own);
   std::unique_ptr<placement> make_placement();
   void replace_placement();
-  task<> take(incoming one);
-  bool take_now(const incoming& one);
+  task<> take(incoming message);
+  bool take_now(const incoming& message);
   std::string serve(const request_frame& what, const std::string& reply, semaphore::permit permit);
   std::string serve_durable(const request_frame& what, const std::string& reply,
                             semaphore::permit permit);
@@ -234,7 +234,7 @@ class node_state : public std::enable_shared_from_this<node_state> {
   task<bytes> forward_once(const durable::stored_message& what, const std::string& to, bool& again);
   void show();
   bool has_joined() const;
-  void write_members(observing::json_text& to) const;
+  void write_members(observing::json_text& text) const;
   void put_away_idle();
   void tell_others() noexcept;
   // Starts it, and hears nothing of its end.
@@ -244,7 +244,7 @@ class node_state : public std::enable_shared_from_this<node_state> {
   void gained(const std::vector<held_shard>& shards);
   void lost(const std::vector<std::uint32_t>& shards);
   void close(std::uint32_t shard) noexcept;
-  void end_look(const held_shard& one, bool goes) noexcept;
+  void end_look(const held_shard& shard, bool goes) noexcept;
   void lose_all();
   // Whether durable actors of this node are in the database of the cluster.
   bool has_shared_store() const noexcept { return engine_ != nullptr && !is_alone_; }
@@ -258,16 +258,16 @@ class node_state : public std::enable_shared_from_this<node_state> {
   task<std::string> next_owner(outgoing& what, waiting_line& in, std::chrono::milliseconds pause);
   task<bool> try_once(outgoing& what, std::string to);
   bool hand_over_here(outgoing& what);
-  bool tell_owner(std::uint32_t shard, tell_subject& to, std::string_view frame);
-  void queue_tell(shard_state& of, std::uint32_t shard, std::string frame);
-  bool take_tells(tell_line& of, std::deque<tell_line::tell>& into);
+  bool tell_owner(std::uint32_t shard, tell_subject& subject, std::string_view frame);
+  void queue_tell(shard_state& state, std::uint32_t shard, std::string frame);
+  bool take_tells(tell_line& line, std::deque<tell_line::tell>& into);
   task<bool> try_tell(const tell_line::tell& what, std::uint32_t shard);
   task<> attempt_tell(const tell_line::tell& what, std::uint32_t shard);
   bool tell_here(std::string_view frame);
   bool settle(outgoing& what, std::string_view answer);
   std::string subject_of(std::string_view member) const;
   std::string topic_subject(std::string_view topic) const;
-  task<> take_topic(topic_name of, std::string frame);
+  task<> take_topic(topic_name name, std::string frame);
   std::string frame_of(const outgoing& what) const;
   std::stop_token end_of(const std::string& member);
 
@@ -301,7 +301,7 @@ class node_state : public std::enable_shared_from_this<node_state> {
 
   struct counters {
     std::atomic<std::size_t> actors{0}, waiting{0};
-    std::atomic<std::uint64_t> made{0}, put_away{0}, local{0}, sent{0}, served{0}, sent_again{0},
+    std::atomic<std::uint64_t> created{0}, put_away{0}, local{0}, sent{0}, served{0}, sent_again{0},
         failed{0};
   };
   counters counts_;

@@ -31,8 +31,8 @@ struct node_numbers_now {
 };
 using cluster_counts = cluster::counts;
 template <auto Member>
-auto count_of(const node_numbers_now& of) {
-  return of.counts.*Member;
+auto count_of(const node_numbers_now& now) {
+  return now.counts.*Member;
 }
 
 using observe::counter_of;
@@ -80,13 +80,13 @@ constexpr int nobody = -1;
 
 // `owners` by shard, as indexes of the list of members, or nobody; in runs of shards that follow
 // each other: owner, count, owner, count.
-void write_owners(observing::json_text& to, const std::array<int, shard_count>& owners) {
-  to.key("owners").open('[');
+void write_owners(observing::json_text& text, const std::array<int, shard_count>& owners) {
+  text.key("owners").open('[');
   for (std::size_t begin = 0, end = 0; begin < owners.size(); begin = end) {
     while (end < owners.size() && owners.at(end) == owners.at(begin)) ++end;
-    to.value(owners.at(begin)).value(end - begin);
+    text.value(owners.at(begin)).value(end - begin);
   }
-  to.close(']');
+  text.close(']');
 }
 
 }  // namespace
@@ -94,7 +94,7 @@ void write_owners(observing::json_text& to, const std::array<int, shard_count>& 
 cluster::counts node_state::counts() const {
   cluster::counts now;
   now.actors = counts_.actors.load(relaxed);
-  now.made = counts_.made.load(relaxed);
+  now.made = counts_.created.load(relaxed);
   now.put_away = counts_.put_away.load(relaxed);
   now.local = counts_.local.load(relaxed);
   now.sent = counts_.sent.load(relaxed);
@@ -120,12 +120,12 @@ void node_state::show() {
   const std::weak_ptr<const node_state> self = weak_from_this();
   shown_ = observing::components_of(on_)->add(
       {"cluster", "node", self_.name,
-       [self](observe::row_sink& to, const std::vector<std::string>& labels) {
-         const std::shared_ptr<const node_state> here = self.lock();
-         if (here != nullptr) to.add(node_numbers, labels, {here->counts(), here->has_joined()});
+       [self](observe::row_sink& sink, const std::vector<std::string>& labels) {
+         const std::shared_ptr<const node_state> node = self.lock();
+         if (node != nullptr) sink.add(node_numbers, labels, {node->counts(), node->has_joined()});
        },
        [self](observing::json_text& to) {
-         if (const std::shared_ptr<const node_state> here = self.lock()) here->write_members(to);
+         if (const std::shared_ptr<const node_state> node = self.lock()) node->write_members(to);
        }});
 }
 
@@ -134,8 +134,8 @@ bool node_state::has_joined() const {
   return has_joined_;
 }
 
-void node_state::write_members(observing::json_text& to) const {
-  to.member("id", self_.id).member("of", chosen_.cluster).member("alone", is_alone_ ? 1 : 0);
+void node_state::write_members(observing::json_text& text) const {
+  text.member("id", self_.id).member("of", chosen_.cluster).member("alone", is_alone_ ? 1 : 0);
   std::string last_failure;
   std::vector<member_row> members;
   std::map<std::string_view, int> places;
@@ -154,14 +154,14 @@ void node_state::write_members(observing::json_text& to) const {
       if (place != places.end()) ++shards[static_cast<std::size_t>(place->second)];
     }
   }
-  if (!last_failure.empty()) to.member("last_failure", last_failure);
-  to.key("nodes").open('[');
+  if (!last_failure.empty()) text.member("last_failure", last_failure);
+  text.key("nodes").open('[');
   for (std::size_t i = 0; i < members.size(); ++i) {
-    to.open('{').member("name", members[i].name).member("id", members[i].id);
-    to.member("leaving", members[i].is_leaving).member("shards", shards[i]).close('}');
+    text.open('{').member("name", members[i].name).member("id", members[i].id);
+    text.member("leaving", members[i].is_leaving).member("shards", shards[i]).close('}');
   }
-  to.close(']');
-  write_owners(to, owners);
+  text.close(']');
+  write_owners(text, owners);
 }
 
 }  // namespace troupe::cluster::parts

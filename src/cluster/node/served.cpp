@@ -41,10 +41,10 @@ std::string frame_of(const std::exception_ptr& why) {
 
 }  // namespace
 
-std::string readable_name(const std::type_info& of) {
+std::string readable_name(const std::type_info& type) {
   const std::unique_ptr<char, void (*)(void*)> name(
-      abi::__cxa_demangle(of.name(), nullptr, nullptr, nullptr), &std::free);
-  return name == nullptr ? of.name() : name.get();
+      abi::__cxa_demangle(type.name(), nullptr, nullptr, nullptr), &std::free);
+  return name == nullptr ? type.name() : name.get();
 }
 
 answer_too_late::answer_too_late()
@@ -99,12 +99,13 @@ void served::fail(const std::exception_ptr& why) noexcept {
   }
 }
 
-task<bytes> within_limits(const served& who, task<bytes> of) {
-  if (who.deadline_ns == 0 && !who.trace) return of;
+task<bytes> within_limits(const served& message, task<bytes> of) {
+  if (message.deadline_ns == 0 && !message.trace) return of;
   tasks::task_limits limits;
-  if (who.deadline_ns != 0)
-    limits.at_most = std::chrono::nanoseconds(who.deadline_ns) - runtime_of(*who.node()).now();
-  limits.trace = who.trace;
+  if (message.deadline_ns != 0)
+    limits.at_most =
+        std::chrono::nanoseconds(message.deadline_ns) - runtime_of(*message.node()).now();
+  limits.trace = message.trace;
   return tasks::run_within(std::move(of), std::move(limits));
 }
 
@@ -127,8 +128,8 @@ void node_state::answer(std::string reply, std::string frame) noexcept {
 
 // What has come from another node. A refusal is sent before the next message is taken, so that a
 // node that leaves has refused all that it did not take.
-task<> node_state::take(incoming one) {
-  const std::optional<request_frame> what = read_request(one.bytes);
+task<> node_state::take(incoming message) {
+  const std::optional<request_frame> what = read_request(message.bytes);
   std::string refusal;
   if (!what) {
     refusal = write_answer({answer_kind::malformed, {}, "the bytes are no message of troupe"});
@@ -137,26 +138,26 @@ task<> node_state::take(incoming one) {
     auto permit = co_await std::move(waits);
     counts_.served.fetch_add(1, relaxed);
     using enum request_frame::target;
-    refusal = what->to == durable  ? serve_durable(*what, one.reply, std::move(permit))
-              : what->to == circle ? serve_circle(*what, one.reply, std::move(permit))
-                                   : serve(*what, one.reply, std::move(permit));
+    refusal = what->to == durable  ? serve_durable(*what, message.reply, std::move(permit))
+              : what->to == circle ? serve_circle(*what, message.reply, std::move(permit))
+                                   : serve(*what, message.reply, std::move(permit));
   }
-  if (refusal.empty() || one.reply.empty()) co_return;
-  auto refuses = way_->answer(std::move(one.reply), std::move(refusal));
+  if (refusal.empty() || message.reply.empty()) co_return;
+  auto refuses = way_->answer(std::move(message.reply), std::move(refusal));
   co_await std::move(refuses);
 }
 
 // Of a tell, to which no refusal is sent, while it need not wait.
-bool node_state::take_now(const incoming& one) {
-  if (!one.reply.empty()) return false;
-  const std::optional<request_frame> what = read_request(one.bytes);
+bool node_state::take_now(const incoming& message) {
+  if (!message.reply.empty()) return false;
+  const std::optional<request_frame> what = read_request(message.bytes);
   if (!what) return true;
   using enum request_frame::target;
   if (what->to == durable || what->to == circle) return false;
   std::optional<semaphore::permit> permit = may_serve_->try_acquire();
   if (!permit) return false;
   counts_.served.fetch_add(1, relaxed);
-  static_cast<void>(serve(*what, one.reply, std::move(*permit)));
+  static_cast<void>(serve(*what, message.reply, std::move(*permit)));
   return true;
 }
 
@@ -177,20 +178,20 @@ std::string node_state::serve(const request_frame& what, const std::string& repl
       std::string(what.key),
       what.to == request_frame::target::member ? own_shard : shard_of(kind->name, what.key),
       {}};
-  auto who = std::make_unique<served>(shared_from_this(), reply, std::move(permit));
+  auto message = std::make_unique<served>(shared_from_this(), reply, std::move(permit));
   // As far as the clock goes, whatever the other node says.
   constexpr std::int64_t remaining_us_max = 1'000'000'000'000;
   if (what.remaining_us > 0)
-    who->deadline_ns = now_ns() + 1'000 * std::min(what.remaining_us, remaining_us_max);
-  who->trace = trace_context::parse(what.trace);
+    message->deadline_ns = now_ns() + 1'000 * std::min(what.remaining_us, remaining_us_max);
+  message->trace = trace_context::parse(what.trace);
   std::string why;
   try {
-    if (method->serve(shared_from_this(), to, as_bytes(what.arguments), who)) return {};
+    if (method->serve(shared_from_this(), to, as_bytes(what.arguments), message)) return {};
   } catch (const troupe::error& e) {
     why = e.what();
   }
-  if (who == nullptr) return {};
-  who->forget();
+  if (message == nullptr) return {};
+  message->forget();
   return why.empty() ? refusal(not_here, {}) : refusal(malformed, why);
 }
 

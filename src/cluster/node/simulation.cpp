@@ -23,15 +23,15 @@ void simulation::set_database_away(bool away) const {
   durable::simulated_database actors = parts_->database;
   actors.set_away(away);
 }
-void simulation::cut_off_from_database(const node& one, bool cut_off) const {
-  parts_->leases.set_cut_off(one.self().id, cut_off);
+void simulation::cut_off_from_database(const node& victim, bool cut_off) const {
+  parts_->leases.set_cut_off(victim.self().id, cut_off);
   durable::simulated_database actors = parts_->database;
-  actors.set_cut_off(one.self().id, cut_off);
+  actors.set_cut_off(victim.self().id, cut_off);
 }
 void simulation::set_clock_rate(double of_next) const {
   // order: relaxed  nodes that look at it are made later
   parts_->clock_rate.store(of_next, std::memory_order_relaxed);
 }
-void simulation::kill(const node& one) const { one.state()->kill(); }
+void simulation::kill(const node& victim) const { victim.state()->kill(); }
 
 }  // namespace troupe::cluster

@@ -19,39 +19,40 @@ constexpr unsigned tells_in_turn = 256;
 }  // namespace
 
 // The usual case: its owner is known, nothing to the shard waits, and there is room.
-void node_state::tell_away(const address& to, const method_entry& method, const bytes& arguments) {
+void node_state::tell_away(const address& target, const method_entry& method,
+                           const bytes& arguments) {
   request_frame frame;
   frame.signature = method.signature;
-  frame.kind = to.kind->name;
-  frame.key = to.key;
+  frame.kind = target.kind->name;
+  frame.key = target.key;
   frame.method = method.name;
   std::string trace;
-  if (const auto here = this_call::trace()) frame.trace = trace = here->traceparent();
+  if (const auto context = this_call::trace()) frame.trace = trace = context->traceparent();
   frame.arguments = as_text(arguments);
   std::string bytes_of = write_request(frame);
-  shard_state& of = shards_[to.shard];
-  std::lock_guard held(of.mutex);
-  if (of.queued == 0 && tell_owner(to.shard, of.to, bytes_of)) return;
-  queue_tell(of, to.shard, std::move(bytes_of));
+  shard_state& state = shards_[target.shard];
+  std::lock_guard held(state.mutex);
+  if (state.queued == 0 && tell_owner(target.shard, state.to, bytes_of)) return;
+  queue_tell(state, target.shard, std::move(bytes_of));
 }
 
 // Returns false if its owner is not known, or is this node, or there is no room.
-bool node_state::tell_owner(std::uint32_t shard, tell_subject& to, std::string_view frame) {
+bool node_state::tell_owner(std::uint32_t shard, tell_subject& subject, std::string_view frame) {
   if (!has_joined_ || is_stopped_) return false;
   auto owner = placement_->owner(shard);
   if (owner == nullptr) return false;
-  if (owner != to.owner) {
+  if (owner != subject.owner) {
     if (owner->id == self_.id) return false;
-    to.subject = subject_of(owner->id);
-    to.owner = std::move(owner);
+    subject.subject = subject_of(owner->id);
+    subject.owner = std::move(owner);
   }
-  if (!way_->try_send(to.subject, frame)) return false;
+  if (!way_->try_send(subject.subject, frame)) return false;
   counts_.sent.fetch_add(1, relaxed);
   return true;
 }
 
 // Under the lock of the shard.
-void node_state::queue_tell(shard_state& of, std::uint32_t shard, std::string frame) {
+void node_state::queue_tell(shard_state& state, std::uint32_t shard, std::string frame) {
   if (is_stopped_) throw error(failure::stopped, "troupe: cluster: the node has been stopped");
   if (counts_.waiting.fetch_add(1, relaxed) >= chosen_.waiting_max) {
     counts_.waiting.fetch_sub(1, relaxed);
@@ -61,21 +62,21 @@ void node_state::queue_tell(shard_state& of, std::uint32_t shard, std::string fr
   }
   const nanoseconds left = std::min<nanoseconds>(this_call::remaining(), chosen_.ask_timeout);
   tell_line::tell one{std::move(frame), ns_after(left)};
-  if (of.tells != nullptr) {
-    of.tells->all.push_back(std::move(one));
+  if (state.tells != nullptr) {
+    state.tells->all.push_back(std::move(one));
     return;
   }
-  auto made = std::make_shared<tell_line>(shard);
-  made->all.push_back(std::move(one));
+  auto line = std::make_shared<tell_line>(shard);
+  line->all.push_back(std::move(one));
   const outside_calls none;
-  if (!of.out) of.out = on_.spawn<route>(weak_from_this());
-  of.out.tell<&route::send_tells>(made);
-  ++of.queued;
-  of.tells = std::move(made);
+  if (!state.out) state.out = on_.spawn<route>(weak_from_this());
+  state.out.tell<&route::send_tells>(line);
+  ++state.queued;
+  state.tells = std::move(line);
 }
 
 task<> route::send_tells(std::shared_ptr<tell_line> what) {
-  const state_ref node = of_.lock();
+  const state_ref node = node_.lock();
   if (node == nullptr) co_return;
   auto delivers = node->deliver_tells(std::move(what), line_, ++count_);
   co_await std::move(delivers);
@@ -119,12 +120,12 @@ task<bool> node_state::try_tell(const tell_line::tell& what, std::uint32_t shard
 }
 
 // Returns false if there are none: then the line has ended.
-bool node_state::take_tells(tell_line& of, std::deque<tell_line::tell>& into) {
-  shard_state& from = shards_[of.shard];
+bool node_state::take_tells(tell_line& line, std::deque<tell_line::tell>& into) {
+  shard_state& from = shards_[line.shard];
   std::lock_guard held(from.mutex);
-  into.swap(of.all);
+  into.swap(line.all);
   if (!into.empty()) return true;
-  if (from.tells.get() == &of) from.tells.reset();
+  if (from.tells.get() == &line) from.tells.reset();
   --from.queued;
   return false;
 }

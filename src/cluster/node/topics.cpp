@@ -92,43 +92,43 @@ task<> node_state::subscribe(std::string topic, std::string group,
     topics_[name].readers.push_back(std::move(to));
     if (topics_[name].readers.size() > 1) co_return;
   }
-  const std::weak_ptr<node_state> here = weak_from_this();
-  const auto takes = [here, name](incoming one) -> task<> {
-    const state_ref self = here.lock();
+  const std::weak_ptr<node_state> weak_self = weak_from_this();
+  const auto takes = [weak_self, name](incoming message) -> task<> {
+    const state_ref self = weak_self.lock();
     if (self == nullptr) co_return;
-    auto gives = self->take_topic(name, std::move(one.bytes));
+    auto gives = self->take_topic(name, std::move(message.bytes));
     co_await std::move(gives);
   };
   auto begins = way_->take(name.first, name.second, takes);
   co_await std::move(begins);
 }
 
-task<> node_state::take_topic(topic_name of, std::string frame) {
+task<> node_state::take_topic(topic_name name, std::string frame) {
   std::vector<std::shared_ptr<topic_reader>> readers;
   {
     std::lock_guard held(mutex_);
-    const auto found = topics_.find(of);
+    const auto found = topics_.find(name);
     if (found == topics_.end() || found->second.readers.empty()) co_return;
-    topic& its = found->second;
-    if (of.second.empty()) {
-      readers = its.readers;
+    topic& known = found->second;
+    if (name.second.empty()) {
+      readers = known.readers;
     } else {
-      readers.push_back(its.readers[its.next++ % its.readers.size()]);
+      readers.push_back(known.readers[known.next++ % known.readers.size()]);
     }
   }
-  for (const auto& one : readers) {
-    auto takes = one->take(shared_from_this(), frame);
+  for (const auto& reader : readers) {
+    auto takes = reader->take(shared_from_this(), frame);
     co_await std::move(takes);
   }
 }
 
-void node_state::unsubscribe(const std::shared_ptr<topic_reader>& to) noexcept {
-  to->close();
+void node_state::unsubscribe(const std::shared_ptr<topic_reader>& reader) noexcept {
+  reader->close();
   topic_name ended;
   {
     std::lock_guard held(mutex_);
-    for (auto& [name, its] : topics_) {
-      if (std::erase(its.readers, to) != 0 && its.readers.empty()) ended = name;
+    for (auto& [name, topic] : topics_) {
+      if (std::erase(topic.readers, reader) != 0 && topic.readers.empty()) ended = name;
     }
     if (ended.first.empty()) return;
     topics_.erase(ended);

@@ -70,8 +70,8 @@ class placement::core final : public std::enable_shared_from_this<placement::cor
 
   void wake();
   static task<> run(std::shared_ptr<core> self);
-  static task<> renew(std::shared_ptr<core> self, attempt made);
-  static task<> drain(std::shared_ptr<core> self, drained made, time at_most);
+  static task<> renew(std::shared_ptr<core> self, attempt renewing);
+  static task<> drain(std::shared_ptr<core> self, drained handed, time at_most);
 
   // The loop's steps.
   bool go_on();

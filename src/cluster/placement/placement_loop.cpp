@@ -66,41 +66,41 @@ task<> placement::core::run(std::shared_ptr<core> self) {
 }
 
 // One renewal, beside the loop.
-task<> placement::core::renew(std::shared_ptr<core> self, attempt made) {
-  made.begun = self->clock_();
+task<> placement::core::renew(std::shared_ptr<core> self, attempt renewing) {
+  renewing.begun = self->clock_();
   try {
-    auto asks = self->store_->renew(made.what);
+    auto asks = self->store_->renew(renewing.what);
     if (self->lasts_forever()) {
-      made.view = co_await std::move(asks);
+      renewing.view = co_await std::move(asks);
     } else {
       auto limited = with_deadline(time(self->chosen_.lease) / 4, std::move(asks));
-      made.view = co_await std::move(limited);
+      renewing.view = co_await std::move(limited);
     }
   } catch (...) {
-    made.failed = std::current_exception();
+    renewing.failed = std::current_exception();
   }
   {
     std::lock_guard held(self->mutex_);
-    self->attempt_ = std::move(made);
+    self->attempt_ = std::move(renewing);
   }
   self->woken_.set();
 }
 
-task<> placement::core::drain(std::shared_ptr<core> self, drained made, time at_most) {
+task<> placement::core::drain(std::shared_ptr<core> self, drained handed, time at_most) {
   const auto released = [self](std::vector<held_shard> part) {
     self->note({.which = std::move(part), .well = true, .is_last = false});
   };
   try {
     if (self->told_.drain) {
-      auto drains = self->told_.drain(made.which, released);
+      auto drains = self->told_.drain(handed.which, released);
       auto limited = with_deadline(at_most, std::move(drains));
       co_await std::move(limited);
     }
-    made.well = true;
+    handed.well = true;
   } catch (...) {
     // What was not released is given up.
   }
-  self->note(std::move(made));
+  self->note(std::move(handed));
 }
 
 void placement::core::note(drained made) {
@@ -184,13 +184,13 @@ void placement::core::take(const drained& ended) {
   if (ended.is_last) --drains_;
   plan_.reset();
   std::vector<std::uint32_t> lost;
-  for (const held_shard& one : ended.which) {
+  for (const held_shard& shard : ended.which) {
     // Otherwise it was released before, or lost and has perhaps come back.
-    if (words_.fence(one.shard) != one.fence) continue;
-    words_.take_away(one.shard);
+    if (words_.fence(shard.shard) != shard.fence) continue;
+    words_.take_away(shard.shard);
     --mine_;
-    draining_.reset(one.shard);
-    if (!ended.well) lost.push_back(one.shard);
+    draining_.reset(shard.shard);
+    if (!ended.well) lost.push_back(shard.shard);
   }
   lose(lost);
 }
@@ -263,7 +263,7 @@ void placement::core::apply(const attempt& ended) {
 
 std::vector<std::uint32_t> placement::core::take_away_unless_held(const lease_view& view) {
   std::array<std::uint64_t, shard_count> held{};
-  for (const held_shard& one : view.held) held.at(one.shard) = one.fence;
+  for (const held_shard& shard : view.held) held.at(shard.shard) = shard.fence;
   std::vector<std::uint32_t> lost;
   for (std::uint32_t i = 0; i < shard_count; ++i) {
     const std::uint64_t fence = words_.fence(i);
@@ -285,11 +285,11 @@ std::vector<held_shard> placement::core::give_new(const attempt& ended) {
   if (over_) return gained;
   words_.set_until(until);
   if (clock_() >= until) return gained;
-  for (const held_shard& one : ended.view->held) {
-    if (std::ranges::binary_search(ended.what.kept, one)) continue;
-    words_.give(one.shard, one.fence);
+  for (const held_shard& shard : ended.view->held) {
+    if (std::ranges::binary_search(ended.what.kept, shard)) continue;
+    words_.give(shard.shard, shard.fence);
     ++mine_;
-    gained.push_back(one);
+    gained.push_back(shard);
   }
   return gained;
 }
@@ -297,7 +297,7 @@ std::vector<held_shard> placement::core::give_new(const attempt& ended) {
 void placement::core::note_members(const std::vector<member_row>& rows) {
   std::lock_guard held(mutex_);
   std::unordered_map<std::string_view, member_ptr> before;
-  for (const member_ptr& one : members_) before.emplace(one->id, one);
+  for (const member_ptr& member : members_) before.emplace(member->id, member);
   std::vector<member_ptr> all;
   all.reserve(rows.size());
   for (const member_row& row : rows) {
@@ -311,7 +311,7 @@ void placement::core::note_members(const std::vector<member_row>& rows) {
 void placement::core::note_owners(const std::vector<shard_row>& rows) {
   std::lock_guard held(mutex_);
   std::unordered_map<std::string_view, member_ptr> by_id;
-  for (const member_ptr& one : members_) by_id.emplace(one->id, one);
+  for (const member_ptr& member : members_) by_id.emplace(member->id, member);
   for (const shard_row& row : rows) {
     known_shard& known = rows_.at(row.shard);
     const auto found = by_id.find(row.owner);
@@ -326,32 +326,32 @@ const placement::core::plan& placement::core::planned() {
 }
 
 placement::core::plan placement::core::make_plan() const {
-  plan made;
+  plan next;
   std::unordered_map<const member_row*, std::size_t> places;  // of those that stay
   std::optional<std::size_t> self;
-  for (const member_ptr& one : members_) {
-    if (one->is_leaving) continue;
-    if (one->id == self_.id) self = places.size();
-    places.emplace(one.get(), places.size());
+  for (const member_ptr& member : members_) {
+    if (member->is_leaving) continue;
+    if (member->id == self_.id) self = places.size();
+    places.emplace(member.get(), places.size());
   }
   std::vector<std::uint32_t> counts(places.size());
   std::uint32_t free = 0;
   for (std::uint32_t i = 0; i < shard_count; ++i) {
     const known_shard& row = rows_[i];
     const bool is_released = row.is_own && !has(row, i);
-    made.releases |= is_released;
+    next.releases |= is_released;
     if (row.owner == nullptr || is_released) {
       ++free;
     } else if (const auto at = places.find(row.owner.get()); at != places.end()) {
       ++counts[at->second];
     }
   }
-  if (!self || stopping_) return made;
+  if (!self || stopping_) return next;
   const std::uint32_t target = target_of(counts, *self);
   const std::uint32_t stays = mine_ - static_cast<std::uint32_t>(draining_.count());
-  made.want = std::min(free, target - std::min(target, stays));
-  made.excess = stays - std::min(target, stays);
-  return made;
+  next.want = std::min(free, target - std::min(target, stays));
+  next.excess = stays - std::min(target, stays);
+  return next;
 }
 
 void placement::core::begin_drains() {

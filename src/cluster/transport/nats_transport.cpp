@@ -128,17 +128,18 @@ task<> failing(error how) {
   co_return;
 }
 
-task<> read(shared_ptr_of_all all, std::shared_ptr<nats::subscription> from, transport::taker to) {
+task<> read(shared_ptr_of_all all, std::shared_ptr<nats::subscription> from,
+            transport::taker handler) {
   for (;;) {
     task<std::optional<nats::message>> waits = from->next();
     std::optional<nats::message> got = co_await std::move(waits);
     // order: relaxed  whoever ends does not wait for this
     if (!got || all->ended.load(std::memory_order_relaxed)) break;
-    incoming one;
-    one.bytes = std::move(got->payload);
-    one.reply = std::move(got->reply);
-    if (to.try_now(one)) continue;
-    task<> takes = to(std::move(one));
+    incoming message;
+    message.bytes = std::move(got->payload);
+    message.reply = std::move(got->reply);
+    if (handler.try_now(message)) continue;
+    task<> takes = handler(std::move(message));
     co_await std::move(takes);
   }
 }
@@ -195,8 +196,8 @@ task<> leave_subject(shared_ptr_of_all all, std::string subject, std::string que
     all->readers.erase(begin, end);
   }
   try {
-    for (shared::reader& one : left) {
-      task<> drains = one.from->drain();
+    for (shared::reader& reader : left) {
+      task<> drains = reader.from->drain();
       co_await std::move(drains);
     }
   } catch (const nats::error&) {
@@ -245,7 +246,7 @@ task<> drain(shared_ptr_of_all all) {
     std::lock_guard held(all->mutex);
     left.swap(all->readers);
   }
-  for (auto& [subject, one] : left) co_await std::move(one.ends);
+  for (auto& [subject, reader] : left) co_await std::move(reader.ends);
   all->seen->connected.store(false, std::memory_order_relaxed);  // order: relaxed  a hint
 }
 

@@ -19,22 +19,22 @@ std::size_t random_below(std::size_t count) {
   return static_cast<std::size_t>(kit::random_number() % count);
 }
 
-std::string_view first_token(std::string_view& of) noexcept {
-  const std::size_t dot = of.find('.');
-  const std::string_view first = of.substr(0, dot);
-  of = dot == std::string_view::npos ? std::string_view() : of.substr(dot + 1);
+std::string_view first_token(std::string_view& subject) noexcept {
+  const std::size_t dot = subject.find('.');
+  const std::string_view first = subject.substr(0, dot);
+  subject = dot == std::string_view::npos ? std::string_view() : subject.substr(dot + 1);
   return first;
 }
 
 // The two numbers of a reply subject.
 std::optional<std::pair<std::uint64_t, std::uint64_t>> parse_reply(std::string_view reply) {
-  std::pair<std::uint64_t, std::uint64_t> made;
+  std::pair<std::uint64_t, std::uint64_t> numbers;
   const char* const end = reply.data() + reply.size();
-  const auto first = std::from_chars(reply.data(), end, made.first);
+  const auto first = std::from_chars(reply.data(), end, numbers.first);
   if (first.ec != std::errc() || first.ptr == end || *first.ptr != '.') return std::nullopt;
-  const auto second = std::from_chars(first.ptr + 1, end, made.second);
+  const auto second = std::from_chars(first.ptr + 1, end, numbers.second);
   if (second.ec != std::errc() || second.ptr != end) return std::nullopt;
-  return made;
+  return numbers;
 }
 
 }  // namespace
@@ -50,16 +50,17 @@ bool matches(std::string_view pattern, std::string_view subject) noexcept {
 }
 
 void state::afterwards::run(const std::shared_ptr<state>& of) {
-  for (const network_subscription_ptr& one : closed) one->arrived.close();
-  for (auto& [to, how] : ended) to.set_value(std::move(how));
-  for (const network_link_ptr& one : to_carry) static_cast<void>(one->to->on.spawn(carry(of, one)));
+  for (const network_subscription_ptr& subscription : closed) subscription->arrived.close();
+  for (auto& [asker, how] : ended) asker.set_value(std::move(how));
+  for (const network_link_ptr& link : to_carry)
+    static_cast<void>(link->target->on.spawn(carry(of, link)));
 }
 
 endpoint_ptr state::join(std::string node, runtime& on) {
   std::lock_guard held(mutex);
-  const auto made = std::make_shared<endpoint>(std::move(node), on, ++last_endpoint);
-  endpoints.emplace(made->number, made);
-  return made;
+  const auto joined = std::make_shared<endpoint>(std::move(node), on, ++last_endpoint);
+  endpoints.emplace(joined->number, joined);
+  return joined;
 }
 
 network_subscription_ptr state::take(endpoint& by, std::string subject, std::string queue) {
@@ -78,10 +79,10 @@ void state::check(const endpoint& by, const std::string& subject, std::size_t by
                                         " bytes to " + subject + " is more than the network takes");
 }
 
-bool state::passes(const endpoint& from, const endpoint& to) const {
-  if (from.node == to.node) return true;
-  return !cut_off.contains(from.node) && !cut_off.contains(to.node) &&
-         !cuts.contains({from.node, to.node});
+bool state::passes(const endpoint& from, const endpoint& target) const {
+  if (from.node == target.node) return true;
+  return !cut_off.contains(from.node) && !cut_off.contains(target.node) &&
+         !cuts.contains({from.node, target.node});
 }
 
 bool state::is_connected(const endpoint& by) const {
@@ -106,13 +107,13 @@ std::vector<network_subscription_ptr> state::takers_of(const endpoint& by, std::
   std::vector<network_subscription_ptr> found;
   std::map<std::string_view, std::vector<network_subscription_ptr>> groups;
   for (const auto& [number, other] : endpoints) {
-    for (const network_subscription_ptr& one : other->takes) {
-      if (one->ends || !matches(one->subject, subject)) continue;
+    for (const network_subscription_ptr& subscription : other->takes) {
+      if (subscription->ends || !matches(subscription->subject, subject)) continue;
       anybody = true;
-      if (one->queue.empty()) {
-        found.push_back(one);
+      if (subscription->queue.empty()) {
+        found.push_back(subscription);
       } else if (passes(by, *other)) {
-        groups[one->queue].push_back(one);
+        groups[subscription->queue].push_back(subscription);
       }
     }
   }
@@ -121,32 +122,32 @@ std::vector<network_subscription_ptr> state::takers_of(const endpoint& by, std::
   return found;
 }
 
-void state::put(network_link& on, parcel one) {
-  if (one.into != nullptr) ++one.into->on_the_way;
+void state::put(network_link& on, parcel message) {
+  if (message.into != nullptr) ++message.into->on_the_way;
   const std::int64_t most = faults.delay_max.count();
-  one.due = on.from->on.now();
+  message.due = on.from->on.now();
   if (most > 0)
-    one.due += std::chrono::nanoseconds(
+    message.due += std::chrono::nanoseconds(
         static_cast<std::int64_t>(random_below(static_cast<std::size_t>(most))));
   if (faults.reorders) {
     const auto place = static_cast<std::ptrdiff_t>(random_below(on.parcels.size() + 1));
-    on.parcels.insert(on.parcels.begin() + place, std::move(one));
+    on.parcels.insert(on.parcels.begin() + place, std::move(message));
     return;
   }
-  one.due = on.last_due = std::max(one.due, on.last_due);
-  on.parcels.push_back(std::move(one));
+  message.due = on.last_due = std::max(message.due, on.last_due);
+  on.parcels.push_back(std::move(message));
 }
 
-void state::post(const endpoint_ptr& from, const endpoint_ptr& to, const parcel& what,
+void state::post(const endpoint_ptr& from, const endpoint_ptr& target, const parcel& what,
                  afterwards& later) {
   ++seen.sent;
-  const bool is_cut = !passes(*from, *to) && !faults.holds;
+  const bool is_cut = !passes(*from, *target) && !faults.holds;
   if (is_cut || happens(faults.loses)) {
     ++seen.lost;
     return;
   }
-  network_link_ptr& on = links[{from->number, to->number}];
-  if (on == nullptr) on = std::make_shared<network_link>(from, to);
+  network_link_ptr& on = links[{from->number, target->number}];
+  if (on == nullptr) on = std::make_shared<network_link>(from, target);
   if (happens(faults.duplicates)) put(*on, what);
   put(*on, what);
   if (!std::exchange(on->carried, true)) later.to_carry.push_back(on);
@@ -157,12 +158,12 @@ void state::send(const endpoint_ptr& by, const std::string& subject, std::string
   {
     std::lock_guard held(mutex);
     check(*by, subject, bytes.size());
-    parcel one;
-    one.what.bytes = std::move(bytes);
+    parcel message;
+    message.what.bytes = std::move(bytes);
     bool anybody = false;
-    for (const network_subscription_ptr& to : takers_of(*by, subject, anybody)) {
-      one.into = to;
-      post(by, endpoints.at(to->of.number), one, later);
+    for (const network_subscription_ptr& subscription : takers_of(*by, subject, anybody)) {
+      message.into = subscription;
+      post(by, endpoints.at(subscription->taker.number), message, later);
     }
   }
   later.run(shared_from_this());
@@ -170,34 +171,35 @@ void state::send(const endpoint_ptr& by, const std::string& subject, std::string
 
 state::asked state::request(const endpoint_ptr& by, const std::string& subject, std::string bytes) {
   afterwards later;
-  asked made;
+  asked begun;
   {
     std::lock_guard held(mutex);
     check(*by, subject, bytes.size());
     bool anybody = false;
     const auto all = takers_of(*by, subject, anybody);
-    made.nobody = !anybody && !cut_off.contains(by->node);
-    if (made.nobody) return made;
-    made.number = ++last_request;
-    endpoint::request& waits = by->requests[made.number];
-    made.end = waits.to.get_future();
-    parcel one;
-    one.what.bytes = std::move(bytes);
-    one.what.reply = std::to_string(by->number) + "." + std::to_string(made.number);
-    for (const network_subscription_ptr& to : all) {
-      if (passes(*by, to->of)) waits.asked.push_back(to->of.number);
-      one.into = to;
-      post(by, endpoints.at(to->of.number), one, later);
+    begun.nobody = !anybody && !cut_off.contains(by->node);
+    if (begun.nobody) return begun;
+    begun.number = ++last_request;
+    endpoint::request& waits = by->requests[begun.number];
+    begun.end = waits.asker.get_future();
+    parcel message;
+    message.what.bytes = std::move(bytes);
+    message.what.reply = std::to_string(by->number) + "." + std::to_string(begun.number);
+    for (const network_subscription_ptr& subscription : all) {
+      if (passes(*by, subscription->taker)) waits.asked.push_back(subscription->taker.number);
+      message.into = subscription;
+      post(by, endpoints.at(subscription->taker.number), message, later);
     }
   }
   later.run(shared_from_this());
-  return made;
+  return begun;
 }
 
 void state::forget(endpoint& by, std::uint64_t request) noexcept {
   std::optional<promise<response>> gone;  // it ends with the mutex free
   std::lock_guard held(mutex);
-  if (auto one = by.requests.extract(request)) gone.emplace(std::move(one.mapped().to));
+  if (auto extracted = by.requests.extract(request))
+    gone.emplace(std::move(extracted.mapped().asker));
 }
 
 void state::answer(const endpoint_ptr& by, const std::string& reply, std::string bytes) {
@@ -208,10 +210,10 @@ void state::answer(const endpoint_ptr& by, const std::string& reply, std::string
     std::lock_guard held(mutex);
     const auto asker = endpoints.find(numbers->first);
     if (!by->alive || asker == endpoints.end()) return;
-    parcel one;
-    one.request = numbers->second;
-    one.what.bytes = std::move(bytes);
-    post(by, asker->second, one, later);
+    parcel message;
+    message.request = numbers->second;
+    message.what.bytes = std::move(bytes);
+    post(by, asker->second, message, later);
   }
   later.run(shared_from_this());
 }
@@ -220,10 +222,11 @@ void state::stop_taking(endpoint& by, const std::string* subject, const std::str
   afterwards later;
   {
     std::lock_guard held(mutex);
-    std::erase_if(by.takes, [&](const network_subscription_ptr& one) {
-      if (subject != nullptr && (one->subject != *subject || one->queue != queue)) return false;
-      one->ends = true;
-      if (one->on_the_way == 0) later.closed.push_back(one);
+    std::erase_if(by.takes, [&](const network_subscription_ptr& subscription) {
+      if (subject != nullptr && (subscription->subject != *subject || subscription->queue != queue))
+        return false;
+      subscription->ends = true;
+      if (subscription->on_the_way == 0) later.closed.push_back(subscription);
       return true;
     });
   }
@@ -231,29 +234,29 @@ void state::stop_taking(endpoint& by, const std::string* subject, const std::str
 }
 
 // Who has asked it, and nobody else, is told that the ask is lost.
-void state::end(endpoint& one) {
+void state::end(endpoint& ended) {
   afterwards later;
   endpoint_ptr kept;
   {
     std::lock_guard held(mutex);
-    if (!one.alive.exchange(false)) return;
-    kept = std::move(endpoints.extract(one.number).mapped());
-    later.closed = std::exchange(one.takes, {});
-    for (auto& [asked_as, asks] : std::exchange(one.requests, {}))
-      later.end_lost(std::move(asks.to));
+    if (!ended.alive.exchange(false)) return;
+    kept = std::move(endpoints.extract(ended.number).mapped());
+    later.closed = std::exchange(ended.takes, {});
+    for (auto& [asked_as, asks] : std::exchange(ended.requests, {}))
+      later.end_lost(std::move(asks.asker));
     for (const auto& [number, other] : endpoints) {
       for (auto at = other->requests.begin(); at != other->requests.end();) {
         auto& [asked_as, asks] = *at;
-        const bool was_asked = std::erase(asks.asked, one.number) > 0;
-        const bool hears = was_asked && !faults.silent_deaths && passes(one, *other);
-        if (hears && asks.asked.empty()) later.end_lost(std::move(asks.to));
+        const bool was_asked = std::erase(asks.asked, ended.number) > 0;
+        const bool hears = was_asked && !faults.silent_deaths && passes(ended, *other);
+        if (hears && asks.asked.empty()) later.end_lost(std::move(asks.asker));
         at = hears && asks.asked.empty() ? other->requests.erase(at) : std::next(at);
       }
     }
     // What it has sent is still on its way.
     std::erase_if(links, [&](const auto& each) {
       const auto& [ends, link] = each;
-      if (ends.second != one.number) return ends.first == one.number && link->parcels.empty();
+      if (ends.second != ended.number) return ends.first == ended.number && link->parcels.empty();
       if (!link->carried) link->parcels.clear();
       return !link->carried;
     });
@@ -273,8 +276,8 @@ void state::heal_where(const std::optional<std::pair<std::string, std::string>>&
       cut_off.clear();
     }
     for (const auto& [ends, link] : links) {
-      if (link->parcels.empty() || link->carried || !link->to->alive) continue;
-      if (!passes(*link->from, *link->to)) continue;
+      if (link->parcels.empty() || link->carried || !link->target->alive) continue;
+      if (!passes(*link->from, *link->target)) continue;
       link->carried = true;
       later.to_carry.push_back(link);
     }
@@ -282,52 +285,52 @@ void state::heal_where(const std::optional<std::pair<std::string, std::string>>&
   later.run(shared_from_this());
 }
 
-void state::drop(parcel& one, afterwards& later) {
-  network_subscription* const into = one.into.get();
+void state::drop(parcel& message, afterwards& later) {
+  network_subscription* const into = message.into.get();
   if (into == nullptr || --into->on_the_way > 0 || !into->ends) return;
-  later.closed.push_back(one.into);
+  later.closed.push_back(message.into);
 }
 
-void state::arrive(parcel& one, afterwards& later) {
-  const bool has_room = one.into->arrived.size() < faults.waiting_max;
+void state::arrive(parcel& message, afterwards& later) {
+  const bool has_room = message.into->arrived.size() < faults.waiting_max;
   ++(has_room ? seen.delivered : seen.lost);
   try {
-    if (has_room) static_cast<void>(one.into->arrived.try_send(std::move(one.what)));
+    if (has_room) static_cast<void>(message.into->arrived.try_send(std::move(message.what)));
   } catch (const channel_closed&) {
     // Its node has been killed.
   }
-  drop(one, later);
+  drop(message, later);
 }
 
-void state::arrive_answer(endpoint& asker, parcel& one, afterwards& later) {
+void state::arrive_answer(endpoint& asker, parcel& message, afterwards& later) {
   ++seen.delivered;
-  auto asks = asker.requests.extract(one.request);
+  auto asks = asker.requests.extract(message.request);
   if (!asks) return;  // it was answered, or nobody waits any more
   response how;
-  how.bytes = std::move(one.what.bytes);
-  later.ended.emplace_back(std::move(asks.mapped().to), std::move(how));
+  how.bytes = std::move(message.what.bytes);
+  later.ended.emplace_back(std::move(asks.mapped().asker), std::move(how));
 }
 
 // Of the first parcel, if it is due; else how long it takes until then. Nothing: there is none, or
 // it is held.
 std::optional<std::chrono::nanoseconds> state::carry_first(network_link& over, afterwards& later) {
   std::lock_guard held(mutex);
-  const bool cut = !passes(*over.from, *over.to);
+  const bool cut = !passes(*over.from, *over.target);
   if (over.parcels.empty() || (cut && faults.holds)) {
     over.carried = false;
     return std::nullopt;
   }
-  const std::chrono::nanoseconds wait = over.parcels.front().due - over.to->on.now();
+  const std::chrono::nanoseconds wait = over.parcels.front().due - over.target->on.now();
   if (wait.count() > 0) return wait;
-  parcel one = std::move(over.parcels.front());
+  parcel message = std::move(over.parcels.front());
   over.parcels.pop_front();
-  if (cut || !over.to->alive) {
+  if (cut || !over.target->alive) {
     ++seen.lost;
-    drop(one, later);
-  } else if (one.into != nullptr) {
-    arrive(one, later);
+    drop(message, later);
+  } else if (message.into != nullptr) {
+    arrive(message, later);
   } else {
-    arrive_answer(*over.to, one, later);
+    arrive_answer(*over.target, message, later);
   }
   return std::chrono::nanoseconds(0);
 }

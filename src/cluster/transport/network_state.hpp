@@ -37,8 +37,8 @@ using endpoint_ptr = std::shared_ptr<endpoint>;
 
 struct network_subscription {
   network_subscription(endpoint& by, std::string to, std::string group)
-      : of(by), subject(std::move(to)), queue(std::move(group)) {}
-  endpoint& of;
+      : taker(by), subject(std::move(to)), queue(std::move(group)) {}
+  endpoint& taker;
   const std::string subject, queue;
   const channel<incoming> arrived = channel<incoming>::unbounded();
   std::size_t on_the_way = 0;
@@ -56,7 +56,7 @@ struct endpoint {
   endpoint(std::string name, runtime& in, std::uint64_t id)
       : node(std::move(name)), on(in), number(id) {}
   struct request {
-    promise<response> to;
+    promise<response> asker;
     std::vector<std::uint64_t> asked;  // the numbers of the endpoints that may answer
   };
   const std::string node;
@@ -77,8 +77,9 @@ struct parcel {
 
 // The way from one endpoint to another.
 struct network_link {
-  network_link(endpoint_ptr one, endpoint_ptr other) : from(std::move(one)), to(std::move(other)) {}
-  const endpoint_ptr from, to;
+  network_link(endpoint_ptr one, endpoint_ptr other)
+      : from(std::move(one)), target(std::move(other)) {}
+  const endpoint_ptr from, target;
   std::deque<parcel> parcels;
   std::chrono::nanoseconds last_due{0};
   bool carried = false;
@@ -113,7 +114,7 @@ struct simulated_network::state : std::enable_shared_from_this<simulated_network
   void answer(const endpoint_ptr& by, const std::string& reply, std::string bytes);
   // What is sent from now on is not taken.
   void stop_taking(endpoint& by, const std::string* subject, const std::string& queue);
-  void end(endpoint& one);
+  void end(endpoint& ended);
 
   bool is_connected(const endpoint& by) const;
   std::chrono::nanoseconds random_delay() const;
@@ -136,15 +137,15 @@ struct simulated_network::state : std::enable_shared_from_this<simulated_network
 
   // Under the mutex.
   void check(const endpoint& by, const std::string& subject, std::size_t bytes) const;
-  bool passes(const endpoint& from, const endpoint& to) const;
+  bool passes(const endpoint& from, const endpoint& target) const;
   std::vector<network_subscription_ptr> takers_of(const endpoint& by, std::string_view subject,
                                                   bool& anybody) const;
-  void post(const endpoint_ptr& from, const endpoint_ptr& to, const parcel& what,
+  void post(const endpoint_ptr& from, const endpoint_ptr& target, const parcel& what,
             afterwards& later);
-  void put(network_link& on, parcel one);
-  void arrive(parcel& one, afterwards& later);
-  void arrive_answer(endpoint& asker, parcel& one, afterwards& later);
-  void drop(parcel& one, afterwards& later);
+  void put(network_link& on, parcel message);
+  void arrive(parcel& message, afterwards& later);
+  void arrive_answer(endpoint& asker, parcel& message, afterwards& later);
+  void drop(parcel& message, afterwards& later);
 };
 
 // Whether what is sent to `subject` comes to who takes `pattern`: `*` stands for one token and a

@@ -32,23 +32,23 @@ task<> nothing() { co_return; }
 // A request that its caller may give up.
 class open_request {
  public:
-  open_request(shared& of, std::uint64_t number) noexcept : of_(of), number_(number) {}
+  open_request(shared& all, std::uint64_t number) noexcept : all_(all), number_(number) {}
   open_request(const open_request&) = delete;
   open_request& operator=(const open_request&) = delete;
-  ~open_request() { of_.net->forget(*of_.self, number_); }
+  ~open_request() { all_.net->forget(*all_.self, number_); }
 
  private:
-  shared& of_;
+  shared& all_;
   const std::uint64_t number_;
 };
 
-task<> read(shared_ptr_of_all all, network_subscription_ptr from, transport::taker to) {
+task<> read(shared_ptr_of_all all, network_subscription_ptr from, transport::taker handler) {
   for (;;) {
     auto waits = from->arrived.receive();
     std::optional<incoming> got = co_await std::move(waits);
     if (!got || !all->self->alive) break;
-    if (to.try_now(*got)) continue;
-    task<> takes = to(std::move(*got));
+    if (handler.try_now(*got)) continue;
+    task<> takes = handler(std::move(*got));
     co_await std::move(takes);
   }
 }
@@ -104,8 +104,8 @@ task<> drain(shared_ptr_of_all all) {
 
 class in_memory final : public transport {
  public:
-  in_memory(state_ptr in, runtime& on, std::string node)
-      : all_(std::make_shared<shared>(in, in->join(std::move(node), on))) {}
+  in_memory(state_ptr network, runtime& on, std::string node)
+      : all_(std::make_shared<shared>(network, network->join(std::move(node), on))) {}
   ~in_memory() override { all_->net->end(*all_->self); }
 
   task<> take(std::string subject, std::string queue, taker to) override {
@@ -145,9 +145,9 @@ class in_memory final : public transport {
 
 }  // namespace
 
-std::unique_ptr<transport> transport_of(const simulated_network& in, runtime& on,
+std::unique_ptr<transport> transport_of(const simulated_network& network, runtime& on,
                                         std::string node) {
-  return std::make_unique<in_memory>(in.state_, on, std::move(node));
+  return std::make_unique<in_memory>(network.state_, on, std::move(node));
 }
 
 simulated_network::simulated_network() : state_(std::make_shared<state>()) {}
@@ -173,8 +173,8 @@ void simulated_network::kill(const std::string& node) {
   std::vector<endpoint_ptr> all;
   {
     std::lock_guard held(state_->mutex);
-    for (const auto& [number, one] : state_->endpoints) {
-      if (one->node == node) all.push_back(one);
+    for (const auto& [number, joined] : state_->endpoints) {
+      if (joined->node == node) all.push_back(joined);
     }
   }
   for (const endpoint_ptr& one : all) state_->end(*one);

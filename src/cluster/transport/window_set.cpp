@@ -7,40 +7,40 @@
 
 namespace troupe::cluster {
 
-bool window_set::has_room(const window& of, std::size_t bytes) const noexcept {
-  const std::uint64_t bytes_out = of.sent.bytes - of.taken.bytes;
-  const std::uint64_t messages_out = of.sent.messages - of.taken.messages;
+bool window_set::has_room(const window& target, std::size_t bytes) const noexcept {
+  const std::uint64_t bytes_out = target.sent.bytes - target.taken.bytes;
+  const std::uint64_t messages_out = target.sent.messages - target.taken.messages;
   if (messages_out == 0) return true;  // also one that is larger than the window
   return messages_out < chosen_.messages && bytes_out + bytes <= chosen_.bytes;
 }
 
-void window_set::count(window& of, std::size_t bytes) noexcept {
-  of.sent.bytes += bytes;
-  ++of.sent.messages;
+void window_set::count(window& target, std::size_t bytes) noexcept {
+  target.sent.bytes += bytes;
+  ++target.sent.messages;
 }
 
 // When a quarter of the window was sent since the last mark, and when a call waits.
-std::optional<window_set::mark> window_set::mark_due(const window_ptr& of) {
-  window& one = *of;
-  if (one.marked == one.sent || one.marks >= marks_max || closed_) return std::nullopt;
-  const bool quarter = one.sent.bytes - one.marked.bytes >= chosen_.bytes / 4 ||
-                       one.sent.messages - one.marked.messages >= chosen_.messages / 4;
-  if (!quarter && one.waiting.empty()) return std::nullopt;
-  one.marked = one.sent;
-  ++one.marks;
-  return mark{of, one.sent};
+std::optional<window_set::mark> window_set::mark_due(const window_ptr& pointer) {
+  window& target = *pointer;
+  if (target.marked == target.sent || target.marks >= marks_max || closed_) return std::nullopt;
+  const bool quarter = target.sent.bytes - target.marked.bytes >= chosen_.bytes / 4 ||
+                       target.sent.messages - target.marked.messages >= chosen_.messages / 4;
+  if (!quarter && target.waiting.empty()) return std::nullopt;
+  target.marked = target.sent;
+  ++target.marks;
+  return mark{pointer, target.sent};
 }
 
-std::vector<promise<>> window_set::let_in(window& of) {
-  std::vector<promise<>> in;
-  while (!of.waiting.empty()) {
-    window::waiting_call& first = of.waiting.begin()->second;
-    if (!closed_ && !has_room(of, first.bytes)) break;
-    in.push_back(std::move(first.to));
-    count(of, first.bytes);
-    of.waiting.erase(of.waiting.begin());
+std::vector<promise<>> window_set::let_in(window& target) {
+  std::vector<promise<>> entered;
+  while (!target.waiting.empty()) {
+    window::waiting_call& first = target.waiting.begin()->second;
+    if (!closed_ && !has_room(target, first.bytes)) break;
+    entered.push_back(std::move(first.promised));
+    count(target, first.bytes);
+    target.waiting.erase(target.waiting.begin());
   }
-  return in;
+  return entered;
 }
 
 const window_ptr& window_set::find(const std::string& subject) {
@@ -51,8 +51,9 @@ const window_ptr& window_set::find(const std::string& subject) {
   }
   if (all_.size() >= sweep_at_) {
     std::erase_if(all_, [](const auto& each) {
-      const window& one = *each.second;
-      return !std::exchange(each.second->used, false) && one.marks == 0 && one.waiting.empty();
+      const window& target = *each.second;
+      return !std::exchange(each.second->used, false) && target.marks == 0 &&
+             target.waiting.empty();
     });
     sweep_at_ = std::max<std::size_t>(64, 2 * all_.size());
   }
@@ -61,88 +62,88 @@ const window_ptr& window_set::find(const std::string& subject) {
 
 window_set::entry window_set::enter(const std::string& subject, std::size_t bytes) {
   std::lock_guard held(mutex_);
-  const window_ptr& of = find(subject);
-  entry made;
-  made.of = of;
-  made.entered = closed_ || (of->waiting.empty() && has_room(*of, bytes));
-  if (!made.entered) return made;
+  const window_ptr& target = find(subject);
+  entry result;
+  result.target = target;
+  result.entered = closed_ || (target->waiting.empty() && has_room(*target, bytes));
+  if (!result.entered) return result;
   // Before this message, which is sent after the mark was begun.
-  made.due = mark_due(of);
-  count(*of, bytes);
-  made.at = of->sent;
-  return made;
+  result.due = mark_due(target);
+  count(*target, bytes);
+  result.at = target->sent;
+  return result;
 }
 
-window_set::wait window_set::begin_wait(const window_ptr& of, std::size_t bytes) {
+window_set::wait window_set::begin_wait(const window_ptr& target, std::size_t bytes) {
   std::vector<promise<>> in;
-  wait made;
+  wait result;
   {
     std::lock_guard held(mutex_);
-    made.number = ++last_call_;
-    window::waiting_call& one = of->waiting.try_emplace(made.number, bytes).first->second;
-    made.end = one.to.get_future();
-    in = let_in(*of);  // there may be room since enter()
-    made.due = mark_due(of);
-    made.remind = !of->waiting.empty() && !std::exchange(of->reminded, true);
+    result.number = ++last_call_;
+    window::waiting_call& call = target->waiting.try_emplace(result.number, bytes).first->second;
+    result.end = call.promised.get_future();
+    in = let_in(*target);  // there may be room since enter()
+    result.due = mark_due(target);
+    result.remind = !target->waiting.empty() && !std::exchange(target->reminded, true);
   }
-  for (promise<>& one : in) one.set_value();
-  return made;
+  for (promise<>& call : in) call.set_value();
+  return result;
 }
 
-void window_set::give_up(window& of, std::uint64_t number) noexcept {
+void window_set::give_up(window& target, std::uint64_t number) noexcept {
   std::optional<promise<>> gone;  // it ends with the mutex free
   std::vector<promise<>> in;
   {
     std::lock_guard held(mutex_);
-    if (auto one = of.waiting.extract(number)) gone.emplace(std::move(one.mapped().to));
+    if (auto call = target.waiting.extract(number)) gone.emplace(std::move(call.mapped().promised));
     if (!gone) return;
     try {
-      in = let_in(of);  // a smaller one may have waited behind it
+      in = let_in(target);  // a smaller one may have waited behind it
     } catch (const std::bad_alloc&) {
       // The next mark lets it in.
     }
   }
-  for (promise<>& one : in) one.set_value();
+  for (promise<>& call : in) call.set_value();
 }
 
-std::optional<window_set::mark> window_set::taken(const window_ptr& of, const position& at) {
+std::optional<window_set::mark> window_set::taken(const window_ptr& target, const position& at) {
   std::vector<promise<>> in;
   std::optional<mark> due;
   {
     std::lock_guard held(mutex_);
-    if (at.messages > of->taken.messages) of->taken = at;
-    if (at.messages > of->marked.messages) of->marked = at;
-    in = let_in(*of);
-    due = mark_due(of);
+    if (at.messages > target->taken.messages) target->taken = at;
+    if (at.messages > target->marked.messages) target->marked = at;
+    in = let_in(*target);
+    due = mark_due(target);
   }
-  for (promise<>& one : in) one.set_value();
+  for (promise<>& call : in) call.set_value();
   return due;
 }
 
-std::optional<window_set::mark> window_set::taken_all(const window_ptr& of) {
+std::optional<window_set::mark> window_set::taken_all(const window_ptr& target) {
   position at;
   {
     std::lock_guard held(mutex_);
-    at = of->sent;
+    at = target->sent;
   }
-  return taken(of, at);
+  return taken(target, at);
 }
 
-std::optional<window_set::mark> window_set::end_mark(const window_ptr& of, bool lost) {
+std::optional<window_set::mark> window_set::end_mark(const window_ptr& target, bool lost) {
   std::lock_guard held(mutex_);
-  --of->marks;
-  if (lost) of->marked = of->taken;
-  return mark_due(of);
+  --target->marks;
+  if (lost) target->marked = target->taken;
+  return mark_due(target);
 }
 
-bool window_set::look_after(const window_ptr& of, std::optional<mark>& due) {
+bool window_set::look_after(const window_ptr& target, std::optional<mark>& due) {
   std::lock_guard held(mutex_);
-  of->reminded = !of->waiting.empty() && !closed_;
-  if (!of->reminded) return false;
-  if (of->marks >= marks_max) return true;
-  of->marked = of->sent;
-  ++of->marks;
-  due = mark{of, of->sent};
+  target->reminded = !target->waiting.empty() && !closed_;
+  if (!target->reminded) return false;
+  if (target->marks >= marks_max) return true;
+  target->marked = target->sent;
+  ++target->marks;
+  due = mark{target, target->sent};
   return true;
 }
 
@@ -153,7 +154,7 @@ void window_set::close() {
     closed_ = true;
     for (const auto& [subject, one] : all_) std::ranges::move(let_in(*one), std::back_inserter(in));
   }
-  for (promise<>& one : in) one.set_value();
+  for (promise<>& call : in) call.set_value();
 }
 
 }  // namespace troupe::cluster

@@ -37,7 +37,7 @@ struct window {
   struct waiting_call {
     explicit waiting_call(std::size_t of) noexcept : bytes(of) {}
     std::size_t bytes;
-    promise<> to;
+    promise<> promised;
   };
   const std::string subject;
   position sent, marked, taken;
@@ -56,11 +56,11 @@ class window_set {
   // A mark that is to be sent: an empty request to that subject, whose answer says that what was
   // sent up to here was taken.
   struct mark {
-    window_ptr of;
+    window_ptr target;
     position at;
   };
   struct entry {
-    window_ptr of;
+    window_ptr target;
     position at;  // after the message
     bool entered = false;
     std::optional<mark> due;
@@ -75,19 +75,19 @@ class window_set {
     std::optional<mark> due;
     bool remind = false;  // the caller is to begin the task that looks after the window
   };
-  wait begin_wait(const window_ptr& of, std::size_t bytes);
+  wait begin_wait(const window_ptr& target, std::size_t bytes);
   // The caller has gone. If it was let in meanwhile, its message counts as sent until the next
   // mark.
-  void give_up(window& of, std::uint64_t number) noexcept;
+  void give_up(window& target, std::uint64_t number) noexcept;
 
   // What was sent up to `at` was taken, or all was, since nobody is there. Returns the mark that is
   // due then.
-  std::optional<mark> taken(const window_ptr& of, const position& at);
-  std::optional<mark> taken_all(const window_ptr& of);
+  std::optional<mark> taken(const window_ptr& target, const position& at);
+  std::optional<mark> taken_all(const window_ptr& target);
   // A mark has come to its end; `lost`: with the connection, as what it was to tell of may be.
-  std::optional<mark> end_mark(const window_ptr& of, bool lost);
+  std::optional<mark> end_mark(const window_ptr& target, bool lost);
   // Calls still wait: one more mark if there may be one. False: none waits.
-  bool look_after(const window_ptr& of, std::optional<mark>& due);
+  bool look_after(const window_ptr& target, std::optional<mark>& due);
 
   // From now on no call waits.
   void close();
@@ -97,10 +97,10 @@ class window_set {
   static constexpr unsigned marks_max = 96;
 
   // Under the mutex.
-  bool has_room(const window& of, std::size_t bytes) const noexcept;
-  void count(window& of, std::size_t bytes) noexcept;
-  std::optional<mark> mark_due(const window_ptr& of);
-  std::vector<promise<>> let_in(window& of);
+  bool has_room(const window& target, std::size_t bytes) const noexcept;
+  void count(window& target, std::size_t bytes) noexcept;
+  std::optional<mark> mark_due(const window_ptr& pointer);
+  std::vector<promise<>> let_in(window& target);
   const window_ptr& find(const std::string& subject);
 
   const window_options chosen_;

@@ -50,17 +50,17 @@ void begin(const shared_ptr_of_all& all, due_mark&& due) {
 }
 
 // Whether it was lost with the connection. `due` is the mark that follows.
-task<bool> send_mark(shared_ptr_of_all all, const window_set::mark& one, due_mark& due) {
+task<bool> send_mark(shared_ptr_of_all all, const window_set::mark& mark, due_mark& due) {
   try {
-    auto asks = [all, of = one.of] { return all->over->request(of->subject, {}); };
+    auto asks = [all, target = mark.target] { return all->over->request(target->subject, {}); };
     auto within = with_deadline(mark_time, std::move(asks));
     const std::string says = co_await std::move(within);
     // order: relaxed  a hint, which stays true: each life of a node has a subject of its own
-    if (says == bundle_mark) one.of->takes_bundles.store(true, std::memory_order_relaxed);
-    due = all->windows.taken(one.of, one.at);
+    if (says == bundle_mark) mark.target->takes_bundles.store(true, std::memory_order_relaxed);
+    due = all->windows.taken(mark.target, mark.at);
   } catch (const error& failed) {
     if (failed.kind() != failure::unreachable) co_return true;
-    due = all->windows.taken_all(one.of);  // nobody is there who could have it
+    due = all->windows.taken_all(mark.target);  // nobody is there who could have it
   } catch (const timed_out&) {
     // It was lost without a word, or the node is very slow.
   }
@@ -72,7 +72,7 @@ task<> send_marks(shared_ptr_of_all all, window_set::mark first) {
   task<bool> sends = send_mark(all, first, due);
   const bool lost = co_await std::move(sends);
   begin(all, std::move(due));
-  begin(all, all->windows.end_mark(first.of, lost));
+  begin(all, all->windows.end_mark(first.target, lost));
 }
 
 // While calls wait for room.
@@ -92,14 +92,14 @@ task<> look_after(shared_ptr_of_all all, window_ptr of) {
 
 class open_wait {
  public:
-  open_wait(window_set& in, window& of, std::uint64_t number) noexcept
-      : in_(in), of_(of), number_(number) {}
+  open_wait(window_set& windows, window& of, std::uint64_t number) noexcept
+      : windows_(windows), of_(of), number_(number) {}
   open_wait(const open_wait&) = delete;
   open_wait& operator=(const open_wait&) = delete;
-  ~open_wait() { in_.give_up(of_, number_); }
+  ~open_wait() { windows_.give_up(of_, number_); }
 
  private:
-  window_set& in_;
+  window_set& windows_;
   window& of_;
   const std::uint64_t number_;
 };
@@ -113,10 +113,11 @@ task<> wait_for_room(shared_ptr_of_all all, window_ptr of, std::size_t bytes) {
 }
 
 // After it was let in. A message that is large goes alone.
-bool send_now(shared& all, const window& to, const std::string& subject, std::string_view bytes) {
+bool send_now(shared& all, const window& target, const std::string& subject,
+              std::string_view bytes) {
   constexpr std::size_t part_bytes_max = 4 * 1024;
   // order: relaxed  as where it is written
-  if (bytes.size() > part_bytes_max || !to.takes_bundles.load(std::memory_order_relaxed))
+  if (bytes.size() > part_bytes_max || !target.takes_bundles.load(std::memory_order_relaxed))
     return all.over->try_send(subject, bytes);
   const bundle_length length(static_cast<std::uint32_t>(bytes.size()));
   return all.over->try_send_joined(subject, bundle_mark, length.bytes(), bytes);
@@ -132,32 +133,32 @@ task<> send_later(shared_ptr_of_all all, window_ptr of, std::string subject, std
 
 // The answer says that all that was sent before was taken.
 task<std::string> ask(shared_ptr_of_all all, std::string subject, std::string bytes) {
-  window_set::entry in = all->windows.enter(subject, bytes.size());
-  if (!in.entered) {
-    task<> waits = wait_for_room(all, in.of, bytes.size());
+  window_set::entry entry = all->windows.enter(subject, bytes.size());
+  if (!entry.entered) {
+    task<> waits = wait_for_room(all, entry.target, bytes.size());
     co_await std::move(waits);
   }
-  begin(all, std::move(in.due));
+  begin(all, std::move(entry.due));
   try {
     task<std::string> asks = all->over->request(std::move(subject), std::move(bytes));
     std::string got = co_await std::move(asks);
-    if (in.entered) begin(all, all->windows.taken(in.of, in.at));
+    if (entry.entered) begin(all, all->windows.taken(entry.target, entry.at));
     co_return got;
   } catch (const error& failed) {
-    if (failed.kind() == failure::unreachable) begin(all, all->windows.taken_all(in.of));
+    if (failed.kind() == failure::unreachable) begin(all, all->windows.taken_all(entry.target));
     throw;
   }
 }
 
 // Each message of a bundle comes to the taker by itself.
-task<> take_bundle(transport::taker to, incoming all) {
+task<> take_bundle(transport::taker handler, incoming all) {
   bundle_reader parts(all.bytes);
-  incoming one;  // its memory is used again
+  incoming message;  // its memory is used again
   while (const auto part = parts.next()) {
     if (part->empty()) continue;
-    one.bytes = *part;
-    if (to.try_now(one)) continue;
-    task<> takes = to(std::move(one));
+    message.bytes = *part;
+    if (handler.try_now(message)) continue;
+    task<> takes = handler(std::move(message));
     co_await std::move(takes);
   }
 }
@@ -171,18 +172,18 @@ class over_windows final : public transport {
     static_cast<void>(all_->over->close(true));
   }
 
-  task<> take(std::string subject, std::string queue, taker to) override {
+  task<> take(std::string subject, std::string queue, taker handler) override {
     // Not the transport itself: it keeps the taker.
-    const auto at_once = [to](incoming& one) {
-      return !one.bytes.empty() && !is_bundle(one) && to.try_now(one);
+    const auto at_once = [handler](incoming& message) {
+      return !message.bytes.empty() && !is_bundle(message) && handler.try_now(message);
     };
-    const auto also_marks = [by = std::weak_ptr(all_), to](incoming one) -> task<> {
-      if (is_bundle(one)) return take_bundle(to, std::move(one));
-      if (!one.bytes.empty() || one.reply.empty()) return to(std::move(one));
+    const auto also_marks = [by = std::weak_ptr(all_), handler](incoming message) -> task<> {
+      if (is_bundle(message)) return take_bundle(handler, std::move(message));
+      if (!message.bytes.empty() || message.reply.empty()) return handler(std::move(message));
       const shared_ptr_of_all all = by.lock();
       if (all == nullptr)
         return failing(std::make_exception_ptr(cancelled("troupe: cluster: end")));
-      return all->over->answer(std::move(one.reply), std::string(bundle_mark));
+      return all->over->answer(std::move(message.reply), std::string(bundle_mark));
     };
     return all_->over->take(std::move(subject), std::move(queue), taker(also_marks, at_once));
   }
@@ -194,19 +195,19 @@ class over_windows final : public transport {
     check(bytes);
     if (!subject.starts_with(prefix_))
       return all_->over->send(std::move(subject), std::move(bytes));
-    window_set::entry in = all_->windows.enter(subject, bytes.size());
-    if (!in.entered)
-      return send_later(all_, std::move(in.of), std::move(subject), std::move(bytes));
-    begin(all_, std::move(in.due));
-    if (send_now(*all_, *in.of, subject, bytes)) return nothing();
+    window_set::entry entry = all_->windows.enter(subject, bytes.size());
+    if (!entry.entered)
+      return send_later(all_, std::move(entry.target), std::move(subject), std::move(bytes));
+    begin(all_, std::move(entry.due));
+    if (send_now(*all_, *entry.target, subject, bytes)) return nothing();
     return all_->over->send(std::move(subject), std::move(bytes));
   }
   bool try_send(const std::string& subject, std::string_view bytes) override {
     if (!subject.starts_with(prefix_)) return all_->over->try_send(subject, bytes);
-    window_set::entry in = all_->windows.enter(subject, bytes.size());
-    if (!in.entered) return false;
-    begin(all_, std::move(in.due));
-    return send_now(*all_, *in.of, subject, bytes);
+    window_set::entry entry = all_->windows.enter(subject, bytes.size());
+    if (!entry.entered) return false;
+    begin(all_, std::move(entry.due));
+    return send_now(*all_, *entry.target, subject, bytes);
   }
   task<std::string> request(std::string subject, std::string bytes) override {
     check(bytes);
@@ -228,8 +229,8 @@ class over_windows final : public transport {
   static void check(const std::string& bytes) {
     if (bytes.empty()) throw usage_error("troupe: cluster: an empty message is a mark of windows");
   }
-  static bool is_bundle(const incoming& one) noexcept {
-    return one.reply.empty() && one.bytes.starts_with(bundle_mark);
+  static bool is_bundle(const incoming& message) noexcept {
+    return message.reply.empty() && message.bytes.starts_with(bundle_mark);
   }
   void end() {
     all_->ends.request_stop();
