@@ -48,11 +48,11 @@ void headers::set(std::string_view name, std::string_view value) {
   fields_.emplace_back(kept, std::move(given));
 }
 void headers::remove(std::string_view name) noexcept {
-  std::erase_if(fields_, [&](const field& one) { return one.first == name; });
+  std::erase_if(fields_, [&](const field& entry) { return entry.first == name; });
 }
 std::optional<std::string_view> headers::get(std::string_view name) const noexcept {
-  for (const field& one : fields_) {
-    if (one.first == name) return one.second;
+  for (const field& entry : fields_) {
+    if (entry.first == name) return entry.second;
   }
   return std::nullopt;
 }
@@ -60,44 +60,44 @@ std::optional<std::string_view> headers::get(std::string_view name) const noexce
 void headers::append_to(std::string& out) const {
   out += version;
   out += line_end;
-  for (const field& one : fields_) {
-    out += one.first;
+  for (const field& entry : fields_) {
+    out += entry.first;
     out += ": ";
-    out += one.second;
+    out += entry.second;
     out += line_end;
   }
   out += line_end;
 }
 std::size_t headers::block_bytes() const noexcept {
   std::size_t bytes = version.size() + 2 * line_end.size();
-  for (const field& one : fields_) bytes += one.first.size() + one.second.size() + 4;
+  for (const field& entry : fields_) bytes += entry.first.size() + entry.second.size() + 4;
   return bytes;
 }
 
 // Other clients wrote it: what is no header is left out, and harms nothing else.
 headers headers::parse(std::string_view block) {
-  headers made;
+  headers parsed;
   std::size_t end = block.find(line_end);
   if (!block.starts_with(version) || end == std::string_view::npos) {
-    made.damaged_ = true;
-    return made;
+    parsed.damaged_ = true;
+    return parsed;
   }
   const std::string_view status = trimmed(block.substr(version.size(), end - version.size()));
   if (!status.empty()) {
     const std::string_view digits = status.substr(0, 3);
     const auto [rest, failed] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), made.status_);
+        std::from_chars(digits.data(), digits.data() + digits.size(), parsed.status_);
     if (failed != std::errc() || rest != digits.data() + digits.size() || digits.size() != 3)
-      made.damaged_ = true;
+      parsed.damaged_ = true;
     else
-      made.description_ = trimmed(status.substr(3));
+      parsed.description_ = trimmed(status.substr(3));
   }
   for (block.remove_prefix(end + 2);; block.remove_prefix(end + 2)) {
     end = block.find(line_end);
-    if (end == 0 && block.size() == 2) return made;
+    if (end == 0 && block.size() == 2) return parsed;
     if (end == std::string_view::npos || end == 0) {
-      made.damaged_ = true;
-      return made;
+      parsed.damaged_ = true;
+      return parsed;
     }
     const std::string_view line = block.substr(0, end);
     const std::size_t colon = line.find(':');
@@ -105,9 +105,9 @@ headers headers::parse(std::string_view block) {
     const std::string_view value =
         colon == std::string_view::npos ? "" : trimmed(line.substr(colon + 1));
     if (colon != std::string_view::npos && is_name(name) && is_value(value))
-      made.fields_.emplace_back(name, value);
+      parsed.fields_.emplace_back(name, value);
     else
-      made.damaged_ = true;
+      parsed.damaged_ = true;
   }
 }
 

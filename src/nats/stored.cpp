@@ -29,15 +29,16 @@ stored_json parse(const std::string& text) {
 
 }  // namespace
 
-void add_expectations(headers& to, const store_options& chosen) {
-  if (!chosen.id.empty()) to.set("Nats-Msg-Id", chosen.id);
-  if (!chosen.expected_stream.empty()) to.set("Nats-Expected-Stream", chosen.expected_stream);
+void add_expectations(headers& head, const store_options& chosen) {
+  if (!chosen.id.empty()) head.set("Nats-Msg-Id", chosen.id);
+  if (!chosen.expected_stream.empty()) head.set("Nats-Expected-Stream", chosen.expected_stream);
   if (!chosen.expected_last_id.empty())
-    to.set("Nats-Expected-Last-Msg-Id", chosen.expected_last_id);
+    head.set("Nats-Expected-Last-Msg-Id", chosen.expected_last_id);
   if (chosen.expected_last)
-    to.set("Nats-Expected-Last-Sequence", std::to_string(*chosen.expected_last));
+    head.set("Nats-Expected-Last-Sequence", std::to_string(*chosen.expected_last));
   if (chosen.expected_last_of_subject)
-    to.set("Nats-Expected-Last-Subject-Sequence", std::to_string(*chosen.expected_last_of_subject));
+    head.set("Nats-Expected-Last-Subject-Sequence",
+             std::to_string(*chosen.expected_last_of_subject));
 }
 
 stored read_stored(const message& answer) {
@@ -53,12 +54,12 @@ stored read_stored(const message& answer) {
         "troupe: nats: what has answered is no stream of JetStream: nothing is known of the "
         "message",
         true);
-  stored made;
-  made.stream = std::move(*from.stream);
-  made.domain = std::move(from.domain).value_or("");
-  made.sequence = *from.seq;
-  made.duplicate = from.duplicate.value_or(false);
-  return made;
+  stored result;
+  result.stream = std::move(*from.stream);
+  result.domain = std::move(from.domain).value_or("");
+  result.sequence = *from.seq;
+  result.duplicate = from.duplicate.value_or(false);
+  return result;
 }
 
 }  // namespace troupe::nats

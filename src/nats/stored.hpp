@@ -6,7 +6,7 @@
 
 namespace troupe::nats {
 
-void add_expectations(headers& to, const store_options& chosen);
+void add_expectations(headers& head, const store_options& chosen);
 // Throws stream_error, and error (refused) for an answer that is none of JetStream.
 stored read_stored(const message& answer);
 

@@ -68,9 +68,9 @@ class subscription {
  private:
   friend class connection;
   subscription(std::shared_ptr<const client_handle> by,
-               std::shared_ptr<subscription_state> of) noexcept;
+               std::shared_ptr<subscription_state> state) noexcept;
   std::shared_ptr<const client_handle> by_;
-  std::shared_ptr<subscription_state> of_;
+  std::shared_ptr<subscription_state> state_;
 };
 
 // A connection to one of several NATS servers, which is made again when it is lost. It connects at

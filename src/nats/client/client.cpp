@@ -25,7 +25,7 @@ client::client(std::vector<server> servers, const options& given)
 
 void client::endings::resolve() {
   if (writer) std::exchange(writer, std::nullopt)->set_value();
-  for (auto& [to, how] : std::exchange(all, {})) to.set_value(std::move(how));
+  for (auto& [asker, how] : std::exchange(all, {})) asker.set_value(std::move(how));
 }
 
 void client::tell(incident what, std::string_view text) const {
@@ -100,36 +100,36 @@ client::call client::start_request(message&& what) { return start_call(std::move
 // There may be room again since the caller has seen none, and the writer may wait for bytes: then
 // nobody else would let the message in.
 client::call client::start_call(message&& what, bool asks) {
-  promise<answer> to;
-  call made{0, to.get_future()};
+  promise<answer> asker;
+  call begun{0, asker.get_future()};
   endings later;
   {
     std::lock_guard held(mutex_);
     check_open();
-    made.number = ++last_call_;
+    begun.number = ++last_call_;
     const bool waits = must_wait();
-    waiting_.emplace(made.number, waiting_call{std::move(what), std::move(to), asks});
+    waiting_.emplace(begun.number, waiting_call{std::move(what), std::move(asker), asks});
     if (!waits) let_in(later);
     wake_writer(later);
   }
   later.resolve();
-  return made;
+  return begun;
 }
 
 client::call client::start_flush() {
-  promise<answer> to;
-  call made{0, to.get_future()};
+  promise<answer> asker;
+  call begun{0, asker.get_future()};
   endings later;
   {
     std::lock_guard held(mutex_);
     check_open();
-    made.number = ++last_call_;
-    sent_.emplace(made.number, std::move(to));
-    talk_.ping(made.number);
+    begun.number = ++last_call_;
+    sent_.emplace(begun.number, std::move(asker));
+    talk_.ping(begun.number);
     wake_writer(later);
   }
   later.resolve();
-  return made;
+  return begun;
 }
 
 // What waits, as far as there is room.
@@ -160,74 +160,74 @@ void client::forget(std::uint64_t call) noexcept {
   std::optional<promise<answer>> other;
   std::lock_guard held(mutex_);
   talk_.cancel(call);
-  if (auto one = waiting_.extract(call)) waited.emplace(std::move(one.mapped()));
-  if (auto one = sent_.extract(call)) other.emplace(std::move(one.mapped()));
-  if (auto one = drains_.extract(call)) other.emplace(std::move(one.mapped()));
+  if (auto extracted = waiting_.extract(call)) waited.emplace(std::move(extracted.mapped()));
+  if (auto extracted = sent_.extract(call)) other.emplace(std::move(extracted.mapped()));
+  if (auto extracted = drains_.extract(call)) other.emplace(std::move(extracted.mapped()));
 }
 
 subscription_ptr client::subscribe(std::string_view subject, const subscribe_options& given) {
-  const auto made = std::make_shared<subscription_state>(subject, given);
+  const auto subscription = std::make_shared<subscription_state>(subject, given);
   endings later;
   {
     std::lock_guard held(mutex_);
     check_open();
     if (draining_) throw error(failure::closed, "troupe: nats: the connection is being drained");
-    made->sid = talk_.subscribe(subject, given.queue, given.ends_after);
-    subscriptions_.emplace(made->sid, made);
+    subscription->sid = talk_.subscribe(subject, given.queue, given.ends_after);
+    subscriptions_.emplace(subscription->sid, subscription);
     ++readers_;
     wake_writer(later);
   }
   later.resolve();
-  return made;
+  return subscription;
 }
 
-void client::end_under(subscription_state& of, const outcome& how) {
-  if (std::exchange(of.at_end, true)) return;
-  of.ended = how;
-  subscriptions_.erase(of.sid);
+void client::end_under(subscription_state& subscription, const outcome& how) {
+  if (std::exchange(subscription.at_end, true)) return;
+  subscription.ended = how;
+  subscriptions_.erase(subscription.sid);
 }
 
-void client::end_subscription(const subscription_ptr& of, const outcome& how) {
+void client::end_subscription(const subscription_ptr& subscription, const outcome& how) {
   endings later;
   {
     std::lock_guard held(mutex_);
-    talk_.unsubscribe(of->sid);
-    end_under(*of, how);
+    talk_.unsubscribe(subscription->sid);
+    end_under(*subscription, how);
     wake_writer(later);
   }
-  of->arrived.close();
+  subscription->arrived.close();
   later.resolve();
 }
 
-bool client::has_ended(const subscription_state& of) {
+bool client::has_ended(const subscription_state& subscription) {
   std::lock_guard held(mutex_);
-  return of.at_end;
+  return subscription.at_end;
 }
 
-void client::unsubscribe(const subscription_ptr& of) noexcept {
+void client::unsubscribe(const subscription_ptr& subscription) noexcept {
   try {
-    end_subscription(of, {});
+    end_subscription(subscription, {});
   } catch (...) {
     // Without memory for the command the server goes on to send, and what it sends is dropped.
-    of->arrived.close();
+    subscription->arrived.close();
   }
 }
 
-void client::stop_delivery(const subscription_ptr& of) {
+void client::stop_delivery(const subscription_ptr& subscription) {
   endings later;
   {
     std::lock_guard held(mutex_);
-    talk_.stop_delivery(of->sid);
+    talk_.stop_delivery(subscription->sid);
     wake_writer(later);
   }
   later.resolve();
 }
 
-void client::leave(const subscription_ptr& of) noexcept {
+void client::leave(const subscription_ptr& subscription) noexcept {
   endings later;
   {
     std::lock_guard held(mutex_);
-    if (std::exchange(of->gone, true) || --readers_ > 0) return;
+    if (std::exchange(subscription->gone, true) || --readers_ > 0) return;
     for (auto& [number, to] : std::exchange(drains_, {})) later.add(std::move(to), {});
   }
   later.resolve();
@@ -255,20 +255,20 @@ void client::end_subscriptions() {
 }
 
 client::call client::start_wait_for_readers() {
-  promise<answer> to;
-  call made{0, to.get_future()};
+  promise<answer> asker;
+  call begun{0, asker.get_future()};
   endings later;
   {
     std::lock_guard held(mutex_);
     check_open();
-    made.number = ++last_call_;
+    begun.number = ++last_call_;
     if (readers_ > 0)
-      drains_.emplace(made.number, std::move(to));
+      drains_.emplace(begun.number, std::move(asker));
     else
-      later.add(std::move(to), {});
+      later.add(std::move(asker), {});
   }
   later.resolve();
-  return made;
+  return begun;
 }
 
 // A server of before 2.2 takes no headers.
@@ -304,15 +304,15 @@ void client::finish() noexcept {
 
 connection::status client::now() {
   std::lock_guard held(mutex_);
-  connection::status made;
-  made.connected = talk_.is_connected();
-  made.server = server_;
-  made.connections = connections_;
-  made.waiting_bytes = talk_.waiting();
-  made.subscriptions = subscriptions_.size();
-  made.requests = sent_.size();
-  made.payload_bytes_max = connections_ == 0 ? 0 : talk_.about().max_payload;
-  return made;
+  connection::status status;
+  status.connected = talk_.is_connected();
+  status.server = server_;
+  status.connections = connections_;
+  status.waiting_bytes = talk_.waiting();
+  status.subscriptions = subscriptions_.size();
+  status.requests = sent_.size();
+  status.payload_bytes_max = connections_ == 0 ? 0 : talk_.about().max_payload;
+  return status;
 }
 
 }  // namespace troupe::nats

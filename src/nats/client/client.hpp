@@ -56,9 +56,9 @@ struct answer {
 };
 
 // What a message counts for the bytes that may wait.
-inline std::size_t bytes_of(const message& one) noexcept {
-  const std::size_t header = one.head.size() == 0 ? 0 : one.head.block_bytes();
-  return one.subject.size() + one.reply.size() + one.payload.size() + header;
+inline std::size_t bytes_of(const message& content) noexcept {
+  const std::size_t header = content.head.size() == 0 ? 0 : content.head.block_bytes();
+  return content.subject.size() + content.reply.size() + content.payload.size() + header;
 }
 
 struct subscription_state {
@@ -102,12 +102,12 @@ class client : public std::enable_shared_from_this<client> {
   void forget(std::uint64_t call) noexcept;
 
   subscription_ptr subscribe(std::string_view subject, const subscribe_options& chosen);
-  void unsubscribe(const subscription_ptr& of) noexcept;
-  void stop_delivery(const subscription_ptr& of);
-  bool has_ended(const subscription_state& of);
-  void end_subscription(const subscription_ptr& of, const outcome& how);
+  void unsubscribe(const subscription_ptr& subscription) noexcept;
+  void stop_delivery(const subscription_ptr& subscription);
+  bool has_ended(const subscription_state& subscription);
+  void end_subscription(const subscription_ptr& subscription, const outcome& how);
   // Its reader is at the end, or has gone.
-  void leave(const subscription_ptr& of) noexcept;
+  void leave(const subscription_ptr& subscription) noexcept;
 
   // For drain(): subscribe() is refused from now on, and nothing new comes.
   void begin_drain();
@@ -154,7 +154,7 @@ class client : public std::enable_shared_from_this<client> {
   static task<wire_ptr> one_round(std::shared_ptr<client> self);
   static task<> pause_after(std::shared_ptr<client> self, wire_ptr on);
   bool receive(wire& on, parser::event what);
-  void deliver(const subscription_ptr& to, happened& one);
+  void deliver(const subscription_ptr& subscription, happened& event);
   bool begin(const wire_ptr& on);
   void lose(const wire_ptr& on);
   void end(const outcome& why);
@@ -167,7 +167,7 @@ class client : public std::enable_shared_from_this<client> {
   void wake_writer(endings& later) noexcept;
   void let_in(endings& later);
   void take_sent(std::uint64_t number, outcome how, endings& later);
-  void end_under(subscription_state& of, const outcome& how);
+  void end_under(subscription_state& subscription, const outcome& how);
 
   base::small_mutex mutex_;
   kit::secret_source secrets_;

@@ -105,10 +105,10 @@ task<wire_ptr> client::one_round(std::shared_ptr<client> self) {
     std::lock_guard held(self->mutex_);
     order = self->servers_.next_round();
   }
-  for (const server& one : order) {
+  for (const server& candidate : order) {
     std::exception_ptr failed;
     try {
-      task<wire_ptr> opens = open_wire(one, self->wires_);
+      task<wire_ptr> opens = open_wire(candidate, self->wires_);
       auto within = with_deadline(self->chosen.connect_timeout, std::move(opens));
       co_return co_await std::move(within);
     } catch (...) {
@@ -116,7 +116,7 @@ task<wire_ptr> client::one_round(std::shared_ptr<client> self) {
     }
     if (is_for_the_caller(failed)) std::rethrow_exception(failed);
     if (is_denial(failed)) kind = failure::denied;
-    reasons += (reasons.empty() ? "" : "; ") + one.authority() + ": " + reason_of(failed);
+    reasons += (reasons.empty() ? "" : "; ") + candidate.authority() + ": " + reason_of(failed);
   }
   throw error(kind, "troupe: nats: no server takes us: " + reasons);
 }
@@ -128,9 +128,9 @@ bool client::begin(const wire_ptr& on) {
     std::lock_guard held(mutex_);
     if (ends_.stop_requested()) return false;
     on_ = on;
-    server_ = on->to.authority();
+    server_ = on->address.authority();
     ++connections_;
-    servers_.connected_to(on->to);
+    servers_.connected_to(on->address);
     if (chosen.discover_servers) servers_.add(on->about.connect_urls);
     talk_.begin(on->about);
     let_in(later);
@@ -244,67 +244,69 @@ task<> client::keep_alive(std::shared_ptr<client> self, wire_ptr on) {
 
 // Of one event; false: the connection is of no use any more.
 bool client::receive(wire& on, parser::event what) {
-  happened one;
-  subscription_ptr to;
+  happened event;
+  subscription_ptr reader;
   std::vector<subscription_ptr> denied;
   endings later;
   {
     std::lock_guard held(mutex_);
-    talk_.receive(what, on.reads, one);
+    talk_.receive(what, on.reads, event);
     using kind = happened::kind;
     if (what == parser::event::ping) wake_writer(later);
-    if (one.what == kind::message) {
-      const auto found = subscriptions_.find(one.number);
-      if (found != subscriptions_.end()) to = found->second;
-    } else if (one.what == kind::answer) {
-      auto found = sent_.extract(one.number);
-      if (found) later.add(std::move(found.mapped()), {}, std::move(one.message));
-    } else if (one.what == kind::pong) {
-      take_sent(one.number, {}, later);
-    } else if (one.what == kind::info && chosen.discover_servers) {
+    if (event.what == kind::message) {
+      const auto found = subscriptions_.find(event.number);
+      if (found != subscriptions_.end()) reader = found->second;
+    } else if (event.what == kind::answer) {
+      auto found = sent_.extract(event.number);
+      if (found) later.add(std::move(found.mapped()), {}, std::move(event.message));
+    } else if (event.what == kind::pong) {
+      take_sent(event.number, {}, later);
+    } else if (event.what == kind::info && chosen.discover_servers) {
       servers_.add(talk_.about().connect_urls);
-    } else if (one.what == kind::denied_send) {
-      for (const std::uint64_t number : one.numbers)
-        take_sent(number, outcome::failed(failure::denied, "troupe: nats: " + one.text), later);
-    } else if (one.what == kind::denied_read) {
-      for (const std::uint64_t number : one.numbers) {
+    } else if (event.what == kind::denied_send) {
+      for (const std::uint64_t number : event.numbers)
+        take_sent(number, outcome::failed(failure::denied, "troupe: nats: " + event.text), later);
+    } else if (event.what == kind::denied_read) {
+      for (const std::uint64_t number : event.numbers) {
         const auto found = subscriptions_.find(number);
         if (found == subscriptions_.end()) continue;
         denied.push_back(found->second);
-        end_under(*found->second, outcome::failed(failure::denied, "troupe: nats: " + one.text));
+        end_under(*found->second, outcome::failed(failure::denied, "troupe: nats: " + event.text));
       }
-    } else if (one.what == kind::refused || one.what == kind::broken) {
-      on.reason = "the server says: " + one.text;
-      if (one.what == kind::broken) on.reason = "the server does not speak NATS: " + one.text;
+    } else if (event.what == kind::refused || event.what == kind::broken) {
+      on.reason = "the server says: " + event.text;
+      if (event.what == kind::broken) on.reason = "the server does not speak NATS: " + event.text;
     }
   }
   later.resolve();
-  if (to != nullptr) deliver(to, one);
+  if (reader != nullptr) deliver(reader, event);
   for (const subscription_ptr& each : denied) each->arrived.close();
-  if (!one.text.empty() && one.what != happened::kind::broken) tell(incident::refused, one.text);
-  return one.what != happened::kind::broken;
+  if (!event.text.empty() && event.what != happened::kind::broken)
+    tell(incident::refused, event.text);
+  return event.what != happened::kind::broken;
 }
 
-void client::deliver(const subscription_ptr& to, happened& one) {
-  const std::size_t bytes = bytes_of(one.message);
+void client::deliver(const subscription_ptr& subscription, happened& event) {
+  const std::size_t bytes = bytes_of(event.message);
   // order: relaxed  a bound; the messages themselves pass through the channel
-  const std::size_t kept = to->bytes.load(std::memory_order_relaxed);
-  if (to->arrived.size() >= to->messages_max || kept + bytes > to->bytes_max) {
+  const std::size_t kept = subscription->bytes.load(std::memory_order_relaxed);
+  if (subscription->arrived.size() >= subscription->messages_max ||
+      kept + bytes > subscription->bytes_max) {
     // order: relaxed  statistic; publishes nothing
-    to->missed.fetch_add(1, std::memory_order_relaxed);
-    if (to->missed_now++ == 0)
-      tell(incident::slow, "the subscription to " + to->subject + " has no room");
+    subscription->missed.fetch_add(1, std::memory_order_relaxed);
+    if (subscription->missed_now++ == 0)
+      tell(incident::slow, "the subscription to " + subscription->subject + " has no room");
   } else {
-    one.message.missed = std::exchange(to->missed_now, 0);
+    event.message.missed = std::exchange(subscription->missed_now, 0);
     // order: relaxed  as above; before the reader can take it off
-    to->bytes.fetch_add(bytes, std::memory_order_relaxed);
+    subscription->bytes.fetch_add(bytes, std::memory_order_relaxed);
     try {
-      static_cast<void>(to->arrived.try_send(std::move(one.message)));
+      static_cast<void>(subscription->arrived.try_send(std::move(event.message)));
     } catch (const channel_closed&) {
       // Its reader has gone meanwhile.
     }
   }
-  if (one.last) end_subscription(to, {});
+  if (event.last) end_subscription(subscription, {});
 }
 
 // The connection has ended: what was sent is told so, and what was not waits for the next one.
@@ -313,10 +315,11 @@ void client::lose(const wire_ptr& on) {
   {
     std::lock_guard held(mutex_);
     on_ = nullptr;
-    const outcome lost = outcome::failed(failure::lost,
-                                         "troupe: nats: the connection to " + on->to.authority() +
-                                             " ended before the answer: " + on->reason,
-                                         true);
+    const outcome lost =
+        outcome::failed(failure::lost,
+                        "troupe: nats: the connection to " + on->address.authority() +
+                            " ended before the answer: " + on->reason,
+                        true);
     const session::losses all = talk_.end();
     for (const std::uint64_t number : all.requests) take_sent(number, lost, later);
     for (const std::uint64_t number : all.pings) take_sent(number, lost, later);
@@ -341,14 +344,14 @@ void client::end(const outcome& why) {
     const outcome told =
         why.good ? outcome::failed(failure::closed, "troupe: nats: the connection was closed")
                  : why;
-    for (auto& [number, one] : std::exchange(waiting_, {})) later.add(std::move(one.to), told);
+    for (auto& [number, call] : std::exchange(waiting_, {})) later.add(std::move(call.to), told);
     for (auto& [number, to] : std::exchange(sent_, {})) later.add(std::move(to), told);
     for (auto& [number, to] : std::exchange(drains_, {})) later.add(std::move(to), told);
     for (const auto& [sid, one] : subscriptions_) all.push_back(one);
     for (const subscription_ptr& one : all) end_under(*one, why);
   }
   later.resolve();
-  for (const subscription_ptr& one : all) one->arrived.close();
+  for (const subscription_ptr& subscription : all) subscription->arrived.close();
   tell(incident::closed, why.text);
 }
 

@@ -38,16 +38,16 @@ options checked(const options& chosen) {
 // A call that its caller may give up.
 class open_call {
  public:
-  open_call(client& of, std::uint64_t number) noexcept : of_(of), number_(number) {}
+  open_call(client& by, std::uint64_t number) noexcept : client_(by), number_(number) {}
   open_call(const open_call&) = delete;
   open_call& operator=(const open_call&) = delete;
   ~open_call() {
-    if (number_ != 0) of_.forget(number_);
+    if (number_ != 0) client_.forget(number_);
   }
   void end() noexcept { number_ = 0; }
 
  private:
-  client& of_;
+  client& client_;
   std::uint64_t number_;
 };
 
@@ -66,20 +66,20 @@ task<> publish_later(handle_ptr by, message what) {
   co_await std::move(waits);
 }
 
-void add_trace(client& by, headers& to) {
+void add_trace(client& by, headers& head) {
   const auto trace = this_call::trace();
-  if (!trace || to.get("traceparent") || !by.sends_traces()) return;
-  to.set("traceparent", trace->traceparent());
+  if (!trace || head.get("traceparent") || !by.sends_traces()) return;
+  head.set("traceparent", trace->traceparent());
 }
 
 task<message> ask(handle_ptr by, message what) {
   constexpr int no_responders = 503;
-  client& of = *by->is;
-  add_trace(of, what.head);
+  client& connected = *by->is;
+  add_trace(connected, what.head);
   const std::string subject = what.subject;
-  client::call begun = of.start_request(std::move(what));
-  open_call open(of, begun.number);
-  answer got = co_await std::move(begun.end).timeout(of.chosen.request_timeout);
+  client::call begun = connected.start_request(std::move(what));
+  open_call open(connected, begun.number);
+  answer got = co_await std::move(begun.end).timeout(connected.chosen.request_timeout);
   open.end();
   got.end.check();
   if (got.got.head.status() == no_responders && got.got.payload.empty())
@@ -94,9 +94,9 @@ task<stored> store_message(handle_ptr by, message what) {
 }
 
 task<> flush_now(handle_ptr by) {
-  client& of = *by->is;
-  client::call begun = of.start_flush();
-  open_call open(of, begun.number);
+  client& connected = *by->is;
+  client::call begun = connected.start_flush();
+  open_call open(connected, begun.number);
   const answer got = co_await std::move(begun.end);
   open.end();
   got.end.check();
@@ -113,16 +113,16 @@ task<> flush_or_lose(handle_ptr by) {
 }
 
 task<> drain_all(handle_ptr by) {
-  client& of = *by->is;
-  of.begin_drain();
+  client& connected = *by->is;
+  connected.begin_drain();
   task<> stops = flush_or_lose(by);
   co_await std::move(stops);
-  of.end_subscriptions();
-  task<> reads = await(by, of.start_wait_for_readers());
+  connected.end_subscriptions();
+  task<> reads = await(by, connected.start_wait_for_readers());
   co_await std::move(reads);
   task<> sends = flush_or_lose(by);
   co_await std::move(sends);
-  of.close();
+  connected.close();
 }
 
 task<> drain_one(handle_ptr by, subscription_ptr of) {
@@ -132,16 +132,16 @@ task<> drain_one(handle_ptr by, subscription_ptr of) {
   by->is->end_subscription(of, {});
 }
 
-task<std::optional<message>> next_of(handle_ptr by, subscription_ptr of) {
-  auto waits = of->arrived.receive();
+task<std::optional<message>> next_of(handle_ptr by, subscription_ptr subscription) {
+  auto waits = subscription->arrived.receive();
   std::optional<message> got = co_await std::move(waits);
   if (got) {
     // order: relaxed  a bound; what it counts came through the channel
-    of->bytes.fetch_sub(bytes_of(*got), std::memory_order_relaxed);
+    subscription->bytes.fetch_sub(bytes_of(*got), std::memory_order_relaxed);
     co_return got;
   }
-  by->is->leave(of);
-  of->ended.check();
+  by->is->leave(subscription);
+  subscription->ended.check();
   co_return std::nullopt;
 }
 
@@ -174,11 +174,11 @@ connection::connection(runtime& on, std::string_view servers, const options& cho
 }
 
 task<connection> connect(std::string servers, options chosen) {
-  auto made = std::make_shared<client>(parse_servers(servers), checked(chosen));
-  connection by(std::make_shared<const client_handle>(made));
+  auto core = std::make_shared<client>(parse_servers(servers), checked(chosen));
+  connection by(std::make_shared<const client_handle>(core));
   // Before the first attempt, which may fail at once.
-  task<> flushes = await(by.by_, made->start_flush());
-  static_cast<void>(spawn(client::run(std::move(made))));
+  task<> flushes = await(by.by_, core->start_flush());
+  static_cast<void>(spawn(client::run(std::move(core))));
   co_await std::move(flushes);
   co_return by;
 }
@@ -233,29 +233,29 @@ void connection::close() const noexcept { by_->is->close(); }
 connection::status connection::now() const { return by_->is->now(); }
 
 subscription::subscription(std::shared_ptr<const client_handle> by,
-                           std::shared_ptr<subscription_state> of) noexcept
-    : by_(std::move(by)), of_(std::move(of)) {}
+                           std::shared_ptr<subscription_state> state) noexcept
+    : by_(std::move(by)), state_(std::move(state)) {}
 subscription::subscription(subscription&&) noexcept = default;
 subscription::~subscription() { unsubscribe(); }
 
 task<std::optional<message>> subscription::next() {
-  if (of_ == nullptr) return ended();
-  return next_of(by_, of_);
+  if (state_ == nullptr) return ended();
+  return next_of(by_, state_);
 }
 std::uint64_t subscription::missed() const noexcept {
   // order: relaxed  statistic; publishes nothing
-  return of_ == nullptr ? 0 : of_->missed.load(std::memory_order_relaxed);
+  return state_ == nullptr ? 0 : state_->missed.load(std::memory_order_relaxed);
 }
-bool subscription::has_ended() const { return of_ == nullptr || by_->is->has_ended(*of_); }
+bool subscription::has_ended() const { return state_ == nullptr || by_->is->has_ended(*state_); }
 void subscription::unsubscribe() noexcept {
-  if (of_ == nullptr) return;
-  by_->is->unsubscribe(of_);
-  by_->is->leave(of_);
-  of_.reset();
+  if (state_ == nullptr) return;
+  by_->is->unsubscribe(state_);
+  by_->is->leave(state_);
+  state_.reset();
 }
 task<> subscription::drain() {
-  if (of_ == nullptr) return nothing();
-  return drain_one(by_, of_);
+  if (state_ == nullptr) return nothing();
+  return drain_one(by_, state_);
 }
 
 }  // namespace troupe::nats

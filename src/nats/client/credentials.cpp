@@ -19,10 +19,10 @@ constexpr std::size_t file_bytes_max = 1024 * 1024;
 }
 
 std::string read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
+  std::ifstream file(path, std::ios::binary);
   std::string text(file_bytes_max, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(in.gcount()));
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
   if (text.empty()) fail("the file " + path + " cannot be read, or is empty");
   return text;
 }
@@ -45,29 +45,29 @@ void sign(identity& as, const std::string& seed, const std::string& nonce) {
 
 }  // namespace
 
-task<identity> make_identity(const server& to, std::string nonce,
+task<identity> make_identity(const server& target, std::string nonce,
                              std::shared_ptr<const options> by) {
   const options& chosen = *by;
-  identity who;
-  who.user = chosen.user;
-  who.password = chosen.password;
-  who.token = chosen.token;
-  if (who.user.empty() && who.token.empty()) {
-    (to.password.empty() ? who.token : who.user) = to.user;
-    who.password = to.password;
+  identity login;
+  login.user = chosen.user;
+  login.password = chosen.password;
+  login.token = chosen.token;
+  if (login.user.empty() && login.token.empty()) {
+    (target.password.empty() ? login.token : login.user) = target.user;
+    login.password = target.password;
   }
   if (!chosen.credentials.empty() || !chosen.credentials_file.empty()) {
     task<std::string> reads = text_of(chosen.credentials, chosen.credentials_file);
     credentials found = credentials::parse(co_await std::move(reads));
     if (found.jwt.empty()) fail("the credentials have no JWT");
-    who.jwt = std::move(found.jwt);
-    sign(who, found.seed, nonce);
+    login.jwt = std::move(found.jwt);
+    sign(login, found.seed, nonce);
   } else if (!chosen.nkey_seed.empty() || !chosen.nkey_file.empty()) {
     task<std::string> reads = text_of(chosen.nkey_seed, chosen.nkey_file);
     const std::string text = co_await std::move(reads);
-    sign(who, seed_in(text), nonce);
+    sign(login, seed_in(text), nonce);
   }
-  co_return who;
+  co_return login;
 }
 
 }  // namespace troupe::nats

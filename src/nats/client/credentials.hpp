@@ -14,7 +14,7 @@ namespace troupe::nats {
 
 // Files are read anew for each connection, so that they may be renewed. Throws option_error for
 // one that cannot be read, or has no key.
-task<identity> make_identity(const server& to, std::string nonce,
+task<identity> make_identity(const server& target, std::string nonce,
                              std::shared_ptr<const options> by);
 
 }  // namespace troupe::nats

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t piece_bytes = 64 * 1024;
 
 [[noreturn]] void fail(const wire& at, failure kind, const std::string& what) {
-  throw error(kind, "troupe: nats: the server " + at.to.authority() + " " + what);
+  throw error(kind, "troupe: nats: the server " + at.address.authority() + " " + what);
 }
 
 // The next event but +OK; the server's pings are answered.
@@ -68,8 +68,9 @@ task<> secure(wire& on, std::shared_ptr<wire_options> by) {
   if (!on.rest.empty()) fail(on, failure::unreachable, "has sent more than INFO before TLS");
   task<tls_context> makes = trust_of(std::move(by));
   const tls_context trust = co_await std::move(makes);
-  on.secure = tls_stream::client(trust, std::move(on.plain),
-                                 on.to.tls_name.empty() ? on.to.host : on.to.tls_name);
+  on.secure =
+      tls_stream::client(trust, std::move(on.plain),
+                         on.address.tls_name.empty() ? on.address.host : on.address.tls_name);
   co_await on.secure.handshake();
 }
 
@@ -109,12 +110,12 @@ task<wire_ptr> open_wire(server to, std::shared_ptr<wire_options> by) {
   limits.header_bytes = chosen.header_bytes_max;
   limits.message_bytes = chosen.message_bytes_max;
   const wire_ptr on = std::make_shared<wire>(std::move(to), limits);
-  on->plain = co_await troupe::connect(on->to.host, on->to.port);
+  on->plain = co_await troupe::connect(on->address.host, on->address.port);
   task<parser::event> reads = next_event(*on);
   if (co_await std::move(reads) != parser::event::info)
     fail(*on, failure::unreachable, "does not begin with INFO");
   take_info(*on);
-  const bool wants_tls = on->to.secure || chosen.tls.has_value();
+  const bool wants_tls = on->address.secure || chosen.tls.has_value();
   if (wants_tls && !on->about.tls_required && !on->about.tls_available)
     fail(*on, failure::unreachable, "has no TLS, which the address or the options want");
   if (wants_tls || on->about.tls_required) {
@@ -122,7 +123,7 @@ task<wire_ptr> open_wire(server to, std::shared_ptr<wire_options> by) {
     co_await std::move(secures);
   }
   task<identity> makes =
-      make_identity(on->to, on->about.nonce, std::shared_ptr<const options>(by, &chosen));
+      make_identity(on->address, on->about.nonce, std::shared_ptr<const options>(by, &chosen));
   const identity who = co_await std::move(makes);
   const std::string says = hello(chosen.name, on->secure.is_open(), who);
   // A server that refuses us may have said so, and gone, before it has read this.

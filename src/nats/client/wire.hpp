@@ -22,14 +22,14 @@
 namespace troupe::nats {
 
 struct wire {
-  wire(server at, const parser_limits& limits) : to(std::move(at)), reads(limits) {}
+  wire(server at, const parser_limits& limits) : address(std::move(at)), reads(limits) {}
 
   // Until `ends`. read() gives 0 at the end of the stream.
   task<std::size_t> read(std::span<char> into);
   // Each piece must be taken within that time.
   task<> write(std::string_view bytes, std::chrono::nanoseconds piece_time);
 
-  const server to;
+  const server address;
   parser reads;
   std::string rest;  // came with what has taken us
   server_info about;

@@ -29,6 +29,6 @@ struct identity {
 };
 
 // "CONNECT {…}\r\nPING\r\n"
-std::string hello(const std::string& name, bool secure, const identity& who);
+std::string hello(const std::string& name, bool secure, const identity& login);
 
 }  // namespace troupe::nats

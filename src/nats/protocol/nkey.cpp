@@ -149,20 +149,20 @@ std::string nkey::public_key() const {
 std::string nkey::sign(std::string_view text) const {
   const owned_key key = key_of(secret_);
   const std::unique_ptr<EVP_MD_CTX, free_digest> by(EVP_MD_CTX_new());
-  std::array<unsigned char, 64> made{};
-  std::size_t bytes = made.size();
+  std::array<unsigned char, 64> signature{};
+  std::size_t bytes = signature.size();
   if (by == nullptr || EVP_DigestSignInit(by.get(), nullptr, nullptr, nullptr, key.get()) != 1 ||
-      EVP_DigestSign(by.get(), made.data(), &bytes,
+      EVP_DigestSign(by.get(), signature.data(), &bytes,
                      reinterpret_cast<const unsigned char*>(text.data()), text.size()) != 1)
     throw std::bad_alloc();
-  return {reinterpret_cast<const char*>(made.data()), bytes};
+  return {reinterpret_cast<const char*>(signature.data()), bytes};
 }
 
 credentials credentials::parse(std::string_view text) {
-  credentials made;
-  made.jwt = section(text, "NATS USER JWT");
-  made.seed = section(text, "USER NKEY SEED");
-  return made;
+  credentials parsed;
+  parsed.jwt = section(text, "NATS USER JWT");
+  parsed.seed = section(text, "USER NKEY SEED");
+  return parsed;
 }
 
 std::string seed_in(std::string_view text) {

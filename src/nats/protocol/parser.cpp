@@ -111,10 +111,11 @@ parser::step parser::next(std::string_view bytes) {
 // the whole of a message at once when an eighth of it has come: the system gives memory as it is
 // used.
 void parser::grow(std::size_t more) {
-  std::string& to = message_.payload;
-  if (to.capacity() - to.size() >= more) return;
+  std::string& payload = message_.payload;
+  if (payload.capacity() - payload.size() >= more) return;
   constexpr std::size_t factor = 8;
-  to.reserve(std::min(to.size() + left_, std::max(to.size() + more, to.capacity() * factor)));
+  payload.reserve(std::min(payload.size() + left_,
+                           std::max(payload.size() + more, payload.capacity() * factor)));
 }
 
 parser::event parser::end_line(std::string_view line) {

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t servers_max = 1'000;
 
 // What is wrong with the address; null: nothing.
-const char* parse_address(std::string_view text, server& to) {
+const char* parse_address(std::string_view text, server& target) {
   std::string_view host = text, port;
   if (text.starts_with('[')) {
     const std::size_t end = text.find(']');
@@ -29,11 +29,11 @@ const char* parse_address(std::string_view text, server& to) {
   if (host.empty()) return "the host is missing";
   const auto is_strange = [](char one) { return one <= ' ' || one == '/' || one == '@'; };
   if (std::ranges::any_of(host, is_strange)) return "the host has a character that none has";
-  to.host = host;
+  target.host = host;
   if (port.empty()) return nullptr;
   const char* const end = port.data() + port.size();
-  const auto [rest, failed] = std::from_chars(port.data() + 1, end, to.port);
-  if (failed != std::errc() || rest != end || to.port == 0) return "the port is no number";
+  const auto [rest, failed] = std::from_chars(port.data() + 1, end, target.port);
+  if (failed != std::errc() || rest != end || target.port == 0) return "the port is no number";
   return nullptr;
 }
 
@@ -52,22 +52,22 @@ std::string percent_decoded(std::string_view text) {
 }
 
 // What is wrong with it; null: nothing.
-const char* parse_server(std::string_view text, server& to) {
+const char* parse_server(std::string_view text, server& target) {
   if (const std::size_t scheme = text.find("://"); scheme != std::string_view::npos) {
     const std::string_view name = text.substr(0, scheme);
     if (name != "nats" && name != "tls") return "only nats:// and tls:// are known";
-    to.secure = name == "tls";
+    target.secure = name == "tls";
     text.remove_prefix(scheme + 3);
   }
   while (text.ends_with('/')) text.remove_suffix(1);
   if (const std::size_t at = text.rfind('@'); at != std::string_view::npos) {
-    const std::string_view who = text.substr(0, at);
-    const std::size_t colon = who.find(':');
-    to.user = percent_decoded(who.substr(0, colon));
-    if (colon != std::string_view::npos) to.password = percent_decoded(who.substr(colon + 1));
+    const std::string_view login = text.substr(0, at);
+    const std::size_t colon = login.find(':');
+    target.user = percent_decoded(login.substr(0, colon));
+    if (colon != std::string_view::npos) target.password = percent_decoded(login.substr(colon + 1));
     text.remove_prefix(at + 1);
   }
-  return parse_address(text, to);
+  return parse_address(text, target);
 }
 
 bool is_numeric(std::string_view host) noexcept {
@@ -87,16 +87,17 @@ std::vector<server> parse_servers(std::string_view list) {
   std::vector<server> all;
   while (true) {
     const std::size_t comma = list.find(',');
-    std::string_view one = list.substr(0, comma);
-    while (one.starts_with(' ')) one.remove_prefix(1);
-    while (one.ends_with(' ')) one.remove_suffix(1);
+    std::string_view address = list.substr(0, comma);
+    while (address.starts_with(' ')) address.remove_prefix(1);
+    while (address.ends_with(' ')) address.remove_suffix(1);
     server made;
-    if (const char* const wrong = parse_server(one, made)) {
+    if (const char* const wrong = parse_server(address, made)) {
       // Without its password.
-      const std::size_t at = one.rfind('@');
-      throw option_error("troupe: nats: the address of a server \"" +
-                         std::string(at == std::string_view::npos ? one : one.substr(at + 1)) +
-                         "\" is wrong: " + wrong + "; it is such as nats://host:4222");
+      const std::size_t at = address.rfind('@');
+      throw option_error(
+          "troupe: nats: the address of a server \"" +
+          std::string(at == std::string_view::npos ? address : address.substr(at + 1)) +
+          "\" is wrong: " + wrong + "; it is such as nats://host:4222");
     }
     all.push_back(std::move(made));
     if (comma == std::string_view::npos) return all;
@@ -108,8 +109,8 @@ std::vector<server> server_list::next_round() const {
   std::vector<server> order = all_;
   for (std::size_t i = order.size(); i > 1; --i)
     std::swap(order[i - 1], order[kit::random_number() % i]);
-  const auto last =
-      std::ranges::find_if(order, [&](const server& one) { return one.authority() == last_; });
+  const auto last = std::ranges::find_if(
+      order, [&](const server& candidate) { return candidate.authority() == last_; });
   if (last != order.end()) std::rotate(last, last + 1, order.end());
   return order;
 }
@@ -117,17 +118,17 @@ std::vector<server> server_list::next_round() const {
 void server_list::add(const std::vector<std::string>& told) {
   for (const std::string& text : told) {
     if (all_.size() >= servers_max) return;
-    server made = all_.front();
-    made.port = 4222;
-    if (parse_address(text, made) != nullptr) continue;
-    const std::string name = made.authority();
-    const auto same = [&](const server& one) { return one.authority() == name; };
+    server added = all_.front();
+    added.port = 4222;
+    if (parse_address(text, added) != nullptr) continue;
+    const std::string name = added.authority();
+    const auto same = [&](const server& known) { return known.authority() == name; };
     if (std::ranges::any_of(all_, same)) continue;
     // Servers tell of numeric addresses, and have the name in their certificates.
     const server& given = all_.front();
-    if (is_numeric(made.host) && !is_numeric(given.host))
-      made.tls_name = given.tls_name.empty() ? given.host : given.tls_name;
-    all_.push_back(std::move(made));
+    if (is_numeric(added.host) && !is_numeric(given.host))
+      added.tls_name = given.tls_name.empty() ? given.host : given.tls_name;
+    all_.push_back(std::move(added));
   }
 }
 

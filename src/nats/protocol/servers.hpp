@@ -28,7 +28,7 @@ class server_list {
 
   // All of them, in random order; that of the last connection comes last.
   std::vector<server> next_round() const;
-  void connected_to(const server& one) { last_ = one.authority(); }
+  void connected_to(const server& current) { last_ = current.authority(); }
   // Adds those that a server has told of ("host:port"); what is no address is left out.
   void add(const std::vector<std::string>& told);
   std::size_t size() const noexcept { return all_.size(); }

@@ -13,9 +13,9 @@ constexpr std::string_view line_end = "\r\n";
 // Pings of a server that takes none of our pongs.
 constexpr unsigned pongs_max = 1'000;
 
-void append_number(std::string& to, std::uint64_t number) {
+void append_number(std::string& text, std::uint64_t number) {
   char digits[24];
-  to.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+  text.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
 }
 
 // The words between the first two quotation marks.
@@ -50,26 +50,26 @@ std::string only_publishes(std::string_view commands) {
 std::uint64_t session::subscribe(std::string_view subject, std::string_view queue,
                                  std::uint64_t ends_after) {
   const std::uint64_t sid = ++last_sid_;
-  const auto made =
+  const auto added =
       subscriptions_
           .emplace(sid, subscription{std::string(subject), std::string(queue), ends_after})
           .first;
-  if (connected_) write_subscription(sid, made->second);
+  if (connected_) write_subscription(sid, added->second);
   return sid;
 }
 
-void session::write_subscription(std::uint64_t sid, const subscription& one) {
+void session::write_subscription(std::uint64_t sid, const subscription& wanted) {
   out_ += "SUB ";
-  out_ += one.subject;
-  if (!one.queue.empty()) out_ += ' ' + one.queue;
+  out_ += wanted.subject;
+  if (!wanted.queue.empty()) out_ += ' ' + wanted.queue;
   out_ += ' ';
   append_number(out_, sid);
   out_ += line_end;
-  if (one.ends_after == 0) return;
+  if (wanted.ends_after == 0) return;
   out_ += "UNSUB ";
   append_number(out_, sid);
   out_ += ' ';
-  append_number(out_, one.ends_after - one.delivered);
+  append_number(out_, wanted.ends_after - wanted.delivered);
   out_ += line_end;
 }
 
@@ -120,16 +120,17 @@ void session::write_publish(std::string_view subject, std::string_view reply, co
 }
 
 session::open_message* session::find_open(std::string_view subject) noexcept {
-  for (open_message& one : open_) {
-    if (one.subject == subject) return &one;
+  for (open_message& message : open_) {
+    if (message.subject == subject) return &message;
   }
   return nullptr;
 }
 
 bool session::would_join(std::string_view subject, std::size_t bytes,
                          std::size_t bytes_max) noexcept {
-  const open_message* const one = find_open(subject);
-  return one != nullptr && !one->payload.empty() && one->payload.size() + bytes <= bytes_max;
+  const open_message* const message = find_open(subject);
+  return message != nullptr && !message->payload.empty() &&
+         message->payload.size() + bytes <= bytes_max;
 }
 
 void session::publish_joined(std::string_view subject, std::string_view lead,
@@ -138,28 +139,28 @@ void session::publish_joined(std::string_view subject, std::string_view lead,
   constexpr std::size_t open_max = 64;  // other nodes, mostly
   std::size_t bytes = 0;
   for (const std::string_view piece : pieces) bytes += piece.size();
-  open_message* one = find_open(subject);
-  if (one == nullptr) {
+  open_message* message = find_open(subject);
+  if (message == nullptr) {
     if (open_.size() >= open_max) {
       end_all_open();
       open_.clear();
     }
-    one = &open_.emplace_back();
-    one->subject = subject;
-  } else if (one->payload.size() + bytes > bytes_max) {
-    end_open(*one);
+    message = &open_.emplace_back();
+    message->subject = subject;
+  } else if (message->payload.size() + bytes > bytes_max) {
+    end_open(*message);
   }
-  const std::size_t before = one->payload.size();
-  if (before == 0) one->payload = lead;
-  for (const std::string_view piece : pieces) one->payload += piece;
-  open_bytes_ += one->payload.size() - before;
+  const std::size_t before = message->payload.size();
+  if (before == 0) message->payload = lead;
+  for (const std::string_view piece : pieces) message->payload += piece;
+  open_bytes_ += message->payload.size() - before;
 }
 
-void session::end_open(open_message& one) {
-  if (one.payload.empty()) return;
-  write_publish(one.subject, {}, nullptr, one.payload);
-  open_bytes_ -= one.payload.size();
-  one.payload.clear();
+void session::end_open(open_message& message) {
+  if (message.payload.empty()) return;
+  write_publish(message.subject, {}, nullptr, message.payload);
+  open_bytes_ -= message.payload.size();
+  message.payload.clear();
 }
 void session::end_all_open() {
   if (open_bytes_ == 0) return;
@@ -170,8 +171,8 @@ void session::request(std::uint64_t number, std::string_view subject, const head
                       std::string_view payload) {
   if (!has_inbox_) {
     has_inbox_ = true;
-    const auto made = subscriptions_.emplace(inbox_sid, subscription{inbox_ + "*", {}, 0}).first;
-    if (connected_) write_subscription(inbox_sid, made->second);
+    const auto inbox = subscriptions_.emplace(inbox_sid, subscription{inbox_ + "*", {}, 0}).first;
+    if (connected_) write_subscription(inbox_sid, inbox->second);
   }
   if (open_message* const one = find_open(subject)) end_open(*one);
   const std::string token = secrets_ == nullptr ? std::string() : '-' + secrets_->token();
@@ -203,10 +204,10 @@ void session::begin(server_info about) {
   taken_ = 0;
   end_all_open();
   const std::string kept = std::exchange(out_, {});
-  for (const auto& [sid, one] : subscriptions_) {
-    if (!one.stopped) write_subscription(sid, one);
+  for (const auto& [sid, subscription] : subscriptions_) {
+    if (!subscription.stopped) write_subscription(sid, subscription);
   }
-  for (auto& [number, one] : requests_) one.position = out_.size();
+  for (auto& [number, request] : requests_) request.position = out_.size();
   out_ += kept;
   for (const std::uint64_t number : std::exchange(later_pings_, {})) {
     out_ += "PING\r\n";
@@ -218,9 +219,9 @@ session::losses session::end() {
   losses lost;
   connected_ = false;
   pongs_ = 0;
-  std::erase_if(requests_, [&](const auto& one) {
-    const bool was_sent = one.second.position < taken_;
-    if (was_sent) lost.requests.push_back(one.first);
+  std::erase_if(requests_, [&](const auto& entry) {
+    const bool was_sent = entry.second.position < taken_;
+    if (was_sent) lost.requests.push_back(entry.first);
     return was_sent;
   });
   for (const std::uint64_t number : std::exchange(pings_, {})) {
@@ -231,47 +232,47 @@ session::losses session::end() {
   return lost;
 }
 
-void session::take(std::string& to) {
+void session::take(std::string& batch) {
   end_all_open();
-  to.clear();
-  to.swap(out_);
-  taken_ += to.size();
+  batch.clear();
+  batch.swap(out_);
+  taken_ += batch.size();
   pongs_ = 0;
 }
 
-void session::receive(parser::event what, parser& from, happened& made) {
+void session::receive(parser::event what, parser& from, happened& event) {
   switch (what) {
     case parser::event::need_more:
     case parser::event::ok:
       break;
     case parser::event::message:
-      return take_message(from.message(), made);
+      return take_message(from.message(), event);
     case parser::event::ping:
       out_ += "PONG\r\n";
       if (++pongs_ <= pongs_max) break;
-      made.what = happened::kind::broken;
-      made.text = "it pings without end";
+      event.what = happened::kind::broken;
+      event.text = "it pings without end";
       break;
     case parser::event::pong:
       if (pings_.empty()) break;
-      made.what = happened::kind::pong;
-      made.number = pings_.front();
+      event.what = happened::kind::pong;
+      event.number = pings_.front();
       pings_.pop_front();
       break;
     case parser::event::info: {
       std::optional<server_info> about = server_info::parse(from.text());
-      made.what = about ? happened::kind::info : happened::kind::broken;
+      event.what = about ? happened::kind::info : happened::kind::broken;
       if (about)
         about_ = std::move(*about);
       else
-        made.text = "its INFO is no JSON";
+        event.text = "its INFO is no JSON";
       break;
     }
     case parser::event::refused:
-      return take_refusal(from.text(), made);
+      return take_refusal(from.text(), event);
     case parser::event::broken:
-      made.what = happened::kind::broken;
-      made.text = from.text();
+      event.what = happened::kind::broken;
+      event.text = from.text();
       break;
   }
 }
@@ -286,45 +287,45 @@ bool session::is_answered_by(std::string_view subject, std::uint64_t& number) co
   return found != requests_.end() && found->second.token == std::string_view(rest, end);
 }
 
-void session::take_message(parser::arrived& from, happened& made) {
-  made.number = from.sid;
+void session::take_message(parser::arrived& from, happened& event) {
+  event.number = from.sid;
   const auto found = subscriptions_.find(from.sid);
   if (found == subscriptions_.end()) return;
   if (from.sid == inbox_sid) {
-    if (!is_answered_by(from.subject, made.number)) return;
-    requests_.erase(made.number);
-    made.what = happened::kind::answer;
+    if (!is_answered_by(from.subject, event.number)) return;
+    requests_.erase(event.number);
+    event.what = happened::kind::answer;
   } else {
-    subscription& one = found->second;
-    made.what = happened::kind::message;
-    made.last = ++one.delivered == one.ends_after;
-    if (made.last) subscriptions_.erase(found);
+    subscription& subscribed = found->second;
+    event.what = happened::kind::message;
+    event.last = ++subscribed.delivered == subscribed.ends_after;
+    if (event.last) subscriptions_.erase(found);
   }
-  made.message.subject = std::move(from.subject);
-  made.message.reply = std::move(from.reply);
-  made.message.payload = std::move(from.payload);
-  if (!from.header.empty()) made.message.head = headers::parse(from.header);
+  event.message.subject = std::move(from.subject);
+  event.message.reply = std::move(from.reply);
+  event.message.payload = std::move(from.payload);
+  if (!from.header.empty()) event.message.head = headers::parse(from.header);
 }
 
-void session::take_refusal(const std::string& text, happened& made) {
-  made.what = happened::kind::refused;
-  made.text = text;
+void session::take_refusal(const std::string& text, happened& event) {
+  event.what = happened::kind::refused;
+  event.text = text;
   if (text.starts_with("Permissions Violation for Subscription")) {
     const std::string_view subject = quoted(text);
-    std::erase_if(subscriptions_, [&](const auto& one) {
-      if (one.first == inbox_sid || one.second.subject != subject) return false;
-      made.numbers.push_back(one.first);
+    std::erase_if(subscriptions_, [&](const auto& entry) {
+      if (entry.first == inbox_sid || entry.second.subject != subject) return false;
+      event.numbers.push_back(entry.first);
       return true;
     });
-    if (!made.numbers.empty()) made.what = happened::kind::denied_read;
+    if (!event.numbers.empty()) event.what = happened::kind::denied_read;
   } else if (text.starts_with("Permissions Violation for Publish")) {
     const std::string_view subject = quoted(text);
-    std::erase_if(requests_, [&](const auto& one) {
-      if (one.second.subject != subject || one.second.position >= taken_) return false;
-      made.numbers.push_back(one.first);
+    std::erase_if(requests_, [&](const auto& entry) {
+      if (entry.second.subject != subject || entry.second.position >= taken_) return false;
+      event.numbers.push_back(entry.first);
       return true;
     });
-    if (!made.numbers.empty()) made.what = happened::kind::denied_send;
+    if (!event.numbers.empty()) event.what = happened::kind::denied_send;
   }
 }
 

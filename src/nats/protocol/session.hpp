@@ -97,7 +97,7 @@ class session {
 
   // Bytes that wait to be sent; take() gives all of them, in the place of what `to` had.
   std::size_t waiting() const noexcept { return out_.size() + open_bytes_; }
-  void take(std::string& to);
+  void take(std::string& batch);
 
   // Of what the parser has found.
   happened receive(parser::event what, parser& from) {
@@ -106,7 +106,7 @@ class session {
     return made;
   }
   // The same; `made` is as new.
-  void receive(parser::event what, parser& from, happened& made);
+  void receive(parser::event what, parser& from, happened& event);
 
  private:
   struct subscription {
@@ -124,13 +124,13 @@ class session {
     std::string subject, payload;
   };
   open_message* find_open(std::string_view subject) noexcept;
-  void end_open(open_message& one);
+  void end_open(open_message& message);
   void end_all_open();
   void write_publish(std::string_view subject, std::string_view reply, const headers* head,
                      std::string_view payload);
-  void write_subscription(std::uint64_t sid, const subscription& one);
-  void take_message(parser::arrived& from, happened& made);
-  void take_refusal(const std::string& text, happened& made);
+  void write_subscription(std::uint64_t sid, const subscription& wanted);
+  void take_message(parser::arrived& from, happened& event);
+  void take_refusal(const std::string& text, happened& event);
 
   bool is_answered_by(std::string_view subject, std::uint64_t& number) const noexcept;
 
