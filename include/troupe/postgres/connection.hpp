@@ -35,8 +35,8 @@ namespace parts {
 
 // The state that the copies of a connection share.
 struct shared {
-  shared(ref<session> on, const options& given) : to(std::move(on)), chosen(given) {}
-  const ref<session> to;
+  shared(ref<session> on, const options& given) : session_ref(std::move(on)), chosen(given) {}
+  const ref<session> session_ref;
   const options chosen;
   // A transaction holds it for writing, other calls for reading.
   shared_mutex calls;
@@ -45,33 +45,33 @@ struct shared {
 // Notifies the session that its caller has given up, unless the answer has arrived.
 class open_request {
  public:
-  explicit open_request(const ref<session>& on) noexcept : to_(on) {}
+  explicit open_request(const ref<session>& on) noexcept : session_(on) {}
   open_request(const open_request&) = delete;
   open_request& operator=(const open_request&) = delete;
   ~open_request();
-  void end() noexcept { to_ = {}; }
+  void end() noexcept { session_ = {}; }
 
  private:
-  ref<session> to_;
+  ref<session> session_;
 };
 
 // Rolls the transaction back unless it was ended.
 class open_transaction {
  public:
-  explicit open_transaction(const ref<session>& on) noexcept : to_(on) {}
+  explicit open_transaction(const ref<session>& on) noexcept : session_(on) {}
   open_transaction(const open_transaction&) = delete;
   open_transaction& operator=(const open_transaction&) = delete;
   ~open_transaction();
-  void end() noexcept { to_ = {}; }
+  void end() noexcept { session_ = {}; }
 
  private:
-  ref<session> to_;
+  ref<session> session_;
 };
 
-future<answer> submit(const ref<session>& to, std::unique_ptr<request> what);
+future<answer> submit(const ref<session>& on, std::unique_ptr<request> what);
 std::unique_ptr<request> make_begin(isolation apart);
 // Throws error if the transaction was rolled back instead, after a statement of it has failed.
-void check_committed(const answer& of);
+void check_committed(const answer& result);
 
 // Throws the present exception again: the server has run the statement, and only its answer cannot
 // be read.
@@ -107,8 +107,8 @@ class calls {
     }
     what->scope = scope;
     what->wants = wants;
-    open_request open(on->to);
-    future<answer> later = submit(on->to, std::move(what));
+    open_request open(on->session_ref);
+    future<answer> later = submit(on->session_ref, std::move(what));
     answer got = co_await std::move(later);
     open.end();
     co_return read_answer(read, got);
@@ -255,11 +255,11 @@ auto connection::run_transaction(std::shared_ptr<parts::shared> on, Body body, i
   using result = decltype(std::declval<awaited>().operator co_await().await_resume());
   auto waits = on->calls.lock();
   const auto held = co_await std::move(waits);
-  parts::open_transaction open(on->to);
+  parts::open_transaction open(on->session_ref);
   std::uint64_t scope = 0;
   {
-    parts::open_request begins(on->to);
-    future<answer> later = parts::submit(on->to, parts::make_begin(apart));
+    parts::open_request begins(on->session_ref);
+    future<answer> later = parts::submit(on->session_ref, parts::make_begin(apart));
     const answer begun = co_await std::move(later);
     begins.end();
     scope = begun.scope;

@@ -98,16 +98,16 @@ class pool {
   static auto run(std::shared_ptr<shared> from, row_limits wants, std::unique_ptr<request> what,
                   Read read) -> task<std::invoke_result_t<Read&, answer&>> {
     task<lease> borrows = borrow_from(std::move(from));
-    const lease one = co_await std::move(borrows);
-    auto runs = parts::calls::run(one->state(), 0, wants, std::move(what), std::move(read));
+    const lease borrowed = co_await std::move(borrows);
+    auto runs = parts::calls::run(borrowed->state(), 0, wants, std::move(what), std::move(read));
     co_return co_await std::move(runs);
   }
   template <class Body>
   static auto run_transaction(std::shared_ptr<shared> from, Body body, isolation apart)
       -> std::invoke_result_t<Body&, transaction&> {
     task<lease> borrows = borrow_from(std::move(from));
-    const lease one = co_await std::move(borrows);
-    auto runs = one->in_transaction(std::move(body), apart);
+    const lease borrowed = co_await std::move(borrows);
+    auto runs = borrowed->in_transaction(std::move(body), apart);
     co_return co_await std::move(runs);
   }
 

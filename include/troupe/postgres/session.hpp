@@ -70,7 +70,7 @@ struct request {
   virtual void bind(arguments&, std::size_t) const {}
 
   std::string text;
-  promise<answer> to;
+  promise<answer> asker;
   // The connection on which it must run; 0: any.
   std::uint64_t epoch = 0;
   // The transaction scope of which it is a part; 0: none.
@@ -152,26 +152,26 @@ class session {
   void roll_back();
 
   // Sends the request and passes notifications to the channel, from the first on.
-  void listen(const std::string& name, const channel<notification>& to,
+  void listen(const std::string& name, const channel<notification>& reader,
               std::unique_ptr<request> what);
-  void unlisten(const channel<notification>& to);
+  void unlisten(const channel<notification>& reader);
 
   // Of the COPY that is under way: the next part, its end, and its end without effect.
-  void copy_put(std::string text, promise<> to);
-  void copy_get(const channel<parts::copied>& to);
-  void copy_end(promise<answer> to);
+  void copy_put(std::string text, promise<> asker);
+  void copy_get(const channel<parts::copied>& reader);
+  void copy_end(promise<answer> asker);
   void copy_give_up();
 
   // For the tasks that wait for the socket: whether they are to go on.
-  bool read_from(const wire& of);
-  bool hear_nothing(const wire& of);
-  bool flush(const wire& of);
+  bool read_from(const wire& used_wire);
+  bool hear_nothing(const wire& used_wire);
+  bool flush(const wire& used_wire);
   // For the task that connects.
-  void use(std::shared_ptr<wire> made);
+  void use(std::shared_ptr<wire> opened);
   void refuse_waiting(const std::exception_ptr& failed);
   // For the task that cancels: whether the statement to cancel is still the one that runs.
-  bool wants_cancel(const wire& of);
-  void end_cancel(const wire& of);
+  bool wants_cancel(const wire& used_wire);
+  void end_cancel(const wire& used_wire);
 
   const options& chosen() const noexcept;
   bool is_open() const noexcept;
@@ -207,7 +207,7 @@ class session {
   void finish_preparing(const sent_request& done);
   void ask_for_forms(const std::string& text, const std::vector<std::uint32_t>& types);
   void finish_asking(const sent_request& done);
-  void set_forms(prepared& made);
+  void set_forms(prepared& statement);
   bool was_hit(const sent_request& done) const;
   bool has_other_types(const sent_request& done);
   bool tries_again(const sent_request& done);

@@ -30,11 +30,11 @@ connection::connection(runtime& on, std::string target, const options& chosen)
             0) {}
 
 task<connection> connect(std::string target, options chosen) {
-  connection made(
+  connection opened(
       std::make_shared<parts::shared>(spawn<session>(std::move(target), checked(chosen)), chosen));
-  task<> opens = made.run_script("");
+  task<> opens = opened.run_script("");
   co_await std::move(opens);
-  co_return made;
+  co_return opened;
 }
 
 task<listener> connection::listen(std::string_view name) const {
@@ -52,40 +52,39 @@ task<listener> connection::start_listening(std::shared_ptr<parts::shared> on, st
   auto waits = on->calls.lock_shared();
   const auto held = co_await std::move(waits);
   auto what = std::make_unique<request>(request_kind::plain, text + '"');
-  listener made(on->to, channel<notification>::bounded(kept_max));
-  parts::open_request open(on->to);
-  future<answer> later = what->to.get_future();
-  on->to.tell([name, to = made.from_, what = std::move(what)](session& of) mutable {
-    of.listen(name, to, std::move(what));
-  });
+  listener started(on->session_ref, channel<notification>::bounded(kept_max));
+  parts::open_request open(on->session_ref);
+  future<answer> later = what->asker.get_future();
+  on->session_ref.tell([name, reader = started.from_, what = std::move(what)](
+                           session& self) mutable { self.listen(name, reader, std::move(what)); });
   static_cast<void>(co_await std::move(later));
   open.end();
-  co_return made;
+  co_return started;
 }
 
 namespace parts {
 
 open_request::~open_request() {
-  if (!to_) return;
+  if (!session_) return;
   try {
-    to_.tell([](session& of) { of.drop_abandoned(); });
+    session_.tell([](session& self) { self.drop_abandoned(); });
   } catch (...) {
     // Without memory for a message the statement runs to its end, and its answer is dropped.
   }
 }
 
 open_transaction::~open_transaction() {
-  if (!to_) return;
+  if (!session_) return;
   try {
-    to_.tell([](session& of) { of.roll_back(); });
+    session_.tell([](session& self) { self.roll_back(); });
   } catch (...) {
     // Without memory for a message the transaction stays open, until its connection is closed.
   }
 }
 
-future<answer> submit(const ref<session>& to, std::unique_ptr<request> what) {
-  future<answer> later = what->to.get_future();
-  to.tell([what = std::move(what)](session& of) mutable { of.submit(std::move(what)); });
+future<answer> submit(const ref<session>& on, std::unique_ptr<request> what) {
+  future<answer> later = what->asker.get_future();
+  on.tell([what = std::move(what)](session& self) mutable { self.submit(std::move(what)); });
   return later;
 }
 
@@ -96,8 +95,8 @@ std::unique_ptr<request> make_begin(isolation apart) {
   return std::make_unique<request>(request_kind::begin, text);
 }
 
-void check_committed(const answer& of) {
-  if (of.command() != "ROLLBACK") return;
+void check_committed(const answer& result) {
+  if (result.command() != "ROLLBACK") return;
   throw database::error(database::failure::transaction_ended, 0,
                         "troupe: postgres: the transaction was rolled back, for a statement of it "
                         "has failed before; let the exception leave the body");
@@ -137,8 +136,8 @@ task<Copy> calls::open_copy(std::shared_ptr<shared> on, std::uint64_t scope, req
   }
   auto what = std::make_unique<request>(does, std::move(text));
   what->scope = scope;
-  open_request open(on->to);
-  future<answer> later = submit(on->to, std::move(what));
+  open_request open(on->session_ref);
+  future<answer> later = submit(on->session_ref, std::move(what));
   const answer begun = co_await std::move(later);
   open.end();
   if (!begun.begins_copy())

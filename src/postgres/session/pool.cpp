@@ -16,8 +16,8 @@ void check(const pool_limits& limits) {
 }
 
 // A statement without words, which the server answers at once.
-task<bool> answers(connection& one, time_span at_most) {
-  const auto asks = [&] { return one.run_script(""); };
+task<bool> answers(connection& checked, time_span at_most) {
+  const auto asks = [&] { return checked.run_script(""); };
   auto limited = with_deadline(at_most, asks);
   co_await std::move(limited);
   co_return true;

@@ -26,21 +26,22 @@ using database::effect;
 using database::failure;
 
 // They hold the session and its connection only while answers are due. `at_most`: of one wait.
-task<> wait_to_read(ref<session> on, std::shared_ptr<wire> of, std::chrono::nanoseconds at_most) {
+task<> wait_to_read(ref<session> on, std::shared_ptr<wire> used_wire,
+                    std::chrono::nanoseconds at_most) {
   try {
     for (bool goes_on = true; goes_on;) {
-      const std::stop_token ends = of->ends.get_token();
+      const std::stop_token ends = used_wire->ends.get_token();
       bool is_silent = false;
       try {
-        const int fd = PQsocket(of->pg);  // negative: libpq has closed it, as below
+        const int fd = PQsocket(used_wire->pg);  // negative: libpq has closed it, as below
         if (fd >= 0) co_await readable(fd).timeout(at_most).stop(ends);
       } catch (const timed_out&) {
         is_silent = true;
       } catch (const io_error&) {
         // libpq has closed the socket of a broken connection just now: the session finds it so.
       }
-      auto reads = on.ask([of, is_silent](session& self) {
-        return is_silent ? self.hear_nothing(*of) : self.read_from(*of);
+      auto reads = on.ask([used_wire, is_silent](session& self) {
+        return is_silent ? self.hear_nothing(*used_wire) : self.read_from(*used_wire);
       });
       goes_on = co_await std::move(reads);
     }
@@ -48,17 +49,17 @@ task<> wait_to_read(ref<session> on, std::shared_ptr<wire> of, std::chrono::nano
     // The connection is closed, or the runtime ends.
   }
 }
-task<> wait_to_flush(ref<session> on, std::shared_ptr<wire> of) {
+task<> wait_to_flush(ref<session> on, std::shared_ptr<wire> used_wire) {
   try {
     for (bool goes_on = true; goes_on;) {
-      const std::stop_token ends = of->ends.get_token();
+      const std::stop_token ends = used_wire->ends.get_token();
       try {
-        const int fd = PQsocket(of->pg);
+        const int fd = PQsocket(used_wire->pg);
         if (fd >= 0) co_await writable(fd).stop(ends);
       } catch (const io_error&) {
         // as above
       }
-      auto writes = on.ask([of](session& self) { return self.flush(*of); });
+      auto writes = on.ask([used_wire](session& self) { return self.flush(*used_wire); });
       goes_on = co_await std::move(writes);
     }
   } catch (const cancelled&) {
@@ -68,8 +69,8 @@ task<> connect(ref<session> on, std::string target, std::chrono::nanoseconds at_
   std::exception_ptr failed;
   try {
     task<std::shared_ptr<wire>> opens = open_wire(std::move(target), at_most);
-    std::shared_ptr<wire> made = co_await std::move(opens);
-    on.tell([made = std::move(made)](session& self) mutable { self.use(std::move(made)); });
+    std::shared_ptr<wire> opened = co_await std::move(opens);
+    on.tell([opened = std::move(opened)](session& self) mutable { self.use(std::move(opened)); });
   } catch (...) {
     failed = std::current_exception();
   }
@@ -94,13 +95,13 @@ future<> cancel_aside(std::shared_ptr<PGcancel> by) {
 
 // The server forgets a cancel that comes before the statement has begun, so that it is repeated
 // until the statement has ended.
-task<> cancel(ref<session> on, std::shared_ptr<wire> of, std::shared_ptr<PGcancel> by,
+task<> cancel(ref<session> on, std::shared_ptr<wire> used_wire, std::shared_ptr<PGcancel> by,
               std::chrono::nanoseconds at_most) {
   constexpr std::chrono::milliseconds pause_max{1'000};
   std::chrono::milliseconds pause{20};
   try {
     for (;;) {
-      auto asks = on.ask([of](session& self) { return self.wants_cancel(*of); });
+      auto asks = on.ask([used_wire](session& self) { return self.wants_cancel(*used_wire); });
       const bool wanted = co_await std::move(asks);
       if (!wanted) co_return;
       try {
@@ -108,7 +109,7 @@ task<> cancel(ref<session> on, std::shared_ptr<wire> of, std::shared_ptr<PGcance
       } catch (const timed_out&) {          // session::hear_nothing gives the connection up
       } catch (const std::system_error&) {  // no thread can be started: the next round tries again
       }
-      auto ends = on.ask([of](session& self) { self.end_cancel(*of); });
+      auto ends = on.ask([used_wire](session& self) { self.end_cancel(*used_wire); });
       co_await std::move(ends);
       co_await sleep_for(pause);
       pause = std::min(pause * 2, pause_max);
@@ -161,7 +162,7 @@ void session::submit(std::unique_ptr<request> what) {
   // A server that was started anew meanwhile is not worth an error.
   if (state_->on != nullptr && state_->sent.empty() && has_ended(state_->on->pg)) lose();
   if (what->text.find('\0') != std::string::npos)
-    return what->to.set_exception(std::make_exception_ptr(database::error(
+    return what->asker.set_exception(std::make_exception_ptr(database::error(
         failure::statement, 0,
         "troupe: postgres: the text of the statement has a zero byte, at which it would be cut; "
         "give such values as parameters")));
@@ -172,7 +173,7 @@ void session::submit(std::unique_ptr<request> what) {
 // A caller that has gone is seen by its promise.
 void session::drop_abandoned() {
   state& s = *state_;
-  std::erase_if(s.waiting, [](const auto& one) { return one->to.abandoned(); });
+  std::erase_if(s.waiting, [](const auto& request) { return request->asker.abandoned(); });
   cancel_front();
   go_on();
 }
@@ -191,29 +192,29 @@ void session::roll_back() {
 void session::refuse_waiting(const std::exception_ptr& failed) {
   state& s = *state_;
   s.connecting = false;
-  for (auto& one : std::exchange(s.waiting, {})) one->to.set_exception(failed);
+  for (auto& request : std::exchange(s.waiting, {})) request->asker.set_exception(failed);
 }
 
-void session::use(std::shared_ptr<wire> made) {
+void session::use(std::shared_ptr<wire> opened) {
   state& s = *state_;
   s.connecting = false;
-  s.on = std::move(made);
+  s.on = std::move(opened);
   ++s.epoch;
   s.name_begin = new_name_begin();
   go_on();
 }
 
-bool session::wants_cancel(const wire& of) {
+bool session::wants_cancel(const wire& used_wire) {
   state& s = *state_;
-  if (s.on.get() != &of) return false;
+  if (s.on.get() != &used_wire) return false;
   s.cancelling = s.cancel_travels = !s.sent.empty() && s.sent.front().is_abandoned();
   return s.cancelling;
 }
 
 // The server has signalled its process, which forgets the signal if no statement runs.
-void session::end_cancel(const wire& of) {
+void session::end_cancel(const wire& used_wire) {
   state& s = *state_;
-  if (s.on.get() != &of) return;
+  if (s.on.get() != &used_wire) return;
   s.cancel_travels = false;
   ++s.cancels;
   go_on();
@@ -228,18 +229,18 @@ void session::cancel_front() {
   static_cast<void>(spawn(cancel(self(this), s.on, by, s.chosen.cancel_timeout)));
 }
 
-bool session::read_from(const wire& of) {
+bool session::read_from(const wire& used_wire) {
   state& s = *state_;
-  if (s.on.get() != &of) return false;
+  if (s.on.get() != &used_wire) return false;
   if (s.is_paused()) {
     s.reading = false;
     return false;
   }
   s.heard = now();
-  bool good = PQconsumeInput(of.pg) == 1;
-  while (good && has_more_inside(of.pg)) good = PQconsumeInput(of.pg) == 1;
+  bool good = PQconsumeInput(used_wire.pg) == 1;
+  while (good && has_more_inside(used_wire.pg)) good = PQconsumeInput(used_wire.pg) == 1;
   go_on();
-  if (s.on.get() != &of) return false;
+  if (s.on.get() != &used_wire) return false;
   if (!good) {
     lose();
     return false;
@@ -248,9 +249,9 @@ bool session::read_from(const wire& of) {
   return s.reading;
 }
 
-bool session::hear_nothing(const wire& of) {
+bool session::hear_nothing(const wire& used_wire) {
   state& s = *state_;
-  if (s.on.get() != &of) return false;
+  if (s.on.get() != &used_wire) return false;
   note_unwanted();
   s.reading = s.wants_to_read();
   if (s.is_late(now())) {
@@ -277,10 +278,10 @@ void session::note_unwanted() {
   }
 }
 
-bool session::flush(const wire& of) {
+bool session::flush(const wire& used_wire) {
   state& s = *state_;
-  if (s.on.get() != &of) return false;
-  s.flushing = PQflush(of.pg) == 1;
+  if (s.on.get() != &used_wire) return false;
+  s.flushing = PQflush(used_wire.pg) == 1;
   go_on();
   return s.flushing;
 }
@@ -319,7 +320,7 @@ void session::lose(std::string reason) {
   s.on->ends.request_stop();
   if (reason.empty()) reason = PQerrorMessage(s.on->pg);
   s.on.reset();
-  for (const listening& one : std::exchange(s.listeners, {})) one.to.close();
+  for (const listening& listener : std::exchange(s.listeners, {})) listener.reader.close();
   if (s.copy.is != copying::no && s.copy.is != copying::ended) {
     s.copy.failed = std::make_exception_ptr(
         lost_error(reason, "08006", s.copy.is == copying::ends ? effect::unknown : effect::none));
@@ -333,20 +334,20 @@ void session::lose(std::string reason) {
   // What stands behind a statement at which the server has ended, it has not seen.
   const bool told = !s.sent.empty() && s.sent.front().fatal;
   bool first = true;
-  for (sent_request& one : std::exchange(s.sent, {})) {
+  for (sent_request& sent : std::exchange(s.sent, {})) {
     const bool in_front = std::exchange(first, false);
-    if (one.what == nullptr) continue;
-    if (one.failed && !is_fatal(one.result.get())) {
-      one.what->to.set_exception(std::make_exception_ptr(refusal(one.result.get())));
+    if (sent.what == nullptr) continue;
+    if (sent.failed && !is_fatal(sent.result.get())) {
+      sent.what->asker.set_exception(std::make_exception_ptr(refusal(sent.result.get())));
       continue;
     }
-    const bool may_be_done = one.answered || is_panic(one.refused());
-    const bool undone = one.what->kind == request_kind::begin ||
-                        (one.what->scope != 0 && one.what->kind != request_kind::commit) ||
+    const bool may_be_done = sent.answered || is_panic(sent.refused());
+    const bool undone = sent.what->kind == request_kind::begin ||
+                        (sent.what->scope != 0 && sent.what->kind != request_kind::commit) ||
                         (told && !(in_front && may_be_done));
-    one.what->to.set_exception(std::make_exception_ptr(
-        lost_error(in_front && told ? one.error_text() : reason,
-                   in_front && told ? sqlstate_of(one.refused()) : std::string_view("08006"),
+    sent.what->asker.set_exception(std::make_exception_ptr(
+        lost_error(in_front && told ? sent.error_text() : reason,
+                   in_front && told ? sqlstate_of(sent.refused()) : std::string_view("08006"),
                    undone ? effect::none : effect::unknown)));
   }
   go_on();

@@ -15,8 +15,8 @@ std::exception_ptr not_open() {
       database::error(database::failure::statement, 0, "troupe: postgres: this COPY has ended"));
 }
 
-void give_end(const channel<parts::copied>& to, std::exception_ptr failed) {
-  static_cast<void>(to.try_send(parts::copied{{}, true, std::move(failed)}));
+void give_end(const channel<parts::copied>& reader, std::exception_ptr failed) {
+  static_cast<void>(reader.try_send(parts::copied{{}, true, std::move(failed)}));
 }
 
 }  // namespace
@@ -28,35 +28,35 @@ bool session::begin_copy(sent_request& front, void* result) {
   const request_kind wanted = in ? request_kind::copy_in : request_kind::copy_out;
   if (front.what == nullptr || front.what->kind != wanted) return false;
   s.copy.is = in ? copying::in : copying::out;
-  if (front.what->to.abandoned()) copy_give_up();
+  if (front.what->asker.abandoned()) copy_give_up();
   return true;
 }
 
-void session::copy_put(std::string text, promise<> to) {
+void session::copy_put(std::string text, promise<> asker) {
   state& s = *state_;
   if (s.copy.is != copying::in)
-    return to.set_exception(s.copy.failed != nullptr ? s.copy.failed : not_open());
+    return asker.set_exception(s.copy.failed != nullptr ? s.copy.failed : not_open());
   s.copy.text = std::move(text);
-  s.copy.put = std::move(to);
+  s.copy.put = std::move(asker);
   go_on();
 }
 
 // A reader asks when its channel is empty, so that there is room. One whose waits were given up has
 // asked several times, and gets one answer.
-void session::copy_get(const channel<parts::copied>& to) {
-  if (to.size() != 0) return;
+void session::copy_get(const channel<parts::copied>& reader) {
+  if (reader.size() != 0) return;
   state& s = *state_;
-  if (s.copy.is == copying::no) return give_end(to, not_open());
-  if (s.copy.is == copying::ended) return give_end(to, s.copy.failed);
-  s.copy.get = to;
+  if (s.copy.is == copying::no) return give_end(reader, not_open());
+  if (s.copy.is == copying::ended) return give_end(reader, s.copy.failed);
+  s.copy.get = reader;
   go_on();
 }
 
-void session::copy_end(promise<answer> to) {
+void session::copy_end(promise<answer> asker) {
   state& s = *state_;
   if (s.copy.is != copying::in)
-    return to.set_exception(s.copy.failed != nullptr ? s.copy.failed : not_open());
-  s.copy.end = std::move(to);
+    return asker.set_exception(s.copy.failed != nullptr ? s.copy.failed : not_open());
+  s.copy.end = std::move(asker);
   s.copy.is = copying::ends;
   PQputCopyEnd(s.on->pg, nullptr);
   go_on();
@@ -86,7 +86,7 @@ void session::put_copied() {
   state& s = *state_;
   if (PQflush(s.on->pg) == 1) return;
   const std::string text = std::exchange(s.copy.text, {});
-  promise<> to = std::move(*s.copy.put);
+  promise<> asker = std::move(*s.copy.put);
   s.copy.put.reset();
   std::size_t at = 0;
   bool well = true;
@@ -95,8 +95,8 @@ void session::put_copied() {
     const std::size_t bytes = std::min(part, text.size() - at);
     well = PQputCopyData(s.on->pg, text.data() + at, static_cast<int>(bytes)) == 1;
   }
-  if (well) return to.set_value();
-  to.set_exception(std::make_exception_ptr(
+  if (well) return asker.set_value();
+  asker.set_exception(std::make_exception_ptr(
       lost_error(PQerrorMessage(s.on->pg), "08006", database::effect::none)));
 }
 
@@ -112,8 +112,8 @@ void session::get_copied() {
   }
   if (got < 0) s.copy.is = copying::ends;  // how it ended comes with the result
   if (s.copy.text.empty() || !s.copy.get) return;
-  const channel<parts::copied> to = *std::exchange(s.copy.get, {});
-  static_cast<void>(to.try_send(parts::copied{std::exchange(s.copy.text, {}), false, nullptr}));
+  const channel<parts::copied> reader = *std::exchange(s.copy.get, {});
+  static_cast<void>(reader.try_send(parts::copied{std::exchange(s.copy.text, {}), false, nullptr}));
 }
 
 void session::finish_copy(sent_request& done) {
@@ -121,31 +121,32 @@ void session::finish_copy(sent_request& done) {
   s.copy.is = copying::ended;
   if (s.copy.failed == nullptr && done.failed)
     s.copy.failed = std::make_exception_ptr(refusal(done.result.get()));
-  if (auto to = std::exchange(s.copy.put, {}))
-    to->set_exception(s.copy.failed != nullptr ? s.copy.failed : not_open());
-  if (const auto to = std::exchange(s.copy.get, {})) give_end(*to, s.copy.failed);
-  if (auto to = std::exchange(s.copy.end, {}))
-    s.copy.failed != nullptr ? to->set_exception(s.copy.failed)
-                             : to->set_value(answer(done.result.release()));
+  if (auto asker = std::exchange(s.copy.put, {}))
+    asker->set_exception(s.copy.failed != nullptr ? s.copy.failed : not_open());
+  if (const auto reader = std::exchange(s.copy.get, {})) give_end(*reader, s.copy.failed);
+  if (auto asker = std::exchange(s.copy.end, {}))
+    s.copy.failed != nullptr ? asker->set_exception(s.copy.failed)
+                             : asker->set_value(answer(done.result.release()));
 }
 
-void session::listen(const std::string& name, const channel<notification>& to,
+void session::listen(const std::string& name, const channel<notification>& reader,
                      std::unique_ptr<request> what) {
-  state_->listeners.push_back({name, to});
+  state_->listeners.push_back({name, reader});
   submit(std::move(what));
 }
 
-void session::unlisten(const channel<notification>& to) {
+void session::unlisten(const channel<notification>& reader) {
   state& s = *state_;
   std::string name;
-  std::erase_if(s.listeners, [&](const listening& one) {
-    if (one.to != to) return false;
-    name = one.name;
+  std::erase_if(s.listeners, [&](const listening& listener) {
+    if (listener.reader != reader) return false;
+    name = listener.name;
     return true;
   });
-  const bool last = !name.empty() && std::ranges::none_of(s.listeners, [&](const listening& one) {
-    return one.name == name;
-  });
+  const bool last =
+      !name.empty() && std::ranges::none_of(s.listeners, [&](const listening& listener) {
+        return listener.name == name;
+      });
   if (!last || s.on == nullptr) return;
   std::string text = "UNLISTEN \"";
   for (const char c : name) text += c == '"' ? std::string("\"\"") : std::string(1, c);
@@ -161,10 +162,11 @@ void session::take_notifications() {
   for (;;) {
     const std::unique_ptr<PGnotify, decltype(frees)> got(PQnotifies(s.on->pg), frees);
     if (got == nullptr) return;
-    for (listening& one : s.listeners) {
-      if (one.name != got->relname) continue;
-      const bool kept = one.to.try_send(notification{one.name, got->extra, one.missed});
-      one.missed = kept ? 0 : one.missed + 1;
+    for (listening& listener : s.listeners) {
+      if (listener.name != got->relname) continue;
+      const bool kept =
+          listener.reader.try_send(notification{listener.name, got->extra, listener.missed});
+      listener.missed = kept ? 0 : listener.missed + 1;
     }
   }
 }

@@ -24,7 +24,7 @@ void session::send_waiting() {
         (next.scope != 0 && next.scope == s.lost_scope)) {
       refused = std::make_exception_ptr(
           lost_error("its transaction was rolled back", "08006", effect::none));
-    } else if (!next.to.abandoned()) {
+    } else if (!next.asker.abandoned()) {
       try {
         if (next.scope != 0) s.scopes.check(next.scope, s.transaction());
         if (send(next)) continue;
@@ -35,7 +35,7 @@ void session::send_waiting() {
     }
     const std::unique_ptr<request> gone = std::move(s.waiting.front());
     s.waiting.pop_front();
-    if (refused != nullptr) gone->to.set_exception(refused);
+    if (refused != nullptr) gone->asker.set_exception(refused);
   }
 }
 
@@ -162,11 +162,12 @@ void session::prepare(const std::string& text) {
     const std::string oldest = *s.statements.oldest();
     forget(oldest, s.statements.find(oldest)->number);
   }
-  prepared& made = s.statements.emplace(text);
-  made.number = ++s.names;
-  if (s.chosen.keep_prepared) made.name = s.name_begin + std::to_string(made.number);
-  const bool well = PQsendPrepare(s.on->pg, made.name.c_str(), text.c_str(), 0, nullptr) == 1 &&
-                    PQsendDescribePrepared(s.on->pg, made.name.c_str()) == 1;
+  prepared& statement = s.statements.emplace(text);
+  statement.number = ++s.names;
+  if (s.chosen.keep_prepared) statement.name = s.name_begin + std::to_string(statement.number);
+  const bool well =
+      PQsendPrepare(s.on->pg, statement.name.c_str(), text.c_str(), 0, nullptr) == 1 &&
+      PQsendDescribePrepared(s.on->pg, statement.name.c_str()) == 1;
   if (!well) s.statements.erase(text);
   end_sending(well, text);
 }

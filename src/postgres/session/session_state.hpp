@@ -74,7 +74,7 @@ struct sent_request {
   std::optional<std::chrono::nanoseconds> unwanted_since;
 
   bool is_abandoned() const noexcept {
-    return unwanted || (what != nullptr && what->to.abandoned());
+    return unwanted || (what != nullptr && what->asker.abandoned());
   }
   const PGresult* refused() const noexcept { return failed ? result.get() : nullptr; }
   std::string_view error_text() const noexcept {
@@ -95,7 +95,7 @@ struct copy_state {
 
 struct listening {
   std::string name;
-  channel<notification> to;
+  channel<notification> reader;
   std::uint64_t missed = 0;
 };
 
@@ -108,15 +108,16 @@ struct session::state {
   }
   // Whether a cancel can end what is sent now.
   bool may_be_hit() const noexcept {
-    return cancel_travels ||
-           std::ranges::any_of(sent, [](const sent_request& one) { return one.is_abandoned(); });
+    return cancel_travels || std::ranges::any_of(sent, [](const sent_request& entry) {
+             return entry.is_abandoned();
+           });
   }
   bool wants_to_read() const noexcept {
     return (!sent.empty() || !listeners.empty()) && !is_paused();
   }
 
-  static bool is_wanted(const request& one) noexcept {
-    return one.has_caller && !one.to.abandoned();
+  static bool is_wanted(const request& candidate) noexcept {
+    return candidate.has_caller && !candidate.asker.abandoned();
   }
   // Whether nobody waits for the next answer; where the session itself has sent the request,
   // whether nobody waits for one behind it either. Something was sent.
@@ -124,9 +125,9 @@ struct session::state {
     const sent_request& front = sent.front();
     if (front.is_abandoned()) return true;
     if (front.what != nullptr && front.what->has_caller) return false;
-    return std::ranges::none_of(waiting, [](const auto& one) { return is_wanted(*one); }) &&
-           std::ranges::none_of(sent, [](const sent_request& one) {
-             return one.what != nullptr && is_wanted(*one.what);
+    return std::ranges::none_of(waiting, [](const auto& entry) { return is_wanted(*entry); }) &&
+           std::ranges::none_of(sent, [](const sent_request& entry) {
+             return entry.what != nullptr && is_wanted(*entry.what);
            });
   }
   bool is_late(std::chrono::nanoseconds at) const noexcept {

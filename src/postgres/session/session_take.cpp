@@ -78,7 +78,7 @@ void session::take(void* given) {
     case PGRES_COPY_OUT:
     case PGRES_COPY_BOTH:
       if (begin_copy(front, result.get())) {
-        if (front.what != nullptr) front.what->to.set_value(answer(result.release()));
+        if (front.what != nullptr) front.what->asker.set_value(answer(result.release()));
         front.what.reset();
         return;
       }
@@ -199,12 +199,12 @@ void session::finish_front() {
   database::statement_ends("postgres", done.what->text, done.began_ns, done.failed);
   if (done.failed && tries_again(done)) return s.waiting.push_front(std::move(done.what));
   if (const std::exception_ptr failed = failure_of(done))
-    return done.what->to.set_exception(failed);
+    return done.what->asker.set_exception(failed);
   if (has_ended && done.what->scope != 0)
-    return done.what->to.set_exception(
+    return done.what->asker.set_exception(
         std::make_exception_ptr(database::transaction_scopes::refusal(database::effect::unknown)));
   if (left_open)
-    return done.what->to.set_exception(std::make_exception_ptr(database::error(
+    return done.what->asker.set_exception(std::make_exception_ptr(database::error(
         failure::statement, 0,
         "troupe: postgres: the script began a transaction, which was rolled back; use "
         "in_transaction",
@@ -213,54 +213,54 @@ void session::finish_front() {
   answer given(done.result.release(), std::move(done.rows));
   given.changed_before = done.changed_before;
   if (done.what->kind == request_kind::begin) given.scope = s.scopes.current();
-  done.what->to.set_value(std::move(given));
+  done.what->asker.set_value(std::move(given));
 }
 
 // The description has the types of the parameters and of the columns.
 void session::finish_preparing(const sent_request& done) {
   state& s = *state_;
-  prepared* const made = s.statements.find(done.prepares);
-  if (made == nullptr) return;
+  prepared* const statement = s.statements.find(done.prepares);
+  if (statement == nullptr) return;
   const PGresult* const told = done.result.get();
   if (!done.failed) {
-    for (int i = 0; i < PQnparams(told); ++i) made->takes.push_back(PQparamtype(told, i));
+    for (int i = 0; i < PQnparams(told); ++i) statement->takes.push_back(PQparamtype(told, i));
     // A table may be altered before the next use of a statement that the server does not keep.
-    made->binary = !made->name.empty();
+    statement->binary = !statement->name.empty();
     for (int i = 0; i < PQnfields(told); ++i)
-      made->binary = made->binary && is_known(type{PQftype(told, i)});
+      statement->binary = statement->binary && is_known(type{PQftype(told, i)});
     std::vector<std::uint32_t> unknown;
-    std::ranges::copy_if(made->takes, std::back_inserter(unknown), [&](std::uint32_t type) {
+    std::ranges::copy_if(statement->takes, std::back_inserter(unknown), [&](std::uint32_t type) {
       return type >= first_own_type && !s.forms.contains(type);
     });
-    return unknown.empty() ? set_forms(*made) : ask_for_forms(done.prepares, unknown);
+    return unknown.empty() ? set_forms(*statement) : ask_for_forms(done.prepares, unknown);
   }
   s.statements.erase(done.prepares);
   if (was_hit(done)) return;  // it is prepared again
-  const auto wants = std::ranges::find_if(s.waiting, [&](const auto& one) {
-    return one->kind == request_kind::statement && one->text == done.prepares;
+  const auto wants = std::ranges::find_if(s.waiting, [&](const auto& waiting) {
+    return waiting->kind == request_kind::statement && waiting->text == done.prepares;
   });
   if (wants == s.waiting.end()) return;
   const std::unique_ptr<request> what = std::move(*wants);
   s.waiting.erase(wants);
-  what->to.set_exception(std::make_exception_ptr(refusal(told)));
+  what->asker.set_exception(std::make_exception_ptr(refusal(told)));
 }
 
-void session::set_forms(prepared& made) {
-  made.forms = made.takes;
-  for (std::uint32_t& type : made.forms) {
+void session::set_forms(prepared& statement) {
+  statement.forms = statement.takes;
+  for (std::uint32_t& type : statement.forms) {
     const auto known = state_->forms.find(type);
     if (known != state_->forms.end()) type = known->second;
   }
-  made.ready = true;
+  statement.ready = true;
 }
 
 void session::finish_asking(const sent_request& done) {
   state& s = *state_;
-  prepared* const made = s.statements.find(done.asks_for);
-  if (made == nullptr || made->ready) return;
-  for (const std::uint32_t type : made->takes) s.forms.emplace(type, type);
+  prepared* const statement = s.statements.find(done.asks_for);
+  if (statement == nullptr || statement->ready) return;
+  for (const std::uint32_t type : statement->takes) s.forms.emplace(type, type);
   for (const auto& [own, below] : done.forms) s.forms[own] = below;
-  set_forms(*made);
+  set_forms(*statement);
 }
 
 // Whether a cancel that was meant for another statement may have ended this one.
@@ -289,7 +289,7 @@ bool session::tries_again(const sent_request& done) {
   if (what.kind != request_kind::statement || done.past_limit != nullptr) return false;
   const bool stale = is_stale(done.refused()), other_types = !stale && has_other_types(done);
   if (stale || other_types) forget(what.text, done.statement);
-  if (!what.is_repeatable() || what.to.abandoned() || what.tries == tries_max) return false;
+  if (!what.is_repeatable() || what.asker.abandoned() || what.tries == tries_max) return false;
   if (!stale && !other_types && !was_hit(done)) return false;
   ++what.tries;
   return true;

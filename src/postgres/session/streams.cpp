@@ -13,7 +13,7 @@ namespace parts {
 open_copy::~open_copy() {
   if (on_ == nullptr) return;
   try {
-    on_->to.tell([](session& of) { of.copy_give_up(); });
+    on_->session_ref.tell([](session& self) { self.copy_give_up(); });
   } catch (...) {
     // Without memory for a message the connection stays as it is, and its next call waits.
   }
@@ -23,10 +23,10 @@ namespace {
 
 // `on_the_way` stays true when the wait is given up.
 task<> put(std::shared_ptr<shared> on, std::string text, std::shared_ptr<bool> on_the_way) {
-  promise<> to;
-  future<> later = to.get_future();
-  on->to.tell([text = std::move(text), to = std::move(to)](session& of) mutable {
-    of.copy_put(std::move(text), std::move(to));
+  promise<> asker;
+  future<> later = asker.get_future();
+  on->session_ref.tell([text = std::move(text), asker = std::move(asker)](session& self) mutable {
+    self.copy_put(std::move(text), std::move(asker));
   });
   try {
     co_await std::move(later);
@@ -49,16 +49,17 @@ task<changes> end_of(std::optional<shared_mutex::guard> held, std::shared_ptr<sh
   ending open(on, std::move(held));
   task<> puts = put(on, std::move(rest), std::make_shared<bool>(true));
   co_await std::move(puts);
-  promise<answer> to;
-  future<answer> later = to.get_future();
-  on->to.tell([to = std::move(to)](session& of) mutable { of.copy_end(std::move(to)); });
+  promise<answer> asker;
+  future<answer> later = asker.get_future();
+  on->session_ref.tell(
+      [asker = std::move(asker)](session& self) mutable { self.copy_end(std::move(asker)); });
   const answer got = co_await std::move(later);
   static_cast<void>(open.end());
   co_return changes{got.changed_rows()};
 }
 
 task<std::optional<std::string>> get(std::shared_ptr<shared> on, channel<copied> from) {
-  if (from.size() == 0) on->to.tell([from](session& of) { of.copy_get(from); });
+  if (from.size() == 0) on->session_ref.tell([from](session& self) { self.copy_get(from); });
   auto waits = from.receive();
   std::optional<copied> got = co_await std::move(waits);
   if (got->failed != nullptr) std::rethrow_exception(got->failed);
@@ -100,7 +101,7 @@ task<std::optional<std::string>> copy_reader::next() { return parts::get(on(), p
 listener::~listener() {
   if (!on_) return;
   try {
-    on_.tell([from = from_](session& of) { of.unlisten(from); });
+    on_.tell([from = from_](session& self) { self.unlisten(from); });
   } catch (...) {
     // Without memory for a message the server goes on to notify, and what it says is dropped.
   }

@@ -28,10 +28,10 @@ struct free_options {
 };
 using found_options = std::unique_ptr<PQconninfoOption, free_options>;
 
-settings settings_of(const PQconninfoOption* of) {
+settings settings_of(const PQconninfoOption* option) {
   settings all;
-  for (; of != nullptr && of->keyword != nullptr; ++of) {
-    if (of->val != nullptr) all[of->keyword] = of->val;
+  for (; option != nullptr && option->keyword != nullptr; ++option) {
+    if (option->val != nullptr) all[option->keyword] = option->val;
   }
   return all;
 }
@@ -131,9 +131,9 @@ std::vector<place> places_of(const settings& all) {
                                  addresses = split(value_of(all, "hostaddr")),
                                  ports = split(value_of(all, "port"));
   std::vector<place> places(std::max(hosts.size(), addresses.size()));
-  const auto at = [](const std::vector<std::string>& of, std::size_t i) {
-    if (of.size() == 1) return of.front();
-    return i < of.size() ? of[i] : std::string();
+  const auto at = [](const std::vector<std::string>& list, std::size_t i) {
+    if (list.size() == 1) return list.front();
+    return i < list.size() ? list[i] : std::string();
   };
   for (const std::string& one : ports) check_port(one);
   for (std::size_t i = 0; i < places.size(); ++i) {
@@ -143,8 +143,9 @@ std::vector<place> places_of(const settings& all) {
   return places;
 }
 
-bool needs_address(const place& of) noexcept {
-  return of.address.empty() && !of.host.empty() && of.host.front() != '/' && of.host.front() != '@';
+bool needs_address(const place& candidate) noexcept {
+  return candidate.address.empty() && !candidate.host.empty() && candidate.host.front() != '/' &&
+         candidate.host.front() != '@';
 }
 
 std::vector<std::string> addresses_of(const std::string& host) {
@@ -158,9 +159,9 @@ std::vector<std::string> addresses_of(const std::string& host) {
         "troupe: postgres: the host `" + host + "` has no address: " + ::gai_strerror(failed));
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> freed(found, &::freeaddrinfo);
   std::vector<std::string> all;
-  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+  for (const addrinfo* entry = found; entry != nullptr; entry = entry->ai_next) {
     std::array<char, NI_MAXHOST> text{};
-    if (::getnameinfo(one->ai_addr, one->ai_addrlen, text.data(), text.size(), nullptr, 0,
+    if (::getnameinfo(entry->ai_addr, entry->ai_addrlen, text.data(), text.size(), nullptr, 0,
                       NI_NUMERICHOST) == 0)
       all.emplace_back(text.data());
   }
@@ -172,8 +173,8 @@ struct request_for_wire {
   settings given, found;
 };
 
-PGconn* start(const request_for_wire& to, const place& at, const char* role) {
-  settings chosen = to.given;
+PGconn* start(const request_for_wire& wanted, const place& at, const char* role) {
+  settings chosen = wanted.given;
   chosen["host"] = at.host;
   chosen["hostaddr"] = at.address;
   chosen["port"] = at.port;
@@ -185,7 +186,7 @@ PGconn* start(const request_for_wire& to, const place& at, const char* role) {
   for (const auto& [name, value] :
        {std::pair("keepalives_idle", "10"), std::pair("keepalives_interval", "5"),
         std::pair("keepalives_count", "4"), std::pair("tcp_user_timeout", "30000")}) {
-    if (value_of(to.found, name).empty()) chosen[name] = value;
+    if (value_of(wanted.found, name).empty()) chosen[name] = value;
   }
   return start(chosen);
 }
@@ -202,43 +203,45 @@ std::chrono::nanoseconds connect_timeout_of(const settings& found) {
 
 void ignore_notice(void*, const PGresult*) noexcept {}
 
-task<std::shared_ptr<wire>> try_place(const request_for_wire& to, place at, const char* role,
+task<std::shared_ptr<wire>> try_place(const request_for_wire& wanted, place at, const char* role,
                                       std::chrono::nanoseconds until) {
-  const auto made = std::make_shared<wire>(start(to, at, role));
-  PQsetNoticeReceiver(made->pg, &ignore_notice, nullptr);
-  const PGVerbosity chosen = PQsetErrorVerbosity(made->pg, PQERRORS_VERBOSE);
+  const auto opened = std::make_shared<wire>(start(wanted, at, role));
+  PQsetNoticeReceiver(opened->pg, &ignore_notice, nullptr);
+  const PGVerbosity chosen = PQsetErrorVerbosity(opened->pg, PQERRORS_VERBOSE);
   PostgresPollingStatusType wants = PGRES_POLLING_WRITING;
-  if (PQstatus(made->pg) == CONNECTION_BAD) refuse(made->pg);
+  if (PQstatus(opened->pg) == CONNECTION_BAD) refuse(opened->pg);
   for (;;) {
     // libpq may have closed this socket for another one at each step.
-    const int fd = PQsocket(made->pg);
+    const int fd = PQsocket(opened->pg);
     if (wants == PGRES_POLLING_READING) {
       co_await readable(fd).timeout(until - now());
     } else {
       co_await writable(fd).timeout(until - now());
     }
-    wants = PQconnectPoll(made->pg);
+    wants = PQconnectPoll(opened->pg);
     if (wants == PGRES_POLLING_OK) break;
-    if (wants == PGRES_POLLING_FAILED) refuse(made->pg);
+    if (wants == PGRES_POLLING_FAILED) refuse(opened->pg);
   }
-  PQsetErrorVerbosity(made->pg, chosen);
-  if (PQsetnonblocking(made->pg, 1) != 0 || PQenterPipelineMode(made->pg) == 0) refuse(made->pg);
-  co_return made;
+  PQsetErrorVerbosity(opened->pg, chosen);
+  if (PQsetnonblocking(opened->pg, 1) != 0 || PQenterPipelineMode(opened->pg) == 0)
+    refuse(opened->pg);
+  co_return opened;
 }
 
 task<std::vector<place>> resolve(std::vector<place> places, std::chrono::nanoseconds until) {
   std::vector<place> all;
   std::exception_ptr failed;
-  for (const place& one : places) {
-    if (!needs_address(one)) {
-      all.push_back(one);
+  for (const place& candidate : places) {
+    if (!needs_address(candidate)) {
+      all.push_back(candidate);
       continue;
     }
     try {
-      auto asks = [host = one.host] { return addresses_of(host); };
+      auto asks = [host = candidate.host] { return addresses_of(host); };
       auto later = blocking(std::move(asks));
       const auto found = co_await std::move(later).timeout(until - now());
-      for (const std::string& address : found) all.push_back({one.host, address, one.port});
+      for (const std::string& address : found)
+        all.push_back({candidate.host, address, candidate.port});
     } catch (const database::error&) {
       failed = std::current_exception();
     }
@@ -248,15 +251,16 @@ task<std::vector<place>> resolve(std::vector<place> places, std::chrono::nanosec
 }
 
 // Tries each place; null if none has answered in time.
-task<std::shared_ptr<wire>> try_places(const request_for_wire& to, const std::vector<place>& places,
-                                       const char* role, std::chrono::nanoseconds until) {
+task<std::shared_ptr<wire>> try_places(const request_for_wire& wanted,
+                                       const std::vector<place>& places, const char* role,
+                                       std::chrono::nanoseconds until) {
   std::exception_ptr failed;
   for (std::size_t i = 0; i < places.size(); ++i) {
     // An address that does not answer leaves time for the others.
     const auto share = std::min((until - now()) / static_cast<std::int64_t>(places.size() - i),
-                                connect_timeout_of(to.found));
+                                connect_timeout_of(wanted.found));
     try {
-      task<std::shared_ptr<wire>> tries = try_place(to, places[i], role, now() + share);
+      task<std::shared_ptr<wire>> tries = try_place(wanted, places[i], role, now() + share);
       co_return co_await std::move(tries);
     } catch (const database::error&) {
       failed = std::current_exception();
@@ -270,17 +274,17 @@ task<std::shared_ptr<wire>> try_places(const request_for_wire& to, const std::ve
 
 // A standby is preferred: the servers are asked for one first, and then for any, as libpq does it
 // with a list of its own.
-task<std::shared_ptr<wire>> try_standbys_first(const request_for_wire& to,
+task<std::shared_ptr<wire>> try_standbys_first(const request_for_wire& wanted,
                                                const std::vector<place>& places,
                                                std::chrono::nanoseconds until) {
   try {
     const auto half = now() + (until - now()) / 2;
-    task<std::shared_ptr<wire>> tries = try_places(to, places, "standby", half);
+    task<std::shared_ptr<wire>> tries = try_places(wanted, places, "standby", half);
     std::shared_ptr<wire> found = co_await std::move(tries);
     if (found != nullptr) co_return found;
   } catch (const database::error&) {
   }
-  task<std::shared_ptr<wire>> tries = try_places(to, places, "any", until);
+  task<std::shared_ptr<wire>> tries = try_places(wanted, places, "any", until);
   co_return co_await std::move(tries);
 }
 
@@ -288,15 +292,15 @@ task<std::shared_ptr<wire>> try_standbys_first(const request_for_wire& to,
 
 task<std::shared_ptr<wire>> open_wire(std::string target, std::chrono::nanoseconds at_most) {
   const std::chrono::nanoseconds until = time_span(at_most).after(now());
-  request_for_wire to;
-  to.given = given_by(target);
-  to.found = resolved(to.given);
+  request_for_wire wanted;
+  wanted.given = given_by(target);
+  wanted.found = resolved(wanted.given);
   try {
-    task<std::vector<place>> resolves = resolve(places_of(to.found), until);
+    task<std::vector<place>> resolves = resolve(places_of(wanted.found), until);
     const std::vector<place> places = co_await std::move(resolves);
-    const bool prefers = value_of(to.found, "target_session_attrs") == "prefer-standby";
-    task<std::shared_ptr<wire>> tries =
-        prefers ? try_standbys_first(to, places, until) : try_places(to, places, nullptr, until);
+    const bool prefers = value_of(wanted.found, "target_session_attrs") == "prefer-standby";
+    task<std::shared_ptr<wire>> tries = prefers ? try_standbys_first(wanted, places, until)
+                                                : try_places(wanted, places, nullptr, until);
     std::shared_ptr<wire> found = co_await std::move(tries);
     if (found != nullptr) co_return found;
   } catch (const timed_out&) {

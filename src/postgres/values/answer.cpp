@@ -121,8 +121,8 @@ bool answer::is_null(int column) const noexcept {
   return values_[static_cast<std::size_t>(column)].bytes < 0;
 }
 std::string_view answer::raw(int column) const noexcept {
-  const cell& of = values_[static_cast<std::size_t>(column)];
-  return {of.data, static_cast<std::size_t>(std::max(of.bytes, 0))};
+  const cell& value = values_[static_cast<std::size_t>(column)];
+  return {value.data, static_cast<std::size_t>(std::max(value.bytes, 0))};
 }
 
 void answer::refuse_kind(int column, const char* needed) const {

@@ -36,9 +36,9 @@ template <class Bits>
 void arguments::set_bits(int number, Bits bits) noexcept {
   if constexpr (std::endian::native == std::endian::little && sizeof(Bits) > 1)
     bits = std::byteswap(bits);
-  std::array<char, 8>& to = numbers_[static_cast<std::size_t>(number) - 1];
-  std::memcpy(to.data(), &bits, sizeof bits);
-  set(number, to.data(), sizeof bits, true);
+  std::array<char, 8>& bytes = numbers_[static_cast<std::size_t>(number) - 1];
+  std::memcpy(bytes.data(), &bits, sizeof bits);
+  set(number, bytes.data(), sizeof bits, true);
 }
 
 void arguments::set_made_text(int number, std::string text) {
