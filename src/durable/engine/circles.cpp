@@ -136,7 +136,7 @@ void engine::take_back(const message_id& ask) {
     if (std::erase(at.waits, message) == 0) return;
     text += of.kind + " " + of.key;
     by_id_.erase(known);
-    leave(*message);
+    inbox_.leave(*message);
     end_wait(*message);
     answer = std::move(message->answer);
   }

@@ -119,10 +119,10 @@ void engine::stored(filling& taken) {
     away_for_ = milliseconds(0);
     away_ = nullptr;
     if (!taken.data.empty()) count_commit(taken);
-    if (reads_) removed_meanwhile_.insert(taken.data.handled.begin(), taken.data.handled.end());
+    inbox_.handled(taken.data.handled);
     counts_.turns += taken.turns;
     for (const settlement& one : taken.settlements) {
-      leave(*one.of);
+      inbox_.leave(*one.of);
       end_wait(*one.of);
       if (by_id_.empty()) continue;
       const auto known = by_id_.find(one.of->what.id);
@@ -133,23 +133,22 @@ void engine::stored(filling& taken) {
       start([&one](std::shared_ptr<engine> self) { return ask_elsewhere(std::move(self), one); });
     for (const record_ref& one : taken.delivered) {
       if (!is_open(one->what.shard)) continue;  // another node will read it
-      if (!has_backlog_ && is_full()) {
-        has_backlog_ = true;
-        read_up_to_ = one->what.order - 1;
+      if (!inbox_.has_backlog() && inbox_.is_full()) {
+        inbox_.begin_backlog(one->what.order - 1);
         hold_all();
       }
       if (one->goes_elsewhere) {
-        has_backlog_ ? leave_out(one) : post_elsewhere(one);
+        inbox_.has_backlog() ? leave_out(one) : post_elsewhere(one);
         continue;
       }
       activation& who = actor_of(*one->kind, one->what.to.key);
-      has_backlog_ || who.refused ? leave_out(one) : enqueue(one, who);
+      inbox_.has_backlog() || who.refused ? leave_out(one) : enqueue(one, who);
     }
     // Those that were due before they were stored.
     for (const stored_reminder& one : taken.data.reminders) reminders_.plan(one.due);
     counts_.reminders += taken.data.fired_reminders.size();
     for (const batch::fired_reminder& one : taken.data.fired_reminders) reminders_.stored(one);
-    if (has_backlog_) need_inbox();
+    if (inbox_.has_backlog()) need_inbox();
     make_room();
   }
   taken.end_spans(nullptr);
@@ -235,9 +234,8 @@ void engine::end_doubt(const filling& failed, bool is_stored) {
     counts_.turns += failed.turns;
   }
   // What was read before says nothing of what is stored.
-  ++read_round_;
-  has_backlog_ = true;
-  read_up_to_ = read_after_ = 0;
+  inbox_.begin_round();
+  inbox_.read_from_begin();
   reminders_.plan_after(milliseconds(0));
   need_inbox();
 }
@@ -288,11 +286,8 @@ void engine::forget_all(filling& failed, const std::exception_ptr& why, bool in_
     by_id_.clear();
     dropped = std::move(open_);
     open_ = nullptr;
-    waiting_ = outside_ = waiting_bytes_ = 0;
-    held_.clear();
+    inbox_.forget();
     reminders_.forget(!is_taken_);
-    has_backlog_ = true;
-    read_up_to_ = read_after_ = 0;
     must_forget_ = false;
     if (!in_doubt) committing_ = nullptr;
     outboxes_.clear();
@@ -334,13 +329,12 @@ void engine::try_again_later() {
 
 // With the mutex held.
 void engine::need_inbox() {
-  if (!has_backlog_ || reads_ || away_ != nullptr || !has_room_for_inbox()) return;
-  if (stored_number_ < read_after_) return;
-  reads_ = true;
+  if (inbox_.is_read() || away_ != nullptr || !inbox_.may_read(stored_number_)) return;
+  inbox_.begin_reading();
   try {
     start([](std::shared_ptr<engine> self) { return read_inbox(std::move(self)); });
   } catch (...) {
-    reads_ = false;
+    inbox_.pause_reading();
     throw;
   }
 }
@@ -350,16 +344,14 @@ task<> engine::read_inbox(std::shared_ptr<engine> self) {
     std::uint64_t after = 0, generation = 0, stored_before = 0, round = 0;
     {
       guard held(*self);
-      if (!self->has_backlog_ || self->away_ != nullptr || !self->has_room_for_inbox() ||
-          self->stored_number_ < self->read_after_) {
-        self->reads_ = false;
+      if (self->away_ != nullptr || !self->inbox_.may_read(self->stored_number_)) {
+        self->inbox_.pause_reading();
         co_return;
       }
-      round = self->read_round_;
-      after = self->read_up_to_;
+      round = self->inbox_.round();
+      after = self->inbox_.begin_page();
       generation = self->generation_;
       stored_before = self->stored_number_;
-      self->removed_meanwhile_.clear();
     }
     std::vector<stored_message> page;
     std::exception_ptr failed;
@@ -371,16 +363,16 @@ task<> engine::read_inbox(std::shared_ptr<engine> self) {
     }
     guard held(*self);
     if (failed != nullptr) {
-      self->reads_ = false;
+      self->inbox_.pause_reading();
       self->away_ = self->last_failure_ = failed;
       held.unlock();
       if (!self->lost_to_another(failed)) self->try_again_later();
       co_return;
     }
-    if (generation != self->generation_ || round != self->read_round_) continue;
+    if (generation != self->generation_ || round != self->inbox_.round()) continue;
     if (page.empty() && stored_before == self->stored_number_) {
-      if (!self->commits_) self->end_backlog();
-      self->reads_ = false;  // the next batch that is stored starts it again
+      // Otherwise the next batch that is stored starts it again.
+      self->commits_ ? self->inbox_.pause_reading() : self->end_backlog();
       co_return;
     }
     refused told;
@@ -393,9 +385,7 @@ task<> engine::read_inbox(std::shared_ptr<engine> self) {
 // With the mutex held.
 void engine::take_page(std::vector<stored_message> page, refused& told) {
   for (stored_message& row : page) {
-    read_up_to_ = row.order;
-    if (held_.contains(row.order) || removed_meanwhile_.contains(row.order) || !is_open(row.shard))
-      continue;
+    if (inbox_.skips(row.order) || !is_open(row.shard)) continue;
     const kind_table* const kind = classes_.find(row.to.kind);
     if (kind == nullptr) continue;  // another program's
     const bool goes_elsewhere = scope_ != nullptr && row.shard != shard_of(row.to);
@@ -422,7 +412,7 @@ void engine::take_page(std::vector<stored_message> page, refused& told) {
     message->method = classes::find_method(*kind, message->what.method, message->what.signature);
     message->stored_with = std::max<std::uint64_t>(stored_number_, 1);
     message->failures = message->what.failures;
-    held_.insert(order);
+    inbox_.hold(order);
     message->goes_elsewhere = goes_elsewhere;
     goes_elsewhere ? post_elsewhere(message)
                    : enqueue(message, actor_of(*kind, message->what.to.key));
@@ -431,14 +421,13 @@ void engine::take_page(std::vector<stored_message> page, refused& told) {
 
 // With the mutex held. What was expected in the inbox and was not there has been handled meanwhile.
 void engine::end_backlog() {
-  has_backlog_ = false;
-  held_.clear();
+  inbox_.end_reading();
   std::vector<record_ref> missed;
   for (const auto& [id, one] : by_id_) {
     if (one->left_out) missed.push_back(one);
   }
   for (const record_ref& one : missed) {
-    set_left_out(*one, false);
+    inbox_.set_left_out(*one, false);
     one->looked_up = true;
     start([&one](std::shared_ptr<engine> self) { return look_up(std::move(self), one); });
   }
@@ -449,14 +438,14 @@ void engine::hold_all() {
   for (const auto& [name, who] : actors_) {
     // A handler of an older generation counts for nothing: its message is read, and handled again.
     if (who->handles != nullptr && who->generation == generation_)
-      held_.insert(who->handles->what.order);
-    for (const record_ref& one : who->waits) held_.insert(one->what.order);
+      inbox_.hold(who->handles->what.order);
+    for (const record_ref& one : who->waits) inbox_.hold(one->what.order);
   }
   for (const auto& [to, one] : outboxes_) {
-    for (const record_ref& each : one->waits) held_.insert(each->what.order);
+    for (const record_ref& each : one->waits) inbox_.hold(each->what.order);
   }
   if (open_ == nullptr) return;
-  for (const settlement& one : open_->settlements) held_.insert(one.of->what.order);
+  for (const settlement& one : open_->settlements) inbox_.hold(one.of->what.order);
 }
 
 }  // namespace troupe::durable::parts

@@ -36,6 +36,7 @@ engine::engine(runtime& on, std::unique_ptr<storage> in, durable::options chosen
       scope_(std::move(scope)),
       clock_(on),
       reminders_(on, clock_),
+      inbox_(chosen_),
       fences_(scope_ == nullptr ? 0 : shard_count) {
   check(chosen_);
 }
@@ -60,8 +61,8 @@ task<> engine::open() {
   show();
   guard held(*this);
   last_number_ = stored_number_ = std::max<std::uint64_t>(found.last_batch, 1);
-  last_order_ = found.last_order;
-  has_backlog_ = scope_ == nullptr && found.last_order > 0;
+  inbox_.go_on_after(found.last_order);
+  if (scope_ == nullptr && found.last_order > 0) inbox_.begin_backlog();
   if (!first.empty()) reminders_.plan(first.front().due);
   need_inbox();
   const std::weak_ptr<engine> self = weak_from_this();
@@ -145,9 +146,9 @@ void engine::send(request what) noexcept {
 
 void engine::check_room() const {
   if (away_ != nullptr) std::rethrow_exception(away_);
-  if (is_full())
-    throw store_full("troupe: durable: " + std::to_string(waiting_) + " messages of " +
-                     std::to_string(waiting_bytes_) +
+  if (inbox_.is_full())
+    throw store_full("troupe: durable: " + std::to_string(inbox_.waiting()) + " messages of " +
+                     std::to_string(inbox_.waiting_bytes()) +
                      " bytes wait already; try again later, or raise options::waiting_max or "
                      "waiting_bytes_max");
 }
@@ -167,7 +168,7 @@ void engine::accept(const record_ref& message, bool came_from_node) {
     check_room();
     if (!message->what.named) return take_in(message);
     if (has_rival(*message)) {
-      count(*message);
+      inbox_.count(*message);
       return start([&message, came_from_node](std::shared_ptr<engine> self) {
         return accept_later(std::move(self), message, came_from_node);
       });
@@ -175,13 +176,13 @@ void engine::accept(const record_ref& message, bool came_from_node) {
     if (!joins(*message, stored)) {
       by_id_.emplace(message->what.id, message);
       message->looked_up = true;
-      count(*message);
+      inbox_.count(*message);
       try {
         start(
             [&message](std::shared_ptr<engine> self) { return look_up(std::move(self), message); });
       } catch (...) {
         by_id_.erase(message->what.id);
-        leave(*message);
+        inbox_.leave(*message);
         throw;
       }
     }
@@ -222,7 +223,7 @@ task<> engine::accept_later(std::shared_ptr<engine> self, record_ref message, bo
     static_cast<void>(co_await std::move(finds));
     {
       guard held(*self);
-      self->leave(*message);
+      self->inbox_.leave(*message);
     }
     self->accept(message, came_from_node);
   } catch (...) {
@@ -231,7 +232,7 @@ task<> engine::accept_later(std::shared_ptr<engine> self, record_ref message, bo
   if (failed == nullptr) co_return;
   {
     guard held(*self);
-    self->leave(*message);
+    self->inbox_.leave(*message);
   }
   self->lost_to_another(failed);
   fail_all(message->answer, failed);
@@ -320,8 +321,8 @@ task<> engine::look_up(std::shared_ptr<engine> self, record_ref message) {
         } catch (...) {
           failed = std::current_exception();
         }
-      } else if (self->has_backlog_ && message->answer != nullptr) {
-        self->set_left_out(*message, true);  // its callers wait until it is read
+      } else if (self->inbox_.has_backlog() && message->answer != nullptr) {
+        self->inbox_.set_left_out(*message, true);  // its callers wait until it is read
         message->again = true;
         on_stored = std::move(message->on_stored);
       } else {
@@ -333,7 +334,7 @@ task<> engine::look_up(std::shared_ptr<engine> self, record_ref message) {
     }
     if (!message->left_out) {
       self->by_id_.erase(known);
-      self->leave(*message);
+      self->inbox_.leave(*message);
       const bool passes = failed != nullptr && !is_mismatch(failed);
       if (passes && message->asker != nullptr && !message->unheard) message->asker->gives_up = true;
       self->end_wait(*message);
@@ -355,7 +356,7 @@ task<> engine::look_up(std::shared_ptr<engine> self, record_ref message) {
 // message.
 void engine::drop_rival(const record_ref& message, refused& told) {
   by_id_.erase(message->what.id);
-  leave(*message);
+  inbox_.leave(*message);
   end_wait(*message);
   const std::exception_ptr why = mismatch_of(message->what);
   told.emplace_back(std::move(message->answer), why);
@@ -386,12 +387,12 @@ activation& engine::actor_of(const kind_table& kind, const std::string& key) {
 }
 
 void engine::take_in(const record_ref& message) {
-  message->what.order = ++last_order_;
+  message->what.order = inbox_.next_order();
   ++counts_.messages;
   activation& who = actor_of(*message->kind, message->what.to.key);
   const bool nested = message->what.from == origin::nested;
   const bool is_post = message->what.from == origin::post;
-  const bool waits_outside = !nested && (has_backlog_ || (who.refused && is_post));
+  const bool waits_outside = !nested && (inbox_.has_backlog() || (who.refused && is_post));
   if (waits_outside || is_post) arrive(message);
   waits_outside ? leave_out(message) : enqueue(message, who);
 }
@@ -413,28 +414,15 @@ void engine::arrive(const record_ref& message) {
 // The message is handled when it is read from the inbox.
 void engine::leave_out(const record_ref& message) {
   if (message->answer == nullptr && !message->what.named) return;
-  set_left_out(*message, true);
-  count(*message);
+  inbox_.set_left_out(*message, true);
+  inbox_.count(*message);
   by_id_.insert_or_assign(message->what.id, message);
-}
-
-void engine::count(record& message) noexcept {
-  if (message.counted_in == generation_) return;
-  message.counted_in = generation_;
-  message.counted_bytes = message.what.arguments.size();
-  ++waiting_;
-  waiting_bytes_ += message.counted_bytes;
-}
-void engine::set_left_out(record& message, bool now) noexcept {
-  if (message.left_out == now) return;
-  message.left_out = now;
-  now ? ++outside_ : --outside_;
 }
 
 void engine::enqueue(const record_ref& message, activation& who) {
   who.waits.push_back(message);
-  set_left_out(*message, false);
-  count(*message);
+  inbox_.set_left_out(*message, false);
+  inbox_.count(*message);
   if (who.runs) return;
   who.runs = true;
   unlink(who);
@@ -443,19 +431,9 @@ void engine::enqueue(const record_ref& message, activation& who) {
   } catch (...) {
     who.runs = false;
     who.waits.pop_back();
-    leave(*message);
+    inbox_.leave(*message);
     throw;
   }
-}
-
-void engine::leave(record& message) noexcept {
-  if (message.counted_in == generation_) {
-    --waiting_;
-    waiting_bytes_ -= message.counted_bytes;
-  }
-  message.counted_in = 0;
-  set_left_out(message, false);
-  held_.erase(message.what.order);
 }
 
 // The handler of `asker` is about to wait for `asked`.

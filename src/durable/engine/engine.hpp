@@ -28,13 +28,13 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "durable/memory/answers.hpp"
 #include "durable/memory/classes.hpp"
 #include "durable/memory/filling.hpp"
+#include "durable/memory/inbox.hpp"
 #include "durable/memory/outside_calls.hpp"
 #include "durable/memory/record.hpp"
 #include "durable/memory/reminders.hpp"
@@ -132,22 +132,12 @@ class engine : public std::enable_shared_from_this<engine> {
   void take_in(const record_ref& message);
   void arrive(const record_ref& message);
   void leave_out(const record_ref& message);
-  void count(record& message) noexcept;
-  void set_left_out(record& message, bool now) noexcept;
-  bool has_room_for_inbox() const noexcept {
-    return waiting_ - outside_ <= chosen_.waiting_max / 2 &&
-           (waiting_bytes_ <= chosen_.waiting_bytes_max / 2 || waiting_ == outside_);
-  }
-  bool is_full() const noexcept {
-    return waiting_ >= chosen_.waiting_max || waiting_bytes_ >= chosen_.waiting_bytes_max;
-  }
   activation& actor_of(const kind_table& kind, const std::string& key);
   void enqueue(const record_ref& message, activation& who);
   void check_room() const;
   void check_circle(const activation& asker, const activation& asked) const;
   void begin_wait(const record_ref& message, const turn_state& asks, activation* asked);
   void end_wait(record& message) noexcept;
-  void leave(record& message) noexcept;
   void let_go(activation& of);
   void put_away(std::size_t most, std::int64_t used_before_ns);
   void make_room(std::size_t added = 0);
@@ -290,6 +280,7 @@ class engine : public std::enable_shared_from_this<engine> {
 
   mutable std::mutex mutex_;
   reminders reminders_;
+  inbox inbox_;
   std::unordered_map<std::pair<const kind_table*, std::string_view>, std::unique_ptr<activation>,
                      name_hash>
       actors_;
@@ -300,26 +291,12 @@ class engine : public std::enable_shared_from_this<engine> {
   std::shared_ptr<filling> open_;    // null: nothing is to be stored
   std::uint64_t last_number_ = 0;    // of the batch that is being filled or committed last
   std::uint64_t stored_number_ = 0;  // of the last batch that is stored
-  std::uint64_t last_order_ = 0;
   std::uint64_t generation_ = 1;
   bool commits_ = false;
   std::exception_ptr last_failure_;  // of a batch
   std::exception_ptr away_;          // why nothing can be stored at the moment
   bool is_taken_ = false;            // by another process: this stays so
   bool is_in_doubt_ = false;         // whether the last batch was stored
-  std::size_t waiting_ = 0;
-  std::size_t waiting_bytes_ = 0;
-  std::size_t outside_ = 0;  // how many of them are left out
-
-  // Messages that are in the inbox and not in memory: those with an order larger than read_up_to_,
-  // except for the ones in held_.
-  bool has_backlog_ = false;
-  bool reads_ = false;
-  std::uint64_t read_up_to_ = 0;
-  std::unordered_set<std::uint64_t> held_;
-  // Those that were handled since the page that is being read was asked for: it may still have
-  // them.
-  std::unordered_set<std::uint64_t> removed_meanwhile_;
 
   timer idle_timer_;
   timer away_timer_;
@@ -336,8 +313,6 @@ class engine : public std::enable_shared_from_this<engine> {
   bool takes_over_ = false;
   bool must_forget_ = false;  // something of a lost shard is in memory or in the open batch
   std::shared_ptr<const filling> committing_;
-  std::uint64_t read_after_ = 0;  // the inbox is read when this batch is stored,
-  std::uint64_t read_round_ = 0;  // and once more after each change of this one
   std::map<actor_name, std::shared_ptr<outbox>> outboxes_;
   bool looks_for_circles_ = false;
 };

@@ -69,7 +69,7 @@ durable::counts engine::counts() const {
   std::lock_guard held(mutex_);
   durable::counts now = counts_;
   now.actors = actors_.size();
-  now.waiting = waiting_;
+  now.waiting = inbox_.waiting();
   now.is_away = away_ != nullptr;
   return now;
 }

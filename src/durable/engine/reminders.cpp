@@ -50,7 +50,7 @@ task<> engine::fire(std::shared_ptr<engine> self) {
   {
     guard held(*self);
     most = self->reminders_.read_max();
-    round = self->read_round_;
+    round = self->inbox_.round();
   }
   try {
     auto looks = self->in_->reminders(most);
@@ -61,7 +61,7 @@ task<> engine::fire(std::shared_ptr<engine> self) {
   guard held(*self);
   if (failed || self->away_ != nullptr) {
     self->reminders_.plan_after(again_after_failure);
-  } else if (round != self->read_round_) {
+  } else if (round != self->inbox_.round()) {
     self->reminders_.plan_after(milliseconds(0));  // other nodes may have sent what was read
   } else {
     self->fire_all(first, most);

@@ -145,14 +145,12 @@ void engine::take(std::uint64_t first_order) {
     drains_.reset(shard);
   }
   drop({});
-  last_order_ = first_order;
-  has_backlog_ = true;
+  inbox_.go_on_after(first_order);
   hold_all();
-  read_up_to_ = 0;
-  ++read_round_;
-  read_after_ = open_ != nullptr         ? open_->data.number
-                : committing_ != nullptr ? committing_->data.number
-                                         : stored_number_;
+  inbox_.begin_round();
+  inbox_.read_from_begin(open_ != nullptr         ? open_->data.number
+                         : committing_ != nullptr ? committing_->data.number
+                                                  : stored_number_);
   reminders_.plan_after(milliseconds(0));
   need_inbox();
 }
@@ -286,7 +284,7 @@ void engine::put_off(const shard_set& which, refused& told) {
   });
   for (const auto& [to, one] : outboxes_)
     std::erase_if(one->waits, [&](const record_ref& each) {
-      if (which[each->what.shard]) leave(*each);
+      if (which[each->what.shard]) inbox_.leave(*each);
       return which[each->what.shard];
     });
 }
@@ -298,7 +296,7 @@ void engine::put_off(record& message, refused& told) {
   // Otherwise whoever waits for it is told when the batch is stored.
   if (message.stored_with == 0 && message.on_stored != nullptr)
     told.emplace_back(std::move(message.on_stored), why);
-  leave(message);
+  inbox_.leave(message);
 }
 
 // With the mutex held.
@@ -340,13 +338,13 @@ std::exception_ptr engine::refusal_of(const filling& taken) {
 bool engine::goes_directly(const record& message, const activation& sender) const {
   const std::uint32_t shard = message.what.shard;
   if (scope_ == nullptr || shard == sender.shard) return true;
-  return is_open(shard) && !has_backlog_ && !outboxes_.contains(message.what.to);
+  return is_open(shard) && !inbox_.has_backlog() && !outboxes_.contains(message.what.to);
 }
 
 // With the mutex held.
 void engine::post_elsewhere(const record_ref& message) {
-  set_left_out(*message, false);
-  count(*message);
+  inbox_.set_left_out(*message, false);
+  inbox_.count(*message);
   std::shared_ptr<outbox>& of = outboxes_[message->what.to];
   const bool is_new = of == nullptr;
   if (is_new) of = std::make_shared<outbox>();
@@ -487,7 +485,7 @@ void engine::end_ask(const record_ref& message, const std::exception_ptr& failed
     const auto known = by_id_.find(message->what.id);
     if (known == by_id_.end() || known->second != message || !message->is_elsewhere) return;
     by_id_.erase(known);
-    leave(*message);
+    inbox_.leave(*message);
     end_wait(*message);
     answer = std::move(message->answer);
   }

@@ -170,7 +170,7 @@ void engine::refuse_all(activation& who, const std::exception_ptr& why, bool for
         stay.push_back(std::move(one));
         continue;
       }
-      leave(*one);
+      inbox_.leave(*one);
       by_id_.erase(one->what.id);
     }
     who.waits = std::move(stay);
@@ -339,7 +339,7 @@ void engine::send_all(turn_state& done) {
       one->goes_elsewhere = true;
       one->what.shard = done.who.shard;
     }
-    one->what.order = ++last_order_;
+    one->what.order = inbox_.next_order();
     ++counts_.messages;
     arrive(one);
     into.delivered.push_back(std::move(one));
@@ -445,9 +445,7 @@ void engine::store_asking(turn_state& from, bool asks_elsewhere) {
     message->what.named = true;  // so that it is found in the inbox
   }
   // Messages arrive in the order of their numbers.
-  const bool is_held = held_.erase(message->what.order) != 0;
-  message->what.order = ++last_order_;
-  if (is_held) held_.insert(last_order_);
+  inbox_.renumber(message->what);
   arrive(message);
 }
 
@@ -480,7 +478,7 @@ void engine::ask_from(turn_state& from, request what) noexcept {
     by_id_.emplace(made->what.id, made);
     begin_wait(made, from, asked);
     if (asked == nullptr) {
-      count(*made);
+      inbox_.count(*made);
       made->is_elsewhere = true;
       touch(from.who.shard);
       open_batch().asks_elsewhere.push_back(made);
