@@ -5,7 +5,7 @@
 namespace troupe::durable::parts {
 
 void inbox::change(backlog to) noexcept {
-  // Only what is unread is read, and only a reading finds out that nothing is unread.
+  // Only unread rows are read, and only a reading finds out that nothing is unread.
   TROUPE_INVARIANT(to == backlog::is_read  ? state_ == backlog::unread
                    : to == backlog::unread ? true
                                            : state_ == backlog::is_read,
