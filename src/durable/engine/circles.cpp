@@ -70,8 +70,7 @@ bool engine::find_waiting_asks(std::vector<circle_question>& waiting) {
 const activation* engine::find_actor(const actor_name& of) const {
   const kind_table* const kind = classes_.find(of.kind);
   if (kind == nullptr) return nullptr;
-  const auto known = actors_.find({kind, of.key});
-  return known == actors_.end() ? nullptr : known->second.get();
+  return actors_.find(*kind, of.key);
 }
 
 task<bool> engine::waits_for(std::shared_ptr<engine> self, circle_question what) {

@@ -149,7 +149,7 @@ void engine::stored(filling& taken) {
     counts_.reminders += taken.data.fired_reminders.size();
     for (const batch::fired_reminder& one : taken.data.fired_reminders) reminders_.stored(one);
     if (inbox_.has_backlog()) need_inbox();
-    make_room();
+    actors_.make_room(0, stored_number_);
   }
   taken.end_spans(nullptr);
   for (const record_ref& one : taken.posted) give_all(one->on_stored, {});
@@ -280,7 +280,7 @@ void engine::forget_all(filling& failed, const std::exception_ptr& why, bool in_
       who->waits.clear();
       who->refused = false;
       who->changed_with = 0;
-      if (!who->runs) let_go(*who);
+      if (!who->runs) actors_.let_go(*who);
     }
     for (const auto& [id, one] : by_id_) add(one);
     by_id_.clear();

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <limits>
 #include <utility>
 
 #include "troupe/base/error.hpp"
@@ -37,6 +36,7 @@ engine::engine(runtime& on, std::unique_ptr<storage> in, durable::options chosen
       clock_(on),
       reminders_(on, clock_),
       inbox_(chosen_),
+      actors_(chosen_.actors_max),
       fences_(scope_ == nullptr ? 0 : shard_count) {
   check(chosen_);
 }
@@ -70,7 +70,8 @@ task<> engine::open() {
     const std::shared_ptr<engine> here = self.lock();
     if (here == nullptr) return;
     guard at_work(*here);
-    here->put_away(here->actors_.size(), here->now_ns() - here->chosen_.idle_max.count());
+    here->actors_.put_away(here->actors_.size(), here->now_ns() - here->chosen_.idle_max.count(),
+                           here->stored_number_);
   };
   const outside_calls none;
   idle_timer_ = on_.every(
@@ -375,15 +376,9 @@ filling& engine::open_batch() {
 }
 
 activation& engine::actor_of(const kind_table& kind, const std::string& key) {
-  const auto known = actors_.find({&kind, key});
-  if (known != actors_.end()) return *known->second;
-  make_room(1);
-  auto made = std::make_unique<activation>(
-      kind, key, scope_ == nullptr ? 0 : scope_->shard_of(kind.name, key));
-  activation& added = *made;
-  actors_.emplace(std::pair(&kind, std::string_view(added.key)), std::move(made));
-  link(added);
-  return added;
+  if (activation* const known = actors_.find(kind, key); known != nullptr) return *known;
+  actors_.make_room(1, stored_number_);
+  return actors_.add(kind, key, scope_ == nullptr ? 0 : scope_->shard_of(kind.name, key), now_ns());
 }
 
 void engine::take_in(const record_ref& message) {
@@ -424,12 +419,11 @@ void engine::enqueue(const record_ref& message, activation& who) {
   inbox_.set_left_out(*message, false);
   inbox_.count(*message);
   if (who.runs) return;
-  who.runs = true;
-  unlink(who);
+  actors_.begin_run(who);
   try {
     start([&who](std::shared_ptr<engine> self) { return run(std::move(self), &who); });
   } catch (...) {
-    who.runs = false;
+    actors_.end_run(who, now_ns());
     who.waits.pop_back();
     inbox_.leave(*message);
     throw;
@@ -473,50 +467,6 @@ void engine::end_wait(record& message) noexcept {
   --message.asked->asked;
   const auto at = std::ranges::find(asker.waits_for, message.asked);
   if (at != asker.waits_for.end()) asker.waits_for.erase(at);
-}
-
-void engine::link(activation& who) {
-  if (who.in_list) by_use_.remove(who);
-  who.in_list = true;
-  who.used_ns = now_ns();
-  by_use_.push_back(who);
-}
-void engine::unlink(activation& who) noexcept {
-  if (who.in_list) by_use_.remove(who);
-  who.in_list = false;
-}
-
-// Its object is destroyed when the mutex is free.
-void engine::let_go(activation& of) {
-  if (of.it != nullptr) gone_.push_back(std::move(of.it));
-  of.it = nullptr;
-}
-
-// Destroys at most so many objects that were not used since then.
-void engine::put_away(std::size_t most, std::int64_t used_before_ns) {
-  constexpr std::size_t looks_max = 64;
-  std::size_t kept = 0;
-  for (activation* one = by_use_.first(); one != nullptr && most > 0;) {
-    if (one->used_ns > used_before_ns) return;
-    activation* const next = by_use_.next(*one);
-    if (one->changed_with <= stored_number_ && one->asks == 0 && one->asked == 0 && !one->refused) {
-      by_use_.remove(*one);
-      if (one->it != nullptr) ++counts_.put_away;
-      let_go(*one);
-      actors_.erase({&one->kind, std::string_view(one->key)});
-      --most;
-    } else if (++kept == looks_max) {
-      return;
-    }
-    one = next;
-  }
-}
-
-// For so many actors more.
-void engine::make_room(std::size_t added) {
-  const std::size_t wanted = actors_.size() + added;
-  if (wanted > chosen_.actors_max)
-    put_away(wanted - chosen_.actors_max, std::numeric_limits<std::int64_t>::max());
 }
 
 void send(const std::shared_ptr<engine>& to, request what) noexcept { to->send(std::move(what)); }

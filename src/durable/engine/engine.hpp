@@ -31,18 +31,18 @@
 #include <utility>
 #include <vector>
 
+#include "durable/state/actors.hpp"
 #include "durable/memory/answers.hpp"
 #include "durable/memory/classes.hpp"
 #include "durable/memory/filling.hpp"
-#include "durable/memory/inbox.hpp"
+#include "durable/state/inbox.hpp"
 #include "durable/memory/outside_calls.hpp"
 #include "durable/memory/record.hpp"
-#include "durable/memory/reminders.hpp"
+#include "durable/state/reminders.hpp"
 #include "durable/memory/shard_scope.hpp"
 #include "durable/memory/wall_clock.hpp"
 #include "observe/histogram.hpp"
 #include "runtime/observing/component_list.hpp"
-#include "troupe/base/intrusive_list.hpp"
 #include "troupe/durable/kind.hpp"
 #include "troupe/durable/storage.hpp"
 #include "troupe/durable/store.hpp"
@@ -50,15 +50,6 @@
 #include "troupe/task/call_context.hpp"
 
 namespace troupe::durable::parts {
-
-// Not of the address: a seed repeats the order in which actors are met.
-struct name_hash {
-  std::size_t operator()(
-      const std::pair<const kind_table*, std::string_view>& name) const noexcept {
-    return std::hash<std::string_view>()(name.second) * 31 +
-           std::hash<std::string_view>()(name.first->name);
-  }
-};
 
 class engine : public std::enable_shared_from_this<engine> {
  public:
@@ -110,7 +101,7 @@ class engine : public std::enable_shared_from_this<engine> {
     ~guard() { unlock(); }
     void unlock() noexcept {
       if (!lock_.owns_lock()) return;
-      const std::vector<object> gone = std::exchange(of_.gone_, {});
+      const std::vector<object> gone = of_.actors_.take_gone();
       lock_.unlock();
     }
 
@@ -138,11 +129,6 @@ class engine : public std::enable_shared_from_this<engine> {
   void check_circle(const activation& asker, const activation& asked) const;
   void begin_wait(const record_ref& message, const turn_state& asks, activation* asked);
   void end_wait(record& message) noexcept;
-  void let_go(activation& of);
-  void put_away(std::size_t most, std::int64_t used_before_ns);
-  void make_room(std::size_t added = 0);
-  void link(activation& who);
-  void unlink(activation& who) noexcept;
   filling& open_batch();
   template <class Start>
   void start(Start starts);
@@ -281,13 +267,9 @@ class engine : public std::enable_shared_from_this<engine> {
   mutable std::mutex mutex_;
   reminders reminders_;
   inbox inbox_;
-  std::unordered_map<std::pair<const kind_table*, std::string_view>, std::unique_ptr<activation>,
-                     name_hash>
-      actors_;
-  base::intrusive_list<activation, &activation::by_use> by_use_;
+  actors actors_;
   // Messages whose ids may come again: nested asks, and ids that senders chose.
   std::unordered_map<message_id, record_ref> by_id_;
-  std::vector<object> gone_;         // destroyed when the mutex is free
   std::shared_ptr<filling> open_;    // null: nothing is to be stored
   std::uint64_t last_number_ = 0;    // of the batch that is being filled or committed last
   std::uint64_t stored_number_ = 0;  // of the last batch that is stored

@@ -69,6 +69,7 @@ durable::counts engine::counts() const {
   std::lock_guard held(mutex_);
   durable::counts now = counts_;
   now.actors = actors_.size();
+  now.put_away = actors_.put_away_so_far();
   now.waiting = inbox_.waiting();
   now.is_away = away_ != nullptr;
   return now;

@@ -187,13 +187,7 @@ void engine::drop(const shard_set& which) {
   drains_ &= ~which;
   in_->act_for(std::move(here));
   if (which.none()) return;
-  std::erase_if(actors_, [&](const auto& each) {
-    activation& one = *each.second;
-    if (!which[one.shard] || one.runs || one.asks != 0 || one.asked != 0) return false;
-    unlink(one);
-    let_go(one);
-    return true;
-  });
+  actors_.drop(which);
 }
 
 // With the mutex held. The transaction of `failed` was refused.

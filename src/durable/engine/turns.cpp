@@ -80,11 +80,10 @@ bool engine::goes_on(activation& who) {
   guard held(*this);
   who.handles = nullptr;
   who.waits_for.clear();
-  if (who.generation != generation_) let_go(who);
+  if (who.generation != generation_) actors_.let_go(who);
   if (!who.waits.empty()) return true;
-  who.runs = false;
-  link(who);
-  make_room();
+  actors_.end_run(who, now_ns());
+  actors_.make_room(0, stored_number_);
   return false;
 }
 

@@ -1,4 +1,4 @@
-#include "durable/memory/reminders.hpp"
+#include "durable/state/reminders.hpp"
 
 #include <algorithm>
 #include <charconv>

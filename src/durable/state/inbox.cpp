@@ -1,4 +1,4 @@
-#include "durable/memory/inbox.hpp"
+#include "durable/state/inbox.hpp"
 
 #include "base/invariant.hpp"
 

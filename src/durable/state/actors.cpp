@@ -1,0 +1,93 @@
+#include "durable/state/actors.hpp"
+
+#include <limits>
+
+#include "base/invariant.hpp"
+
+namespace troupe::durable::parts {
+namespace {
+
+bool is_waiting(const activation& who) noexcept { return who.asks != 0 || who.asked != 0; }
+
+}  // namespace
+
+activation* actors::find(const kind_table& kind, std::string_view key) const noexcept {
+  const auto known = all_.find({&kind, key});
+  return known == all_.end() ? nullptr : known->second.get();
+}
+
+activation& actors::add(const kind_table& kind, const std::string& key, std::uint32_t shard,
+                        std::int64_t now_ns) {
+  auto made = std::make_unique<activation>(kind, key, shard);
+  activation& added = *made;
+  const bool is_new =
+      all_.emplace(std::pair(&kind, std::string_view(added.key)), std::move(made)).second;
+  TROUPE_REQUIRE(is_new, "A3");
+  link(added, now_ns);
+  return added;
+}
+
+void actors::begin_run(activation& who) noexcept {
+  TROUPE_INVARIANT(!who.runs && who.in_list, "A1");
+  who.runs = true;
+  unlink(who);
+}
+
+void actors::end_run(activation& who, std::int64_t now_ns) noexcept {
+  TROUPE_INVARIANT(who.runs && !who.in_list, "A1");
+  who.runs = false;
+  link(who, now_ns);
+}
+
+void actors::link(activation& who, std::int64_t now_ns) noexcept {
+  who.in_list = true;
+  who.used_ns = now_ns;
+  by_use_.push_back(who);
+}
+
+void actors::unlink(activation& who) noexcept {
+  by_use_.remove(who);
+  who.in_list = false;
+}
+
+void actors::let_go(activation& who) {
+  if (who.it != nullptr) gone_.push_back(std::move(who.it));
+  who.it = nullptr;
+}
+
+void actors::put_away(std::size_t most, std::int64_t used_before_ns, std::uint64_t stored) {
+  constexpr std::size_t looks_max = 64;
+  std::size_t kept = 0;
+  for (activation* one = by_use_.first(); one != nullptr && most > 0;) {
+    if (one->used_ns > used_before_ns) return;
+    activation* const next = by_use_.next(*one);
+    if (one->changed_with <= stored && !is_waiting(*one) && !one->refused) {
+      TROUPE_INVARIANT(!one->runs && one->waits.empty(), "A1");
+      unlink(*one);
+      if (one->it != nullptr) ++put_away_so_far_;
+      let_go(*one);
+      all_.erase({&one->kind, std::string_view(one->key)});
+      --most;
+    } else if (++kept == looks_max) {
+      return;
+    }
+    one = next;
+  }
+}
+
+void actors::make_room(std::size_t added, std::uint64_t stored) {
+  const std::size_t wanted = all_.size() + added;
+  if (wanted > most_) put_away(wanted - most_, std::numeric_limits<std::int64_t>::max(), stored);
+}
+
+void actors::drop(const shard_set& which) {
+  std::erase_if(all_, [&](const auto& each) {
+    activation& one = *each.second;
+    if (!which[one.shard] || one.runs || is_waiting(one)) return false;
+    unlink(one);
+    let_go(one);
+    return true;
+  });
+}
+
+}  // namespace troupe::durable::parts

@@ -1,0 +1,85 @@
+// actors: the durable actors in memory, by name and by use.
+//
+// Lock: the engine's mutex is held in each function. The vector that take_gone() returns is
+// destroyed without it: the objects are the program's, and their ends may use the store.
+//
+// Invariants
+//   A1  An actor that runs is in no list; the others are in one, the least recently used first. So
+//       only those that do not run leave memory.
+//   A2  An actor leaves memory only when all that it has changed is stored, nobody waits for it,
+//       and it waits for nobody.
+//   A3  A found actor stays where it is until it leaves memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "durable/memory/record.hpp"
+#include "durable/memory/shard_scope.hpp"
+#include "troupe/base/intrusive_list.hpp"
+
+namespace troupe::durable::parts {
+
+// Not of the address: a seed repeats the order in which actors are met.
+struct name_hash {
+  std::size_t operator()(
+      const std::pair<const kind_table*, std::string_view>& name) const noexcept {
+    return std::hash<std::string_view>()(name.second) * 31 +
+           std::hash<std::string_view>()(name.first->name);
+  }
+};
+
+class actors {
+  using table = std::unordered_map<std::pair<const kind_table*, std::string_view>,
+                                   std::unique_ptr<activation>, name_hash>;
+
+ public:
+  explicit actors(std::size_t most) noexcept : most_(most) {}
+  actors(const actors&) = delete;
+  actors& operator=(const actors&) = delete;
+
+  std::size_t size() const noexcept { return all_.size(); }
+  table::const_iterator begin() const noexcept { return all_.begin(); }
+  table::const_iterator end() const noexcept { return all_.end(); }
+
+  // Null: it is not in memory.
+  activation* find(const kind_table& kind, std::string_view key) const noexcept;
+  activation& add(const kind_table& kind, const std::string& key, std::uint32_t shard,
+                  std::int64_t now_ns);
+
+  // A task handles its messages from now on, or does not any more.
+  void begin_run(activation& who) noexcept;
+  void end_run(activation& who, std::int64_t now_ns) noexcept;
+
+  // Its object is destroyed when the mutex is free.
+  void let_go(activation& who);
+  std::vector<object> take_gone() noexcept { return std::exchange(gone_, {}); }
+
+  // Of at most so many actors that were not used since then. What batches up to `stored` have
+  // changed is stored.
+  void put_away(std::size_t most, std::int64_t used_before_ns, std::uint64_t stored);
+  // For so many more; beyond the limit the least recently used ones leave.
+  void make_room(std::size_t added, std::uint64_t stored);
+  std::uint64_t put_away_so_far() const noexcept { return put_away_so_far_; }
+  // Those of these shards, but for those that run or wait for others.
+  void drop(const shard_set& which);
+
+ private:
+  void link(activation& who, std::int64_t now_ns) noexcept;
+  void unlink(activation& who) noexcept;
+
+  const std::size_t most_;
+  table all_;
+  base::intrusive_list<activation, &activation::by_use> by_use_;
+  std::vector<object> gone_;
+  std::uint64_t put_away_so_far_ = 0;
+};
+
+}  // namespace troupe::durable::parts
