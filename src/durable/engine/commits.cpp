@@ -52,12 +52,11 @@ bool is_moved(const std::exception_ptr& failed) {
 
 // With the mutex held.
 void engine::need_commit() {
-  if (commits_) return;
-  commits_ = true;
+  if (!batches_.begin_commits()) return;
   try {
     start([](std::shared_ptr<engine> self) { return commit_all(std::move(self)); });
   } catch (...) {
-    commits_ = false;
+    batches_.end_commits();
     throw;
   }
 }
@@ -91,17 +90,9 @@ task<> engine::commit_all(std::shared_ptr<engine> self) {
 
 std::shared_ptr<filling> engine::take_batch() {
   guard held(*this);
-  if (must_forget_) open_batch();
-  if (open_ == nullptr || (open_->empty() && !must_forget_)) {
-    commits_ = false;
-    return nullptr;
-  }
-  std::shared_ptr<filling> taken = std::move(open_);
-  open_ = nullptr;
-  std::erase(taken->data.arrived, nullptr);
-  taken->began_ns = now_ns();
+  std::shared_ptr<filling> taken = batches_.take(must_forget_, now_ns());
+  if (taken == nullptr) return nullptr;
   name_shards(*taken);
-  committing_ = taken;
   const auto now = std::chrono::floor<std::chrono::seconds>(clock_.now());
   if (now - forgot_at_ >= forgets_every && !taken->data.empty()) {
     forgot_at_ = now;
@@ -114,8 +105,7 @@ void engine::stored(filling& taken) {
   std::vector<record_ref> told;
   {
     guard held(*this);
-    stored_number_ = taken.data.number;
-    committing_ = nullptr;
+    batches_.stored(taken);
     away_for_ = milliseconds(0);
     away_ = nullptr;
     if (!taken.data.empty()) count_commit(taken);
@@ -149,7 +139,7 @@ void engine::stored(filling& taken) {
     counts_.reminders += taken.data.fired_reminders.size();
     for (const batch::fired_reminder& one : taken.data.fired_reminders) reminders_.stored(one);
     if (inbox_.has_backlog()) need_inbox();
-    actors_.make_room(0, stored_number_);
+    actors_.make_room(0, batches_.stored());
   }
   taken.end_spans(nullptr);
   for (const record_ref& one : taken.posted) give_all(one->on_stored, {});
@@ -225,14 +215,11 @@ milliseconds engine::spent_since(std::int64_t began_ns) const {
 void engine::end_doubt(const filling& failed, bool is_stored) {
   guard held(*this);
   is_in_doubt_ = false;
-  committing_ = nullptr;
+  is_stored ? batches_.stored(failed) : batches_.not_stored();
   if (is_taken_) return;
   away_ = nullptr;
   away_for_ = milliseconds(0);
-  if (is_stored) {
-    stored_number_ = failed.data.number;
-    counts_.turns += failed.turns;
-  }
+  if (is_stored) counts_.turns += failed.turns;
   // What was read before says nothing of what is stored.
   inbox_.begin_round();
   inbox_.read_from_begin();
@@ -274,7 +261,7 @@ void engine::forget_all(filling& failed, const std::exception_ptr& why, bool in_
       for (const settlement& settled : one.settlements) add(settled.of, is_failed);
     };
     add_batch(failed, true);
-    if (open_ != nullptr) add_batch(*open_, false);
+    if (batches_.filled() != nullptr) add_batch(*batches_.filled(), false);
     for (const auto& [name, who] : actors_) {
       for (const record_ref& one : who->waits) add(one);
       who->waits.clear();
@@ -284,12 +271,11 @@ void engine::forget_all(filling& failed, const std::exception_ptr& why, bool in_
     }
     for (const auto& [id, one] : by_id_) add(one);
     by_id_.clear();
-    dropped = std::move(open_);
-    open_ = nullptr;
+    dropped = batches_.drop_open();
     inbox_.forget();
     reminders_.forget(!is_taken_);
     must_forget_ = false;
-    if (!in_doubt) committing_ = nullptr;
+    if (!in_doubt) batches_.not_stored();
     outboxes_.clear();
     drop_moved(failed, why);
   }
@@ -329,7 +315,7 @@ void engine::try_again_later() {
 
 // With the mutex held.
 void engine::need_inbox() {
-  if (inbox_.is_read() || away_ != nullptr || !inbox_.may_read(stored_number_)) return;
+  if (inbox_.is_read() || away_ != nullptr || !inbox_.may_read(batches_.stored())) return;
   inbox_.begin_reading();
   try {
     start([](std::shared_ptr<engine> self) { return read_inbox(std::move(self)); });
@@ -344,14 +330,14 @@ task<> engine::read_inbox(std::shared_ptr<engine> self) {
     std::uint64_t after = 0, generation = 0, stored_before = 0, round = 0;
     {
       guard held(*self);
-      if (self->away_ != nullptr || !self->inbox_.may_read(self->stored_number_)) {
+      if (self->away_ != nullptr || !self->inbox_.may_read(self->batches_.stored())) {
         self->inbox_.pause_reading();
         co_return;
       }
       round = self->inbox_.round();
       after = self->inbox_.begin_page();
       generation = self->generation_;
-      stored_before = self->stored_number_;
+      stored_before = self->batches_.stored();
     }
     std::vector<stored_message> page;
     std::exception_ptr failed;
@@ -370,9 +356,9 @@ task<> engine::read_inbox(std::shared_ptr<engine> self) {
       co_return;
     }
     if (generation != self->generation_ || round != self->inbox_.round()) continue;
-    if (page.empty() && stored_before == self->stored_number_) {
+    if (page.empty() && stored_before == self->batches_.stored()) {
       // Otherwise the next batch that is stored starts it again.
-      self->commits_ ? self->inbox_.pause_reading() : self->end_backlog();
+      self->batches_.commits() ? self->inbox_.pause_reading() : self->end_backlog();
       co_return;
     }
     refused told;
@@ -410,7 +396,7 @@ void engine::take_page(std::vector<stored_message> page, refused& told) {
     message->what = std::move(row);
     message->kind = kind;
     message->method = classes::find_method(*kind, message->what.method, message->what.signature);
-    message->stored_with = std::max<std::uint64_t>(stored_number_, 1);
+    message->stored_with = std::max<std::uint64_t>(batches_.stored(), 1);
     message->failures = message->what.failures;
     inbox_.hold(order);
     message->goes_elsewhere = goes_elsewhere;
@@ -444,8 +430,8 @@ void engine::hold_all() {
   for (const auto& [to, one] : outboxes_) {
     for (const record_ref& each : one->waits) inbox_.hold(each->what.order);
   }
-  if (open_ == nullptr) return;
-  for (const settlement& one : open_->settlements) inbox_.hold(one.of->what.order);
+  if (batches_.filled() == nullptr) return;
+  for (const settlement& one : batches_.filled()->settlements) inbox_.hold(one.of->what.order);
 }
 
 }  // namespace troupe::durable::parts

@@ -60,7 +60,7 @@ task<> engine::open() {
   std::vector<stored_reminder> first = co_await std::move(looks);
   show();
   guard held(*this);
-  last_number_ = stored_number_ = std::max<std::uint64_t>(found.last_batch, 1);
+  batches_.go_on_after(std::max<std::uint64_t>(found.last_batch, 1));
   inbox_.go_on_after(found.last_order);
   if (scope_ == nullptr && found.last_order > 0) inbox_.begin_backlog();
   if (!first.empty()) reminders_.plan(first.front().due);
@@ -71,7 +71,7 @@ task<> engine::open() {
     if (here == nullptr) return;
     guard at_work(*here);
     here->actors_.put_away(here->actors_.size(), here->now_ns() - here->chosen_.idle_max.count(),
-                           here->stored_number_);
+                           here->batches_.stored());
   };
   const outside_calls none;
   idle_timer_ = on_.every(
@@ -253,15 +253,14 @@ bool engine::joins(record& message, std::unique_ptr<answer_to>& stored) {
     first.answer = std::move(message.answer);
   }
   if (message.on_stored == nullptr) return true;
-  if (first.stored_with != 0 && first.stored_with <= stored_number_) {
+  if (first.stored_with != 0 && batches_.is_stored(first.stored_with)) {
     stored = std::move(message.on_stored);
   } else {
     message.on_stored->next = std::move(first.on_stored);
     first.on_stored = std::move(message.on_stored);
     // Nobody waited for the message to come into the inbox so far.
-    if (open_ != nullptr && first.stored_with == open_->data.number &&
-        first.on_stored->next == nullptr)
-      open_->posted.push_back(known->second);
+    if (batches_.is_open(first.stored_with) && first.on_stored->next == nullptr)
+      batches_.open().posted.push_back(known->second);
   }
   return true;
 }
@@ -366,19 +365,16 @@ void engine::drop_rival(const record_ref& message, refused& told) {
 
 // The functions below are called with the mutex held.
 
-filling& engine::open_batch() {
-  if (open_ == nullptr) {
-    auto made = std::make_shared<filling>();
-    made->data.number = ++last_number_;
-    open_ = std::move(made);
-  }
-  return *open_;
-}
-
 activation& engine::actor_of(const kind_table& kind, const std::string& key) {
   if (activation* const known = actors_.find(kind, key); known != nullptr) return *known;
-  actors_.make_room(1, stored_number_);
+  actors_.make_room(1, batches_.stored());
   return actors_.add(kind, key, scope_ == nullptr ? 0 : scope_->shard_of(kind.name, key), now_ns());
+}
+
+// The message comes into the inbox with the open batch.
+void engine::arrive(const record_ref& message) {
+  batches_.arrive(message);
+  need_commit();
 }
 
 void engine::take_in(const record_ref& message) {
@@ -390,20 +386,6 @@ void engine::take_in(const record_ref& message) {
   const bool waits_outside = !nested && (inbox_.has_backlog() || (who.refused && is_post));
   if (waits_outside || is_post) arrive(message);
   waits_outside ? leave_out(message) : enqueue(message, who);
-}
-
-// The message comes into the inbox with the open batch.
-void engine::arrive(const record_ref& message) {
-  filling& into = open_batch();
-  touch(message->what.shard);
-  message->stored_with = into.data.number;
-  message->place_in_batch = into.data.arrived.size();
-  into.data.arrived.push_back(std::shared_ptr<const stored_message>(message, &message->what));
-  if (message->on_stored != nullptr) {
-    into.posted.push_back(message);
-    into.begin_span(*message);
-  }
-  need_commit();
 }
 
 // The message is handled when it is read from the inbox.

@@ -31,16 +31,17 @@
 #include <utility>
 #include <vector>
 
-#include "durable/state/actors.hpp"
 #include "durable/memory/answers.hpp"
 #include "durable/memory/classes.hpp"
 #include "durable/memory/filling.hpp"
-#include "durable/state/inbox.hpp"
 #include "durable/memory/outside_calls.hpp"
 #include "durable/memory/record.hpp"
-#include "durable/state/reminders.hpp"
 #include "durable/memory/shard_scope.hpp"
 #include "durable/memory/wall_clock.hpp"
+#include "durable/state/actors.hpp"
+#include "durable/state/batches.hpp"
+#include "durable/state/inbox.hpp"
+#include "durable/state/reminders.hpp"
 #include "observe/histogram.hpp"
 #include "runtime/observing/component_list.hpp"
 #include "troupe/durable/kind.hpp"
@@ -129,7 +130,6 @@ class engine : public std::enable_shared_from_this<engine> {
   void check_circle(const activation& asker, const activation& asked) const;
   void begin_wait(const record_ref& message, const turn_state& asks, activation* asked);
   void end_wait(record& message) noexcept;
-  filling& open_batch();
   template <class Start>
   void start(Start starts);
   std::int64_t now_ns() const { return on_.now().count(); }
@@ -149,10 +149,6 @@ class engine : public std::enable_shared_from_this<engine> {
   std::chrono::milliseconds fail(turn_state& done, const std::exception_ptr& why);
   void give_up(turn_state& old);
   std::chrono::milliseconds run_again(turn_state& done, object earlier);
-  void leave_inbox(const record& message, bool is_dead = false);
-  void keep_state(activation& who, bytes state, std::vector<bytes> events);
-  void keep_answer(const record& message, const bytes& value, const handler_failed* failed);
-  void keep_reminders(turn_state& done);
   void send_all(turn_state& done);
   void make_dead_letter(const record_ref& message, const handler_failed& why);
   bool is_current(const turn_state& turn) const noexcept { return turn.generation == generation_; }
@@ -179,7 +175,6 @@ class engine : public std::enable_shared_from_this<engine> {
 
   // spans.cpp
   static tasks::context_ref begin_turn_span(const record& message);
-  void begin_commit_span(const record& message);
   static task<outcome> in_trace(task<outcome> handler, const tasks::context_ref& within);
 
   // numbers.cpp
@@ -212,7 +207,7 @@ class engine : public std::enable_shared_from_this<engine> {
     return message.asker != nullptr ? is_here(message.what.shard) : is_open(message.what.shard);
   }
   void touch(std::uint32_t shard) {
-    if (scope_ != nullptr) open_batch().touched.set(shard);
+    if (scope_ != nullptr) batches_.open().touched.set(shard);
   }
   void touch_all(const turn_state& done);
   bool goes_directly(const record& message, const activation& sender) const;
@@ -267,14 +262,11 @@ class engine : public std::enable_shared_from_this<engine> {
   mutable std::mutex mutex_;
   reminders reminders_;
   inbox inbox_;
+  batches batches_;
   actors actors_;
   // Messages whose ids may come again: nested asks, and ids that senders chose.
   std::unordered_map<message_id, record_ref> by_id_;
-  std::shared_ptr<filling> open_;    // null: nothing is to be stored
-  std::uint64_t last_number_ = 0;    // of the batch that is being filled or committed last
-  std::uint64_t stored_number_ = 0;  // of the last batch that is stored
   std::uint64_t generation_ = 1;
-  bool commits_ = false;
   std::exception_ptr last_failure_;  // of a batch
   std::exception_ptr away_;          // why nothing can be stored at the moment
   bool is_taken_ = false;            // by another process: this stays so
@@ -294,7 +286,6 @@ class engine : public std::enable_shared_from_this<engine> {
   std::map<std::uint32_t, std::uint64_t> gained_, taking_;  // not yet begun with; by shard
   bool takes_over_ = false;
   bool must_forget_ = false;  // something of a lost shard is in memory or in the open batch
-  std::shared_ptr<const filling> committing_;
   std::map<actor_name, std::shared_ptr<outbox>> outboxes_;
   bool looks_for_circles_ = false;
 };

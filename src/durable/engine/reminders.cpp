@@ -100,7 +100,7 @@ bool engine::fire_one(const stored_reminder& one, due_time now) {
   message->what.signature = one.signature;
   message->what.arguments = one.arguments;
   const std::optional<due_time> next = next_time(one, now);
-  open_batch().data.fired_reminders.push_back({one.to, one.name, one.due, next});
+  batches_.open().data.fired_reminders.push_back({one.to, one.name, one.due, next});
   touch(shard);
   if (next) reminders_.plan(*next);
   take_in(message);

@@ -148,9 +148,7 @@ void engine::take(std::uint64_t first_order) {
   inbox_.go_on_after(first_order);
   hold_all();
   inbox_.begin_round();
-  inbox_.read_from_begin(open_ != nullptr         ? open_->data.number
-                         : committing_ != nullptr ? committing_->data.number
-                                                  : stored_number_);
+  inbox_.read_from_begin(batches_.newest());
   reminders_.plan_after(milliseconds(0));
   need_inbox();
 }
@@ -208,12 +206,10 @@ void engine::drop_moved(const filling& failed, const std::exception_ptr& why) {
 
 // With the mutex held. The shards of which something begins here, runs, or waits to be stored.
 shard_set engine::working() const {
-  shard_set all;
-  if (open_ != nullptr) all |= open_->touched;
-  if (committing_ != nullptr) all |= committing_->touched;
+  shard_set all = batches_.touched();
   for (const auto& [name, one] : actors_) {
     if (one->runs || !one->waits.empty() || one->asks != 0 || one->asked != 0 ||
-        one->changed_with > stored_number_)
+        one->changed_with > batches_.stored())
       all.set(one->shard);
   }
   for (const auto& [id, one] : by_id_) {
@@ -406,8 +402,8 @@ void engine::sent_on(outbox& from, const record_ref& message) {
   if (from.waits.empty() || from.waits.front() != message) return;  // its sender's shard has moved
   from.waits.pop_front();
   touch(message->what.shard);
-  leave_inbox(*message);
-  open_batch().settlements.push_back({message, {}, nullptr});
+  batches_.leave_inbox(*message, false);
+  batches_.open().settlements.push_back({message, {}, nullptr});
   need_commit();
 }
 

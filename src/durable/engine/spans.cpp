@@ -28,11 +28,4 @@ task<outcome> engine::in_trace(task<outcome> handler, const tasks::context_ref& 
   return tasks::run_within(std::move(handler), std::move(limits));
 }
 
-// With the mutex held. The message has been handled; a post that came with this batch has a span.
-void engine::begin_commit_span(const record& message) {
-  filling& into = open_batch();
-  const bool has_one = message.on_stored != nullptr && message.stored_with == into.data.number;
-  if (!has_one) into.begin_span(message);
-}
-
 }  // namespace troupe::durable::parts

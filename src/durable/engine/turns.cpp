@@ -83,7 +83,7 @@ bool engine::goes_on(activation& who) {
   if (who.generation != generation_) actors_.let_go(who);
   if (!who.waits.empty()) return true;
   actors_.end_run(who, now_ns());
-  actors_.make_room(0, stored_number_);
+  actors_.make_room(0, batches_.stored());
   return false;
 }
 
@@ -107,7 +107,7 @@ task<milliseconds> engine::load(activation& who, milliseconds waited) {
     // another node's, which changes what is stored: such an object must not outlast its way back.
     if (who.waits.empty()) co_return milliseconds(0);
     // Turns of it are still being stored; or its shard was lost, and all will be forgotten.
-    if (who.changed_with > stored_number_ || !is_here(who.shard)) co_return load_again_soon;
+    if (who.changed_with > batches_.stored() || !is_here(who.shard)) co_return load_again_soon;
     generation = generation_;
     ++counts_.loads;
   }
@@ -159,8 +159,8 @@ void engine::refuse_all(activation& who, const std::exception_ptr& why, bool for
       if (leaves && in_inbox) {
         // Its caller is told when that is stored: until then it may still be handled.
         touch(who.shard);
-        leave_inbox(*one);
-        open_batch().settlements.push_back({one, {}, why});
+        batches_.leave_inbox(*one, false);
+        batches_.open().settlements.push_back({one, {}, why});
         need_commit();
         continue;
       }
@@ -221,16 +221,16 @@ milliseconds engine::finish(turn_state& done, outcome given, bytes state) {
   }
   done.who.gave_up = 0;
   const record_ref& message = done.handles;
-  filling& into = open_batch();
+  filling& into = batches_.open();
   touch_all(done);
-  leave_inbox(*message);
-  keep_state(done.who, std::move(state), std::move(given.events));
-  keep_reminders(done);
+  batches_.leave_inbox(*message, false);
+  batches_.keep_state(done.who, std::move(state), std::move(given.events));
+  batches_.keep_reminders(done);
   end_asks(done);
   if ((message->what.from == origin::nested && !message->unheard) || message->what.named)
-    keep_answer(*message, given.value, nullptr);
+    batches_.keep_answer(*message, given.value, nullptr, clock_.now());
   ++into.turns;
-  begin_commit_span(*message);
+  batches_.begin_commit_span(*message);
   into.settlements.push_back({message, std::move(given.value), nullptr});
   send_all(done);
   need_commit();
@@ -261,78 +261,13 @@ void engine::end_asks(turn_state& done) {
   record& message = *done.handles;
   if (scope_ == nullptr ? done.has_asked || message.again
                         : done.has_asked && !message.again && !message.asked_elsewhere)
-    open_batch().data.ended.push_back(message.what.id);
+    batches_.open().data.ended.push_back(message.what.id);
   for (const record_ref& one : message.asks) one->unheard = true;
   message.asks.clear();
 }
 
-// A dead letter's row is added and removed, so that its number is not used again.
-void engine::leave_inbox(const record& message, bool is_dead) {
-  if (message.stored_with == 0) return;
-  filling& into = open_batch();
-  if (message.stored_with == into.data.number && !is_dead) {
-    into.data.arrived[message.place_in_batch] = nullptr;
-  } else {
-    into.data.handled.push_back(message.what.order);
-  }
-}
-
-void engine::keep_state(activation& who, bytes state, std::vector<bytes> events) {
-  filling& into = open_batch();
-  const actor_name name{who.kind.name, who.key};
-  for (bytes& event : events) {
-    into.data.events.push_back({name, ++who.events, std::move(event)});
-    who.changed_with = into.data.number;
-  }
-  const bool evented = who.kind.apply != nullptr;
-  if (evented ? state.empty() : state == who.last) return;
-  if (evented) who.events_in_snapshot = who.events;
-  stored_state now{
-      who.kind.shapes.front().schema, who.kind.shapes.front().fingerprint, state, who.events, {}};
-  if (!evented) who.last = std::move(state);
-  who.changed_with = into.data.number;
-  if (who.state_with == into.data.number) {
-    into.data.states[who.place_in_batch].state = std::move(now);
-    return;
-  }
-  who.state_with = into.data.number;
-  who.place_in_batch = into.data.states.size();
-  into.data.states.push_back({name, std::move(now)});
-}
-
-void engine::keep_answer(const record& message, const bytes& value, const handler_failed* failed) {
-  stored_answer kept{message.what.id,
-                     message.what.asker,
-                     std::chrono::floor<std::chrono::seconds>(clock_.now()),
-                     failed != nullptr,
-                     "",
-                     value,
-                     {}};
-  if (message.what.named && message.what.asker.is_none())
-    kept.call = call_identity::of(message.what);
-  if (failed != nullptr) {
-    kept.error_type = failed->type();
-    const std::string text = failed->what();
-    const auto* const first = reinterpret_cast<const std::byte*>(text.data());
-    kept.value.assign(first, first + text.size());
-  }
-  open_batch().data.answers.push_back(std::move(kept));
-}
-
-void engine::keep_reminders(turn_state& done) {
-  batch& into = open_batch().data;
-  for (batch::reminder_name& one : done.forgotten) into.removed_reminders.push_back(std::move(one));
-  for (stored_reminder& one : done.reminders) {
-    // A handler may have removed one of that name before it set this one.
-    std::erase_if(into.removed_reminders, [&one](const batch::reminder_name& removed) {
-      return removed.of == one.to && removed.name == one.name;
-    });
-    into.reminders.push_back(std::move(one));
-  }
-}
-
 void engine::send_all(turn_state& done) {
-  filling& into = open_batch();
+  filling& into = batches_.open();
   for (record_ref& one : done.sent) {
     if (!goes_directly(*one, done.who)) {
       one->goes_elsewhere = true;
@@ -373,24 +308,24 @@ milliseconds engine::fail(turn_state& done, const std::exception_ptr& why) {
   if (!nested && !waits && !no_method && ++message->failures < chosen_.failures_max) {
     message->again = true;
     ++counts_.retries;
-    open_batch().data.failed.push_back({message->what.order, message->failures});
+    batches_.open().data.failed.push_back({message->what.order, message->failures});
     need_commit();
     done.who.waits.push_front(message);
     const auto first = std::chrono::ceil<milliseconds>(
         std::min<std::chrono::nanoseconds>(retry_last, chosen_.retry_first));
     return std::min(retry_last, first * (1u << std::min(message->failures - 1, 20u)));
   }
-  filling& into = open_batch();
+  filling& into = batches_.open();
   const bool is_dead = !nested && !waits;
-  leave_inbox(*message, is_dead);
+  batches_.leave_inbox(*message, is_dead);
   if (is_dead) make_dead_letter(message, failure);
   // A dead letter may be handled once more: what it has asked was done, and its answers stay.
   if (!is_dead) end_asks(done);
   // Nothing was done by a handler that failed, unless others did what it asked.
   if ((nested && !message->unheard) ||
       (message->what.named && (is_dead || done.has_asked || message->again)))
-    keep_answer(*message, {}, &failure);
-  begin_commit_span(*message);
+    batches_.keep_answer(*message, {}, &failure, clock_.now());
+  batches_.begin_commit_span(*message);
   std::exception_ptr told = no_method ? why : std::make_exception_ptr(failure);
   into.settlements.push_back({message, {}, std::move(told)});
   need_commit();
@@ -399,10 +334,7 @@ milliseconds engine::fail(turn_state& done, const std::exception_ptr& why) {
 
 // To the dead letters.
 void engine::make_dead_letter(const record_ref& message, const handler_failed& why) {
-  dead_letter dead{message->what, why.type(), why.what(),
-                   std::chrono::floor<std::chrono::seconds>(clock_.now())};
-  dead.message.failures = message->failures;
-  open_batch().data.dead.push_back(std::move(dead));
+  batches_.keep_dead_letter(*message, why, clock_.now());
   ++counts_.dead_letters;
 }
 
@@ -480,7 +412,7 @@ void engine::ask_from(turn_state& from, request what) noexcept {
       inbox_.count(*made);
       made->is_elsewhere = true;
       touch(from.who.shard);
-      open_batch().asks_elsewhere.push_back(made);
+      batches_.open().asks_elsewhere.push_back(made);
       need_commit();
     } else if (made->again) {
       made->looked_up = true;

@@ -7,10 +7,10 @@ namespace troupe::durable::parts {
 
 void wall_clock::open() noexcept { simulated_ = kit::is_simulated(); }
 
-std::chrono::sys_time<std::chrono::milliseconds> wall_clock::now() const {
+due_time wall_clock::now() const {
   using std::chrono::milliseconds;
   if (!simulated_) return std::chrono::floor<milliseconds>(std::chrono::system_clock::now());
-  return std::chrono::sys_time<milliseconds>(std::chrono::seconds(tasks::simulated_start_s)) +
+  return due_time(std::chrono::seconds(tasks::simulated_start_s)) +
          std::chrono::floor<milliseconds>(on_.now());
 }
 

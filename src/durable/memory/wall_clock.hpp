@@ -7,6 +7,8 @@
 
 namespace troupe::durable::parts {
 
+using due_time = std::chrono::sys_time<std::chrono::milliseconds>;
+
 // Thread: any, when open() has returned.
 class wall_clock {
  public:
@@ -14,7 +16,7 @@ class wall_clock {
 
   // Called within a task of the program.
   void open() noexcept;
-  std::chrono::sys_time<std::chrono::milliseconds> now() const;
+  due_time now() const;
   bool is_simulated() const noexcept { return simulated_; }
 
  private:

@@ -29,8 +29,6 @@
 
 namespace troupe::durable::parts {
 
-using due_time = std::chrono::sys_time<std::chrono::milliseconds>;
-
 // So many periods after a time; the latest time that the clock can tell instead of a later one.
 due_time time_after(due_time begin, std::chrono::milliseconds period, std::int64_t times);
 // When the reminder is due after the time that has come; no value: never again.

@@ -1,0 +1,152 @@
+#include "durable/state/batches.hpp"
+
+#include <algorithm>
+
+#include "base/invariant.hpp"
+
+namespace troupe::durable::parts {
+
+filling& batches::open() {
+  if (open_ == nullptr) {
+    auto made = std::make_shared<filling>();
+    made->data.number = ++last_number_;
+    open_ = std::move(made);
+  }
+  return *open_;
+}
+
+std::uint64_t batches::newest() const noexcept {
+  return open_ != nullptr         ? open_->data.number
+         : committing_ != nullptr ? committing_->data.number
+                                  : stored_;
+}
+
+shard_set batches::touched() const noexcept {
+  shard_set all;
+  if (open_ != nullptr) all |= open_->touched;
+  if (committing_ != nullptr) all |= committing_->touched;
+  return all;
+}
+
+bool batches::begin_commits() noexcept { return !std::exchange(commits_, true); }
+
+void batches::end_commits() noexcept {
+  TROUPE_INVARIANT(commits_, "B2");
+  commits_ = false;
+}
+
+std::shared_ptr<filling> batches::take(bool always, std::int64_t now_ns) {
+  TROUPE_INVARIANT(commits_ && committing_ == nullptr, "B2");
+  if (always) open();
+  if (open_ == nullptr || (open_->empty() && !always)) {
+    end_commits();
+    return nullptr;
+  }
+  std::shared_ptr<filling> taken = drop_open();
+  TROUPE_INVARIANT(taken->data.number > stored_ && taken->data.number == last_number_, "B1");
+  std::erase(taken->data.arrived, nullptr);
+  taken->began_ns = now_ns;
+  committing_ = taken;
+  return taken;
+}
+
+void batches::stored(const filling& taken) noexcept {
+  TROUPE_INVARIANT(taken.data.number > stored_ && taken.data.number <= last_number_, "B1");
+  stored_ = taken.data.number;
+  committing_ = nullptr;
+}
+
+void batches::arrive(const record_ref& message) {
+  filling& into = open();
+  into.touched.set(message->what.shard);
+  message->stored_with = into.data.number;
+  message->place_in_batch = into.data.arrived.size();
+  into.data.arrived.push_back(std::shared_ptr<const stored_message>(message, &message->what));
+  if (message->on_stored != nullptr) {
+    into.posted.push_back(message);
+    into.begin_span(*message);
+  }
+}
+
+void batches::leave_inbox(const record& message, bool is_dead) {
+  if (message.stored_with == 0) return;
+  filling& into = open();
+  if (message.stored_with == into.data.number && !is_dead) {
+    TROUPE_INVARIANT(into.data.arrived[message.place_in_batch].get() == &message.what, "B3");
+    into.data.arrived[message.place_in_batch] = nullptr;
+  } else {
+    into.data.handled.push_back(message.what.order);
+  }
+}
+
+void batches::keep_state(activation& who, bytes state, std::vector<bytes> events) {
+  filling& into = open();
+  const actor_name name{who.kind.name, who.key};
+  for (bytes& event : events) {
+    into.data.events.push_back({name, ++who.events, std::move(event)});
+    who.changed_with = into.data.number;
+  }
+  const bool evented = who.kind.apply != nullptr;
+  if (evented ? state.empty() : state == who.last) return;
+  if (evented) who.events_in_snapshot = who.events;
+  stored_state now{
+      who.kind.shapes.front().schema, who.kind.shapes.front().fingerprint, state, who.events, {}};
+  if (!evented) who.last = std::move(state);
+  who.changed_with = into.data.number;
+  if (who.state_with == into.data.number) {
+    TROUPE_INVARIANT(into.data.states[who.place_in_batch].of == name, "B4");
+    into.data.states[who.place_in_batch].state = std::move(now);
+    return;
+  }
+  who.state_with = into.data.number;
+  who.place_in_batch = into.data.states.size();
+  into.data.states.push_back({name, std::move(now)});
+}
+
+void batches::keep_answer(const record& message, const bytes& value, const handler_failed* failed,
+                          due_time now) {
+  stored_answer kept{message.what.id,
+                     message.what.asker,
+                     std::chrono::floor<std::chrono::seconds>(now),
+                     failed != nullptr,
+                     "",
+                     value,
+                     {}};
+  if (message.what.named && message.what.asker.is_none())
+    kept.call = call_identity::of(message.what);
+  if (failed != nullptr) {
+    kept.error_type = failed->type();
+    const std::string text = failed->what();
+    const auto* const first = reinterpret_cast<const std::byte*>(text.data());
+    kept.value.assign(first, first + text.size());
+  }
+  open().data.answers.push_back(std::move(kept));
+}
+
+void batches::keep_reminders(turn_state& done) {
+  batch& into = open().data;
+  for (batch::reminder_name& one : done.forgotten) into.removed_reminders.push_back(std::move(one));
+  for (stored_reminder& one : done.reminders) {
+    // A handler may have removed one of that name before it set this one.
+    std::erase_if(into.removed_reminders, [&one](const batch::reminder_name& removed) {
+      return removed.of == one.to && removed.name == one.name;
+    });
+    into.reminders.push_back(std::move(one));
+  }
+}
+
+// A post that came with this batch has a span.
+void batches::begin_commit_span(const record& message) {
+  filling& into = open();
+  const bool has_one = message.on_stored != nullptr && message.stored_with == into.data.number;
+  if (!has_one) into.begin_span(message);
+}
+
+void batches::keep_dead_letter(const record& message, const handler_failed& why, due_time now) {
+  dead_letter dead{message.what, why.type(), why.what(),
+                   std::chrono::floor<std::chrono::seconds>(now)};
+  dead.message.failures = message.failures;
+  open().data.dead.push_back(std::move(dead));
+}
+
+}  // namespace troupe::durable::parts
