@@ -80,7 +80,7 @@ task<bool> engine::waits_for(std::shared_ptr<engine> self, circle_question what)
   for (circle_question& one : next.elsewhere) {
     bool leads_back = false;
     try {
-      auto asks = self->scope_->waits_for(std::move(one));
+      auto asks = self->shards_.scope().waits_for(std::move(one));
       leads_back = co_await std::move(asks);
     } catch (const troupe::error&) {
       // It is not known.

@@ -90,9 +90,9 @@ task<> engine::commit_all(std::shared_ptr<engine> self) {
 
 std::shared_ptr<filling> engine::take_batch() {
   guard held(*this);
-  std::shared_ptr<filling> taken = batches_.take(must_forget_, now_ns());
+  std::shared_ptr<filling> taken = batches_.take(shards_.must_forget(), now_ns());
   if (taken == nullptr) return nullptr;
-  name_shards(*taken);
+  shards_.name_in(*taken);
   const auto now = std::chrono::floor<std::chrono::seconds>(clock_.now());
   if (now - forgot_at_ >= forgets_every && !taken->data.empty()) {
     forgot_at_ = now;
@@ -122,7 +122,7 @@ void engine::stored(filling& taken) {
     for (const record_ref& one : taken.asks_elsewhere)
       start([&one](std::shared_ptr<engine> self) { return ask_elsewhere(std::move(self), one); });
     for (const record_ref& one : taken.delivered) {
-      if (!is_open(one->what.shard)) continue;  // another node will read it
+      if (!shards_.is_open(one->what.shard)) continue;  // another node will read it
       if (!inbox_.has_backlog() && inbox_.is_full()) {
         inbox_.begin_backlog(one->what.order - 1);
         hold_all();
@@ -274,7 +274,7 @@ void engine::forget_all(filling& failed, const std::exception_ptr& why, bool in_
     dropped = batches_.drop_open();
     inbox_.forget();
     reminders_.forget(!is_taken_);
-    must_forget_ = false;
+    shards_.must_forget(false);
     if (!in_doubt) batches_.not_stored();
     outboxes_.clear();
     drop_moved(failed, why);
@@ -371,10 +371,10 @@ task<> engine::read_inbox(std::shared_ptr<engine> self) {
 // With the mutex held.
 void engine::take_page(std::vector<stored_message> page, refused& told) {
   for (stored_message& row : page) {
-    if (inbox_.skips(row.order) || !is_open(row.shard)) continue;
+    if (inbox_.skips(row.order) || !shards_.is_open(row.shard)) continue;
     const kind_table* const kind = classes_.find(row.to.kind);
     if (kind == nullptr) continue;  // another program's
-    const bool goes_elsewhere = scope_ != nullptr && row.shard != shard_of(row.to);
+    const bool goes_elsewhere = shards_.is_divided() && row.shard != shards_.of(row.to);
     auto known = goes_elsewhere ? by_id_.end() : by_id_.find(row.id);
     if (known != by_id_.end() && known->second->looked_up &&
         !is_same_call(known->second->what, row)) {

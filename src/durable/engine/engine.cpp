@@ -32,12 +32,11 @@ engine::engine(runtime& on, std::unique_ptr<storage> in, durable::options chosen
       in_(std::move(in)),
       chosen_(chosen),
       classes_(std::move(kinds)),
-      scope_(std::move(scope)),
       clock_(on),
       reminders_(on, clock_),
       inbox_(chosen_),
       actors_(chosen_.actors_max),
-      fences_(scope_ == nullptr ? 0 : shard_count) {
+      shards_(std::move(scope)) {
   check(chosen_);
 }
 
@@ -62,7 +61,7 @@ task<> engine::open() {
   guard held(*this);
   batches_.go_on_after(std::max<std::uint64_t>(found.last_batch, 1));
   inbox_.go_on_after(found.last_order);
-  if (scope_ == nullptr && found.last_order > 0) inbox_.begin_backlog();
+  if (!shards_.is_divided() && found.last_order > 0) inbox_.begin_backlog();
   if (!first.empty()) reminders_.plan(first.front().due);
   need_inbox();
   const std::weak_ptr<engine> self = weak_from_this();
@@ -97,21 +96,21 @@ record_ref engine::make_record(request& what) const {
   made->what.method = method->name;
   made->what.signature = method->signature;
   made->what.arguments = std::move(what.arguments);
-  made->what.shard = shard_of(made->what.to);
+  made->what.shard = shards_.of(made->what.to);
   made->trace = tasks::context_ref::current_trace();
   return made;
 }
 
 void engine::check_name(const kind_table& kind, std::string_view key) const {
   check_size(key.size(), "the key has ");
-  if (scope_ != nullptr) scope_->check_key(key);
+  if (shards_.is_divided()) shards_.scope().check_key(key);
   in_->check_name(kind.name, key);
 }
 
 void engine::check_key(const void* tag, std::string_view key) const {
   const kind_table* const kind = classes_.find(tag);
   if (kind == nullptr) return;
-  if (scope_ != nullptr) scope_->check_key(key);
+  if (shards_.is_divided()) shards_.scope().check_key(key);
   in_->check_name(kind->name, key);
 }
 
@@ -160,7 +159,7 @@ void engine::accept(const record_ref& message, bool came_from_node) {
   std::unique_ptr<answer_to> stored;
   {
     guard held(*this);
-    if (!is_open(message->what.shard)) {
+    if (!shards_.is_open(message->what.shard)) {
       if (came_from_node)
         throw shard_moved({message->what.shard}, "troupe: durable: the actor has moved");
       return start(
@@ -247,7 +246,7 @@ bool engine::joins(record& message, std::unique_ptr<answer_to>& stored) {
   if (known == by_id_.end()) return false;
   check_identity(message);
   record& first = *known->second;
-  if (first.is_elsewhere && is_here(first.what.shard)) bring_here(known->second);
+  if (first.is_elsewhere && shards_.is_here(first.what.shard)) bring_here(known->second);
   if (message.answer != nullptr) {
     message.answer->next = std::move(first.answer);
     first.answer = std::move(message.answer);
@@ -368,7 +367,7 @@ void engine::drop_rival(const record_ref& message, refused& told) {
 activation& engine::actor_of(const kind_table& kind, const std::string& key) {
   if (activation* const known = actors_.find(kind, key); known != nullptr) return *known;
   actors_.make_room(1, batches_.stored());
-  return actors_.add(kind, key, scope_ == nullptr ? 0 : scope_->shard_of(kind.name, key), now_ns());
+  return actors_.add(kind, key, shards_.of({kind.name, key}), now_ns());
 }
 
 // The message comes into the inbox with the open batch.

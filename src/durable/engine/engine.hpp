@@ -42,6 +42,7 @@
 #include "durable/state/batches.hpp"
 #include "durable/state/inbox.hpp"
 #include "durable/state/reminders.hpp"
+#include "durable/state/shards.hpp"
 #include "observe/histogram.hpp"
 #include "runtime/observing/component_list.hpp"
 #include "troupe/durable/kind.hpp"
@@ -191,27 +192,19 @@ class engine : public std::enable_shared_from_this<engine> {
     return ceil<milliseconds>(std::min<nanoseconds>(chosen_.away_first, hours(24)));
   }
   std::chrono::milliseconds pause_max() const noexcept {
-    return std::chrono::milliseconds(scope_ == nullptr ? 5'000 : 500);
+    return std::chrono::milliseconds(!shards_.is_divided() ? 5'000 : 500);
   }
   std::chrono::milliseconds longer(std::chrono::milliseconds pause) const noexcept;
-  std::uint32_t shard_of(const actor_name& of) const noexcept {
-    return scope_ == nullptr ? 0 : scope_->shard_of(of.kind, of.key);
-  }
-  bool is_here(std::uint32_t shard) const noexcept {
-    return scope_ == nullptr || fences_[shard] != 0;
-  }
-  // Whether messages may begin there.
-  bool is_open(std::uint32_t shard) const noexcept { return is_here(shard) && !drains_[shard]; }
   // What a handler here has asked goes on while its shard is drained.
   bool may_begin(const record& message) const noexcept {
-    return message.asker != nullptr ? is_here(message.what.shard) : is_open(message.what.shard);
+    return message.asker != nullptr ? shards_.is_here(message.what.shard)
+                                    : shards_.is_open(message.what.shard);
   }
   void touch(std::uint32_t shard) {
-    if (scope_ != nullptr) batches_.open().touched.set(shard);
+    if (shards_.is_divided()) batches_.open().touched.set(shard);
   }
   void touch_all(const turn_state& done);
   bool goes_directly(const record& message, const activation& sender) const;
-  void name_shards(filling& taken) const;
   std::exception_ptr refusal_of(const filling& taken);
   void drop_moved(const filling& failed, const std::exception_ptr& why);
   static task<> take_over(std::shared_ptr<engine> self);
@@ -256,7 +249,6 @@ class engine : public std::enable_shared_from_this<engine> {
   const std::unique_ptr<storage> in_;
   const durable::options chosen_;
   classes classes_;
-  const std::shared_ptr<shard_scope> scope_;
   wall_clock clock_;
 
   mutable std::mutex mutex_;
@@ -281,11 +273,7 @@ class engine : public std::enable_shared_from_this<engine> {
   observing::component_list::entry shown_;
 
   // In a cluster.
-  std::vector<std::uint64_t> fences_;  // by shard; 0: another node acts for it, or nobody
-  shard_set drains_;
-  std::map<std::uint32_t, std::uint64_t> gained_, taking_;  // not yet begun with; by shard
-  bool takes_over_ = false;
-  bool must_forget_ = false;  // something of a lost shard is in memory or in the open batch
+  shards shards_;
   std::map<actor_name, std::shared_ptr<outbox>> outboxes_;
   bool looks_for_circles_ = false;
 };

@@ -86,8 +86,8 @@ void engine::fire_all(const std::vector<stored_reminder>& first, std::size_t mos
 bool engine::fire_one(const stored_reminder& one, due_time now) {
   const kind_table* const kind = classes_.find(one.to.kind);
   if (kind == nullptr) return false;
-  const std::uint32_t shard = shard_of(one.to);
-  if (!is_open(shard)) return true;
+  const std::uint32_t shard = shards_.of(one.to);
+  if (!shards_.is_open(shard)) return true;
   if (!reminders_.send(one)) return true;
   const auto message = std::make_shared<record>();
   message->kind = kind;

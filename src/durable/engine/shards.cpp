@@ -62,7 +62,7 @@ future<bytes> engine::deliver(stored_message what) {
     check_name(*made->kind, what.to.key);
     made->method = classes::find_method(*made->kind, what.method, what.signature);
     made->what = std::move(what);
-    made->what.shard = shard_of(made->what.to);
+    made->what.shard = shards_.of(made->what.to);
     made->what.order = 0;
     made->what.failures = 0;
     // Its handler may have asked others where the asker's node had the actor, too, and its turn may
@@ -85,7 +85,7 @@ task<> engine::pass_on(std::shared_ptr<engine> self, record_ref message) {
   bytes value;
   try {
     stored_message what = message->what;
-    auto passes = self->scope_->forward(std::move(what));
+    auto passes = self->shards_.scope().forward(std::move(what));
     value = co_await std::move(passes);
   } catch (...) {
     failed = std::current_exception();
@@ -96,14 +96,8 @@ task<> engine::pass_on(std::shared_ptr<engine> self, record_ref message) {
 
 void engine::gained(const std::vector<held_shard>& shards) {
   guard held(*this);
-  shard_set again;
-  for (const held_shard& one : shards) {
-    if (is_here(one.shard) && fences_[one.shard] != one.fence) again.set(one.shard);
-    if (fences_[one.shard] != one.fence) gained_[one.shard] = one.fence;
-  }
-  lose(again);
-  if (takes_over_ || gained_.empty()) return;
-  takes_over_ = true;
+  lose(shards_.gain(shards));
+  if (!shards_.begin_taking()) return;
   start([](std::shared_ptr<engine> self) { return take_over(std::move(self)); });
 }
 
@@ -115,12 +109,7 @@ task<> engine::take_over(std::shared_ptr<engine> self) {
     if (pause.count() > 0) co_await sleep_for(pause);
     {
       guard held(*self);
-      for (const auto& [shard, fence] : std::exchange(self->gained_, {}))
-        self->taking_[shard] = fence;
-      if (self->taking_.empty()) {
-        self->takes_over_ = false;
-        co_return;
-      }
+      if (!self->shards_.take_next()) co_return;
     }
     bool failed = false;
     std::uint64_t first = 0;
@@ -132,7 +121,7 @@ task<> engine::take_over(std::shared_ptr<engine> self) {
     }
     guard held(*self);
     // What was lost is forgotten before it may come back.
-    pause = failed || self->must_forget_ ? self->longer(pause) : milliseconds(0);
+    pause = failed || self->shards_.must_forget() ? self->longer(pause) : milliseconds(0);
     if (pause.count() == 0) self->take(first);
   }
 }
@@ -140,10 +129,7 @@ task<> engine::take_over(std::shared_ptr<engine> self) {
 // With the mutex held. The inbox is read from its begin, but for what is in memory, as soon as all
 // batches are stored whose messages have smaller numbers.
 void engine::take(std::uint64_t first_order) {
-  for (const auto& [shard, fence] : std::exchange(taking_, {})) {
-    fences_[shard] = fence;
-    drains_.reset(shard);
-  }
+  shards_.take();
   drop({});
   inbox_.go_on_after(first_order);
   hold_all();
@@ -155,13 +141,7 @@ void engine::take(std::uint64_t first_order) {
 
 void engine::lost(const std::vector<std::uint32_t>& shards) {
   guard held(*this);
-  shard_set which;
-  for (const std::uint32_t one : shards) {
-    gained_.erase(one);
-    taking_.erase(one);
-    which[one] = is_here(one);
-  }
-  lose(which);
+  lose(shards_.lose(shards));
 }
 
 // With the mutex held. If something of them is in memory, all is forgotten, as when a transaction
@@ -169,7 +149,7 @@ void engine::lost(const std::vector<std::uint32_t>& shards) {
 void engine::lose(const shard_set& which) {
   if (which.none()) return;
   if ((working() & which).any()) {
-    must_forget_ = true;
+    shards_.must_forget(true);
     need_commit();
   }
   drop(which);
@@ -177,13 +157,8 @@ void engine::lose(const shard_set& which) {
 
 // With the mutex held. Tells the storage, too.
 void engine::drop(const shard_set& which) {
-  std::vector<std::uint32_t> here;
-  for (std::uint32_t shard = 0; shard < shard_count; ++shard) {
-    if (which[shard]) fences_[shard] = 0;
-    if (fences_[shard] != 0) here.push_back(shard);
-  }
-  drains_ &= ~which;
-  in_->act_for(std::move(here));
+  shards_.drop(which);
+  in_->act_for(shards_.all_here());
   if (which.none()) return;
   actors_.drop(which);
 }
@@ -194,11 +169,9 @@ void engine::drop_moved(const filling& failed, const std::exception_ptr& why) {
   try {
     std::rethrow_exception(why);
   } catch (const shard_moved& moved) {
-    for (const std::uint32_t one : moved.shards()) {
-      // It may have come back meanwhile.
-      const auto at = std::ranges::find(failed.data.shards, one, &held_shard::shard);
-      which[one] = at != failed.data.shards.end() && at->fence == fences_[one];
-    }
+    for (const std::uint32_t one : moved.shards()) which.set(one);
+    // Some may have come back meanwhile, with another fence.
+    which &= shards_.held_of(failed.data.shards);
   } catch (...) {
   }
   if (which.any()) drop(which);
@@ -226,23 +199,17 @@ std::vector<held_shard> engine::hand_over(const std::vector<held_shard>& shards,
   refused told;
   {
     guard held(*this);
-    shard_set which;
-    for (const held_shard& one : shards) {
-      // Otherwise it has not begun here, or it was lost, and has perhaps come back.
-      if (fences_[one.shard] == one.fence) which.set(one.shard);
-    }
+    // The others have not begun here, or were lost, and have perhaps come back.
+    const shard_set which = shards_.held_of(shards);
     if (closes) {
-      drains_ |= which;
+      shards_.drain(which);
       put_off(which, told);
     }
     const shard_set busy = working() & which;
     for (const held_shard& one : shards) {
       if (busy[one.shard]) continue;
       done.push_back(one);
-      for (auto* const each : {&gained_, &taking_}) {
-        const auto known = each->find(one.shard);
-        if (known != each->end() && known->second == one.fence) each->erase(known);
-      }
+      shards_.give_away(one);
     }
     drop(which & ~busy);
   }
@@ -289,19 +256,11 @@ void engine::put_off(record& message, refused& told) {
   inbox_.leave(message);
 }
 
-// With the mutex held.
-void engine::name_shards(filling& taken) const {
-  if (scope_ == nullptr) return;
-  for (std::uint32_t shard = 0; shard < shard_count; ++shard) {
-    if (taken.touched[shard]) taken.data.shards.push_back({shard, fences_[shard]});
-  }
-}
-
 // With the mutex held. What a handler here has asked counts only if its shard is still this node's,
 // and so on up to the first who asked: another node that has got the shard may have asked the same
 // already, and the handler here would not know it.
 void engine::touch_all(const turn_state& done) {
-  if (scope_ == nullptr) return;
+  if (!shards_.is_divided()) return;
   touch(done.who.shard);
   record_ref one = done.handles;
   while (one != nullptr && !one->unheard) {
@@ -312,14 +271,11 @@ void engine::touch_all(const turn_state& done) {
 
 // Why the batch is not to be stored; null: it may be.
 std::exception_ptr engine::refusal_of(const filling& taken) {
-  if (scope_ == nullptr) return nullptr;
+  if (!shards_.is_divided()) return nullptr;
   guard held(*this);
-  if (must_forget_) return has_moved();
+  if (shards_.must_forget()) return has_moved();
   if (taken.needs_transaction()) return nullptr;
-  std::vector<std::uint32_t> moved;
-  for (const held_shard& one : taken.data.shards) {
-    if (!scope_->acts_for(one)) moved.push_back(one.shard);
-  }
+  std::vector<std::uint32_t> moved = shards_.ended_of(taken);
   return moved.empty() ? nullptr : has_moved(std::move(moved));
 }
 
@@ -327,8 +283,8 @@ std::exception_ptr engine::refusal_of(const filling& taken) {
 // them are on their way over an outbox, or may be among those not read, the others follow them.
 bool engine::goes_directly(const record& message, const activation& sender) const {
   const std::uint32_t shard = message.what.shard;
-  if (scope_ == nullptr || shard == sender.shard) return true;
-  return is_open(shard) && !inbox_.has_backlog() && !outboxes_.contains(message.what.to);
+  if (!shards_.is_divided() || shard == sender.shard) return true;
+  return shards_.is_open(shard) && !inbox_.has_backlog() && !outboxes_.contains(message.what.to);
 }
 
 // With the mutex held.
@@ -362,7 +318,7 @@ task<> engine::empty_outbox(std::shared_ptr<engine> self, std::shared_ptr<outbox
         auto arrives = self->deliver(std::move(what));
         co_await std::move(arrives);
       } else {
-        auto passes = self->scope_->forward(std::move(what));
+        auto passes = self->shards_.scope().forward(std::move(what));
         co_await std::move(passes);
       }
     } catch (const id_mismatch& mismatch) {
@@ -393,7 +349,7 @@ bool engine::next_of(outbox& from, std::uint64_t generation, record_ref& message
     return false;
   }
   message = from.waits.front();
-  is_for_here = is_open(shard_of(message->what.to));
+  is_for_here = shards_.is_open(shards_.of(message->what.to));
   return true;
 }
 
@@ -417,7 +373,7 @@ task<> engine::ask_elsewhere(std::shared_ptr<engine> self, record_ref message) {
     try {
       stored_message what = message->what;
       what.named = true;
-      auto asks = self->scope_->forward(std::move(what));
+      auto asks = self->shards_.scope().forward(std::move(what));
       value = co_await std::move(asks);
     } catch (const handler_failed&) {
       failed = std::current_exception();
@@ -447,7 +403,7 @@ bool engine::still_asks(const record_ref& message) {
     if (known == by_id_.end() || known->second != message) return false;
     if (!message->is_elsewhere) return false;  // it was read from the inbox
     if (!message->unheard) {
-      if (!is_here(message->what.shard)) return true;
+      if (!shards_.is_here(message->what.shard)) return true;
       bring_here(message);
       return false;
     }

@@ -107,7 +107,8 @@ task<milliseconds> engine::load(activation& who, milliseconds waited) {
     // another node's, which changes what is stored: such an object must not outlast its way back.
     if (who.waits.empty()) co_return milliseconds(0);
     // Turns of it are still being stored; or its shard was lost, and all will be forgotten.
-    if (who.changed_with > batches_.stored() || !is_here(who.shard)) co_return load_again_soon;
+    if (who.changed_with > batches_.stored() || !shards_.is_here(who.shard))
+      co_return load_again_soon;
     generation = generation_;
     ++counts_.loads;
   }
@@ -259,8 +260,8 @@ milliseconds engine::run_again(turn_state& done, object earlier) {
 // may still be on its way from a node that had the actor before: its answer stays.
 void engine::end_asks(turn_state& done) {
   record& message = *done.handles;
-  if (scope_ == nullptr ? done.has_asked || message.again
-                        : done.has_asked && !message.again && !message.asked_elsewhere)
+  if (!shards_.is_divided() ? done.has_asked || message.again
+                            : done.has_asked && !message.again && !message.asked_elsewhere)
     batches_.open().data.ended.push_back(message.what.id);
   for (const record_ref& one : message.asks) one->unheard = true;
   message.asks.clear();
@@ -392,7 +393,7 @@ void engine::ask_from(turn_state& from, request what) noexcept {
     guard held(*this);
     if (!is_current(from)) std::rethrow_exception(away_ != nullptr ? away_ : last_failure_);
     activation* asked = nullptr;
-    if (is_here(made->what.shard)) {
+    if (shards_.is_here(made->what.shard)) {
       asked = &actor_of(*made->kind, made->what.to.key);
       check_circle(from.who, *asked);
     }

@@ -1,0 +1,98 @@
+#include "durable/state/shards.hpp"
+
+#include "base/invariant.hpp"
+
+namespace troupe::durable::parts {
+
+shard_set shards::held_of(const std::vector<held_shard>& named) const noexcept {
+  shard_set which;
+  for (const held_shard& one : named) {
+    if (fences_[one.shard] == one.fence) which.set(one.shard);
+  }
+  return which;
+}
+
+std::vector<std::uint32_t> shards::all_here() const {
+  std::vector<std::uint32_t> here;
+  for (std::uint32_t shard = 0; shard < shard_count; ++shard) {
+    if (fences_[shard] != 0) here.push_back(shard);
+  }
+  return here;
+}
+
+shard_set shards::gain(const std::vector<held_shard>& named) {
+  shard_set again;
+  for (const held_shard& one : named) {
+    if (is_here(one.shard) && fences_[one.shard] != one.fence) again.set(one.shard);
+    if (fences_[one.shard] != one.fence) gained_[one.shard] = one.fence;
+  }
+  return again;
+}
+
+bool shards::begin_taking() noexcept {
+  if (takes_over_ || gained_.empty()) return false;
+  takes_over_ = true;
+  return true;
+}
+
+bool shards::take_next() {
+  TROUPE_INVARIANT(takes_over_, "H3");
+  for (const auto& [shard, fence] : std::exchange(gained_, {})) taking_[shard] = fence;
+  takes_over_ = !taking_.empty();
+  return takes_over_;
+}
+
+void shards::take() {
+  TROUPE_INVARIANT(takes_over_ && !must_forget_, "H2");
+  for (const auto& [shard, fence] : std::exchange(taking_, {})) {
+    fences_[shard] = fence;
+    drains_.reset(shard);
+  }
+}
+
+shard_set shards::lose(const std::vector<std::uint32_t>& named) {
+  shard_set which;
+  for (const std::uint32_t one : named) {
+    gained_.erase(one);
+    taking_.erase(one);
+    which[one] = is_here(one);
+  }
+  return which;
+}
+
+void shards::drain(const shard_set& which) {
+  drains_ |= which;
+  for (std::uint32_t shard = 0; shard < shard_count; ++shard)
+    TROUPE_INVARIANT(!drains_[shard] || is_here(shard), "H1");
+}
+
+void shards::drop(const shard_set& which) {
+  for (std::uint32_t shard = 0; shard < shard_count; ++shard) {
+    if (which[shard]) fences_[shard] = 0;
+  }
+  drains_ &= ~which;
+}
+
+void shards::give_away(held_shard gained) {
+  for (fences* const each : {&gained_, &taking_}) {
+    const auto known = each->find(gained.shard);
+    if (known != each->end() && known->second == gained.fence) each->erase(known);
+  }
+}
+
+void shards::name_in(filling& taken) const {
+  if (!is_divided()) return;
+  for (std::uint32_t shard = 0; shard < shard_count; ++shard) {
+    if (taken.touched[shard]) taken.data.shards.push_back({shard, fences_[shard]});
+  }
+}
+
+std::vector<std::uint32_t> shards::ended_of(const filling& taken) const {
+  std::vector<std::uint32_t> ended;
+  for (const held_shard& one : taken.data.shards) {
+    if (!scope_->acts_for(one)) ended.push_back(one.shard);
+  }
+  return ended;
+}
+
+}  // namespace troupe::durable::parts
