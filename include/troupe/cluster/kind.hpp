@@ -64,9 +64,9 @@ bool serve(const state_ref& on, const address& to, std::span<const std::byte> ar
     const reading_on here(on);
     with.args = durable::decode<typename facts::arguments>(arguments);
   }
-  with.who = std::move(who);
+  with.served_message = std::move(who);
   if (with_actor<T>(on, to, false, with)) return true;
-  who = std::move(with.who);
+  who = std::move(with.served_message);
   return false;
 }
 

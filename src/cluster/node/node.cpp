@@ -80,33 +80,33 @@ void use_sqlite(parts::surroundings& with, runtime& on, const options& chosen,
 
 void node::open(runtime& on, options chosen, parts::setup all) {
   const bool has_durable = !all.durable_kinds.empty();
-  const auto node = std::make_shared<parts::node_state>(on, std::move(chosen), std::move(all));
+  const auto opening = std::make_shared<parts::node_state>(on, std::move(chosen), std::move(all));
   parts::surroundings with;
-  const options& opened = node->chosen();
+  const options& opened = opening->chosen();
   if (has_durable && opened.nats.empty() && opened.store.empty())
     throw option_error(
         "troupe: cluster: a node that is alone keeps its durable actors in the file "
         "options::store");
   if (opened.nats.empty()) {
     with.is_alone = true;
-    with.way = transport_of(simulated_network(), on, node->self().id);
+    with.way = transport_of(simulated_network(), on, opening->self().id);
     if (has_durable) with.storage = durable::sqlite_storage(on, opened.store);
     with.leases = [] { return memory_leases().store(); };
   } else {
     with.way = nats_transport(on, opened.nats, opened.connection);
-    const std::string& life = node->self().id;
+    const std::string& life = opening->self().id;
     opened.database.starts_with(parts::sqlite_database)
         ? use_sqlite(with, on, opened, life, has_durable)
         : use_postgres(with, on, opened, life, has_durable);
   }
-  node->begin(std::move(with));
-  owner_ = std::make_shared<parts::node_owner>(node);
+  opening->begin(std::move(with));
+  owner_ = std::make_shared<parts::node_owner>(opening);
 }
 
 void node::open_in(runtime& on, const simulation& simulated, options chosen, parts::setup all) {
-  const auto node = std::make_shared<parts::node_state>(on, std::move(chosen), std::move(all));
+  const auto opening = std::make_shared<parts::node_state>(on, std::move(chosen), std::move(all));
   parts::surroundings with;
-  with.way = transport_of(simulated.network(), on, node->self().id);
+  with.way = transport_of(simulated.network(), on, opening->self().id);
   with.leases = [leases = simulated.its_parts().leases] { return leases.store(); };
   // order: relaxed  set before this node was made
   const double rate = simulated.its_parts().clock_rate.load(std::memory_order_relaxed);
@@ -118,11 +118,11 @@ void node::open_in(runtime& on, const simulation& simulated, options chosen, par
   }
   // order: relaxed  as above
   const bool checks = simulated.its_parts().checks_fences.load(std::memory_order_relaxed);
-  const auto is_mine = [leases = simulated.its_parts().leases, id = node->self().id,
+  const auto is_mine = [leases = simulated.its_parts().leases, id = opening->self().id,
                         checks](const durable::held_shard& one) {
     return !checks || leases.is_owner(id, one);
   };
-  with.storage = simulated.its_parts().database.storage_of_node(is_mine, node->self().id);
+  with.storage = simulated.its_parts().database.storage_of_node(is_mine, opening->self().id);
   node->begin(std::move(with));
   owner_ = std::make_shared<parts::node_owner>(node);
 }
