@@ -41,8 +41,8 @@ std::vector<std::string_view> split(std::string_view text, std::string_view sepa
 // Reads one field.
 class field_reader {
  public:
-  field_reader(const limits_of_field& of, std::string_view expression) noexcept
-      : of_(of), expression_(expression) {}
+  field_reader(const limits_of_field& limits, std::string_view expression) noexcept
+      : limits_(limits), expression_(expression) {}
 
   std::uint64_t read(std::string_view text) const {
     std::uint64_t named = 0;
@@ -52,16 +52,16 @@ class field_reader {
 
  private:
   [[noreturn]] void refuse(std::string_view part, const std::string& why) const {
-    throw cron_error(of_.field, std::string("troupe: cron: ") + name_of(of_.field) + ": '" +
-                                    std::string(part) + "' " + why + ", in '" +
-                                    std::string(expression_) + "'");
+    throw cron_error(limits_.field, std::string("troupe: cron: ") + name_of(limits_.field) + ": '" +
+                                        std::string(part) + "' " + why + ", in '" +
+                                        std::string(expression_) + "'");
   }
   std::uint64_t read_item(std::string_view item) const {
     const std::vector<std::string_view> parts = split(item, "/");
     if (parts.size() > 2) refuse(item, "has two steps");
-    unsigned first = of_.least, last = of_.most, step = 1;
+    unsigned first = limits_.least, last = limits_.most, step = 1;
     if (parts[0] == "*") {
-      if (of_.field == cron_field::day_of_week) last = 6;  // 7 is Sunday, as 0 is
+      if (limits_.field == cron_field::day_of_week) last = 6;  // 7 is Sunday, as 0 is
     } else {
       const std::vector<std::string_view> ends = split(parts[0], "-");
       if (ends.size() > 2) refuse(item, "is no range; write it as 1-5");
@@ -69,7 +69,7 @@ class field_reader {
       if (ends.size() == 2) {
         last = number(ends[1]);
         // FRI-SUN ends with the week.
-        if (of_.field == cron_field::day_of_week && last == 0 && first > 0) last = 7;
+        if (limits_.field == cron_field::day_of_week && last == 0 && first > 0) last = 7;
       } else if (parts.size() == 1) {
         last = first;
       }
@@ -78,8 +78,8 @@ class field_reader {
     }
     if (parts.size() == 2) {
       step = digits(parts[1]).value_or(0);
-      if (step == 0 || step > of_.most)
-        refuse(item, "has a step that is not between 1 and " + std::to_string(of_.most));
+      if (step == 0 || step > limits_.most)
+        refuse(item, "has a step that is not between 1 and " + std::to_string(limits_.most));
     }
     std::uint64_t named = 0;
     for (unsigned n = first; n <= last; n += step) named |= std::uint64_t{1} << n;
@@ -87,15 +87,15 @@ class field_reader {
   }
   unsigned number(std::string_view text) const {
     if (const std::optional<unsigned> read = digits(text)) {
-      if (*read >= of_.least && *read <= of_.most) return *read;
+      if (*read >= limits_.least && *read <= limits_.most) return *read;
     } else if (const std::optional<unsigned> named = name(text)) {
       return *named;
     }
-    refuse(text, "is not between " + std::to_string(of_.least) + " and " +
-                     std::to_string(of_.most) +
-                     (of_.names.empty() ? std::string()
-                                        : ", nor the first three letters of a name, as " +
-                                              std::string(of_.names.substr(0, 3))));
+    refuse(text, "is not between " + std::to_string(limits_.least) + " and " +
+                     std::to_string(limits_.most) +
+                     (limits_.names.empty() ? std::string()
+                                            : ", nor the first three letters of a name, as " +
+                                                  std::string(limits_.names.substr(0, 3))));
   }
   static std::optional<unsigned> digits(std::string_view text) {
     if (text.empty() || text.size() > 4) return std::nullopt;
@@ -110,13 +110,14 @@ class field_reader {
     if (text.size() != 3) return std::nullopt;
     std::string upper(text);
     for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    for (std::size_t at = 0; at < of_.names.size(); at += 3) {
-      if (of_.names.substr(at, 3) == upper) return of_.least + static_cast<unsigned>(at / 3);
+    for (std::size_t at = 0; at < limits_.names.size(); at += 3) {
+      if (limits_.names.substr(at, 3) == upper)
+        return limits_.least + static_cast<unsigned>(at / 3);
     }
     return std::nullopt;
   }
 
-  const limits_of_field& of_;
+  const limits_of_field& limits_;
   const std::string_view expression_;
 };
 
@@ -142,11 +143,11 @@ std::string_view meaning_of(std::string_view name) {
 // Whether there is a month that has one of these days. Nothing else can leave an expression without
 // a day: each day of the year falls on each day of the week in some year, and a day field that
 // begins with * names the first of the month.
-bool some_day_exists(const fields& of) noexcept {
+bool some_day_exists(const fields& wanted) noexcept {
   constexpr std::array<unsigned, 13> longest{0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
   for (unsigned month = 1; month <= 12; ++month) {
     const std::uint64_t first_days = (std::uint64_t{2} << longest[month]) - 1;
-    if ((of.months >> month & 1) != 0 && (of.days & first_days) != 0) return true;
+    if ((wanted.months >> month & 1) != 0 && (wanted.days & first_days) != 0) return true;
   }
   return false;
 }
@@ -182,9 +183,9 @@ fields read(std::string_view expression) {
 }
 
 bool fields::names(date::local_days day) const noexcept {
-  const date::year_month_day of(day);
-  if ((months >> static_cast<unsigned>(of.month()) & 1) == 0) return false;
-  const bool fits_day = (days >> static_cast<unsigned>(of.day()) & 1) != 0;
+  const date::year_month_day calendar_day(day);
+  if ((months >> static_cast<unsigned>(calendar_day.month()) & 1) == 0) return false;
+  const bool fits_day = (days >> static_cast<unsigned>(calendar_day.day()) & 1) != 0;
   const bool fits_weekday = (weekdays >> date::weekday(day).c_encoding() & 1) != 0;
   return any_day || any_weekday ? fits_day && fits_weekday : fits_day || fits_weekday;
 }
@@ -197,21 +198,21 @@ unsigned first_from(std::uint64_t field, unsigned from) noexcept {
 }
 
 // The first time of day that is not before `from`; a whole day if there is none.
-std::chrono::seconds time_of_day(const fields& of, std::chrono::seconds from) noexcept {
+std::chrono::seconds time_of_day(const fields& wanted, std::chrono::seconds from) noexcept {
   const auto total = static_cast<unsigned>(from.count());
   unsigned hour = total / 3600, minute = total / 60 % 60, second = total % 60;
-  second = first_from(of.seconds, second);
+  second = first_from(wanted.seconds, second);
   if (second == 64) ++minute;
-  unsigned found = first_from(of.minutes, minute);
-  if (found != minute) second = first_from(of.seconds, 0);
+  unsigned found = first_from(wanted.minutes, minute);
+  if (found != minute) second = first_from(wanted.seconds, 0);
   minute = found;
-  if (second == 64) second = first_from(of.seconds, 0);
+  if (second == 64) second = first_from(wanted.seconds, 0);
   if (minute == 64) ++hour;
-  found = first_from(of.hours, hour);
+  found = first_from(wanted.hours, hour);
   if (found == 64) return std::chrono::hours(24);
   if (found != hour || minute == 64) {
-    minute = first_from(of.minutes, 0);
-    second = first_from(of.seconds, 0);
+    minute = first_from(wanted.minutes, 0);
+    second = first_from(wanted.seconds, 0);
   }
   return std::chrono::hours(found) + std::chrono::minutes(minute) + std::chrono::seconds(second);
 }
@@ -225,9 +226,9 @@ date::local_seconds fields::after(date::local_seconds given) const {
   date::local_days day = date::floor<date::days>(from);
   std::chrono::seconds begins = from - day;
   for (const date::local_days last = day + longest_gap; day <= last;) {
-    const date::year_month_day of(day);
-    if ((months >> static_cast<unsigned>(of.month()) & 1) == 0) {
-      day = date::local_days(of.year() / of.month() / 1 + date::months(1));
+    const date::year_month_day calendar_day(day);
+    if ((months >> static_cast<unsigned>(calendar_day.month()) & 1) == 0) {
+      day = date::local_days(calendar_day.year() / calendar_day.month() / 1 + date::months(1));
     } else {
       if (names(day)) {
         const std::chrono::seconds at = time_of_day(*this, begins);

@@ -13,7 +13,7 @@ namespace {
 // Alternates between IPv6 and IPv4, IPv6 first; keeps the order within each family.
 std::vector<endpoint> by_turns(const std::vector<endpoint>& given) {
   std::vector<endpoint> sixes, fours, all;
-  for (const endpoint& one : given) (one.is_v6() ? sixes : fours).push_back(one);
+  for (const endpoint& address : given) (address.is_v6() ? sixes : fours).push_back(address);
   for (std::size_t i = 0; i < sixes.size() || i < fours.size(); ++i) {
     if (i < sixes.size()) all.push_back(sixes[i]);
     if (i < fours.size()) all.push_back(fours[i]);
@@ -64,10 +64,11 @@ task<tcp_stream> connect_to_first(std::vector<endpoint> given, tasks::limits wit
     co_return co_await tcp_stream::connect(given.front())
         .timeout(within.left())
         .stop(within.stop());
-  const std::vector<endpoint> to = by_turns(given);
-  race all(to.size());
+  const std::vector<endpoint> ordered = by_turns(given);
+  race all(ordered.size());
   std::vector<task<>> attempts;
-  for (std::size_t i = 0; i < to.size(); ++i) attempts.push_back(attempt(all, i, to[i], within));
+  for (std::size_t i = 0; i < ordered.size(); ++i)
+    attempts.push_back(attempt(all, i, ordered[i], within));
   auto first = when_any(std::move(attempts));
   co_await std::move(first);
   if (!all.won.is_open()) std::rethrow_exception(all.last);

@@ -35,13 +35,13 @@ std::optional<endpoint> parse_v4(const std::string& text, std::uint16_t port) {
 
 std::optional<endpoint> parse_v6(std::string text, std::uint16_t port) {
   endpoint at = endpoint::any_v6(port);
-  auto& to = *reinterpret_cast<sockaddr_in6*>(at.data());
+  auto& address = *reinterpret_cast<sockaddr_in6*>(at.data());
   if (const std::size_t mark = text.find('%'); mark != std::string::npos) {
-    to.sin6_scope_id = ::if_nametoindex(text.c_str() + mark + 1);
-    if (to.sin6_scope_id == 0) return std::nullopt;
+    address.sin6_scope_id = ::if_nametoindex(text.c_str() + mark + 1);
+    if (address.sin6_scope_id == 0) return std::nullopt;
     text.resize(mark);
   }
-  if (::inet_pton(AF_INET6, text.c_str(), &to.sin6_addr) != 1) return std::nullopt;
+  if (::inet_pton(AF_INET6, text.c_str(), &address.sin6_addr) != 1) return std::nullopt;
   return at;
 }
 
@@ -100,10 +100,10 @@ std::optional<std::vector<endpoint>> known_address(std::string_view host, std::u
   if (name.ends_with('.')) name.remove_suffix(1);
   check_name(host, name);
   if (!is_localhost(name)) return std::nullopt;
-  std::vector<endpoint> here;
-  if (family != address_family::v4) here.push_back(endpoint::loopback_v6(port));
-  if (family != address_family::v6) here.push_back(endpoint::loopback(port));
-  return here;
+  std::vector<endpoint> loopback;
+  if (family != address_family::v4) loopback.push_back(endpoint::loopback_v6(port));
+  if (family != address_family::v6) loopback.push_back(endpoint::loopback(port));
+  return loopback;
 }
 
 }  // namespace troupe::dns

@@ -66,7 +66,7 @@ void query::make_channel(const resolver_options& options) {
   chosen.lookups = lookups.data();
   std::vector<std::string> domains = options.search;
   std::vector<char*> domain_names;
-  for (std::string& one : domains) domain_names.push_back(one.data());
+  for (std::string& domain : domains) domain_names.push_back(domain.data());
   if (options.own_search) {
     mask |= ARES_OPT_DOMAINS;
     chosen.domains = domain_names.data();
@@ -113,42 +113,42 @@ void query::start() {
 
 // c-ares no longer wants anything from a socket and is about to close it.
 void query::on_socket(void* self, ares_socket_t fd, int readable, int writable) noexcept {
-  auto& of = *static_cast<query*>(self);
+  auto& lookup = *static_cast<query*>(self);
   epoll_event wanted{};
   wanted.events = (readable != 0 ? EPOLLIN : 0u) | (writable != 0 ? EPOLLOUT : 0u);
   wanted.data.fd = fd;
   if (wanted.events == 0) {
-    ::epoll_ctl(of.set_, EPOLL_CTL_DEL, fd, nullptr);
-  } else if (::epoll_ctl(of.set_, EPOLL_CTL_MOD, fd, &wanted) != 0 &&
-             ::epoll_ctl(of.set_, EPOLL_CTL_ADD, fd, &wanted) != 0) {
-    of.set_failed_ = true;
+    ::epoll_ctl(lookup.set_, EPOLL_CTL_DEL, fd, nullptr);
+  } else if (::epoll_ctl(lookup.set_, EPOLL_CTL_MOD, fd, &wanted) != 0 &&
+             ::epoll_ctl(lookup.set_, EPOLL_CTL_ADD, fd, &wanted) != 0) {
+    lookup.set_failed_ = true;
   }
 }
 
 void query::on_answer(void* self, int status, int, ares_addrinfo* found) noexcept {
-  auto& of = *static_cast<query*>(self);
+  auto& lookup = *static_cast<query*>(self);
   const std::unique_ptr<ares_addrinfo, void (*)(ares_addrinfo*)> owned(found, &ares_freeaddrinfo);
-  of.done_ = true;
-  of.status_ = status;
+  lookup.done_ = true;
+  lookup.status_ = status;
   if (status != ARES_SUCCESS || found == nullptr) return;
   try {
-    of.keep(*found);
+    lookup.keep(*found);
   } catch (...) {
-    of.memory_failed_ = true;
+    lookup.memory_failed_ = true;
   }
 }
 
 void query::keep(const ares_addrinfo& found) {
-  for (const ares_addrinfo_node* one = found.nodes; one != nullptr; one = one->ai_next) {
-    endpoint at = one->ai_family == AF_INET6 ? endpoint::any_v6(port_) : endpoint::any(port_);
-    if (one->ai_family == AF_INET6) {
-      const auto& from = *reinterpret_cast<const sockaddr_in6*>(one->ai_addr);
-      auto& to = *reinterpret_cast<sockaddr_in6*>(at.data());
-      to.sin6_addr = from.sin6_addr;
-      to.sin6_scope_id = from.sin6_scope_id;
-    } else if (one->ai_family == AF_INET) {
+  for (const ares_addrinfo_node* node = found.nodes; node != nullptr; node = node->ai_next) {
+    endpoint at = node->ai_family == AF_INET6 ? endpoint::any_v6(port_) : endpoint::any(port_);
+    if (node->ai_family == AF_INET6) {
+      const auto& from = *reinterpret_cast<const sockaddr_in6*>(node->ai_addr);
+      auto& target = *reinterpret_cast<sockaddr_in6*>(at.data());
+      target.sin6_addr = from.sin6_addr;
+      target.sin6_scope_id = from.sin6_scope_id;
+    } else if (node->ai_family == AF_INET) {
       reinterpret_cast<sockaddr_in*>(at.data())->sin_addr =
-          reinterpret_cast<const sockaddr_in*>(one->ai_addr)->sin_addr;
+          reinterpret_cast<const sockaddr_in*>(node->ai_addr)->sin_addr;
     } else {
       continue;
     }
@@ -169,14 +169,14 @@ void query::process() {
   std::array<epoll_event, events_max> events;
   const int count = ::epoll_wait(set_, events.data(), events_max, 0);
   for (int i = 0; i < count && !done_; ++i) {
-    const epoll_event& one = events[static_cast<std::size_t>(i)];
+    const epoll_event& event = events[static_cast<std::size_t>(i)];
     // An error of a socket shows when the socket is used.
-    const bool failed = (one.events & (EPOLLERR | EPOLLHUP)) != 0;
-    const bool reads = failed || (one.events & EPOLLIN) != 0,
-               writes = failed || (one.events & EPOLLOUT) != 0;
+    const bool failed = (event.events & (EPOLLERR | EPOLLHUP)) != 0;
+    const bool reads = failed || (event.events & EPOLLIN) != 0,
+               writes = failed || (event.events & EPOLLOUT) != 0;
     // The event before may have closed this socket; c-ares then finds no connection for it.
-    ares_process_fd(channel_, reads ? one.data.fd : ARES_SOCKET_BAD,
-                    writes ? one.data.fd : ARES_SOCKET_BAD);
+    ares_process_fd(channel_, reads ? event.data.fd : ARES_SOCKET_BAD,
+                    writes ? event.data.fd : ARES_SOCKET_BAD);
   }
   // Lets c-ares handle deadlines that are over.
   if (count <= 0 && !done_) ares_process_fd(channel_, ARES_SOCKET_BAD, ARES_SOCKET_BAD);

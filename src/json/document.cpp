@@ -176,14 +176,14 @@ std::optional<members::member> members::next() noexcept {
 
 namespace {
 
-void add_path(std::string& to, const place& at) {
+void add_path(std::string& path, const place& at) {
   if (at.within == nullptr) return;
-  add_path(to, *at.within);
+  add_path(path, *at.within);
   if (at.member.data() == nullptr) {
-    to += "[" + std::to_string(at.index) + "]";
+    path += "[" + std::to_string(at.index) + "]";
   } else {
-    if (!to.empty()) to += ".";
-    to += at.member;
+    if (!path.empty()) path += ".";
+    path += at.member;
   }
 }
 

@@ -9,13 +9,13 @@ namespace {
 // Takes `digits` digits off the text; -1 if they are not there.
 int take_number(std::string_view& text, std::size_t digits) noexcept {
   if (text.size() < digits) return -1;
-  int made = 0;
+  int number = 0;
   for (std::size_t i = 0; i < digits; ++i) {
     if (text[i] < '0' || text[i] > '9') return -1;
-    made = made * 10 + (text[i] - '0');
+    number = number * 10 + (text[i] - '0');
   }
   text.remove_prefix(digits);
-  return made;
+  return number;
 }
 
 bool take(std::string_view& text, char letter) noexcept {
@@ -31,10 +31,10 @@ std::optional<std::chrono::year_month_day> take_date(std::string_view& text) noe
   if (month < 0 || !take(text, '-')) return std::nullopt;
   const int day = take_number(text, 2);
   if (day < 0) return std::nullopt;
-  const std::chrono::year_month_day made{std::chrono::year(year),
+  const std::chrono::year_month_day date{std::chrono::year(year),
                                          std::chrono::month(static_cast<unsigned>(month)),
                                          std::chrono::day(static_cast<unsigned>(day))};
-  return made.ok() ? std::optional(made) : std::nullopt;
+  return date.ok() ? std::optional(date) : std::nullopt;
 }
 
 // "Z", "+01:00"; nothing if it is none of them.
@@ -53,22 +53,22 @@ std::optional<std::chrono::minutes> take_zone(std::string_view& text) noexcept {
 // ".123": digits behind the ninth are dropped.
 std::optional<std::chrono::nanoseconds> take_fraction(std::string_view& text) noexcept {
   if (!take(text, '.')) return std::chrono::nanoseconds(0);
-  std::int64_t made = 0, scale = 1'000'000'000;
+  std::int64_t fraction = 0, scale = 1'000'000'000;
   std::size_t digits = 0;
   for (; digits < text.size() && text[digits] >= '0' && text[digits] <= '9'; ++digits) {
     scale /= 10;
-    made += scale * (text[digits] - '0');
+    fraction += scale * (text[digits] - '0');
   }
   text.remove_prefix(digits);
   if (digits == 0) return std::nullopt;
-  return std::chrono::nanoseconds(made);
+  return std::chrono::nanoseconds(fraction);
 }
 
 }  // namespace
 
 std::optional<std::chrono::year_month_day> read_date(std::string_view text) noexcept {
-  const auto made = take_date(text);
-  return text.empty() ? made : std::nullopt;
+  const auto date = take_date(text);
+  return text.empty() ? date : std::nullopt;
 }
 
 std::optional<instant> read_instant(std::string_view text) noexcept {
@@ -113,21 +113,21 @@ void check_twice(std::vector<std::string_view>& names, const place& within) {
 }
 
 // Goes through a value that nothing reads. The depth of the text is limited.
-void check_names(const value& in, const place& at) {
-  if (in.kind() == kind::array) {
-    elements all(in);
+void check_names(const value& checked, const place& at) {
+  if (checked.kind() == kind::array) {
+    elements all(checked);
     for (std::size_t i = 0;; ++i) {
-      const auto one = all.next();
-      if (!one) return;
-      check_names(*one, {&at, {}, i});
+      const auto element = all.next();
+      if (!element) return;
+      check_names(*element, {&at, {}, i});
     }
   }
-  if (in.kind() != kind::object) return;
+  if (checked.kind() != kind::object) return;
   std::vector<std::string_view> names;
-  members all(in);
-  while (const auto one = all.next()) {
-    check_names(one->is, {&at, one->name});
-    names.push_back(one->name);
+  members all(checked);
+  while (const auto member = all.next()) {
+    check_names(member->is, {&at, member->name});
+    names.push_back(member->name);
   }
   check_twice(names, at);
 }
@@ -149,10 +149,10 @@ std::size_t reserved(std::size_t elements, std::size_t bytes_each) noexcept {
 
 std::string_view tag_in(const value& from, const place& at) {
   members all(from);
-  while (const auto one = all.next()) {
-    if (one->name != "type") continue;
-    if (one->is.kind() != kind::string) fail({&at, "type"}, "a string is needed");
-    return one->is.text();
+  while (const auto member = all.next()) {
+    if (member->name != "type") continue;
+    if (member->is.kind() != kind::string) fail({&at, "type"}, "a string is needed");
+    return member->is.text();
   }
   fail({&at, "type"}, "it is missing");
 }

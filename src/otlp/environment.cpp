@@ -22,11 +22,11 @@ std::string_view without_spaces(std::string_view text) noexcept {
 }
 
 std::string in_small_letters(std::string_view text) {
-  std::string made(text);
-  for (char& one : made) {
-    if (one >= 'A' && one <= 'Z') one = static_cast<char>(one - 'A' + 'a');
+  std::string lowered(text);
+  for (char& letter : lowered) {
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
   }
-  return made;
+  return lowered;
 }
 
 // A number from 0 to 1.
@@ -54,22 +54,22 @@ class complaints {
   std::string all_;
 };
 
-void read_endpoint(exporter_options& to, complaints& bad) {
+void read_endpoint(exporter_options& options, complaints& bad) {
   if (const char* exact = value_of("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")) {
-    to.url = exact;
+    options.url = exact;
   } else if (const char* base = value_of("OTEL_EXPORTER_OTLP_ENDPOINT")) {
-    to.url = base;
-    while (to.url.ends_with('/')) to.url.pop_back();
-    to.url += "/v1/traces";
+    options.url = base;
+    while (options.url.ends_with('/')) options.url.pop_back();
+    options.url += "/v1/traces";
   }
-  if (std::string why; !may_be_asked(to.url, to.fields, why)) {
-    bad.add(to.url + ": " + why + " (the endpoint must be http://HOST:PORT)");
-    to.url = exporter_options().url;
+  if (std::string why; !may_be_asked(options.url, options.fields, why)) {
+    bad.add(options.url + ": " + why + " (the endpoint must be http://HOST:PORT)");
+    options.url = exporter_options().url;
   }
 }
 
 // Headers have secrets: a complaint says nothing of their values.
-void read_headers(exporter_options& to, complaints& bad) {
+void read_headers(exporter_options& options, complaints& bad) {
   const char* name = "OTEL_EXPORTER_OTLP_TRACES_HEADERS";
   const char* text = value_of("OTEL_EXPORTER_OTLP_TRACES_HEADERS");
   if (text == nullptr) {
@@ -78,33 +78,33 @@ void read_headers(exporter_options& to, complaints& bad) {
   }
   if (text == nullptr) return;
   std::string why;
-  if (std::optional<key_values> read = read_key_values(text)) to.fields = std::move(*read);
-  if (!to.fields.empty() && may_be_asked(to.url, to.fields, why)) return;
-  to.fields.clear();
+  if (std::optional<key_values> read = read_key_values(text)) options.fields = std::move(*read);
+  if (!options.fields.empty() && may_be_asked(options.url, options.fields, why)) return;
+  options.fields.clear();
   bad.add(std::string(name) + " is no list NAME=VALUE,NAME=VALUE of header fields");
 }
 
-void read_resource(exporter_options& to, complaints& bad) {
+void read_resource(exporter_options& options, complaints& bad) {
   if (const char* text = value_of("OTEL_RESOURCE_ATTRIBUTES")) {
     if (std::optional<key_values> read = read_key_values(text)) {
       for (auto& [key, value] : *read) {
-        if (key == "service.name") to.service_name = value;
+        if (key == "service.name") options.service_name = value;
         // These are the library's own.
         if (key == "service.name" || key.starts_with("telemetry.sdk.")) continue;
-        to.attributes.emplace_back(std::move(key), std::move(value));
+        options.attributes.emplace_back(std::move(key), std::move(value));
       }
     } else {
       bad.add("OTEL_RESOURCE_ATTRIBUTES=" + std::string(text) +
               " is no list KEY=VALUE,KEY=VALUE, percent-encoded");
     }
   }
-  if (const char* name = value_of("OTEL_SERVICE_NAME")) to.service_name = name;
+  if (const char* name = value_of("OTEL_SERVICE_NAME")) options.service_name = name;
 }
 
 }  // namespace
 
 std::optional<key_values> read_key_values(std::string_view text) {
-  key_values made;
+  key_values pairs;
   while (!text.empty()) {
     const std::size_t comma = std::min(text.find(','), text.size());
     const std::string_view part = without_spaces(text.substr(0, comma));
@@ -116,13 +116,13 @@ std::optional<key_values> read_key_values(std::string_view text) {
     if (!http::decode_percent(without_spaces(part.substr(0, equals)), key) || key.empty() ||
         !http::decode_percent(without_spaces(part.substr(equals + 1)), value))
       return std::nullopt;
-    std::erase_if(made, [&](const auto& before) { return before.first == key; });
-    made.emplace_back(std::move(key), std::move(value));
+    std::erase_if(pairs, [&](const auto& before) { return before.first == key; });
+    pairs.emplace_back(std::move(key), std::move(value));
   }
-  return made;
+  return pairs;
 }
 
-std::string read_sampler(const char* sampler, const char* argument, exporter_options& to) {
+std::string read_sampler(const char* sampler, const char* argument, exporter_options& options) {
   std::string_view rest = "traceidratio";  // OTEL_TRACES_SAMPLER_ARG alone is a rate
   const std::string name = sampler == nullptr ? std::string() : in_small_letters(sampler);
   bool parent_based = true;
@@ -134,25 +134,26 @@ std::string read_sampler(const char* sampler, const char* argument, exporter_opt
   if (rest != "always_on" && rest != "always_off" && rest != "traceidratio")
     return "OTEL_TRACES_SAMPLER=" + std::string(sampler) +
            " is none of always_on, always_off, traceidratio, and these behind parentbased_";
-  to.parent_based = parent_based;
-  to.rate = rest == "always_off" ? 0 : 1;
+  options.parent_based = parent_based;
+  options.rate = rest == "always_off" ? 0 : 1;
   if (rest != "traceidratio" || argument == nullptr) return {};
   const std::optional<double> rate = rate_in(argument);
   if (!rate)
     return "OTEL_TRACES_SAMPLER_ARG=" + std::string(argument) + " is no number from 0 to 1";
-  to.rate = *rate;
+  options.rate = *rate;
   return {};
 }
 
 exporter_options exporter_options::from_environment() {
-  exporter_options made;
+  exporter_options options;
   complaints bad;
-  read_endpoint(made, bad);
-  read_headers(made, bad);
-  read_resource(made, bad);
-  bad.add(read_sampler(value_of("OTEL_TRACES_SAMPLER"), value_of("OTEL_TRACES_SAMPLER_ARG"), made));
+  read_endpoint(options, bad);
+  read_headers(options, bad);
+  read_resource(options, bad);
+  bad.add(
+      read_sampler(value_of("OTEL_TRACES_SAMPLER"), value_of("OTEL_TRACES_SAMPLER_ARG"), options));
   bad.report();
-  return made;
+  return options;
 }
 
 }  // namespace troupe::otlp

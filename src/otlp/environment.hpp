@@ -19,6 +19,6 @@ std::optional<key_values> read_key_values(std::string_view text);
 
 // Sets rate and parent_based as the two variables say; null if they are unset. Returns what is
 // wrong with them, or an empty text.
-std::string read_sampler(const char* sampler, const char* argument, exporter_options& to);
+std::string read_sampler(const char* sampler, const char* argument, exporter_options& options);
 
 }  // namespace troupe::otlp

@@ -62,31 +62,31 @@ std::chrono::milliseconds pause_in(std::string_view field) noexcept {
 
 task<outcome> post(http::client web, http::client_request asked, std::uint64_t count,
                    time_span at_most, std::stop_token stop) {
-  outcome made;
+  outcome result;
   try {
     http::client_response answer =
         co_await web.send(std::move(asked)).timeout(at_most).stop(std::move(stop));
-    made.taken = answer.ok();
-    made.again = may_be_taken_later(answer.status());
-    made.asks_for = pause_in(answer.field("Retry-After"));
-    if (!made.taken)
-      made.why = "the collector answers with status " + std::to_string(answer.status());
+    result.taken = answer.ok();
+    result.again = may_be_taken_later(answer.status());
+    result.asks_for = pause_in(answer.field("Retry-After"));
+    if (!result.taken)
+      result.why = "the collector answers with status " + std::to_string(answer.status());
     // What the answer says is of interest, but not needed.
     const std::string text = co_await answer.read_all();
-    made.rejected = rejected_in(text, count);
+    result.rejected = rejected_in(text, count);
   } catch (const std::exception& failed) {
-    if (!made.taken && made.why.empty()) made.why = failed.what();
+    if (!result.taken && result.why.empty()) result.why = failed.what();
   }
-  co_return made;
+  co_return result;
 }
 
 http::client_options client_options_of(const exporter_options& chosen) {
-  http::client_options made;
-  made.tls = chosen.tls;
-  made.body_bytes = answer_bytes_max;
-  made.redirects = 0;
-  made.user_agent = "troupe-otlp";
-  return made;
+  http::client_options options;
+  options.tls = chosen.tls;
+  options.body_bytes = answer_bytes_max;
+  options.redirects = 0;
+  options.user_agent = "troupe-otlp";
+  return options;
 }
 
 void check(const exporter_options& chosen) {
@@ -135,7 +135,7 @@ class exporter::worker {
                           options_.parent_based))
       throw usage_error("troupe: otlp::exporter: there is one already: it has all spans");
     shown_.emplace(exporter_numbers, "",
-                   [this](observe::row_sink& to) { to.add(exporter_numbers, {}, counts()); });
+                   [this](observe::row_sink& sink) { sink.add(exporter_numbers, {}, counts()); });
     try {
       thread_ = std::thread([this] { run(); });
     } catch (const std::system_error& failed) {
@@ -160,15 +160,15 @@ class exporter::worker {
   }
 
   exporter_counts counts() const noexcept {
-    exporter_counts made;
+    exporter_counts now;
     // order: relaxed (all)  statistics
-    made.exported = exported_.load(std::memory_order_relaxed);
-    made.dropped = dropped_.load(std::memory_order_relaxed) + ended_spans.dropped();
-    made.rejected = rejected_.load(std::memory_order_relaxed);
-    made.waiting = ended_spans.waiting();
-    made.requests = requests_.load(std::memory_order_relaxed);
-    made.failed_requests = failed_.load(std::memory_order_relaxed);
-    return made;
+    now.exported = exported_.load(std::memory_order_relaxed);
+    now.dropped = dropped_.load(std::memory_order_relaxed) + ended_spans.dropped();
+    now.rejected = rejected_.load(std::memory_order_relaxed);
+    now.waiting = ended_spans.waiting();
+    now.requests = requests_.load(std::memory_order_relaxed);
+    now.failed_requests = failed_.load(std::memory_order_relaxed);
+    return now;
   }
 
   bool flush(time_span at_most) {
@@ -252,9 +252,9 @@ void exporter::worker::send_until_end(runtime& by, const http::client& web) noex
 
 void exporter::worker::drop_all() noexcept {
   std::size_t count = 0;
-  for (tasks::span_record* one = ended_spans.take_all(); one != nullptr; ++count) {
-    const tasks::span_ptr gone(one);
-    one = one->next;
+  for (tasks::span_record* span = ended_spans.take_all(); span != nullptr; ++count) {
+    const tasks::span_ptr gone(span);
+    span = span->next;
   }
   dropped_.fetch_add(count, std::memory_order_relaxed);  // order: relaxed  a statistic
   ended_spans.forget(count);
@@ -275,9 +275,9 @@ void exporter::worker::send_all(runtime& by, const http::client& web) noexcept {
       // order: relaxed  a statistic
       dropped_.fetch_add(count, std::memory_order_relaxed);
     }
-    for (tasks::span_record* one = first; one != nullptr;) {
-      const tasks::span_ptr gone(one);
-      one = one->next;
+    for (tasks::span_record* span = first; span != nullptr;) {
+      const tasks::span_ptr gone(span);
+      span = span->next;
     }
     std::lock_guard lock(mutex_);
     ended_spans.forget(count);
@@ -292,7 +292,7 @@ void exporter::worker::send(runtime& by, const http::client& web, tasks::span_re
   std::chrono::nanoseconds next_pause =
       std::min<std::chrono::nanoseconds>(options_.interval, span_max);
   for (int attempt = 1;; ++attempt) {
-    outcome made;
+    outcome result;
     if (!stop_.stop_requested()) {
       http::client_request asked = request_of(options_.url, options_.fields);
       asked.body(body, "application/json");
@@ -302,21 +302,22 @@ void exporter::worker::send(runtime& by, const http::client& web, tasks::span_re
           by.spawn(with_trace(unrecorded, post(web, std::move(asked), count, options_.request_time,
                                                stop_.get_token())));
       by.run();
-      made = later.get();
+      result = later.get();
       // order: relaxed (both)  statistics
       requests_.fetch_add(1, std::memory_order_relaxed);
-      if (!made.taken) failed_.fetch_add(1, std::memory_order_relaxed);
+      if (!result.taken) failed_.fetch_add(1, std::memory_order_relaxed);
     }
     // order: relaxed (all)  statistics
-    if (made.taken) {
+    if (result.taken) {
       span_export.works();
-      rejected_.fetch_add(made.rejected, std::memory_order_relaxed);
-      exported_.fetch_add(count - made.rejected, std::memory_order_relaxed);
+      rejected_.fetch_add(result.rejected, std::memory_order_relaxed);
+      exported_.fetch_add(count - result.rejected, std::memory_order_relaxed);
       return;
     }
     if (!stop_.stop_requested())
-      span_export.failed(options_.url + ": " + made.why, 0, "spans that wait too long are dropped");
-    if (!made.again) {
+      span_export.failed(options_.url + ": " + result.why, 0,
+                         "spans that wait too long are dropped");
+    if (!result.again) {
       // order: relaxed  as above
       rejected_.fetch_add(count, std::memory_order_relaxed);
       return;
@@ -326,7 +327,7 @@ void exporter::worker::send(runtime& by, const http::client& web, tasks::span_re
       dropped_.fetch_add(count, std::memory_order_relaxed);
       return;
     }
-    pause(made.asks_for > 0ms ? made.asks_for : next_pause);
+    pause(result.asks_for > 0ms ? result.asks_for : next_pause);
     next_pause = std::min<std::chrono::nanoseconds>(2 * next_pause, pause_max);
   }
 }

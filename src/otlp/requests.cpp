@@ -7,9 +7,9 @@ namespace troupe::otlp {
 constinit base::side_channel span_export("the export of spans");
 
 http::client_request request_of(const std::string& url, const request_fields& fields) {
-  http::client_request made("POST", url);
-  for (const auto& [name, value] : fields) made.field(name, value);
-  return made;
+  http::client_request request("POST", url);
+  for (const auto& [name, value] : fields) request.field(name, value);
+  return request;
 }
 
 bool may_be_asked(const std::string& url, const request_fields& fields, std::string& why) {

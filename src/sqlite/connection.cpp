@@ -37,9 +37,9 @@ namespace parts {
 
 // The calls of the transaction that are still under way come first.
 open_transaction::~open_transaction() {
-  if (!to_) return;
+  if (!session_) return;
   try {
-    to_.tell([](session& of) { of.roll_back(); });
+    session_.tell([](session& self) { self.roll_back(); });
   } catch (...) {
     // Without memory for a message the transaction stays open: the next one finds it, and rolls it
     // back.

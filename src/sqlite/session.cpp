@@ -355,7 +355,7 @@ void run_counted(waiting_call& call, session& in) noexcept {
 
 void session::enqueue(std::unique_ptr<waiting_call> call) {
   waiting_.push_back(std::move(call));
-  if (waiting_.size() == 1) self(this).tell([](session& of) { of.run_waiting(); });
+  if (waiting_.size() == 1) self(this).tell([](session& self) { self.run_waiting(); });
 }
 
 // Callers that wait at the same time cannot tell in which order they are served.
@@ -485,16 +485,16 @@ void session::run_script(const std::string& text) {
   }
 }
 
-all_or_nothing::all_or_nothing(session& in) : in_(in), within_(in.has_scope()) {
-  if (within_) in_.run_script("SAVEPOINT troupe_many");
-  if (!within_) in_.begin();
+all_or_nothing::all_or_nothing(session& on) : session_(on), within_(on.has_scope()) {
+  if (within_) session_.run_script("SAVEPOINT troupe_many");
+  if (!within_) session_.begin();
 }
 all_or_nothing::~all_or_nothing() {
   if (kept_) return;
-  within_ ? in_.undo_part() : in_.roll_back();
+  within_ ? session_.undo_part() : session_.roll_back();
 }
 void all_or_nothing::keep() {
-  within_ ? in_.run_script("RELEASE troupe_many") : in_.commit();
+  within_ ? session_.run_script("RELEASE troupe_many") : session_.commit();
   kept_ = true;
 }
 
@@ -597,9 +597,9 @@ void session::refuse_rows(std::size_t most) {
                   " rows; limit the statement, or raise rows_max");
 }
 
-statement::statement(session& of, const std::string& text) : statement(of, of.prepared(text)) {}
-statement::statement(session& of, const kept_statement& kept)
-    : session_(of), kept_(kept), handle_(kept.handle.get()) {}
+statement::statement(session& on, const std::string& text) : statement(on, on.prepared(text)) {}
+statement::statement(session& on, const kept_statement& kept)
+    : session_(on), kept_(kept), handle_(kept.handle.get()) {}
 statement::~statement() {
   sqlite3_reset(as_statement(handle_));
   sqlite3_clear_bindings(as_statement(handle_));

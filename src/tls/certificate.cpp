@@ -22,12 +22,12 @@ std::string hexadecimal(const unsigned char* bytes, std::size_t count) {
 }
 
 std::string name_of(const X509_NAME* name) {
-  const bio_ptr to(BIO_new(BIO_s_mem()));
-  if (!to) throw std::bad_alloc();
-  X509_NAME_print_ex(to.get(), name, 0,
+  const bio_ptr printed(BIO_new(BIO_s_mem()));
+  if (!printed) throw std::bad_alloc();
+  X509_NAME_print_ex(printed.get(), name, 0,
                      XN_FLAG_RFC2253 & ~static_cast<unsigned long>(ASN1_STRFLGS_ESC_MSB));
   char* text = nullptr;
-  const long bytes = BIO_get_mem_data(to.get(), &text);
+  const long bytes = BIO_get_mem_data(printed.get(), &text);
   return {text, static_cast<std::size_t>(bytes)};
 }
 
@@ -43,10 +43,11 @@ std::string text_of(const ASN1_STRING* of) {
 }
 
 // `kind`: GEN_DNS or GEN_IPADD; 0 means both.
-std::vector<std::string> names_of(const X509& one, int kind = 0) {
+std::vector<std::string> names_of(const X509& certificate, int kind = 0) {
   std::vector<std::string> names;
   const std::unique_ptr<GENERAL_NAMES, freed_by<&GENERAL_NAMES_free>> all(
-      static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(&one, NID_subject_alt_name, nullptr, nullptr)));
+      static_cast<GENERAL_NAMES*>(
+          X509_get_ext_d2i(&certificate, NID_subject_alt_name, nullptr, nullptr)));
   for (int i = 0; all && i < sk_GENERAL_NAME_num(all.get()); ++i) {
     const GENERAL_NAME* name = sk_GENERAL_NAME_value(all.get(), i);
     if (kind != 0 && name->type != kind) continue;
@@ -62,8 +63,8 @@ std::vector<std::string> names_of(const X509& one, int kind = 0) {
   return names;
 }
 
-std::string common_name_of(const X509& one) {
-  const X509_NAME* subject = X509_get_subject_name(&one);
+std::string common_name_of(const X509& certificate) {
+  const X509_NAME* subject = X509_get_subject_name(&certificate);
   const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
   if (at < 0) return {};
   return text_of(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
@@ -71,27 +72,27 @@ std::string common_name_of(const X509& one) {
 
 }  // namespace
 
-std::vector<std::string> hosts_of(const X509& one) {
-  std::vector<std::string> names = names_of(one, GEN_DNS);
-  if (names.empty()) names.push_back(common_name_of(one));
+std::vector<std::string> hosts_of(const X509& certificate) {
+  std::vector<std::string> names = names_of(certificate, GEN_DNS);
+  if (names.empty()) names.push_back(common_name_of(certificate));
   return names;
 }
 
-tls_certificate describe(const X509& one) {
-  tls_certificate made;
-  made.subject = name_of(X509_get_subject_name(&one));
-  made.issuer = name_of(X509_get_issuer_name(&one));
-  const ASN1_INTEGER* serial = X509_get0_serialNumber(&one);
-  made.serial = hexadecimal(ASN1_STRING_get0_data(serial),
-                            static_cast<std::size_t>(ASN1_STRING_length(serial)));
-  made.names = names_of(one);
-  made.not_before = time_of(X509_get0_notBefore(&one));
-  made.not_after = time_of(X509_get0_notAfter(&one));
+tls_certificate describe(const X509& certificate) {
+  tls_certificate described;
+  described.subject = name_of(X509_get_subject_name(&certificate));
+  described.issuer = name_of(X509_get_issuer_name(&certificate));
+  const ASN1_INTEGER* serial = X509_get0_serialNumber(&certificate);
+  described.serial = hexadecimal(ASN1_STRING_get0_data(serial),
+                                 static_cast<std::size_t>(ASN1_STRING_length(serial)));
+  described.names = names_of(certificate);
+  described.not_before = time_of(X509_get0_notBefore(&certificate));
+  described.not_after = time_of(X509_get0_notAfter(&certificate));
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int bytes = 0;
-  X509_digest(&one, EVP_sha256(), digest.data(), &bytes);
-  made.sha256 = hexadecimal(digest.data(), bytes);
-  return made;
+  X509_digest(&certificate, EVP_sha256(), digest.data(), &bytes);
+  described.sha256 = hexadecimal(digest.data(), bytes);
+  return described;
 }
 
 }  // namespace troupe::tls

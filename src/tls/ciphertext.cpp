@@ -39,9 +39,9 @@ void ciphertext::take() {
 
 void ciphertext::release() noexcept {
   if (data_ != nullptr && capacity_ == block_bytes) {
-    spare_blocks& to = spare();
-    std::lock_guard lock(to.mutex);
-    if (to.all.size() < spare_blocks::most) to.all.push_back(std::move(data_));
+    spare_blocks& blocks = spare();
+    std::lock_guard lock(blocks.mutex);
+    if (blocks.all.size() < spare_blocks::most) blocks.all.push_back(std::move(data_));
   }
   data_.reset();
   capacity_ = begin_ = end_ = 0;

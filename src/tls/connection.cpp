@@ -131,18 +131,18 @@ void connection::put_back(std::span<const std::byte> taken) {
   put_back_.insert(put_back_.begin(), taken.begin(), taken.end());
 }
 
-step connection::read(std::span<std::byte> to, std::size_t& bytes) {
+step connection::read(std::span<std::byte> buffer, std::size_t& bytes) {
   const inside lock(*this);
   if (!put_back_.empty()) [[unlikely]] {
-    bytes = std::min(to.size(), put_back_.size());
-    std::copy_n(put_back_.begin(), bytes, to.begin());
+    bytes = std::min(buffer.size(), put_back_.size());
+    std::copy_n(put_back_.begin(), bytes, buffer.begin());
     put_back_.erase(put_back_.begin(), put_back_.begin() + static_cast<std::ptrdiff_t>(bytes));
     return step::done;
   }
   if (failure_) return step::failed;
   ERR_clear_error();
   const std::size_t unsent = pending_.rest().size();
-  const step how = after(SSL_read_ex(ssl_.get(), to.data(), to.size(), &bytes), "read");
+  const step how = after(SSL_read_ex(ssl_.get(), buffer.data(), buffer.size(), &bytes), "read");
   if (how == step::failed || pending_.rest().size() == unsent) return how;
   if (context_->server() && SSL_version(ssl_.get()) < TLS1_3_VERSION) {
     // OpenSSL has refused to renegotiate, and the client waits for more than that.

@@ -59,7 +59,7 @@ class connection {
   ~connection();
 
   step shake();
-  step read(std::span<std::byte> to, std::size_t& bytes);
+  step read(std::span<std::byte> buffer, std::size_t& bytes);
   // What a read has taken and did not give to its caller: the next one gets it. The caller has the
   // reader lock.
   void put_back(std::span<const std::byte> taken);
@@ -132,7 +132,7 @@ class connection {
 
   // Held around calls of OpenSSL.
   struct inside {
-    explicit inside(connection& of) : lock(of.mutex_), random(of.random_) {}
+    explicit inside(connection& entered) : lock(entered.mutex_), random(entered.random_) {}
     const std::lock_guard<std::mutex> lock;
     const randomness::use random;
   };

@@ -73,8 +73,8 @@ bool has_protocol(std::string_view list, std::string_view name) noexcept {
   return false;
 }
 
-int on_new_session(SSL* of, SSL_SESSION* one) {
-  static_cast<connection*>(SSL_get_app_data(of))->keep_session(session_ptr(one));
+int on_new_session(SSL* ssl, SSL_SESSION* session) {
+  static_cast<connection*>(SSL_get_app_data(ssl))->keep_session(session_ptr(session));
   return 1;
 }
 
@@ -114,10 +114,11 @@ context_state::context_state(const tls_options& options, bool server,
 }
 
 void context_state::set_protocols(const tls_options& options) {
-  for (const std::string& one : options.alpn) {
-    if (one.empty() || one.size() > 255) refuse("alpn: a protocol's name has from 1 to 255 bytes");
-    protocols_ += static_cast<char>(one.size());
-    protocols_ += one;
+  for (const std::string& protocol : options.alpn) {
+    if (protocol.empty() || protocol.size() > 255)
+      refuse("alpn: a protocol's name has from 1 to 255 bytes");
+    protocols_ += static_cast<char>(protocol.size());
+    protocols_ += protocol;
   }
   if (protocols_.empty()) return;
   if (server_) {
@@ -166,9 +167,10 @@ void context_state::trust(const tls_options& options) {
   }
   const bio_ptr from = reader_of(trusted_);
   int count = 0;
-  while (const x509_ptr one = next_certificate(*from)) {
-    if (X509_STORE_add_cert(SSL_CTX_get_cert_store(get()), one.get()) != 1) throw std::bad_alloc();
-    if (server_) SSL_CTX_add_client_CA(get(), one.get());
+  while (const x509_ptr certificate = next_certificate(*from)) {
+    if (X509_STORE_add_cert(SSL_CTX_get_cert_store(get()), certificate.get()) != 1)
+      throw std::bad_alloc();
+    if (server_) SSL_CTX_add_client_CA(get(), certificate.get());
     ++count;
   }
   if (count == 0) refuse("ca: there is no certificate: " + take_reasons("it has none"));
@@ -192,11 +194,13 @@ void context_state::identify(const tls_options& options) {
   }
   if (options.more.empty()) return;
   if (!server_) refuse("more: a client has one certificate");
-  for (const tls_identity& one : options.more) {
-    const std::string its = text_of(one.certificate_file, one.certificate_pem, "certificate");
-    const std::string its_key = text_of(one.key_file, one.key_pem, "key");
-    if (its.empty() || its_key.empty()) refuse("more: a certificate and its key are needed");
-    identities_.push_back(make_identity(its, its_key));
+  for (const tls_identity& given : options.more) {
+    const std::string certificate =
+        text_of(given.certificate_file, given.certificate_pem, "certificate");
+    const std::string key_text = text_of(given.key_file, given.key_pem, "key");
+    if (certificate.empty() || key_text.empty())
+      refuse("more: a certificate and its key are needed");
+    identities_.push_back(make_identity(certificate, key_text));
   }
   for (std::size_t i = 0; i < identities_.size(); ++i) hosts_.add(*identities_[i].own, i);
   SSL_CTX_set_cert_cb(get(), &choose_identity, this);
@@ -204,23 +208,24 @@ void context_state::identify(const tls_options& options) {
 
 // The first identity is set already. It also serves clients that ask for a host which no identity
 // fits.
-int context_state::choose_identity(SSL* of, void* self) noexcept {
-  const char* host = SSL_get_servername(of, TLSEXT_NAMETYPE_host_name);
+int context_state::choose_identity(SSL* ssl, void* self) noexcept {
+  const char* host = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
   if (host == nullptr) return 1;
   const auto& state = *static_cast<const context_state*>(self);
   try {
     const std::optional<std::size_t> found = state.hosts_.find(host);
     if (!found) return 1;
-    const identity& one = state.identities_[*found];
-    return SSL_use_cert_and_key(of, one.own.get(), one.key.get(), one.between.get(), 1);
+    const identity& chosen = state.identities_[*found];
+    return SSL_use_cert_and_key(ssl, chosen.own.get(), chosen.key.get(), chosen.between.get(), 1);
   } catch (const std::bad_alloc&) {
     return 0;  // the handshake fails
   }
 }
 
-int context_state::use_ticket_key(SSL* of, unsigned char* name, unsigned char* iv,
+int context_state::use_ticket_key(SSL* ssl, unsigned char* name, unsigned char* iv,
                                   EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* mac, int encrypts) noexcept {
-  const auto& state = *static_cast<const context_state*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(of)));
+  const auto& state =
+      *static_cast<const context_state*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)));
   try {
     return encrypts != 0 ? state.keys_->encrypt(name, iv, cipher, mac)
                          : state.keys_->decrypt(name, iv, cipher, mac);
@@ -229,7 +234,7 @@ int context_state::use_ticket_key(SSL* of, unsigned char* name, unsigned char* i
   }
 }
 
-int context_state::choose_protocol(SSL* of, const unsigned char** chosen, unsigned char* length,
+int context_state::choose_protocol(SSL* ssl, const unsigned char** chosen, unsigned char* length,
                                    const unsigned char* offered, unsigned int offered_length,
                                    void* self) noexcept {
   const auto pick = [&](std::string_view ours) {
@@ -241,7 +246,7 @@ int context_state::choose_protocol(SSL* of, const unsigned char** chosen, unsign
     return how == OPENSSL_NPN_NEGOTIATED;
   };
   const std::string& ours = static_cast<const context_state*>(self)->protocols_;
-  const auto& on = *static_cast<const connection*>(SSL_get_app_data(of));
+  const auto& on = *static_cast<const connection*>(SSL_get_app_data(ssl));
   if (!on.also().empty() && has_protocol(ours, on.beside())) {
     // The peer's offer refers to the same bytes as `chosen` does, unlike this copy.
     std::array<char, 256> also;

@@ -38,9 +38,9 @@ class context_state {
   static int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* length,
                              const unsigned char* offered, unsigned int offered_length,
                              void* self) noexcept;
-  static int choose_identity(SSL* of, void* self) noexcept;
-  static int use_ticket_key(SSL* of, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* cipher,
-                            EVP_MAC_CTX* mac, int encrypts) noexcept;
+  static int choose_identity(SSL* ssl, void* self) noexcept;
+  static int use_ticket_key(SSL* ssl, unsigned char* name, unsigned char* iv,
+                            EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* mac, int encrypts) noexcept;
   void set_protocols(const tls_options& options);
   void set_sessions(const tls_options& options);
   void trust(const tls_options& options);

@@ -26,11 +26,11 @@ x509_ptr next_certificate(BIO& from) {
 }
 
 std::string in_lower_case(std::string_view host) {
-  std::string made(host);
-  std::ranges::transform(made, made.begin(), [](char c) {
+  std::string lowered(host);
+  std::ranges::transform(lowered, lowered.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
   });
-  return made;
+  return lowered;
 }
 
 int no_passphrase(char*, int, int, void*) { return -1; }
@@ -56,23 +56,23 @@ std::optional<std::size_t> host_index::find(std::string_view host) const {
 }
 
 identity make_identity(const std::string& certificates, const std::string& key) {
-  identity made;
+  identity loaded;
   const bio_ptr from = reader_of(certificates);
-  made.own = next_certificate(*from);
-  if (!made.own) refuse("certificate: " + take_reasons("there is none"));
-  made.between.reset(sk_X509_new_null());
-  if (!made.between) throw std::bad_alloc();
-  while (x509_ptr one = next_certificate(*from)) {
-    if (sk_X509_push(made.between.get(), one.get()) == 0) throw std::bad_alloc();
-    static_cast<void>(one.release());  // the chain owns it now
+  loaded.own = next_certificate(*from);
+  if (!loaded.own) refuse("certificate: " + take_reasons("there is none"));
+  loaded.between.reset(sk_X509_new_null());
+  if (!loaded.between) throw std::bad_alloc();
+  while (x509_ptr certificate = next_certificate(*from)) {
+    if (sk_X509_push(loaded.between.get(), certificate.get()) == 0) throw std::bad_alloc();
+    static_cast<void>(certificate.release());  // the chain owns it now
   }
   ERR_clear_error();  // the end of the text leaves an error in the queue
   const bio_ptr key_from = reader_of(key);
-  made.key.reset(PEM_read_bio_PrivateKey(key_from.get(), nullptr, &no_passphrase, nullptr));
-  if (!made.key) refuse("key: " + take_reasons("there is none"));
-  if (X509_check_private_key(made.own.get(), made.key.get()) != 1)
+  loaded.key.reset(PEM_read_bio_PrivateKey(key_from.get(), nullptr, &no_passphrase, nullptr));
+  if (!loaded.key) refuse("key: " + take_reasons("there is none"));
+  if (X509_check_private_key(loaded.own.get(), loaded.key.get()) != 1)
     refuse("key: " + take_reasons("it is not the certificate's"));
-  return made;
+  return loaded;
 }
 
 }  // namespace troupe::tls

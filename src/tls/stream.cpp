@@ -26,11 +26,11 @@ struct limited_read {
   }
 };
 struct limited_write {
-  stream& to;
+  stream& target;
   std::string_view bytes;
   const tasks::limits& within;
   io::limited<io::write_job<std::string_view>> operator co_await() const {
-    return to.write(bytes).timeout(within.left()).stop(within.stop());
+    return target.write(bytes).timeout(within.left()).stop(within.stop());
   }
 };
 template <class Operation>
@@ -107,7 +107,7 @@ task<> await_reader_lock(connection& on, const tasks::limits& within) {
 // Throws cancelled in a call that was cancelled.
 task<> let_others_in() { co_await yield(); }
 
-task<std::size_t> read_bytes(connection_ptr on, std::span<std::byte> to, bool whole,
+task<std::size_t> read_bytes(connection_ptr on, std::span<std::byte> buffer, bool whole,
                              tasks::limits within) {
   on->check_usable();
   const bool waits = !on->take_lock(lock_kind::reader);
@@ -116,9 +116,9 @@ task<std::size_t> read_bytes(connection_ptr on, std::span<std::byte> to, bool wh
   // A future also gives its value to a call that was cancelled, which must read nothing.
   if (waits) co_await let_others_in();
   std::size_t done = 0;
-  while (done < to.size()) {
+  while (done < buffer.size()) {
     std::size_t bytes = 0;
-    const step how = on->read(to.subspan(done), bytes);
+    const step how = on->read(buffer.subspan(done), bytes);
     if (how == step::done) {
       done += bytes;
       if (!whole) break;
@@ -126,7 +126,7 @@ task<std::size_t> read_bytes(connection_ptr on, std::span<std::byte> to, bool wh
       try {
         co_await fill(*on, within);
       } catch (...) {  // timed_out or cancelled: the next read gets what has come
-        on->put_back(to.first(done));
+        on->put_back(buffer.first(done));
         throw;
       }
     } else if (how == step::failed) {
@@ -290,12 +290,12 @@ bool tls_stream::resumed() const {
 std::optional<tls_certificate> tls_stream::peer_certificate() const {
   if (connection_.is == nullptr) return std::nullopt;
   return connection_.is->inspect([](SSL& ssl) -> std::optional<tls_certificate> {
-    const X509* one = SSL_get0_peer_certificate(&ssl);
-    if (one == nullptr) return std::nullopt;
+    const X509* certificate = SSL_get0_peer_certificate(&ssl);
+    if (certificate == nullptr) return std::nullopt;
     ERR_clear_error();
-    tls_certificate made = tls::describe(*one);
+    tls_certificate described = tls::describe(*certificate);
     ERR_clear_error();
-    return made;
+    return described;
   });
 }
 

@@ -17,17 +17,17 @@ ticket_keys::ticket_keys(std::chrono::nanoseconds period) : period_(period) { ad
 ticket_keys::~ticket_keys() { OPENSSL_cleanse(keys_.data(), sizeof keys_); }
 
 ticket_keys::key ticket_keys::make_key() {
-  key made;
-  if (RAND_bytes(made.name.data(), static_cast<int>(made.name.size())) != 1 ||
-      RAND_priv_bytes(made.cipher.data(), static_cast<int>(made.cipher.size())) != 1 ||
-      RAND_priv_bytes(made.mac.data(), static_cast<int>(made.mac.size())) != 1)
+  key fresh;
+  if (RAND_bytes(fresh.name.data(), static_cast<int>(fresh.name.size())) != 1 ||
+      RAND_priv_bytes(fresh.cipher.data(), static_cast<int>(fresh.cipher.size())) != 1 ||
+      RAND_priv_bytes(fresh.mac.data(), static_cast<int>(fresh.mac.size())) != 1)
     throw std::bad_alloc();
-  return made;
+  return fresh;
 }
 
-void ticket_keys::add(const key& one) noexcept {
+void ticket_keys::add(const key& fresh) noexcept {
   std::shift_right(keys_.begin(), keys_.end(), 1);
-  keys_.front() = one;
+  keys_.front() = fresh;
   count_ = std::min(count_ + 1, kept);
   made_at_ = clock::now();
 }
@@ -38,9 +38,9 @@ void ticket_keys::set_period(std::chrono::nanoseconds period) noexcept {
 }
 
 void ticket_keys::rotate() {
-  const key made = make_key();
+  const key fresh = make_key();
   std::lock_guard lock(mutex_);
-  add(made);
+  add(fresh);
 }
 
 // The caller holds the mutex. A server that was idle for several periods makes one new key for each

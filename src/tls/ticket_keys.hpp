@@ -44,7 +44,7 @@ class ticket_keys {
   static key make_key();
   static bool apply(key& with, const unsigned char* iv, EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* mac,
                     bool encrypts) noexcept;
-  void add(const key& one) noexcept;
+  void add(const key& fresh) noexcept;
   void rotate_if_due();
 
   std::mutex mutex_;

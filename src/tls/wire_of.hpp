@@ -13,17 +13,17 @@ namespace troupe::tls {
 
 struct wire_of {
   // The stream that bytes are read from. `of` must be open.
-  static stream& in(tls_stream& of) noexcept { return of.connection_.is->in(); }
+  static stream& in(tls_stream& secured) noexcept { return secured.connection_.is->in(); }
   // As connection::also_speaks.
-  static void also_speaks(tls_stream& of, std::string protocol, std::string beside) {
-    of.connection_.is->also_speaks(std::move(protocol), std::move(beside));
+  static void also_speaks(tls_stream& secured, std::string protocol, std::string beside) {
+    secured.connection_.is->also_speaks(std::move(protocol), std::move(beside));
   }
   // As connection::say_last.
-  static void say_last(tls_stream& of, std::string_view bytes) noexcept {
-    of.connection_.is->say_last(bytes);
+  static void say_last(tls_stream& secured, std::string_view bytes) noexcept {
+    secured.connection_.is->say_last(bytes);
   }
   // No operation will be under way for a while: gives memory back.
-  static void rest(tls_stream& of) noexcept { of.connection_.is->rest(); }
+  static void rest(tls_stream& secured) noexcept { secured.connection_.is->rest(); }
 };
 
 }  // namespace troupe::tls

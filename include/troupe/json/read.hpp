@@ -52,29 +52,29 @@ class unknown_members {
 std::size_t reserved(std::size_t elements, std::size_t bytes_each) noexcept;
 
 template <class T>
-void read_value(const value& from, T& to, const place& at, const read_options& how);
+void read_value(const value& from, T& target, const place& at, const read_options& how);
 
 inline void expect(const value& from, kind wanted, const place& at, std::string_view what) {
   if (from.kind() != wanted) fail(at, what);
 }
 
 template <class T>
-void read_whole(const value& from, T& to, const place& at) {
+void read_whole(const value& from, T& target, const place& at) {
   if constexpr (std::is_signed_v<T>) {
     const auto number = from.kind() == kind::number ? from.integer() : std::nullopt;
     if (!number || !std::in_range<T>(*number))
       fail_range(at, std::numeric_limits<T>::min(),
                  static_cast<std::uint64_t>(std::numeric_limits<T>::max()));
-    to = static_cast<T>(*number);
+    target = static_cast<T>(*number);
   } else {
     const auto number = from.kind() == kind::number ? from.natural() : std::nullopt;
     if (!number || !std::in_range<T>(*number)) fail_range(at, 0, std::numeric_limits<T>::max());
-    to = static_cast<T>(*number);
+    target = static_cast<T>(*number);
   }
 }
 
 template <class T>
-void read_time(const value& from, T& to, const place& at) {
+void read_time(const value& from, T& target, const place& at) {
   constexpr std::string_view wanted = "a time such as \"2026-11-25T21:23:43Z\" is needed";
   expect(from, kind::string, at, wanted);
   const auto found = read_instant(from.text());
@@ -87,60 +87,60 @@ void read_time(const value& from, T& to, const place& at) {
     if (found->second.time_since_epoch() >= most || found->second.time_since_epoch() <= -most)
       fail(at, "this time is too far away");
   }
-  to = T(floor<duration>(found->second.time_since_epoch())) +
-       floor<duration>(found->second - floor<duration>(found->second) + found->rest);
+  target = T(floor<duration>(found->second.time_since_epoch())) +
+           floor<duration>(found->second - floor<duration>(found->second) + found->rest);
 }
 
 template <class T>
-void read_enumerator(std::string_view name, T& to, const place& at) {
+void read_enumerator(std::string_view name, T& target, const place& at) {
   const auto found = reflect::enumerator<T>(name);
   if (!found)
     fail_name(at, reflect::enumerator_names<T>.data(), reflect::enumerator_names<T>.size());
-  to = *found;
+  target = *found;
 }
 
 template <class T>
-void read_map(const value& from, T& to, const place& at, const read_options& how) {
+void read_map(const value& from, T& target, const place& at, const read_options& how) {
   expect(from, kind::object, at, "an object is needed");
   members all(from);
-  to.clear();
-  while (const auto one = all.next()) {
-    const place here{&at, one->name};
+  target.clear();
+  while (const auto entry = all.next()) {
+    const place here{&at, entry->name};
     typename T::key_type key{};
     if constexpr (std::same_as<typename T::key_type, std::string>) {
-      key = one->name;
+      key = entry->name;
     } else {
-      read_enumerator(one->name, key, here);
+      read_enumerator(entry->name, key, here);
     }
     typename T::mapped_type made{};
-    read_value(one->is, made, here, how);
-    if (!to.emplace(std::move(key), std::move(made)).second) fail(here, "it is there twice");
+    read_value(entry->is, made, here, how);
+    if (!target.emplace(std::move(key), std::move(made)).second) fail(here, "it is there twice");
   }
 }
 
 template <class T>
-void read_list(const value& from, T& to, const place& at, const read_options& how) {
+void read_list(const value& from, T& target, const place& at, const read_options& how) {
   expect(from, kind::array, at, "an array is needed");
-  to.clear();
-  if constexpr (requires { to.reserve(std::size_t{}); })
-    to.reserve(reserved(from.size(), sizeof(typename T::value_type)));
+  target.clear();
+  if constexpr (requires { target.reserve(std::size_t{}); })
+    target.reserve(reserved(from.size(), sizeof(typename T::value_type)));
   elements all(from);
   for (std::size_t i = 0;; ++i) {
     const auto one = all.next();
     if (!one) break;
     typename T::value_type made{};
     read_value(*one, made, {&at, {}, i}, how);
-    to.insert(to.end(), std::move(made));
+    target.insert(target.end(), std::move(made));
   }
 }
 
 template <class T>
-void read_fixed(const value& from, T& to, const place& at, const read_options& how) {
+void read_fixed(const value& from, T& target, const place& at, const read_options& how) {
   constexpr std::size_t size = fixed_size<T>::size;
   if (from.kind() != kind::array || from.size() != size)
     fail(at, "an array of " + std::to_string(size) + " is needed");
   elements all(from);
-  for (std::size_t i = 0; i < size; ++i) read_value(*all.next(), to[i], {&at, {}, i}, how);
+  for (std::size_t i = 0; i < size; ++i) read_value(*all.next(), target[i], {&at, {}, i}, how);
 }
 
 // Members mostly come in the order of the struct, so that the search begins at the expected one.
@@ -156,30 +156,30 @@ std::size_t find_member(std::string_view name, std::size_t expected) noexcept {
 }
 
 template <class T>
-void read_struct(const value& from, T& to, const place& at, const read_options& how,
+void read_struct(const value& from, T& target, const place& at, const read_options& how,
                  bool is_tagged = false) {
   expect(from, kind::object, at, "an object is needed");
   constexpr std::size_t count = reflect::member_count<T>;
   constexpr auto& names = reflect::member_names<T>;
-  const auto tied = reflect::tie_members(to);
+  const auto tied = reflect::tie_members(target);
   std::array<bool, count + 1> seen{};
   unknown_members unknown;
   members all(from);
   std::size_t expected = 0;
-  while (const auto one = all.next()) {
-    const std::size_t found = find_member<T>(one->name, expected);
-    const place here{&at, one->name};
+  while (const auto entry = all.next()) {
+    const std::size_t found = find_member<T>(entry->name, expected);
+    const place here{&at, entry->name};
     if (found == count) {
-      if (how.refuse_unknown && !(is_tagged && one->name == "type"))
+      if (how.refuse_unknown && !(is_tagged && entry->name == "type"))
         fail(here, "there is no such member");
-      unknown.add(one->name, one->is, at);
+      unknown.add(entry->name, entry->is, at);
       continue;
     }
     if (std::exchange(seen[found], true)) fail(here, "it is there twice");
     expected = found + 1;
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       static_cast<void>(
-          ((I == found && (read_value(one->is, std::get<I>(tied), here, how), true)) || ...));
+          ((I == found && (read_value(entry->is, std::get<I>(tied), here, how), true)) || ...));
     }
     (std::make_index_sequence<count>());
   }
@@ -204,7 +204,7 @@ void read_struct(const value& from, T& to, const place& at, const read_options& 
 std::string_view tag_in(const value& from, const place& at);
 
 template <class... Each>
-void read_variant(const value& from, std::variant<Each...>& to, const place& at,
+void read_variant(const value& from, std::variant<Each...>& target, const place& at,
                   const read_options& how) {
   using all = alternatives<Each...>;
   static_assert(all::differ,
@@ -222,11 +222,11 @@ void read_variant(const value& from, std::variant<Each...>& to, const place& at,
       if (tag != tag_of<One>()) return false;
       One made{};
       read_struct(from, made, at, how, true);
-      to = std::move(made);
+      target = std::move(made);
     } else {
       One made{};
       read_value(from, made, at, how);
-      to = std::move(made);
+      target = std::move(made);
     }
     return true;
   };
@@ -236,73 +236,73 @@ void read_variant(const value& from, std::variant<Each...>& to, const place& at,
 }
 
 template <class T>
-void read_custom(const value& from, T& to, const place& at, const read_options& how) {
+void read_custom(const value& from, T& target, const place& at, const read_options& how) {
   typename as<T>::type made{};
   read_value(from, made, at, how);
   try {
-    to = as<T>::from(std::move(made));
+    target = as<T>::from(std::move(made));
   } catch (const std::invalid_argument& e) {
     fail(at, e.what());
   }
 }
 
 template <class T>
-void read_value(const value& from, T& to, const place& at, const read_options& how) {
+void read_value(const value& from, T& target, const place& at, const read_options& how) {
   static_assert(sizeof(no_mapping_of<T>) != 0);
   static_assert(!std::is_same_v<T, std::string_view>,
                 "troupe: a std::string_view would outlive the text that it is read from: use a "
                 "std::string");
   if constexpr (custom<T>) {
-    read_custom(from, to, at, how);
+    read_custom(from, target, at, how);
   } else if constexpr (std::same_as<T, std::monostate>) {
     expect(from, kind::null, at, "null is needed");
   } else if constexpr (std::same_as<T, bool>) {
     expect(from, kind::boolean, at, "true or false is needed");
-    to = from.boolean();
+    target = from.boolean();
   } else if constexpr (whole_number<T>) {
-    read_whole(from, to, at);
+    read_whole(from, target, at);
   } else if constexpr (std::floating_point<T>) {
     expect(from, kind::number, at, "a number is needed");
-    to = static_cast<T>(from.number());
-    if (to > std::numeric_limits<T>::max() || to < std::numeric_limits<T>::lowest())
+    target = static_cast<T>(from.number());
+    if (target > std::numeric_limits<T>::max() || target < std::numeric_limits<T>::lowest())
       fail(at, "this number is too large");
   } else if constexpr (std::same_as<T, std::string>) {
     expect(from, kind::string, at, "a string is needed");
-    to = from.text();
+    target = from.text();
   } else if constexpr (reflect::enumeration<T>) {
-    read_enumerator(from.kind() == kind::string ? from.text() : std::string_view(), to, at);
+    read_enumerator(from.kind() == kind::string ? from.text() : std::string_view(), target, at);
   } else if constexpr (traits<T>::is_duration) {
     typename T::rep count{};
     read_value(from, count, at, how);
-    to = T(count);
+    target = T(count);
   } else if constexpr (traits<T>::is_time) {
-    read_time(from, to, at);
+    read_time(from, target, at);
   } else if constexpr (std::same_as<T, std::chrono::year_month_day>) {
     const auto found = from.kind() == kind::string ? read_date(from.text()) : std::nullopt;
     if (!found) fail(at, "a date such as \"2026-11-25\" is needed");
-    to = *found;
+    target = *found;
   } else if constexpr (optional_like<T>) {
     if (from.kind() == kind::null) {
-      to = T();
+      target = T();
       return;
     }
     typename traits<T>::inner made{};
     read_value(from, made, at, how);
     if constexpr (traits<T>::is_pointer) {
-      to = std::make_unique<typename traits<T>::inner>(std::move(made));
+      target = std::make_unique<typename traits<T>::inner>(std::move(made));
     } else {
-      to = std::move(made);
+      target = std::move(made);
     }
   } else if constexpr (traits<T>::is_variant) {
-    read_variant(from, to, at, how);
+    read_variant(from, target, at, how);
   } else if constexpr (map<T>) {
-    read_map(from, to, at, how);
+    read_map(from, target, at, how);
   } else if constexpr (list<T>) {
-    read_list(from, to, at, how);
+    read_list(from, target, at, how);
   } else if constexpr (fixed_size<T>::is) {
-    read_fixed(from, to, at, how);
+    read_fixed(from, target, at, how);
   } else if constexpr (reflect::aggregate<T>) {
-    read_struct(from, to, at, how);
+    read_struct(from, target, at, how);
   }
 }
 

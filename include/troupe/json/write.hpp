@@ -19,33 +19,33 @@ namespace troupe::json {
 
 namespace parts {
 
-void write_string(std::string& to, std::string_view text);
-void write_number(std::string& to, double number);
-void write_number(std::string& to, float number);
+void write_string(std::string& out, std::string_view text);
+void write_number(std::string& out, double number);
+void write_number(std::string& out, float number);
 // The last `digits` digits are the fraction of a second.
-void write_instant(std::string& to, std::chrono::sys_seconds second, std::chrono::nanoseconds rest,
+void write_instant(std::string& out, std::chrono::sys_seconds second, std::chrono::nanoseconds rest,
                    int digits);
-void write_date(std::string& to, const std::chrono::year_month_day& day);
+void write_date(std::string& out, const std::chrono::year_month_day& day);
 [[noreturn]] void fail_nameless(long long value);
 
 template <class T>
-void write_value(std::string& to, const T& from);
+void write_value(std::string& out, const T& from);
 
 template <class T>
-void write_whole(std::string& to, T from) {
+void write_whole(std::string& out, T from) {
   char text[24];
-  to.append(text, std::to_chars(text, text + sizeof text, from).ptr);
+  out.append(text, std::to_chars(text, text + sizeof text, from).ptr);
 }
 
 template <class T>
-void write_time(std::string& to, const T& from) {
+void write_time(std::string& out, const T& from) {
   using period = typename T::period;
   const auto second = std::chrono::floor<std::chrono::seconds>(from);
   constexpr int digits = std::ratio_greater_equal_v<period, std::ratio<1>> ? 0
                          : std::ratio_greater_equal_v<period, std::milli>  ? 3
                          : std::ratio_greater_equal_v<period, std::micro>  ? 6
                                                                            : 9;
-  write_instant(to, second, from - second, digits);
+  write_instant(out, second, from - second, digits);
 }
 
 template <class T>
@@ -67,47 +67,47 @@ bool is_absent(const T& value) noexcept {
 
 // `begun`: a member was written before.
 template <class T>
-void write_members(std::string& to, const T& from, bool begun) {
+void write_members(std::string& out, const T& from, bool begun) {
   reflect::for_each_member(from, [&](std::string_view name, const auto& value) {
     if (is_absent(value)) return;
-    to += begun ? ",\"" : "\"";
-    to += member_name(name);
-    to += "\":";
+    out += begun ? ",\"" : "\"";
+    out += member_name(name);
+    out += "\":";
     begun = true;
-    write_value(to, value);
+    write_value(out, value);
   });
 }
 
 template <class T>
-void write_map(std::string& to, const T& from) {
+void write_map(std::string& out, const T& from) {
   bool begun = false;
-  to += '{';
+  out += '{';
   for (const auto& [key, value] : from) {
-    if (std::exchange(begun, true)) to += ',';
+    if (std::exchange(begun, true)) out += ',';
     if constexpr (std::same_as<typename T::key_type, std::string>) {
-      write_string(to, key);
+      write_string(out, key);
     } else {
-      write_string(to, name_for(key));
+      write_string(out, name_for(key));
     }
-    to += ':';
-    write_value(to, value);
+    out += ':';
+    write_value(out, value);
   }
-  to += '}';
+  out += '}';
 }
 
 template <class T>
-void write_list(std::string& to, const T& from) {
+void write_list(std::string& out, const T& from) {
   bool begun = false;
-  to += '[';
+  out += '[';
   for (const auto& one : from) {
-    if (std::exchange(begun, true)) to += ',';
-    write_value(to, static_cast<const std::remove_cvref_t<decltype(one)>&>(one));
+    if (std::exchange(begun, true)) out += ',';
+    write_value(out, static_cast<const std::remove_cvref_t<decltype(one)>&>(one));
   }
-  to += ']';
+  out += ']';
 }
 
 template <class... Each>
-void write_variant(std::string& to, const std::variant<Each...>& from) {
+void write_variant(std::string& out, const std::variant<Each...>& from) {
   using all = alternatives<Each...>;
   static_assert(all::differ,
                 "troupe: of a std::variant in JSON each kind (null, bool, number, string, array, "
@@ -116,59 +116,59 @@ void write_variant(std::string& to, const std::variant<Each...>& from) {
   std::visit(
       [&]<class One>(const One& one) {
         if constexpr (all::are_tagged && reflect::aggregate<One>) {
-          to += "{\"type\":\"";
-          to += tag_of<One>();
-          to += '"';
-          write_members(to, one, true);
-          to += '}';
+          out += "{\"type\":\"";
+          out += tag_of<One>();
+          out += '"';
+          write_members(out, one, true);
+          out += '}';
         } else {
-          write_value(to, one);
+          write_value(out, one);
         }
       },
       from);
 }
 
 template <class T>
-void write_value(std::string& to, const T& from) {
+void write_value(std::string& out, const T& from) {
   static_assert(sizeof(no_mapping_of<T>) != 0);
   if constexpr (custom<T>) {
-    write_value(to, as<T>::to(from));
+    write_value(out, as<T>::to(from));
   } else if constexpr (std::same_as<T, std::monostate>) {
-    to += "null";
+    out += "null";
   } else if constexpr (std::same_as<T, bool>) {
-    to += from ? "true" : "false";
+    out += from ? "true" : "false";
   } else if constexpr (whole_number<T>) {
-    write_whole(to, from);
+    write_whole(out, from);
   } else if constexpr (std::same_as<T, float>) {
-    write_number(to, from);
+    write_number(out, from);
   } else if constexpr (std::floating_point<T>) {
-    write_number(to, static_cast<double>(from));
+    write_number(out, static_cast<double>(from));
   } else if constexpr (text<T>) {
-    write_string(to, from);
+    write_string(out, from);
   } else if constexpr (reflect::enumeration<T>) {
-    write_string(to, name_for(from));
+    write_string(out, name_for(from));
   } else if constexpr (traits<T>::is_duration) {
-    write_value(to, from.count());
+    write_value(out, from.count());
   } else if constexpr (traits<T>::is_time) {
-    write_time(to, from);
+    write_time(out, from);
   } else if constexpr (std::same_as<T, std::chrono::year_month_day>) {
-    write_date(to, from);
+    write_date(out, from);
   } else if constexpr (optional_like<T>) {
     if (!from) {
-      to += "null";
+      out += "null";
     } else {
-      write_value(to, *from);
+      write_value(out, *from);
     }
   } else if constexpr (traits<T>::is_variant) {
-    write_variant(to, from);
+    write_variant(out, from);
   } else if constexpr (map<T>) {
-    write_map(to, from);
+    write_map(out, from);
   } else if constexpr (list<T> || fixed_size<T>::is) {
-    write_list(to, from);
+    write_list(out, from);
   } else if constexpr (reflect::aggregate<T>) {
-    to += '{';
-    write_members(to, from, false);
-    to += '}';
+    out += '{';
+    write_members(out, from, false);
+    out += '}';
   }
 }
 
@@ -199,8 +199,8 @@ std::string write(const T& from) {
 }
 // The same, at the end of a text.
 template <class T>
-void write(std::string& to, const T& from) {
-  parts::write_value(to, from);
+void write(std::string& out, const T& from) {
+  parts::write_value(out, from);
 }
 
 }  // namespace troupe::json

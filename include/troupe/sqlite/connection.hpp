@@ -29,8 +29,8 @@ namespace parts {
 
 // The state that the copies of a connection share.
 struct shared {
-  explicit shared(ref<session> on) : to(std::move(on)) {}
-  const ref<session> to;
+  explicit shared(ref<session> on) : session_ref(std::move(on)) {}
+  const ref<session> session_ref;
   // A transaction holds it for writing, other calls for reading.
   shared_mutex calls;
 };
@@ -38,14 +38,14 @@ struct shared {
 // Rolls the transaction back unless it was ended.
 class open_transaction {
  public:
-  explicit open_transaction(const ref<session>& on) : to_(on) {}
+  explicit open_transaction(const ref<session>& on) : session_(on) {}
   open_transaction(const open_transaction&) = delete;
   open_transaction& operator=(const open_transaction&) = delete;
   ~open_transaction();
-  void end() noexcept { to_ = {}; }
+  void end() noexcept { session_ = {}; }
 
  private:
-  ref<session> to_;
+  ref<session> session_;
 };
 
 // The calls, within and outside of transactions.
@@ -60,7 +60,7 @@ class calls {
   template <class What>
   static auto run_on_thread(std::shared_ptr<shared> on, What what)
       -> task<std::invoke_result_t<What&, session&>> {
-    auto answer = on->to.ask(std::move(what));
+    auto answer = on->session_ref.ask(std::move(what));
     co_return co_await std::move(answer);
   }
 
@@ -77,18 +77,18 @@ class calls {
         held.emplace(co_await std::move(waits));
       }
     }
-    auto call = [what = std::move(what), scope](session& of) mutable -> result {
-      of.check_scope(scope);
+    auto call = [what = std::move(what), scope](session& self) mutable -> result {
+      self.check_scope(scope);
       if constexpr (std::is_void_v<result>) {
-        what(of);
-        if (scope == 0) of.check_no_transaction();
+        what(self);
+        if (scope == 0) self.check_no_transaction();
       } else {
-        result given = what(of);
-        if (scope == 0) of.check_no_transaction();
+        result given = what(self);
+        if (scope == 0) self.check_no_transaction();
         return given;
       }
     };
-    auto answer = on->to.ask(std::move(call));
+    auto answer = on->session_ref.ask(std::move(call));
     co_return co_await std::move(answer);
   }
 
@@ -98,11 +98,11 @@ class calls {
                               What what)
       -> task<std::invoke_result_t<What&, session&, const std::string&>> {
     if (scope != 0) {
-      auto call = [text = std::move(text), what = std::move(what), scope](session& of) mutable {
-        of.check_scope(scope);
-        return what(of, text);
+      auto call = [text = std::move(text), what = std::move(what), scope](session& self) mutable {
+        self.check_scope(scope);
+        return what(self, text);
       };
-      auto answer = on->to.ask(std::move(call));
+      auto answer = on->session_ref.ask(std::move(call));
       co_return co_await std::move(answer);
     }
     std::optional<shared_mutex::shared_guard> held = on->calls.try_lock_shared();
@@ -111,8 +111,9 @@ class calls {
       held.emplace(co_await std::move(waits));
     }
     auto call = std::make_unique<waiting_call_of<What>>(std::move(text), std::move(what));
-    auto later = call->to.get_future();
-    on->to.tell([call = std::move(call)](session& of) mutable { of.enqueue(std::move(call)); });
+    auto later = call->asker.get_future();
+    on->session_ref.tell(
+        [call = std::move(call)](session& self) mutable { self.enqueue(std::move(call)); });
     co_return co_await std::move(later);
   }
 
@@ -121,21 +122,21 @@ class calls {
     return run_with_others(
         shared_, scope_, std::string(text),
         [given = std::tuple(database::keep_parameter(std::forward<P>(parameters))...)](
-            session& of, const std::string& words) { return of.query<T>(words, given); });
+            session& self, const std::string& words) { return self.query<T>(words, given); });
   }
   template <class T, class... P>
   task<std::optional<T>> query_one(std::string_view text, P&&... parameters) const {
     return run_with_others(
         shared_, scope_, std::string(text),
         [given = std::tuple(database::keep_parameter(std::forward<P>(parameters))...)](
-            session& of, const std::string& words) { return of.query_one<T>(words, given); });
+            session& self, const std::string& words) { return self.query_one<T>(words, given); });
   }
   template <class... P>
   task<changes> execute(std::string_view text, P&&... parameters) const {
     return run_with_others(
         shared_, scope_, std::string(text),
         [given = std::tuple(database::keep_parameter(std::forward<P>(parameters))...)](
-            session& of, const std::string& words) { return of.execute(words, given); });
+            session& self, const std::string& words) { return self.execute(words, given); });
   }
   // The same statement once for each row of parameters, in their order. All of it is stored, or
   // nothing: when one fails, the error says which, and nothing of the others is left. Rows that
@@ -144,12 +145,13 @@ class calls {
   task<changes> execute_many(std::string_view text, std::vector<Row> rows) const {
     return run_with_others(
         shared_, scope_, std::string(text),
-        [given = database::keep_rows(std::move(rows))](session& of, const std::string& words) {
-          return of.execute_many(words, given);
+        [given = database::keep_rows(std::move(rows))](session& self, const std::string& words) {
+          return self.execute_many(words, given);
         });
   }
   task<> run_script(std::string_view text) const {
-    return run(shared_, scope_, [text = std::string(text)](session& of) { of.run_script(text); });
+    return run(shared_, scope_,
+               [text = std::string(text)](session& self) { self.run_script(text); });
   }
 
  protected:
@@ -246,10 +248,10 @@ auto connection::run_transaction(std::shared_ptr<parts::shared> on, Body body)
   using result = decltype(std::declval<awaited>().operator co_await().await_resume());
   auto waits = on->calls.lock();
   const auto held = co_await std::move(waits);
-  const auto begin = [](session& of) { return of.begin(); };
-  const auto commit = [](session& of) { of.commit(); };
+  const auto begin = [](session& self) { return self.begin(); };
+  const auto commit = [](session& self) { self.commit(); };
   auto begins = parts::calls::run_on_thread(on, begin);
-  parts::open_transaction open(on->to);
+  parts::open_transaction open(on->session_ref);
   const std::uint64_t scope = co_await std::move(begins);
   transaction inside(on, scope);
   awaited runs = body(inside);

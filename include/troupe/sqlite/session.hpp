@@ -71,7 +71,7 @@ class statement {
  public:
   // Opens the file if it is not open. Throws error, for a text with no statement or several as
   // well.
-  statement(session& of, const std::string& text);
+  statement(session& on, const std::string& text);
   statement(const statement&) = delete;
   statement& operator=(const statement&) = delete;
   ~statement();
@@ -108,7 +108,7 @@ class statement {
 
  private:
   friend class session;
-  statement(session& of, const kept_statement& kept);
+  statement(session& on, const kept_statement& kept);
   int place_of(int number) const noexcept;
   [[noreturn]] void fail(int code) const;
   void check(int code) const;
@@ -143,23 +143,23 @@ struct waiting_call_of final : waiting_call {
   waiting_call_of(std::string words, What does)
       : waiting_call(std::move(words)), what(std::move(does)) {}
   void run(session& of) noexcept override {
-    const tasks::inside_context here(within.get());
+    const tasks::inside_context inside(within.get());
     failed = nullptr;
     got.reset();
     try {
-      here.check();
+      inside.check();
       got.emplace(what(of, text));
     } catch (...) {
       failed = std::current_exception();
     }
   }
   void answer() override {
-    failed != nullptr ? to.set_exception(std::move(failed)) : to.set_value(std::move(*got));
+    failed != nullptr ? asker.set_exception(std::move(failed)) : asker.set_value(std::move(*got));
   }
-  bool is_abandoned() const noexcept override { return to.abandoned(); }
+  bool is_abandoned() const noexcept override { return asker.abandoned(); }
 
   What what;
-  promise<result> to;
+  promise<result> asker;
   std::optional<result> got;
 };
 
@@ -230,10 +230,10 @@ class session {
   struct state;
 
   template <class... P>
-  static void bind(statement& to, const std::tuple<P...>& parameters) {
-    to.check_parameters(sizeof...(P));
+  static void bind(statement& target, const std::tuple<P...>& parameters) {
+    target.check_parameters(sizeof...(P));
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-      (database::bind_value(to, static_cast<int>(I + 1), std::get<I>(parameters)), ...);
+      (database::bind_value(target, static_cast<int>(I + 1), std::get<I>(parameters)), ...);
     }
     (std::make_index_sequence<sizeof...(P)>());
   }
@@ -275,19 +275,19 @@ class session {
 // A transaction, on the session's thread. Rolled back at the end of the scope unless committed.
 class session_transaction {
  public:
-  explicit session_transaction(session& in) : in_(in) { in_.begin(); }
+  explicit session_transaction(session& on) : session_(on) { session_.begin(); }
   session_transaction(const session_transaction&) = delete;
   session_transaction& operator=(const session_transaction&) = delete;
   ~session_transaction() {
-    if (!committed_) in_.roll_back();
+    if (!committed_) session_.roll_back();
   }
   void commit() {
-    in_.commit();
+    session_.commit();
     committed_ = true;
   }
 
  private:
-  session& in_;
+  session& session_;
   bool committed_ = false;
 };
 
@@ -295,14 +295,14 @@ class session_transaction {
 // their own.
 class all_or_nothing {
  public:
-  explicit all_or_nothing(session& in);
+  explicit all_or_nothing(session& on);
   all_or_nothing(const all_or_nothing&) = delete;
   all_or_nothing& operator=(const all_or_nothing&) = delete;
   ~all_or_nothing();
   void keep();
 
  private:
-  session& in_;
+  session& session_;
   const bool within_;
   bool kept_ = false;
 };
@@ -342,8 +342,8 @@ changes session::execute_many(const std::string& text, const std::vector<Row>& r
       } catch (...) {
         refuse_row(i + 1, rows.size());
       }
-      const changes one = changes_of(runs);
-      sum = {sum.rows + one.rows, one.last_row_id};
+      const changes changed = changes_of(runs);
+      sum = {sum.rows + changed.rows, changed.last_row_id};
       runs.reset();
     }
   }

@@ -51,16 +51,16 @@ struct tls_options {
   // A server also speaks "http/1.0" to clients that offer nothing else. A peer that offers no
   // protocol at all is served as well.
   static tls_options https() {
-    tls_options made;
-    made.alpn = {"http/1.1"};
-    return made;
+    tls_options options;
+    options.alpn = {"http/1.1"};
+    return options;
   }
   static tls_options https(std::string certificate_file, std::string key_file) {
-    tls_options made = https();
-    made.alpn.emplace_back("http/1.0");
-    made.certificate_file = std::move(certificate_file);
-    made.key_file = std::move(key_file);
-    return made;
+    tls_options options = https();
+    options.alpn.emplace_back("http/1.0");
+    options.certificate_file = std::move(certificate_file);
+    options.key_file = std::move(key_file);
+    return options;
   }
 
   // For clients: verify the server's certificate, and that it is valid for the requested host.

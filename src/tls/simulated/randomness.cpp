@@ -46,8 +46,8 @@ int randomness::fill(unsigned char* to, int bytes) {
   return 1;
 }
 
-randomness::use::use(randomness& of) noexcept
-    : before_(exchange_in_use(of.simulated_ ? &of : nullptr)) {}
+randomness::use::use(randomness& source) noexcept
+    : before_(exchange_in_use(source.simulated_ ? &source : nullptr)) {}
 
 randomness::use::~use() { exchange_in_use(before_); }
 

@@ -20,7 +20,7 @@ class randomness {
   // While it exists, OpenSSL takes the numbers of this thread from here. They nest.
   class use {
    public:
-    explicit use(randomness& of) noexcept;
+    explicit use(randomness& source) noexcept;
     use(const use&) = delete;
     use& operator=(const use&) = delete;
     ~use();
