@@ -123,8 +123,8 @@ void node::open_in(runtime& on, const simulation& simulated, options chosen, par
     return !checks || leases.is_owner(id, one);
   };
   with.storage = simulated.its_parts().database.storage_of_node(is_mine, opening->self().id);
-  node->begin(std::move(with));
-  owner_ = std::make_shared<parts::node_owner>(node);
+  opening->begin(std::move(with));
+  owner_ = std::make_shared<parts::node_owner>(opening);
 }
 
 task<> node::ready() const {
