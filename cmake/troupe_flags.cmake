@@ -1,10 +1,11 @@
-# Compiler flags. What a consumer must share with the library (the language version, the sanitizer,
-# TROUPE_PLAIN_BLOCKS, which changes inline functions in public headers) is PUBLIC on the core target and
-# so travels with it; the warnings are private, because other people's code is not ours to judge.
+# Compiler flags. What a consumer must share with the library (the sanitizer, TROUPE_PLAIN_BLOCKS, which
+# changes inline functions in public headers) is PUBLIC on the core target and so travels with it, and so is
+# the language that the headers need; the warnings are private, because other people's code is not ours to
+# judge. The library itself is C++23, which its exported names do not show.
 
 # troupe_public_flags(TARGET): what the library and its consumers must agree on.
 function(troupe_public_flags target)
-  target_compile_features(${target} PUBLIC cxx_std_23)
+  target_compile_features(${target} PUBLIC cxx_std_20)
   target_compile_definitions(${target} PUBLIC TROUPE_CHECKED=${TROUPE_CHECKED_VALUE}
       TROUPE_PLAIN_BLOCKS=$<STREQUAL:${TROUPE_SANITIZE},address>
       TROUPE_SANITIZED_THREAD=$<STREQUAL:${TROUPE_SANITIZE},thread>)
@@ -30,6 +31,7 @@ endfunction()
 # troupe_private_flags(TARGET): for everything of ours, the library, tests and examples alike.
 function(troupe_private_flags target)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
+  target_compile_features(${target} PRIVATE cxx_std_23)
   target_compile_options(${target} PRIVATE
       -Wall -Wextra -Wpedantic -Wconversion -Wold-style-cast -Wcast-align -Wcast-qual
       -Wnon-virtual-dtor -Woverloaded-virtual -Wextra-semi -Wundef

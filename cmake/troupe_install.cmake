@@ -103,7 +103,7 @@ foreach(name IN LISTS components other_names)
     set(pc_libs "")
   elseif(name STREQUAL "troupe")
     set(pc_name troupe)
-    set(pc_cflags "-std=c++2b -I\${includedir} -pthread -D$<JOIN:$<TARGET_PROPERTY:troupe,INTERFACE_COMPILE_DEFINITIONS>, -D> $<JOIN:$<TARGET_PROPERTY:troupe,INTERFACE_COMPILE_OPTIONS>, >")
+    set(pc_cflags "-std=c++20 -I\${includedir} -pthread -D$<JOIN:$<TARGET_PROPERTY:troupe,INTERFACE_COMPILE_DEFINITIONS>, -D> $<JOIN:$<TARGET_PROPERTY:troupe,INTERFACE_COMPILE_OPTIONS>, >")
   endif()
   configure_file("${PROJECT_SOURCE_DIR}/cmake/troupe.pc.in"
       "${PROJECT_BINARY_DIR}/package/${pc_name}.pc.in" @ONLY)

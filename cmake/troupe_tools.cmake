@@ -33,7 +33,6 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # These misfire in std::string and std::vector (GCC 12).
   target_compile_options(troupe_tool PRIVATE -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
 endif()
-target_compile_features(troupe_tool PRIVATE cxx_std_23)
 # The manual page and the completions are made by the tool from its commands.
 set(texts "${PROJECT_BINARY_DIR}/tools/texts")
 add_custom_command(OUTPUT "${texts}/troupe.1" "${texts}/troupe" "${texts}/_troupe" VERBATIM

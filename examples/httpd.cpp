@@ -577,9 +577,11 @@ troupe::task<> make_tables(Store store) {
       co_await all.execute("INSERT INTO world VALUES ($1, $2) ON CONFLICT DO NOTHING", id,
                            random_number());
     int id = 0;
-    for (const char* const message : fortune_messages)
-      co_await all.execute("INSERT INTO fortune VALUES ($1, $2) ON CONFLICT DO NOTHING", ++id,
+    for (const char* const message : fortune_messages) {
+      ++id;
+      co_await all.execute("INSERT INTO fortune VALUES ($1, $2) ON CONFLICT DO NOTHING", id,
                            message);
+    }
   };
   co_await store.in_transaction(fill);
 }

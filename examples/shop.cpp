@@ -127,7 +127,8 @@ troupe::task<> customer(cluster::node shop, std::string name, std::shared_ptr<To
     std::string end = "done";
     std::size_t got = 0;
     try {
-      got = co_await shop_once(cart, round++);
+      const int current = round++;
+      got = co_await shop_once(cart, current);
     } catch (const cluster::error& e) {
       end = cluster::name_of(e.kind());
     } catch (const troupe::timed_out&) {

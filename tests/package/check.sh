@@ -4,7 +4,8 @@
 #   cmake       find_package(troupe), from a prefix that was moved after the installation
 #   pkg_config  the compiler called by hand with what pkg-config says
 #   sanitized   the same, but a part of the program is compiled with AddressSanitizer
-#   warnings    every public header, and what it makes of a program, under the strictest flags that people use
+#   warnings    every public header, and what it makes of a program, under the strictest flags that people use, in
+#               C++20 and C++23
 #   first_program  what the compiler needs for hello.cpp
 #   subproject  add_subdirectory of the sources, with nothing of ours but the library built
 #   embedded    FetchContent of the sources: what is built by default, exported, unchecked and taken from the project
@@ -99,12 +100,12 @@ expect_answer_when_sanitized() {
 
 # Not as headers of the system, in which warnings are left out; some that our own build does without.
 expect_no_warnings() {
-  local cxx=$1
+  local cxx=$1 language=$2
   { (cd "$TROUPE_SOURCE_DIR/include" && find . -name '*.hpp' | sort | sed 's,^\./\(.*\),#include <\1>,')
     cat "$consumer/main.cpp"; } > "$work/all.cpp"
-  "$cxx" -std=c++23 -I"$TROUPE_SOURCE_DIR/include" -I"$consumer" -DTROUPE_PLAIN_BLOCKS=0 -fsyntax-only -Werror \
+  "$cxx" "-std=$language" -I"$TROUPE_SOURCE_DIR/include" -I"$consumer" -DTROUPE_PLAIN_BLOCKS=0 -fsyntax-only -Werror \
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast -Wnon-virtual-dtor "$work/all.cpp" \
-    2> "$work/$cxx.log" || fail "$cxx warns of a public header: $(head -n 20 "$work/$cxx.log")"
+    2> "$work/$cxx.log" || fail "$cxx warns of a public header in $language: $(head -n 20 "$work/$cxx.log")"
 }
 
 # The first program that a user compiles. The memory of the compiler tells what it has read and made,
@@ -196,7 +197,7 @@ case $how in
   warnings)
     for cxx in g++ clang++-22; do
       if command -v "$cxx" > /dev/null; then
-        expect_no_warnings "$cxx"
+        for language in c++20 c++23; do expect_no_warnings "$cxx" "$language"; done
       else
         echo "package: partly skipped: needs $cxx"
       fi

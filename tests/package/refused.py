@@ -13,9 +13,8 @@ INCLUDE = Path(os.environ["TROUPE_SOURCE_DIR"]) / "include"
 LIBRARY = ["-DTROUPE_CHECKED=0", "-DTROUPE_PLAIN_BLOCKS=0", "-DTROUPE_SANITIZED_THREAD=0"]
 # flags, and what the error says
 REFUSED = [
-    (["-std=c++17"], "-std=c++23"),
-    (["-std=c++20"], "-std=c++23"),
-    (["-std=c++23", "-fno-exceptions"], "-fno-exceptions"),
+    (["-std=c++17"], "-std=c++20"),
+    (["-std=c++20", "-fno-exceptions"], "-fno-exceptions"),
     (["-std=c++23", "-fsanitize=thread"], "TROUPE_SANITIZE=thread"),
 ]
 

@@ -4,9 +4,9 @@
 
 // The name of a file that is missing ends the compilation: thousands of errors would follow
 // otherwise, of which none says why.
-#if __cplusplus < 202100L
+#if __cplusplus < 202002L
 #error \
-    "troupe: it needs C++23: compile with -std=c++23 (CMake: target_compile_features(... cxx_std_23))"
+    "troupe: it needs C++20: compile with -std=c++20 (CMake: target_compile_features(... cxx_std_20))"
 #define TROUPE_IS_REFUSED 1
 #elif !defined(__cpp_exceptions)
 #error "troupe: it reports errors by exceptions: compile without -fno-exceptions"
