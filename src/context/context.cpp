@@ -138,7 +138,7 @@ void context::rollback(snapshot& to) {
   if (to.of_ != this) {
     throw usage_error(
         to.of_ == nullptr
-            ? "troupe: rollback: the snapshot has gone with what was newer than an older one"
+            ? "troupe: rollback: a rollback to an older snapshot has ended this snapshot"
             : "troupe: rollback: the snapshot is of another context");
   }
   if (discarding_)
@@ -252,8 +252,8 @@ void access::chain(keep& newest_of_level, keep* below) noexcept {
 keep& access::keep_now(context& of, bool since_snapshot) {
   if (of.discarding_) {
     throw usage_error(
-        "troupe: persist: in a destructor that a rollback or a context's end calls; what is "
-        "discarded cannot be kept");
+        "troupe: persist: in a destructor that a rollback or a context's end calls; discarded "
+        "memory cannot be kept");
   }
   keep& top = ensure(of, of.keeps_, of.shares_);
   if (since_snapshot) return top;

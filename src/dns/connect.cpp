@@ -59,7 +59,8 @@ task<> attempt(race& all, std::size_t which, endpoint to, const tasks::limits& w
 }
 
 task<tcp_stream> connect_to_first(std::vector<endpoint> given, tasks::limits within) {
-  if (given.empty()) throw option_error("troupe: connect: there is no address");
+  if (given.empty())
+    throw option_error("troupe: connect: the list of addresses is empty; give at least one");
   if (given.size() == 1)
     co_return co_await tcp_stream::connect(given.front())
         .timeout(within.left())

@@ -58,8 +58,8 @@ task<opened_storage> open_tables(transaction& within, std::int64_t owner) {
   const std::int64_t version = co_await std::move(reads_version);
   if (version == cluster_tables_version)
     throw schema_error(
-        "troupe: durable: the tables of the PostgreSQL database are those of a cluster; a node of "
-        "the cluster can open them, and a store without a cluster cannot");
+        "troupe: durable: the tables of the PostgreSQL database belong to a cluster; a node of the "
+        "cluster can open them, and a store without a cluster cannot");
   if (version > tables_version)
     throw schema_error("troupe: durable: the tables of the PostgreSQL database have version " +
                        std::to_string(version) + ", and this program knows version " +

@@ -13,7 +13,9 @@ namespace {
 template <class T>
 void write_fraction(std::string& out, T number) {
   if (!std::isfinite(number))
-    throw usage_error("troupe: json::write: a number that is infinite or not a number has no form");
+    throw usage_error(
+        "troupe: json::write: JSON has no form for an infinite number or NaN; write a "
+        "std::optional without a value instead");
   std::array<char, 40> text;
   out.append(text.data(), std::to_chars(text.data(), text.data() + text.size(), number).ptr);
 }
@@ -27,7 +29,9 @@ void write_digits(std::string& out, std::int64_t number, int digits) {
 void write_day(std::string& out, const std::chrono::year_month_day& day) {
   const int year = static_cast<int>(day.year());
   if (!day.ok() || year < 0 || year > 9'999)
-    throw usage_error("troupe: json::write: a date is outside of the years 0 to 9999");
+    throw usage_error(
+        "troupe: json::write: a date is outside of the years 0 to 9999; write its count or a text "
+        "instead");
   write_digits(out, year, 4);
   out += '-';
   write_digits(out, static_cast<unsigned>(day.month()), 2);

@@ -116,8 +116,7 @@ bool pool_core::slot::take() {
     of_->note_gone(1);
     gone.add(*std::exchange(entry_, nullptr));
   }
-  if (of_->closed_)
-    throw pool_closed("troupe: pool: it was closed; get what you need before close()");
+  if (of_->closed_) throw pool_closed("troupe: pool: it was closed; borrow before close()");
   entry_ = of_->pop_newest(gone);
   if (entry_ != nullptr) return true;
   TROUPE_INVARIANT(of_->total_ < of_->options.max, "P1");

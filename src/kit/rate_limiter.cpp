@@ -117,7 +117,7 @@ class wanted_tokens {
     if (!of_.take(tokens_)) {
       if (of_.clock.is_frozen())
         throw usage_error(
-            "troupe: rate_limiter: its time is that of a simulated program, which does not pass "
+            "troupe: rate_limiter: its clock is a simulated program's, which does not advance "
             "while a plain thread waits; await acquire() in a task of that program");
       return of_.until(of_.units(tokens_));
     }

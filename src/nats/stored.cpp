@@ -49,11 +49,10 @@ stored read_stored(const message& answer) {
                        from.error->code.value_or(0), from.error->err_code.value_or(0));
   }
   if (!from.stream || !from.seq)
-    throw error(
-        failure::refused,
-        "troupe: nats: what has answered is no stream of JetStream: nothing is known of the "
-        "message",
-        true);
+    throw error(failure::refused,
+                "troupe: nats: the subject's subscriber is no JetStream stream: whether the "
+                "message was stored is unknown",
+                true);
   stored result;
   result.stream = std::move(*from.stream);
   result.domain = std::move(from.domain).value_or("");

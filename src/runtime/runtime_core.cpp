@@ -247,7 +247,7 @@ void runtime_core::print_unheard() noexcept {
     }
   } catch (const std::bad_alloc&) {
     failure_lines::write_text(
-        "troupe: failure: some failures could not be told, for memory was out");
+        "troupe: failure: some failures could not be reported: out of memory");
   }
 }
 
@@ -424,7 +424,9 @@ actor::placement detail::place_in(actor::actor_system& system, const spawn_optio
   where.restart = &chosen.restart;
   where.parent = chosen.parent.cell();
   if (where.parent != nullptr && &actor::actor_system::of(*where.parent) != &system) {
-    throw option_error("troupe: spawn_options::parent: it is an actor of another runtime");
+    throw option_error(
+        "troupe: spawn_options::parent: it is an actor of another runtime; give an actor of this "
+        "one");
   }
   where.turn_messages = chosen.turn.messages;
   where.turn_ns = chosen.turn.time.count();
@@ -432,7 +434,7 @@ actor::placement detail::place_in(actor::actor_system& system, const spawn_optio
   where.when_full = static_cast<std::uint8_t>(chosen.mailbox.when_full);
   if (chosen.rolls_back && !chosen.context) {
     throw option_error(
-        "troupe: spawn_options::rolls_back: there is nothing to roll back; set a context, too");
+        "troupe: spawn_options::rolls_back: there is nothing to roll back; set a context as well");
   }
   where.context = chosen.context ? &*chosen.context : nullptr;
   where.rolls_back = chosen.rolls_back;

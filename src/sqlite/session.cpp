@@ -589,7 +589,7 @@ changes session::changes_of(const statement& done) const noexcept {
 
 void session::refuse_second_row(std::size_t) {
   throw error(failure::too_many_rows, 0,
-              "troupe: query_one: the statement gives several rows; limit it to one, or use query");
+              "troupe: query_one: the statement gives several rows; add LIMIT 1, or use query");
 }
 void session::refuse_rows(std::size_t most) {
   throw error(failure::too_many_rows, 0,

@@ -63,7 +63,10 @@ void latch::count_down(std::size_t by) const {
   // order: relaxed  only compared
   std::size_t seen = left_->load(std::memory_order_relaxed);
   do {
-    if (by > seen) throw usage_error("troupe: latch::count_down: by more than is left");
+    if (by > seen)
+      throw usage_error(
+          "troupe: latch::count_down: by more than the remaining count; make the latch with a "
+          "larger count");
     // order: acq_rel  a waiter sees what all did that counted down: the last one passes it on;
     // relaxed: only compared
   } while (!left_->compare_exchange_weak(seen, seen - by, std::memory_order_acq_rel,

@@ -77,7 +77,9 @@ connection::~connection() {
 void connection::verify_host() {
   if (host_.empty()) {
     if (context_->verifies())
-      throw option_error("troupe: tls_stream::client: whose certificate is wanted? host is empty");
+      throw option_error(
+          "troupe: tls_stream::client: the host is empty; give the name that the server's "
+          "certificate must have");
     return;
   }
   // A dot in front would accept all names below the host's.

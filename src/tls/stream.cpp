@@ -224,7 +224,9 @@ tls_stream tls_stream::client(const tls_context& trust, stream&& in, stream&& ou
                               const std::string& host) {
   const auto state = trust.slot_->state();
   if (state->server())
-    throw option_error("troupe: tls_stream::client: that is the context of a server");
+    throw option_error(
+        "troupe: tls_stream::client: this is a server's context; give the result of "
+        "tls_context::client()");
   return tls_stream(std::make_shared<tls::connection>(state, std::move(in), std::move(out), host));
 }
 tls_stream tls_stream::server(const tls_context& self, stream&& over) {
@@ -233,13 +235,16 @@ tls_stream tls_stream::server(const tls_context& self, stream&& over) {
 tls_stream tls_stream::server(const tls_context& self, stream&& in, stream&& out) {
   const auto state = self.slot_->state();
   if (!state->server())
-    throw option_error("troupe: tls_stream::server: that is the context of a client");
+    throw option_error(
+        "troupe: tls_stream::server: this is a client's context; give the result of "
+        "tls_context::server()");
   return tls_stream(
       std::make_shared<tls::connection>(state, std::move(in), std::move(out), std::string()));
 }
 
 const tls::connection_ptr& tls_stream::on() const {
-  if (connection_.is == nullptr) throw usage_error("troupe: tls_stream: it is not open");
+  if (connection_.is == nullptr)
+    throw usage_error("troupe: tls_stream: it is not open: it was closed or moved from");
   return connection_.is;
 }
 

@@ -224,7 +224,7 @@ class address {
  private:
   static_assert(
       sizeof(void*) == 8,
-      "troupe: an address of less than 48 bits and 16 more for what a ref says beside it");
+      "troupe: a pointer must have 64 bits: 48 of an address and 16 that a ref keeps beside it");
   static constexpr unsigned offset_shift = 48;
   std::uintptr_t bits_ = 0;
 };

@@ -96,10 +96,10 @@ consteval bool fits_guard() {
   static_assert(asks,
                 "troupe: tell_when: the predicate must be callable with (const T&), as a constant, "
                 "and give a bool");
-  static_assert(!asks || !refers,
-                "troupe: tell_when: the predicate is or holds a pointer, a view, an iterator, a "
-                "lock or a reference wrapper: it would "
-                "dangle or race. Give a lambda that owns what it needs");
+  static_assert(
+      !asks || !refers,
+      "troupe: tell_when: the predicate is or holds a pointer, a view, an iterator, a lock or a "
+      "reference wrapper: it would dangle or race. Give a lambda that owns its captures");
   static_assert(!asks || refers || kept,
                 "troupe: tell_when: the predicate can only be moved; give it with std::move");
   return asks && !refers && kept;

@@ -232,8 +232,7 @@ class ref {
       constexpr bool answers = answerable<typename traits::result>;
       static_assert(answers,
                     "troupe: ask: the method returns a pointer, a view or a reference wrapper to "
-                    "what is the actor's own. "
-                    "Return a value, or wrap it in troupe::unchecked");
+                    "the actor's own data. Return a value, or wrap it in troupe::unchecked");
       if constexpr (answers)
         return ask_by<typename traits::template call<T, Method>>(std::forward<Args>(args)...);
     }
@@ -249,18 +248,17 @@ class ref {
     constexpr bool fits = std::is_invocable_v<stored&&, T&>, refers = !detail::sendable_v<stored>;
     constexpr bool kept = std::is_constructible_v<stored, Callable>;
     static_assert(fits, "troupe: ask: the callable must be callable with (T&)");
-    static_assert(!fits || !refers,
-                  "troupe: ask: the callable is or holds a pointer, a view, an iterator, a lock or "
-                  "a reference wrapper: it would "
-                  "dangle or race. Ask with a lambda that owns what it needs");
+    static_assert(
+        !fits || !refers,
+        "troupe: ask: the callable is or holds a pointer, a view, an iterator, a lock or a "
+        "reference wrapper: it would dangle or race. Ask with a lambda that owns its captures");
     static_assert(!fits || refers || kept,
                   "troupe: ask: the callable can only be moved; give it with std::move");
     if constexpr (fits && !refers && kept) {
       constexpr bool answers = answerable<std::invoke_result_t<stored&&, T&>>;
       static_assert(answers,
                     "troupe: ask: the callable returns a pointer, a view or a reference wrapper to "
-                    "what is the actor's own. "
-                    "Return a value, or wrap it in troupe::unchecked");
+                    "the actor's own data. Return a value, or wrap it in troupe::unchecked");
       if constexpr (answers)
         return ask_by<actor::callable_call<T, stored>>(std::forward<Callable>(callable));
     }
@@ -280,7 +278,7 @@ class ref {
                   "race. Give a value, or wrap it in troupe::unchecked");
     static_assert(
         copyable,
-        "troupe: bind: each firing sends a copy, so the arguments given must be copyable");
+        "troupe: bind: each call sends a copy of the bound arguments, which must be copyable");
     if constexpr (sendable && copyable) {
       return [to = *this, ... given = std::move(first)](auto&&... rest) {
         to.template tell<Method>(given..., std::forward<decltype(rest)>(rest)...);
@@ -383,10 +381,10 @@ class ref {
   template <class Derived>
   static actor::address part_of(const actor::address& whole) noexcept(near<Derived>) {
     constexpr bool fixed = actor::lies_at_a_fixed_distance<T, Derived>;
-    static_assert(fixed,
-                  "troupe: ref: the base class is a virtual one of the actor's, so where it lies "
-                  "is not known to a ref: derive without "
-                  "`virtual`, or send by a ref of the actor's own class");
+    static_assert(
+        fixed,
+        "troupe: ref: the base class is a virtual base of the actor's, whose position a ref cannot "
+        "compute: derive without `virtual`, or send by a ref of the actor's own class");
     if constexpr (fixed) {
       const std::size_t offset = whole.offset() + actor::offset_of_base<Derived, T>();
       const bool differs = actor::is_reentrant<T>() != actor::is_reentrant<Derived>();
@@ -412,10 +410,10 @@ class ref {
     static_assert(spelled,
                   "troupe: tell: name the method as a template argument: tell<&T::method>(...)");
     static_assert(fits, "troupe: tell: the callable must be callable with (T&)");
-    static_assert(!fits || !refers,
-                  "troupe: tell: the callable is or holds a pointer, a view, an iterator, a lock "
-                  "or a reference wrapper: it would "
-                  "dangle or race. Tell a lambda that owns what it needs");
+    static_assert(
+        !fits || !refers,
+        "troupe: tell: the callable is or holds a pointer, a view, an iterator, a lock or a "
+        "reference wrapper: it would dangle or race. Tell a lambda that owns its captures");
     static_assert(!fits || refers || kept,
                   "troupe: tell: the callable can only be moved; give it with std::move");
     if constexpr (spelled && fits && !refers && kept) {

@@ -262,12 +262,11 @@ ref<T> spawn_there(const placement& where, Args&&... args) {
                   "constructed later on its own "
                   "thread. Give a std::unique_ptr to it, or troupe::unchecked<X&>{it} if it "
                   "outlives the actor");
-    static_assert(found != unfit,
-                  "troupe: spawn: these arguments do not fit a constructor of the actor, which is "
-                  "called later on its own "
-                  "thread with copies of them that it may move from, of a literal with a "
-                  "std::string. What it writes to "
-                  "outside can be given as troupe::unchecked<X&>{it}");
+    static_assert(
+        found != unfit,
+        "troupe: spawn: these arguments do not fit a constructor of the actor, which is called "
+        "later on its own thread with copies of them that it may move from, of a literal with a "
+        "std::string. Give an object outside to which it writes as troupe::unchecked<X&>{it}");
     if constexpr (found == none) {
       using birth = constructor_message<T, typename travelling<Args>::type...>;
       unique_function<void(void*)> factory;

@@ -238,11 +238,10 @@ consteval unmade why_unmade() {
 }
 
 // The text of the compile error for arguments that no overload of `spawn` accepts.
-#define TROUPE_SPAWN_REFUSES                                                                     \
-  "troupe: spawn: it takes a task, what makes one and its arguments, or spawn<T>(arguments...) " \
-  "for an "                                                                                      \
-  "actor; a name that stands for several functions or for a template is given in a lambda, "     \
-  "spawn([](int n) { return work(n); }, 5)"
+#define TROUPE_SPAWN_REFUSES                                                             \
+  "troupe: spawn: it takes a task, or a callable that makes a task, and its arguments; " \
+  "spawn<T>(arguments...) makes an actor; wrap a name of several functions or of a "     \
+  "template in a lambda, spawn([](int n) { return work(n); }, 5)"
 
 // The type of the task's value; void if no task can be made.
 template <class Maker, class... Args>
@@ -262,16 +261,13 @@ template <class Maker, class... Args>
 auto spawn_made(const placement& where, Maker&& given, Args&&... args) {
   constexpr unmade why = why_unmade<Maker, Args...>();
   static_assert(why != unmade::an_actor,
-                "troupe: spawn: this is an object, which cannot be called without arguments: those "
-                "of a lambda "
-                "stand behind it, spawn(lambda, arguments...); an actor is made by "
-                "spawn<T>(arguments...), or of "
-                "an object by activate(std::make_unique<T>(...))");
-  static_assert(
-      why != unmade::method,
-      "troupe: spawn: a method is called on an object that is kept beside it, by value. For one of "
-      "an actor send a message: "
-      "to.tell<&T::method>(...), in the actor itself troupe::self(this).tell<&T::method>(...)");
+                "troupe: spawn: this is an object, which cannot be called without arguments: the "
+                "arguments of a lambda follow it, spawn(lambda, arguments...); make an actor by "
+                "spawn<T>(arguments...), or of an object by activate(std::make_unique<T>(...))");
+  static_assert(why != unmade::method,
+                "troupe: spawn: a method is called on an object that is kept beside it, by value. "
+                "For an actor's method send a message: to.tell<&T::method>(...), in the actor "
+                "itself troupe::self(this).tell<&T::method>(...)");
   static_assert(why != unmade::refers,
                 "troupe: spawn: the callable or an argument is a pointer, a view, an iterator, a "
                 "lock or a reference wrapper: the task "
@@ -283,16 +279,14 @@ auto spawn_made(const placement& where, Maker&& given, Args&&... args) {
   static_assert(why != unmade::immovable,
                 "troupe: spawn: the callable or an argument can be neither copied nor moved into "
                 "the task; give a std::unique_ptr to it");
-  static_assert(why != unmade::unfit,
-                "troupe: spawn: the callable cannot be called with these arguments. They are kept "
-                "and moved into the call, a literal as a "
-                "std::string: a parameter must be a value or a constant reference; what is written "
-                "to outside can be given as "
-                "troupe::unchecked<X&>{it}");
+  static_assert(
+      why != unmade::unfit,
+      "troupe: spawn: the callable cannot be called with these arguments. They are kept and moved "
+      "into the call, a literal as a std::string: a parameter must be a value or a constant "
+      "reference; give an object outside to which it writes as troupe::unchecked<X&>{it}");
   static_assert(why != unmade::no_task,
                 "troupe: spawn: the callable makes no task: let it return troupe::task<>, or give "
-                "a procedure to post() and what computes "
-                "to lazy()");
+                "a procedure to post() and a computation to lazy()");
   static_assert(
       why != unmade::a_work,
       "troupe: spawn: the callable makes a work or a fork, which a task or a handler awaits");

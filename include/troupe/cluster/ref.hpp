@@ -116,7 +116,9 @@ class ref {
     return *found;
   }
   void check_refers() const {
-    if (on_ == nullptr) throw usage_error("troupe: cluster: the ref refers to no actor");
+    if (on_ == nullptr)
+      throw usage_error(
+          "troupe: cluster: the ref refers to no actor; assign it the result of node::get()");
   }
 
   parts::state_ref on_;

@@ -43,8 +43,8 @@ struct context_options {
 class context_full : public std::bad_alloc {
  public:
   const char* what() const noexcept override {
-    return "troupe: a context has reached context_options::bytes_max: roll back what is not needed "
-           "any more, or raise it";
+    return "troupe: a context has reached context_options::bytes_max: roll back memory that is not "
+           "needed any more, or raise the limit";
   }
 };
 

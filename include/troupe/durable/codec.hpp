@@ -249,7 +249,9 @@ class writer {
       if (value) write(*value);
     } else if constexpr (is_variant<T>) {
       if (value.valueless_by_exception())
-        throw usage_error("troupe: durable: a variant without a value cannot be stored");
+        throw usage_error(
+            "troupe: durable: a variant without a value cannot be stored: assign it a value "
+            "before");
       number(static_cast<std::uint8_t>(value.index()));
       std::visit([this](const auto& one) { this->write(one); }, value);
     } else if constexpr (tuple_like<T>) {

@@ -170,9 +170,8 @@ consteval bool is_handler() {
                 "converted to the types that it names");
   static_assert(found != flaw::is_mutable,
                 "troupe: an HTTP handler is called by several threads at a time and cannot change "
-                "what it captures: its operator() is "
-                "const, so leave out `mutable`, and keep what changes in an actor, a "
-                "troupe::guarded or a std::atomic");
+                "its captures: its operator() is const. Leave out `mutable`, and keep data that "
+                "changes in an actor, a troupe::guarded or a std::atomic");
   static_assert(found != flaw::is_not_moved,
                 "troupe: this HTTP handler cannot be copied: hand it over with std::move()");
   static_assert(found != flaw::points_to_request,
@@ -190,10 +189,9 @@ consteval bool is_handler() {
                 "troupe: an HTTP handler takes a path's parameter by value or as a const "
                 "reference, not as a reference that it could write to");
   static_assert(found != flaw::takes_other_values,
-                "troupe: an HTTP handler's parameters behind the request are those of the path: "
-                "each is a number, a bool, a std::string or a "
-                "std::string_view, or is made from a std::string_view; what a body has the handler "
-                "reads from the request");
+                "troupe: an HTTP handler's parameters after the request are the path's: each is a "
+                "number, a bool, a std::string or a std::string_view, or is made from a "
+                "std::string_view; read the body from the request");
   static_assert(found != flaw::answers_otherwise,
                 "troupe: an HTTP handler returns troupe::http::response or "
                 "troupe::task<troupe::http::response>");

@@ -96,7 +96,7 @@ TROUPE_NOINLINE job_of<T>& make_lazy_here(Function&& function, memory_use use, c
   using made = lazy_job<T, std::decay_t<Function>>;
   static_assert(
       alignof(made) <= alignof(std::max_align_t),
-      "troupe: lazy: the function is over-aligned; put what it holds into a std::unique_ptr");
+      "troupe: lazy: the function is over-aligned; put its captures into a std::unique_ptr");
   void* place = memory::allocate(sizeof(made));
   made* one = nullptr;
   try {
@@ -188,10 +188,9 @@ class lazy {
                                                                  tasks::source_line made_at =
                                                                      __builtin_source_location())
       : lazy(jobs::use_of<T>, std::forward<Function>(function), made_at) {}
-#define TROUPE_NO_FUNCTION                                                                    \
-  "troupe: lazy: it takes what can be called without arguments: a lambda, lazy([&] { return " \
-  "work(5); }), "                                                                             \
-  "or parallel(work)(5)"
+#define TROUPE_NO_FUNCTION                                                             \
+  "troupe: lazy: it takes a callable without parameters: a lambda, lazy([&] { return " \
+  "work(5); }), or parallel(work)(5)"
   template <class Given TROUPE_SAYS(TROUPE_NO_FUNCTION)>
   requires(!jobs::is_lazy<std::remove_cvref_t<Given>> &&
            !std::is_invocable_v<std::decay_t<Given>>) explicit lazy(Given&&)
@@ -281,7 +280,7 @@ class lazy {
     if (job_ == nullptr) [[unlikely]] {
       throw usage_error(
           "troupe: lazy: it is empty (made without a function, moved from, or released): assign it "
-          "a lazy before you want its value");
+          "a lazy before you use its value");
     }
   }
   jobs::job_of<T>* job_ = nullptr;

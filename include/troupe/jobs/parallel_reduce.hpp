@@ -120,13 +120,13 @@ requires jobs::parallel_range<Range> work<T> parallel_reduce(Range&& range, T in
                                                              Transform transform = {},
                                                              parallel_options options = {}) {
   static_assert(std::movable<T>,
-                "troupe: parallel_reduce: what init is must be movable and assignable");
+                "troupe: parallel_reduce: the type of init must be movable and assignable");
   static_assert(
       std::convertible_to<
           std::invoke_result_t<const Transform&, std::ranges::range_reference_t<Range>>, T> &&
           std::is_invocable_r_v<T, const Combine&, T, T>,
-      "troupe: parallel_reduce: transform(element) and combine(T, T) must give what init is; they "
-      "are called as const objects");
+      "troupe: parallel_reduce: transform(element) and combine(T, T) must give the type of init; "
+      "they are called as const objects");
   const std::size_t grain =
       options.grain != 0 ? options.grain : jobs::fixed_grain(std::ranges::size(range));
   const auto all = jobs::cut_of(range, grain);

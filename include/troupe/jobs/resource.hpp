@@ -96,7 +96,9 @@ class resource {
   const T* operator->() const { return &get(); }
   const T& get() const {
     if (kept_ == nullptr)
-      throw usage_error("troupe: resource: it is empty, was moved from, or released");
+      throw usage_error(
+          "troupe: resource: it is empty, was moved from, or released: assign it a resource before "
+          "you use its value");
     return kept_->value;
   }
   explicit operator bool() const noexcept { return kept_ != nullptr; }

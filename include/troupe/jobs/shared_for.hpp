@@ -284,8 +284,8 @@ shared_reduce(Range&& range, T init, const Combine& combine = {}, const Transfor
       std::convertible_to<
           std::invoke_result_t<const Transform&, std::ranges::range_reference_t<Range>>, T> &&
           std::convertible_to<std::invoke_result_t<const Combine&, T, T>, T>,
-      "troupe: shared_reduce: transform(element) and combine(T, T) must give what init is; they "
-      "are called as const objects");
+      "troupe: shared_reduce: transform(element) and combine(T, T) must give the type of init; "
+      "they are called as const objects");
   const jobs::elements_from<std::ranges::iterator_t<Range>> all{std::ranges::begin(range)};
   const auto count = static_cast<std::size_t>(std::ranges::size(range));
   return jobs::run_shared_reduction<T, T>(all, count, std::move(init), combine, transform);
@@ -297,8 +297,8 @@ TROUPE_INLINE T shared_reduce(First first, Last last, T init, const Combine& com
   using index = std::common_type_t<First, Last>;
   static_assert(std::convertible_to<std::invoke_result_t<const Transform&, index>, T> &&
                     std::convertible_to<std::invoke_result_t<const Combine&, T, T>, T>,
-                "troupe: shared_reduce: transform(number) and combine(T, T) must give what init "
-                "is; they are called as const objects");
+                "troupe: shared_reduce: transform(number) and combine(T, T) must give the type of "
+                "init; they are called as const objects");
   const jobs::cut<index> all = jobs::interval(first, last, 0, "shared_reduce");
   return jobs::run_shared_reduction<T, T>(jobs::elements_from<index>{all.first}, all.count,
                                           std::move(init), combine, transform);

@@ -195,7 +195,7 @@ struct no_mapping_of {
                 "troupe: this type has no form in JSON: a bool, a number, a std::string, an enum "
                 "class, a std::chrono duration, date or time of the system's clock, a struct "
                 "without constructors, a container, std::optional, std::unique_ptr and "
-                "std::variant have one; for others specialise troupe::json::as");
+                "std::variant have a form; for other types specialize troupe::json::as");
 };
 
 }  // namespace parts

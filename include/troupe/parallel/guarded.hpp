@@ -175,10 +175,10 @@ template <class T>
 class guarded {
   static_assert(std::is_object_v<T> && !std::is_const_v<T>,
                 "troupe: guarded: T must be a type of objects that can change");
-  static_assert(is_sendable<T>::value,
-                "troupe: guarded: T is or has a pointer, a view or a std::pmr allocator; the value "
-                "is shared by work on any thread and "
-                "must own what it refers to: use a std container, or troupe::persisted");
+  static_assert(
+      is_sendable<T>::value,
+      "troupe: guarded: T is or has a pointer, a view or a std::pmr allocator; the value is shared "
+      "by work on any thread and must own all its data: use a std container, or troupe::persisted");
 
  public:
   template <class... Args>

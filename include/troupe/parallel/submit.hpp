@@ -81,7 +81,7 @@ struct work {
   static_assert(std::is_void_v<value>
                     ? std::is_invocable_v<OnValue&>
                     : std::is_invocable_v<OnValue&, std::add_rvalue_reference_t<value>>,
-                "troupe: submit: then: the callback must be callable with what the call returns");
+                "troupe: submit: then: the callback must be callable with the result of the call");
   static_assert(std::is_invocable_v<OnError&, std::exception_ptr>,
                 "troupe: submit: then: the errback must be callable with (std::exception_ptr)");
 

@@ -207,13 +207,13 @@ void store(outgoing& out, context& memory, Value&& value) {
                    : keep_text(memory, text);
   } else {
     static_assert(std::is_convertible_v<Value, std::span<const std::byte>>,
-                  "troupe: a protocol's callback returns what cannot be sent: it may return "
-                  "nothing, a text, a view of one, a span of "
-                  "bytes, a troupe::file_to_send, an optional or a task of those");
+                  "troupe: a protocol's callback returns a value that cannot be sent: it may "
+                  "return nothing, a text, a view of a text, a span of bytes, a "
+                  "troupe::file_to_send, an optional or a task of those");
     static_assert(std::is_lvalue_reference_v<Value> || std::is_trivially_copyable_v<type>,
-                  "troupe: a protocol's callback returns bytes that would be gone before they are "
-                  "sent: return a std::string, or a "
-                  "span of what lives on (a member, or this_context())");
+                  "troupe: a protocol's callback returns bytes that would be destroyed before they "
+                  "are sent: return a std::string, or a span of memory that lives longer (a "
+                  "member, or this_context())");
     const std::span<const std::byte> bytes(value);
     out.view = {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }

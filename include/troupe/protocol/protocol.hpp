@@ -49,7 +49,9 @@ wire wire_of(Stream& of) noexcept {
             if constexpr (requires(const Stream& it) { it.peer(); }) {
               return static_cast<const Stream&>(one).peer();
             } else {
-              throw usage_error("troupe: connection::peer: this is no TCP connection");
+              throw usage_error(
+                  "troupe: connection::peer: only a TCP connection has an address; do not call it "
+                  "for other streams");
             }
           }};
 }

@@ -1,5 +1,5 @@
-// enumerators: all enumerators of an enumeration with their values, for what keeps values longer
-// than the program.
+// enumerators: all enumerators of an enumeration with their values, for code that keeps values
+// longer than the program.
 //
 // The compiler is asked for the names of these values: -512 to 2047 (of a type of one byte all),
 // each power of two, its negative and the number below it, the 16 smallest and the 16 largest
@@ -33,7 +33,7 @@
 namespace troupe::reflect {
 
 // Specialized for an enumeration with enumerators that are not found otherwise: a std::array of
-// them, before the first use of what reads it.
+// them, before the first use of a function that reads it.
 template <class T>
 inline constexpr std::array<T, 0> listed_enumerators{};
 
@@ -43,7 +43,7 @@ inline constexpr std::array<T, 0> listed_enumerators{};
 template <class T>
 inline constexpr bool is_number = std::is_same_v<T, std::byte>;
 
-// A value is its bits; a negative one as those of std::int64_t.
+// A value is its bits; a negative value has the bits of a std::int64_t.
 struct named_value {
   std::string_view name;
   std::uint64_t bits = 0;
@@ -201,7 +201,7 @@ struct value_list {
   constexpr void add(std::uint64_t bits) { values[size++] = bits; }
 };
 
-// Each is a constant of its own: compilers limit the steps of one.
+// Each is a constant of its own: compilers limit the steps for one constant.
 template <class T, std::size_t First, class Index>
 inline constexpr bool named_of_chunk = false;
 template <class T, std::size_t First, std::size_t... I>
@@ -253,7 +253,7 @@ inline constexpr auto named_in_range = [] {
   });
   return found;
 }();
-// Those of the list that have a name.
+// The values of the list that have a name.
 template <class T, const auto& List>
 consteval auto select_named() {
   value_list<List.size> found;
@@ -266,8 +266,7 @@ consteval auto select_named() {
   return found;
 }
 
-// Outside of the range: powers of two and what is near them and near the limits, and what is
-// listed.
+// Outside of the range: powers of two, values near them and near the limits, and listed values.
 template <class T>
 constexpr bool is_searched(std::uint64_t bits) noexcept {
   const bool is_power =
@@ -424,8 +423,8 @@ inline constexpr auto named_values = [] {
 
 }  // namespace parts
 
-// Ordered by value; of two enumerators with the same value the first one is there. Lifetime of the
-// names: that of the program.
+// Ordered by value; of two enumerators with the same value it has the first. Lifetime of the names:
+// as the program.
 template <class T>
 inline constexpr auto all_enumerators = []<std::size_t... I>(std::index_sequence<I...>) {
   constexpr const auto& values = parts::named_values<T>.values;
@@ -443,8 +442,8 @@ inline constexpr bool holds_numbers = [] {
 }();
 }  // namespace parts
 
-// Whether all_enumerators tells what the value means: it is there, or the compiler was asked for
-// its name and there is none. Sums of flags are known by their bits.
+// Whether all_enumerators defines the meaning of the value: it contains the value, or the compiler
+// was asked for its name and there is none. The bits of a sum of flags define its meaning.
 template <class T>
 constexpr bool is_known(T value) noexcept {
   using under = parts::under<T>;

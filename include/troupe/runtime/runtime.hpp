@@ -302,19 +302,18 @@ class runtime {
         !tasks::makes_task<Procedure>,
         "troupe: post: this is a coroutine, which would never run: give its task to spawn()");
   }
-  TROUPE_REFUSE_REST(
-      post,
-      "troupe: post: it takes what can be called without arguments, and moved; a name that stands "
-      "for several functions or for a template is given in a lambda, post([] { work(5); })");
+  TROUPE_REFUSE_REST(post,
+                     "troupe: post: it takes a movable callable without parameters; wrap a name of "
+                     "several functions or of a template in a lambda, post([] { work(5); })");
 
   // Runs the main thread's actors until the program is out of work or stop() was called. Then
   // throws the oldest failure that no run() has thrown yet, with its original exception. May be
   // called again. Throws usage_error if it is called from a handler, or by two threads at once.
   void run();
 
-  // Runs what is due on the main thread now, for a program that has a loop of its own (a GUI). If
-  // nothing is due, run_once() waits for something, for at most the span that it was given, and
-  // poll() returns. Returns false if the program is out of work. Throws one failure, as run() does.
+  // Runs the messages that are due on the main thread now, for a program that has a loop of its own
+  // (a GUI). If none is due, run_once() waits for the next, for at most the given span, and poll()
+  // returns. Returns false if the program is out of work. Throws one failure, as run() does.
   // Thread: the one that would call run().
   //
   // Example:

@@ -75,8 +75,9 @@ template <auto Method, class... Args>
 timer ref<T>::tell_every(time_span period, Args... args) const {
   constexpr bool copyable = (std::is_copy_constructible_v<Args> && ...),
                  sendable = (detail::sendable_v<Args> && ...);
-  static_assert(copyable,
-                "troupe: tell_every: each period sends a copy, so the arguments must be copyable");
+  static_assert(
+      copyable,
+      "troupe: tell_every: each period sends a copy of the arguments, which must be copyable");
   static_assert(sendable,
                 "troupe: tell_every: an argument is a pointer, a view, an iterator, a lock or a "
                 "reference wrapper: it would dangle or race. Give a value, or wrap it in "

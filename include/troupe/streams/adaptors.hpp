@@ -178,9 +178,8 @@ auto take_until(Awaitable end) {
       return detail::until_stop(std::move(of), std::move(end));
     });
   } else {
-    static_assert(
-        tasks::awaitable<Awaitable>,
-        "troupe: streams::take_until: it takes a std::stop_token, or what can be awaited");
+    static_assert(tasks::awaitable<Awaitable>,
+                  "troupe: streams::take_until: it takes a std::stop_token or an awaitable");
     return adaptor(
         [end = tasks::make_branch(std::move(end))]<class T>(async_generator<T> of) mutable {
           return detail::until_done(std::move(of), std::move(end));

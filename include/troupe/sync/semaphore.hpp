@@ -98,7 +98,8 @@ class semaphore {
  private:
   static std::uint64_t checked(std::uint64_t count) {
     if (count > max_permits)
-      throw usage_error("troupe: semaphore: more permits than semaphore::max_permits");
+      throw usage_error(
+          "troupe: semaphore: more permits than semaphore::max_permits; use at most that many");
     return count;
   }
   sync::permits permits_;

@@ -29,8 +29,8 @@ struct callback final : sched::message, nested_observer {
   // Takes over the state that `from` holds, unless it throws.
   static void start(auto& from, auto&& value, auto&& error) {
     static_assert(alignof(callback) <= alignof(sched::message),
-                  "troupe: future::then: a callback lies at 16 bytes; let it hold what is "
-                  "over-aligned by a std::unique_ptr");
+                  "troupe: future::then: a callback is aligned to 16 bytes; keep its over-aligned "
+                  "captures in a std::unique_ptr");
     void* place = memory::allocate(sizeof(callback));
     callback* made = nullptr;
     try {

@@ -177,7 +177,8 @@ class promise {
   explicit promise(tasks::state_of<T>& adopted) noexcept : state_(&adopted) {}
   tasks::state_of<T>& take() {
     if (state_ == nullptr)
-      throw usage_error("troupe: promise: it is resolved already, or was moved from");
+      throw usage_error(
+          "troupe: promise: it is resolved already, or was moved from; resolve each promise once");
     return *std::exchange(state_, nullptr);
   }
   void break_it() noexcept { set_exception(tasks::broken_error()); }
@@ -388,7 +389,8 @@ class future {
   void check() const {
     if (!state_)
       throw usage_error(
-          "troupe: future: it has no result: it was moved from, awaited, or never had one");
+          "troupe: future: it has no result: it was moved from, awaited, or is empty; await each "
+          "future once");
   }
   tasks::state_ref<tasks::state_of<T>> state_;
 };
@@ -397,7 +399,8 @@ template <class T>
 future<T> promise<T>::get_future() {
   if (state_ == nullptr || future_taken_)
     throw usage_error(
-        "troupe: promise::get_future: it was called before, or the promise is resolved");
+        "troupe: promise::get_future: it was called before, or the promise is resolved; call it "
+        "once, before that");
   future_taken_ = true;
   state_->take();
   return future<T>(tasks::state_ref<tasks::state_of<T>>(*state_));

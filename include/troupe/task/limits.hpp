@@ -152,9 +152,9 @@ auto make_limited(Given&& given) {
     return await_call<held>(std::forward<Given>(given));
   } else if constexpr (fit_branches<Given>()) {
     static_assert(!has_begun<held>(),
-                  "troupe: with_deadline and with_stop: what gives this future has begun without "
-                  "the limit. Give a callable that begins it: with_deadline(2s, [&] { return "
-                  "to.ask<&T::method>(); })");
+                  "troupe: with_deadline and with_stop: the call that gives this future has begun "
+                  "without the limit. Give a callable that begins it: with_deadline(2s, [&] { "
+                  "return to.ask<&T::method>(); })");
     return make_branch(std::forward<Given>(given));
   } else {
     return task<std::tuple<>>(all_of());

@@ -124,8 +124,8 @@ class result_of {
   }
 
   static_assert(alignof(stored<T>) <= alignof(std::max_align_t),
-                "troupe: the result of a task, a promise or an ask lies at 16 bytes; put one that "
-                "is over-aligned into a std::unique_ptr");
+                "troupe: the result of a task, a promise or an ask is aligned to 16 bytes; put an "
+                "over-aligned result into a std::unique_ptr");
 
  private:
   std::variant<std::monostate, stored<T>, untaken_error> content_;

@@ -44,7 +44,7 @@ template <class T>
 class results_scope {
  public:
   static_assert(!std::is_void_v<T>,
-                "troupe: scope_results: children without a value are those of scope()");
+                "troupe: scope_results: for children without a value use scope()");
 
   results_scope() noexcept : group_(true) {}
   results_scope(const results_scope&) = delete;

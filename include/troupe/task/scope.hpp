@@ -50,8 +50,8 @@ auto make_child(Given&& given, Args&&... args) {
   } else {
     constexpr bool is_called = std::is_invocable_v<std::decay_t<Given>, kept_as<Args>...>;
     static_assert(is_called,
-                  "troupe: task_scope::spawn: it takes a task, what else can be awaited, or a "
-                  "callable that makes a task, and its arguments, which are kept by value");
+                  "troupe: task_scope::spawn: it takes a task, another awaitable, or a callable "
+                  "that makes a task, and its arguments, which are kept by value");
     if constexpr (is_called) {
       using made = std::invoke_result_t<std::decay_t<Given>, kept_as<Args>...>;
       static_assert(is_task<made>,
@@ -232,7 +232,9 @@ class task_scope::child {
   // Waits until the child has ended, and takes its value or throws its exception, once.
   awaiter operator co_await() {
     if (of_ == nullptr)
-      throw usage_error("troupe: task_scope::child: it refers to no child, or was awaited already");
+      throw usage_error(
+          "troupe: task_scope::child: it refers to no child, or was awaited already; await each "
+          "child once");
     return awaiter(std::move(*this));
   }
 

@@ -57,8 +57,8 @@ concept runs_before_suspension = requires(Awaitable& awaited, coroutine& user) {
 template <class Refused>
 [[noreturn]] void refuse_named_awaitable() {
   static_assert(!std::is_void_v<Refused>,
-                "troupe: timeout() and stop() take the awaitable over, so give up its name: "
-                "co_await std::move(later).timeout(...), or co_await what makes it, as "
+                "troupe: timeout() and stop() take over the awaitable: co_await "
+                "std::move(later).timeout(...), or co_await the call that makes it, as "
                 "actor.ask<&T::method>().timeout(...)");
   std::terminate();
 }
@@ -86,10 +86,9 @@ struct promise_base : coroutine {
   template <class T TROUPE_SAYS(TROUPE_AWAITED_ONCE)>
   std::suspend_never await_transform(task<T>&) TROUPE_REFUSED(TROUPE_AWAITED_ONCE);
 #undef TROUPE_AWAITED_ONCE
-#define TROUPE_AWAITED_VALUE                                                                 \
-  "troupe: co_await takes what comes later: a task, a future (actor.ask<&T::method>(...)), " \
-  "sleep_for(span), "                                                                        \
-  "I/O; this is a value already"
+#define TROUPE_AWAITED_VALUE                                   \
+  "troupe: co_await takes a pending result: a task, a future " \
+  "(actor.ask<&T::method>(...)), sleep_for(span), I/O; this is a value already"
   template <class Value TROUPE_SAYS(TROUPE_AWAITED_VALUE)>
   requires(std::is_scalar_v<std::remove_cvref_t<Value>>) std::suspend_never await_transform(Value&&)
   TROUPE_REFUSED(TROUPE_AWAITED_VALUE);

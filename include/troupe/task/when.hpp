@@ -407,13 +407,13 @@ consteval bool fit_branches() {
                 "troupe: when_all and when_any: a lambda or function that makes a task is not "
                 "called here: give them its task, by a call "
                 "of it, whose captures live until it has ended (name the lambda before)");
-  static_assert(calls || can_be_awaited,
-                "troupe: when_all and when_any: they take what can be awaited: tasks, futures "
-                "(asks), sleep_for, I/O");
+  static_assert(
+      calls || can_be_awaited,
+      "troupe: when_all and when_any: they take awaitables: tasks, futures (asks), sleep_for, I/O");
   static_assert(!can_be_awaited || are_kept,
                 "troupe: when_all and when_any: they take a task, a future or a vector of them "
-                "away: give it with std::move. What can be neither "
-                "copied nor moved is awaited in a task of its own");
+                "away: give it with std::move. An argument that can be neither copied nor moved is "
+                "awaited in a task of its own");
   return can_be_awaited && are_kept;
 }
 
@@ -477,7 +477,9 @@ task<std::variant<value_of<T>...>> any_of(task<T>... all) {
 }
 template <class T>
 task<std::pair<std::size_t, value_of<T>>> any_of(std::vector<task<T>> all) {
-  if (all.empty()) throw usage_error("troupe: when_any: of no task none is ever done");
+  if (all.empty())
+    throw usage_error(
+        "troupe: when_any: without a task it would never end; give it at least one task");
   std::vector<coroutine*> roots;
   for (auto& one : all) roots.push_back(&task_access::root(one));
   const std::size_t winner = co_await join(true, roots, droppable(all));

@@ -362,9 +362,9 @@ class collector {
 };
 
 constexpr const char* main_thread_words =
-    "troupe: deadlock: future::get and wait: what this thread waits for needs run(), which this "
-    "thread would call: call run() first, or "
-    "co_await the future in a task. It waits for:";
+    "troupe: deadlock: future::get and wait: the result for which this thread waits needs run(), "
+    "which this thread would call: call run() first, or co_await the future in a task. It waits "
+    "for:";
 
 // Chooses the wait of the circle that is told: the blocked thread that would call run(), which then
 // continues without the answer; else the youngest actor's wait. Each circle has one of these, since

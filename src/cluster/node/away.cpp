@@ -228,7 +228,10 @@ task<bool> node_state::try_once(outgoing& what, std::string to) {
 
 bool node_state::settle(outgoing& what, std::string_view answer) {
   const std::optional<answer_frame> is = read_answer(answer);
-  if (!is) throw error(failure::malformed, "troupe: cluster: the answer is no answer of troupe");
+  if (!is)
+    throw error(failure::malformed,
+                "troupe: cluster: the answer does not have troupe's format; keep other programs "
+                "off the cluster's subjects");
   if (is->kind == answer_kind::not_here || is->kind == answer_kind::full) {
     what.may_have_run = false;
     return false;

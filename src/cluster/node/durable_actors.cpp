@@ -185,7 +185,10 @@ task<bytes> node_state::forward_once(const stored_message& what, const std::stri
   if (is_lost)
     throw error(failure::lost, "troupe: cluster: the node that owned the actor has ended");
   const std::optional<answer_frame> is = read_answer(got);
-  if (!is) throw error(failure::malformed, "troupe: cluster: the answer is no answer of troupe");
+  if (!is)
+    throw error(failure::malformed,
+                "troupe: cluster: the answer does not have troupe's format; keep other programs "
+                "off the cluster's subjects");
   const std::string text(is->bytes);
   switch (is->kind) {
     case answer_kind::value: {

@@ -169,8 +169,9 @@ task<> take_from(shared_ptr_of_all all, std::string subject, std::string queue,
     task<> flushes = flush(all);
     co_await std::move(flushes);
     if (from->has_ended())
-      throw error(failure::denied,
-                  "troupe: cluster: the NATS server does not let us take " + subject);
+      throw error(
+          failure::denied,
+          "troupe: cluster: the NATS server does not permit this node to subscribe to " + subject);
     future<> ends = spawn(read(all, from, std::move(to)));
     std::lock_guard held(all->mutex);
     all->readers.emplace(std::pair(std::move(subject), std::move(queue)),

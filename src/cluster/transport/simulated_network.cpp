@@ -76,7 +76,7 @@ task<std::string> ask(shared_ptr_of_all all, std::string subject, std::string by
   state::asked begun = all->net->request(all->self, subject, std::move(bytes));
   if (begun.nobody) {
     co_await sleep_for(all->net->random_delay());
-    throw error(failure::unreachable, "troupe: cluster: nobody takes " + subject);
+    throw error(failure::unreachable, "troupe: cluster: no node takes " + subject);
   }
   const open_request open(*all, begun.number);
   response how = co_await std::move(begun.end);

@@ -55,11 +55,11 @@ std::exception_ptr without_effect(const std::exception_ptr& failed) {
   try {
     std::rethrow_exception(failed);
   } catch (const database::error& known) {
-    return std::make_exception_ptr(
-        database::error(known.kind(), known.code(),
-                        "troupe: durable: the message was not handled, for the database is away: " +
-                            std::string(known.what()),
-                        known.broken_rule(), database::effect::none));
+    return std::make_exception_ptr(database::error(
+        known.kind(), known.code(),
+        "troupe: durable: the message was not handled, since the database is unavailable: " +
+            std::string(known.what()),
+        known.broken_rule(), database::effect::none));
   } catch (...) {
     return failed;
   }

@@ -275,7 +275,7 @@ opened_storage open_tables(session& in, std::int64_t owner, const std::string& p
   const std::int64_t version = meta(in, "version");
   if (version == cluster_tables_version)
     throw schema_error("troupe: durable: the tables of " + path +
-                       " are those of a cluster; open them as one of its nodes");
+                       " belong to a cluster; open them as one of its nodes");
   if (version > tables_version)
     throw schema_error("troupe: durable: the tables of " + path + " have version " +
                        std::to_string(version) + ", and this program knows version " +

@@ -68,7 +68,9 @@ client_error::client_error(client_failure reason, const std::string& url, std::s
 client_request::client_request(std::string method, std::string url)
     : method_(std::move(method)), url_(std::move(url)) {
   if (!is_token(method_))
-    throw usage_error("troupe: http::client_request: that is no name of a method");
+    throw usage_error(
+        "troupe: http::client_request: the name of the method is no token; use letters, such as "
+        "PATCH");
   if (method_ == "CONNECT")
     throw usage_error(
         "troupe: http::client_request: CONNECT is the client's own: set client_options::proxies");
@@ -108,7 +110,9 @@ void client_request::only_field(std::string_view name, std::string_view value) {
 namespace {
 
 void check_may_have_body(const std::string& method) {
-  if (method == "TRACE") throw usage_error("troupe: http::client_request: TRACE has no body");
+  if (method == "TRACE")
+    throw usage_error(
+        "troupe: http::client_request: a TRACE request must not have a body; leave it out");
 }
 
 }  // namespace
@@ -133,7 +137,9 @@ client_request& client_request::body(upload_function how, std::string_view type)
 
 client_request& client_request::range(std::uint64_t first, std::optional<std::uint64_t> last) {
   if (last && *last < first)
-    throw usage_error("troupe: http::client_request: the range ends before it begins");
+    throw usage_error(
+        "troupe: http::client_request: the range ends before it begins; give a last byte that is "
+        "not before the first");
   only_field("Range", "bytes=" + std::to_string(first) + "-" + (last ? std::to_string(*last) : ""));
   return *this;
 }

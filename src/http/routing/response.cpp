@@ -63,7 +63,9 @@ response response::websocket(websocket_function talk, const websocket_options& o
 
 response response::file(const troupe::file& from, std::uint64_t offset, std::uint64_t bytes,
                         content_type type) {
-  if (!from.is_open()) throw usage_error("troupe: http::response::file: the file is not open");
+  if (!from.is_open())
+    throw usage_error(
+        "troupe: http::response::file: the file is not open; open it before you make the answer");
   response made;
   made.type_ = std::move(type);
   made.extra().file = {from.share(), offset, bytes};

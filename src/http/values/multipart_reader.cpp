@@ -24,7 +24,7 @@ multipart_reader::multipart_reader(request& from, const multipart_limits& limits
   if (from.is_parted_) {
     throw usage_error(
         "troupe: http: another multipart_reader, or a read_form() that was given up, has read a "
-        "part of this body, and what it has read does not come again: answer the request");
+        "part of this body, which cannot be read again: answer the request");
   }
 }
 

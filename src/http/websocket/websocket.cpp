@@ -291,7 +291,9 @@ task<> websocket::send_in_order(int code, std::string payload) {
 }
 
 task<> websocket::send(std::string words) {
-  if (!is_utf8(words)) throw usage_error("troupe: http::websocket: the text is no UTF-8");
+  if (!is_utf8(words))
+    throw usage_error(
+        "troupe: http::websocket: the text is not UTF-8; send it as a binary message");
   co_await send_frame(text, std::move(words));
 }
 
@@ -301,9 +303,10 @@ task<> websocket::close(int code, std::string reason) {
   if (!may_be_sent(code))
     throw usage_error("troupe: http::websocket: " + std::to_string(code) + " may not be sent");
   if (reason.size() > control_bytes_max - 2) {
-    throw usage_error("troupe: http::websocket: the reason is longer than 123 bytes");
+    throw usage_error("troupe: http::websocket: the reason is longer than 123 bytes; shorten it");
   }
-  if (!is_utf8(reason)) throw usage_error("troupe: http::websocket: the reason is no UTF-8");
+  if (!is_utf8(reason))
+    throw usage_error("troupe: http::websocket: the reason is not UTF-8; encode it");
   if (close_sent_) co_return;
   std::string payload{static_cast<char>(code >> 8), static_cast<char>(code)};
   payload += reason;

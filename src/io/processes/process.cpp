@@ -61,7 +61,9 @@ struct child {
 
 descriptor& exit_job::prepare(operation_suspension&) {
   if (of_ == nullptr)
-    throw usage_error("troupe: process::wait: none was started, or it was moved from");
+    throw usage_error(
+        "troupe: process::wait: no process was started, or the object was moved from; call "
+        "process::start() first");
   asked_ = descriptor::borrow(of_->pidfd);
   return asked_;
 }
@@ -277,7 +279,9 @@ process process::start(const std::string& program, const std::vector<std::string
 
 bool process::kill(int signal) {
   if (child_ == nullptr)
-    throw usage_error("troupe: process::kill: none was started, or it was moved from");
+    throw usage_error(
+        "troupe: process::kill: no process was started, or the object was moved from; call "
+        "process::start() first");
   if (child_->poll()) return false;
   if (::syscall(SYS_pidfd_send_signal, child_->pidfd, signal, nullptr, 0) == 0) return true;
   if (errno == ESRCH) return false;

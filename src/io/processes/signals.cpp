@@ -140,7 +140,8 @@ signal_listener signal_listener::listen(std::initializer_list<int> signals,
   const auto place = std::ranges::find_if(places, is_free);
   if (place == places.end())
     throw usage_error(
-        "troupe: signal_listener: 32 listen already; share one, or close what is not needed");
+        "troupe: signal_listener: 32 listeners exist already; share one, or close listeners that "
+        "are not needed");
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) < 0)
     throw io_error("pipe", "signal_listener", errno);

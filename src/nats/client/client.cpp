@@ -48,7 +48,9 @@ outcome client::misfit(std::string_view subject, const headers* head,
                                std::string(subject) + " is more than the server takes (" +
                                std::to_string(about.max_payload) + ")");
   if (head != nullptr && head->size() > 0 && !about.headers)
-    return outcome::failed(failure::refused, "troupe: nats: the server takes no headers");
+    return outcome::failed(
+        failure::refused,
+        "troupe: nats: the server accepts no headers; send the message without them");
   return {};
 }
 

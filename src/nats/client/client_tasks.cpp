@@ -118,7 +118,7 @@ task<wire_ptr> client::one_round(std::shared_ptr<client> self) {
     if (is_denial(failed)) kind = failure::denied;
     reasons += (reasons.empty() ? "" : "; ") + candidate.authority() + ": " + reason_of(failed);
   }
-  throw error(kind, "troupe: nats: no server takes us: " + reasons);
+  throw error(kind, "troupe: nats: no server accepts the connection: " + reasons);
 }
 
 // False: it is not wanted any more.

@@ -83,7 +83,8 @@ task<message> ask(handle_ptr by, message what) {
   open.end();
   got.end.check();
   if (got.got.head.status() == no_responders && got.got.payload.empty())
-    throw error(failure::no_responders, "troupe: nats: nobody answers requests to " + subject);
+    throw error(failure::no_responders,
+                "troupe: nats: no subscriber answers requests to " + subject);
   co_return std::move(got.got);
 }
 

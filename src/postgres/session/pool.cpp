@@ -47,7 +47,7 @@ task<pool::lease> pool::borrow_from(std::shared_ptr<shared> from) {
   }
   throw database::error(
       database::failure::busy, 0,
-      "troupe: postgres: no connection came free within " +
+      "troupe: postgres: no connection became free within " +
           std::to_string(std::chrono::ceil<std::chrono::milliseconds>(from->wait_max).count()) +
           " ms; raise the pool's max or wait_max");
 }

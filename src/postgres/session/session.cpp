@@ -130,7 +130,7 @@ std::string new_name_begin() {
   std::array<unsigned char, 16> secret{};
   if (RAND_bytes(secret.data(), static_cast<int>(secret.size())) != 1)
     throw database::error(failure::broken, 0,
-                          "troupe: postgres: the system gives no random numbers");
+                          "troupe: postgres: the operating system gives no random numbers");
   std::string name = "troupe_";
   for (const unsigned char byte : secret) add_hex(name, byte);
   return name + '_';

@@ -11,8 +11,8 @@ namespace {
 constexpr std::size_t given_bytes = 64 * 1024;
 
 std::exception_ptr not_open() {
-  return std::make_exception_ptr(
-      database::error(database::failure::statement, 0, "troupe: postgres: this COPY has ended"));
+  return std::make_exception_ptr(database::error(
+      database::failure::statement, 0, "troupe: postgres: this COPY has ended; begin another"));
 }
 
 void give_end(const channel<parts::copied>& reader, std::exception_ptr failed) {

@@ -110,7 +110,7 @@ namespace {
 std::exception_ptr too_large(const row_limits& wants) {
   const std::string text =
       wants.only_one
-          ? "troupe: query_one: the statement gives several rows; limit it to one, or use query"
+          ? "troupe: query_one: the statement gives several rows; add LIMIT 1, or use query"
           : "troupe: postgres: the answer has more than " + std::to_string(wants.rows) +
                 " rows, or " + std::to_string(wants.bytes) +
                 " bytes; limit the statement, or raise rows_max or bytes_max";

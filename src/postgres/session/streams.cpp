@@ -73,8 +73,9 @@ task<std::optional<std::string>> get(std::shared_ptr<shared> on, channel<copied>
 task<> copy_writer::write(std::string_view text) {
   constexpr std::size_t sent_bytes = 16 * 1024;
   if (on() == nullptr)
-    throw database::error(database::failure::statement, 0,
-                          "troupe: postgres: write() comes before finish()");
+    throw database::error(
+        database::failure::statement, 0,
+        "troupe: postgres: write() was called after finish(); begin another COPY");
   check_whole();
   kept_ += text;
   if (kept_.size() < sent_bytes) return parts::nothing();
@@ -93,7 +94,7 @@ task<changes> copy_writer::finish() {
   auto [held, ended] = end();
   if (ended == nullptr)
     throw database::error(database::failure::statement, 0,
-                          "troupe: postgres: finish() was called before");
+                          "troupe: postgres: finish() was called twice; call it once");
   return parts::end_of(std::move(held), std::move(ended), std::move(kept_));
 }
 task<std::optional<std::string>> copy_reader::next() { return parts::get(on(), pieces_); }

@@ -39,7 +39,7 @@ settings settings_of(const PQconninfoOption* option) {
 [[noreturn]] void refuse_target(std::string reason) {
   while (!reason.empty() && reason.back() == '\n') reason.pop_back();
   throw database::error(failure::bad_target, 0,
-                        "troupe: postgres: the target is not understood: " + reason);
+                        "troupe: postgres: the target is malformed: " + reason);
 }
 
 // The target alone: all that libpq is given. For the rest it asks the environment, the file of

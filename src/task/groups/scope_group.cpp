@@ -225,7 +225,7 @@ void scope_group::add_child(scope_child& one) {
 }
 
 void scope_group::set_limit(std::size_t most) {
-  if (most == 0) throw usage_error("troupe: task_scope::limit: a scope of no child never ends");
+  if (most == 0) throw usage_error("troupe: task_scope::limit: the limit must be at least 1");
   limit_ = most;
   list_if_needed();
 }

@@ -1,5 +1,5 @@
 // A bound message is sent each time that it fires, so its arguments must be copyable.
-// expect: troupe: bind: each firing sends a copy, so the arguments given must be copyable
+// expect: troupe: bind: each call sends a copy of the bound arguments, which must be copyable
 #include <memory>
 #include <troupe/troupe.hpp>
 

@@ -1,5 +1,5 @@
 // Where a virtual base lies depends on the whole object.
-// expect: troupe: ref: the base class is a virtual one of the actor's
+// expect: troupe: ref: the base class is a virtual base of the actor's
 #include <troupe/troupe.hpp>
 
 struct Shape {

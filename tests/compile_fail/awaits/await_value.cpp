@@ -1,4 +1,4 @@
-// expect: troupe: co_await takes what comes later: a task, a future
+// expect: troupe: co_await takes a pending result: a task, a future
 #include <troupe/troupe.hpp>
 
 int half(int n) { return n / 2; }

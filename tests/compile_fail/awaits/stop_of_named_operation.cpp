@@ -1,5 +1,5 @@
 // An operation that has a name and a limit takes no further limit.
-// expect: troupe: timeout() and stop() take the awaitable over, so give up its name: co_await std::move(later).timeout(...)
+// expect: troupe: timeout() and stop() take over the awaitable: co_await std::move(later).timeout(...)
 #include <chrono>
 #include <utility>
 

@@ -1,5 +1,5 @@
 // An operation of a stream must be awaited at once, so it needs no name.
-// expect: troupe: timeout() and stop() take the awaitable over, so give up its name: co_await std::move(later).timeout(...)
+// expect: troupe: timeout() and stop() take over the awaitable: co_await std::move(later).timeout(...)
 #include <chrono>
 #include <utility>
 

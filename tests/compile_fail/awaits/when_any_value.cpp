@@ -1,5 +1,5 @@
 // A value cannot be awaited.
-// expect: troupe: when_all and when_any: they take what can be awaited
+// expect: troupe: when_all and when_any: they take awaitables
 #include <troupe/troupe.hpp>
 
 troupe::task<int> number() { co_return 1; }

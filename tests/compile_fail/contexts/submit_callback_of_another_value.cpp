@@ -1,5 +1,5 @@
 // The callback takes what the call returns.
-// expect: troupe: submit: then: the callback must be callable with what the call returns
+// expect: troupe: submit: then: the callback must be callable with the result of the call
 #include <string>
 #include <troupe/troupe.hpp>
 

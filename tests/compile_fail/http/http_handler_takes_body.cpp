@@ -1,5 +1,5 @@
 // A handler of HTTP with a parameter that no path has: the body is the request's.
-// expect: troupe: an HTTP handler's parameters behind the request are those of the path
+// expect: troupe: an HTTP handler's parameters after the request are the path's
 #include <troupe/http/router.hpp>
 
 #include <memory>

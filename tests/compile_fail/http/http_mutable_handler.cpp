@@ -1,5 +1,5 @@
 // A handler of HTTP that changes what it captures, which several threads would do at a time.
-// expect: troupe: an HTTP handler is called by several threads at a time and cannot change what it captures
+// expect: troupe: an HTTP handler is called by several threads at a time and cannot change its captures
 #include <troupe/http/router.hpp>
 
 using troupe::http::request;

@@ -1,5 +1,5 @@
 // An answer that would be sent from a string that is gone.
-// expect: troupe: this text is kept, and is gone before it is read
+// expect: troupe: this text is kept, and would be destroyed before it is read
 #include <troupe/http/response.hpp>
 
 using troupe::http::response;

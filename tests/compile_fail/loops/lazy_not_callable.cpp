@@ -1,4 +1,4 @@
-// expect: troupe: lazy: it takes what can be called without arguments
+// expect: troupe: lazy: it takes a callable without parameters
 #include <troupe/troupe.hpp>
 
 int half(int n) { return n / 2; }

@@ -1,4 +1,4 @@
-// expect: troupe: post: it takes what can be called without arguments, and moved
+// expect: troupe: post: it takes a movable callable without parameters
 // also: reference to overloaded function
 #include <troupe/troupe.hpp>
 

@@ -1,5 +1,5 @@
 // The runtime aligns a result to 16 bytes. A type that needs more must be behind a pointer.
-// expect: troupe: the result of a task, a promise or an ask lies at 16 bytes; put one that is over-aligned into a std::unique_ptr
+// expect: troupe: the result of a task, a promise or an ask is aligned to 16 bytes; put an over-aligned result into a std::unique_ptr
 #include <memory>
 
 #include "troupe/troupe.hpp"

@@ -30,9 +30,9 @@ class borrowed_text {
            (std::is_lvalue_reference_v<Text> || std::is_trivially_destructible_v<Text>))
       borrowed_text(Text&& text)
   noexcept : text_(text) {}
-#define TROUPE_GONE                                                                         \
-  "troupe: this text is kept, and is gone before it is read: give a string that has a name" \
-  " and lives long enough, or use the function that takes a std::string"
+#define TROUPE_GONE                                                                     \
+  "troupe: this text is kept, and would be destroyed before it is read: give a string " \
+  "that has a name and lives long enough, or use the function that takes a std::string"
   template <class Text TROUPE_SAYS(TROUPE_GONE)>
   requires(std::convertible_to<Text, std::string_view> &&
            !std::same_as<std::remove_cvref_t<Text>, borrowed_text> &&

@@ -116,9 +116,10 @@ T converted(std::string_view text, const origin& of) {
 template <class T, class Next>
 T typed(const origin& of, Next&& next) {
   using kind = kind_of<T>;
-  static_assert(text_value<typename kind::one>,
-                "troupe: a value of a request is a number, a bool, a std::string, what is made "
-                "from a std::string_view, or a std::optional or a std::vector of one of these");
+  static_assert(
+      text_value<typename kind::one>,
+      "troupe: a value of a request is a number, a bool, a std::string, a type that is made from a "
+      "std::string_view, or a std::optional or a std::vector of one of these");
   static_assert(!std::is_same_v<typename kind::one, std::string_view> &&
                     !std::is_same_v<typename kind::one, const char*>,
                 "troupe: this value is decoded into a string of its own, which a view would "

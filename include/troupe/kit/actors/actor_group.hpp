@@ -58,7 +58,9 @@ class group_state {
   explicit group_state(group_choice by) noexcept : choice_(by) {}
 
   static bool add(const std::shared_ptr<group_state>& self, const ref<T>& one) {
-    if (!one) throw usage_error("troupe: actor_group: the ref refers to no actor");
+    if (!one)
+      throw usage_error(
+          "troupe: actor_group: the ref refers to no actor; add the result of spawn()");
     const void* const actor = ref_access::cell_of(one);
     const std::uint64_t number = self->insert(actor, one);
     if (number == 0) return false;
@@ -240,7 +242,7 @@ class actor_group {
     } else {
       static_assert(std::is_default_constructible_v<std::hash<Key>>,
                     "troupe: actor_group::of: there is no std::hash of the key's type; give a key "
-                    "of a type that has one, or specialize std::hash");
+                    "of a type with a std::hash, or specialize it");
       return state_->of_hash(std::hash<Key>{}(key));
     }
   }

@@ -75,7 +75,9 @@ class topic {
   // Subscribes the actor from now on. Returns false if that method of the actor subscribes already.
   template <auto Method, class Actor>
   bool subscribe(const ref<Actor>& one) const {
-    if (!one) throw usage_error("troupe: topic: the ref refers to no actor");
+    if (!one)
+      throw usage_error(
+          "troupe: topic: the ref refers to no actor; subscribe the result of spawn()");
     const auto made = std::make_shared<subscriber>();
     made->tell = [one](const T& value) { one.template tell<Method>(value); };
     made->key = kit::key_of<Method>(one);

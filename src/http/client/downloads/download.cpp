@@ -73,7 +73,7 @@ class work {
  private:
   void check() {
     if (asked_.method() != "GET" || client_access::has_body(asked_))
-      throw usage_error("troupe: http::download: the request is no GET, or has a body");
+      throw usage_error("troupe: http::download: the request must be a GET without a body");
     for (const std::string_view own : {"Range", "If-Range"}) {
       if (names_field(client_access::fields(asked_), own))
         throw usage_error("troupe: http::download: the field " + std::string(own) +
@@ -83,7 +83,8 @@ class work {
       throw option_error(
           "troupe: http::download_options: attempts must be at least 1, and the "
           "pause must not be negative");
-    if (path_.empty()) throw option_error("troupe: http::download: that is no path of a file");
+    if (path_.empty())
+      throw option_error("troupe: http::download: the path of the file is empty; name a file");
     base::refuse_zero_byte(path_, "http::download", "the path");
     // Redirects and errors are looked up by the URL that was asked for.
     static_cast<void>(url::parse(asked_.url()));

@@ -1,6 +1,6 @@
 // The name of a function template has no type, so that no parameter takes it; the same in a
 // handler.
-// expect: troupe: spawn: it takes a task, what makes one and its arguments
+// expect: troupe: spawn: it takes a task, or a callable that makes a task, and its arguments
 // also: reference to overloaded function
 #include <troupe/troupe.hpp>
 

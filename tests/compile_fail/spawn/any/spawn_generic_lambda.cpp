@@ -1,5 +1,5 @@
 // The arguments of the lambda are missing.
-// expect: troupe: spawn: this is an object, which cannot be called without arguments: those of a lambda stand behind it
+// expect: troupe: spawn: this is an object, which cannot be called without arguments: the arguments of a lambda follow it
 #include <troupe/troupe.hpp>
 
 void use(troupe::runtime& rt) {

@@ -1,7 +1,7 @@
 // The name of several functions has no type, so that no parameter takes it.
-// expect: troupe: spawn: it takes a task, what makes one and its arguments
+// expect: troupe: spawn: it takes a task, or a callable that makes a task, and its arguments
 // also: reference to overloaded function
-// expect: is given in a lambda
+// expect: in a lambda
 #include <troupe/troupe.hpp>
 
 troupe::task<> work() { co_return; }
