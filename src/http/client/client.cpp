@@ -64,10 +64,10 @@ base::ledger::limits kept_limits_of(const client_options& options) {
 }
 
 parser_limits limits_of(const client_options& options) {
-  parser_limits made;
-  made.head_bytes = options.head_bytes;
-  made.fields = options.fields;
-  return made;
+  parser_limits limits;
+  limits.head_bytes = options.head_bytes;
+  limits.fields = options.fields;
+  return limits;
 }
 
 bool may_be_repeated(std::string_view method) noexcept {
@@ -109,8 +109,8 @@ task<std::shared_ptr<exchange>> ask(std::shared_ptr<client_core> core, client_re
   const bool has_upload = static_cast<bool>(client_access::upload(asked));
   repetition again(may_be_repeated(asked.method()) && !has_upload, has_upload);
   for (;;) {
-    const reached made = co_await reach(core, at, by, life, again.wants_fresh());
-    const std::shared_ptr<exchange> answer = made.by();
+    const reached found = co_await reach(core, at, by, life, again.wants_fresh());
+    const std::shared_ptr<exchange> answer = found.by();
     const attempt ended = co_await try_once(*answer, asked, by, lines);
     if (ended.failure == nullptr) {
       if (by.is_absolute() && answer->status() == 407)
@@ -118,7 +118,7 @@ task<std::shared_ptr<exchange>> ask(std::shared_ptr<client_core> core, client_re
                            "the proxy wants other credentials: it answered 407", fault::none, 407);
       co_return answer;
     }
-    const bool follows = co_await again.follows(made, ended, life);
+    const bool follows = co_await again.follows(found, ended, life);
     if (!follows) std::rethrow_exception(ended.failure);
   }
 }
@@ -128,12 +128,12 @@ bool is_redirect(int status) noexcept {
 }
 
 // Reads a short body, so that the connection can be used again. A longer one is not worth the time.
-task<> pass_over_body(exchange& of) {
-  if (of.length().value_or(0) > redirect_body_bytes) co_return;
+task<> pass_over_body(exchange& answer) {
+  if (answer.length().value_or(0) > redirect_body_bytes) co_return;
   try {
     std::size_t bytes = 0;
     for (;;) {
-      const std::string_view piece = co_await of.next_encoded();
+      const std::string_view piece = co_await answer.next_encoded();
       bytes += piece.size();
       if (piece.empty() || bytes > redirect_body_bytes) co_return;
     }
@@ -153,7 +153,7 @@ url target_of(const exchange& answer) {
 
 // Changes the request for the target of a redirect. Returns false when the body would be needed
 // again and no longer exists.
-bool turn_to(client_request& asked, int status, const url& from, const url& to) {
+bool turn_to(client_request& asked, int status, const url& from, const url& target) {
   std::string& method = client_access::method(asked);
   const bool to_get = (status == 303 && method != "HEAD" && method != "GET") ||
                       ((status == 301 || status == 302) && method == "POST");
@@ -165,7 +165,7 @@ bool turn_to(client_request& asked, int status, const url& from, const url& to) 
     strip(client_access::fields(asked),
           {"Content-Type", "Content-Encoding", "Content-Language", "Content-Location"});
   }
-  if (from.origin() != to.origin())
+  if (from.origin() != target.origin())
     strip(client_access::fields(asked), {"Authorization", "Cookie", "Proxy-Authorization"});
   return !client_access::upload(asked);
 }
@@ -259,8 +259,8 @@ std::string cookie_line(const client_core& core, client_request& asked, const ur
 
 void keep_cookies(const client_core& core, const exchange& answer) {
   if (!core.options.cookies) return;
-  for (const field one : answer.fields())
-    if (same_word(one.name, "Set-Cookie")) core.options.cookies->store(answer.at(), one.value);
+  for (const field field : answer.fields())
+    if (same_word(field.name, "Set-Cookie")) core.options.cookies->store(answer.at(), field.value);
 }
 
 client_core::client_core(client_options chosen)

@@ -172,14 +172,14 @@ std::optional<content_range> client_response::range() const noexcept {
     text.remove_prefix(mark.size());
     return true;
   };
-  content_range made;
-  if (!take(made.first, "-") || !take(made.last, "/") || made.last < made.first)
+  content_range range;
+  if (!take(range.first, "-") || !take(range.last, "/") || range.last < range.first)
     return std::nullopt;
-  if (text == "*") return made;
+  if (text == "*") return range;
   std::uint64_t all = 0;
-  if (!take(all, "") || !text.empty() || all <= made.last) return std::nullopt;
-  made.of = all;
-  return made;
+  if (!take(all, "") || !text.empty() || all <= range.last) return std::nullopt;
+  range.of = all;
+  return range;
 }
 
 namespace {

@@ -116,10 +116,10 @@ wire_ptr wire_pool::take(const std::string& origin) {
   const std::chrono::nanoseconds at = now();
   for (;;) {
     ended_list ended;
-    wire_ptr one = take_latest(origin, at, ended);
+    wire_ptr wire = take_latest(origin, at, ended);
     // A kept connection that has bytes for which no request asked, or has ended, must not be used.
     // What has come by HTTP/2 may be a PING, or its end: its next user looks.
-    if (one == nullptr || one->streams != nullptr || !one->has_news()) return one;
+    if (wire == nullptr || wire->streams != nullptr || !wire->has_news()) return wire;
   }
 }
 
@@ -137,17 +137,17 @@ void wire_pool::trim(const std::string& origin, std::size_t most) {
   if (list.empty()) all_.erase(found);
 }
 
-void wire_pool::put(wire_ptr one) {
-  one->idle_since = now();
-  const std::string origin = std::move(one->origin);
+void wire_pool::put(wire_ptr wire) {
+  wire->idle_since = now();
+  const std::string origin = std::move(wire->origin);
   std::optional<connection_slot> slot;
-  if (one->slot) slot.emplace(*std::exchange(one->slot, std::nullopt));
+  if (wire->slot) slot.emplace(*std::exchange(wire->slot, std::nullopt));
   ended_list ended;
   std::lock_guard lock(mutex_);
   // First close connections that are too old, of all origins; then the oldest one, if there are too
   // many.
   const auto old = [&](const wire_ptr& other) {
-    return one->idle_since - other->idle_since >= idle_time_;
+    return wire->idle_since - other->idle_since >= idle_time_;
   };
   for (auto at = all_.begin(); at != all_.end();) {
     idle_list& list = at->second;
@@ -158,7 +158,7 @@ void wire_pool::put(wire_ptr one) {
     at = list.empty() ? all_.erase(at) : std::next(at);
   }
   if (per_origin_ == 0 || most_ == 0) {
-    ended.push_back(std::move(one));
+    ended.push_back(std::move(wire));
     return;
   }
   if (count_ >= most_) {
@@ -177,7 +177,7 @@ void wire_pool::put(wire_ptr one) {
     list.erase(list.begin());
     --count_;
   }
-  list.push_back(std::move(one));
+  list.push_back(std::move(wire));
   ++count_;
 }
 

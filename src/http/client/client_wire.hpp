@@ -96,7 +96,7 @@ class wire_pool {
   // a task.
   wire_ptr take(const std::string& origin);
   // Keeps it, and then gives its slot back, so that who waits for the slot finds the connection.
-  void put(wire_ptr one);
+  void put(wire_ptr wire);
   // Closes the oldest connections of the origin but for that many.
   void trim(const std::string& origin, std::size_t most);
   std::size_t size();
@@ -107,7 +107,7 @@ class wire_pool {
   // Those that are closed at the end of a function, when the mutex is released.
   struct ended_list : idle_list {
     ~ended_list() {
-      for (const wire_ptr& one : *this) one->say_goodbye();
+      for (const wire_ptr& wire : *this) wire->say_goodbye();
     }
   };
 

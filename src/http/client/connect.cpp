@@ -13,21 +13,21 @@ namespace {
 
 constexpr int interim_max = 16;  // interim answers (1xx) to CONNECT
 
-std::string authorization_line(const proxy_server& of) {
+std::string authorization_line(const proxy_server& proxy) {
   std::string line;
-  if (!of.authorization.empty())
-    append_field(line, "Proxy-Authorization", of.authorization, "proxies");
+  if (!proxy.authorization.empty())
+    append_field(line, "Proxy-Authorization", proxy.authorization, "proxies");
   return line;
 }
 
-[[noreturn]] void fail(client_failure why, const url& to, const proxy_server& by,
+[[noreturn]] void fail(client_failure why, const url& peer, const proxy_server& by,
                        const std::string& what, int status = 0) {
-  throw client_error(why, to.to_string(), "the proxy " + by.at.authority() + " " + what,
+  throw client_error(why, peer.to_string(), "the proxy " + by.at.authority() + " " + what,
                      fault::none, status);
 }
 
-task<tcp_stream> connect_plain(client_core& core, const url& to, const tasks::limits& within) {
-  co_return co_await troupe::connect(to.host(), to.port(), core.options.resolver)
+task<tcp_stream> connect_plain(client_core& core, const url& peer, const tasks::limits& within) {
+  co_return co_await troupe::connect(peer.host(), peer.port(), core.options.resolver)
       .timeout(within.left())
       .stop(within.stop());
 }
@@ -65,11 +65,11 @@ task<int> read_status(client_wire& wire, const url& to, const proxy_server& by,
 }
 
 // Returns the stream that leads to the target.
-task<tcp_stream> open_tunnel(client_core& core, const url& to, const proxy_server& by,
+task<tcp_stream> open_tunnel(client_core& core, const url& peer, const proxy_server& by,
                              const tasks::limits& within) {
-  tcp_stream plain = co_await connect_proxy(core, to, by, within);
+  tcp_stream plain = co_await connect_proxy(core, peer, by, within);
   const wire_ptr wire = core.make_wire(std::move(plain));
-  const std::string target = to.host() + ":" + std::to_string(to.port());
+  const std::string target = peer.host() + ":" + std::to_string(peer.port());
   std::string head = "CONNECT " + target + " HTTP/1.1\r\n";
   append_field(head, "Host", target, "client");
   head += authorization_line(by) + "\r\n";
@@ -77,18 +77,18 @@ task<tcp_stream> open_tunnel(client_core& core, const url& to, const proxy_serve
   int status = 0;
   try {
     co_await wire->send(head, within, core.options.write_time);
-    status = co_await read_status(*wire, to, by, within);
+    status = co_await read_status(*wire, peer, by, within);
   } catch (const io_error& e) {
     lost = e.what();
   }
   if (!lost.empty())
-    fail(client_failure::proxy_refused, to, by, "has ended the connection (" + lost + ")");
+    fail(client_failure::proxy_refused, peer, by, "has ended the connection (" + lost + ")");
   if (status >= 300)
-    fail(client_failure::proxy_refused, to, by,
+    fail(client_failure::proxy_refused, peer, by,
          "opens no connection: it answered " + std::to_string(status), status);
   // Nobody may speak in the target's name before the target has spoken.
   if (!wire->input().empty())
-    fail(client_failure::proxy_refused, to, by, "has sent bytes that belong to nothing");
+    fail(client_failure::proxy_refused, peer, by, "has sent bytes that belong to nothing");
   co_return wire->take_plain();
 }
 
@@ -99,19 +99,19 @@ task<tcp_stream> open_stream(client_core& core, const url& to, const route& by,
   co_return co_await connect_proxy(core, to, *by.by, within);
 }
 
-task<wire_ptr> connect_within(client_core& core, const url& to, const route& by,
+task<wire_ptr> connect_within(client_core& core, const url& peer, const route& by,
                               const tasks::limits& within) {
-  tcp_stream plain = co_await open_stream(core, to, by, within);
+  tcp_stream plain = co_await open_stream(core, peer, by, within);
   wire_ptr wire;
-  if (!to.secure()) {
+  if (!peer.secure()) {
     wire = core.make_wire(std::move(plain));
   } else {
     const tls_context trust = co_await core.trust(by.streams, within);
-    tls_stream secure = tls_stream::client(trust, std::move(plain), to.host());
+    tls_stream secure = tls_stream::client(trust, std::move(plain), peer.host());
     co_await secure.handshake().timeout(within.left()).stop(within.stop());
     wire = core.make_wire(std::move(secure));
   }
-  if (by.streams && (!to.secure() || wire->alpn() == "h2"))
+  if (by.streams && (!peer.secure() || wire->alpn() == "h2"))
     wire->streams = h2::client_session::make(
         {core.options.http2, {core.options.head_bytes, core.options.fields, 0}});
   co_return wire;
@@ -119,34 +119,34 @@ task<wire_ptr> connect_within(client_core& core, const url& to, const route& by,
 
 }  // namespace
 
-route route_to(const client_core& core, const url& to, bool opaque) {
-  route made;
-  made.by = core.proxies.of(to);
-  made.tunnel = made.by != nullptr && (to.secure() || opaque);
-  made.name = to.origin();
-  if (made.is_absolute()) made.name = "proxy " + made.by->at.authority();
-  made.streams = core.options.http2.is_on && h2::session::is_available() &&
-                 (to.secure() || (core.options.http2_prior_knowledge && made.by == nullptr));
-  made.alone = opaque;
-  return made;
+route route_to(const client_core& core, const url& peer, bool opaque) {
+  route result;
+  result.by = core.proxies.of(peer);
+  result.tunnel = result.by != nullptr && (peer.secure() || opaque);
+  result.name = peer.origin();
+  if (result.is_absolute()) result.name = "proxy " + result.by->at.authority();
+  result.streams = core.options.http2.is_on && h2::session::is_available() &&
+                   (peer.secure() || (core.options.http2_prior_knowledge && result.by == nullptr));
+  result.alone = opaque;
+  return result;
 }
 
-task<wire_ptr> connect(client_core& core, const url& to, const route& by,
+task<wire_ptr> connect(client_core& core, const url& peer, const route& by,
                        const tasks::limits& within) {
   const tasks::limits soon = within.within(core.options.connect_time);
   try {
-    co_return co_await connect_within(core, to, by, soon);
+    co_return co_await connect_within(core, peer, by, soon);
   } catch (const timed_out&) {
-    throw timed_out("troupe: http: no connection to " + to.origin() +
+    throw timed_out("troupe: http: no connection to " + peer.origin() +
                     (by.by == nullptr ? "" : " through the proxy " + by.by->at.authority()) +
                     " in time: try again, or allow more (client_options::connect_time)");
   }
 }
 
-std::string first_lines(const std::string& method, const url& to, const route& by) {
+std::string first_lines(const std::string& method, const url& peer, const route& by) {
   std::string lines =
-      method + " " + (by.is_absolute() ? to.to_string() : to.target()) + " HTTP/1.1\r\n";
-  append_field(lines, "Host", to.authority(), "client");
+      method + " " + (by.is_absolute() ? peer.to_string() : peer.target()) + " HTTP/1.1\r\n";
+  append_field(lines, "Host", peer.authority(), "client");
   return by.is_absolute() ? lines + authorization_line(*by.by) : lines;
 }
 

@@ -20,15 +20,15 @@ struct route {
 };
 // `opaque`: what goes over the connection is no HTTP, so that a proxy must not read it, and nothing
 // else goes over it.
-route route_to(const client_core& core, const url& to, bool opaque);
+route route_to(const client_core& core, const url& peer, bool opaque);
 
 // Returns a new connection. Throws resolve_error, io_error, tls_error, client_error, timed_out,
 // cancelled.
-task<wire_ptr> connect(client_core& core, const url& to, const route& by,
+task<wire_ptr> connect(client_core& core, const url& peer, const route& by,
                        const tasks::limits& within);
 
 // "GET /path HTTP/1.1" and the field Host, in the form of the route; and the proxy's authorization.
-std::string first_lines(const std::string& method, const url& to, const route& by);
+std::string first_lines(const std::string& method, const url& peer, const route& by);
 // Those fields of a request that go this way.
 std::string fields_for(client_request& asked, const route& by);
 

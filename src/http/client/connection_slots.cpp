@@ -27,23 +27,23 @@ origin_full::origin_full(limit which, const std::string& origin, std::size_t mos
 
 class connection_slots::waiting_claim {
  public:
-  waiting_claim(connection_slots& by, origin_slots& of, const std::string& origin)
-      : by_(by), of_(of) {
+  waiting_claim(connection_slots& by, origin_slots& slots, const std::string& origin)
+      : by_(by), slots_(slots) {
     const std::lock_guard lock(by_.mutex_);
-    if (of_.waiting >= by_.waiting_max_)
+    if (slots_.waiting >= by_.waiting_max_)
       throw origin_full(origin_full::limit::requests_waiting, origin, by_.waiting_max_);
-    ++of_.waiting;
+    ++slots_.waiting;
   }
   waiting_claim(const waiting_claim&) = delete;
   waiting_claim& operator=(const waiting_claim&) = delete;
   ~waiting_claim() {
     const std::lock_guard lock(by_.mutex_);
-    --of_.waiting;
+    --slots_.waiting;
   }
 
  private:
   connection_slots& by_;
-  origin_slots& of_;
+  origin_slots& slots_;
 };
 
 connection_slots::connection_slots(const client_options& options)
@@ -59,7 +59,7 @@ std::shared_ptr<origin_slots> connection_slots::of(const std::string& origin) {
   found = std::make_shared<origin_slots>(per_origin_);
   known = found;
   if (all_.size() >= prune_at_) {
-    std::erase_if(all_, [](const auto& one) { return one.second.expired(); });
+    std::erase_if(all_, [](const auto& entry) { return entry.second.expired(); });
     prune_at_ = std::max<std::size_t>(64, all_.size() * 2);
   }
   return found;
@@ -67,9 +67,9 @@ std::shared_ptr<origin_slots> connection_slots::of(const std::string& origin) {
 
 std::optional<connection_slot> connection_slots::try_take(const std::string& origin) {
   const std::shared_ptr<origin_slots> slots = of(origin);
-  std::optional<connection_slot> made;
-  if (auto got = slots->free.try_acquire()) made.emplace(slots, std::move(*got));
-  return made;
+  std::optional<connection_slot> slot;
+  if (auto got = slots->free.try_acquire()) slot.emplace(slots, std::move(*got));
+  return slot;
 }
 
 task<connection_slot> connection_slots::take(std::string origin, tasks::limits within) {

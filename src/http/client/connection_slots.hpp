@@ -26,16 +26,16 @@ struct origin_slots {
 // The right to use one connection to an origin. Kept connections that nobody uses have none.
 class connection_slot {
  public:
-  connection_slot(std::shared_ptr<origin_slots> of, semaphore::permit one) noexcept
-      : of_(std::move(of)), mine_(std::move(one)) {}
+  connection_slot(std::shared_ptr<origin_slots> slots, semaphore::permit one) noexcept
+      : slots_(std::move(slots)), mine_(std::move(one)) {}
   connection_slot(connection_slot&&) noexcept = default;
   connection_slot& operator=(connection_slot&&) = delete;
 
   // How many more may be used; only a hint.
-  std::size_t others() const noexcept { return of_->free.available(); }
+  std::size_t others() const noexcept { return slots_->free.available(); }
 
  private:
-  std::shared_ptr<origin_slots> of_;
+  std::shared_ptr<origin_slots> slots_;
   semaphore::permit mine_;  // goes before the semaphore
 };
 

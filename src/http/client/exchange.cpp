@@ -32,13 +32,13 @@ namespace {
 // Copies the fields to `text`, and their positions in it to `positions`.
 void copy_fields(const http::fields& from, std::string& text,
                  std::vector<http::fields::position>& positions) {
-  for (const field one : from) {
+  for (const field field : from) {
     const auto name = static_cast<std::uint32_t>(text.size());
-    text += one.name;
+    text += field.name;
     const auto value = static_cast<std::uint32_t>(text.size());
-    text += one.value;
-    positions.push_back({name, static_cast<std::uint32_t>(one.name.size()), value,
-                         static_cast<std::uint32_t>(one.value.size())});
+    text += field.value;
+    positions.push_back({name, static_cast<std::uint32_t>(field.name.size()), value,
+                         static_cast<std::uint32_t>(field.value.size())});
   }
 }
 
@@ -97,8 +97,9 @@ void exchange::begin_decoding(http::method asked) {
   if (!by) return;
   decoded_ = std::make_unique<decoded_body>(*by, core_->options.decoded_body_bytes);
   length_.reset();
-  std::erase_if(head_positions_, [&](const http::fields::position& one) {
-    const std::string_view name = std::string_view(head_text_).substr(one.name, one.name_bytes);
+  std::erase_if(head_positions_, [&](const http::fields::position& position) {
+    const std::string_view name =
+        std::string_view(head_text_).substr(position.name, position.name_bytes);
     return same_word(name, "Content-Encoding") || same_word(name, "Content-Length");
   });
 }

@@ -23,12 +23,12 @@ class kept_answer final : public base::account {
   // This much is kept now. An answer that never keeps more than `uncounted_bytes` takes no lock.
   // `origin` gives the name of the peer.
   template <std::invocable Origin>
-  void count(base::ledger& in, Origin origin, std::size_t bytes) {
+  void count(base::ledger& ledger, Origin origin, std::size_t bytes) {
     if (peer_ == nullptr) {
       if (bytes <= uncounted_bytes) return;
-      peer_ = &in.join(origin());
-      in_ = &in;
-      open(in, *peer_);
+      peer_ = &ledger.join(origin());
+      ledger_ = &ledger;
+      open(ledger, *peer_);
     }
     hold(bytes);
   }
@@ -40,7 +40,7 @@ class kept_answer final : public base::account {
   void end() noexcept {
     if (peer_ == nullptr) return;
     close();
-    in_->leave(*std::exchange(peer_, nullptr));
+    ledger_->leave(*std::exchange(peer_, nullptr));
   }
   // Whether the answer was asked to end, since the client keeps too much.
   // order: acquire  pairs with end_account/release: a wake-up that was seen says what it is for
@@ -54,7 +54,7 @@ class kept_answer final : public base::account {
     if (told_ != nullptr) told_(context_);
   }
 
-  base::ledger* in_ = nullptr;
+  base::ledger* ledger_ = nullptr;
   peer* peer_ = nullptr;
   const wake_function told_;
   void* const context_;

@@ -60,20 +60,20 @@ std::optional<proxy_server> read_proxy(std::string_view text, const char* which)
 }
 
 std::optional<numeric_host> read_address(std::string_view text) {
-  numeric_host made;
+  numeric_host host;
   if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
   const std::string copy(text);
-  made.size = copy.contains(':') ? 16 : 4;
-  const int family = made.size == 16 ? AF_INET6 : AF_INET;
-  if (::inet_pton(family, copy.c_str(), made.bytes.data()) != 1) return std::nullopt;
-  return made;
+  host.size = copy.contains(':') ? 16 : 4;
+  const int family = host.size == 16 ? AF_INET6 : AF_INET;
+  if (::inet_pton(family, copy.c_str(), host.bytes.data()) != 1) return std::nullopt;
+  return host;
 }
 
-bool has_prefix(const numeric_host& one, const numeric_host& net, std::size_t bits) noexcept {
-  if (one.size != net.size) return false;
+bool has_prefix(const numeric_host& host, const numeric_host& net, std::size_t bits) noexcept {
+  if (host.size != net.size) return false;
   const std::size_t whole = bits / 8, rest = bits % 8;
-  if (std::memcmp(one.bytes.data(), net.bytes.data(), whole) != 0) return false;
-  return rest == 0 || ((one.bytes[whole] ^ net.bytes[whole]) >> (8 - rest)) == 0;
+  if (std::memcmp(host.bytes.data(), net.bytes.data(), whole) != 0) return false;
+  return rest == 0 || ((host.bytes[whole] ^ net.bytes[whole]) >> (8 - rest)) == 0;
 }
 
 template <class Number>
@@ -93,12 +93,12 @@ std::string environment(const char* lower, const char* upper) {
 }  // namespace
 
 proxy_settings proxy_settings::from_environment() {
-  proxy_settings made;
-  made.http = environment("http_proxy", nullptr);
-  made.https = environment("https_proxy", "HTTPS_PROXY");
-  made.all = environment("all_proxy", "ALL_PROXY");
-  made.none = environment("no_proxy", "NO_PROXY");
-  return made;
+  proxy_settings settings;
+  settings.http = environment("http_proxy", nullptr);
+  settings.https = environment("https_proxy", "HTTPS_PROXY");
+  settings.all = environment("all_proxy", "ALL_PROXY");
+  settings.none = environment("no_proxy", "NO_PROXY");
+  return settings;
 }
 
 proxy_table::proxy_table(const proxy_settings& given)
@@ -122,7 +122,7 @@ void proxy_table::add_exception(std::string_view text) {
     all_direct_ = true;
     return;
   }
-  exception made;
+  exception added;
   std::string_view bits;
   if (const std::size_t slash = text.find('/'); slash != std::string_view::npos) {
     bits = text.substr(slash + 1);
@@ -132,15 +132,15 @@ void proxy_table::add_exception(std::string_view text) {
              (text.find(':') == colon || text[colon - 1] == ']')) {
     const auto port = read_number<std::uint16_t>(text.substr(colon + 1));
     if (!port || *port == 0) bad();
-    made.port = *port;
+    added.port = *port;
     text = text.substr(0, colon);
   }
   if (const auto address = read_address(text)) {
-    made.address = *address;
+    added.address = *address;
     const auto count =
         bits.data() == nullptr ? std::optional(address->size * 8) : read_number<std::size_t>(bits);
     if (!count || *count > address->size * 8) bad();
-    made.bits = *count;
+    added.bits = *count;
   } else {
     if (bits.data() != nullptr) bad();
     if (text.starts_with("*")) text.remove_prefix(1);
@@ -148,24 +148,24 @@ void proxy_table::add_exception(std::string_view text) {
     if (text.ends_with('.')) text.remove_suffix(1);
     if (text.empty()) bad();
     try {
-      made.name = url::parse("http://" + std::string(text)).host();
+      added.name = url::parse("http://" + std::string(text)).host();
     } catch (const client_error&) {
       bad();
     }
   }
-  direct_.push_back(std::move(made));
+  direct_.push_back(std::move(added));
 }
 
-bool proxy_table::matches(const exception& one, const url& target) {
-  if (one.port != 0 && one.port != target.port()) return false;
+bool proxy_table::matches(const exception& rule, const url& target) {
+  if (rule.port != 0 && rule.port != target.port()) return false;
   std::string_view host = target.host();
-  if (one.name.empty()) {
+  if (rule.name.empty()) {
     const auto address = read_address(host);
-    return address && has_prefix(*address, one.address, one.bits);
+    return address && has_prefix(*address, rule.address, rule.bits);
   }
   if (host.ends_with('.')) host.remove_suffix(1);
-  return host.ends_with(one.name) &&
-         (host.size() == one.name.size() || host[host.size() - one.name.size() - 1] == '.');
+  return host.ends_with(rule.name) &&
+         (host.size() == rule.name.size() || host[host.size() - rule.name.size() - 1] == '.');
 }
 
 const proxy_server* proxy_table::of(const url& target) const {

@@ -41,7 +41,7 @@ class proxy_table {
     std::uint16_t port = 0;  // 0: each
   };
   void add_exception(std::string_view text);
-  static bool matches(const exception& one, const url& target);
+  static bool matches(const exception& rule, const url& target);
 
   std::optional<proxy_server> http_, https_, all_;
   std::vector<exception> direct_;

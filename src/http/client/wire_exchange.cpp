@@ -40,14 +40,14 @@ task<> wire_exchange::send_request(client_request& asked, const route& by,
     co_await send(body);
     co_return;
   }
-  upload to(*this);
-  const bool is_whole = co_await run_upload(pieces(to), server_end());
+  upload writer(*this);
+  const bool is_whole = co_await run_upload(pieces(writer), server_end());
   if (!is_whole) {  // the server may have said why
     refused_bytes_ = true;
     keep_ = false;
     throw io_error("send", where_ + ", whose server has ended the connection", EPIPE);
   }
-  const std::string end = "0\r\n" + to.trailer_lines() + "\r\n";
+  const std::string end = "0\r\n" + writer.trailer_lines() + "\r\n";
   co_await send(end);
 }
 

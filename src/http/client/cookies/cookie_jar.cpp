@@ -40,15 +40,15 @@ std::string_view take_column(std::string_view& left, std::size_t line) {
 }
 
 kept_cookie read_line(std::string_view text, std::size_t line) {
-  kept_cookie made;
-  made.http_only = text.starts_with(http_only_mark);
-  if (made.http_only) text.remove_prefix(http_only_mark.size());
+  kept_cookie cookie;
+  cookie.http_only = text.starts_with(http_only_mark);
+  if (cookie.http_only) text.remove_prefix(http_only_mark.size());
   std::string_view domain = take_column(text, line);
   if (domain.starts_with('.')) domain.remove_prefix(1);
-  made.domain = domain;
-  made.host_only = !read_bool(take_column(text, line), line);
-  made.path = take_column(text, line);
-  made.secure = read_bool(take_column(text, line), line);
+  cookie.domain = domain;
+  cookie.host_only = !read_bool(take_column(text, line), line);
+  cookie.path = take_column(text, line);
+  cookie.secure = read_bool(take_column(text, line), line);
   const std::string_view time = take_column(text, line);
   std::int64_t seconds = 0;
   const auto [rest, bad] = std::from_chars(time.data(), time.data() + time.size(), seconds);
@@ -56,11 +56,11 @@ kept_cookie read_line(std::string_view text, std::size_t line) {
   // The clock counts nanoseconds, which end in the year 2262.
   constexpr std::int64_t latest = 7'258'118'400;
   if (seconds != 0)
-    made.expires = cookie_jar::time_point(std::chrono::seconds(std::min(seconds, latest)));
-  made.name = take_column(text, line);
+    cookie.expires = cookie_jar::time_point(std::chrono::seconds(std::min(seconds, latest)));
+  cookie.name = take_column(text, line);
   if (text.contains('\t')) fail(line);
-  made.value = text;
-  return made;
+  cookie.value = text;
+  return cookie;
 }
 
 std::vector<kept_cookie> read_lines(std::string_view text) {
@@ -111,19 +111,21 @@ void cookie_jar::end_session() const { state_->end_session(); }
 
 std::string cookie_jar::save(bool with_session_cookies, time_point at) const {
   std::string text = "# Netscape HTTP Cookie File\n";
-  for (const kept_cookie& one : state_->all(at)) {
-    if (!one.expires && !with_session_cookies) continue;
-    if (one.site) text.append(site_mark).append(text_of(*one.site)).append("\n");
-    if (one.http_only) text += http_only_mark;
-    if (!one.host_only) text += '.';
-    text.append(one.domain).append(one.host_only ? "\tFALSE\t" : "\tTRUE\t").append(one.path);
-    text.append(one.secure ? "\tTRUE\t" : "\tFALSE\t");
+  for (const kept_cookie& cookie : state_->all(at)) {
+    if (!cookie.expires && !with_session_cookies) continue;
+    if (cookie.site) text.append(site_mark).append(text_of(*cookie.site)).append("\n");
+    if (cookie.http_only) text += http_only_mark;
+    if (!cookie.host_only) text += '.';
+    text.append(cookie.domain)
+        .append(cookie.host_only ? "\tFALSE\t" : "\tTRUE\t")
+        .append(cookie.path);
+    text.append(cookie.secure ? "\tTRUE\t" : "\tFALSE\t");
     const auto seconds =
-        one.expires
-            ? std::chrono::ceil<std::chrono::seconds>(*one.expires).time_since_epoch().count()
+        cookie.expires
+            ? std::chrono::ceil<std::chrono::seconds>(*cookie.expires).time_since_epoch().count()
             : 0;
-    text.append(std::to_string(seconds)).append("\t").append(one.name).append("\t");
-    text.append(one.value).append("\n");
+    text.append(std::to_string(seconds)).append("\t").append(cookie.name).append("\t");
+    text.append(cookie.value).append("\n");
   }
   return text;
 }

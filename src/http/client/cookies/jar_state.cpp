@@ -39,32 +39,35 @@ bool is_safe(std::string_view method) noexcept {
 // Whether the cookie is what its prefix promises. Servers that do not look at the letters' case
 // could be fooled by "__host-", so it is a prefix, too, and so is the value of a cookie that has no
 // name.
-bool keeps_prefix(const kept_cookie& one) noexcept {
-  const std::string_view shown = one.name.empty() ? one.value : one.name;
+bool keeps_prefix(const kept_cookie& cookie) noexcept {
+  const std::string_view shown = cookie.name.empty() ? cookie.value : cookie.name;
   const auto begins = [&](std::string_view prefix) {
     return same_word(shown.substr(0, prefix.size()), prefix);
   };
   if (!begins("__Secure-") && !begins("__Host-")) return true;
-  if (one.name.empty() || !one.secure) return false;
-  return begins("__Secure-") || (one.host_only && one.path == "/");
+  if (cookie.name.empty() || !cookie.secure) return false;
+  return begins("__Secure-") || (cookie.host_only && cookie.path == "/");
 }
 
 bool has_control(std::string_view text) noexcept {
-  return std::ranges::any_of(text, [](char one) { return (one >= 0 && one < ' ') || one == 0x7F; });
+  return std::ranges::any_of(text, [](char character) {
+    return (character >= 0 && character < ' ') || character == 0x7F;
+  });
 }
 
 // What read_set_cookie() would not have given; a saved text may have been edited.
-bool is_well_formed(const kept_cookie& one) noexcept {
+bool is_well_formed(const kept_cookie& cookie) noexcept {
   constexpr auto npos = std::string::npos;
-  return !(one.name.empty() && one.value.empty()) && !one.domain.empty() &&
-         one.path.starts_with('/') && one.name.find_first_of("=;") == npos &&
-         one.value.find(';') == npos && one.path.find(';') == npos && !has_control(one.name) &&
-         !has_control(one.value) && !has_control(one.path) && !has_control(one.domain) &&
-         keeps_prefix(one) && (one.secure || one.site != same_site::none);
+  return !(cookie.name.empty() && cookie.value.empty()) && !cookie.domain.empty() &&
+         cookie.path.starts_with('/') && cookie.name.find_first_of("=;") == npos &&
+         cookie.value.find(';') == npos && cookie.path.find(';') == npos &&
+         !has_control(cookie.name) && !has_control(cookie.value) && !has_control(cookie.path) &&
+         !has_control(cookie.domain) && keeps_prefix(cookie) &&
+         (cookie.secure || cookie.site != same_site::none);
 }
 
-bool has_expired(const kept_cookie& one, jar_state::time_point at) noexcept {
-  return one.expires && *one.expires <= at;
+bool has_expired(const kept_cookie& cookie, jar_state::time_point at) noexcept {
+  return cookie.expires && *cookie.expires <= at;
 }
 
 // Takes the first label off "a.b.c"; "" behind the last one.
@@ -80,8 +83,9 @@ bool is_address(std::string_view host) noexcept {
   // Some systems also take "127.1" and "0x7f000001" for addresses; no name ends in such a label.
   const std::string_view last = host.substr(host.rfind('.') + 1);
   return !last.empty() && last.front() >= '0' && last.front() <= '9' &&
-         std::ranges::all_of(last, [](char one) {
-           return (one >= '0' && one <= '9') || (one >= 'a' && one <= 'f') || one == 'x';
+         std::ranges::all_of(last, [](char character) {
+           return (character >= '0' && character <= '9') ||
+                  (character >= 'a' && character <= 'f') || character == 'x';
          });
 }
 
@@ -111,65 +115,67 @@ bool jar_state::hides_secure(const std::string& name, const std::string& domain,
                              std::string_view path) {
   for (const auto& [other, list] : by_domain_) {
     if (!is_within_domain(other, domain) && !is_within_domain(domain, other)) continue;
-    for (const entry& one : list)
-      if (one.secure && one.name == name && is_within_path(path, one.path)) return true;
+    for (const entry& cookie : list)
+      if (cookie.secure && cookie.name == name && is_within_path(path, cookie.path)) return true;
   }
   return false;
 }
 
 bool jar_state::store(const url& from, const set_cookie& got, time_point at) {
-  kept_cookie one;
+  kept_cookie cookie;
   std::string domain = got.domain;
   if (got.name.size() + got.value.size() > limits.cookie_bytes) return false;
   const std::lock_guard lock(mutex_);
   if (!may_own(from.host(), domain)) return false;
-  one.host_only = domain.empty();
-  one.domain = domain.empty() ? from.host() : domain;
-  one.name = got.name;
-  one.value = got.value;
-  one.path = got.has_path ? std::string_view(got.path) : default_path(from.target());
-  one.secure = got.secure;
-  one.http_only = got.http_only;
-  one.site = got.site;
-  one.expires = got.expires;
-  if (!from.secure() && (one.secure || hides_secure(one.name, one.domain, one.path))) return false;
-  return is_well_formed(one) && put(std::move(one), at);
-}
-
-bool jar_state::add(kept_cookie one, time_point at) {
-  if (one.name.size() + one.value.size() > limits.cookie_bytes) return false;
-  if (!is_well_formed(one) || has_expired(one, at)) return false;
-  const std::lock_guard lock(mutex_);
-  std::string domain = one.host_only ? "" : one.domain;
-  // The host could be any below the domain.
-  if (!one.host_only && (!may_own("x." + one.domain, domain) || is_address(one.domain)))
+  cookie.host_only = domain.empty();
+  cookie.domain = domain.empty() ? from.host() : domain;
+  cookie.name = got.name;
+  cookie.value = got.value;
+  cookie.path = got.has_path ? std::string_view(got.path) : default_path(from.target());
+  cookie.secure = got.secure;
+  cookie.http_only = got.http_only;
+  cookie.site = got.site;
+  cookie.expires = got.expires;
+  if (!from.secure() && (cookie.secure || hides_secure(cookie.name, cookie.domain, cookie.path)))
     return false;
-  return put(std::move(one), at);
+  return is_well_formed(cookie) && put(std::move(cookie), at);
 }
 
-bool jar_state::put(kept_cookie&& one, time_point at) {
+bool jar_state::add(kept_cookie cookie, time_point at) {
+  if (cookie.name.size() + cookie.value.size() > limits.cookie_bytes) return false;
+  if (!is_well_formed(cookie) || has_expired(cookie, at)) return false;
+  const std::lock_guard lock(mutex_);
+  std::string domain = cookie.host_only ? "" : cookie.domain;
+  // The host could be any below the domain.
+  if (!cookie.host_only && (!may_own("x." + cookie.domain, domain) || is_address(cookie.domain)))
+    return false;
+  return put(std::move(cookie), at);
+}
+
+bool jar_state::put(kept_cookie&& cookie, time_point at) {
   const time_point latest(limits.age.after(at.time_since_epoch()));
-  if (one.expires) one.expires = std::min<time_point>(*one.expires, latest);
-  const auto list = by_domain_.find(one.domain);
+  if (cookie.expires) cookie.expires = std::min<time_point>(*cookie.expires, latest);
+  const auto list = by_domain_.find(cookie.domain);
   if (list != by_domain_.end()) {
     for (std::size_t i = 0; i < list->second.size(); ++i) {
       entry& old = list->second[i];
-      if (old.name != one.name || old.path != one.path || old.host_only != one.host_only) continue;
-      if (has_expired(one, at)) {
-        erase(one.domain, i);
+      if (old.name != cookie.name || old.path != cookie.path || old.host_only != cookie.host_only)
+        continue;
+      if (has_expired(cookie, at)) {
+        erase(cookie.domain, i);
         return true;
       }
-      static_cast<kept_cookie&>(old) = std::move(one);  // it keeps its order
+      static_cast<kept_cookie&>(old) = std::move(cookie);  // it keeps its order
       old.used = ++clock_;
       return true;
     }
   }
-  if (has_expired(one, at)) return true;
-  make_room(one.domain, at);
-  entry made;
-  static_cast<kept_cookie&>(made) = std::move(one);
-  made.order = made.used = ++clock_;
-  by_domain_[made.domain].push_back(std::move(made));
+  if (has_expired(cookie, at)) return true;
+  make_room(cookie.domain, at);
+  entry added;
+  static_cast<kept_cookie&>(added) = std::move(cookie);
+  added.order = added.used = ++clock_;
+  by_domain_[added.domain].push_back(std::move(added));
   ++count_;
   return true;
 }
@@ -182,11 +188,12 @@ void jar_state::make_room(const std::string& domain, time_point at) {
            (list != by_domain_.end() && list->second.size() >= limits.per_domain);
   };
   if (!is_full()) return;
-  erase_if([at](const kept_cookie& one) { return has_expired(one, at); });
+  erase_if([at](const kept_cookie& cookie) { return has_expired(cookie, at); });
   if (const auto list = by_domain_.find(domain);
       list != by_domain_.end() && list->second.size() >= limits.per_domain) {
-    const auto victim = std::ranges::min_element(
-        list->second, {}, [](const entry& one) { return std::pair(one.secure, one.used); });
+    const auto victim = std::ranges::min_element(list->second, {}, [](const entry& cookie) {
+      return std::pair(cookie.secure, cookie.used);
+    });
     erase(domain, static_cast<std::size_t>(victim - list->second.begin()));
   }
   if (count_ < limits.cookies) return;
@@ -219,35 +226,36 @@ void jar_state::erase_if(Drops drops) {
   }
 }
 
-std::string jar_state::field_for(const url& to, request_site site, std::string_view method,
+std::string jar_state::field_for(const url& target, request_site site, std::string_view method,
                                  time_point at) {
-  const auto goes = [&](const entry& one) {
-    if (has_expired(one, at) || (one.secure && !to.secure())) return false;
-    if (one.host_only && one.domain != to.host()) return false;
-    if (!is_within_path(to.target(), one.path)) return false;
-    if (site == request_site::same || !one.site || one.site == same_site::none) return true;
-    return one.site == same_site::lax && is_safe(method);
+  const auto goes = [&](const entry& cookie) {
+    if (has_expired(cookie, at) || (cookie.secure && !target.secure())) return false;
+    if (cookie.host_only && cookie.domain != target.host()) return false;
+    if (!is_within_path(target.target(), cookie.path)) return false;
+    if (site == request_site::same || !cookie.site || cookie.site == same_site::none) return true;
+    return cookie.site == same_site::lax && is_safe(method);
   };
   std::vector<entry*> found;
   const std::lock_guard lock(mutex_);
-  std::string_view domain = to.host();
+  std::string_view domain = target.host();
   do {
     const auto list = by_domain_.find(domain);
     if (list != by_domain_.end()) {
-      for (entry& one : list->second)
-        if (goes(one)) found.push_back(&one);
+      for (entry& cookie : list->second)
+        if (goes(cookie)) found.push_back(&cookie);
     }
-    domain = is_address(to.host()) ? "" : parent_of(domain);
+    domain = is_address(target.host()) ? "" : parent_of(domain);
   } while (!domain.empty());
   std::ranges::sort(found, [](const entry* a, const entry* b) {
     return a->path.size() != b->path.size() ? a->path.size() > b->path.size() : a->order < b->order;
   });
   std::string field;
-  for (entry* const one : found) {
-    const std::string pair = one->name.empty() ? one->value : one->name + "=" + one->value;
+  for (entry* const cookie : found) {
+    const std::string pair =
+        cookie->name.empty() ? cookie->value : cookie->name + "=" + cookie->value;
     if (field.size() + pair.size() + (field.empty() ? 0 : 2) > limits.field_bytes) break;
     field.append(field.empty() ? "" : "; ").append(pair);
-    one->used = ++clock_;
+    cookie->used = ++clock_;
   }
   return field;
 }
@@ -257,8 +265,8 @@ std::vector<kept_cookie> jar_state::all(time_point at) {
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [domain, list] : by_domain_)
-      for (const entry& one : list)
-        if (!has_expired(one, at)) found.push_back(one);
+      for (const entry& cookie : list)
+        if (!has_expired(cookie, at)) found.push_back(cookie);
   }
   std::ranges::sort(found, {}, &entry::order);
   return {found.begin(), found.end()};
@@ -277,7 +285,7 @@ void jar_state::clear() {
 
 void jar_state::end_session() {
   const std::lock_guard lock(mutex_);
-  erase_if([](const kept_cookie& one) { return !one.expires; });
+  erase_if([](const kept_cookie& cookie) { return !cookie.expires; });
 }
 
 }  // namespace troupe::http

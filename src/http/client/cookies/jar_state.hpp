@@ -25,8 +25,9 @@ class jar_state {
 
   bool store(const url& from, const set_cookie& got, time_point at);
   // A cookie of a saved text. Returns false if no server could have set it.
-  bool add(kept_cookie one, time_point at);
-  std::string field_for(const url& to, request_site site, std::string_view method, time_point at);
+  bool add(kept_cookie cookie, time_point at);
+  std::string field_for(const url& target, request_site site, std::string_view method,
+                        time_point at);
   std::vector<kept_cookie> all(time_point at);
   std::size_t size();
   void clear();
@@ -44,7 +45,7 @@ class jar_state {
   // May a server at that host, or a saved text, own a cookie for this domain?
   bool may_own(const std::string& host, std::string& domain) const;
   bool hides_secure(const std::string& name, const std::string& domain, std::string_view path);
-  bool put(kept_cookie&& one, time_point at);
+  bool put(kept_cookie&& cookie, time_point at);
   void make_room(const std::string& domain, time_point at);
   void erase(const std::string& domain, std::size_t index);
   template <class Drops>

@@ -107,7 +107,7 @@ std::string domain_of(std::string_view value) {
 
 class attributes {
  public:
-  attributes(set_cookie& to, set_cookie::time_point now) : to_(to), now_(now) {}
+  attributes(set_cookie& cookie, set_cookie::time_point now) : cookie_(cookie), now_(now) {}
   // The last one of a name counts.
   void take(std::string_view name, std::string_view value) {
     if (same_word(name, "Expires")) {
@@ -115,19 +115,19 @@ class attributes {
     } else if (same_word(name, "Max-Age")) {
       if (const auto at = read_max_age(value, now_)) until_ = at;
     } else if (same_word(name, "Domain")) {
-      to_.domain = domain_of(value);
+      cookie_.domain = domain_of(value);
     } else if (same_word(name, "Path")) {
-      to_.has_path = value.starts_with('/');
-      to_.path = to_.has_path ? value : std::string_view();
+      cookie_.has_path = value.starts_with('/');
+      cookie_.path = cookie_.has_path ? value : std::string_view();
     } else if (same_word(name, "Secure")) {
-      to_.secure = true;
+      cookie_.secure = true;
     } else if (same_word(name, "HttpOnly")) {
-      to_.http_only = true;
+      cookie_.http_only = true;
     } else if (same_word(name, "SameSite")) {
-      to_.site = site_of(value);
+      cookie_.site = site_of(value);
     }
   }
-  void finish() { to_.expires = until_ ? until_ : expires_; }
+  void finish() { cookie_.expires = until_ ? until_ : expires_; }
 
  private:
   static std::optional<same_site> site_of(std::string_view value) {
@@ -136,7 +136,7 @@ class attributes {
     if (same_word(value, "None")) return same_site::none;
     return std::nullopt;
   }
-  set_cookie& to_;
+  set_cookie& cookie_;
   const set_cookie::time_point now_;
   std::optional<set_cookie::time_point> expires_, until_;
 };
@@ -167,23 +167,24 @@ std::optional<set_cookie> read_set_cookie(std::string_view text, set_cookie::tim
   if (std::ranges::any_of(text, is_control)) return std::nullopt;
   const cookie_pair pair = take_cookie_pair(text);
   if (pair.name.empty() && pair.value.empty()) return std::nullopt;
-  set_cookie made;
-  made.name = pair.name;
-  made.value = pair.value;
-  attributes rest(made, now);
+  set_cookie cookie;
+  cookie.name = pair.name;
+  cookie.value = pair.value;
+  attributes rest(cookie, now);
   while (!text.empty()) {
     const std::size_t end = text.find(';');
-    const std::string_view one = text.substr(0, end);
+    const std::string_view attribute = text.substr(0, end);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    const std::size_t equals = one.find('=');
+    const std::size_t equals = attribute.find('=');
     const std::string_view value =
-        equals == std::string_view::npos ? "" : trimmed(one.substr(equals + 1));
-    if (value.size() <= attribute_bytes) rest.take(trimmed(one.substr(0, equals)), value);
+        equals == std::string_view::npos ? "" : trimmed(attribute.substr(equals + 1));
+    if (value.size() <= attribute_bytes) rest.take(trimmed(attribute.substr(0, equals)), value);
   }
   rest.finish();
   // A tab inside would end a column of the saved text.
-  if ((made.name + made.value + made.path + made.domain).contains('\t')) return std::nullopt;
-  return made;
+  if ((cookie.name + cookie.value + cookie.path + cookie.domain).contains('\t'))
+    return std::nullopt;
+  return cookie;
 }
 
 }  // namespace troupe::http

@@ -65,9 +65,9 @@ class work {
       finish_part(held.fd(), path, sync);
     };
     co_await blocking(std::move(finish));
-    made_.bytes = bytes_;
-    made_.length_checked = version_.total.has_value();
-    co_return std::move(made_);
+    result_.bytes = bytes_;
+    result_.length_checked = version_.total.has_value();
+    co_return std::move(result_);
   }
 
  private:
@@ -104,13 +104,13 @@ class work {
                          "another download writes " + path_ + ".part");
     file_ = std::move(part.opened);
     version_ = std::move(part.version);
-    bytes_ = furthest_ = made_.kept = part.bytes;
+    bytes_ = furthest_ = result_.kept = part.bytes;
   }
 
   task<> restart(part_version version) {
     version_ = std::move(version);
     bytes_ = 0;
-    made_.kept = 0;
+    result_.kept = 0;
     // The function may outlive a download that is cancelled, so it keeps the file open: until it
     // returns and no longer, or the part would be locked when the download has ended.
     auto restarts = [part = file_.share(), path = path_, to = version_]() mutable {
@@ -153,18 +153,18 @@ class work {
   bool resumes() const noexcept { return bytes_ > 0 && !version_.validator.empty(); }
 
   client_request next_request() {
-    client_request made("GET", asked_.url());
-    client_access::fields(made) = client_access::fields(asked_);
-    if (!names_field(client_access::fields(made), "Accept-Encoding"))
-      made.field("Accept-Encoding", "identity");
-    if (resumes()) made.range(bytes_).field("If-Range", version_.validator);
-    return made;
+    client_request request("GET", asked_.url());
+    client_access::fields(request) = client_access::fields(asked_);
+    if (!names_field(client_access::fields(request), "Accept-Encoding"))
+      request.field("Accept-Encoding", "identity");
+    if (resumes()) request.range(bytes_).field("If-Range", version_.validator);
+    return request;
   }
 
   // Sends one request and writes what comes. Returns whether the file is whole.
   task<bool> ask() {
     client_request asked = next_request();
-    ++made_.requests;
+    ++result_.requests;
     std::optional<client_response> answer;
     try {
       answer.emplace(co_await by_.send(std::move(asked)));
@@ -172,7 +172,7 @@ class work {
       keep_failure();
     }
     if (!answer) co_return false;
-    made_.url = answer->url();
+    result_.url = answer->url();
     const bool is_resumed = resumes();
     const int status = answer->status();
     if (is_resumed && status == 416) co_return co_await is_whole(*answer);
@@ -271,7 +271,7 @@ class work {
   const download_options options_;
   file file_;
   part_version version_;
-  downloaded made_;
+  downloaded result_;
   std::uint64_t bytes_ = 0;     // that are in the part
   std::uint64_t furthest_ = 0;  // the most that ever were
   unsigned failures_ = 0;       // in a row, without a further byte

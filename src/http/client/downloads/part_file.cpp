@@ -44,18 +44,18 @@ class descriptor_holder {
 
 // A torn or foreign text gives a version without validator, so that nothing is kept.
 part_version read_info(const std::string& path) {
-  std::ifstream in(info_of(path), std::ios::binary);
+  std::ifstream file(info_of(path), std::ios::binary);
   std::string first, total;
-  part_version made;
-  if (!std::getline(in, first) || first != first_line) return {};
-  if (!std::getline(in, made.url) || !std::getline(in, made.validator)) return {};
-  if (!std::getline(in, total) || in.eof()) return {};
-  if (total == "-") return made;
+  part_version version;
+  if (!std::getline(file, first) || first != first_line) return {};
+  if (!std::getline(file, version.url) || !std::getline(file, version.validator)) return {};
+  if (!std::getline(file, total) || file.eof()) return {};
+  if (total == "-") return version;
   std::uint64_t bytes = 0;
   const auto [rest, bad] = std::from_chars(total.data(), total.data() + total.size(), bytes);
   if (bad != std::errc{} || rest != total.data() + total.size()) return {};
-  made.total = bytes;
-  return made;
+  version.total = bytes;
+  return version;
 }
 
 void sync_folder_of(const std::string& path) {
@@ -72,9 +72,9 @@ part_file open_part(const std::string& path, const std::string& url) {
   for (;;) {
     descriptor_holder opened(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
     if (opened.get() < 0) fail("open", name);
-    part_file made;
+    part_file part;
     if (::flock(opened.get(), LOCK_EX | LOCK_NB) != 0) {
-      if (errno == EWOULDBLOCK) return made;
+      if (errno == EWOULDBLOCK) return part;
       fail("flock", name);
     }
     // Another download may have given the part its name between open and flock.
@@ -84,13 +84,13 @@ part_file open_part(const std::string& path, const std::string& url) {
     if (::stat(name.c_str(), &there) != 0 || there.st_ino != mine.st_ino ||
         there.st_dev != mine.st_dev)
       continue;
-    made.version = read_info(path);
+    part.version = read_info(path);
     const auto bytes = static_cast<std::uint64_t>(mine.st_size);
-    if (made.version.url == url && !made.version.validator.empty() &&
-        bytes <= made.version.total.value_or(UINT64_MAX))
-      made.bytes = bytes;
-    made.opened = file::adopt(opened.release(), name);
-    return made;
+    if (part.version.url == url && !part.version.validator.empty() &&
+        bytes <= part.version.total.value_or(UINT64_MAX))
+      part.bytes = bytes;
+    part.opened = file::adopt(opened.release(), name);
+    return part;
   }
 }
 

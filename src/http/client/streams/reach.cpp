@@ -41,14 +41,14 @@ task<wire_ptr> reach_wire(client_core& core, const url& at, const route& by,
 task<std::shared_ptr<stream_exchange>> share(std::shared_ptr<client_core> core, const url& at,
                                              const tasks::limits& life, wire_ptr wire, bool is_kept,
                                              stream_turn& turn) {
-  const auto made = std::make_shared<stream_connection>(*core, std::move(wire));
+  const auto connection = std::make_shared<stream_connection>(*core, std::move(wire));
   if (is_kept) {
-    const bool is_good = co_await made->catch_up(life);
+    const bool is_good = co_await connection->catch_up(life);
     if (!is_good) co_return nullptr;
   }
-  auto asks = std::make_shared<stream_exchange>(core, at, life, made);
-  turn.connected(made);
-  made->start(core);
+  auto asks = std::make_shared<stream_exchange>(core, at, life, connection);
+  turn.connected(connection);
+  connection->start(core);
   co_return asks;
 }
 
@@ -93,18 +93,18 @@ task<reached> reach(std::shared_ptr<client_core> core, url at, route by, tasks::
 
 task<attempt> try_once(exchange& by, client_request& asked, const route& way,
                        const std::string& lines) {
-  attempt made;
+  attempt result;
   try {
     co_await by.send_request(asked, way, lines);
   } catch (const io_error&) {
     if (!by.refused_bytes()) throw;  // thrown by the caller's function, not by the connection
-    made.failure = std::current_exception();
+    result.failure = std::current_exception();
   } catch (const timed_out&) {
     if (!by.refused_bytes()) throw;
-    made.failure = std::current_exception();
+    result.failure = std::current_exception();
   } catch (const client_error&) {  // of a stream
     if (!by.refused_bytes()) throw;
-    made.failure = std::current_exception();
+    result.failure = std::current_exception();
   }
   std::exception_ptr second;
   try {
@@ -113,28 +113,28 @@ task<attempt> try_once(exchange& by, client_request& asked, const route& way,
     second = std::current_exception();
   } catch (const client_error& e) {
     second = std::current_exception();
-    made.stale = e.reason() == client_failure::closed;
+    result.stale = e.reason() == client_failure::closed;
   }
   if (second == nullptr) {
-    made.failure = nullptr;
-    co_return made;
+    result.failure = nullptr;
+    co_return result;
   }
-  made.stale = !by.heard();
-  if (made.failure == nullptr) made.failure = second;
-  co_return made;
+  result.stale = !by.heard();
+  if (result.failure == nullptr) result.failure = second;
+  co_return result;
 }
 
 // Those that a server refuses are asked again after a pause; those that a connection no longer
 // takes, on another one at once; those that found a kept connection dead, on a fresh one.
-task<bool> repetition::follows(const reached& made, const attempt& ended, tasks::limits life) {
-  const exchange::refusal how = is_spent_ ? exchange::refusal::none : made.by()->refused();
+task<bool> repetition::follows(const reached& used, const attempt& ended, tasks::limits life) {
+  const exchange::refusal how = is_spent_ ? exchange::refusal::none : used.by()->refused();
   if (how == exchange::refusal::refused && refusals_ < refusals_max) {
     co_await sleep_for(
         std::min<std::chrono::nanoseconds>(first_pause * (1 << refusals_++), life.left()));
     co_return true;
   }
   if (how == exchange::refusal::moved && ++moves_ <= moves_max) co_return true;
-  const bool goes_on = made.is_kept && may_repeat_ && ended.stale && !wants_fresh_;
+  const bool goes_on = used.is_kept && may_repeat_ && ended.stale && !wants_fresh_;
   wants_fresh_ = wants_fresh_ || goes_on;
   co_return goes_on;
 }

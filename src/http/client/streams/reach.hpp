@@ -51,7 +51,7 @@ class repetition {
   repetition(bool may_repeat, bool is_spent) noexcept
       : may_repeat_(may_repeat), is_spent_(is_spent) {}
   // Waits a moment before an attempt that may otherwise come too early.
-  task<bool> follows(const reached& made, const attempt& ended, tasks::limits life);
+  task<bool> follows(const reached& used, const attempt& ended, tasks::limits life);
   // Kept connections have turned out to be dead.
   bool wants_fresh() const noexcept { return wants_fresh_; }
 

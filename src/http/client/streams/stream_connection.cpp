@@ -67,39 +67,39 @@ bool stream_connection::is_over() const noexcept {
 // ---- events of the session, under the mutex ----
 
 void stream_connection::on_asked(std::int32_t stream) {
-  if (asked_stream* const one = find(stream)) one->asked = true;
+  if (asked_stream* const exchange = find(stream)) exchange->asked = true;
 }
 
 void stream_connection::on_head(std::int32_t stream, h2::head_block&& head, bool ends) {
-  asked_stream* const one = find(stream);
-  if (one == nullptr) return;
+  asked_stream* const exchange = find(stream);
+  if (exchange == nullptr) return;
   if (head.status() < 200) {
-    if (++one->interim <= interim_max) return;
-    fail(*one, stream_failure::malformed, "too many interim answers came");
+    if (++exchange->interim <= interim_max) return;
+    fail(*exchange, stream_failure::malformed, "too many interim answers came");
     session_.reset(stream, h2::code::enhance_your_calm);
     return;
   }
-  one->head.emplace(std::move(head));
-  one->ended = one->ended || ends;
-  one->news.set();
-  count(*one);
+  exchange->head.emplace(std::move(head));
+  exchange->ended = exchange->ended || ends;
+  exchange->news.set();
+  count(*exchange);
 }
 
 void stream_connection::on_body(std::int32_t stream, std::string_view piece) {
-  asked_stream* const one = find(stream);
-  if (one == nullptr) return;
-  one->unread += piece;
-  one->news.set();
-  count(*one);
+  asked_stream* const exchange = find(stream);
+  if (exchange == nullptr) return;
+  exchange->unread += piece;
+  exchange->news.set();
+  count(*exchange);
 }
 
 void stream_connection::on_end(std::int32_t stream, h2::head_block&& trailer) {
-  asked_stream* const one = find(stream);
-  if (one == nullptr) return;
-  one->trailer.emplace(std::move(trailer));
-  one->ended = true;
-  one->news.set();
-  count(*one);
+  asked_stream* const exchange = find(stream);
+  if (exchange == nullptr) return;
+  exchange->trailer.emplace(std::move(trailer));
+  exchange->ended = true;
+  exchange->news.set();
+  count(*exchange);
 }
 
 void stream_connection::on_closed(std::int32_t stream, h2::stream_end how, std::uint32_t why) {
@@ -107,51 +107,51 @@ void stream_connection::on_closed(std::int32_t stream, h2::stream_end how, std::
   freed_ = true;
   const auto at = streams_.find(stream);
   if (at == streams_.end()) return;
-  const stream_ptr one = std::move(at->second);
+  const stream_ptr exchange = std::move(at->second);
   streams_.erase(at);
   switch (how) {
     case h2::stream_end::refused:
       if (why == 0)
-        return fail(*one, stream_failure::moved,
+        return fail(*exchange, stream_failure::moved,
                     "the server ends the connection, and has not handled this request");
-      return fail(*one, stream_failure::refused, "the server has refused the stream");
+      return fail(*exchange, stream_failure::refused, "the server has refused the stream");
     case h2::stream_end::reset:
-      return fail(*one, stream_failure::reset,
+      return fail(*exchange, stream_failure::reset,
                   "the server has reset the stream (code " + std::to_string(why) + ")");
     case h2::stream_end::malformed:
-      return fail(*one, stream_failure::malformed, "the answer breaks the rules of HTTP/2");
+      return fail(*exchange, stream_failure::malformed, "the answer breaks the rules of HTTP/2");
     case h2::stream_end::complete:
-      one->closed = true;
-      one->news.set();
-      one->sent.set();
+      exchange->closed = true;
+      exchange->news.set();
+      exchange->sent.set();
   }
 }
 
-std::size_t stream_connection::more_of(std::int32_t stream, std::span<char> to, bool& ends) {
-  asked_stream* const one = find(stream);
-  if (one == nullptr) return 0;  // its reset is on its way
-  const std::size_t bytes = std::min(to.size(), one->unsent.size());
-  std::copy_n(one->unsent.begin(), bytes, to.begin());
-  one->unsent.remove_prefix(bytes);
-  one->taken += bytes;
-  ends = one->is_last && one->unsent.empty();
-  if (one->unsent.empty()) {
-    one->news.set();
-    one->sent.set();
+std::size_t stream_connection::more_of(std::int32_t stream, std::span<char> room, bool& ends) {
+  asked_stream* const exchange = find(stream);
+  if (exchange == nullptr) return 0;  // its reset is on its way
+  const std::size_t bytes = std::min(room.size(), exchange->unsent.size());
+  std::copy_n(exchange->unsent.begin(), bytes, room.begin());
+  exchange->unsent.remove_prefix(bytes);
+  exchange->taken += bytes;
+  ends = exchange->is_last && exchange->unsent.empty();
+  if (exchange->unsent.empty()) {
+    exchange->news.set();
+    exchange->sent.set();
   }
   return bytes;
 }
 
 // An answer that is complete is good, whatever comes behind it.
-void stream_connection::fail(asked_stream& one, stream_failure how, std::string why) {
-  one.closed = true;
-  one.unsent = {};
-  if (!one.ended && one.failed == stream_failure::none) {
-    one.failed = how;
-    one.why = std::move(why);
+void stream_connection::fail(asked_stream& exchange, stream_failure how, std::string why) {
+  exchange.closed = true;
+  exchange.unsent = {};
+  if (!exchange.ended && exchange.failed == stream_failure::none) {
+    exchange.failed = how;
+    exchange.why = std::move(why);
   }
-  one.news.set();
-  one.sent.set();
+  exchange.news.set();
+  exchange.sent.set();
 }
 
 // ---- callers ----
@@ -194,20 +194,20 @@ void stream_connection::give_back_place() {
   to_send_.set();
 }
 
-void stream_connection::open(asked_stream& to, const stream_ptr& of, const h2::header_lines& lines,
-                             bool has_body) {
+void stream_connection::open(asked_stream& exchange, const stream_ptr& of,
+                             const h2::header_lines& lines, bool has_body) {
   const std::lock_guard lock(mutex_);
-  living_.push_back(to);
-  to.is_listed = true;
+  living_.push_back(exchange);
+  exchange.is_listed = true;
   // The place may be from before the server said how many streams it allows; a stream beyond them
   // would wait for the end of another one, however long that takes.
   if (!dead_ && streams_.size() < session_.streams_max())
-    to.number = session_.request(lines, has_body);
-  if (to.number == 0) {
+    exchange.number = session_.request(lines, has_body);
+  if (exchange.number == 0) {
     if (!dead_) --places_;
-    fail(to, stream_failure::moved, "the server takes no more requests on this connection");
+    fail(exchange, stream_failure::moved, "the server takes no more requests on this connection");
   } else {
-    streams_.emplace(to.number, of);
+    streams_.emplace(exchange.number, of);
   }
   to_send_.set();
 }
@@ -229,48 +229,48 @@ void stream_connection::end_body(asked_stream& on, const h2::header_lines& trail
   send(on, {}, true);
 }
 
-void stream_connection::take_body(asked_stream& of, std::string& to) {
-  to.clear();
-  std::swap(to, of.unread);
-  count(of);
-  if (to.empty() || of.ended || of.closed) return;
-  session_.consume(of.number, to.size());
+void stream_connection::take_body(asked_stream& exchange, std::string& body) {
+  body.clear();
+  std::swap(body, exchange.unread);
+  count(exchange);
+  if (body.empty() || exchange.ended || exchange.closed) return;
+  session_.consume(exchange.number, body.size());
   to_send_.set();
 }
 
 // ---- what is kept ----
 
-void stream_connection::count(asked_stream& one) {
-  const std::size_t heads =
-      (one.head ? one.head->bytes() : 0) + (one.trailer ? one.trailer->bytes() : 0);
-  one.kept.count(
-      core_.kept, [this] { return origin_; }, one.unread.capacity() + heads);
+void stream_connection::count(asked_stream& exchange) {
+  const std::size_t heads = (exchange.head ? exchange.head->bytes() : 0) +
+                            (exchange.trailer ? exchange.trailer->bytes() : 0);
+  exchange.kept.count(
+      core_.kept, [this] { return origin_; }, exchange.unread.capacity() + heads);
 }
 
 // Called with the ledger's mutex, and maybe with that of a connection: the task that keeps more
 // frees the bytes behind that (stream_connections::free_ended).
 void stream_connection::end_a_stream(void* self) noexcept {
-  auto& of = *static_cast<stream_connection*>(self);
+  auto& connection = *static_cast<stream_connection*>(self);
   // order: release  before the client's own flag; pairs with end_streams
-  of.ends_streams_.store(true, std::memory_order_release);
-  of.core_.connections.note_end();
+  connection.ends_streams_.store(true, std::memory_order_release);
+  connection.core_.connections.note_end();
 }
 
 // Under the mutex. An answer that has come whole ends, too.
-void stream_connection::end_if_asked(asked_stream& one) {
-  if (!one.kept.was_ended() || std::exchange(one.is_freed, true)) return;
-  base::release(one.unread);
-  one.kept.end();
-  if (one.failed == stream_failure::none) {
-    one.failed = stream_failure::kept;
-    one.why = "too much is kept of answers that were not read, and most of this one";
+void stream_connection::end_if_asked(asked_stream& exchange) {
+  if (!exchange.kept.was_ended() || std::exchange(exchange.is_freed, true)) return;
+  base::release(exchange.unread);
+  exchange.kept.end();
+  if (exchange.failed == stream_failure::none) {
+    exchange.failed = stream_failure::kept;
+    exchange.why = "too much is kept of answers that were not read, and most of this one";
   }
-  one.unsent = {};
-  one.news.set();
-  one.sent.set();
-  if (std::exchange(one.closed, true) || dead_ || one.number == 0) return;
-  session_.reset(one.number, h2::code::enhance_your_calm);
-  streams_.erase(one.number);
+  exchange.unsent = {};
+  exchange.news.set();
+  exchange.sent.set();
+  if (std::exchange(exchange.closed, true) || dead_ || exchange.number == 0) return;
+  session_.reset(exchange.number, h2::code::enhance_your_calm);
+  streams_.erase(exchange.number);
   to_send_.set();
 }
 
@@ -278,24 +278,24 @@ void stream_connection::end_streams() noexcept {
   // order: acquire  pairs with end_a_stream
   if (!ends_streams_.exchange(false, std::memory_order_acquire)) return;
   const std::lock_guard lock(mutex_);
-  for (asked_stream& one : living_) end_if_asked(one);
+  for (asked_stream& exchange : living_) end_if_asked(exchange);
 }
 
-void stream_connection::forget(asked_stream& one) noexcept {
+void stream_connection::forget(asked_stream& exchange) noexcept {
   const std::lock_guard lock(mutex_);
-  if (std::exchange(one.is_listed, false)) living_.remove(one);
+  if (std::exchange(exchange.is_listed, false)) living_.remove(exchange);
 }
 
-void stream_connections::add(stream_connection& one) noexcept {
+void stream_connections::add(stream_connection& connection) noexcept {
   const std::lock_guard lock(mutex_);
-  one.next_ = std::exchange(first_, &one);
-  if (one.next_ != nullptr) one.next_->previous_ = &one;
+  connection.next_ = std::exchange(first_, &connection);
+  if (connection.next_ != nullptr) connection.next_->previous_ = &connection;
 }
 
-void stream_connections::remove(stream_connection& one) noexcept {
+void stream_connections::remove(stream_connection& connection) noexcept {
   const std::lock_guard lock(mutex_);
-  (one.previous_ == nullptr ? first_ : one.previous_->next_) = one.next_;
-  if (one.next_ != nullptr) one.next_->previous_ = one.previous_;
+  (connection.previous_ == nullptr ? first_ : connection.previous_->next_) = connection.next_;
+  if (connection.next_ != nullptr) connection.next_->previous_ = connection.previous_;
 }
 
 void stream_connections::free_ended() noexcept {
@@ -304,7 +304,9 @@ void stream_connections::free_ended() noexcept {
       !has_ended_.exchange(false, std::memory_order_acquire)) [[likely]]
     return;
   const std::lock_guard lock(mutex_);
-  for (stream_connection* one = first_; one != nullptr; one = one->next_) one->end_streams();
+  for (stream_connection* connection = first_; connection != nullptr;
+       connection = connection->next_)
+    connection->end_streams();
 }
 
 void stream_connection::doubt(std::chrono::nanoseconds asked_at) {
@@ -312,13 +314,13 @@ void stream_connection::doubt(std::chrono::nanoseconds asked_at) {
   leaving_ = leaving_ || (heard_at_ < asked_at && now() - asked_at >= silence);
 }
 
-void stream_connection::drop(asked_stream& one) {
+void stream_connection::drop(asked_stream& exchange) {
   const std::lock_guard lock(mutex_);
-  one.unsent = {};
-  if (one.closed || dead_ || one.number == 0) return;
-  one.closed = true;
-  streams_.erase(one.number);
-  session_.reset(one.number, h2::code::cancel);
+  exchange.unsent = {};
+  if (exchange.closed || dead_ || exchange.number == 0) return;
+  exchange.closed = true;
+  streams_.erase(exchange.number);
+  session_.reset(exchange.number, h2::code::cancel);
   to_send_.set();
 }
 
@@ -358,8 +360,8 @@ task<> stream_connection::drive(std::shared_ptr<client_core> core) {
       unread_ = false;
       reading_ = std::stop_source();
     }
-    const auto body = [this](task_scope& in) -> task<> {
-      in.spawn(write_all());
+    const auto body = [this](task_scope& branches) -> task<> {
+      branches.spawn(write_all());
       co_await read_all();
     };
     std::string why;
@@ -458,14 +460,14 @@ task<> stream_connection::write_all() {
 // for another connection.
 void stream_connection::refuse_waiting() {
   for (auto at = streams_.begin(); at != streams_.end();) {
-    const stream_ptr one = at->second;
-    if (one->asked) {
+    const stream_ptr exchange = at->second;
+    if (exchange->asked) {
       ++at;
       continue;
     }
     at = streams_.erase(at);
-    fail(*one, stream_failure::moved, "the server allows no more requests on this connection");
-    session_.reset(one->number, h2::code::cancel);
+    fail(*exchange, stream_failure::moved, "the server allows no more requests on this connection");
+    session_.reset(exchange->number, h2::code::cancel);
   }
 }
 

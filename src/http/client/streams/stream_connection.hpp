@@ -87,8 +87,8 @@ class stream_connection;
 // connection.
 class stream_connections {
  public:
-  void add(stream_connection& one) noexcept;
-  void remove(stream_connection& one) noexcept;
+  void add(stream_connection& connection) noexcept;
+  void remove(stream_connection& connection) noexcept;
   // An answer was asked to end. Called with the ledger's mutex.
   // order: release  after the connection's own flag; pairs with free_ended
   void note_end() noexcept { has_ended_.store(true, std::memory_order_release); }
@@ -130,19 +130,20 @@ class stream_connection final : public std::enable_shared_from_this<stream_conne
   void expect(std::size_t streams);
   // Asks, at the caller's place. `to` is closed and refused if the connection takes no request any
   // more.
-  void open(asked_stream& to, const stream_ptr& of, const h2::header_lines& lines, bool has_body);
+  void open(asked_stream& exchange, const stream_ptr& of, const h2::header_lines& lines,
+            bool has_body);
   // Gives the next part of the body, which must stay until `taken` says that it was taken.
   void send(asked_stream& on, std::string_view bytes, bool is_last);
   // The body ends, and these fields follow it.
   void end_body(asked_stream& on, const h2::header_lines& trailer);
   // Ends the answer if too much is kept, and it was asked to end. Under the mutex.
-  void end_if_asked(asked_stream& one);
+  void end_if_asked(asked_stream& exchange);
   // Takes what has come of the body; gives the server a window for as much.
-  void take_body(asked_stream& of, std::string& to);
+  void take_body(asked_stream& exchange, std::string& body);
   // The caller wants no more of it.
-  void drop(asked_stream& one);
+  void drop(asked_stream& exchange);
   // Nobody reads its answer any more.
-  void forget(asked_stream& one) noexcept;
+  void forget(asked_stream& exchange) noexcept;
   // A request that was asked then has waited in vain. If nothing at all has come since, the server
   // may be gone, and the connection gets no more requests.
   void doubt(std::chrono::nanoseconds asked_at);
@@ -163,7 +164,7 @@ class stream_connection final : public std::enable_shared_from_this<stream_conne
   void on_body(std::int32_t stream, std::string_view piece) override;
   void on_end(std::int32_t stream, h2::head_block&& trailer) override;
   void on_closed(std::int32_t stream, h2::stream_end how, std::uint32_t why) override;
-  std::size_t more_of(std::int32_t stream, std::span<char> to, bool& ends) override;
+  std::size_t more_of(std::int32_t stream, std::span<char> room, bool& ends) override;
 
   task<> drive(std::shared_ptr<client_core> core);
   task<> read_all();
@@ -172,11 +173,11 @@ class stream_connection final : public std::enable_shared_from_this<stream_conne
   void lose(std::string why, stream_failure how = stream_failure::lost);
   void fail_all();
   void refuse_waiting();
-  void count(asked_stream& one);
+  void count(asked_stream& exchange);
   friend class stream_connections;
   static void end_a_stream(void* self) noexcept;
   void end_streams() noexcept;
-  void fail(asked_stream& one, stream_failure how, std::string why);
+  void fail(asked_stream& exchange, stream_failure how, std::string why);
   bool is_over() const noexcept;
   asked_stream* find(std::int32_t stream) noexcept;
 

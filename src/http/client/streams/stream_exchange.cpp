@@ -112,11 +112,11 @@ task<> stream_exchange::send_request(client_request& asked, const route&,
     co_await await_taken(body, true);
     co_return;
   }
-  upload to(*this);
-  const bool is_whole = co_await run_upload(pieces(to), server_end());
+  upload writer(*this);
+  const bool is_whole = co_await run_upload(pieces(writer), server_end());
   if (cut_off_) throw io_error("send", where_ + ", of which a piece was given up", EPIPE);
   h2::header_lines behind;
-  behind.add_lines(to.trailer_lines());
+  behind.add_lines(writer.trailer_lines());
   const std::lock_guard lock(on_->mutex());
   if (!is_whole) {
     if (stream_->failed != stream_failure::none) throw_failure();
@@ -146,18 +146,18 @@ task<> stream_exchange::send_piece(std::string_view bytes) {
 // Bytes that the session may take. They are the caller's, so none is taken after this call.
 class stream_exchange::sent_piece {
  public:
-  explicit sent_piece(stream_exchange& of) noexcept : of_(of) {}
+  explicit sent_piece(stream_exchange& exchange) noexcept : exchange_(exchange) {}
   sent_piece(const sent_piece&) = delete;
   sent_piece& operator=(const sent_piece&) = delete;
   ~sent_piece() {
-    const std::lock_guard lock(of_.on_->mutex());
-    of_.stream_->unsent = {};
-    if (!is_taken) of_.stream_->is_last = false;
+    const std::lock_guard lock(exchange_.on_->mutex());
+    exchange_.stream_->unsent = {};
+    if (!is_taken) exchange_.stream_->is_last = false;
   }
   bool is_taken = false;
 
  private:
-  stream_exchange& of_;
+  stream_exchange& exchange_;
 };
 
 // Completes when the session has taken all bytes, which it does when the server has given a window

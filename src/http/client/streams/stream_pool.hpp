@@ -35,7 +35,7 @@ class stream_pool;
 class stream_turn {
  public:
   stream_turn() noexcept {}
-  stream_turn(stream_pool& of, std::string origin) : of_(&of), origin_(std::move(origin)) {}
+  stream_turn(stream_pool& pool, std::string origin) : pool_(&pool), origin_(std::move(origin)) {}
   stream_turn(stream_turn&& other) noexcept { swap(other); }
   stream_turn& operator=(stream_turn&& other) noexcept {
     stream_turn(std::move(other)).swap(*this);
@@ -57,7 +57,7 @@ class stream_turn {
   friend class stream_pool;
   void give_back() noexcept;
   void swap(stream_turn& other) noexcept {
-    std::swap(of_, other.of_);
+    std::swap(pool_, other.pool_);
     std::swap(origin_, other.origin_);
     std::swap(on_, other.on_);
     std::swap(connects_, other.connects_);
@@ -70,7 +70,7 @@ class stream_turn {
     if (mine) other.slot_.emplace(std::move(*mine));
   }
 
-  stream_pool* of_ = nullptr;
+  stream_pool* pool_ = nullptr;
   std::string origin_;
   std::shared_ptr<stream_connection> on_;  // with a place
   std::optional<connection_slot> slot_;
@@ -79,7 +79,7 @@ class stream_turn {
 
 class stream_pool {
  public:
-  explicit stream_pool(client_core& of) noexcept : of_(of) {}
+  explicit stream_pool(client_core& core) noexcept : core_(core) {}
 
   // Waits for the turn, in the order of the callers. Throws origin_full, timed_out, cancelled, and
   // why the caller before could not connect.
@@ -90,7 +90,7 @@ class stream_pool {
   void freed(const std::string& origin);
   // The driver has ended. Parks the connection if that is possible. Returns false if it is to go
   // on.
-  bool retire(stream_connection& one);
+  bool retire(stream_connection& connection);
 
  private:
   friend class stream_turn;
@@ -112,13 +112,13 @@ class stream_pool {
   using events = std::vector<event>;
 
   origin_state& state_of(const std::string& origin);
-  bool give(origin_state& in, const std::string& origin, stream_turn& to);
-  void serve(origin_state& in, const std::string& origin, events& ready);
+  bool give(origin_state& state, const std::string& origin, stream_turn& turn);
+  void serve(origin_state& state, const std::string& origin, events& ready);
   static void set_all(const events& ready);
-  void end_connecting(stream_turn& of, std::shared_ptr<stream_connection> made, bool is_plain,
-                      const std::exception_ptr& failure);
+  void end_connecting(stream_turn& turn, std::shared_ptr<stream_connection> connection,
+                      bool is_plain, const std::exception_ptr& failure);
 
-  client_core& of_;
+  client_core& core_;
   std::mutex mutex_;
   std::map<std::string, origin_state> all_;
   std::size_t prune_at_ = 64;

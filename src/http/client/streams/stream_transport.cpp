@@ -33,7 +33,8 @@ bool stream_transport::take_some() {
   return true;
 }
 
-task<std::size_t> stream_transport::receive(std::span<char> to, std::chrono::nanoseconds at_most) {
+task<std::size_t> stream_transport::receive(std::span<char> room,
+                                            std::chrono::nanoseconds at_most) {
   asked_stream& on = over_->stream();
   const std::chrono::nanoseconds begun = now();
   for (;;) {
@@ -46,8 +47,8 @@ task<std::size_t> stream_transport::receive(std::span<char> to, std::chrono::nan
     }
     co_await on.news.wait().timeout(at_most - (now() - begun));
   }
-  const std::size_t bytes = std::min(to.size(), piece_.size() - at_);
-  std::copy_n(piece_.begin() + static_cast<std::ptrdiff_t>(at_), bytes, to.begin());
+  const std::size_t bytes = std::min(room.size(), piece_.size() - at_);
+  std::copy_n(piece_.begin() + static_cast<std::ptrdiff_t>(at_), bytes, room.begin());
   at_ += bytes;
   co_return bytes;
 }

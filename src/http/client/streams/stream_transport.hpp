@@ -26,7 +26,7 @@ class stream_transport final : public transport {
         write_time_(options.write_time),
         pace_{options.body_rate, options.body_grace} {}
 
-  task<std::size_t> receive(std::span<char> to, std::chrono::nanoseconds at_most) override;
+  task<std::size_t> receive(std::span<char> room, std::chrono::nanoseconds at_most) override;
   task<> send(std::string_view bytes) override { co_await send_owned(std::string(bytes)); }
   task<> send_owned(std::string bytes) override;
   task<std::uint64_t> send_file(const file&, std::uint64_t, std::uint64_t) override;
