@@ -28,11 +28,11 @@ class gzip_decoder final : public decoder {
   }
   ~gzip_decoder() override { inflateEnd(&stream_); }
 
-  std::size_t add(std::string_view& from, std::span<char> to) override {
+  std::size_t add(std::string_view& from, std::span<char> target) override {
     constexpr std::size_t at_once = std::size_t{1} << 30;  // zlib counts in 32 bits
     std::size_t made = 0;
-    while (!malformed_ && made < to.size()) {
-      const std::span<char> room = to.subspan(made, std::min(to.size() - made, at_once));
+    while (!malformed_ && made < target.size()) {
+      const std::span<char> room = target.subspan(made, std::min(target.size() - made, at_once));
       const std::string_view now = from.substr(0, at_once);
       stream_.next_in = reinterpret_cast<const Bytef*>(now.data());
       stream_.avail_in = static_cast<uInt>(now.size());
@@ -68,7 +68,7 @@ class brotli_decoder final : public decoder {
     if (state_ == nullptr) throw std::bad_alloc();
   }
 
-  std::size_t add(std::string_view& from, std::span<char> to) override {
+  std::size_t add(std::string_view& from, std::span<char> target) override {
     if (malformed_ || (from.empty() && !has_begun_)) return 0;
     has_begun_ = true;
     if (ends_) {
@@ -76,16 +76,16 @@ class brotli_decoder final : public decoder {
       return 0;
     }
     auto* next = reinterpret_cast<const std::uint8_t*>(from.data());
-    auto* room = reinterpret_cast<std::uint8_t*>(to.data());
-    std::size_t left = from.size(), free = to.size();
+    auto* room = reinterpret_cast<std::uint8_t*>(target.data());
+    std::size_t left = from.size(), free = target.size();
     const BrotliDecoderResult said =
         BrotliDecoderDecompressStream(state_.get(), &left, &next, &free, &room, nullptr);
     from.remove_prefix(from.size() - left);
     ends_ = said == BROTLI_DECODER_RESULT_SUCCESS;
     if (said == BROTLI_DECODER_RESULT_ERROR) fail();
     if (ends_ && !from.empty()) malformed_ = true;
-    made_ += to.size() - free;
-    return to.size() - free;
+    made_ += target.size() - free;
+    return target.size() - free;
   }
   bool may_end() const noexcept override { return ends_ || !has_begun_; }
   // The window is used as it is filled.
@@ -136,19 +136,19 @@ class zstd_decoder final : public decoder {
     ZSTD_DCtx_setParameter(context_.get(), ZSTD_d_windowLogMax, window_bits_max);
   }
 
-  std::size_t add(std::string_view& from, std::span<char> to) override {
-    ZSTD_outBuffer made{to.data(), to.size(), 0};
-    while (!malformed_ && made.pos < made.size && !(may_end_ && from.empty())) {
-      ZSTD_inBuffer in{from.data(), from.size(), 0};
-      const std::size_t before = made.pos;
-      const std::size_t left = ZSTD_decompressStream(context_.get(), &made, &in);
-      from.remove_prefix(in.pos);
+  std::size_t add(std::string_view& from, std::span<char> target) override {
+    ZSTD_outBuffer output{target.data(), target.size(), 0};
+    while (!malformed_ && output.pos < output.size && !(may_end_ && from.empty())) {
+      ZSTD_inBuffer input{from.data(), from.size(), 0};
+      const std::size_t before = output.pos;
+      const std::size_t left = ZSTD_decompressStream(context_.get(), &output, &input);
+      from.remove_prefix(input.pos);
       malformed_ = ZSTD_isError(left) != 0;
       may_end_ = left == 0;
-      if (from.empty() && made.pos == before) break;
+      if (from.empty() && output.pos == before) break;
     }
-    made_ += made.pos;
-    return made.pos;
+    made_ += output.pos;
+    return output.pos;
   }
   bool may_end() const noexcept override { return may_end_; }
   // The window that a sender declares is used as it is filled.

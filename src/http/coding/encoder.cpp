@@ -46,7 +46,7 @@ class gzip_encoder final : public encoder {
   void reset() override { deflateReset(&stream_); }
 
  private:
-  void add_part(std::string_view bytes, std::string& to, int flush) {
+  void add_part(std::string_view bytes, std::string& coded, int flush) {
     std::array<Bytef, room_bytes> room;
     stream_.next_in = reinterpret_cast<const Bytef*>(bytes.data());
     stream_.avail_in = static_cast<uInt>(bytes.size());
@@ -54,7 +54,7 @@ class gzip_encoder final : public encoder {
       stream_.next_out = room.data();
       stream_.avail_out = static_cast<uInt>(room.size());
       deflate(&stream_, flush);
-      to.append(reinterpret_cast<const char*>(room.data()), room.size() - stream_.avail_out);
+      coded.append(reinterpret_cast<const char*>(room.data()), room.size() - stream_.avail_out);
     } while (stream_.avail_out == 0);
   }
 
@@ -66,7 +66,7 @@ class brotli_encoder final : public encoder {
  public:
   brotli_encoder() { brotli_encoder::reset(); }
 
-  void add(std::string_view bytes, std::string& to, until what) override {
+  void add(std::string_view bytes, std::string& coded, until what) override {
     const BrotliEncoderOperation operation = what == until::end     ? BROTLI_OPERATION_FINISH
                                              : what == until::flush ? BROTLI_OPERATION_FLUSH
                                                                     : BROTLI_OPERATION_PROCESS;
@@ -79,7 +79,7 @@ class brotli_encoder final : public encoder {
         throw std::bad_alloc();
       std::size_t made = 0;
       const std::uint8_t* const text = BrotliEncoderTakeOutput(state_.get(), &made);
-      to.append(reinterpret_cast<const char*>(text), made);
+      coded.append(reinterpret_cast<const char*>(text), made);
     } while (left != 0 || BrotliEncoderHasMoreOutput(state_.get()) != BROTLI_FALSE);
   }
   void reset() override {
@@ -109,17 +109,17 @@ class zstd_encoder final : public encoder {
     ZSTD_CCtx_setParameter(context_.get(), ZSTD_c_windowLog, window_bits);
   }
 
-  void add(std::string_view bytes, std::string& to, until what) override {
+  void add(std::string_view bytes, std::string& coded, until what) override {
     const ZSTD_EndDirective directive = what == until::end     ? ZSTD_e_end
                                         : what == until::flush ? ZSTD_e_flush
                                                                : ZSTD_e_continue;
     std::array<char, room_bytes> room;
     ZSTD_inBuffer from{bytes.data(), bytes.size(), 0};
     for (;;) {
-      ZSTD_outBuffer made{room.data(), room.size(), 0};
-      const std::size_t left = ZSTD_compressStream2(context_.get(), &made, &from, directive);
+      ZSTD_outBuffer output{room.data(), room.size(), 0};
+      const std::size_t left = ZSTD_compressStream2(context_.get(), &output, &from, directive);
       if (ZSTD_isError(left)) throw std::bad_alloc();
-      to.append(room.data(), made.pos);
+      coded.append(room.data(), output.pos);
       if (directive == ZSTD_e_continue ? from.pos == from.size : left == 0) return;
     }
   }

@@ -21,9 +21,9 @@ void check_field_value(std::string_view name, std::string_view value, const char
 
 content_type content_type::of_table(std::string_view text) {
   check_field_value("Content-Type", text, "content_type");
-  content_type made;
-  made.text_ = text;
-  return made;
+  content_type type;
+  type.text_ = text;
+  return type;
 }
 
 content_type::content_type(std::string_view text, std::nullptr_t) {

@@ -19,10 +19,10 @@ void check_field_value(std::string_view name, std::string_view value, const char
 
 // Adds "Name: value\r\n", which it checks.
 template <class Text>
-void append_field(Text& to, std::string_view name, std::string_view value, const char* of) {
+void append_field(Text& head, std::string_view name, std::string_view value, const char* of) {
   check_field_name(name, of);
   check_field_value(name, value, of);
-  to.append(name).append(": ").append(value).append("\r\n");
+  head.append(name).append(": ").append(value).append("\r\n");
 }
 
 // Whole seconds, as max-age has them; the part of a second counts as a whole one.

@@ -29,9 +29,9 @@ class reader {
   explicit reader(std::string_view text) noexcept : left_(text) {}
   bool is_whole() const noexcept { return well_ && left_.empty(); }
 
-  void word(std::string_view one) noexcept {
-    well_ = well_ && left_.starts_with(one);
-    if (well_) left_.remove_prefix(one.size());
+  void word(std::string_view name) noexcept {
+    well_ = well_ && left_.starts_with(name);
+    if (well_) left_.remove_prefix(name.size());
   }
   // Returns the index of the name in the list.
   template <std::size_t N>
@@ -92,9 +92,9 @@ std::array<char, date_bytes> write_date(std::time_t time) noexcept {
   const sys_days day = floor<std::chrono::days>(at);
   const year_month_day date(day);
   const hh_mm_ss clock(at - day);
-  std::array<char, date_bytes> made;
-  char* to = made.data();
-  const auto text = [&](std::string_view one) { to = std::copy(one.begin(), one.end(), to); };
+  std::array<char, date_bytes> written;
+  char* to = written.data();
+  const auto text = [&](std::string_view name) { to = std::copy(name.begin(), name.end(), to); };
   const auto number = [&](std::int64_t value, int digits) {
     for (int i = digits - 1; i >= 0; --i, value /= 10) to[i] = static_cast<char>('0' + value % 10);
     to += digits;
@@ -113,44 +113,44 @@ std::array<char, date_bytes> write_date(std::time_t time) noexcept {
   text(":");
   number(clock.seconds().count(), 2);
   text(" GMT");
-  return made;
+  return written;
 }
 
 std::optional<std::time_t> read_date(std::string_view text, std::time_t now) noexcept {
   reader from(text);
-  parts made;
+  parts date;
   const std::size_t comma = text.find(',');
   if (comma == std::string_view::npos) {  // the form of asctime
     from.one_of(days, short_name);
     from.word(" ");
-    made.month = from.one_of(months, short_name);
+    date.month = from.one_of(months, short_name);
     from.word(" ");
-    made.day = from.number(2, true);
+    date.day = from.number(2, true);
     from.word(" ");
-    made.read_time(from);
+    date.read_time(from);
     from.word(" ");
-    made.year = from.number(4);
-    return from.is_whole() ? made.time() : std::nullopt;
+    date.year = from.number(4);
+    return from.is_whole() ? date.time() : std::nullopt;
   }
   const bool is_old = comma != short_name;  // the form of RFC 850
   from.one_of(days, is_old ? std::string_view::npos : short_name);
   from.word(", ");
-  made.day = from.number(2);
+  date.day = from.number(2);
   from.word(is_old ? "-" : " ");
-  made.month = from.one_of(months, short_name);
+  date.month = from.one_of(months, short_name);
   from.word(is_old ? "-" : " ");
-  made.year = from.number(is_old ? 2 : 4);
+  date.year = from.number(is_old ? 2 : 4);
   from.word(" ");
-  made.read_time(from);
+  date.read_time(from);
   from.word(" GMT");
   if (!from.is_whole()) return std::nullopt;
   if (is_old) {
     const int this_year =
         int{year_month_day(floor<std::chrono::days>(sys_seconds(seconds(now)))).year()};
-    made.year += this_year - this_year % 100;
-    if (made.year > this_year + 50) made.year -= 100;
+    date.year += this_year - this_year % 100;
+    if (date.year > this_year + 50) date.year -= 100;
   }
-  return made.time();
+  return date.time();
 }
 
 TROUPE_NOINLINE std::string_view date_line() {

@@ -47,11 +47,11 @@ struct codings {
   void add(std::string_view list) noexcept {
     for (;;) {
       const std::size_t comma = list.find(',');
-      std::string_view one = list.substr(0, comma);
-      while (!one.empty() && is_white(one.front())) one.remove_prefix(1);
-      while (!one.empty() && is_white(one.back())) one.remove_suffix(1);
-      malformed |= one.empty();
-      last_is_chunked = same_word(one, "chunked");
+      std::string_view coding = list.substr(0, comma);
+      while (!coding.empty() && is_white(coding.front())) coding.remove_prefix(1);
+      while (!coding.empty() && is_white(coding.back())) coding.remove_suffix(1);
+      malformed |= coding.empty();
+      last_is_chunked = same_word(coding, "chunked");
       ++(last_is_chunked ? chunked : others);
       if (comma == std::string_view::npos) return;
       list.remove_prefix(comma + 1);
@@ -61,7 +61,7 @@ struct codings {
 
 // `target`: as llhttp found it.
 start_line check_request_line(std::string_view section, std::string_view target,
-                              message_head& to) noexcept {
+                              message_head& head) noexcept {
   const std::size_t begin = first_line_of(section);
   if (section[begin] == '\r' || section[begin] == '\n') return {fault::bad_start_line};
   const std::size_t space = section.find(' ', begin);
@@ -69,33 +69,33 @@ start_line check_request_line(std::string_view section, std::string_view target,
       target.data() != section.data() + space + 1) {
     return {fault::bad_start_line};
   }
-  to.method_name = section.substr(begin, space - begin);
-  to.method = method_named(to.method_name);
-  to.target = target;
+  head.method_name = section.substr(begin, space - begin);
+  head.method = method_named(head.method_name);
+  head.target = target;
   const std::size_t end = space + 1 + target.size();
   if (section[end] != ' ' || section.substr(end + 1, 5) != "HTTP/") return {fault::bad_start_line};
-  to.minor_version = minor_version_at(section, end + 1);
-  if (to.minor_version < 0) return {fault::bad_version};
+  head.minor_version = minor_version_at(section, end + 1);
+  if (head.minor_version < 0) return {fault::bad_version};
   if (!is_line_end(section, end + 9)) return {fault::bad_line_end};
   return {fault::none, end + 11};
 }
 
-start_line check_status_line(std::string_view section, message_head& to) noexcept {
+start_line check_status_line(std::string_view section, message_head& head) noexcept {
   const std::size_t begin = first_line_of(section);
-  to.minor_version = minor_version_at(section, begin);
-  if (to.minor_version < 0) return {fault::bad_version};
+  head.minor_version = minor_version_at(section, begin);
+  if (head.minor_version < 0) return {fault::bad_version};
   const std::string_view code = section.substr(begin + 8, 4);
   if (code.size() != 4 || code[0] != ' ' || !std::all_of(code.begin() + 1, code.end(), is_digit)) {
     return {fault::bad_start_line};
   }
-  to.status = (code[1] - '0') * 100 + (code[2] - '0') * 10 + (code[3] - '0');
-  if (to.status < 100) return {fault::bad_start_line};
+  head.status = (code[1] - '0') * 100 + (code[2] - '0') * 10 + (code[3] - '0');
+  if (head.status < 100) return {fault::bad_start_line};
   const std::size_t after = begin + 12, end = section.find('\r', after);
   if (!is_line_end(section, end)) return {fault::bad_line_end};
-  to.reason = section.substr(after, end - after);
-  if (!to.reason.empty()) {
-    if (to.reason.front() != ' ') return {fault::bad_start_line};
-    to.reason.remove_prefix(1);
+  head.reason = section.substr(after, end - after);
+  if (!head.reason.empty()) {
+    if (head.reason.front() != ' ') return {fault::bad_start_line};
+    head.reason.remove_prefix(1);
   }
   return {fault::none, end + 2};
 }
@@ -105,23 +105,24 @@ start_line check_status_line(std::string_view section, message_head& to) noexcep
 // white space.
 fault find_lines(std::string_view section, std::size_t at,
                  std::vector<fields::position>& positions) noexcept {
-  for (fields::position& one : positions) {
-    if (one.name != at) return is_white(section[at]) ? fault::folded_field : fault::bad_field;
-    const std::size_t colon = at + one.name_bytes;
-    if (one.name_bytes == 0 || colon >= section.size() || section[colon] != ':')
+  for (fields::position& position : positions) {
+    if (position.name != at) return is_white(section[at]) ? fault::folded_field : fault::bad_field;
+    const std::size_t colon = at + position.name_bytes;
+    if (position.name_bytes == 0 || colon >= section.size() || section[colon] != ':')
       return fault::bad_field;
     std::size_t value = colon + 1;
     while (value < section.size() && is_white(section[value])) ++value;
-    if (one.value_bytes == 0) {
-      one.value = static_cast<std::uint32_t>(value);
-    } else if (one.value != value) {
+    if (position.value_bytes == 0) {
+      position.value = static_cast<std::uint32_t>(value);
+    } else if (position.value != value) {
       return fault::folded_field;
     }
-    std::size_t end = std::size_t{one.value} + one.value_bytes;
+    std::size_t end = std::size_t{position.value} + position.value_bytes;
     while (end < section.size() && is_white(section[end])) ++end;
     if (!is_line_end(section, end)) return fault::bad_line_end;
-    while (one.value_bytes != 0 && is_white(section[one.value + one.value_bytes - 1]))
-      --one.value_bytes;
+    while (position.value_bytes != 0 &&
+           is_white(section[position.value + position.value_bytes - 1]))
+      --position.value_bytes;
     at = end + 2;
   }
   if (at < section.size() && is_white(section[at])) return fault::folded_field;
@@ -145,43 +146,43 @@ fault check_meaning(side reads, message_head& head) noexcept {
   int hosts = 0, lengths = 0;
   bool close = false, keep = false, upgrade_field = false, upgrade_word = false;
   std::string_view host;
-  for (const field one : head.fields) {
-    switch (one.name.size()) {
+  for (const field field : head.fields) {
+    switch (field.name.size()) {
       case 4:
-        if (same_word(one.name, "host")) {
+        if (same_word(field.name, "host")) {
           ++hosts;
-          host = one.value;
+          host = field.value;
         }
         break;
       case 6:
-        if (reads == side::requests && same_word(one.name, "expect")) {
-          if (!same_word(one.value, "100-continue")) return fault::bad_expectation;
+        if (reads == side::requests && same_word(field.name, "expect")) {
+          if (!same_word(field.value, "100-continue")) return fault::bad_expectation;
           head.expects_continue = head.minor_version == 1;
         }
         break;
       case 7:
-        if (same_word(one.name, "upgrade")) upgrade_field = true;
+        if (same_word(field.name, "upgrade")) upgrade_field = true;
         break;
       case 10:
-        if (same_word(one.name, "connection")) {
-          close |= lists_word(one.value, "close");
-          keep |= lists_word(one.value, "keep-alive");
-          upgrade_word |= lists_word(one.value, "upgrade");
+        if (same_word(field.name, "connection")) {
+          close |= lists_word(field.value, "close");
+          keep |= lists_word(field.value, "keep-alive");
+          upgrade_word |= lists_word(field.value, "upgrade");
         }
         break;
       case 11:
-        if (reads == side::requests && same_word(one.name, "traceparent")) head.in_trace = true;
+        if (reads == side::requests && same_word(field.name, "traceparent")) head.in_trace = true;
         break;
       case 14:
-        if (same_word(one.name, "content-length")) {
+        if (same_word(field.name, "content-length")) {
           ++lengths;
-          const char* const end = one.value.data() + one.value.size();
-          const auto [rest, bad] = std::from_chars(one.value.data(), end, head.length);
+          const char* const end = field.value.data() + field.value.size();
+          const auto [rest, bad] = std::from_chars(field.value.data(), end, head.length);
           if (bad != std::errc{} || rest != end) return fault::bad_length;
         }
         break;
       case 17:
-        if (same_word(one.name, "transfer-encoding")) coded.add(one.value);
+        if (same_word(field.name, "transfer-encoding")) coded.add(field.value);
         break;
       default:
         break;
@@ -208,10 +209,10 @@ fault check_meaning(side reads, message_head& head) noexcept {
 }
 
 fault check_trailer_fields(const fields& trailer) noexcept {
-  for (const field one : trailer) {
+  for (const field field : trailer) {
     for (const std::string_view name :
          {"content-length", "transfer-encoding", "host", "connection", "trailer", "upgrade"}) {
-      if (same_word(one.name, name)) return fault::bad_trailer;
+      if (same_word(field.name, name)) return fault::bad_trailer;
     }
   }
   return fault::none;
@@ -295,17 +296,17 @@ struct parser_callbacks {
 namespace {
 
 constexpr llhttp_settings_t make_settings() {
-  llhttp_settings_t made{};
-  made.on_message_begin = &parser_callbacks::begin;
-  made.on_url = &parser_callbacks::target;
-  made.on_header_field = &parser_callbacks::name;
-  made.on_header_value = &parser_callbacks::value;
-  made.on_header_value_complete = &parser_callbacks::value_complete;
-  made.on_headers_complete = &parser_callbacks::head;
-  made.on_body = &parser_callbacks::body;
-  made.on_chunk_header = &parser_callbacks::chunk;
-  made.on_message_complete = &parser_callbacks::end;
-  return made;
+  llhttp_settings_t settings{};
+  settings.on_message_begin = &parser_callbacks::begin;
+  settings.on_url = &parser_callbacks::target;
+  settings.on_header_field = &parser_callbacks::name;
+  settings.on_header_value = &parser_callbacks::value;
+  settings.on_header_value_complete = &parser_callbacks::value_complete;
+  settings.on_headers_complete = &parser_callbacks::head;
+  settings.on_body = &parser_callbacks::body;
+  settings.on_chunk_header = &parser_callbacks::chunk;
+  settings.on_message_complete = &parser_callbacks::end;
+  return settings;
 }
 constexpr llhttp_settings_t settings = make_settings();
 

@@ -18,27 +18,27 @@ class send_order {
   // cancelled before its turn has come.
   class turn {
    public:
-    explicit turn(send_order& of) noexcept : of_(of), number_(of.begun_++) {}
+    explicit turn(send_order& order) noexcept : order_(order), number_(order.begun_++) {}
     turn(const turn&) = delete;
     turn& operator=(const turn&) = delete;
     ~turn() {
-      if (of_.ended_ == number_) {
-        of_.end_one();
+      if (order_.ended_ == number_) {
+        order_.end_one();
       } else {
-        of_.given_up_.push_back(number_);
+        order_.given_up_.push_back(number_);
       }
     }
-    bool has_come() const noexcept { return of_.ended_ == number_; }
+    bool has_come() const noexcept { return order_.ended_ == number_; }
     task<> comes() const {
       while (!has_come()) {
-        if (!of_.one_ended_) of_.one_ended_.emplace();
-        of_.one_ended_->reset();
-        co_await of_.one_ended_->wait();
+        if (!order_.one_ended_) order_.one_ended_.emplace();
+        order_.one_ended_->reset();
+        co_await order_.one_ended_->wait();
       }
     }
 
    private:
-    send_order& of_;
+    send_order& order_;
     const std::uint64_t number_;
   };
 

@@ -41,10 +41,10 @@ bool is_on(const server_options& options) noexcept {
   return options.http2.is_on && session::is_available();
 }
 
-conversation::conversation(server_state& in)
-    : in_(in), session_(session::make(rules_of(in.options))) {
+conversation::conversation(server_state& server)
+    : server_(server), session_(session::make(rules_of(server.options))) {
   session_->tell(*this);
-  in_.http2.count(happening::connection);
+  server_.http2.count(happening::connection);
 }
 
 conversation::~conversation() = default;
@@ -64,8 +64,8 @@ exchange* conversation::find(std::int32_t stream) noexcept {
 }
 
 void conversation::exchange_done(std::int32_t stream) {
-  const exchange* one = find(stream);
-  if (one != nullptr && (one->is_closed() || broken_)) exchanges_.erase(stream);
+  const exchange* request = find(stream);
+  if (request != nullptr && (request->is_closed() || broken_)) exchanges_.erase(stream);
   if (exchanges_.empty()) all_done_.set();
   if (!broken_ && oldest_kept_back() != nullptr) {  // it may be the oldest now
     give_windows();
@@ -76,45 +76,45 @@ void conversation::exchange_done(std::int32_t stream) {
 // ---- events of the session ----
 
 bool conversation::on_request(std::int32_t stream, head_block&& head, bool ends) {
-  if (exchanges_.size() >= in_.options.http2.streams) {
-    in_.http2.count(happening::refused_stream);
+  if (exchanges_.size() >= server_.options.http2.streams) {
+    server_.http2.count(happening::refused_stream);
     return false;
   }
-  in_.http2.count(happening::stream);
+  server_.http2.count(happening::stream);
   exchanges_.emplace(stream, std::make_unique<exchange>(*this, stream, std::move(head), ends));
   ready_.push_back(stream);
   return true;
 }
 
 void conversation::on_body(std::int32_t stream, std::string_view piece) {
-  if (exchange* one = find(stream)) one->came(piece);
+  if (exchange* request = find(stream)) request->came(piece);
 }
 
 void conversation::on_end(std::int32_t stream, head_block&& trailer) {
-  if (exchange* one = find(stream)) one->ended(std::move(trailer));
+  if (exchange* request = find(stream)) request->ended(std::move(trailer));
 }
 
 void conversation::on_closed(std::int32_t stream, bool by_peer) {
-  if (by_peer) in_.http2.count(happening::reset_stream);
-  exchange* one = find(stream);
-  if (one == nullptr) return;
-  one->closed();
-  if (one->is_done()) exchanges_.erase(stream);
+  if (by_peer) server_.http2.count(happening::reset_stream);
+  exchange* request = find(stream);
+  if (request == nullptr) return;
+  request->closed();
+  if (request->is_done()) exchanges_.erase(stream);
 }
 
 // The client need not send what nobody reads (RFC 9113, 8.1).
 void conversation::on_answered(std::int32_t stream) {
-  const exchange* one = find(stream);
-  if (one != nullptr && one->is_unread()) session_->stop_upload(stream);
+  const exchange* request = find(stream);
+  if (request != nullptr && request->is_unread()) session_->stop_upload(stream);
 }
 
 std::size_t conversation::more_of(std::int32_t stream, std::span<char> to, bool& ends) {
-  exchange* one = find(stream);
-  if (one == nullptr) {
+  exchange* request = find(stream);
+  if (request == nullptr) {
     ends = true;
     return 0;
   }
-  return one->more(to, ends);
+  return request->more(to, ends);
 }
 
 void conversation::on_pong() { is_heard_ = draining_; }
@@ -137,11 +137,12 @@ task<bool> conversation::run(connection& on, std::string begun) {
 }
 
 // What it throws is no reason to cancel handlers, so it goes another way.
-task<> conversation::read_all(task_scope& in, std::string_view begun, std::exception_ptr& failed) {
-  in.spawn(write_all());
+task<> conversation::read_all(task_scope& branches, std::string_view begun,
+                              std::exception_ptr& failed) {
+  branches.spawn(write_all());
   try {
-    co_await take(in, begun);
-    co_await read_on(in);
+    co_await take(branches, begun);
+    co_await read_on(branches);
     if (at_end_ && !broken_) co_await await_exchanges();
     if (!parks_ && !broken_) co_await flush_at_end();
   } catch (...) {
@@ -150,7 +151,7 @@ task<> conversation::read_all(task_scope& in, std::string_view begun, std::excep
   ends_ = true;
   if (!parks_) {
     broken_ = true;
-    for (auto& [stream, one] : exchanges_) one->closed();
+    for (auto& [stream, request] : exchanges_) request->closed();
   }
   to_send_.set();
 }
@@ -189,7 +190,7 @@ task<> conversation::read_on(task_scope& in) {
 }
 
 // Some bytes have come.
-task<> conversation::take(task_scope& in, std::string_view bytes) {
+task<> conversation::take(task_scope& branches, std::string_view bytes) {
   const std::int64_t now_ns = now().count();
   session_->receive(bytes, now_ns);
   if (!session_->is_inside()) {
@@ -198,13 +199,13 @@ task<> conversation::take(task_scope& in, std::string_view bytes) {
     inside_since_ns_ = now_ns;
   }
   for (std::size_t i = 0; i < ready_.size(); ++i) {
-    exchange* one = find(ready_[i]);
-    if (one == nullptr) continue;
-    if (!one->begin()) {
-      in.spawn(one->serve());
-    } else if (one->is_closed()) {
+    exchange* request = find(ready_[i]);
+    if (request == nullptr) continue;
+    if (!request->begin()) {
+      branches.spawn(request->serve());
+    } else if (request->is_closed()) {
       exchanges_.erase(ready_[i]);
-    } else if (one->kept_bytes() > base::account::lease_bytes) {
+    } else if (request->kept_bytes() > base::account::lease_bytes) {
       keep_to_budget();  // a hundred requests may have come at once
     }
     on_->past_.answered_one = true;
@@ -224,7 +225,7 @@ bool conversation::ask_why() {
     case ending::parking:
       parks_ = exchanges_.empty() && !is_busy();
       if (parks_) return false;
-      if (in_.unpark(*on_)) return true;
+      if (server_.unpark(*on_)) return true;
       return ask_why();
     case ending::draining:
       if (draining_) return false;
@@ -232,17 +233,17 @@ bool conversation::ask_why() {
       return true;
     case ending::late:
     case ending::shed: {
-      in_.revive(*on_);
+      server_.revive(*on_);
       const bool is_idle = exchanges_.empty() && inside_since_ns_ == 0;
       session_->terminate(is_idle ? code::no_error : code::enhance_your_calm);
       return false;
     }
     case ending::late_stream:
-      in_.continue_in_budget(*on_);
+      server_.continue_in_budget(*on_);
       end_late_streams();
       return true;
     case ending::over_budget:
-      in_.continue_in_budget(*on_);
+      server_.continue_in_budget(*on_);
       return end_streams();
     case ending::none:
     case ending::aborted:
@@ -271,7 +272,7 @@ bool conversation::is_busy() const noexcept {
 
 // The client has ended its half: it still reads the answers, perhaps.
 task<> conversation::await_exchanges() {
-  for (auto& [stream, one] : exchanges_) one->cut(in_.options.half_close_is_gone);
+  for (auto& [stream, request] : exchanges_) request->cut(server_.options.half_close_is_gone);
   while (!exchanges_.empty() && !broken_) {
     fail_blocked();
     all_done_.reset();
@@ -369,7 +370,7 @@ void conversation::break_off() noexcept {
   broken_ = true;
   on_->broken_ = true;
   all_done_.set();
-  for (auto& [stream, one] : exchanges_) one->closed();
+  for (auto& [stream, request] : exchanges_) request->closed();
   on_->idle_stop_.request_stop();
   on_->busy_stop_.request_stop();
 }
@@ -378,10 +379,10 @@ void conversation::break_off() noexcept {
 void conversation::fail_blocked() noexcept {
   if (writing_ || out_at_ < out_.size()) return;
   for (auto at = exchanges_.begin(); at != exchanges_.end();) {
-    exchange& one = *at->second;
-    const bool is_blocked = one.is_sending() || (one.is_done() && !one.is_closed());
-    if (is_blocked) one.closed();
-    at = is_blocked && one.is_done() ? exchanges_.erase(at) : std::next(at);
+    exchange& request = *at->second;
+    const bool is_blocked = request.is_sending() || (request.is_done() && !request.is_closed());
+    if (is_blocked) request.closed();
+    at = is_blocked && request.is_done() ? exchanges_.erase(at) : std::next(at);
   }
 }
 
@@ -393,13 +394,13 @@ void conversation::give_windows() {
   exchange* const oldest = oldest_kept_back();
   if (oldest == nullptr) return;
   std::size_t collected = 0;
-  for (auto& [stream, one] : exchanges_) collected += one->collected();
-  const bool is_full = collected > in_.options.http2.collected_bytes;
-  for (auto& [stream, one] : exchanges_) {
-    if (!one->is_kept_back()) continue;
+  for (auto& [stream, request] : exchanges_) collected += request->collected();
+  const bool is_full = collected > server_.options.http2.collected_bytes;
+  for (auto& [stream, request] : exchanges_) {
+    if (!request->is_kept_back()) continue;
     const bool may_send =
-        one.get() == oldest || (has_room(*one) && !(is_full && one->is_collecting()));
-    if (may_send) session_->consume(stream, one->take_kept_back());
+        request.get() == oldest || (has_room(*request) && !(is_full && request->is_collecting()));
+    if (may_send) session_->consume(stream, request->take_kept_back());
   }
 }
 
@@ -407,37 +408,38 @@ void conversation::give_windows() {
 // back.
 exchange* conversation::oldest_kept_back() noexcept {
   exchange* oldest = nullptr;
-  for (auto& [stream, one] : exchanges_) {
-    const bool waits = one->is_kept_back() || (one->is_collecting() && !one->is_closed());
-    if (waits && (oldest == nullptr || stream < oldest->stream())) oldest = one.get();
+  for (auto& [stream, request] : exchanges_) {
+    const bool waits =
+        request->is_kept_back() || (request->is_collecting() && !request->is_closed());
+    if (waits && (oldest == nullptr || stream < oldest->stream())) oldest = request.get();
   }
   return oldest;
 }
 
 // Whether the client may keep the bytes of another window.
-bool conversation::has_room(exchange& of) noexcept {
-  const base::account* const own = of.account();
+bool conversation::has_room(exchange& request) noexcept {
+  const base::account* const own = request.account();
   const std::size_t room = own != nullptr ? own->room() : on_->account_.room();
-  return room >= in_.options.http2.stream_window + base::account::lease_bytes;
+  return room >= server_.options.http2.stream_window + base::account::lease_bytes;
 }
 
-void conversation::give_window(exchange& to) {
-  if (!has_room(to) && oldest_kept_back() != &to) return;
-  session_->consume(to.stream(), to.take_kept_back());
+void conversation::give_window(exchange& request) {
+  if (!has_room(request) && oldest_kept_back() != &request) return;
+  session_->consume(request.stream(), request.take_kept_back());
   wake_writer();
 }
 
 bool conversation::is_from_proxy() const noexcept {
-  return !on_->counted_.has_share && !in_.options.trusted_proxies.empty();
+  return !on_->counted_.has_share && !server_.options.trusted_proxies.empty();
 }
 
-void conversation::end_streams_soon() noexcept { in_.end_over_budget(*on_); }
+void conversation::end_streams_soon() noexcept { server_.end_over_budget(*on_); }
 
 void conversation::keep_to_budget() {
   count_buffers();
   // order: acquire  pairs with connection::end/release
   if (on_->ending_.load(std::memory_order_acquire) != ending::over_budget) return;
-  in_.continue_in_budget(*on_);
+  server_.continue_in_budget(*on_);
   static_cast<void>(end_streams());  // at its end the session is over
 }
 
@@ -446,18 +448,19 @@ void conversation::keep_to_budget() {
 bool conversation::end_streams() {
   constexpr std::size_t least = base::account::lease_bytes;
   std::size_t freed = 0;
-  for (auto& [stream, one] : exchanges_) {
+  for (auto& [stream, request] : exchanges_) {
     // order: relaxed  see exchange::own_account::end_account
-    if (one->is_closed() || !one->is_over_budget_.load(std::memory_order_relaxed)) continue;
-    freed += one->kept_bytes();
-    end_stream(stream, *one);
+    if (request->is_closed() || !request->is_over_budget_.load(std::memory_order_relaxed)) continue;
+    freed += request->kept_bytes();
+    end_stream(stream, *request);
   }
   count_buffers();
   const bool is_over = on_->account_.is_ending();
   while (is_over && freed < least && on_->account_.leased() > least) {
-    const auto largest = std::ranges::max_element(exchanges_, {}, [](const auto& one) {
-      return one.second->is_closed() || one.second->account() != nullptr ? 0
-                                                                         : one.second->kept_bytes();
+    const auto largest = std::ranges::max_element(exchanges_, {}, [](const auto& entry) {
+      return entry.second->is_closed() || entry.second->account() != nullptr
+                 ? 0
+                 : entry.second->kept_bytes();
     });
     if (largest == exchanges_.end() || largest->second->is_closed()) {
       session_->terminate(code::enhance_your_calm);
@@ -474,21 +477,21 @@ bool conversation::end_streams() {
 // A client that does not take one answer loses that answer only.
 void conversation::end_late_streams() {
   const std::int64_t now_ns = now().count();
-  for (auto& [stream, one] : exchanges_) {
-    if (one->patience_for_client(now_ns).count() <= 0) end_stream(stream, *one);
+  for (auto& [stream, request] : exchanges_) {
+    if (request->patience_for_client(now_ns).count() <= 0) end_stream(stream, *request);
   }
 }
 
-void conversation::end_stream(std::int32_t number, exchange& one) {
+void conversation::end_stream(std::int32_t number, exchange& request) {
   session_->reset(number, code::enhance_your_calm);
-  one.give_up();
+  request.give_up();
 }
 
 // How long the connection may wait for what it waits for now.
 void conversation::watch_time() noexcept {
   connection& on = *on_;
   const std::int64_t now_ns = now().count();
-  const server_options& options = in_.options;
+  const server_options& options = server_.options;
   std::int64_t until = never_ns;
   if (inside_since_ns_ != 0) until = after(inside_since_ns_, options.head_time);
   const bool is_sending = out_at_ < out_.size();
@@ -496,8 +499,8 @@ void conversation::watch_time() noexcept {
   written_before_ = written_;
   if (is_sending) until = std::min(until, after(progress_ns_, options.write_time));
   bool is_of_stream = false;
-  for (auto& [stream, one] : exchanges_) {
-    const std::int64_t stream_until = after(now_ns, one->patience_for_client(now_ns));
+  for (auto& [stream, request] : exchanges_) {
+    const std::int64_t stream_until = after(now_ns, request->patience_for_client(now_ns));
     is_of_stream = is_of_stream || stream_until < until;
     until = std::min(until, stream_until);
   }
@@ -519,15 +522,15 @@ void conversation::count_buffers() noexcept {
   std::size_t bytes =
       (room_ == nullptr ? 0 : read_bytes) + out_.capacity() + lines_.bytes() + session_->memory();
   std::size_t files = 0;
-  for (auto& [stream, one] : exchanges_) {
-    const std::size_t own = one->kept_bytes();
+  for (auto& [stream, request] : exchanges_) {
+    const std::size_t own = request->kept_bytes();
     if (own > base::account::slack_bytes && is_from_proxy()) [[unlikely]]
-      one->count_for_client();
-    if (base::account* const account = one->account()) {
-      account->hold(own, one->files());
+      request->count_for_client();
+    if (base::account* const account = request->account()) {
+      account->hold(own, request->files());
     } else {
       bytes += own;
-      files += one->files();
+      files += request->files();
     }
   }
   on_->account_.hold(bytes, files);
@@ -536,7 +539,7 @@ void conversation::count_buffers() noexcept {
 // Counts what the client has done too much, once.
 void conversation::count_end() noexcept {
   if (session_->broken() == excess::none || !std::exchange(counts_end_, false)) return;
-  in_.http2.count(session_->broken());
+  server_.http2.count(session_->broken());
 }
 
 }  // namespace troupe::http::h2

@@ -50,7 +50,7 @@ bool is_on(const server_options& options) noexcept;
 
 class conversation final : private session_events {
  public:
-  explicit conversation(server_state& in);
+  explicit conversation(server_state& server);
   ~conversation();
 
   // Runs until the connection ends, or is idle and is to be parked: then the result is true.
@@ -61,14 +61,14 @@ class conversation final : private session_events {
   void refuse_cipher() { session_->terminate(code::inadequate_security); }
 
   // ---- for exchanges ----
-  server_state& server() noexcept { return in_; }
+  server_state& server() noexcept { return server_; }
   h2::session& session() noexcept { return *session_; }
   header_lines& lines() noexcept { return lines_; }
   void wake_writer() noexcept { to_send_.set(); }
   void exchange_done(std::int32_t stream);
   // Gives a window for the bytes that were kept back, if the client's account has room for more, or
   // the stream is the oldest one that waits.
-  void give_window(exchange& to);
+  void give_window(exchange& request);
   // Whether a trusted proxy is the connection's client.
   bool is_from_proxy() const noexcept;
   // Caller: any thread, with the ledger's mutex. Streams are over budget.
@@ -91,10 +91,10 @@ class conversation final : private session_events {
   std::size_t more_of(std::int32_t stream, std::span<char> to, bool& ends) override;
   void on_pong() override;
 
-  task<> read_all(task_scope& in, std::string_view begun, std::exception_ptr& failed);
+  task<> read_all(task_scope& branches, std::string_view begun, std::exception_ptr& failed);
   task<> read_on(task_scope& in);
   task<> write_all();
-  task<> take(task_scope& in, std::string_view bytes);
+  task<> take(task_scope& branches, std::string_view bytes);
   task<> flush_soon();
   task<> flush_at_end();
   task<> write_pending();
@@ -115,16 +115,16 @@ class conversation final : private session_events {
     out_at_ += bytes;
     written_ += bytes;
   }
-  bool has_room(exchange& of) noexcept;
+  bool has_room(exchange& request) noexcept;
   exchange* oldest_kept_back() noexcept;
-  void end_stream(std::int32_t number, exchange& one);
+  void end_stream(std::int32_t number, exchange& request);
   exchange* find(std::int32_t stream) noexcept;
   void count_end() noexcept;
 
   static constexpr std::size_t read_bytes = 16 * 1024, quick_bytes = 16 * 1024,
                                write_bytes = 64 * 1024;
 
-  server_state& in_;
+  server_state& server_;
   std::unique_ptr<h2::session> session_;
   connection* on_ = nullptr;
   std::unordered_map<std::int32_t, std::unique_ptr<exchange>> exchanges_;

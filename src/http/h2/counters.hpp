@@ -25,23 +25,23 @@ class counters {
   void count(excess what) noexcept { ends_.count(what); }
 
   http2_counts all() const noexcept {
-    http2_counts made;
-    made.connections = happenings_.of(happening::connection);
-    made.streams = happenings_.of(happening::stream);
-    made.refused_streams = happenings_.of(happening::refused_stream);
-    made.reset_streams = happenings_.of(happening::reset_stream);
-    made.header_lists = ends_.of(excess::header_list);
-    made.resets = ends_.of(excess::resets);
-    made.continuations = ends_.of(excess::continuations);
-    made.settings = ends_.of(excess::settings);
-    made.pings = ends_.of(excess::pings);
-    made.window_updates = ends_.of(excess::window_updates);
-    made.priorities = ends_.of(excess::priorities);
-    made.empty_data = ends_.of(excess::empty_data);
-    made.other_frames = ends_.of(excess::other_frames);
-    made.unread_answers = ends_.of(excess::unread_answers);
-    made.protocol_errors = ends_.of(excess::protocol_error);
-    return made;
+    http2_counts sum;
+    sum.connections = happenings_.of(happening::connection);
+    sum.streams = happenings_.of(happening::stream);
+    sum.refused_streams = happenings_.of(happening::refused_stream);
+    sum.reset_streams = happenings_.of(happening::reset_stream);
+    sum.header_lists = ends_.of(excess::header_list);
+    sum.resets = ends_.of(excess::resets);
+    sum.continuations = ends_.of(excess::continuations);
+    sum.settings = ends_.of(excess::settings);
+    sum.pings = ends_.of(excess::pings);
+    sum.window_updates = ends_.of(excess::window_updates);
+    sum.priorities = ends_.of(excess::priorities);
+    sum.empty_data = ends_.of(excess::empty_data);
+    sum.other_frames = ends_.of(excess::other_frames);
+    sum.unread_answers = ends_.of(excess::unread_answers);
+    sum.protocol_errors = ends_.of(excess::protocol_error);
+    return sum;
   }
 
  private:

@@ -49,8 +49,12 @@ class counted_bytes {
 
 }  // namespace
 
-exchange::exchange(conversation& in, std::int32_t stream, head_block&& head, bool ends)
-    : handling(in.server()), of_(in), stream_(stream), block_(std::move(head)), body_ended_(ends) {
+exchange::exchange(conversation& connection, std::int32_t stream, head_block&& head, bool ends)
+    : handling(connection.server()),
+      conversation_(connection),
+      stream_(stream),
+      block_(std::move(head)),
+      body_ended_(ends) {
   request_.head_ = &head_;
   wrong_ = read_head(ends);
   if (wrong_ != fault::none) return;
@@ -89,16 +93,16 @@ fault exchange::read_head(bool ends) {
   if (!same_word(block_.scheme(), "https") && !same_word(block_.scheme(), "http"))
     return fault::bad_target;
   if (const fault wrong = check_target(head_); wrong != fault::none) return wrong;
-  for (const field one : head_.fields) {
-    if (one.name == "content-length") {
-      const char* const end = one.value.data() + one.value.size();
-      const auto [rest, bad] = std::from_chars(one.value.data(), end, head_.length);
+  for (const field field : head_.fields) {
+    if (field.name == "content-length") {
+      const char* const end = field.value.data() + field.value.size();
+      const auto [rest, bad] = std::from_chars(field.value.data(), end, head_.length);
       if (bad != std::errc{} || rest != end) return fault::bad_length;
       head_.has_length = true;
-    } else if (one.name == "expect") {
-      if (!same_word(one.value, "100-continue")) return fault::bad_expectation;
+    } else if (field.name == "expect") {
+      if (!same_word(field.value, "100-continue")) return fault::bad_expectation;
       head_.expects_continue = continue_due_ = !ends;
-    } else if (one.name == "traceparent") {
+    } else if (field.name == "traceparent") {
       head_.in_trace = true;
     }
   }
@@ -151,7 +155,7 @@ std::size_t exchange::kept_bytes() const noexcept {
 void exchange::took(std::size_t bytes) {
   if (closed_ || body_ended_) return;
   kept_back_ += bytes;
-  of_.give_window(*this);
+  conversation_.give_window(*this);
 }
 
 std::size_t exchange::take_kept_back() noexcept {
@@ -168,18 +172,18 @@ void exchange::give_up() noexcept {
   if (done_) base::release(answer_.body_);
 }
 
-exchange::own_account::own_account(exchange& of, server_state& in, std::string_view client)
-    : of_(of), in_(in), peer_(in.kept.join(client)) {
-  open(in.kept, peer_);
+exchange::own_account::own_account(exchange& owner, server_state& server, std::string_view client)
+    : exchange_(owner), server_(server), peer_(server.kept.join(client)) {
+  open(server.kept, peer_);
 }
 exchange::own_account::~own_account() {
   close();
-  in_.kept.leave(peer_);
+  server_.kept.leave(peer_);
 }
 void exchange::own_account::end_account() noexcept {
   // order: relaxed  the reader that is woken looks at all streams, and the server's mutex orders it
-  of_.is_over_budget_.store(true, std::memory_order_relaxed);
-  of_.of_.end_streams_soon();
+  exchange_.is_over_budget_.store(true, std::memory_order_relaxed);
+  exchange_.conversation_.end_streams_soon();
 }
 
 // A trusted proxy has no share: what a request keeps counts for the client that the proxy names.
@@ -188,7 +192,7 @@ void exchange::count_for_client() noexcept {
   try {
     const std::optional<endpoint> at = client();
     if (!at || contains(in_.options.trusted_proxies, &*at)) return;
-    account_ = std::make_unique<own_account>(*this, of_.server(), client_key(*at));
+    account_ = std::make_unique<own_account>(*this, conversation_.server(), client_key(*at));
   } catch (const std::exception&) {  // the proxy has gone, or there is no memory to name the client
   }
 }
@@ -217,8 +221,8 @@ task<std::string_view> exchange::next_encoded() {
     if (wrong_ != fault::none) throw refused(wrong_);
     if (closed_ || is_cut_) throw refused(fault::truncated);
     if (std::exchange(continue_due_, false) && !answer_begun_) {
-      of_.session().respond_meanwhile(stream_, 100);
-      of_.wake_writer();
+      conversation_.session().respond_meanwhile(stream_, 100);
+      conversation_.wake_writer();
     }
     const std::chrono::nanoseconds begun = now();
     bool is_late = false;
@@ -249,7 +253,7 @@ task<> exchange::peer_end() {
   }
 }
 
-task<std::size_t> exchange::receive(std::span<char> to, std::chrono::nanoseconds at_most) {
+task<std::size_t> exchange::receive(std::span<char> room, std::chrono::nanoseconds at_most) {
   const std::chrono::nanoseconds begun = now();
   // A function that receives learns of the server's stop by that.
   if (call_ != nullptr) call_->leave_server();
@@ -260,8 +264,8 @@ task<std::size_t> exchange::receive(std::span<char> to, std::chrono::nanoseconds
     task<> news = await_news(left, in_.hurried.get_token());
     co_await std::move(news);
   }
-  const std::size_t bytes = std::min(to.size(), unread_.size());
-  std::copy_n(unread_.begin(), bytes, to.begin());
+  const std::size_t bytes = std::min(room.size(), unread_.size());
+  std::copy_n(unread_.begin(), bytes, room.begin());
   unread_.erase(0, bytes);
   if (unread_.empty() && unread_.capacity() > kept_capacity) base::release(unread_);
   if (bytes != 0) took(bytes);
@@ -270,11 +274,13 @@ task<std::size_t> exchange::receive(std::span<char> to, std::chrono::nanoseconds
 
 // ---- who asks ----
 
-endpoint exchange::peer() { return of_.peer(); }
-bool exchange::has_address() const noexcept { return of_.has_address(); }
-bool exchange::secure() const noexcept { return of_.secure(); }
+endpoint exchange::peer() { return conversation_.peer(); }
+bool exchange::has_address() const noexcept { return conversation_.has_address(); }
+bool exchange::secure() const noexcept { return conversation_.secure(); }
 std::stop_token exchange::client_gone() { return gone_.get_token(); }
-std::optional<tls_certificate> exchange::client_certificate() { return of_.client_certificate(); }
+std::optional<tls_certificate> exchange::client_certificate() {
+  return conversation_.client_certificate();
+}
 slowest_pace exchange::message_pace() const noexcept {
   return {in_.options.body_rate, in_.options.body_grace};
 }
@@ -310,7 +316,7 @@ fault exchange::decode_collected() {
 
 // A small file is sent together with its head, if the client takes it now.
 bool exchange::must_wait(const response::special& part) const noexcept {
-  return !part.is_small_file() || of_.session().window(stream_) == 0;
+  return !part.is_small_file() || conversation_.session().window(stream_) == 0;
 }
 
 // Returns false when the answer has to wait for something.
@@ -324,14 +330,14 @@ bool exchange::run_at_once() {
     request_.body_ = decoded_ == nullptr ? unread_ : request_.collected_;
   }
   std::exception_ptr thrown;
-  response made = run_handler(thrown);
+  response result = run_handler(thrown);
   if (thrown != nullptr) {
     answer_exception(std::move(thrown), false);
-  } else if (made.special_ != nullptr && must_wait(*made.special_)) {
-    answer_ = std::move(made);
+  } else if (result.special_ != nullptr && must_wait(*result.special_)) {
+    answer_ = std::move(result);
     return false;
   } else {
-    answer(std::move(made));
+    answer(std::move(result));
   }
   finish();
   return true;
@@ -354,8 +360,8 @@ task<> exchange::serve() {
     answer_exception(std::move(thrown), is_cancelled);
   }
   finish();
-  of_.wake_writer();
-  of_.exchange_done(stream_);  // may destroy *this
+  conversation_.wake_writer();
+  conversation_.exchange_done(stream_);  // may destroy *this
 }
 
 task<> exchange::run_handler_later() {
@@ -412,7 +418,7 @@ void exchange::answer_exception(std::exception_ptr thrown, bool is_cancelled) {
   if (!by_peer) failure_ = std::move(thrown);
   if (closed_) return;
   if (!answer_begun_ && !by_peer) return answer(response(500));
-  of_.session().reset(stream_, by_peer ? code::cancel : code::internal_error);
+  conversation_.session().reset(stream_, by_peer ? code::cancel : code::internal_error);
 }
 
 // ---- answers ----
@@ -423,7 +429,7 @@ void exchange::begin_answer(const response& with, bool has_length, std::uint64_t
   answer_ends_ = !has_body;
   if (is_noted()) [[unlikely]]
     note_status(with.status_);
-  header_lines& lines = of_.lines();
+  header_lines& lines = conversation_.lines();
   lines.clear();
   const std::string_view date = date_line();
   lines.add("date", date.substr(6, date_bytes));
@@ -436,8 +442,8 @@ void exchange::begin_answer(const response& with, bool has_length, std::uint64_t
   }
   if (tells_strict_transport(with)) lines.add_lines(in_.strict_transport);
   lines.add_lines(with.fields_);
-  of_.session().respond(stream_, with.status_, lines, has_body);
-  if (with.closes_) of_.end_after_this();
+  conversation_.session().respond(stream_, with.status_, lines, has_body);
+  if (with.closes_) conversation_.end_after_this();
 }
 
 // Begins an answer that has to wait for nothing.
@@ -452,7 +458,7 @@ void exchange::answer(response&& with) {
     if (answer_ends_) return;
     unsent_ = pending_;
     // The file was shortened in the meantime.
-    if (!is_whole) of_.session().reset(stream_, code::internal_error);
+    if (!is_whole) conversation_.session().reset(stream_, code::internal_error);
   } else {
     complete(answer_);
     const std::string_view body = answer_.body();
@@ -463,9 +469,9 @@ void exchange::answer(response&& with) {
   answer_ends_ = true;
 }
 
-std::size_t exchange::more(std::span<char> to, bool& ends) {
-  const std::size_t bytes = std::min(to.size(), unsent_.size());
-  std::copy_n(unsent_.begin(), bytes, to.begin());
+std::size_t exchange::more(std::span<char> room, bool& ends) {
+  const std::size_t bytes = std::min(room.size(), unsent_.size());
+  std::copy_n(unsent_.begin(), bytes, room.begin());
   unsent_.remove_prefix(bytes);
   taking_.came(bytes);
   if (!unsent_.empty()) return bytes;
@@ -515,14 +521,14 @@ task<> exchange::send_part() {
   const bool may_close = part.from.path().empty();
   begin_answer(answer_, has_body, part.bytes, has_body && !silent_ && part.bytes != 0);
   if (answer_ends_) co_return;
-  of_.wake_writer();
+  conversation_.wake_writer();
   reopened_file from(std::move(answer_.special_->file.from), may_close);
   sends_file_ = true;
   const std::uint64_t sent = co_await send_parts(from, part.offset, part.bytes);
   sends_file_ = false;
   files_ = 0;
   if (sent != part.bytes) {  // the file was shortened or replaced in the meantime
-    of_.session().reset(stream_, code::internal_error);
+    conversation_.session().reset(stream_, code::internal_error);
     co_return;
   }
   end_answer();
@@ -531,15 +537,15 @@ task<> exchange::send_part() {
 void exchange::end_answer() {
   answer_ends_ = true;
   if (closed_) return;
-  if (unsent_.empty()) return of_.session().end_body(stream_);
-  of_.session().resume(stream_);
+  if (unsent_.empty()) return conversation_.session().end_body(stream_);
+  conversation_.session().resume(stream_);
 }
 
 task<> exchange::send_stream() {
   const std::optional<std::uint64_t> length = answer_.special_->streamed.sent_length();
   const bool may_have = may_have_body(answer_.status_), has_body = may_have && !silent_;
   begin_answer(answer_, may_have && length, length.value_or(0), has_body);
-  of_.wake_writer();
+  conversation_.wake_writer();
   if (!has_body) co_return;
   body_writer writer(*this, false, false, length);
   call_end ends;
@@ -548,13 +554,13 @@ task<> exchange::send_stream() {
   task<bool> sending = send_streamed(answer_.special_->streamed, writer, ends);
   const bool is_whole = co_await std::move(sending);
   if (!is_whole) {
-    if (!closed_) of_.session().reset(stream_, code::cancel);
+    if (!closed_) conversation_.session().reset(stream_, code::cancel);
     co_return;
   }
   if (!writer.trailer_lines().empty() && !closed_) {
     header_lines behind;
     behind.add_lines(writer.trailer_lines());
-    of_.session().end_with(stream_, behind);
+    conversation_.session().end_with(stream_, behind);
   }
   end_answer();
 }
@@ -578,7 +584,7 @@ task<> exchange::talk() {
   websocket_function told = std::move(answer_.special_->talk);
   answer_ = std::move(accepted);
   begin_answer(answer_, false, 0, true);
-  of_.wake_writer();
+  conversation_.wake_writer();
   call_end ends;
   ends.follow_server(in_.hurried.get_token());
   ends.follow_client(gone_.get_token());
@@ -619,10 +625,10 @@ task<> exchange::send_owned(std::string bytes) {
       if (bytes.empty()) co_return;
       pending_ = std::move(bytes);
       unsent_ = pending_;
-      if (pending_.capacity() > base::account::slack_bytes) of_.keep_to_budget();
+      if (pending_.capacity() > base::account::slack_bytes) conversation_.keep_to_budget();
       if (closed_) throw_gone();
-      of_.session().resume(stream_);
-      of_.wake_writer();
+      conversation_.session().resume(stream_);
+      conversation_.wake_writer();
     }
     taken_->reset();
     if (unsent_.empty() || closed_) continue;
@@ -639,12 +645,13 @@ task<std::uint64_t> exchange::send_file(const file& from, std::uint64_t offset,
 // Waits until the client has given a window. Meanwhile the file is closed, and no piece is kept.
 task<> exchange::await_window(reopened_file& from) {
   if (!taken_) taken_.emplace();
-  while (!closed_ && of_.session().window(stream_) == 0) {
+  while (!closed_ && conversation_.session().window(stream_) == 0) {
     from.rest();
     files_ = from.is_open() ? 1 : 0;
     taken_->reset();
-    of_.session().resume(stream_);  // so that the session asks for bytes when there is a window
-    of_.wake_writer();
+    conversation_.session().resume(
+        stream_);  // so that the session asks for bytes when there is a window
+    conversation_.wake_writer();
     co_await taken_->wait();
   }
   if (closed_) throw_gone();
@@ -659,7 +666,8 @@ task<std::uint64_t> exchange::send_parts(reopened_file& from, std::uint64_t offs
     if (!from.open()) break;
     files_ = 1;
     // No more than the client takes now, so that a client that takes little holds little.
-    const std::uint64_t most = std::min<std::uint64_t>(of_.session().window(stream_), at_once);
+    const std::uint64_t most =
+        std::min<std::uint64_t>(conversation_.session().window(stream_), at_once);
     std::string piece(static_cast<std::size_t>(std::min(bytes - sent, most)), '\0');
     const std::span<char> room(piece.data(), piece.size());
     const std::size_t came = co_await from.get().read_at(offset + sent, room);

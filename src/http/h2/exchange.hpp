@@ -37,7 +37,7 @@ class conversation;
 class exchange final : public handling, private transport {
  public:
   // `ends`: the request has no body.
-  exchange(conversation& in, std::int32_t stream, head_block&& head, bool ends);
+  exchange(conversation& connection, std::int32_t stream, head_block&& head, bool ends);
   // Its memory is kept for the next one, as that of a coroutine of this size is.
   static void* operator new(std::size_t bytes) { return tasks::allocate_frame(bytes); }
   static void operator delete(void* at, std::size_t bytes) noexcept {
@@ -56,7 +56,7 @@ class exchange final : public handling, private transport {
   std::size_t take_kept_back() noexcept;
 
   // ---- what goes to the client ----
-  std::size_t more(std::span<char> to, bool& ends);
+  std::size_t more(std::span<char> room, bool& ends);
   // Whether there are bytes for the client, which waits for nothing but to take them.
   bool is_sending() const noexcept { return !unsent_.empty() || sends_file_; }
 
@@ -121,7 +121,7 @@ class exchange final : public handling, private transport {
   std::optional<tls_certificate> client_certificate() override;
 
   task<> peer_end();
-  task<std::size_t> receive(std::span<char> to, std::chrono::nanoseconds at_most) override;
+  task<std::size_t> receive(std::span<char> room, std::chrono::nanoseconds at_most) override;
   task<> send(std::string_view bytes) override;
   task<std::uint64_t> send_file(const file& from, std::uint64_t offset,
                                 std::uint64_t bytes) override;
@@ -132,20 +132,20 @@ class exchange final : public handling, private transport {
   // What a stream keeps that comes by a trusted proxy.
   class own_account final : public base::account {
    public:
-    own_account(exchange& of, server_state& in, std::string_view client);
+    own_account(exchange& owner, server_state& server, std::string_view client);
     ~own_account() override;
     void end_account() noexcept override;
 
    private:
-    exchange& of_;
-    server_state& in_;
+    exchange& exchange_;
+    server_state& server_;
     server_state::client_peer& peer_;
   };
   // Its client asked for too much; set by any thread.
   std::atomic<bool> is_over_budget_{false};
   friend class conversation;
 
-  conversation& of_;
+  conversation& conversation_;
   const std::int32_t stream_;
   head_block block_;
   std::optional<head_block> trailer_;

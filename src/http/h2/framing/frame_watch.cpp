@@ -145,8 +145,8 @@ void frame_watch::note_stream(std::uint32_t number) noexcept {
     next_stream_ = number + 2;
     return;
   }
-  const auto has_it = [number](const left_out& one) {
-    return one.from <= number && number < one.to;
+  const auto has_it = [number](const left_out& range) {
+    return range.from <= number && number < range.to;
   };
   if (std::ranges::any_of(left_out_, has_it)) found_ = excess::protocol_error;
 }

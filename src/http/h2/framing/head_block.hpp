@@ -44,8 +44,8 @@ class head_block {
   struct piece {
     std::uint32_t at = 0, bytes = 0;
   };
-  std::string_view view(piece one) const noexcept {
-    return std::string_view(text_).substr(one.at, one.bytes);
+  std::string_view view(piece part) const noexcept {
+    return std::string_view(text_).substr(part.at, part.bytes);
   }
   void reserve_usual();
   piece put(std::string_view text);
