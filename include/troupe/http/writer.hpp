@@ -89,7 +89,7 @@ class event_writer {
 
   // Sends an event. Throws usage_error if its type or id contains a line end; and as
   // body_writer::write.
-  task<> send(event_message one);
+  task<> send(event_message event);
   // Sends an event that has only data.
   task<> send(std::string_view data) { return send(event_message(std::string(data))); }
   // Sends a line that clients ignore. It keeps connections through proxies open.

@@ -21,26 +21,26 @@ bool read_address(int family, std::string_view text, void* to) noexcept {
 }  // namespace
 
 std::optional<endpoint> v4_of(std::string_view text, std::uint16_t port) noexcept {
-  endpoint made = endpoint::any(port);
-  void* const address = &reinterpret_cast<sockaddr_in*>(made.data())->sin_addr;
+  endpoint result = endpoint::any(port);
+  void* const address = &reinterpret_cast<sockaddr_in*>(result.data())->sin_addr;
   if (!read_address(AF_INET, text, address)) return std::nullopt;
-  return made;
+  return result;
 }
 
 std::optional<endpoint> v6_of(std::string_view text, std::uint16_t port) noexcept {
-  endpoint made = endpoint::any_v6(port);
-  void* const address = &reinterpret_cast<sockaddr_in6*>(made.data())->sin6_addr;
+  endpoint result = endpoint::any_v6(port);
+  void* const address = &reinterpret_cast<sockaddr_in6*>(result.data())->sin6_addr;
   if (!read_address(AF_INET6, text, address)) return std::nullopt;
-  return made;
+  return result;
 }
 
-std::string client_key(const endpoint& of) {
+std::string client_key(const endpoint& client) {
   std::array<char, INET6_ADDRSTRLEN> text{};
-  if (!of.is_v6()) {
-    const auto* const v4 = reinterpret_cast<const sockaddr_in*>(of.data());
+  if (!client.is_v6()) {
+    const auto* const v4 = reinterpret_cast<const sockaddr_in*>(client.data());
     return ::inet_ntop(AF_INET, &v4->sin_addr, text.data(), text.size());
   }
-  in6_addr address = reinterpret_cast<const sockaddr_in6*>(of.data())->sin6_addr;
+  in6_addr address = reinterpret_cast<const sockaddr_in6*>(client.data())->sin6_addr;
   constexpr std::size_t network_bytes = 8, v4_at = 12;
   if (IN6_IS_ADDR_V4MAPPED(&address))
     return ::inet_ntop(AF_INET, address.s6_addr + v4_at, text.data(), text.size());

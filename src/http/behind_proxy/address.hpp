@@ -18,7 +18,7 @@ std::optional<endpoint> v6_of(std::string_view text, std::uint16_t port = 0) noe
 // came within IPv6 (::ffff:192.0.2.1), and the /64 network of an address of IPv6, since each host
 // can use a whole one. Addresses of one link (fe80::/10) share their network, and count by
 // themselves.
-std::string client_key(const endpoint& of);
+std::string client_key(const endpoint& client);
 
 // Decimal digits without leading zeros, at most 65535.
 std::optional<std::uint16_t> port_of(std::string_view text) noexcept;

@@ -22,13 +22,13 @@ class proxy_header_counters
     : public event_counts<proxy_header_event, proxy_header_event::count_of_events> {
  public:
   proxy_header_counts all() const noexcept {
-    proxy_header_counts made;
-    made.accepted = of(proxy_header_event::accepted);
-    made.untrusted = of(proxy_header_event::untrusted);
-    made.malformed = of(proxy_header_event::malformed);
-    made.timed_out = of(proxy_header_event::timed_out);
-    made.lost = of(proxy_header_event::lost);
-    return made;
+    proxy_header_counts sum;
+    sum.accepted = of(proxy_header_event::accepted);
+    sum.untrusted = of(proxy_header_event::untrusted);
+    sum.malformed = of(proxy_header_event::malformed);
+    sum.timed_out = of(proxy_header_event::timed_out);
+    sum.lost = of(proxy_header_event::lost);
+    return sum;
   }
 };
 

@@ -16,25 +16,27 @@ using octets = std::array<std::uint8_t, 16>;
 // The prefix of an IPv4 address in its form of IPv6: ::ffff:0:0/96.
 constexpr unsigned v4_prefix = 96;
 
-octets octets_of(const endpoint& one) noexcept {
-  octets made{};
-  if (one.is_v6()) {
-    std::memcpy(made.data(), &reinterpret_cast<const sockaddr_in6*>(one.data())->sin6_addr, 16);
+octets octets_of(const endpoint& address) noexcept {
+  octets bytes{};
+  if (address.is_v6()) {
+    std::memcpy(bytes.data(), &reinterpret_cast<const sockaddr_in6*>(address.data())->sin6_addr,
+                16);
   } else {
-    made[10] = made[11] = 0xff;
-    std::memcpy(made.data() + 12, &reinterpret_cast<const sockaddr_in*>(one.data())->sin_addr, 4);
+    bytes[10] = bytes[11] = 0xff;
+    std::memcpy(bytes.data() + 12, &reinterpret_cast<const sockaddr_in*>(address.data())->sin_addr,
+                4);
   }
-  return made;
+  return bytes;
 }
 
 // The first `bits` of the address; the others are 0.
-octets first_bits(octets of, unsigned bits) noexcept {
-  for (std::size_t i = 0; i < of.size(); ++i) {
+octets first_bits(octets address, unsigned bits) noexcept {
+  for (std::size_t i = 0; i < address.size(); ++i) {
     const unsigned here = std::min(8u, bits);
-    of[i] = static_cast<std::uint8_t>(of[i] & (0xff00u >> here));
+    address[i] = static_cast<std::uint8_t>(address[i] & (0xff00u >> here));
     bits -= here;
   }
-  return of;
+  return address;
 }
 
 [[noreturn]] void refuse(std::string_view text, const char* why) {
@@ -69,8 +71,9 @@ bool network::contains(const endpoint& one) const noexcept {
 }
 
 bool contains(std::span<const network> all, const endpoint* one) noexcept {
-  return std::ranges::any_of(
-      all, [&](const network& in) { return one == nullptr ? in.is_unix() : in.contains(*one); });
+  return std::ranges::any_of(all, [&](const network& trusted) {
+    return one == nullptr ? trusted.is_unix() : trusted.contains(*one);
+  });
 }
 
 }  // namespace troupe::http

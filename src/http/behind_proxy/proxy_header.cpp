@@ -48,12 +48,12 @@ std::string_view take_part(std::string_view& line) noexcept {
   return part;
 }
 
-bool read_line(std::string_view line, proxy_header& to) noexcept {
+bool read_line(std::string_view line, proxy_header& result) noexcept {
   line.remove_prefix(line_begin.size());
   const bool has_empty_end = line.ends_with(' ');
   const std::string_view protocol = take_part(line);
   if (protocol == "UNKNOWN") {  // what follows is to be ignored
-    to.from = proxy_header::origin::proxy;
+    result.from = proxy_header::origin::proxy;
     return true;
   }
   if (has_empty_end || (protocol != "TCP4" && protocol != "TCP6")) return false;
@@ -64,8 +64,8 @@ bool read_line(std::string_view line, proxy_header& to) noexcept {
   if (!from_port || !at_port || !line.empty()) return false;
   const std::optional<endpoint> client = read(from, *from_port);
   if (!client || !read(at, *at_port)) return false;
-  to.client = *client;
-  to.from = proxy_header::origin::address;
+  result.client = *client;
+  result.from = proxy_header::origin::address;
   return true;
 }
 
@@ -129,22 +129,23 @@ bool check_additions(std::string_view header, std::size_t at) noexcept {
 }
 
 endpoint address_at(std::string_view header, std::size_t at, bool is_v6) noexcept {
-  endpoint made = endpoint::any(0);
+  endpoint address = endpoint::any(0);
   if (is_v6) {
-    made = endpoint::any_v6(static_cast<std::uint16_t>(two_bytes_at(header, at + 32)));
-    std::memcpy(&reinterpret_cast<sockaddr_in6*>(made.data())->sin6_addr, header.data() + at, 16);
+    address = endpoint::any_v6(static_cast<std::uint16_t>(two_bytes_at(header, at + 32)));
+    std::memcpy(&reinterpret_cast<sockaddr_in6*>(address.data())->sin6_addr, header.data() + at,
+                16);
   } else {
-    made = endpoint::any(static_cast<std::uint16_t>(two_bytes_at(header, at + 8)));
-    std::memcpy(&reinterpret_cast<sockaddr_in*>(made.data())->sin_addr, header.data() + at, 4);
+    address = endpoint::any(static_cast<std::uint16_t>(two_bytes_at(header, at + 8)));
+    std::memcpy(&reinterpret_cast<sockaddr_in*>(address.data())->sin_addr, header.data() + at, 4);
   }
-  return made;
+  return address;
 }
 
-bool read_whole(std::string_view header, proxy_header& to) noexcept {
+bool read_whole(std::string_view header, proxy_header& result) noexcept {
   enum : std::uint8_t { local = 0x20, proxied = 0x21 };
   enum : std::uint8_t { unspecified = 0x00, tcp4 = 0x11, tcp6 = 0x21, unix_stream = 0x31 };
   const std::uint8_t command = byte_at(header, 12), family = byte_at(header, 13);
-  to.from = proxy_header::origin::proxy;
+  result.from = proxy_header::origin::proxy;
   if (command == local) return true;  // the rest is to be ignored
   if (command != proxied) return false;
   std::size_t address_bytes = 0;
@@ -166,10 +167,10 @@ bool read_whole(std::string_view header, proxy_header& to) noexcept {
   if (header.size() < fixed_bytes + address_bytes) return false;
   if (!check_additions(header, fixed_bytes + address_bytes)) return false;
   if (family == unix_stream) {
-    to.from = proxy_header::origin::unnamed;
+    result.from = proxy_header::origin::unnamed;
   } else {
-    to.from = proxy_header::origin::address;
-    to.client = address_at(header, fixed_bytes, family == tcp6);
+    result.from = proxy_header::origin::address;
+    result.client = address_at(header, fixed_bytes, family == tcp6);
   }
   return true;
 }

@@ -23,18 +23,20 @@ constexpr std::chrono::milliseconds last_look{100};
 // One read, which ends early when the server stops.
 class header_reader {
  public:
-  header_reader(server_state& in, stream& from) noexcept
-      : in_(in), from_(from), until_(in.options.proxy_protocol.header_time.after(now())) {}
+  header_reader(server_state& server, stream& from) noexcept
+      : server_(server),
+        from_(from),
+        until_(server.options.proxy_protocol.header_time.after(now())) {}
 
   task<std::size_t> read(std::span<char> to) {
-    if (!in_.stopping.stop_requested()) {
+    if (!server_.stopping.stop_requested()) {
       const std::chrono::nanoseconds span = until_ - now();
       bool stops = false;
       std::size_t bytes = 0;
       try {
-        bytes = co_await from_.read(to).timeout(span).stop(in_.stopping.get_token());
+        bytes = co_await from_.read(to).timeout(span).stop(server_.stopping.get_token());
       } catch (const cancelled&) {
-        if (!in_.stopping.stop_requested()) throw;
+        if (!server_.stopping.stop_requested()) throw;
         stops = true;
       }
       if (!stops) co_return bytes;
@@ -45,16 +47,16 @@ class header_reader {
   }
 
  private:
-  server_state& in_;
+  server_state& server_;
   stream& from_;
   std::chrono::nanoseconds until_;
 };
 
 }  // namespace
 
-task<std::optional<proxy_header>> receive_proxy_header(server_state& in, stream& from) {
-  const std::size_t most = in.options.proxy_protocol.header_bytes;
-  header_reader reader(in, from);
+task<std::optional<proxy_header>> receive_proxy_header(server_state& server, stream& from) {
+  const std::size_t most = server.options.proxy_protocol.header_bytes;
+  header_reader reader(server, from);
   proxy_header made;
   std::string came;
   event how = event::accepted;
@@ -76,13 +78,13 @@ task<std::optional<proxy_header>> receive_proxy_header(server_state& in, stream&
       break;
     }
   } catch (const timed_out&) {
-    how = in.stopping.stop_requested() ? event::lost : event::timed_out;
+    how = server.stopping.stop_requested() ? event::lost : event::timed_out;
   } catch (const io_error&) {
     how = event::lost;
   } catch (const cancelled&) {
     how = event::lost;
   }
-  in.proxied.count(how);
+  server.proxied.count(how);
   if (how != event::accepted) co_return std::nullopt;
   co_return made;
 }

@@ -14,6 +14,6 @@ struct server_state;
 
 // Empty if the connection is to be closed; then the reason is counted. Cost: a few system calls for
 // each header, since the length of version 1 is not known before its end.
-task<std::optional<proxy_header>> receive_proxy_header(server_state& in, stream& from);
+task<std::optional<proxy_header>> receive_proxy_header(server_state& server, stream& from);
 
 }  // namespace troupe::http

@@ -36,14 +36,14 @@ bool may_have_body(int status) noexcept { return status != 204 && status != 205 
 // Bytes that wait, as long as it lives.
 class counted_bytes {
  public:
-  counted_bytes(std::size_t& in, std::size_t bytes) noexcept : in_(in), bytes_(bytes) {
-    in_ += bytes_;
+  counted_bytes(std::size_t& in, std::size_t bytes) noexcept : server_(in), bytes_(bytes) {
+    server_ += bytes_;
   }
   counted_bytes(const counted_bytes&) = delete;
-  ~counted_bytes() { in_ -= bytes_; }
+  ~counted_bytes() { server_ -= bytes_; }
 
  private:
-  std::size_t& in_;
+  std::size_t& server_;
   const std::size_t bytes_;
 };
 
@@ -191,7 +191,7 @@ void exchange::count_for_client() noexcept {
   if (account_ != nullptr) return;
   try {
     const std::optional<endpoint> at = client();
-    if (!at || contains(in_.options.trusted_proxies, &*at)) return;
+    if (!at || contains(server_.options.trusted_proxies, &*at)) return;
     account_ = std::make_unique<own_account>(*this, conversation_.server(), client_key(*at));
   } catch (const std::exception&) {  // the proxy has gone, or there is no memory to name the client
   }
@@ -261,7 +261,7 @@ task<std::size_t> exchange::receive(std::span<char> room, std::chrono::nanosecon
     if (closed_) throw io_error("receive", "a stream of HTTP/2 that was reset", ECONNRESET);
     const std::chrono::nanoseconds left =
         at_most == for_ever ? for_ever : at_most - (now() - begun);
-    task<> news = await_news(left, in_.hurried.get_token());
+    task<> news = await_news(left, server_.hurried.get_token());
     co_await std::move(news);
   }
   const std::size_t bytes = std::min(room.size(), unread_.size());
@@ -282,7 +282,7 @@ std::optional<tls_certificate> exchange::client_certificate() {
   return conversation_.client_certificate();
 }
 slowest_pace exchange::message_pace() const noexcept {
-  return {in_.options.body_rate, in_.options.body_grace};
+  return {server_.options.body_rate, server_.options.body_grace};
 }
 
 // ---- handlers ----
@@ -433,14 +433,14 @@ void exchange::begin_answer(const response& with, bool has_length, std::uint64_t
   lines.clear();
   const std::string_view date = date_line();
   lines.add("date", date.substr(6, date_bytes));
-  if (!in_.options.name.empty()) lines.add("server", in_.options.name);
+  if (!server_.options.name.empty()) lines.add("server", server_.options.name);
   if (!with.type_.empty()) lines.add("content-type", with.type_.view());
   if (has_length) {
     std::array<char, 20> number;
     char* const end = std::to_chars(number.data(), number.data() + number.size(), length).ptr;
     lines.add("content-length", {number.data(), static_cast<std::size_t>(end - number.data())});
   }
-  if (tells_strict_transport(with)) lines.add_lines(in_.strict_transport);
+  if (tells_strict_transport(with)) lines.add_lines(server_.strict_transport);
   lines.add_lines(with.fields_);
   conversation_.session().respond(stream_, with.status_, lines, has_body);
   if (with.closes_) conversation_.end_after_this();
@@ -490,7 +490,8 @@ std::chrono::nanoseconds exchange::patience_for_client(std::int64_t now_ns) noex
   }
   if (sending_since_ns_ != 0) taking_.waited(std::chrono::nanoseconds(now_ns - sending_since_ns_));
   sending_since_ns_ = now_ns;
-  const slowest_pace pace{in_.options.body_rate, in_.options.write_time, std::chrono::seconds(0)};
+  const slowest_pace pace{server_.options.body_rate, server_.options.write_time,
+                          std::chrono::seconds(0)};
   return taking_.patience(pace);
 }
 
@@ -549,7 +550,7 @@ task<> exchange::send_stream() {
   if (!has_body) co_return;
   body_writer writer(*this, false, false, length);
   call_end ends;
-  if (response::special::is_event_stream(answer_)) ends.follow_server(in_.hurried.get_token());
+  if (response::special::is_event_stream(answer_)) ends.follow_server(server_.hurried.get_token());
   ends.follow_client(gone_.get_token());
   task<bool> sending = send_streamed(answer_.special_->streamed, writer, ends);
   const bool is_whole = co_await std::move(sending);
@@ -586,7 +587,7 @@ task<> exchange::talk() {
   begin_answer(answer_, false, 0, true);
   conversation_.wake_writer();
   call_end ends;
-  ends.follow_server(in_.hurried.get_token());
+  ends.follow_server(server_.hurried.get_token());
   ends.follow_client(gone_.get_token());
   const struct talked_over {  // receive() refers to it
     call_end*& at;

@@ -30,9 +30,9 @@ constexpr std::size_t clients_sharing = 8, share_least = 16;
 
 }  // namespace
 
-handshakes::handshakes(server_state& of, std::size_t most) noexcept
+handshakes::handshakes(server_state& server, std::size_t most) noexcept
     : admission(true),
-      of_(of),
+      server_(server),
       most_(most),
       share_(std::min(most, std::max(most / clients_sharing, share_least))) {}
 
@@ -45,17 +45,17 @@ handshakes::line* handshakes::join(const base::ledger::peer& client) {
   return &found->second;
 }
 
-void handshakes::leave(line& of) noexcept {
+void handshakes::leave(line& entry) noexcept {
   std::lock_guard lock(mutex_);
-  if (--of.uses == 0) lines_.erase(lines_.find(*of.name));
+  if (--entry.uses == 0) lines_.erase(lines_.find(*entry.name));
 }
 
-handshakes::ticket::ticket(std::shared_ptr<handshakes> of, const base::ledger::peer& client)
-    : of_(std::move(of)), line_(of_->join(client)) {}
+handshakes::ticket::ticket(std::shared_ptr<handshakes> owner, const base::ledger::peer& client)
+    : handshakes_(std::move(owner)), line_(handshakes_->join(client)) {}
 
 void handshakes::ticket::note_begun() noexcept {
   is_under_way_ = true;
-  of_->begin();
+  handshakes_->begin();
 }
 
 bool handshakes::ticket::try_begin() {
@@ -80,43 +80,43 @@ task<bool> handshakes::ticket::begin(std::stop_token stop) {
 }
 
 void handshakes::ticket::give_back() noexcept {
-  if (of_ == nullptr) return;
+  if (handshakes_ == nullptr) return;
   place_.release();
-  if (line_ != nullptr) of_->leave(*line_);
-  const std::shared_ptr<handshakes> left(std::move(of_));
+  if (line_ != nullptr) handshakes_->leave(*line_);
+  const std::shared_ptr<handshakes> left(std::move(handshakes_));
   if (is_under_way_) left->end();
 }
 
 bool handshakes::is_full() noexcept {
   // order: relaxed  a hint: the task that accepts checks again
-  return under_way_.load(std::memory_order_relaxed) >= most_ || of_.is_full();
+  return under_way_.load(std::memory_order_relaxed) >= most_ || server_.is_full();
 }
 
 void handshakes::shed() {
-  if (of_.is_full()) {
-    of_.shed();
+  if (server_.is_full()) {
+    server_.shed();
   } else {
-    of_.shed_handshakes();
+    server_.shed_handshakes();
   }
 }
 
 handshake_counts handshakes::counts() const noexcept {
-  handshake_counts made;
+  handshake_counts sum;
   // order: relaxed  a statistic
-  made.under_way = under_way_.load(std::memory_order_relaxed);
-  made.done = counts_.of(secure_event::done);
-  made.resumed = counts_.of(secure_event::resumed);
-  made.plain_http = counts_.of(secure_event::plain_http);
-  made.bad_certificate = counts_.of(secure_event::bad_certificate);
-  made.refused_by_peer = counts_.of(secure_event::refused_by_peer);
-  made.bad_protocol = counts_.of(secure_event::bad_protocol);
-  made.truncated = counts_.of(secure_event::truncated);
-  made.timed_out = counts_.of(secure_event::timed_out);
-  made.ended_by_server = counts_.of(secure_event::ended_by_server);
-  made.lost = counts_.of(secure_event::lost);
-  made.unannounced_ends = counts_.of(secure_event::unannounced_end);
-  made.damaged = counts_.of(secure_event::damaged);
-  return made;
+  sum.under_way = under_way_.load(std::memory_order_relaxed);
+  sum.done = counts_.of(secure_event::done);
+  sum.resumed = counts_.of(secure_event::resumed);
+  sum.plain_http = counts_.of(secure_event::plain_http);
+  sum.bad_certificate = counts_.of(secure_event::bad_certificate);
+  sum.refused_by_peer = counts_.of(secure_event::refused_by_peer);
+  sum.bad_protocol = counts_.of(secure_event::bad_protocol);
+  sum.truncated = counts_.of(secure_event::truncated);
+  sum.timed_out = counts_.of(secure_event::timed_out);
+  sum.ended_by_server = counts_.of(secure_event::ended_by_server);
+  sum.lost = counts_.of(secure_event::lost);
+  sum.unannounced_ends = counts_.of(secure_event::unannounced_end);
+  sum.damaged = counts_.of(secure_event::damaged);
+  return sum;
 }
 
 }  // namespace troupe::http

@@ -65,7 +65,7 @@ class handshakes final : public protocols::admission {
   };
 
  public:
-  handshakes(server_state& of, std::size_t most) noexcept;
+  handshakes(server_state& server, std::size_t most) noexcept;
 
   bool is_full() noexcept override;
   void shed() override;
@@ -78,10 +78,10 @@ class handshakes final : public protocols::admission {
   class ticket {
    public:
     // Throws std::bad_alloc.
-    ticket(std::shared_ptr<handshakes> of, const base::ledger::peer& client);
+    ticket(std::shared_ptr<handshakes> owner, const base::ledger::peer& client);
     ticket(ticket&& other) noexcept = default;
     ticket& operator=(ticket&& other) noexcept {
-      std::swap(of_, other.of_);
+      std::swap(handshakes_, other.handshakes_);
       std::swap(line_, other.line_);
       std::swap(place_, other.place_);
       std::swap(is_under_way_, other.is_under_way_);
@@ -98,7 +98,7 @@ class handshakes final : public protocols::admission {
    private:
     void note_begun() noexcept;
 
-    std::shared_ptr<handshakes> of_;
+    std::shared_ptr<handshakes> handshakes_;
     line* line_;  // null for clients without a share
     semaphore::permit place_;
     bool is_under_way_ = false;
@@ -106,7 +106,7 @@ class handshakes final : public protocols::admission {
 
  private:
   line* join(const base::ledger::peer& client);
-  void leave(line& of) noexcept;
+  void leave(line& entry) noexcept;
   // order: relaxed (both)  a count, read as a hint by the task that accepts
   void begin() noexcept { under_way_.fetch_add(1, std::memory_order_relaxed); }
   void end() noexcept {
@@ -114,7 +114,7 @@ class handshakes final : public protocols::admission {
     left();
   }
 
-  server_state& of_;
+  server_state& server_;
   const std::size_t most_, share_;
   std::atomic<std::size_t> under_way_{0};
   std::mutex mutex_;

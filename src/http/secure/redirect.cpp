@@ -20,14 +20,15 @@ router redirect_to_https(std::uint16_t port) {
   const auto answer = [port_text](const request& asked, std::string_view) {
     const std::string_view host = without_port(asked.host());
     if (host.empty()) return response(400);
-    std::string to = "https://" + std::string(host) + port_text + std::string(asked.head().path);
-    if (!asked.query().empty()) to.append("?").append(asked.query());
-    return response::redirect(to, 308);  // the method stays the same
+    std::string location =
+        "https://" + std::string(host) + port_text + std::string(asked.head().path);
+    if (!asked.query().empty()) location.append("?").append(asked.query());
+    return response::redirect(location, 308);  // the method stays the same
   };
-  router made;
+  router routes;
   for (const method one : {method::get, method::post, method::put, method::patch, method::remove})
-    made.add(one, "/{path...}", answer);
-  return made;
+    routes.add(one, "/{path...}", answer);
+  return routes;
 }
 
 }  // namespace troupe::http

@@ -37,21 +37,21 @@ bool secret_stream::rest() noexcept {
   return true;
 }
 
-task<bool> secret_stream::wait_for_turn(server_state& in, std::stop_token stop) {
+task<bool> secret_stream::wait_for_turn(server_state& server, std::stop_token stop) {
   const bool has_begun = co_await begun_.begin(std::move(stop));
-  if (!has_begun) in.secure.count(secure_event::ended_by_server);
+  if (!has_begun) server.secure.count(secure_event::ended_by_server);
   co_return has_begun;
 }
 
-task<bool> secret_stream::begin(server_state& in, std::stop_token stop) {
-  const secure_event how = co_await shake(in.options.handshake_time, std::move(stop));
-  in.secure.count(how);
-  if (how == secure_event::done && resumed()) in.secure.count(secure_event::resumed);
+task<bool> secret_stream::begin(server_state& server, std::stop_token stop) {
+  const secure_event how = co_await shake(server.options.handshake_time, std::move(stop));
+  server.secure.count(how);
+  if (how == secure_event::done && resumed()) server.secure.count(secure_event::resumed);
   begun_.give_back();
   const bool is_told = how == secure_event::plain_http || how == secure_event::bad_certificate ||
                        how == secure_event::bad_protocol;
   if (is_told) {
-    const server_state::rejection_linger said(in);
+    const server_state::rejection_linger said(server);
     if (how == secure_event::plain_http) co_await answer_in_clear();
     if (said.may_linger()) co_await linger();
   }

@@ -34,12 +34,12 @@ std::int64_t after(std::int64_t now_ns, time_span span) noexcept {
 }
 
 parser_limits limits_of(const server_options& options) {
-  parser_limits made;
-  made.head_bytes = options.head_bytes;
-  made.target_bytes = options.target_bytes;
-  made.fields = options.fields;
-  made.chunk_extension_bytes = options.chunk_extension_bytes;
-  return made;
+  parser_limits limits;
+  limits.head_bytes = options.head_bytes;
+  limits.target_bytes = options.target_bytes;
+  limits.fields = options.fields;
+  limits.chunk_extension_bytes = options.chunk_extension_bytes;
+  return limits;
 }
 
 }  // namespace
@@ -178,7 +178,7 @@ void connection::end_wait() noexcept {
 }
 
 void connection::wait_for_head(std::int64_t now_ns) noexcept {
-  if (in_.empty()) {
+  if (input_.empty()) {
     head_expiry_ns_ = 0;
     // order: relaxed  a hint for the sweep
     idle_since_ns_.store(now_ns, std::memory_order_relaxed);
@@ -205,8 +205,9 @@ void connection::count_buffers() noexcept {
 }
 
 std::size_t connection::kept_bytes() const noexcept {
-  return in_.capacity() + out_.capacity() + body_in_.capacity() + request_.collected_.capacity() +
-         (decoded_ == nullptr ? 0 : decoded_->memory()) + above_bytes_ + queued_bytes_;
+  return input_.capacity() + out_.capacity() + body_in_.capacity() +
+         request_.collected_.capacity() + (decoded_ == nullptr ? 0 : decoded_->memory()) +
+         above_bytes_ + queued_bytes_;
 }
 
 // A trusted proxy has no share: what a request keeps counts for the client that the proxy names.
@@ -245,8 +246,8 @@ connection::next connection::advance() {
   for (;;) {
     if (closing_) return next::close;
     if (out_.size() >= flush_bytes) return next::write;
-    const parser::step step = parser_.next(in_.view());
-    in_.use(step.consumed);
+    const parser::step step = parser_.next(input_.view());
+    input_.use(step.consumed);
     if (step.what == event::need_more) return next::read;
     if (step.what == event::refused) {
       silent_ = false;
@@ -311,9 +312,9 @@ bool connection::not_found() {
 // Takes the body as a view, if all of it has arrived in one piece. Returns false when it has not.
 bool connection::collect_here() {
   const message_head& head = parser_.head();
-  if (!head.has_length || in_.view().size() < head.length) return false;
-  const parser::step whole = parser_.next(in_.view());
-  in_.use(whole.consumed);
+  if (!head.has_length || input_.view().size() < head.length) return false;
+  const parser::step whole = parser_.next(input_.view());
+  input_.use(whole.consumed);
   request_.body_ = whole.body;
   parser_.next({});
   body_ended_ = true;
@@ -326,16 +327,16 @@ bool connection::run_handler_here() {
   // Nothing reads the rest of the body.
   if (!body_ended_) closing_ = lingers_ = true;
   std::exception_ptr thrown;
-  response made = run_handler(thrown);
+  response result = run_handler(thrown);
   if (thrown != nullptr) {
     answer_exception(std::move(thrown), false);
     return true;
   }
-  if (made.special_ != nullptr && !made.special_->is_small_file()) {
-    answer_ = std::move(made);
+  if (result.special_ != nullptr && !result.special_->is_small_file()) {
+    answer_ = std::move(result);
     return false;
   } else {
-    answer(made);
+    answer(result);
   }
   finish_request();
   return true;
@@ -392,7 +393,7 @@ void connection::refuse_for_now() {
 }
 
 void connection::peer_ended() {
-  const bool begun = parser_.inside() || !in_.empty();
+  const bool begun = parser_.inside() || !input_.empty();
   if (!begun) return;
   closing_ = true;
   answer_plainly(400);  // the peer may have closed only its half
@@ -449,7 +450,7 @@ task<bool> connection::serve() {
   answer_ = response();
   finish_request();
   if (std::exchange(reads_aside_, false)) {
-    in_.put(body_in_.view());
+    input_.put(body_in_.view());
     body_in_.release();
   }
   if (closing_ && !body_ended_) lingers_ = true;
@@ -525,7 +526,7 @@ task<std::string_view> connection::next_encoded() {
   const one_at_a_time alone(is_read_,
                             "troupe: http::request: a read is under way already: await it first");
   while (!body_ended_ && piece_.empty()) {
-    input& from = reads_aside_ ? body_in_ : in_;
+    input& from = reads_aside_ ? body_in_ : input_;
     const parser::step step = parser_.next(from.view());
     from.use(step.consumed);
     if (step.what == event::refused) throw refused(parser_.why());
@@ -555,8 +556,8 @@ task<> connection::await_body() {
   // over from a read that was cancelled.
   if (!out_.empty()) co_await flush();
   if (!std::exchange(reads_aside_, true)) {
-    body_in_.put(in_.view());
-    in_.use(in_.view().size());
+    body_in_.put(input_.view());
+    input_.use(input_.view().size());
   }
   const std::chrono::nanoseconds begun = now();
   begin_wait(phase::busy, body_.patience(message_pace()), begun.count());
@@ -831,8 +832,8 @@ task<> connection::talk(response& with) {
 }
 
 task<> connection::talk_over(response& with, websocket_terms terms) {
-  std::string begun(in_.view());
-  in_.use(begun.size());
+  std::string begun(input_.view());
+  input_.use(begun.size());
   call_end ends;
   ends.follow_server(server_->hurried.get_token());
   watch_for(ends, half_close() == gone_watch::half_close::is_gone

@@ -142,15 +142,15 @@ class connection : public transport, protected handling {
   // Bytes that are being sent, or wait for their turn, as long as it lives.
   class queued {
    public:
-    queued(connection& in, std::size_t bytes) noexcept : in_(in), bytes_(bytes) {
-      in_.queued_bytes_ += bytes_;
-      in_.count_buffers();
+    queued(connection& owner, std::size_t bytes) noexcept : connection_(owner), bytes_(bytes) {
+      connection_.queued_bytes_ += bytes_;
+      connection_.count_buffers();
     }
     queued(const queued&) = delete;
-    ~queued() { in_.queued_bytes_ -= bytes_; }
+    ~queued() { connection_.queued_bytes_ -= bytes_; }
 
    private:
-    connection& in_;
+    connection& connection_;
     const std::size_t bytes_;
   };
   // How many bytes are kept in this object and below it.
@@ -168,7 +168,7 @@ class connection : public transport, protected handling {
     if (watch_ != nullptr) watch_->tell();
   }
   // True when no byte of the next request has come.
-  bool is_between() const noexcept { return in_.empty() && !parser_.inside(); }
+  bool is_between() const noexcept { return input_.empty() && !parser_.inside(); }
   // True when requests do not follow each other fast enough. Only after fast requests does an idle
   // connection keep its task and its buffers while it waits for the next one.
   bool is_slow() const noexcept { return past_.pace < pace_most; }
@@ -178,7 +178,7 @@ class connection : public transport, protected handling {
   const std::shared_ptr<server_state> server_;
   connection_past past_;
   std::stop_source idle_stop_, busy_stop_;
-  input in_;
+  input input_;
   output out_;
   // The peer may still be sending: after the answer the connection reads for a while, so that the
   // peer can see the answer.
@@ -261,11 +261,11 @@ class connection : public transport, protected handling {
   gone_watch_ptr watch_;  // of this request, if its handler has asked for it
   // What the connection keeps, HTTP/2 included.
   struct own_account final : base::account {
-    explicit own_account(connection& of) noexcept : of_(of) {}
-    void end_account() noexcept override { of_.server_->end_over_budget(of_); }
+    explicit own_account(connection& owner) noexcept : owner_(owner) {}
+    void end_account() noexcept override { owner_.server_->end_over_budget(owner_); }
 
    private:
-    connection& of_;
+    connection& owner_;
   };
   own_account account_;
   server_state::client_peer& counted_;

@@ -53,10 +53,10 @@ struct parked_over final : parked {
 template <class Stream>
 class connection_over final : public connection {
  public:
-  connection_over(admission_ticket&& who, Stream&& over, const connection_past& was,
+  connection_over(admission_ticket&& ticket, Stream&& over, const connection_past& was,
                   std::unique_ptr<h2::conversation>&& begun) noexcept
-      : connection(who.of(), who.counted(), was),
-        who_(std::move(who)),
+      : connection(ticket.of(), ticket.counted(), was),
+        ticket_(std::move(ticket)),
         stream_(std::move(over)),
         h2_(std::move(begun)) {
     if (h2_ != nullptr) note_h2();
@@ -91,7 +91,7 @@ class connection_over final : public connection {
         co_await run_h2();
         co_return;
       }
-      const next then = is_new_ && !in_.empty() ? next::read : advance();
+      const next then = is_new_ && !input_.empty() ? next::read : advance();
       if (then == next::serve) {
         const bool goes_on = co_await serve();
         if (goes_on) continue;
@@ -109,13 +109,13 @@ class connection_over final : public connection {
       if (then == next::write) continue;
       if (then != next::read) break;
 
-      const bool is_idle = in_.empty(), something_came = std::exchange(past_.was_parked, false);
+      const bool is_idle = input_.empty(), something_came = std::exchange(past_.was_parked, false);
       if (is_slow() && !something_came && park(now().count())) co_return;
       wait_for_head(now().count());
       const bool shares = !is_secure && is_idle && server_->count() >= sharing_from();
       if (shares) {
         out_.rest();
-        in_.release();
+        input_.release();
       }
       count_buffers();
       give_memory_back();
@@ -127,13 +127,13 @@ class connection_over final : public connection {
           if (shares) {
             io_buffer came = co_await stream_.read_some().stop(std::move(token));
             bytes = came.size();
-            in_.adopt(std::move(came));
+            input_.adopt(std::move(came));
           }
         }
         if (!shares) {
-          const std::span<char> room = in_.room(least_room);
+          const std::span<char> room = input_.room(least_room);
           bytes = co_await stream_.read(room).stop(std::move(token));
-          in_.came(bytes);
+          input_.came(bytes);
         }
       } catch (const cancelled&) {
         is_over = true;
@@ -162,7 +162,7 @@ class connection_over final : public connection {
     // order: relaxed  our own thread writes it
     if (resets_.load(std::memory_order_relaxed)) co_return;
     if (is_secure && (incomplete_ || broken_)) co_return;
-    if (lingers_ || !in_.empty()) {
+    if (lingers_ || !input_.empty()) {
       co_await linger(after_answer);
     } else if (is_secure) {
       co_await end_writing();
@@ -181,14 +181,14 @@ class connection_over final : public connection {
   }
 
   bool has_address() const noexcept override {
-    if (const proxy_header* said = who_.client())
+    if (const proxy_header* said = ticket_.client())
       return said->from == proxy_header::origin::address;
     return requires { stream_.peer(); };
   }
   bool secure() const noexcept override { return is_secure; }
   bool is_lost() const noexcept override { return broken_; }
   endpoint peer() override {
-    if (const proxy_header* said = who_.client()) {
+    if (const proxy_header* said = ticket_.client()) {
       if (has_address()) return said->client;
     } else if constexpr (requires { stream_.peer(); }) {
       try {
@@ -279,9 +279,9 @@ class connection_over final : public connection {
           throw;
         }
       } else {
-        troupe::file here = from.share();
+        troupe::file source = from.share();
         const std::span<char> room(out_.grow(piece), piece);
-        went = co_await here.read_at(offset + sent, room);
+        went = co_await source.read_at(offset + sent, room);
         out_.shrink(piece - went);
         co_await send(out_.view());
         out_.clear();
@@ -329,14 +329,14 @@ class connection_over final : public connection {
     if constexpr (is_secure) {
       if (!stream_.rest()) return false;
     }
-    auto at_rest = std::make_unique<parked_over<Stream>>(std::move(who_), std::move(stream_), past_,
-                                                         since_ns, std::move(h2_));
+    auto at_rest = std::make_unique<parked_over<Stream>>(std::move(ticket_), std::move(stream_),
+                                                         past_, since_ns, std::move(h2_));
     stop_counting();
     if (server_->park(*this, *at_rest, wire_of(at_rest->stream))) {
       static_cast<void>(at_rest.release());
       return true;
     }
-    who_ = std::move(at_rest->who);
+    ticket_ = std::move(at_rest->who);
     stream_ = std::move(at_rest->stream);
     h2_ = std::move(at_rest->talk);
     start_counting();
@@ -347,7 +347,7 @@ class connection_over final : public connection {
 
   // The first bytes say whether the client speaks HTTP/2 without TLS.
   void look_for_preface() {
-    const std::string_view came = in_.view();
+    const std::string_view came = input_.view();
     if (came.empty() || h2::preface.starts_with(came)) {
       if (came.size() < h2::preface.size()) return;
     } else if (!came.starts_with(h2::preface)) {
@@ -369,8 +369,8 @@ class connection_over final : public connection {
   }
   task<> run_h2() {
     for (;;) {
-      std::string begun(in_.view());
-      in_.release();
+      std::string begun(input_.view());
+      input_.release();
       const bool is_to_park = co_await h2_->run(*this, std::move(begun));
       if (!is_to_park) break;
       if (park(now().count())) co_return;
@@ -432,7 +432,7 @@ class connection_over final : public connection {
       refuse(why == ending::late ? fault::too_slow : fault::over_budget);
     }
     // A head that comes slowly makes room now: its connection does not linger.
-    if (!is_idle && why == ending::shed) in_.release();
+    if (!is_idle && why == ending::shed) input_.release();
     if (!is_idle || (why != ending::draining && why != ending::shed)) co_return 0;
     // A request whose bytes are already here counts as accepted. It is the last one.
     leaves_ = true;
@@ -442,10 +442,10 @@ class connection_over final : public connection {
         past_.answered_one || why == ending::shed ? last_look : first_look;
     std::size_t bytes = 0;
     try {
-      bytes = co_await stream_.read(in_.room(least_room)).timeout(span);
+      bytes = co_await stream_.read(input_.room(least_room)).timeout(span);
     } catch (const timed_out&) {
     }
-    in_.came(bytes);
+    input_.came(bytes);
     co_return bytes;
   }
 
@@ -459,9 +459,9 @@ class connection_over final : public connection {
   // more slowly than a body may come, is not waited for; nor is any while others need the room.
   task<> linger(linger_limits most) {
     co_await end_writing();
-    in_.release();
+    input_.release();
     out_.rest();
-    const std::span<char> room = in_.room(linger_room);
+    const std::span<char> room = input_.room(linger_room);
     count_buffers();
     const std::chrono::nanoseconds begun = now();
     begin_lingering(begun.count());
@@ -500,7 +500,7 @@ class connection_over final : public connection {
   static constexpr linger_limits after_answer{std::chrono::seconds(60), 256 * 1024 * 1024},
       turned_away{std::chrono::seconds(1), 1024 * 1024};
   static constexpr bool is_secure = std::same_as<Stream, secret_stream>;
-  admission_ticket who_;
+  admission_ticket ticket_;
   Stream stream_;
   send_order order_;
   std::unique_ptr<h2::conversation> h2_;  // null for HTTP/1.1

@@ -13,10 +13,10 @@
 
 namespace troupe::http {
 
-handling::handling(const server_state& in) : in_(in) {
+handling::handling(const server_state& server) : server_(server) {
   request_.source_ = this;
   request_.path_values_ = &route_.values;
-  request_.stopping_ = in.stopping.get_token();
+  request_.stopping_ = server.stopping.get_token();
 }
 
 namespace {
@@ -52,12 +52,12 @@ bool handling::decode_path() {
 }
 
 void handling::find_route() {
-  route_ = in_.routes.find(head().method, request_.path_);
+  route_ = server_.routes.find(head().method, request_.path_);
   if (route_.handler == nullptr) {
     // The target "*" stands for the whole server.
     route_.values = {};
-    route_.values.methods = request_.path_ == "*" ? in_.routes.all_methods() : route_.methods;
-    route_.handler = in_.routes.otherwise();
+    route_.values.methods = request_.path_ == "*" ? server_.routes.all_methods() : route_.methods;
+    route_.handler = server_.routes.otherwise();
   }
   // The values of the route are views into `path_`, so its slashes are put in where they lie.
   if (request_.path_.data() == path_.data())
@@ -66,12 +66,12 @@ void handling::find_route() {
 
 std::uint64_t handling::body_limit() const noexcept {
   const std::size_t own = route_.handler->options.body_bytes;
-  return own != 0 ? own : in_.options.body_bytes;
+  return own != 0 ? own : server_.options.body_bytes;
 }
 
 fault handling::begin_decoding() {
   const std::size_t own = route_.handler->options.decoded_body_bytes;
-  const std::size_t most = own != 0 ? own : in_.options.decoded_body_bytes;
+  const std::size_t most = own != 0 ? own : server_.options.decoded_body_bytes;
   if (most == 0 || !head().has_body || !route_.handler->call->reads_body) return fault::none;
   const http::fields fields = head().fields;
   const std::string_view named = fields["Content-Encoding"];
@@ -101,16 +101,17 @@ response handling::refusal(fault why) const {
   // What is wrong with a body is said; with a head, the page has no words of its own.
   const bool is_of_body = why == fault::body_too_large || why == fault::bad_content ||
                           why == fault::unknown_content_coding;
-  response made(status_of(why));
-  if (is_of_body) made = page_of(head().fields, status_of(why), text_of(why));
-  if (why == fault::unknown_content_coding) made.field("Accept-Encoding", decodable_codings());
-  return made;
+  response answer(status_of(why));
+  if (is_of_body) answer = page_of(head().fields, status_of(why), text_of(why));
+  if (why == fault::unknown_content_coding) answer.field("Accept-Encoding", decodable_codings());
+  return answer;
 }
 
 std::optional<endpoint> handling::client() {
   std::optional<endpoint> at;
   if (has_address()) at = peer();
-  return client_behind(at, head().fields, in_.options.forwarded_by, in_.options.trusted_proxies);
+  return client_behind(at, head().fields, server_.options.forwarded_by,
+                       server_.options.trusted_proxies);
 }
 
 response handling::no_route() const {
@@ -133,7 +134,7 @@ void handling::give_memory_back() noexcept {
 
 void handling::note_begin() {
   if (observe::is_watched(observe::watched::counts)) [[unlikely]]
-    counted_.begin(in_.requests, route_.handler, head().method);
+    counted_.begin(server_.requests, route_.handler, head().method);
   begin_trace();
 }
 
@@ -237,7 +238,8 @@ void handling::report_failure() noexcept {
 }
 
 bool handling::tells_strict_transport(const response& with) const noexcept {
-  return !in_.strict_transport.empty() && secure() && !with.has_field("Strict-Transport-Security");
+  return !server_.strict_transport.empty() && secure() &&
+         !with.has_field("Strict-Transport-Security");
 }
 
 void handling::complete(response& with) const {

@@ -33,7 +33,7 @@ class handling : protected request_source {
 
  protected:
   // `in` must outlive it. The derived class sets request_.head_.
-  explicit handling(const server_state& in);
+  explicit handling(const server_state& server);
   ~handling() = default;
 
   const message_head& head() const noexcept { return *request_.head_; }
@@ -89,7 +89,7 @@ class handling : protected request_source {
   // Whether the answer gets the line of server_state::strict_transport: unless it has such a field.
   bool tells_strict_transport(const response& with) const noexcept;
 
-  const server_state& in_;
+  const server_state& server_;
   http::request request_;
   owned_context memory_;  // of the request; null while there is none
   std::optional<snapshot> empty_memory_;

@@ -23,8 +23,8 @@ struct server_numbers_now {
 };
 using totals = base::ledger::totals;
 template <auto Member>
-auto kept_of(const server_numbers_now& of) {
-  return of.kept.*Member;
+auto kept_of(const server_numbers_now& now) {
+  return now.kept.*Member;
 }
 using server_now = server_numbers_now;
 
@@ -146,41 +146,41 @@ std::vector<std::string> plus(std::vector<std::string> labels,
   return labels;
 }
 
-void collect_requests(observe::row_sink& to, const std::vector<std::string>& labels,
-                      const request_counts& of) {
+void collect_requests(observe::row_sink& sink, const std::vector<std::string>& labels,
+                      const request_counts& requests) {
   constexpr std::string_view others = "(others)";
   constexpr std::array<std::string_view, 6> classes{"none", "1xx", "2xx", "3xx", "4xx", "5xx"};
-  of.for_each([&](const request_series& one) {
-    const std::string_view method = name_of(one.by);
+  requests.for_each([&](const request_series& series) {
+    const std::string_view method = name_of(series.by);
     std::string_view route = "(none)";
-    if (one.route != nullptr) route = "(otherwise)";
-    if (one.route != nullptr && !one.route->pattern.empty()) route = one.route->pattern;
-    const auto of_class = static_cast<std::size_t>(one.status_class);
-    to.add(request_numbers,
-           plus(labels, {route, method.empty() ? "OTHER" : method,
-                         of_class < classes.size() ? classes[of_class] : "none"}),
-           {one.took.get()});
+    if (series.route != nullptr) route = "(otherwise)";
+    if (series.route != nullptr && !series.route->pattern.empty()) route = series.route->pattern;
+    const auto of_class = static_cast<std::size_t>(series.status_class);
+    sink.add(request_numbers,
+             plus(labels, {route, method.empty() ? "OTHER" : method,
+                           of_class < classes.size() ? classes[of_class] : "none"}),
+             {series.took.get()});
   });
-  if (const auto* const rest = of.others())
-    to.add(request_numbers, plus(labels, {others, others, others}), {rest->get()});
+  if (const auto* const rest = requests.others())
+    sink.add(request_numbers, plus(labels, {others, others, others}), {rest->get()});
 }
 
 }  // namespace
 
-void collect(observe::row_sink& to, const std::vector<std::string>& labels,
-             const server_state& of) {
-  to.add(server_numbers, labels,
-         {of.count(), of.count_idle(), of.accepted.get(), of.turned_away.get(),
-          of.requests.in_flight(), of.kept.now()});
-  collect_requests(to, labels, of.requests);
+void collect(observe::row_sink& sink, const std::vector<std::string>& labels,
+             const server_state& server) {
+  sink.add(server_numbers, labels,
+           {server.count(), server.count_idle(), server.accepted.get(), server.turned_away.get(),
+            server.requests.in_flight(), server.kept.now()});
+  collect_requests(sink, labels, server.requests);
   for (const auto& [why, name] : endings)
-    to.add(ending_numbers, plus(labels, {name}), {of.ended.of(why)});
-  to.add(handshake_numbers, labels, of.secure.counts());
-  const http2_counts http2 = of.http2.all();
-  to.add(http2_numbers, labels, http2);
+    sink.add(ending_numbers, plus(labels, {name}), {server.ended.of(why)});
+  sink.add(handshake_numbers, labels, server.secure.counts());
+  const http2_counts http2 = server.http2.all();
+  sink.add(http2_numbers, labels, http2);
   for (const auto& [member, name] : excesses)
-    to.add(http2_endings, plus(labels, {name}), {http2.*member});
-  to.add(proxy_header_numbers, labels, of.proxied.all());
+    sink.add(http2_endings, plus(labels, {name}), {http2.*member});
+  sink.add(proxy_header_numbers, labels, server.proxied.all());
 }
 
 }  // namespace troupe::http

@@ -11,6 +11,7 @@ namespace troupe::http {
 struct server_state;
 
 // `labels`: the runtime and the server. Throws std::bad_alloc.
-void collect(observe::row_sink& to, const std::vector<std::string>& labels, const server_state& of);
+void collect(observe::row_sink& sink, const std::vector<std::string>& labels,
+             const server_state& server);
 
 }  // namespace troupe::http

@@ -22,13 +22,13 @@ std::optional<std::string> request::query_value(std::string_view name) const {
   std::string decoded;
   while (!left.empty()) {
     const std::size_t end = left.find('&');
-    const std::string_view one = left.substr(0, end);
-    const std::size_t equals = one.find('=');
+    const std::string_view pair = left.substr(0, end);
+    const std::size_t equals = pair.find('=');
     decoded.clear();
-    if (decode_percent(one.substr(0, equals), decoded, true) && decoded == name) {
+    if (decode_percent(pair.substr(0, equals), decoded, true) && decoded == name) {
       decoded.clear();
       if (equals == std::string_view::npos) return decoded;
-      if (decode_percent(one.substr(equals + 1), decoded, true)) return decoded;
+      if (decode_percent(pair.substr(equals + 1), decoded, true)) return decoded;
       return std::nullopt;
     }
     if (end == std::string_view::npos) break;
@@ -51,9 +51,9 @@ std::optional<std::string_view> request::cookie(std::string_view name) const noe
 
 std::optional<std::string_view> request::nth_cookie(std::string_view name,
                                                     std::size_t at) const noexcept {
-  for (const http::field one : fields()) {
-    if (!same_word(one.name, "Cookie")) continue;
-    for (std::string_view left = one.value; !left.empty();) {
+  for (const http::field field : fields()) {
+    if (!same_word(field.name, "Cookie")) continue;
+    for (std::string_view left = field.value; !left.empty();) {
       const cookie_pair pair = take_cookie_pair(left);
       if (pair.name == name && at-- == 0) return pair.value;
     }

@@ -32,10 +32,10 @@ constexpr int backlog_most = 4096;
 constexpr std::chrono::nanoseconds end_wait = 200ms;
 
 // For whom the connection counts: "" for a trusted proxy, and for a Unix socket.
-std::string peer_of(const server_state& in, const tcp_stream& of) {
+std::string peer_of(const server_state& server, const tcp_stream& stream) {
   try {
-    const endpoint at = of.peer();
-    return contains(in.options.trusted_proxies, &at) ? std::string() : client_key(at);
+    const endpoint at = stream.peer();
+    return contains(server.options.trusted_proxies, &at) ? std::string() : client_key(at);
   } catch (const io_error&) {  // the peer has already gone
     return "";
   }
@@ -45,12 +45,12 @@ std::string peer_of(const server_state&, const unix_stream&) { return ""; }
 // Keeps a connection in the server's list for as long as the connection lives, unless it is parked.
 class entry {
  public:
-  entry(server_state& in, connection& of) : in_(in), of_(of) { in_.enter(of_); }
+  entry(server_state& server, connection& of) : server_(server), of_(of) { server_.enter(of_); }
   entry(const entry&) = delete;
-  ~entry() { in_.leave(of_); }
+  ~entry() { server_.leave(of_); }
 
  private:
-  server_state& in_;
+  server_state& server_;
   connection& of_;
 };
 
@@ -63,12 +63,12 @@ std::optional<endpoint> endpoint_of(const tcp_stream& over) {
 }
 
 // Whether the header of a proxy is expected from there.
-bool is_of_proxy(const server_state& in, const tcp_stream& over) {
+bool is_of_proxy(const server_state& server, const tcp_stream& over) {
   const std::optional<endpoint> at = endpoint_of(over);
-  return at && contains(in.options.proxy_protocol.from, &*at);
+  return at && contains(server.options.proxy_protocol.from, &*at);
 }
-bool is_of_proxy(const server_state& in, const unix_stream&) {
-  return contains(in.options.proxy_protocol.from, nullptr);
+bool is_of_proxy(const server_state& server, const unix_stream&) {
+  return contains(server.options.proxy_protocol.from, nullptr);
 }
 
 // The address for which the connection counts; "" for none.
@@ -89,13 +89,14 @@ std::unique_ptr<proxy_header> client_in(const proxy_header& said) {
   return said.from == proxy_header::origin::proxy ? nullptr : std::make_unique<proxy_header>(said);
 }
 
-void begin_secretly(admission_ticket who, tcp_stream over, const tls_context& self) {
-  const std::shared_ptr<server_state>& state = who.of();
-  handshakes::ticket begun(std::shared_ptr<handshakes>(state, &state->secure), who.counted());
+void begin_secretly(admission_ticket ticket, tcp_stream over, const tls_context& self) {
+  const std::shared_ptr<server_state>& state = ticket.of();
+  handshakes::ticket begun(std::shared_ptr<handshakes>(state, &state->secure), ticket.counted());
   const std::optional<endpoint> at = endpoint_of(over);
   secret_stream secret(tls_stream::server(self, std::move(over)), at, std::move(begun));
   if (h2::is_on(state->options)) tls::wire_of::also_speaks(secret, "h2", "http/1.1");
-  static_cast<void>(spawn(converse(std::move(who), std::move(secret), connection_past(), nullptr)));
+  static_cast<void>(
+      spawn(converse(std::move(ticket), std::move(secret), connection_past(), nullptr)));
 }
 
 template <class Stream>
@@ -108,13 +109,13 @@ void begin_to_talk(admission_ticket who, Stream over, const std::optional<tls_co
 
 // Reads the header with which a proxy begins the connection, then lets the connection begin.
 template <class Stream>
-task<> begin_after_header(admission_ticket who, Stream over, std::optional<tls_context> secret) {
-  const std::shared_ptr<server_state> state = who.of();
+task<> begin_after_header(admission_ticket ticket, Stream over, std::optional<tls_context> secret) {
+  const std::shared_ptr<server_state> state = ticket.of();
   task<std::optional<proxy_header>> header = receive_proxy_header(*state, over);
   const std::optional<proxy_header> said = co_await std::move(header);
   if (!said) co_return;
-  who.set_client(address_of(*state, over, *said), client_in(*said));
-  begin_to_talk(std::move(who), std::move(over), secret);
+  ticket.set_client(address_of(*state, over, *said), client_in(*said));
+  begin_to_talk(std::move(ticket), std::move(over), secret);
 }
 
 template <class Stream>
@@ -197,17 +198,17 @@ task<> serve_on(std::shared_ptr<server_state> state, Listener listener,
 }  // namespace
 
 template <class Stream>
-task<> converse(admission_ticket who, Stream over, connection_past was,
+task<> converse(admission_ticket ticket, Stream over, connection_past was,
                 std::unique_ptr<h2::conversation> begun) {
-  const bool is_welcome = who.is_welcome();
-  server_state& in = *who.of();
-  connection_over<Stream> talk(std::move(who), std::move(over), was, std::move(begun));
+  const bool is_welcome = ticket.is_welcome();
+  server_state& server = *ticket.of();
+  connection_over<Stream> talk(std::move(ticket), std::move(over), was, std::move(begun));
   std::optional<entry> place;
   try {
     if (is_welcome) {
-      place.emplace(in, talk);
+      place.emplace(server, talk);
       tasks::task_limits limits;
-      limits.stop = in.ending.get_token();
+      limits.stop = server.ending.get_token();
       limits.is_last_resort = true;
       task<> within = tasks::run_within(talk.run(), std::move(limits));
       co_await std::move(within);
@@ -215,7 +216,7 @@ task<> converse(admission_ticket who, Stream over, connection_past was,
       co_await talk.turn_away();
     }
   } catch (const tls_error& e) {  // the peer's bytes are damaged, or it has ended without a word,
-    in.secure.count(later_event_of(e.reason()));
+    server.secure.count(later_event_of(e.reason()));
   } catch (const io_error&) {   // or the peer has gone,
   } catch (const timed_out&) {  // or is too slow,
   } catch (const cancelled&) {  // or the operation was cancelled

@@ -134,14 +134,14 @@ bool server_state::connect(const std::string& key, client_peer*& counted) {
   return false;
 }
 
-void server_state::end_over_budget(connection& one) noexcept {
+void server_state::end_over_budget(connection& live) noexcept {
   std::lock_guard lock(mutex_);
-  one.end(connection_ending::over_budget);
+  live.end(connection_ending::over_budget);
 }
 
-void server_state::continue_in_budget(connection& one) noexcept {
+void server_state::continue_in_budget(connection& live) noexcept {
   std::lock_guard lock(mutex_);
-  one.renew();
+  live.renew();
 }
 
 void server_state::dismiss(client_peer* counted) noexcept {
@@ -154,36 +154,36 @@ void server_state::dismiss(client_peer* counted) noexcept {
   secure.left();
 }
 
-void server_state::enter(connection& one) {
+void server_state::enter(connection& live) {
   bool start_sweep = false;
-  one.fd_ = one.wire().fd();
+  live.fd_ = live.wire().fd();
   {
     std::lock_guard lock(mutex_);
-    link(one);
+    link(live);
     // stop() has told the connections that were in the list by then; this one came later.
-    if (stopping.stop_requested() && (idle_time_.count() == 0 || one.speaks_h2_))
-      one.end(all_end_ ? connection_ending::aborted : connection_ending::draining);
+    if (stopping.stop_requested() && (idle_time_.count() == 0 || live.speaks_h2_))
+      live.end(all_end_ ? connection_ending::aborted : connection_ending::draining);
     start_sweep = !std::exchange(sweeping_, true);
   }
   if (start_sweep) static_cast<void>(spawn(sweep(shared_from_this())));
 }
 
-void server_state::leave(connection& one) noexcept {
+void server_state::leave(connection& live) noexcept {
   std::lock_guard lock(mutex_);
-  if (one.is_listed_) unlink(one);
+  if (live.is_listed_) unlink(live);
 }
 
-void server_state::link(connection& one) noexcept {
-  live_.push_front(one);
-  one.is_listed_ = true;
+void server_state::link(connection& live) noexcept {
+  live_.push_front(live);
+  live.is_listed_ = true;
 }
 
-void server_state::unlink(connection& one) noexcept {
-  live_.remove(one);
-  one.is_listed_ = false;
+void server_state::unlink(connection& live) noexcept {
+  live_.remove(live);
+  live.is_listed_ = false;
 }
 
-base::list_link<connection>& server_state::link_of(connection& one) noexcept { return one.link_; }
+base::list_link<connection>& server_state::link_of(connection& live) noexcept { return live.link_; }
 
 namespace {
 
@@ -200,14 +200,14 @@ void set_sharing_from(std::size_t connections) noexcept {
 // order: relaxed  a hint
 std::size_t server_state::count() const { return count_.load(std::memory_order_relaxed); }
 
-server_state::rejection_linger::rejection_linger(server_state& of) noexcept : of_(of) {
+server_state::rejection_linger::rejection_linger(server_state& server) noexcept : server_(server) {
   // order: relaxed  a count; publishes nothing
-  const std::size_t others = of.turned_away_.fetch_add(1, std::memory_order_relaxed);
-  may_linger_ = others < std::max(rejection_lingers_least, of.options.connections / shed_share);
+  const std::size_t others = server.turned_away_.fetch_add(1, std::memory_order_relaxed);
+  may_linger_ = others < std::max(rejection_lingers_least, server.options.connections / shed_share);
 }
 // order: relaxed  as above
 server_state::rejection_linger::~rejection_linger() {
-  of_.turned_away_.fetch_sub(1, std::memory_order_relaxed);
+  server_.turned_away_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 bool server_state::is_full() noexcept {
@@ -219,9 +219,9 @@ bool server_state::is_full() noexcept {
 std::size_t server_state::count_idle() const {
   std::size_t idle = 0;
   std::lock_guard lock(mutex_);
-  for (const connection& one : live_) idle += one.phase_now() == connection::phase::idle;
-  for (const parked& one : parked_)
-    idle += one.past.why == connection_ending::none && one.past.answered_one;
+  for (const connection& live : live_) idle += live.phase_now() == connection::phase::idle;
+  for (const parked& resting : parked_)
+    idle += resting.past.why == connection_ending::none && resting.past.answered_one;
   return idle;
 }
 
@@ -229,14 +229,15 @@ void server_state::shed() {
   const std::int64_t now_ns = now().count();
   std::vector<shed_candidate> idle;
   std::unique_lock lock(mutex_);
-  for (connection& one : live_) {
-    if (connection::is_idle(one.phase_now(), one.idle_since_ns(), now_ns))
-      idle.push_back({one.idle_since_ns(), &one, nullptr});
+  for (connection& live : live_) {
+    if (connection::is_idle(live.phase_now(), live.idle_since_ns(), now_ns))
+      idle.push_back({live.idle_since_ns(), &live, nullptr});
   }
-  for (parked& one : parked_) {
-    const auto at = one.past.answered_one ? connection::phase::idle : connection::phase::fresh;
-    if (one.past.why == connection_ending::none && connection::is_idle(at, one.since_ns, now_ns))
-      idle.push_back({one.since_ns, nullptr, &one});
+  for (parked& resting : parked_) {
+    const auto at = resting.past.answered_one ? connection::phase::idle : connection::phase::fresh;
+    if (resting.past.why == connection_ending::none &&
+        connection::is_idle(at, resting.since_ns, now_ns))
+      idle.push_back({resting.since_ns, nullptr, &resting});
   }
   if (!idle.empty()) return shed_oldest(idle);
   lock.unlock();
@@ -249,8 +250,8 @@ void server_state::shed() {
 void server_state::shed_slow_heads() {
   const std::int64_t slow_before_ns = now().count() - head_patience.count();
   std::lock_guard lock(mutex_);
-  for (connection& one : live_) {
-    if (one.unnamed_since_ns() <= slow_before_ns) one.end(connection_ending::shed);
+  for (connection& live : live_) {
+    if (live.unnamed_since_ns() <= slow_before_ns) live.end(connection_ending::shed);
   }
 }
 
@@ -258,24 +259,25 @@ void server_state::shed_handshakes() {
   const std::int64_t now_ns = now().count();
   std::vector<shed_candidate> slow;
   std::lock_guard lock(mutex_);
-  for (connection& one : live_) {
-    if (one.phase_now() == connection::phase::handshake &&
-        connection::is_idle(connection::phase::handshake, one.idle_since_ns(), now_ns))
-      slow.push_back({one.idle_since_ns(), &one, nullptr});
+  for (connection& live : live_) {
+    if (live.phase_now() == connection::phase::handshake &&
+        connection::is_idle(connection::phase::handshake, live.idle_since_ns(), now_ns))
+      slow.push_back({live.idle_since_ns(), &live, nullptr});
   }
   shed_oldest(slow);
 }
 
-void server_state::shed_oldest(std::vector<shed_candidate>& of) {
-  if (of.empty()) return;
-  const auto last = of.begin() + static_cast<std::ptrdiff_t>((of.size() - 1) / shed_share);
-  std::nth_element(of.begin(), last, of.end(),
+void server_state::shed_oldest(std::vector<shed_candidate>& candidates) {
+  if (candidates.empty()) return;
+  const auto last =
+      candidates.begin() + static_cast<std::ptrdiff_t>((candidates.size() - 1) / shed_share);
+  std::nth_element(candidates.begin(), last, candidates.end(),
                    [](const auto& a, const auto& b) { return a.since_ns < b.since_ns; });
-  std::for_each(of.begin(), last + 1, [this](const shed_candidate& one) {
-    if (one.live != nullptr) {
-      one.live->end(connection_ending::shed);
+  std::for_each(candidates.begin(), last + 1, [this](const shed_candidate& candidate) {
+    if (candidate.live != nullptr) {
+      candidate.live->end(connection_ending::shed);
     } else {
-      end_parked(*one.at_rest, connection_ending::shed);
+      end_parked(*candidate.at_rest, connection_ending::shed);
     }
   });
 }
@@ -284,17 +286,17 @@ void server_state::end_all() noexcept {
   {
     std::lock_guard lock(mutex_);
     all_end_ = true;
-    for (connection& one : live_) one.end(connection_ending::aborted);
+    for (connection& live : live_) live.end(connection_ending::aborted);
     end_parked(connection_ending::aborted);
   }
   ending.request_stop();
   std::lock_guard lock(mutex_);
-  for (connection& one : live_) one.shut();
+  for (connection& live : live_) live.shut();
 }
 
-void server_state::revive(connection& one) {
+void server_state::revive(connection& live) {
   std::lock_guard lock(mutex_);
-  one.revive();
+  live.revive();
 }
 
 void server_state::drain(std::chrono::nanoseconds idle_time) {
@@ -307,11 +309,11 @@ void server_state::drain(std::chrono::nanoseconds idle_time) {
   stopping.request_stop();
   accepting.request_stop();
   std::lock_guard lock(mutex_);
-  for (connection& one : live_) {
-    if (one.speaks_h2_) one.end(connection_ending::draining);
+  for (connection& live : live_) {
+    if (live.speaks_h2_) live.end(connection_ending::draining);
   }
-  for (parked& one : parked_) {
-    if (one.says_end) end_parked(one, connection_ending::draining);
+  for (parked& resting : parked_) {
+    if (resting.says_end) end_parked(resting, connection_ending::draining);
   }
 }
 
@@ -320,12 +322,12 @@ std::chrono::nanoseconds server_state::idle_time() const {
   return idle_time_;
 }
 
-void server_state::speaks_h2(connection& one) {
+void server_state::speaks_h2(connection& live) {
   std::lock_guard lock(mutex_);
-  one.speaks_h2_ = true;
+  live.speaks_h2_ = true;
   // order: relaxed  the mutex orders it
-  const bool is_asked = one.ending_.load(std::memory_order_relaxed) != connection_ending::none;
-  if (stopping.stop_requested() && !is_asked) one.end(connection_ending::draining);
+  const bool is_asked = live.ending_.load(std::memory_order_relaxed) != connection_ending::none;
+  if (stopping.stop_requested() && !is_asked) live.end(connection_ending::draining);
 }
 
 void server_state::stop() {
@@ -338,20 +340,20 @@ void server_state::stop() {
   stopping.request_stop();
   accepting.request_stop();
   std::lock_guard lock(mutex_);
-  for (connection& one : live_) one.end(connection_ending::draining);
+  for (connection& live : live_) live.end(connection_ending::draining);
   end_parked(connection_ending::draining);
 }
 
 // Returns when the next connection may be late or is to be parked.
 std::int64_t server_state::end_late(std::int64_t now_ns) noexcept {
   std::int64_t earliest = end_late_parked(now_ns);
-  for (connection& one : live_) {
-    const std::int64_t expiry = one.expiry_ns(), parking = one.parking_ns();
+  for (connection& live : live_) {
+    const std::int64_t expiry = live.expiry_ns(), parking = live.parking_ns();
     if (expiry <= now_ns) {
-      one.end(one.phase_now() == connection::phase::streams ? connection_ending::late_stream
-                                                            : connection_ending::late);
+      live.end(live.phase_now() == connection::phase::streams ? connection_ending::late_stream
+                                                              : connection_ending::late);
     } else if (parking <= now_ns) {
-      one.end(connection_ending::parking);
+      live.end(connection_ending::parking);
     } else {
       earliest = std::min({earliest, expiry, parking});
     }
@@ -362,14 +364,14 @@ std::int64_t server_state::end_late(std::int64_t now_ns) noexcept {
 task<> server_state::sweep(std::shared_ptr<server_state> self) {
   // However this sweep ends, the next one can begin.
   struct guard {
-    explicit guard(server_state& runs) noexcept : of(runs) {}
+    explicit guard(server_state& runs) noexcept : server(runs) {}
     guard(const guard&) = delete;
     ~guard() {
       if (done) return;
-      std::lock_guard lock(of.mutex_);
-      of.sweeping_ = false;
+      std::lock_guard lock(server.mutex_);
+      server.sweeping_ = false;
     }
-    server_state& of;
+    server_state& server;
     bool done = false;
   } ended(*self);
   for (;;) {
@@ -395,30 +397,30 @@ task<> server_state::sweep(std::shared_ptr<server_state> self) {
 // the end of the runtime, the parked connections are ended, too.
 class server_state::waker {
  public:
-  explicit waker(std::shared_ptr<server_state> of) noexcept : of_(std::move(of)) {}
+  explicit waker(std::shared_ptr<server_state> server) noexcept : server_(std::move(server)) {}
   waker(waker&&) noexcept = default;
   ~waker() {
-    if (of_ != nullptr) of_->end_parked_for_good();
+    if (server_ != nullptr) server_->end_parked_for_good();
   }
-  server_state& of() const noexcept { return *of_; }
-  void done() noexcept { of_.reset(); }
+  server_state& of() const noexcept { return *server_; }
+  void done() noexcept { server_.reset(); }
 
  private:
-  std::shared_ptr<server_state> of_;
+  std::shared_ptr<server_state> server_;
 };
 
-bool server_state::park(connection& one, parked& as, stream& of) {
+bool server_state::park(connection& live, parked& as, stream& of) {
   for (;;) {
     {
       std::lock_guard lock(mutex_);
-      const bool may = parks_ && one.may_park();
+      const bool may = parks_ && live.may_park();
       if (waking_) {
         if (may) {
-          unlink(one);
+          unlink(live);
           link(as);
           if (as.begin(of)) return true;
           parked_.remove(as);
-          link(one);
+          link(live);
         }
         // Otherwise the task would wait for a report that never comes: it may have been started for
         // this very connection, which has been asked to end in the meantime.
@@ -438,9 +440,9 @@ bool server_state::park(connection& one, parked& as, stream& of) {
   }
 }
 
-bool server_state::unpark(connection& one) {
+bool server_state::unpark(connection& live) {
   std::lock_guard lock(mutex_);
-  return one.stay();
+  return live.stay();
 }
 
 // `one` may be freed as soon as the mutex is released, and perhaps the server, too.
@@ -450,8 +452,8 @@ void server_state::report(parked& one) noexcept {
   some_reported_.set();
 }
 void parked::on_arrival(arrival& self) noexcept {
-  auto& one = static_cast<parked&>(self);
-  one.server.report(one);
+  auto& resting = static_cast<parked&>(self);
+  resting.server.report(resting);
 }
 
 // Returns the reported connections, those that were reported first in front.
@@ -472,12 +474,12 @@ task<> server_state::wake(waker own) {
         self.parked_.remove(*one);
     }
     while (!reported.empty()) {
-      const std::unique_ptr<parked> one(reported.pop());
-      const connection_ending why = one->past.why;
+      const std::unique_ptr<parked> resting(reported.pop());
+      const connection_ending why = resting->past.why;
       if (why == connection_ending::aborted) continue;
-      if (why == connection_ending::late && !one->says_end) continue;
+      if (why == connection_ending::late && !resting->says_end) continue;
       try {
-        one->revive();
+        resting->revive();
       } catch (const std::bad_alloc&) {  // the connection is closed
       }
     }
@@ -510,17 +512,18 @@ void server_state::end_parked_for_good() noexcept {
 
 // ---- the parked list, ordered by time; the caller holds the mutex ----
 
-void server_state::link(parked& one) noexcept {
+void server_state::link(parked& resting) noexcept {
   parked* older = parked_.last();
-  while (older != nullptr && older->since_ns > one.since_ns) older = parked_list::previous(*older);
-  parked_.insert_after(older, one);
+  while (older != nullptr && older->since_ns > resting.since_ns)
+    older = parked_list::previous(*older);
+  parked_.insert_after(older, resting);
 }
 
-void server_state::end_parked(parked& one, connection_ending why) noexcept {
-  if (one.past.why != connection_ending::none) return;
-  one.past.why = why;
+void server_state::end_parked(parked& resting, connection_ending why) noexcept {
+  if (resting.past.why != connection_ending::none) return;
+  resting.past.why = why;
   ended.count(why);
-  one.end();
+  resting.end();
 }
 
 void server_state::end_parked(connection_ending why) noexcept {
@@ -529,11 +532,11 @@ void server_state::end_parked(connection_ending why) noexcept {
 
 // Returns when the first connection expires that is not late yet.
 std::int64_t server_state::end_late_parked(std::int64_t now_ns) noexcept {
-  for (parked& one : parked_) {
+  for (parked& resting : parked_) {
     const std::int64_t expiry =
-        options.idle_time.after(std::chrono::nanoseconds(one.since_ns)).count();
+        options.idle_time.after(std::chrono::nanoseconds(resting.since_ns)).count();
     if (expiry > now_ns) return expiry;
-    end_parked(one, connection_ending::late);
+    end_parked(resting, connection_ending::late);
   }
   return never_ns;
 }

@@ -84,12 +84,12 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
   }
   void dismiss(client_peer* counted) noexcept;
   // The connection keeps the most of the largest client, and the limits are reached.
-  void end_over_budget(connection& one) noexcept;
+  void end_over_budget(connection& live) noexcept;
   // The connection has given up enough, and may wait again.
-  void continue_in_budget(connection& one) noexcept;
+  void continue_in_budget(connection& live) noexcept;
   // enter: the server watches over the times of `one` from then on. leave: no longer.
-  void enter(connection& one);
-  void leave(connection& one) noexcept;
+  void enter(connection& live);
+  void leave(connection& live) noexcept;
   bool is_full() noexcept override;
   // Ends one sixteenth of the idle connections, at least one, beginning with those that have been
   // idle longest. If none is idle, the largest holder of the largest client ends; if there is none,
@@ -101,23 +101,23 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
   // their sockets: a call that cannot be cancelled holds up no client. Call it in a turn.
   void end_all() noexcept;
   // Lets a connection that was ended as late send its answer.
-  void revive(connection& one);
+  void revive(connection& live);
   void stop();
   // As stop(), but idle connections of HTTP/1.1 are left until stop() is called.
   void drain(std::chrono::nanoseconds idle_time);
   // How long they are left; 0 after stop().
   std::chrono::nanoseconds idle_time() const;
   // The client of the connection speaks HTTP/2, and is told when the server drains.
-  void speaks_h2(connection& one);
+  void speaks_h2(connection& live);
   // Ends connections that are late, and finishes when there are no connections.
   static task<> sweep(std::shared_ptr<server_state> self);
 
   // Parks an idle connection. True: `as`, which holds its stream `of`, took its place in the lists;
   // `as` may already be freed. False: there is something to read, or the connection is to end;
   // nothing has changed.
-  bool park(connection& one, parked& as, stream& of);
+  bool park(connection& live, parked& as, stream& of);
   // Lets a connection that was to be parked continue. Returns false when it has been asked to end.
-  bool unpark(connection& one);
+  bool unpark(connection& live);
   // Something came for the parked connection, or its wait was ended.
   void report(parked& one) noexcept;
 
@@ -134,13 +134,13 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
   // At most one sixteenth of `options.connections`, and at least 8, may do so at the same time.
   class rejection_linger {
    public:
-    explicit rejection_linger(server_state& of) noexcept;
+    explicit rejection_linger(server_state& server) noexcept;
     rejection_linger(const rejection_linger&) = delete;
     ~rejection_linger();
     bool may_linger() const noexcept { return may_linger_; }
 
    private:
-    server_state& of_;
+    server_state& server_;
     bool may_linger_ = false;
   };
 
@@ -161,15 +161,15 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
   bool connect(const std::string& key, client_peer*& counted);
   void shed_slow_heads();
   // The caller holds the mutex:
-  void shed_oldest(std::vector<shed_candidate>& of);
+  void shed_oldest(std::vector<shed_candidate>& candidates);
   std::int64_t end_late(std::int64_t now_ns) noexcept;
   std::int64_t end_late_parked(std::int64_t now_ns) noexcept;
   void end_parked(connection_ending why) noexcept;
-  void end_parked(parked& one, connection_ending why) noexcept;
-  void link(connection& one) noexcept;
-  void unlink(connection& one) noexcept;
-  void link(parked& one) noexcept;
-  static base::list_link<connection>& link_of(connection& one) noexcept;
+  void end_parked(parked& resting, connection_ending why) noexcept;
+  void link(connection& live) noexcept;
+  void unlink(connection& live) noexcept;
+  void link(parked& resting) noexcept;
+  static base::list_link<connection>& link_of(connection& live) noexcept;
 
   mutable std::mutex mutex_;
   base::intrusive_list<connection, &server_state::link_of> live_;

@@ -56,16 +56,17 @@ class gone_watch final : public io::arrival {
   }
   // Call it in a turn, where the handler does not wait long enough to arm the watch: it checks
   // once.
-  void check(stream& of) { note(io::current_kernel().poll(of.fd(), ends_)); }
+  void check(stream& watched) { note(io::current_kernel().poll(watched.fd(), ends_)); }
   // Call it in a turn. Makes the kernel buffer up to `bytes` unread bytes, so that the end of the
   // connection can arrive behind them. The kernel grows its buffer when the least size of a read
   // (SO_RCVLOWAT) is raised, and keeps the buffer when that is lowered again. It then still adapts
   // the size of the buffer by itself.
   // Rejected: SO_RCVBUF, after which it no longer does.
-  void make_room(stream& of, std::size_t bytes) {
+  void make_room(stream& watched, std::size_t bytes) {
     io::kernel& calls = io::current_kernel();
-    static_cast<void>(calls.set_option(of.fd(), SOL_SOCKET, SO_RCVLOWAT, static_cast<int>(bytes)));
-    static_cast<void>(calls.set_option(of.fd(), SOL_SOCKET, SO_RCVLOWAT, 1));
+    static_cast<void>(
+        calls.set_option(watched.fd(), SOL_SOCKET, SO_RCVLOWAT, static_cast<int>(bytes)));
+    static_cast<void>(calls.set_option(watched.fd(), SOL_SOCKET, SO_RCVLOWAT, 1));
   }
   bool is_armed() const noexcept { return armed_; }
   // Called by the connection: the watch reports no more. The reactor has let go of it when
@@ -86,16 +87,16 @@ class gone_watch final : public io::arrival {
     if (shares_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
   struct dropped {
-    void operator()(gone_watch* one) const noexcept { one->drop(); }
+    void operator()(gone_watch* watch) const noexcept { watch->drop(); }
   };
 
  private:
   ~gone_watch() = default;
   static void on_arrival(arrival& self) noexcept {
-    auto& one = static_cast<gone_watch&>(self);
-    one.note();
-    one.reported_.set();
-    one.drop();
+    auto& watch = static_cast<gone_watch&>(self);
+    watch.note();
+    watch.reported_.set();
+    watch.drop();
   }
   void note() noexcept { note(result); }
   // `found`: the events of poll(2); negative when the watch was ended.

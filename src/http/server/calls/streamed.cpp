@@ -20,7 +20,7 @@ namespace {
 // A stream that sends what it gets through an encoder to another one.
 class encoded_transport final : public transport {
  public:
-  encoded_transport(body_writer& to, coding by) : to_(to), encoder_(make_encoder(by)) {}
+  encoded_transport(body_writer& writer, coding by) : writer(writer), encoder_(make_encoder(by)) {}
 
   task<std::size_t> receive(std::span<char>, std::chrono::nanoseconds) override { co_return 0; }
   task<std::uint64_t> send_file(const file&, std::uint64_t, std::uint64_t) override { co_return 0; }
@@ -41,31 +41,31 @@ class encoded_transport final : public transport {
     broken_ = true;
     std::string made;
     encoder_->add(bytes, made, what);
-    co_await to_.write(made);
+    co_await writer.write(made);
     broken_ = false;
   }
 
-  body_writer& to_;
+  body_writer& writer;
   const std::unique_ptr<encoder> encoder_;
   mutex busy_;
   bool broken_ = false;
 };
 
 // Returns whether the body is whole.
-task<bool> run_function(streamed_body& body, body_writer& to, call_end& ends) {
-  event_writer events(to);
-  task<> running = body.events ? body.events(events) : body.stream(to);
+task<bool> run_function(streamed_body& body, body_writer& writer, call_end& ends) {
+  event_writer events(writer);
+  task<> running = body.events ? body.events(events) : body.stream(writer);
   const bool has_returned = co_await ends.run(std::move(running));
-  if (has_returned) to.check_length();
-  co_return has_returned || (ends.why() == call_end::cause::server_stops && !to.is_short());
+  if (has_returned) writer.check_length();
+  co_return has_returned || (ends.why() == call_end::cause::server_stops && !writer.is_short());
 }
 
-task<bool> run_encoded(streamed_body& body, body_writer& to, call_end& ends) {
-  encoded_transport over(to, *body.coded_by);
+task<bool> run_encoded(streamed_body& body, body_writer& writer, call_end& ends) {
+  encoded_transport over(writer, *body.coded_by);
   body_writer inner(over, false, false, body.length);
   const bool is_whole = co_await run_function(body, inner, ends);
   if (over.is_broken()) co_return false;
-  to.trailer_lines() += inner.trailer_lines();
+  writer.trailer_lines() += inner.trailer_lines();
   if (is_whole) co_await over.finish();
   co_return is_whole;
 }

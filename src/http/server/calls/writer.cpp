@@ -96,10 +96,10 @@ void body_writer::trailer(std::string_view name, std::string_view value) {
 namespace {
 
 // Adds each line of `text`, with `name` before it. Lines may end with CR, LF or CRLF.
-void add_lines(std::string& to, std::string_view name, std::string_view text) {
+void add_lines(std::string& lines, std::string_view name, std::string_view text) {
   for (;;) {
     const std::size_t end = text.find_first_of("\r\n");
-    to.append(name).append(text.substr(0, end)).append("\n");
+    lines.append(name).append(text.substr(0, end)).append("\n");
     if (end == std::string_view::npos) return;
     text.remove_prefix(end + (text.substr(end, 2) == "\r\n" ? 2 : 1));
   }
@@ -112,14 +112,14 @@ void check_line(std::string_view text, const char* what) {
 
 }  // namespace
 
-task<> event_writer::send(event_message one) {
-  check_line(one.event, "type");
-  check_line(one.id, "id");
+task<> event_writer::send(event_message event) {
+  check_line(event.event, "type");
+  check_line(event.id, "id");
   std::string text;
-  if (!one.event.empty()) text += "event: " + one.event + "\n";
-  if (!one.id.empty()) text += "id: " + one.id + "\n";
-  if (one.retry_ms > 0) text += "retry: " + std::to_string(one.retry_ms) + "\n";
-  add_lines(text, "data: ", one.data);
+  if (!event.event.empty()) text += "event: " + event.event + "\n";
+  if (!event.id.empty()) text += "id: " + event.id + "\n";
+  if (event.retry_ms > 0) text += "retry: " + std::to_string(event.retry_ms) + "\n";
+  add_lines(text, "data: ", event.data);
   text += "\n";
   co_await to_.write(text);
 }

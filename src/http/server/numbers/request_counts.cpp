@@ -29,31 +29,31 @@ request_series* request_counts::find(const router::route* route, method by,
   const std::size_t hash = std::hash<const void*>{}(route) / alignof(router::route) * 0x9e3779b1 +
                            static_cast<std::size_t>(by) * 7 +
                            static_cast<std::size_t>(status_class);
-  std::unique_ptr<request_series> made;
+  std::unique_ptr<request_series> series;
   for (std::size_t i = 0; i < slot_count; ++i) {
     std::atomic<request_series*>& slot = slots_[(hash + i) % slot_count];
     // order: acquire  pairs with the release below: the series is complete
     request_series* there = slot.load(std::memory_order_acquire);
     if (there == nullptr) {
-      if (made == nullptr) {
+      if (series == nullptr) {
         // order: relaxed  a limit; a slot publishes its series itself
         if (used_.fetch_add(1, std::memory_order_relaxed) >= series_max) {
           used_.fetch_sub(1, std::memory_order_relaxed);  // order: relaxed  as above
           return nullptr;
         }
-        made.reset(new (std::nothrow) request_series{route, by, status_class,
-                                                     observe::sharded_histogram(seconds_bounds)});
-        if (made == nullptr) return nullptr;
+        series.reset(new (std::nothrow) request_series{route, by, status_class,
+                                                       observe::sharded_histogram(seconds_bounds)});
+        if (series == nullptr) return nullptr;
       }
       // order: release  publishes the series; pairs with the acquire above and in for_each
       // order: acquire  of the one that another thread has put there
-      if (slot.compare_exchange_strong(there, made.get(), std::memory_order_acq_rel,
+      if (slot.compare_exchange_strong(there, series.get(), std::memory_order_acq_rel,
                                        std::memory_order_acquire))
-        return made.release();
+        return series.release();
     }
     if (there->route == route && there->by == by && there->status_class == status_class) {
       // order: relaxed  as above
-      if (made != nullptr) used_.fetch_sub(1, std::memory_order_relaxed);
+      if (series != nullptr) used_.fetch_sub(1, std::memory_order_relaxed);
       return there;
     }
   }
@@ -77,14 +77,15 @@ const observe::sharded_histogram* request_counts::others() const noexcept {
   return others_->get().count() == 0 ? nullptr : others_.get();
 }
 
-void counted_request::begin(request_counts& of, const router::route* route, method by) noexcept {
+void counted_request::begin(request_counts& counts, const router::route* route,
+                            method by) noexcept {
   if (is_counted()) end();
-  of_ = &of;
+  of_ = &counts;
   route_ = route;
   by_ = by;
   status_ = 0;
   began_ns_ = base::now_ns();
-  of.begin();
+  counts.begin();
 }
 
 void counted_request::end() noexcept {

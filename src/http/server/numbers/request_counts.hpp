@@ -75,7 +75,7 @@ class counted_request {
   }
 
   bool is_counted() const noexcept { return of_ != nullptr; }
-  void begin(request_counts& of, const router::route* route, method by) noexcept;
+  void begin(request_counts& counts, const router::route* route, method by) noexcept;
   void note_status(int status) noexcept { status_ = status; }
   void end() noexcept;
 
