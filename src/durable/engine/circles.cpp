@@ -55,9 +55,11 @@ bool engine::find_waiting_asks(std::vector<circle_question>& waiting) {
   guard held(*this);
   bool any_elsewhere = false;
   for (const auto& [id, one] : by_id_) {
-    any_elsewhere |= one->is_elsewhere;
+    any_elsewhere |= one->is(message_place::elsewhere);
     // One that is in the inbox has run before, and is not taken back.
-    if (one->what.from != origin::nested || one->is_elsewhere || one->stored_with != 0) continue;
+    if (one->what.from != origin::nested || one->is(message_place::elsewhere) ||
+        one->stored_with != 0)
+      continue;
     const activation* const at = find_actor(one->what.to);
     if (at != nullptr && std::ranges::find(at->waits, one) != at->waits.end())
       waiting.push_back({one->what.to, id, id});
@@ -111,7 +113,7 @@ void engine::follow_handler(const activation& of, const circle_question& what,
     if (one->asker != &of) continue;  // it was answered
     if (one->what.id == what.other) {
       to.is_found = true;
-    } else if (!one->is_elsewhere) {
+    } else if (!one->is(message_place::elsewhere)) {
       if (const activation* const next = find_actor(one->what.to); next != nullptr)
         follow_handler(*next, what, seen, to);
     } else if (what.nodes_left > 0) {

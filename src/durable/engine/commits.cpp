@@ -127,7 +127,7 @@ void engine::stored(filling& taken) {
         inbox_.begin_backlog(one->what.order - 1);
         hold_all();
       }
-      if (one->goes_elsewhere) {
+      if (one->is(message_place::outbox)) {
         inbox_.has_backlog() ? leave_out(one) : post_elsewhere(one);
         continue;
       }
@@ -250,7 +250,7 @@ void engine::forget_all(filling& failed, const std::exception_ptr& why, bool in_
     const std::uint64_t failed_number = failed.data.number;
     const auto add = [&](const record_ref& one, bool is_in_batch = false) {
       end_wait(*one);
-      one->left_out = false;
+      if (one->is(message_place::left_out)) one->move(message_place::here);
       all.push_back({std::move(one->answer), std::move(one->on_stored),
                      one->stored_with != 0 && one->stored_with < failed_number,
                      in_doubt && (is_in_batch || one->stored_with == failed_number)});
@@ -376,7 +376,7 @@ void engine::take_page(std::vector<stored_message> page, refused& told) {
     if (kind == nullptr) continue;  // another program's
     const bool goes_elsewhere = shards_.is_divided() && row.shard != shards_.of(row.to);
     auto known = goes_elsewhere ? by_id_.end() : by_id_.find(row.id);
-    if (known != by_id_.end() && known->second->looked_up &&
+    if (known != by_id_.end() && known->second->is(message_place::looked_up) &&
         !is_same_call(known->second->what, row)) {
       drop_rival(record_ref(known->second), told);
       known = by_id_.end();
@@ -384,9 +384,11 @@ void engine::take_page(std::vector<stored_message> page, refused& told) {
     record_ref message;
     if (known != by_id_.end()) {
       message = known->second;
-      if (!message->left_out && !message->looked_up && !message->is_elsewhere) continue;
-      message->again |= message->looked_up || message->is_elsewhere;
-      message->looked_up = message->is_elsewhere = false;
+      if (message->is(message_place::here) || message->is(message_place::outbox)) continue;
+      if (!message->is(message_place::left_out)) {
+        message->again = true;
+        message->move(message_place::here);
+      }
     } else {
       message = std::make_shared<record>();
       message->again = true;
@@ -399,7 +401,7 @@ void engine::take_page(std::vector<stored_message> page, refused& told) {
     message->stored_with = std::max<std::uint64_t>(batches_.stored(), 1);
     message->failures = message->what.failures;
     inbox_.hold(order);
-    message->goes_elsewhere = goes_elsewhere;
+    if (goes_elsewhere) message->move(message_place::outbox);
     goes_elsewhere ? post_elsewhere(message)
                    : enqueue(message, actor_of(*kind, message->what.to.key));
   }
@@ -410,11 +412,11 @@ void engine::end_backlog() {
   inbox_.end_reading();
   std::vector<record_ref> missed;
   for (const auto& [id, one] : by_id_) {
-    if (one->left_out) missed.push_back(one);
+    if (one->is(message_place::left_out)) missed.push_back(one);
   }
   for (const record_ref& one : missed) {
     inbox_.set_left_out(*one, false);
-    one->looked_up = true;
+    one->move(message_place::looked_up);
     start([&one](std::shared_ptr<engine> self) { return look_up(std::move(self), one); });
   }
 }

@@ -175,7 +175,7 @@ void engine::accept(const record_ref& message, bool came_from_node) {
     }
     if (!joins(*message, stored)) {
       by_id_.emplace(message->what.id, message);
-      message->looked_up = true;
+      message->move(message_place::looked_up);
       inbox_.count(*message);
       try {
         start(
@@ -204,7 +204,7 @@ std::exception_ptr mismatch_of(const stored_message& message) {
 // Whether another message has the same id, of which it is not known yet whether the id is its own.
 bool engine::has_rival(const record& message) const noexcept {
   const auto known = by_id_.find(message.what.id);
-  return known != by_id_.end() && known->second->looked_up &&
+  return known != by_id_.end() && known->second->is(message_place::looked_up) &&
          !is_same_call(known->second->what, message.what);
 }
 
@@ -246,7 +246,8 @@ bool engine::joins(record& message, std::unique_ptr<answer_to>& stored) {
   if (known == by_id_.end()) return false;
   check_identity(message);
   record& first = *known->second;
-  if (first.is_elsewhere && shards_.is_here(first.what.shard)) bring_here(known->second);
+  if (first.is(message_place::elsewhere) && shards_.is_here(first.what.shard))
+    bring_here(known->second);
   if (message.answer != nullptr) {
     message.answer->next = std::move(first.answer);
     first.answer = std::move(message.answer);
@@ -300,8 +301,10 @@ task<> engine::look_up(std::shared_ptr<engine> self, record_ref message) {
     guard held(*self);
     const auto known = self->by_id_.find(message->what.id);
     // Otherwise it was forgotten meanwhile, and its callers know; or it was read from the inbox.
-    if (known == self->by_id_.end() || known->second != message || !message->looked_up) co_return;
-    message->looked_up = false;
+    if (known == self->by_id_.end() || known->second != message ||
+        !message->is(message_place::looked_up))
+      co_return;
+    message->move(message_place::here);
     if (failed == nullptr && !found.call.fits(call_identity::of(message->what)))
       failed = mismatch_of(message->what);
     if (failed == nullptr && !found.answer) {
@@ -331,7 +334,7 @@ task<> engine::look_up(std::shared_ptr<engine> self, record_ref message) {
                          "not in memory; ask for its answer later"));
       }
     }
-    if (!message->left_out) {
+    if (!message->is(message_place::left_out)) {
       self->by_id_.erase(known);
       self->inbox_.leave(*message);
       const bool passes = failed != nullptr && !is_mismatch(failed);

@@ -186,7 +186,8 @@ shard_set engine::working() const {
       all.set(one->shard);
   }
   for (const auto& [id, one] : by_id_) {
-    if (one->looked_up || one->left_out) all.set(one->what.shard);
+    if (one->is(message_place::looked_up) || one->is(message_place::left_out))
+      all.set(one->what.shard);
   }
   for (const auto& [to, each] : outboxes_) {
     for (const record_ref& one : each->waits) all.set(one->what.shard);
@@ -235,7 +236,8 @@ void engine::put_off(const shard_set& which, refused& told) {
   }
   std::erase_if(by_id_, [&](const auto& each) {
     record& one = *each.second;
-    if (!which[one.what.shard] || !one.left_out || one.asker != nullptr) return false;
+    if (!which[one.what.shard] || !one.is(message_place::left_out) || one.asker != nullptr)
+      return false;
     put_off(one, told);
     return true;
   });
@@ -289,7 +291,6 @@ bool engine::goes_directly(const record& message, const activation& sender) cons
 
 // With the mutex held.
 void engine::post_elsewhere(const record_ref& message) {
-  inbox_.set_left_out(*message, false);
   inbox_.count(*message);
   std::shared_ptr<outbox>& of = outboxes_[message->what.to];
   const bool is_new = of == nullptr;
@@ -401,7 +402,7 @@ bool engine::still_asks(const record_ref& message) {
     guard held(*this);
     const auto known = by_id_.find(message->what.id);
     if (known == by_id_.end() || known->second != message) return false;
-    if (!message->is_elsewhere) return false;  // it was read from the inbox
+    if (!message->is(message_place::elsewhere)) return false;  // it was read from the inbox
     if (!message->unheard) {
       if (!shards_.is_here(message->what.shard)) return true;
       bring_here(message);
@@ -418,8 +419,9 @@ bool engine::still_asks(const record_ref& message) {
 // With the mutex held. This node has got the actor that is asked; the one that had it may have
 // answered.
 void engine::bring_here(const record_ref& message) {
-  message->is_elsewhere = false;
-  message->again = message->looked_up = true;
+  message->move(message_place::here);
+  message->move(message_place::looked_up);
+  message->again = true;
   start([&message](std::shared_ptr<engine> self) { return look_up(std::move(self), message); });
 }
 
@@ -429,7 +431,8 @@ void engine::end_ask(const record_ref& message, const std::exception_ptr& failed
   {
     guard held(*this);
     const auto known = by_id_.find(message->what.id);
-    if (known == by_id_.end() || known->second != message || !message->is_elsewhere) return;
+    if (known == by_id_.end() || known->second != message || !message->is(message_place::elsewhere))
+      return;
     by_id_.erase(known);
     inbox_.leave(*message);
     end_wait(*message);

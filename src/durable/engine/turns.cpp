@@ -271,7 +271,7 @@ void engine::send_all(turn_state& done) {
   filling& into = batches_.open();
   for (record_ref& one : done.sent) {
     if (!goes_directly(*one, done.who)) {
-      one->goes_elsewhere = true;
+      one->move(message_place::outbox);
       one->what.shard = done.who.shard;
     }
     one->what.order = inbox_.next_order();
@@ -411,12 +411,12 @@ void engine::ask_from(turn_state& from, request what) noexcept {
     begin_wait(made, from, asked);
     if (asked == nullptr) {
       inbox_.count(*made);
-      made->is_elsewhere = true;
+      made->move(message_place::elsewhere);
       touch(from.who.shard);
       batches_.open().asks_elsewhere.push_back(made);
       need_commit();
     } else if (made->again) {
-      made->looked_up = true;
+      made->move(message_place::looked_up);
       start([&made](std::shared_ptr<engine> self) { return look_up(std::move(self), made); });
     } else {
       take_in(made);

@@ -74,16 +74,16 @@ void compare_events(const kind_table& kind, const std::vector<class_shape>& stor
   }
 }
 
-object read_object(const activation& who, const stored_state& found) {
+object read_object(const activation& actor, const stored_state& found) {
   // Only its events are stored so far.
-  if (found.value.empty() && found.number == 0) return who.kind.make();
-  const auto known = std::ranges::find(who.kind.shapes, found.schema, &class_shape::schema);
-  if (known == who.kind.shapes.end() || known->fingerprint != found.fingerprint)
-    throw schema_error("troupe: durable: " + who.kind.name + " " + who.key +
+  if (found.value.empty() && found.number == 0) return actor.kind.make();
+  const auto known = std::ranges::find(actor.kind.shapes, found.schema, &class_shape::schema);
+  if (known == actor.kind.shapes.end() || known->fingerprint != found.fingerprint)
+    throw schema_error("troupe: durable: " + actor.kind.name + " " + actor.key +
                        " is stored with schema number " + std::to_string(found.schema) +
                        ", which this program does not know or has with other members; it stays "
                        "as it is. Use the program that wrote it, or one with an upgrade function");
-  return who.kind.read(found.schema, found.value);
+  return actor.kind.read(found.schema, found.value);
 }
 
 }  // namespace
@@ -144,34 +144,34 @@ const method_entry* classes::find_method(const kind_table& of, std::string_view 
   return at == of.methods.end() ? nullptr : &*at;
 }
 
-object classes::object_of(const activation& who, const std::optional<stored_state>& found) const {
-  if (!found) return who.kind.make();
+object classes::object_of(const activation& actor, const std::optional<stored_state>& found) const {
+  if (!found) return actor.kind.make();
   try {
-    object made = read_object(who, *found);
-    apply_events(who, *found, made);
+    object made = read_object(actor, *found);
+    apply_events(actor, *found, made);
     return made;
   } catch (const decode_error& wrong) {
     std::string_view why = wrong.what();
     constexpr std::string_view prefix = "troupe: durable: ";
     if (why.starts_with(prefix)) why.remove_prefix(prefix.size());
-    throw decode_error(std::string(prefix) + who.kind.name + " " + who.key +
+    throw decode_error(std::string(prefix) + actor.kind.name + " " + actor.key +
                        " cannot be read: " + std::string(why));
   }
 }
 
 // Events have no number of their own: the newest that the store has seen tells whether an event may
 // be of a newer program.
-void classes::apply_events(const activation& who, const stored_state& found, object& to) const {
+void classes::apply_events(const activation& actor, const stored_state& found, object& to) const {
   if (found.events.empty()) return;
-  if (who.kind.apply == nullptr)
-    throw schema_error("troupe: durable: " + who.kind.name + " " + who.key +
+  if (actor.kind.apply == nullptr)
+    throw schema_error("troupe: durable: " + actor.kind.name + " " + actor.key +
                        " is stored as events, and this program's class has none");
   try {
-    for (const bytes& event : found.events) who.kind.apply(to.get(), event);
+    for (const bytes& event : found.events) actor.kind.apply(to.get(), event);
   } catch (const decode_error&) {
-    const auto newer = newer_events_.find(who.kind.name);
+    const auto newer = newer_events_.find(actor.kind.name);
     if (newer == newer_events_.end()) throw;
-    throw schema_error("troupe: durable: " + who.kind.name + " " + who.key +
+    throw schema_error("troupe: durable: " + actor.kind.name + " " + actor.key +
                        " has events that this program cannot read; a program with schema number " +
                        std::to_string(newer->second) +
                        " has opened the store. They stay as they are: use that program");

@@ -38,10 +38,10 @@ class classes {
                                          std::uint64_t signature) noexcept;
   // The actor's object as it is stored; a fresh one if it is not. Calls code of the program.
   // Throws schema_error or decode_error.
-  object object_of(const activation& who, const std::optional<stored_state>& found) const;
+  object object_of(const activation& actor, const std::optional<stored_state>& found) const;
 
  private:
-  void apply_events(const activation& who, const stored_state& found, object& to) const;
+  void apply_events(const activation& actor, const stored_state& found, object& to) const;
 
   const std::vector<kind_table> kinds_;
   // Classes whose events a newer program may have stored, with its schema number. Written by

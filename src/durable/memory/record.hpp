@@ -1,4 +1,8 @@
 // record: a message of a store in memory; activation: a durable actor in memory.
+//
+// Invariants
+//   M1  A message leaves `here` for one of the other places and comes back from there, before it
+//       goes to a third one. From an outbox no message comes back.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/invariant.hpp"
 #include "troupe/base/intrusive_list.hpp"
 #include "troupe/durable/kind.hpp"
 #include "troupe/durable/storage.hpp"
@@ -23,33 +28,47 @@ inline bool is_same_call(const stored_message& one, const stored_message& other)
   return one.to == other.to && one.method == other.method && one.arguments == other.arguments;
 }
 
+// Where a message is that memory knows of.
+enum class message_place : std::uint8_t {
+  here,       // it waits for its actor, is handled, or is in a batch
+  looked_up,  // the storage is being asked for its id
+  left_out,   // it is in the inbox, or will be, and is read from there
+  elsewhere,  // a nested ask: another node is asked for the answer
+  outbox,     // it goes to another node when it is stored
+};
+
 // A message in memory.
 struct record {
   stored_message what;
   const kind_table* kind = nullptr;
-  const method_entry* method = nullptr;  // null: the class has no such method
-  std::unique_ptr<answer_to> answer;     // told what the handler gave, when that is stored
-  std::unique_ptr<answer_to> on_stored;  // told when the message or its turn is stored
-  std::uint64_t counted_in = 0;          // the generation in which it counts as waiting,
-  std::size_t counted_bytes = 0;         // and the bytes of its arguments then
-  bool left_out = false;                 // it is in the inbox, or will be, and not in memory
-  bool unheard = false;                  // a nested ask: the message that asked has ended
-  bool looked_up = false;                // the storage is being asked for its id
+  const method_entry* method = nullptr;       // null: the class has no such method
+  std::unique_ptr<answer_to> answer;          // told what the handler gave, when that is stored
+  std::unique_ptr<answer_to> on_stored;       // told when the message or its turn is stored
+  std::uint64_t counted_in = 0;               // the generation in which it counts as waiting,
+  std::size_t counted_bytes = 0;              // and the bytes of its arguments then
+  bool unheard = false;                       // a nested ask: the message that asked has ended
+  message_place place = message_place::here;  // changed by move()
   // 0: in no batch; otherwise the number of the batch with which it came, or comes, into the inbox.
   std::uint64_t stored_with = 0;
   std::size_t place_in_batch = 0;  // among those that arrive, while that batch is open
   std::uint32_t failures = 0;
   // It may have been handled before, so its nested asks look for stored answers.
   bool again = false;
-  bool goes_elsewhere = false;   // to another node: it waits in an outbox
   bool asked_elsewhere = false;  // its handler has asked actors of other nodes
-  bool is_elsewhere = false;     // a nested ask: another node is asked for the answer
   // Of a nested ask: the actor whose handler waits, and the one for which it waits, if it is here.
   activation* asker = nullptr;
   activation* asked = nullptr;
   std::weak_ptr<record> asked_by;             // what that handler handles
   std::vector<std::shared_ptr<record>> asks;  // what its handlers have asked
   tasks::context_ref trace;
+
+  bool is(message_place where) const noexcept { return place == where; }
+  void move(message_place to) noexcept {
+    TROUPE_INVARIANT(
+        to == message_place::here ? place != message_place::outbox : place == message_place::here,
+        "M1");
+    place = to;
+  }
 };
 using record_ref = std::shared_ptr<record>;
 
@@ -81,7 +100,6 @@ struct activation {
   // Something that the handler asked failed for a reason that passes: it runs again.
   bool gives_up = false;
   std::uint32_t gave_up = 0;  // how often in a row
-  bool in_list = false;
   std::int64_t used_ns = 0;
   base::list_link<activation> by_use;
 };

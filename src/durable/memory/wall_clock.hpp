@@ -1,4 +1,4 @@
-// wall_clock: the time of day; that of a simulated program begins at a fixed moment.
+// wall_clock: the time of day, which begins at a fixed moment in a simulated program.
 #pragma once
 
 #include <chrono>

@@ -7,7 +7,7 @@
 namespace troupe::durable::parts {
 namespace {
 
-bool is_waiting(const activation& who) noexcept { return who.asks != 0 || who.asked != 0; }
+bool is_waiting(const activation& actor) noexcept { return actor.asks != 0 || actor.asked != 0; }
 
 }  // namespace
 
@@ -27,32 +27,30 @@ activation& actors::add(const kind_table& kind, const std::string& key, std::uin
   return added;
 }
 
-void actors::begin_run(activation& who) noexcept {
-  TROUPE_INVARIANT(!who.runs && who.in_list, "A1");
-  who.runs = true;
-  unlink(who);
+void actors::begin_run(activation& actor) noexcept {
+  unlink(actor);
+  actor.runs = true;
 }
 
-void actors::end_run(activation& who, std::int64_t now_ns) noexcept {
-  TROUPE_INVARIANT(who.runs && !who.in_list, "A1");
-  who.runs = false;
-  link(who, now_ns);
+void actors::end_run(activation& actor, std::int64_t now_ns) noexcept {
+  TROUPE_INVARIANT(actor.runs, "A1");
+  actor.runs = false;
+  link(actor, now_ns);
 }
 
-void actors::link(activation& who, std::int64_t now_ns) noexcept {
-  who.in_list = true;
-  who.used_ns = now_ns;
-  by_use_.push_back(who);
+void actors::link(activation& actor, std::int64_t now_ns) noexcept {
+  actor.used_ns = now_ns;
+  by_use_.push_back(actor);
 }
 
-void actors::unlink(activation& who) noexcept {
-  by_use_.remove(who);
-  who.in_list = false;
+void actors::unlink(activation& actor) noexcept {
+  TROUPE_INVARIANT(!actor.runs, "A1");
+  by_use_.remove(actor);
 }
 
-void actors::let_go(activation& who) {
-  if (who.it != nullptr) gone_.push_back(std::move(who.it));
-  who.it = nullptr;
+void actors::let_go(activation& actor) {
+  if (actor.it != nullptr) gone_.push_back(std::move(actor.it));
+  actor.it = nullptr;
 }
 
 void actors::put_away(std::size_t most, std::int64_t used_before_ns, std::uint64_t stored) {

@@ -4,11 +4,11 @@
 // destroyed without it: the objects are the program's, and their ends may use the store.
 //
 // Invariants
-//   A1  An actor that runs is in no list; the others are in one, the least recently used first. So
-//       only those that do not run leave memory.
-//   A2  An actor leaves memory only when all that it has changed is stored, nobody waits for it,
-//       and it waits for nobody.
-//   A3  A found actor stays where it is until it leaves memory.
+//   A1  An actor that runs is in no list; every other actor is in the list of unused actors, the
+//       least recently used first. Only actors of that list leave memory.
+//   A2  An actor leaves memory only when all its changes are stored and no ask from it or to it
+//       lacks its answer.
+//   A3  An actor has the same address until it leaves memory.
 #pragma once
 
 #include <cstddef>
@@ -55,25 +55,25 @@ class actors {
                   std::int64_t now_ns);
 
   // A task handles its messages from now on, or does not any more.
-  void begin_run(activation& who) noexcept;
-  void end_run(activation& who, std::int64_t now_ns) noexcept;
+  void begin_run(activation& actor) noexcept;
+  void end_run(activation& actor, std::int64_t now_ns) noexcept;
 
   // Its object is destroyed when the mutex is free.
-  void let_go(activation& who);
+  void let_go(activation& actor);
   std::vector<object> take_gone() noexcept { return std::exchange(gone_, {}); }
 
-  // Of at most so many actors that were not used since then. What batches up to `stored` have
-  // changed is stored.
+  // Unloads at most so many actors that were not used since then. Changes of batches up to
+  // `stored` are stored.
   void put_away(std::size_t most, std::int64_t used_before_ns, std::uint64_t stored);
-  // For so many more; beyond the limit the least recently used ones leave.
+  // For so many more; beyond the limit the least recently used actors leave.
   void make_room(std::size_t added, std::uint64_t stored);
   std::uint64_t put_away_so_far() const noexcept { return put_away_so_far_; }
-  // Those of these shards, but for those that run or wait for others.
+  // All actors of these shards but the running ones and those with asks that lack their answers.
   void drop(const shard_set& which);
 
  private:
-  void link(activation& who, std::int64_t now_ns) noexcept;
-  void unlink(activation& who) noexcept;
+  void link(activation& actor, std::int64_t now_ns) noexcept;
+  void unlink(activation& actor) noexcept;
 
   const std::size_t most_;
   table all_;

@@ -79,27 +79,30 @@ void batches::leave_inbox(const record& message, bool is_dead) {
   }
 }
 
-void batches::keep_state(activation& who, bytes state, std::vector<bytes> events) {
+void batches::keep_state(activation& actor, bytes state, std::vector<bytes> events) {
   filling& into = open();
-  const actor_name name{who.kind.name, who.key};
+  const actor_name name{actor.kind.name, actor.key};
   for (bytes& event : events) {
-    into.data.events.push_back({name, ++who.events, std::move(event)});
-    who.changed_with = into.data.number;
+    into.data.events.push_back({name, ++actor.events, std::move(event)});
+    actor.changed_with = into.data.number;
   }
-  const bool evented = who.kind.apply != nullptr;
-  if (evented ? state.empty() : state == who.last) return;
-  if (evented) who.events_in_snapshot = who.events;
-  stored_state now{
-      who.kind.shapes.front().schema, who.kind.shapes.front().fingerprint, state, who.events, {}};
-  if (!evented) who.last = std::move(state);
-  who.changed_with = into.data.number;
-  if (who.state_with == into.data.number) {
-    TROUPE_INVARIANT(into.data.states[who.place_in_batch].of == name, "B4");
-    into.data.states[who.place_in_batch].state = std::move(now);
+  const bool evented = actor.kind.apply != nullptr;
+  if (evented ? state.empty() : state == actor.last) return;
+  if (evented) actor.events_in_snapshot = actor.events;
+  stored_state now{actor.kind.shapes.front().schema,
+                   actor.kind.shapes.front().fingerprint,
+                   state,
+                   actor.events,
+                   {}};
+  if (!evented) actor.last = std::move(state);
+  actor.changed_with = into.data.number;
+  if (actor.state_with == into.data.number) {
+    TROUPE_INVARIANT(into.data.states[actor.place_in_batch].of == name, "B4");
+    into.data.states[actor.place_in_batch].state = std::move(now);
     return;
   }
-  who.state_with = into.data.number;
-  who.place_in_batch = into.data.states.size();
+  actor.state_with = into.data.number;
+  actor.place_in_batch = into.data.states.size();
   into.data.states.push_back({name, std::move(now)});
 }
 

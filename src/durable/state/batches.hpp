@@ -51,22 +51,23 @@ class batches {
   void end_commits() noexcept;
   bool commits() const noexcept { return commits_; }
 
-  // Null, and the task has ended: nothing is to be stored. `always`: even an empty batch is taken.
+  // Null, and the task has ended: nothing is to be stored. `always`: an empty batch is taken as
+  // well.
   std::shared_ptr<filling> take(bool always, std::int64_t now_ns);
-  // The batch that is being stored has been stored; or it was not, or nobody knows yet.
+  // The batch that is being stored has been stored; or it was not, or its outcome is unknown.
   void stored(const filling& taken) noexcept;
   void not_stored() noexcept { committing_ = nullptr; }
   // Returns the open batch, which is given up.
   std::shared_ptr<filling> drop_open() noexcept { return std::exchange(open_, nullptr); }
 
-  // What a turn does. The message comes into the inbox.
+  // The effects of a turn. The message comes into the inbox.
   void arrive(const record_ref& message);
   // It leaves the inbox, if it is there. A dead letter's row is added and removed, so that its
   // number is not used again.
   void leave_inbox(const record& message, bool is_dead);
-  // Empty `state`: that of an actor with events is not stored whole.
-  void keep_state(activation& who, bytes state, std::vector<bytes> events);
-  // Somebody waits for the batch because of this message, which was handled.
+  // An empty `state` of an actor with events is not stored.
+  void keep_state(activation& actor, bytes state, std::vector<bytes> events);
+  // A caller waits for the batch because of this message, which was handled.
   void begin_commit_span(const record& message);
   // `failed`: null for a value.
   void keep_answer(const record& message, const bytes& value, const handler_failed* failed,

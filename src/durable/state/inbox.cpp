@@ -5,7 +5,7 @@
 namespace troupe::durable::parts {
 
 void inbox::change(backlog to) noexcept {
-  // Only unread rows are read, and only a reading finds out that nothing is unread.
+  // A reading begins with unread rows, and only a reading finds out that no row is unread.
   TROUPE_INVARIANT(to == backlog::is_read  ? state_ == backlog::unread
                    : to == backlog::unread ? true
                                            : state_ == backlog::is_read,
@@ -28,9 +28,9 @@ void inbox::count(record& message) noexcept {
 }
 
 void inbox::set_left_out(record& message, bool now) noexcept {
-  if (message.left_out == now) return;
+  if (message.is(message_place::left_out) == now) return;
   TROUPE_INVARIANT(now || outside_ > 0, "I2");
-  message.left_out = now;
+  message.move(now ? message_place::left_out : message_place::here);
   now ? ++outside_ : --outside_;
 }
 

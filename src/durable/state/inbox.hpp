@@ -3,9 +3,9 @@
 // Lock: the engine's mutex is held in each function.
 //
 // Invariants
-//   I1  A message counts once at most, as one of `waiting` and with the bytes that it had then, and
-//       only in the generation in which it was counted: forget() begins a new generation.
-//   I2  Those that are left out of memory are some of those that wait.
+//   I1  A message is counted at most once, with the bytes of its arguments at that time, and only
+//       in the generation in which it was counted: forget() begins the next generation.
+//   I2  Messages that are left out of memory are counted among the waiting ones.
 //   I3  While there is a backlog, the messages that are stored and not in memory are those with a
 //       larger number than the last row that was read, except for the ones that are held.
 //   I4  One reading is under way at most, and only while there is a backlog.
@@ -45,9 +45,9 @@ class inbox {
   // It has ended, or leaves memory.
   void leave(record& message) noexcept;
 
-  // Whether messages are stored that are not in memory (I3).
+  // Stored messages that are not in memory (I3).
   bool has_backlog() const noexcept { return state_ != backlog::none; }
-  // The caller then holds each message that is in memory.
+  // Messages in memory must be held next.
   void begin_backlog(std::uint64_t read_up_to = 0) noexcept;
   // All rows again; when that batch is stored.
   void read_from_begin(std::uint64_t after_batch = 0) noexcept;
@@ -55,7 +55,7 @@ class inbox {
   // Everything leaves memory.
   void forget() noexcept;
 
-  // The reading (I4, I5). The rows of a round say nothing in the next round.
+  // The reading (I4, I5). Rows of one round are not used in the next round.
   std::uint64_t round() const noexcept { return round_; }
   void begin_round() noexcept { ++round_; }
   bool is_read() const noexcept { return state_ == backlog::is_read; }

@@ -9,8 +9,8 @@
 //   R1  A timer is armed for the earliest time that was planned, or for a moment before it.
 //   R2  One reading is under way at most. A reminder that comes due meanwhile repeats it.
 //   R3  A reminder whose message was sent is not sent again before its batch is stored and each
-//       reading that began before that has ended. So there are stored ones that are remembered
-//       only while a reading is under way.
+//       reading that began before that has ended. Stored ones are therefore remembered only while
+//       a reading is under way.
 #pragma once
 
 #include <chrono>
@@ -31,9 +31,9 @@ namespace troupe::durable::parts {
 
 // So many periods after a time; the latest time that the clock can tell instead of a later one.
 due_time time_after(due_time begin, std::chrono::milliseconds period, std::int64_t times);
-// When the reminder is due after the time that has come; no value: never again.
+// When the reminder is due next after `now`; no value: never again.
 std::optional<due_time> next_time(const stored_reminder& reminder, due_time now);
-// The name of a reminder among those of all actors.
+// The name of a reminder, unique among all actors.
 std::string reminder_name_of(const actor_name& of, const std::string& reminder);
 
 inline constexpr std::string_view every_word = "every ";
@@ -67,7 +67,7 @@ class reminders {
   bool send(const stored_reminder& reminder);
   // The batch with the message is stored.
   void stored(const batch::fired_reminder& reminder);
-  // What was sent and not stored is still due. It is planned again if `reads_again`.
+  // A reminder that was sent and is not stored is still due. It is planned again if `reads_again`.
   void forget(bool reads_again);
 
  private:

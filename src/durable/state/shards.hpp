@@ -5,7 +5,7 @@
 // Invariants
 //   H1  A shard that is drained is this node's.
 //   H2  A shard comes in two steps: it is gained, and it is taken when numbers of messages were
-//       reserved after that. So each number that a former owner has given is smaller.
+//       reserved after that. Each number that a former owner has given is therefore smaller.
 //   H3  One task takes shards over, as long as some are gained and not taken.
 #pragma once
 
@@ -53,7 +53,7 @@ class shards {
   shard_set lose(const std::vector<std::uint32_t>& named);
   void drain(const shard_set& which);
   void drop(const shard_set& which);
-  // The one that was gained with this fence is given away before it was taken.
+  // The shard that was gained with this fence is given away before it was taken.
   void give_away(held_shard gained);
   // Something of a lost shard is in memory or in the open batch: all is forgotten with the next
   // batch.
@@ -69,7 +69,7 @@ class shards {
   using fences = std::map<std::uint32_t, std::uint64_t>;
 
   const std::shared_ptr<shard_scope> scope_;
-  std::vector<std::uint64_t> fences_;  // by shard; 0: another node acts for it, or nobody
+  std::vector<std::uint64_t> fences_;  // by shard; 0: this node does not act for it
   shard_set drains_;
   fences gained_, taking_;
   bool takes_over_ = false;
