@@ -114,9 +114,7 @@ void engine::stored(filling& taken) {
     for (const settlement& one : taken.settlements) {
       inbox_.leave(*one.of);
       end_wait(*one.of);
-      if (by_id_.empty()) continue;
-      const auto known = by_id_.find(one.of->what.id);
-      if (known != by_id_.end() && known->second == one.of) by_id_.erase(known);
+      known_.remove(one.of);
     }
     if (!taken.asks_elsewhere.empty()) need_circle_looks();
     for (const record_ref& one : taken.asks_elsewhere)
@@ -269,8 +267,8 @@ void engine::forget_all(filling& failed, const std::exception_ptr& why, bool in_
       who->changed_with = 0;
       if (!who->runs) actors_.let_go(*who);
     }
-    for (const auto& [id, one] : by_id_) add(one);
-    by_id_.clear();
+    for (const auto& [id, one] : known_) add(one);
+    known_.clear();
     dropped = batches_.drop_open();
     inbox_.forget();
     reminders_.forget(!is_taken_);
@@ -375,15 +373,13 @@ void engine::take_page(std::vector<stored_message> page, refused& told) {
     const kind_table* const kind = classes_.find(row.to.kind);
     if (kind == nullptr) continue;  // another program's
     const bool goes_elsewhere = shards_.is_divided() && row.shard != shards_.of(row.to);
-    auto known = goes_elsewhere ? by_id_.end() : by_id_.find(row.id);
-    if (known != by_id_.end() && known->second->is(message_place::looked_up) &&
-        !is_same_call(known->second->what, row)) {
-      drop_rival(record_ref(known->second), told);
-      known = by_id_.end();
+    record_ref message = goes_elsewhere ? nullptr : known_.find(row.id);
+    if (message != nullptr && message->is(message_place::looked_up) &&
+        !is_same_call(message->what, row)) {
+      drop_rival(message, told);
+      message = nullptr;
     }
-    record_ref message;
-    if (known != by_id_.end()) {
-      message = known->second;
+    if (message != nullptr) {
       if (message->is(message_place::here) || message->is(message_place::outbox)) continue;
       if (!message->is(message_place::left_out)) {
         message->again = true;
@@ -392,7 +388,7 @@ void engine::take_page(std::vector<stored_message> page, refused& told) {
     } else {
       message = std::make_shared<record>();
       message->again = true;
-      if (row.named) by_id_.emplace(row.id, message);
+      if (row.named) known_.add(row.id, message);
     }
     const std::uint64_t order = row.order;
     message->what = std::move(row);
@@ -411,7 +407,7 @@ void engine::take_page(std::vector<stored_message> page, refused& told) {
 void engine::end_backlog() {
   inbox_.end_reading();
   std::vector<record_ref> missed;
-  for (const auto& [id, one] : by_id_) {
+  for (const auto& [id, one] : known_) {
     if (one->is(message_place::left_out)) missed.push_back(one);
   }
   for (const record_ref& one : missed) {

@@ -1,7 +1,6 @@
 #include "durable/engine/engine.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
 #include "troupe/base/error.hpp"
@@ -174,14 +173,14 @@ void engine::accept(const record_ref& message, bool came_from_node) {
       });
     }
     if (!joins(*message, stored)) {
-      by_id_.emplace(message->what.id, message);
+      known_.add(message->what.id, message);
       message->move(message_place::looked_up);
       inbox_.count(*message);
       try {
         start(
             [&message](std::shared_ptr<engine> self) { return look_up(std::move(self), message); });
       } catch (...) {
-        by_id_.erase(message->what.id);
+        known_.remove(message);
         inbox_.leave(*message);
         throw;
       }
@@ -203,15 +202,15 @@ std::exception_ptr mismatch_of(const stored_message& message) {
 
 // Whether another message has the same id, of which it is not known yet whether the id is its own.
 bool engine::has_rival(const record& message) const noexcept {
-  const auto known = by_id_.find(message.what.id);
-  return known != by_id_.end() && known->second->is(message_place::looked_up) &&
-         !is_same_call(known->second->what, message.what);
+  const record_ref known = known_.find(message.what.id);
+  return known != nullptr && known->is(message_place::looked_up) &&
+         !is_same_call(known->what, message.what);
 }
 
 // Throws id_mismatch if another message has the same id.
 void engine::check_identity(const record& message) const {
-  const auto known = by_id_.find(message.what.id);
-  if (known != by_id_.end() && !is_same_call(known->second->what, message.what))
+  const record_ref known = known_.find(message.what.id);
+  if (known != nullptr && !is_same_call(known->what, message.what))
     std::rethrow_exception(mismatch_of(message.what));
 }
 
@@ -242,12 +241,11 @@ task<> engine::accept_later(std::shared_ptr<engine> self, record_ref message, bo
 // Returns true if the message is in memory already: then its callers wait for that one. `stored` is
 // who is to be told at once.
 bool engine::joins(record& message, std::unique_ptr<answer_to>& stored) {
-  const auto known = by_id_.find(message.what.id);
-  if (known == by_id_.end()) return false;
+  const record_ref known = known_.find(message.what.id);
+  if (known == nullptr) return false;
   check_identity(message);
-  record& first = *known->second;
-  if (first.is(message_place::elsewhere) && shards_.is_here(first.what.shard))
-    bring_here(known->second);
+  record& first = *known;
+  if (first.is(message_place::elsewhere) && shards_.is_here(first.what.shard)) bring_here(known);
   if (message.answer != nullptr) {
     message.answer->next = std::move(first.answer);
     first.answer = std::move(message.answer);
@@ -260,7 +258,7 @@ bool engine::joins(record& message, std::unique_ptr<answer_to>& stored) {
     first.on_stored = std::move(message.on_stored);
     // Nobody waited for the message to come into the inbox so far.
     if (batches_.is_open(first.stored_with) && first.on_stored->next == nullptr)
-      batches_.open().posted.push_back(known->second);
+      batches_.open().posted.push_back(known);
   }
   return true;
 }
@@ -299,11 +297,8 @@ task<> engine::look_up(std::shared_ptr<engine> self, record_ref message) {
   if (failed != nullptr) self->lost_to_another(failed);
   {
     guard held(*self);
-    const auto known = self->by_id_.find(message->what.id);
     // Otherwise it was forgotten meanwhile, and its callers know; or it was read from the inbox.
-    if (known == self->by_id_.end() || known->second != message ||
-        !message->is(message_place::looked_up))
-      co_return;
+    if (!self->known_.has(message) || !message->is(message_place::looked_up)) co_return;
     message->move(message_place::here);
     if (failed == nullptr && !found.call.fits(call_identity::of(message->what)))
       failed = mismatch_of(message->what);
@@ -335,7 +330,7 @@ task<> engine::look_up(std::shared_ptr<engine> self, record_ref message) {
       }
     }
     if (!message->is(message_place::left_out)) {
-      self->by_id_.erase(known);
+      self->known_.remove(message);
       self->inbox_.leave(*message);
       const bool passes = failed != nullptr && !is_mismatch(failed);
       if (passes && message->asker != nullptr && !message->unheard) message->asker->gives_up = true;
@@ -357,7 +352,7 @@ task<> engine::look_up(std::shared_ptr<engine> self, record_ref message) {
 // With the mutex held. The row of the inbox with this id, which was read meanwhile, is of another
 // message.
 void engine::drop_rival(const record_ref& message, refused& told) {
-  by_id_.erase(message->what.id);
+  known_.remove(message);
   inbox_.leave(*message);
   end_wait(*message);
   const std::exception_ptr why = mismatch_of(message->what);
@@ -395,7 +390,7 @@ void engine::leave_out(const record_ref& message) {
   if (message->answer == nullptr && !message->what.named) return;
   inbox_.set_left_out(*message, true);
   inbox_.count(*message);
-  by_id_.insert_or_assign(message->what.id, message);
+  known_.put(message);
 }
 
 void engine::enqueue(const record_ref& message, activation& who) {
@@ -412,25 +407,6 @@ void engine::enqueue(const record_ref& message, activation& who) {
     inbox_.leave(*message);
     throw;
   }
-}
-
-// The handler of `asker` is about to wait for `asked`.
-void engine::check_circle(const activation& asker, const activation& asked) const {
-  std::vector<const activation*> path;
-  const std::function<bool(const activation&)> leads_back = [&](const activation& from) {
-    path.push_back(&from);
-    if (&from == &asker) return true;
-    for (const activation* const next : from.waits_for) {
-      if (std::ranges::find(path, next) == path.end() && leads_back(*next)) return true;
-    }
-    path.pop_back();
-    return false;
-  };
-  if (!leads_back(asked)) return;
-  std::string text =
-      "troupe: durable: this ask would wait for itself: " + asker.kind.name + " " + asker.key;
-  for (const activation* const one : path) text += " asks " + one->kind.name + " " + one->key;
-  throw deadlock(text);
 }
 
 // The handler of `asks` has asked.

@@ -27,7 +27,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -40,7 +39,9 @@
 #include "durable/memory/wall_clock.hpp"
 #include "durable/state/actors.hpp"
 #include "durable/state/batches.hpp"
+#include "durable/state/circles.hpp"
 #include "durable/state/inbox.hpp"
+#include "durable/state/known_messages.hpp"
 #include "durable/state/reminders.hpp"
 #include "durable/state/shards.hpp"
 #include "observe/histogram.hpp"
@@ -128,7 +129,6 @@ class engine : public std::enable_shared_from_this<engine> {
   activation& actor_of(const kind_table& kind, const std::string& key);
   void enqueue(const record_ref& message, activation& who);
   void check_room() const;
-  void check_circle(const activation& asker, const activation& asked) const;
   void begin_wait(const record_ref& message, const turn_state& asks, activation* asked);
   void end_wait(record& message) noexcept;
   template <class Start>
@@ -226,17 +226,9 @@ class engine : public std::enable_shared_from_this<engine> {
   void end_ask(const record_ref& message, const std::exception_ptr& failed, const bytes& value);
 
   // circles.cpp
-  struct circle_steps {
-    bool is_found = false;
-    std::vector<circle_question> elsewhere;
-  };
   void need_circle_looks();
   static task<> look_for_circles(std::shared_ptr<engine> self);
   bool find_waiting_asks(std::vector<circle_question>& waiting);
-  const activation* find_actor(const actor_name& of) const;
-  void follow(const circle_question& what, circle_steps& to);
-  void follow_handler(const activation& of, const circle_question& what,
-                      std::vector<const activation*>& seen, circle_steps& to) const;
   void take_back(const message_id& ask);
 
   // reminders.cpp
@@ -256,8 +248,8 @@ class engine : public std::enable_shared_from_this<engine> {
   inbox inbox_;
   batches batches_;
   actors actors_;
-  // Messages whose ids may come again: nested asks, and ids that senders chose.
-  std::unordered_map<message_id, record_ref> by_id_;
+  known_messages known_;
+  circles circles_{classes_, actors_, known_};
   std::uint64_t generation_ = 1;
   std::exception_ptr last_failure_;  // of a batch
   std::exception_ptr away_;          // why nothing can be stored at the moment
@@ -275,7 +267,6 @@ class engine : public std::enable_shared_from_this<engine> {
   // In a cluster.
   shards shards_;
   std::map<actor_name, std::shared_ptr<outbox>> outboxes_;
-  bool looks_for_circles_ = false;
 };
 
 // What is started now runs later, on the pool.

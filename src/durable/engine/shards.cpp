@@ -185,7 +185,7 @@ shard_set engine::working() const {
         one->changed_with > batches_.stored())
       all.set(one->shard);
   }
-  for (const auto& [id, one] : by_id_) {
+  for (const auto& [id, one] : known_) {
     if (one->is(message_place::looked_up) || one->is(message_place::left_out))
       all.set(one->what.shard);
   }
@@ -229,13 +229,11 @@ void engine::put_off(const shard_set& which, refused& told) {
         continue;
       }
       put_off(*one, told);
-      const auto known = by_id_.find(one->what.id);
-      if (known != by_id_.end() && known->second == one) by_id_.erase(known);
+      known_.remove(one);
     }
     who->waits = std::move(stay);
   }
-  std::erase_if(by_id_, [&](const auto& each) {
-    record& one = *each.second;
+  known_.remove_if([&](record& one) {
     if (!which[one.what.shard] || !one.is(message_place::left_out) || one.asker != nullptr)
       return false;
     put_off(one, told);
@@ -400,8 +398,7 @@ task<> engine::ask_elsewhere(std::shared_ptr<engine> self, record_ref message) {
 bool engine::still_asks(const record_ref& message) {
   {
     guard held(*this);
-    const auto known = by_id_.find(message->what.id);
-    if (known == by_id_.end() || known->second != message) return false;
+    if (!known_.has(message)) return false;
     if (!message->is(message_place::elsewhere)) return false;  // it was read from the inbox
     if (!message->unheard) {
       if (!shards_.is_here(message->what.shard)) return true;
@@ -430,10 +427,8 @@ void engine::end_ask(const record_ref& message, const std::exception_ptr& failed
   std::unique_ptr<answer_to> answer;
   {
     guard held(*this);
-    const auto known = by_id_.find(message->what.id);
-    if (known == by_id_.end() || known->second != message || !message->is(message_place::elsewhere))
-      return;
-    by_id_.erase(known);
+    if (!known_.has(message) || !message->is(message_place::elsewhere)) return;
+    known_.remove(message);
     inbox_.leave(*message);
     end_wait(*message);
     answer = std::move(message->answer);

@@ -171,7 +171,7 @@ void engine::refuse_all(activation& who, const std::exception_ptr& why, bool for
         continue;
       }
       inbox_.leave(*one);
-      by_id_.erase(one->what.id);
+      known_.remove(one);
     }
     who.waits = std::move(stay);
     need_inbox();
@@ -348,8 +348,7 @@ void engine::give_up(turn_state& old) {
     guard held(*this);
     const record_ref& message = old.handles;
     end_wait(*message);
-    const auto known = by_id_.find(message->what.id);
-    if (known != by_id_.end() && known->second == message) by_id_.erase(known);
+    known_.remove(message);
     answer = std::move(message->answer);
     on_stored = std::move(message->on_stored);
     may_be_handled = message->stored_with != 0;
@@ -395,7 +394,7 @@ void engine::ask_from(turn_state& from, request what) noexcept {
     activation* asked = nullptr;
     if (shards_.is_here(made->what.shard)) {
       asked = &actor_of(*made->kind, made->what.to.key);
-      check_circle(from.who, *asked);
+      circles::check(from.who, *asked);
     }
     check_identity(*made);
     from.has_asked = true;
@@ -403,11 +402,11 @@ void engine::ask_from(turn_state& from, request what) noexcept {
     made->answer = std::move(answer);
     if (asked != nullptr) from.who.waits_for.push_back(asked);
     if (std::unique_ptr<answer_to> none; joins(*made, none)) {
-      const record_ref& first = by_id_.find(made->what.id)->second;
+      const record_ref first = known_.find(made->what.id);
       if (first->asker == nullptr) begin_wait(first, from, asked);  // it was read from the inbox
       return;
     }
-    by_id_.emplace(made->what.id, made);
+    known_.add(made->what.id, made);
     begin_wait(made, from, asked);
     if (asked == nullptr) {
       inbox_.count(*made);

@@ -1,0 +1,87 @@
+#include "durable/state/circles.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "base/invariant.hpp"
+#include "troupe/durable/error.hpp"
+
+namespace troupe::durable::parts {
+
+void circles::check(const activation& asker, const activation& asked) {
+  std::vector<const activation*> path;
+  const std::function<bool(const activation&)> leads_back = [&](const activation& from) {
+    path.push_back(&from);
+    if (&from == &asker) return true;
+    for (const activation* const next : from.waits_for) {
+      if (std::ranges::find(path, next) == path.end() && leads_back(*next)) return true;
+    }
+    path.pop_back();
+    return false;
+  };
+  if (!leads_back(asked)) return;
+  std::string text =
+      "troupe: durable: this ask would wait for itself: " + asker.kind.name + " " + asker.key;
+  for (const activation* const next : path) text += " asks " + next->kind.name + " " + next->key;
+  throw deadlock(text);
+}
+
+void circles::end_looks() noexcept {
+  TROUPE_INVARIANT(looks_, "C2");
+  looks_ = false;
+}
+
+bool circles::find_waiting_asks(std::vector<circle_question>& waiting) {
+  waiting.clear();
+  bool any_elsewhere = false;
+  for (const auto& [id, ask] : known_) {
+    const bool is_elsewhere = ask->is(message_place::elsewhere);
+    any_elsewhere |= is_elsewhere;
+    // One that is in the inbox has run before, and is not taken back.
+    if (ask->what.from != origin::nested || is_elsewhere || ask->stored_with != 0) continue;
+    const activation* const actor = find_actor(ask->what.to);
+    if (actor != nullptr && std::ranges::find(actor->waits, ask) != actor->waits.end())
+      waiting.push_back({ask->what.to, id, id});
+  }
+  if (!any_elsewhere) end_looks();
+  return any_elsewhere;
+}
+
+activation* circles::find_actor(const actor_name& name) const {
+  const kind_table* const kind = classes_.find(name.kind);
+  return kind == nullptr ? nullptr : actors_.find(*kind, name.key);
+}
+
+circle_steps circles::follow(const circle_question& question) const {
+  circle_steps found;
+  const activation* const actor = find_actor(question.to);
+  if (actor == nullptr) return found;
+  const auto is_it = [&](const record_ref& ask) { return ask->what.id == question.ask; };
+  if ((actor->handles != nullptr && is_it(actor->handles)) ||
+      std::ranges::any_of(actor->waits, is_it)) {
+    std::vector<const activation*> seen;
+    follow_handler(*actor, question, seen, found);
+  }
+  return found;
+}
+
+void circles::follow_handler(const activation& actor, const circle_question& question,
+                             std::vector<const activation*>& seen, circle_steps& to) const {
+  if (actor.handles == nullptr || std::ranges::find(seen, &actor) != seen.end()) return;
+  seen.push_back(&actor);
+  for (const record_ref& ask : actor.handles->asks) {
+    if (ask->asker != &actor) continue;  // it was answered
+    if (ask->what.id == question.other) {
+      to.is_found = true;
+    } else if (!ask->is(message_place::elsewhere)) {
+      if (const activation* const next = find_actor(ask->what.to); next != nullptr)
+        follow_handler(*next, question, seen, to);
+    } else if (question.nodes_left > 0) {
+      to.elsewhere.push_back({ask->what.to, ask->what.id, question.other, question.nodes_left - 1});
+    }
+  }
+}
+
+}  // namespace troupe::durable::parts
