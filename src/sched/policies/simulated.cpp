@@ -177,7 +177,7 @@ bool simulated::wait_outside(std::int64_t until_ns) {
   const std::chrono::nanoseconds span(until_ns - now_ns());
   wait_until(began + std::min(span, longest));
   const std::chrono::nanoseconds passed = std::chrono::steady_clock::now() - began;
-  advance_to(std::min(until_ns, now_ns() + passed.count()));
+  advance_to(std::min<std::int64_t>(until_ns, now_ns() + passed.count()));
   return true;
 }
 

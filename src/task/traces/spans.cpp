@@ -19,9 +19,23 @@ constinit span_list ended_spans;
 
 namespace {
 
+// Only libstdc++ tells it without a throw.
+const std::type_info* type_in(const std::exception_ptr& error) {
+#if defined(_LIBCPP_VERSION)
+  if (error == nullptr) return nullptr;
+  try {
+    std::rethrow_exception(error);
+  } catch (...) {
+    return abi::__cxa_current_exception_type();
+  }
+#else
+  return error.__cxa_exception_type();
+#endif
+}
+
 // The name of its class; what it says may hold secrets.
 std::string type_of(const std::exception_ptr& what) {
-  const std::type_info* const type = what.__cxa_exception_type();
+  const std::type_info* const type = type_in(what);
   if (type == nullptr) return "unknown";
   char* const name = abi::__cxa_demangle(type->name(), nullptr, nullptr, nullptr);
   std::string made = name == nullptr ? type->name() : name;
