@@ -43,6 +43,7 @@ COMPONENTS = {
         "HTTP",
         "Server and client of HTTP/1.1 and HTTP/2, WebSockets, and server-sent events.",
     ),
+    "asio": ("Asio", "Operations of Asio awaited, and an executor over the pool."),
     "tls": ("TLS", "Streams of TLS, over OpenSSL."),
     "dns": ("DNS", "Addresses of hosts, and connections to hosts by name."),
     "json": ("JSON", "Values of structs from and to JSON."),

@@ -105,6 +105,17 @@ actor::placement runtime::placement_of(const on_thread& where) {
   return core_->placement_of(where);
 }
 
+detail::attachment& detail::attach(runtime& home, const void* key,
+                                   std::unique_ptr<attachment> (*make)()) {
+  return home.core_->attached.get(key, make);
+}
+
+hold detail::hold_here(const char* who) {
+  auto& core = static_cast<runtime_core&>(actor::running_system(who).runtime);
+  core.hold();
+  return troupe::hold(core.shared_from_this());
+}
+
 hold& hold::operator=(hold&& other) noexcept {
   if (this == &other) return *this;
   release();

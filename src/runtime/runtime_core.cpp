@@ -327,6 +327,7 @@ void runtime_core::shut_down() {
   const auto dead_letters = [this] { return system->dead_letters.load(std::memory_order_relaxed); };
   std::uint64_t lost_from = dead_letters();
   pool->shut_down();
+  attached.close();
   for (auto& thread : pinned_) {
     thread->end_now.notify();
     thread->thread.join();
@@ -343,6 +344,7 @@ void runtime_core::shut_down() {
   system->destroy_actors(main_index);
   system->destroy_actors(0);
   system->left.end_all();
+  attached.clear();
   clock->expire_all();
   io.give_up();
   jobs.reset();

@@ -24,6 +24,7 @@
 #include "runtime/observing/component_list.hpp"
 #include "runtime/observing/times/thread_times.hpp"
 #include "runtime/observing/warning_watch.hpp"
+#include "runtime/services/attachments.hpp"
 #include "runtime/services/side_pool.hpp"
 #include "sched/executor.hpp"
 #include "sched/io_driver_slot.hpp"
@@ -84,6 +85,7 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   std::unique_ptr<observing::thread_times> times;   // the same
   const std::shared_ptr<observing::component_list> components =
       std::make_shared<observing::component_list>();
+  detail::attachments attached;
 
  private:
   // A pinned thread ends in two steps: first all pinned threads stop running turns, then each

@@ -22,6 +22,7 @@ BELOW = {
     "parallel": ["context", "runtime"],
     "protocol": ["io", "parallel"],
     "kit": ["runtime"],
+    "asio": ["runtime"],
     "json": ["reflect", "base"],
     "database": ["task", "reflect"],
     "durable": ["sqlite", "cron"],
@@ -39,7 +40,7 @@ BELOW = {
 }
 
 # Components with a library of their own: a program includes what it uses of them, beside troupe.hpp.
-APART = {"reflect", "log", "json", "database", "durable", "sqlite", "postgres", "durable_postgres", "cron", "dns", "tls", "nats", "cluster", "http", "otlp", "observe_page"}
+APART = {"reflect", "log", "asio", "json", "database", "durable", "sqlite", "postgres", "durable_postgres", "cron", "dns", "tls", "nats", "cluster", "http", "otlp", "observe_page"}
 
 # What CMake and pkg-config know by its name: a header of the name includes all of it.
 COMPONENTS = sorted(APART - {"reflect", "log", "database"})
@@ -89,7 +90,7 @@ def check_layers(tree):
             lower = parts[1] if ours and len(parts) > 2 else parts[0]
             if header in UMBRELLAS:
                 problems.append(f"{path}:{number}: includes the lot; include what is used")
-            elif lower in BELOW and len(parts) > 1:
+            elif lower in BELOW and len(parts) > 1 and (ours or form == '"'):
                 if public and not ours:
                     problems.append(f"{path}:{number}: a public header includes the private {header}")
                 if lower not in visible(layer):

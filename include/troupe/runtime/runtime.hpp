@@ -21,6 +21,7 @@
 #include "troupe/base/platform.hpp"
 #include "troupe/base/time_span.hpp"
 #include "troupe/base/unique_function.hpp"
+#include "troupe/runtime/attachment.hpp"
 #include "troupe/runtime/metrics.hpp"
 #include "troupe/runtime/options.hpp"
 #include "troupe/runtime/tell_timers.hpp"
@@ -60,6 +61,7 @@ class hold {
 
  private:
   friend class runtime;
+  friend hold detail::hold_here(const char* who);
   explicit hold(std::shared_ptr<class runtime_core> core) noexcept : core_(std::move(core)) {}
   std::shared_ptr<class runtime_core> core_;
 };
@@ -450,6 +452,8 @@ class runtime {
 
  private:
   friend std::shared_ptr<observing::component_list> observing::components_of(const runtime& of);
+  friend detail::attachment& detail::attach(runtime& to, const void* key,
+                                            std::unique_ptr<detail::attachment> (*make)());
   actor::actor_system& system() const noexcept;
   // The placement of a task with a context of its own.
   template <class T>
