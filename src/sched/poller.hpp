@@ -3,7 +3,8 @@
 //
 // The one interface between the scheduler and the I/O layer (src/io/reactor/reactor.hpp). A runtime
 // has no poller until its first operation that waits. Protocol: docs/protocols/io.md.
-// Threads: the door lets one thread in at a time; any thread may call wake().
+// Threads: the door lets one thread in at a time, which fetches events there; it serves them
+// outside. Any thread may call wake() and serve().
 #pragma once
 
 #include <chrono>
@@ -11,11 +12,12 @@
 #include <optional>
 
 #include "base/atomics.hpp"
+#include "sched/fetched_events.hpp"
 
 namespace troupe::sched {
 
 // The door of a poller: a lock that no thread waits for. The thread that entered it is inside; only
-// that thread may look, wait and dispatch.
+// that thread may look and wait.
 // Invariants
 //   D1  one thread is inside at a time, and sees what those before it did there.
 //   D2  a worker that finds the door shut and then sleeps without a limit has told idle_workers
@@ -53,16 +55,17 @@ class poller {
   poller& operator=(const poller&) = delete;
   virtual ~poller() = default;
 
-  // Inside. Fetches what has come, and returns true if there is something for dispatch() to hand
-  // out. `busy`: the caller has other turns to run and will look again soon, so a part of what came
-  // is enough.
-  virtual bool poll(bool busy) noexcept = 0;
+  // Inside. Fetches what has come into `events`, which has none, and publishes it there.
+  // Returns true when there are some. `busy`: the caller has other turns to run and will look again
+  // soon, so a part of the events is enough.
+  virtual bool poll(fetched_events& events, bool busy) noexcept = 0;
   // Inside. As poll(), but sleeps until something comes, the limit is over (null: none), or wake()
   // is called. A wake() before this call counts.
-  virtual bool wait(const std::chrono::nanoseconds* limit) noexcept = 0;
-  // Inside, after poll() or wait() returned true. Ends the waits of the operations that completed,
-  // and so submits their actors, from the calling thread.
-  virtual void dispatch() noexcept = 0;
+  virtual bool wait(fetched_events& events, const std::chrono::nanoseconds* limit) noexcept = 0;
+  // Outside, by the thread that owns `events`; several threads may serve at a time. Serves the
+  // events until there are none left: tries the operations that they are about, and ends the waits
+  // of those that have completed. That submits their actors, from the calling thread.
+  virtual void serve(fetched_events& events) noexcept = 0;
   // Any thread. The thread that sleeps in wait(), or the next one that calls it, returns from it.
   virtual void wake() noexcept = 0;
 
@@ -90,18 +93,19 @@ class poller {
 enum class rested : std::uint8_t {
   over,      // its limit is over, or the wake-up was spurious
   notified,  // the parker was notified
-  with_io,   // dispatch() has something to do; the worker is still inside
+  with_io,   // events were fetched; the worker is still inside
 };
 
 // A worker that has entered the door sleeps in the poller, where a notify of its parker wakes it.
 // When this returns with_io, the worker is still inside; otherwise it has left the door.
-template <class Poller, class Parker>
-rested rest_inside(Poller& io, Parker& parker, const std::chrono::nanoseconds* limit) noexcept {
+template <class Poller, class Fetched, class Parker>
+rested rest_inside(Poller& io, Fetched& fetched, Parker& parker,
+                   const std::chrono::nanoseconds* limit) noexcept {
   if (!parker.begin_wait_elsewhere()) {
     io.door.leave();
     return rested::notified;
   }
-  const bool came = io.wait(limit);
+  const bool came = io.wait(fetched, limit);
   const bool notified = parker.end_wait_elsewhere();
   if (came) return rested::with_io;
   io.door.leave();

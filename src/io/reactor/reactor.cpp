@@ -136,8 +136,10 @@ void reactor::give_up(operation&) noexcept {}
 void reactor::drive() noexcept {
   if (!door.try_enter()) return;
   constexpr std::chrono::nanoseconds round = std::chrono::milliseconds(1);
-  if (wait(&round)) dispatch();
+  sched::unshared_events own;
+  const bool came = wait(own.events, &round);
   door.leave();
+  if (came) serve(own.events);
 }
 
 // How all reactors carry out operations of files that would wait: on a thread of the runtime that

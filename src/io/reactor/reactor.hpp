@@ -1,7 +1,7 @@
 // reactor: carries out the I/O operations of one runtime. The scheduler sees it as a sched::poller.
 //
-// A backend implements start() and cancel(), and the calls of the poller: poll(), wait(),
-// dispatch() and wake(). The interface has the form of completions: whatever the system offers, an
+// A backend implements start() and cancel(), and the calls of the poller: poll(), wait(), serve()
+// and wake(). The interface has the form of completions: whatever the system offers, an
 // operation is started once and completes once. Protocol: docs/protocols/io.md.
 #pragma once
 

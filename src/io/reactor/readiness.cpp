@@ -33,6 +33,7 @@ std::atomic<unsigned> leases_ahead{leases_ahead_most};
 // look. With more, turns would queue up, and by the time they run, their data would have left the
 // processor's caches (io/echo_10k: 64 cost 8 % more than 16; 8 are as good).
 constexpr int events_max = 64, events_beside_turns = 16;
+static_assert(events_max <= sched::fetched_events::room);
 
 constexpr std::uint32_t interests = EPOLLIN | EPOLLOUT | EPOLLRDHUP;
 
@@ -143,24 +144,22 @@ class readiness_reactor final : public reactor {
     leave(one.weak);
   }
 
-  bool poll(bool busy) noexcept override {
-    return fetch(0, busy ? events_beside_turns : events_max);
+  bool poll(sched::fetched_events& events, bool busy) noexcept override {
+    return fetch(events, 0, busy ? events_beside_turns : events_max);
   }
-  bool wait(const std::chrono::nanoseconds* limit) noexcept override {
-    if (limit == nullptr) return fetch(-1, events_max);
+  bool wait(sched::fetched_events& events,
+            const std::chrono::nanoseconds* limit) noexcept override {
+    if (limit == nullptr) return fetch(events, -1, events_max);
     const auto ms = (limit->count() + 999'999) / 1'000'000;
-    return fetch(ms > INT_MAX ? INT_MAX : static_cast<int>(ms), events_max);
+    return fetch(events, ms > INT_MAX ? INT_MAX : static_cast<int>(ms), events_max);
   }
   void wake() noexcept override { calls.ring(bell_); }
   void retire() noexcept override { calls.end_simulation(); }
   std::optional<std::int64_t> next_ns() override { return calls.next_ns(); }
 
-  void dispatch() noexcept override {
-    for (int i = 0; i < fetched_; ++i) {
-      if (slot* at = slot_of(events_[static_cast<std::size_t>(i)].data.u64))
-        serve(*at, events_[static_cast<std::size_t>(i)]);
-    }
-    fetched_ = 0;
+  void serve(sched::fetched_events& events) noexcept override {
+    sched::io_event event;
+    while (events.take(event)) apply(*slot_of(event.mark), event);
   }
 
  protected:
@@ -242,27 +241,35 @@ class readiness_reactor final : public reactor {
     return false;
   }
 
-  bool fetch(int timeout_ms, int at_most) noexcept {
-    fetched_ = calls.wait_events(set_, events_.data(), at_most, timeout_ms);
-    if (fetched_ < 0) fetched_ = 0;
-    // An event of the bell alone does not count.
-    return fetched_ > 1 || (fetched_ == 1 && events_[0].data.u64 != 0);
+  bool fetch(sched::fetched_events& events, int timeout_ms, int at_most) noexcept {
+    const int came = calls.wait_events(set_, reported_.data(), at_most, timeout_ms);
+    auto& storage = events.storage();
+    unsigned fetched = 0;
+    for (int i = 0; i < came; ++i) {
+      const epoll_event& event = reported_[static_cast<std::size_t>(i)];
+      // The bell, which only ends a wait, has no slot.
+      if (event.data.u64 != 0) storage[fetched++] = {event.data.u64, 0, event.events};
+    }
+    if (fetched != 0) events.publish(fetched);
+    return fetched != 0;
   }
 
-  void serve(slot& at, const epoll_event& event) noexcept {
+  // Events of one slot may be applied in any order, and by several threads at a time: an event only
+  // makes it possible again to try, and the system's answer to a try decides.
+  void apply(slot& at, const sched::io_event& event) noexcept {
     news after;
     {
       std::lock_guard lock(at.mutex);
-      if (at.generation != generation_of(event.data.u64) || at.fd < 0) return;
-      if ((event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
+      if (at.generation != generation_of(event.mark) || at.fd < 0) return;
+      if ((event.flags & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
         at.hung_up = true;
         end_watchers(at, after);
       }
-      if ((event.events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
+      if ((event.flags & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
         at.can_read = true;
         go_on(at, at.readers, at.can_read, after);
       }
-      if ((event.events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0) {
+      if ((event.flags & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0) {
         at.can_write = true;
         if (!at.rest_comes) go_on(at, at.writers, at.can_write, after);
       }
@@ -324,8 +331,7 @@ class readiness_reactor final : public reactor {
 
   const std::unique_ptr<kernel> own_;
   int set_ = -1, bell_ = -1;
-  int fetched_ = 0;
-  std::array<epoll_event, events_max> events_;
+  std::array<epoll_event, events_max> reported_;  // used inside the door
 };
 
 }  // namespace

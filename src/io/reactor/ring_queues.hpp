@@ -2,7 +2,7 @@
 // with the next look or wait.
 //
 // Threads: any thread may call add(), submit() and wake(). Only the thread inside the poller's door
-// may call poll(), wait() and take_all().
+// may call poll(), wait() and take_some().
 // Invariants
 //   U1  an entry that was added is submitted: by the next look or wait, or, while a thread sleeps
 //       in wait(), at once. If the system has no memory for it, the thread that added it submits it
@@ -67,7 +67,7 @@ class ring_queues {
     submit(bell, [](io_uring_sqe& entry) { io_uring_prep_nop(&entry); });
   }
 
-  // True when there are completions, for which take_all() is to be called.
+  // True when there are completions, for which take_some() is to be called.
   bool poll() noexcept {
     hand_over(false);
     return something_came();
@@ -97,12 +97,12 @@ class ring_queues {
     return came;
   }
 
-  // Calls take(mark, result, flags) for the completions that are there now, at most 256, so that
+  // Calls take(mark, result, flags) for the completions that are there now, at most `most`, so that
   // what they hold, above all buffers, is used before more is taken. The next look finds the
   // others.
   template <class Take>
-  void take_all(Take take) noexcept {
-    unsigned count = std::min(io_uring_cq_ready(&ring_), 256u);
+  void take_some(unsigned most, Take take) noexcept {
+    unsigned count = std::min(io_uring_cq_ready(&ring_), most);
     // The threads that added these operations have released the mutex since. Taking it here makes
     // everything that the operations hold visible.
     { const std::lock_guard seen(submissions_); }

@@ -70,13 +70,18 @@ class uring_reactor final : public reactor {
     complete(one);
   }
 
-  bool poll(bool) noexcept override { return queues_.poll(); }
-  bool wait(const std::chrono::nanoseconds* limit) noexcept override { return queues_.wait(limit); }
+  bool poll(sched::fetched_events& events, bool) noexcept override {
+    return queues_.poll() && fetch(events);
+  }
+  bool wait(sched::fetched_events& events,
+            const std::chrono::nanoseconds* limit) noexcept override {
+    return queues_.wait(limit) && fetch(events);
+  }
   void wake() noexcept override { queues_.wake(); }
-  void dispatch() noexcept override {
-    queues_.take_all([this](std::uint64_t mark, int result, unsigned flags) {
-      finish(*reinterpret_cast<operation*>(mark), result, flags);
-    });
+  void serve(sched::fetched_events& events) noexcept override {
+    sched::io_event event;
+    while (events.take(event))
+      finish(*reinterpret_cast<operation*>(event.mark), event.result, event.flags);
   }
 
  protected:
@@ -92,6 +97,17 @@ class uring_reactor final : public reactor {
   }
 
  private:
+  bool fetch(sched::fetched_events& events) noexcept {
+    auto& storage = events.storage();
+    unsigned fetched = 0;
+    queues_.take_some(sched::fetched_events::room,
+                      [&](std::uint64_t mark, int result, unsigned flags) {
+                        storage[fetched++] = {mark, result, flags};
+                      });
+    if (fetched != 0) events.publish(fetched);
+    return fetched != 0;
+  }
+
   buffer_ring& leases() const noexcept { return static_cast<buffer_ring&>(*buffers); }
   // The caller of all of these holds the slot's mutex.
 

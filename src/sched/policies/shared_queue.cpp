@@ -76,12 +76,14 @@ void shared_queue::attach(poller& io) {
   io_ = &io;
   io_thread_ = std::thread([this, &io] {
     base::name_this_thread("io");
-    while (!io.door.try_enter()) std::this_thread::yield();
+    unshared_events own;
     for (std::unique_lock held(mutex_); !ending_; held.lock()) {
       held.unlock();
-      if (io.wait(nullptr)) io.dispatch();
+      while (!io.door.try_enter()) std::this_thread::yield();
+      const bool came = io.wait(own.events, nullptr);
+      io.door.leave();
+      if (came) io.serve(own.events);
     }
-    io.door.leave();
   });
 }
 

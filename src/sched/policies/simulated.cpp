@@ -164,9 +164,9 @@ runnable_names::named simulated::end_turn(runnable& of) noexcept {
 
 bool simulated::poll_io() {
   if (io_ == nullptr || !io_->door.try_enter()) return false;
-  const bool came = io_->poll(false);
-  if (came) io_->dispatch();
+  const bool came = io_->poll(fetched_.events, false);
   io_->door.leave();
+  if (came) io_->serve(fetched_.events);
   return came;
 }
 
@@ -195,8 +195,9 @@ void simulated::wait_until(std::chrono::steady_clock::time_point limit) {
     lock.unlock();
     const auto span = std::max<std::chrono::nanoseconds>(limit - std::chrono::steady_clock::now(),
                                                          std::chrono::nanoseconds(0));
-    if (io_->wait(&span)) io_->dispatch();
+    const bool came = io_->wait(fetched_.events, &span);
     io_->door.leave();
+    if (came) io_->serve(fetched_.events);
     lock.lock();
     inside_ = false;
   }

@@ -107,6 +107,7 @@ class simulated final : public policy {
   std::condition_variable filled_;
   bool poked_ = false;
   poller* io_ = nullptr;
+  unshared_events fetched_;
   bool inside_ = false;                       // wait_until() sleeps in the poller
   std::vector<std::unique_ptr<lane>> lanes_;  // lane 0 is the pool
 };

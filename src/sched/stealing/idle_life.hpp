@@ -52,8 +52,9 @@ struct watch_times {
 //                                                               `limit`; inside the poller if
 //                                                               `inside` allows that and the door
 //                                                               is open
-//   void take_what_came(Worker&)  after rested::with_io: the worker is counted as busy, takes what
-//                                 came, and leaves the poller
+//   void take_what_came(Worker&)  after rested::with_io: the worker is counted as busy and leaves
+//                                 the poller. It serves the events that it has fetched after
+//                                 find_work(), when it has left its other roles
 //   unsigned workers()            how many workers there are
 //   void wake(Worker*)            notifies the worker, if not null
 // Worker needs what idle_workers needs.

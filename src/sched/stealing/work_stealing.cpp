@@ -117,6 +117,7 @@ void work_stealing::work(worker& self) {
 // Runs turns until the worker's queue and the inbox are empty. The worker is inside its lock,
 // except during turns.
 void work_stealing::run_queue_dry(worker& self) {
+  serve(self);
   self.lock.enter();
   for (;;) {
     if (self.queue.empty()) [[unlikely]] {
@@ -146,7 +147,7 @@ void work_stealing::run_queue_dry(worker& self) {
       // `ending` is checked here, too. The queue may never become empty, since each turn may wake
       // another runnable; and a turn that ends as quiet does not reach the check below.
       if (polls || ending()) {
-        // Put the runnable away first: what comes out of the poller may be for it.
+        // Put the runnable away first: events of the poller may be for it.
         self.lock.enter();
         put_away(self, *item, after);
         if (ending()) break;
@@ -171,7 +172,15 @@ void work_stealing::run_queue_dry(worker& self) {
     }
     if (ending()) break;
   }
-  // A stop: the owner discards what is queued. The destructors of what is discarded may queue more.
+  self.lock.leave();
+  discard_all(self);
+}
+
+// At a stop each operation whose event was fetched completes. Then the owner discards what is
+// queued. The destructors of what is discarded may queue more.
+void work_stealing::discard_all(worker& self) {
+  serve(self);
+  self.lock.enter();
   for (;;) {
     self.deactivate_all();
     runnable* item = self.queue.pop();
@@ -205,7 +214,7 @@ void work_stealing::put_away(worker& self, runnable& item, after_turn after) noe
 
 // Work from other threads must not wait for another turn (P11). But while turns are quick and each
 // look finds work, the worker looks only after every few turns: a look also costs the senders a
-// cache line. True when it is time to look into the poller, too.
+// cache line. True when it is time to look into the poller, or when it has stolen events.
 bool work_stealing::housekeeping(worker& self, std::uint64_t turns) {
   const std::int64_t now = base::now_ns();
   const bool hinted = !self.wake_hints.empty();
@@ -223,6 +232,7 @@ bool work_stealing::housekeeping(worker& self, std::uint64_t turns) {
   }
   if (turns < self.rebalance_after) return false;
   rebalance(self, now, turns);
+  if (!self.fetched.empty()) return true;
   // order: relaxed  a hint
   if (poller_.load(std::memory_order_relaxed) == nullptr || now - self.polled_at_ns < poll_every_ns)
     return false;
@@ -255,22 +265,26 @@ void work_stealing::rebalance(worker& self, std::int64_t now, std::uint64_t turn
   const imbalance bound = serves ? fine : coarse;
   worker* victim = nullptr;
   bool is_stuck = false;
+  const auto load_of = [](const worker& other, bool stuck) noexcept {
+    return stuck ? other.backlog() : other.queue.count();
+  };
   std::int64_t most = mine * bound.percent / 100 + bound.worth_ns - 1;
   const std::size_t start = next_random(self.random) % workers_.size();
   for (std::size_t i = 0; i < std::min<std::size_t>(bound.looks, workers_.size()); ++i) {
     worker& one = *workers_[(start + i) % workers_.size()];
     const pace theirs = &one == &self ? pace{} : look_at(one, now, rebalance_memory_ns);
-    if (theirs.backlog_ns <= most || one.queue.count() == 0) continue;
+    if (theirs.backlog_ns <= most || load_of(one, theirs.is_stuck) == 0) continue;
     most = theirs.backlog_ns;
     is_stuck = theirs.is_stuck;
     victim = &one;
   }
   if (victim == nullptr) return;
   // A stuck worker is running one more, and serves none of its queue.
-  const std::size_t theirs = victim->queue.count() + (is_stuck ? 1 : 0),
+  const std::size_t theirs = load_of(*victim, is_stuck) + (is_stuck ? 1 : 0),
                     ours = is_stuck ? 0 : self.queue.count();
   if (theirs <= ours + 1) return;
-  steal_from(self, *victim, worker::share::half, static_cast<unsigned>((theirs - ours) / 2));
+  steal_from(self, *victim, worker::share::half, static_cast<unsigned>((theirs - ours) / 2),
+             is_stuck ? events_too::yes : events_too::no);
   attend();  // the theft took the victim's wake hints, and may have passed some on
 }
 
@@ -290,7 +304,8 @@ bool work_stealing::take_from_stuck(worker& self, std::int64_t now) {
       victim->turns.load(std::memory_order_relaxed) != turns_before)
     return false;
   std::unique_lock steal(steal_mutex_, std::try_to_lock);
-  if (!steal || !steal_from(self, *victim, worker::share::all, worker::steal_max)) return false;
+  if (!steal || !steal_from(self, *victim, worker::share::all, worker::steal_max, events_too::yes))
+    return false;
   steal.unlock();
   attend();  // the theft took the victim's wake hints, and may have passed some on
   return true;
@@ -358,7 +373,7 @@ bool work_stealing::steal_awake(worker& self, std::int64_t now) {
     return false;
   std::unique_lock steal(steal_mutex_, std::try_to_lock);
   const auto few = static_cast<unsigned>(std::min<std::size_t>(count / 4 + 1, worker::steal_max));
-  if (!steal || !steal_from(self, victim, worker::share::half, few)) return false;
+  if (!steal || !steal_from(self, victim, worker::share::half, few, events_too::no)) return false;
   steal.unlock();
   attend();  // the theft took the victim's wake hints, and may have passed some on
   return true;
@@ -424,7 +439,7 @@ bool work_stealing::steal_somewhere(worker& self) {
     const std::int64_t worth =
         seen.turn_ns < short_turn_ns ? worth_stealing_short_ns : worth_stealing_ns;
     if (seen.backlog_ns < worth || !victim.has_some_left() ||
-        !steal_from(self, victim, worker::share::half, worker::steal_max))
+        !steal_from(self, victim, worker::share::half, worker::steal_max, events_too::yes))
       continue;
     self.victim = &victim;
     self.victim_turn_ns = seen.turn_ns;
@@ -440,9 +455,9 @@ bool work_stealing::steal_by_hint(worker& self, std::int64_t now) {
   if (victim == nullptr) return false;
   const pace seen = look_at(*victim, now);
   if (seen.turn_ns != 0) self.victim_turn_ns = seen.turn_ns;
-  const std::size_t left = victim->queue.count();
+  const std::size_t left = victim->backlog();
   if (!is_worth_a_call(left, self.victim_turn_ns) ||
-      !steal_from(self, *victim, worker::share::half, worker::steal_max))
+      !steal_from(self, *victim, worker::share::half, worker::steal_max, events_too::yes))
     return false;
   self.victim = victim;
   return true;
@@ -459,8 +474,8 @@ bool work_stealing::is_worth_a_call(std::size_t left, std::int64_t turn_ns) noex
 void work_stealing::hand_on(worker& self) noexcept {
   worker* const victim = std::exchange(self.victim, nullptr);
   if (victim == nullptr) return;
-  const std::size_t mine = self.queue.count();
-  if (is_worth_a_call(victim->queue.count(), self.victim_turn_ns))
+  const std::size_t mine = self.backlog();
+  if (is_worth_a_call(victim->backlog(), self.victim_turn_ns))
     call_for(*victim, self.victim_turn_ns);
   if (mine > 1 && is_worth_a_call(mine - 1, self.victim_turn_ns))
     call_for(self, self.victim_turn_ns);
@@ -489,10 +504,14 @@ work_stealing::pace work_stealing::look_at(worker& victim, std::int64_t now,
   victim.seen_at_ns.store(now, std::memory_order_relaxed);    // order: relaxed  as above
   if (span > memory) return {};
   const std::int64_t turn_ns = span / static_cast<std::int64_t>(done);
-  return {static_cast<std::int64_t>(victim.queue.count()) * turn_ns, turn_ns, false};
+  return {static_cast<std::int64_t>(victim.backlog()) * turn_ns, turn_ns, false};
 }
 
-bool work_stealing::steal_from(worker& self, worker& victim, worker::share most, unsigned at_most) {
+// A stolen event is served here, and its actor runs where it is at home: at the victim, unless that
+// is stuck and its wake hints are stolen as well. That pays for a worker that has nothing else to
+// do, and where the victim is stuck.
+bool work_stealing::steal_from(worker& self, worker& victim, worker::share most, unsigned at_most,
+                               events_too with) {
   at_most = std::min(at_most, worker::steal_max);
   // Room is made first, and stays: only the worker itself adopts.
   self.lock.enter();
@@ -501,14 +520,16 @@ bool work_stealing::steal_from(worker& self, worker& victim, worker::share most,
   if (!room || !victim.lock.try_revoke()) return false;
   runnable* list = nullptr;
   const unsigned taken = victim.give(self, list, most, at_most);
+  const unsigned events = with == events_too::yes ? victim.fetched.give(self.fetched, at_most) : 0;
   // Counted before the victim can continue and find itself idle (C1).
   // order: relaxed  its own
-  if (taken != 0 && !self.busy.load(std::memory_order_relaxed)) {
+  if (taken + events != 0 && !self.busy.load(std::memory_order_relaxed)) {
     alive_.enter();
     show_busy(self);
   }
   victim.lock.restore();
-  if (taken == 0) return false;
+  if (taken + events == 0) return false;
+  if (events != 0) self.fetched.publish(events);
   self.lock.enter();
   while (list != nullptr) {
     runnable* next = list->next;
@@ -624,10 +645,27 @@ std::uint64_t work_stealing::turns_done() const noexcept {
 // A worker that is always busy looks into the poller from time to time: else what comes there would
 // wait for as long as all workers are busy.
 void work_stealing::poll(worker& self) {
-  take_io(self, true);
-  // A worker that went to sleep meanwhile may have found the door shut (D2).
+  if (self.fetched.empty()) take_io(self, true);
+  serve(self);
+}
+
+// Serves the events that this worker has fetched, or stolen. Outside of the lock and of the door.
+void work_stealing::serve(worker& self) {
+  const unsigned events = self.fetched.count();
+  if (events == 0) return;
+  // Others may take the events that it has not begun, as they may take runnables behind a turn
+  // (P11, R4).
+  if (events > 1 && self.unwatched()) [[unlikely]]
+    attend();
+  // order: acquire  as take_io
+  poller_.load(std::memory_order_acquire)->serve(self.fetched);
+}
+
+// A worker that went to sleep meanwhile may have found the door shut (D2).
+void work_stealing::leave_door(poller& io) noexcept {
+  io.door.leave();
   // order: relaxed  behind the door's fence
-  if (idle_workers_.lonely().load(std::memory_order_relaxed) != 0 && unattended())
+  if (idle_workers_.lonely().load(std::memory_order_relaxed) != 0 && unattended()) [[unlikely]]
     wake(idle_workers_.call());
 }
 
@@ -637,6 +675,7 @@ void work_stealing::poll(worker& self) {
 bool work_stealing::poll_once_more(worker& self) {
   self.lock.leave();
   self.io_keeps_coming = take_io(self, false);
+  serve(self);
   self.lock.enter();
   return !self.queue.empty();
 }
@@ -645,16 +684,16 @@ bool work_stealing::take_io(worker& self, bool busy) {
   // order: acquire  sees the poller whole; pairs with attach/release
   poller* io = poller_.load(std::memory_order_acquire);
   if (io == nullptr || !io->door.try_enter()) return false;
-  if (!io->poll(busy)) {
-    io->door.leave();
+  if (!io->poll(self.fetched, busy)) {
+    leave_door(*io);
     return false;
   }
   take_what_came(self);
   return true;
 }
 
-// From here on this worker owns what is in the poller: it is counted as busy before any of that is
-// in its queue (C1, W3).
+// From here on the events that came are this worker's own: it is counted as busy before it leaves
+// the door and serves them, which fills its queue (C1, W3).
 void work_stealing::take_what_came(worker& self) {
   // order: relaxed  its own
   if (!self.busy.load(std::memory_order_relaxed)) {
@@ -662,9 +701,7 @@ void work_stealing::take_what_came(worker& self) {
     show_busy(self);
   }
   // order: acquire  as take_io
-  poller* io = poller_.load(std::memory_order_acquire);
-  io->dispatch();
-  io->door.leave();
+  leave_door(*poller_.load(std::memory_order_acquire));
 }
 
 rested work_stealing::rest(worker& self, const std::chrono::nanoseconds* limit,
@@ -674,7 +711,8 @@ rested work_stealing::rest(worker& self, const std::chrono::nanoseconds* limit,
   self.parks.store(self.parks.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   // order: acquire  as take_io
   poller* io = poller_.load(std::memory_order_acquire);
-  if (io != nullptr && inside && io->door.try_enter()) return rest_inside(*io, self.parker, limit);
+  if (io != nullptr && inside && io->door.try_enter())
+    return rest_inside(*io, self.fetched, self.parker, limit);
   if (limit != nullptr) return self.parker.wait_for(*limit) ? rested::notified : rested::over;
   self.parker.wait();
   return rested::notified;

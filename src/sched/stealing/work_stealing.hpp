@@ -103,6 +103,7 @@ class work_stealing final : public policy {
   // A worker's life, in order.
   void work(worker& self);
   void run_queue_dry(worker& self);
+  void discard_all(worker& self);
   void put_away(worker& self, runnable& item, after_turn after) noexcept;
   bool housekeeping(worker& self, std::uint64_t turns);
   void rebalance(worker& self, std::int64_t now, std::uint64_t turns);
@@ -134,10 +135,15 @@ class work_stealing final : public policy {
   bool take_io(worker& self, bool busy);
   bool poll_once_more(worker& self);
   void poll(worker& self);
+  void serve(worker& self);
+  void leave_door(poller& io) noexcept;
   void put_back(runnable* list) noexcept;
   bool steal_somewhere(worker& self);
   bool steal_by_hint(worker& self, std::int64_t now);
-  bool steal_from(worker& self, worker& victim, worker::share most, unsigned at_most);
+  // Whether a steal takes events that the victim has fetched and not begun.
+  enum class events_too : std::uint8_t { no, yes };
+  bool steal_from(worker& self, worker& victim, worker::share most, unsigned at_most,
+                  events_too with);
   bool take_from_stuck(worker& self, std::int64_t now);
   void hand_on(worker& self) noexcept;
   void call_for(worker& victim, std::int64_t turn_ns) noexcept;

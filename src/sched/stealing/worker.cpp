@@ -169,7 +169,7 @@ worker& worker::take_from_free_list(work_stealing& for_pool, sched::executor& as
 }
 
 void worker::put_on_free_list(worker& ended) {
-  TROUPE_REQUIRE(ended.queue.empty() && ended.deferred_count_ == 0 && ended.residents_ == 0, "W3");
+  TROUPE_REQUIRE(ended.backlog() == 0 && ended.deferred_count_ == 0 && ended.residents_ == 0, "W3");
   ended.deferred_.reset();
   // order: relaxed  statistics of the pool that has ended
   for (auto* statistic : {&ended.turns, &ended.steals, &ended.stolen})

@@ -1,7 +1,8 @@
 // worker: one thread of the work-stealing pool, and what it owns.
 //
-// The biased lock guards the run queue, the deferred runnables, and the plain members of every
-// runnable whose `home_worker` is this worker. The owner enters the lock for each turn and for each
+// The biased lock guards the run queue, the deferred runnables, the events that the worker has
+// fetched from the poller and not begun, and the plain members of every runnable whose
+// `home_worker` is this worker. The owner enters the lock for each turn and for each
 // message that it sends; a searcher revokes it now and then.
 //
 // Deferred deactivation: a runnable whose mailbox has just run empty keeps its activation while its
@@ -11,7 +12,8 @@
 // Invariants
 //   W1  `deferred_slot` of a runnable is s if and only if deferred_[s] is that runnable.
 //   W2  a runnable with a slot has this worker as its home.
-//   W3  a worker that sleeps has an empty queue and no deferred runnables.
+//   W3  a worker that sleeps has an empty queue, no deferred runnables, and no events that it has
+//       fetched.
 //   W4  for a deferred runnable with mail a wake hint is on its way, or deactivate_all comes before
 //       the next sleep.
 //   W5  `residents_` counts the runnables whose home this worker is: queued, deferred or in their
@@ -29,6 +31,7 @@
 #include "base/parker.hpp"
 #include "sched/biased_lock.hpp"
 #include "sched/executor.hpp"
+#include "sched/fetched_events.hpp"
 #include "sched/stealing/run_queue.hpp"
 #include "sched/stealing/wake_hint_queue.hpp"
 
@@ -124,10 +127,13 @@ class worker {
   // Owner, in a long turn: the next comparison with other queues must not wait for as many turns as
   // before, however quick those were.
   void expect_long_turns() noexcept { rebalance_after = 0; }
+  // Runnables in the queue, and events that are fetched and not begun, most of which will each
+  // queue a runnable. Inside the lock; a hint on other threads.
+  std::size_t backlog() const noexcept { return queue.count() + fetched.count(); }
   // Whether something waits here that a search would find; a hint on other threads.
   bool has_some_left() const noexcept {
     // order: relaxed  a hint
-    return queue.count() != 0 ||
+    return backlog() != 0 ||
            (!wake_hints.empty() &&
             wake_hints.pushed() != vain_wake_hints_.load(std::memory_order_relaxed));
   }
@@ -216,6 +222,9 @@ class worker {
   // how many hints had been pushed when a searcher found that all were for the running runnable
   std::atomic<std::uint64_t> vain_wake_hints_{0};
   unsigned hand_ = 0;  // which one is deactivated next when there are too many
+
+ public:
+  fetched_events fetched{lock};  // last: it is large
 };
 
 }  // namespace troupe::sched

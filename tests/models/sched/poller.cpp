@@ -3,18 +3,23 @@
 //
 // A device makes things ready, one after the other. A submitter posts one item to the inbox, or
 // there is no submitter. Idle workers run the same loop that ships, and rest by rest_inside(). A
-// worker that takes something is stuck until everything was taken. No worker watches by the clock
-// for long, and no sleep without a limit ends by itself. So something that comes while an idle
-// worker sleeps beside an open door is a deadlock, and so is a notify of a worker inside that does
-// not wake it there.
-// Checks D1, D2, P4, and that a worker that goes to work with I/O leaves the set of idle workers as
-// it must (R1, R2).
+// worker fetches what is ready inside the door, leaves, and begins one thing; others may take what
+// it has not begun (fetched_events.cpp has the protocol of that). A worker that takes something is
+// stuck until everything was taken. No worker watches by the clock for long, and no sleep without a
+// limit ends by itself. So something that comes while an idle worker sleeps beside an open door is
+// a deadlock, and so are something that is left behind a stuck worker, and a notify of a worker
+// inside that does not wake it there.
+// Checks D1, D2, P4, R4 for what is fetched, and that a worker that goes to work with I/O leaves
+// the set of idle workers as it must (R1, R2).
 //
 // mutation: no_fence_in_leave
 // mutation: no_look_back
 // mutation: no_wake_inside
+// mutation: no_call_for_fetched
 // mutation: door_relaxed
 #include "models/relacy_atomics.hpp"
+
+#include <utility>
 
 #include "base/parker.hpp"
 #include "sched/inbox.hpp"
@@ -36,7 +41,8 @@ struct worker {
   models::guarded<bool> called{false};
   base::basic_parker<models::fenced_atomics, models::futex> parker;
   item* mine = nullptr;
-  bool has_io = false;
+  bool begun = false;                        // something in which it is stuck
+  models::atomic<std::uint32_t> fetched{0};  // things that it has not begun
 };
 
 struct times {
@@ -59,11 +65,11 @@ struct device {
     ready.fetch_or(1, std::memory_order_seq_cst);
     ready.wake_one();
   }
-  bool poll() {
+  bool poll(models::atomic<std::uint32_t>& to) {
     inside = inside + 1;
-    return ready.load(std::memory_order_seq_cst) >= 2;
+    return fetch(to);
   }
-  bool wait(const std::chrono::nanoseconds* limit) {
+  bool wait(models::atomic<std::uint32_t>& to, const std::chrono::nanoseconds* limit) {
     inside = inside + 1;
     std::uint32_t seen = ready.load(std::memory_order_seq_cst);
     if (seen == 0 && limit == nullptr) ready.wait(0);
@@ -71,7 +77,14 @@ struct device {
     while ((seen & 1) != 0 &&
            !ready.compare_exchange_strong(seen, seen & ~1u, std::memory_order_seq_cst))
       continue;
-    return ready.load(std::memory_order_seq_cst) >= 2;
+    return fetch(to);
+  }
+  bool fetch(models::atomic<std::uint32_t>& to) {
+    const std::uint32_t things = ready.load(std::memory_order_seq_cst) / 2;
+    if (things == 0) return false;
+    ready.fetch_sub(2 * things, std::memory_order_seq_cst);
+    to.store(things, std::memory_order_relaxed);
+    return true;
   }
 };
 
@@ -93,7 +106,13 @@ struct poller_model : rl::test_suite<poller_model<Workers, Things, Items>, Worke
   bool anyone_busy() { return busy_.load(std::memory_order_relaxed) != 0; }
   bool inbox_has_some() { return !inbox_.empty(); }
   std::uint64_t turns_done() { return 0; }
-  bool nothing_left(worker&) { return true; }
+  bool nothing_left(worker& self) {
+    models::fenced_atomics::heavy_fence();
+    for (worker& other : workers_) {
+      if (&other != &self && other.fetched.load(std::memory_order_relaxed) != 0) return false;
+    }
+    return true;
+  }
   bool unattended() { return !models::mutated("no_look_back") && io_.door.is_open(); }
   void wake(worker* sleeper) {
     if (sleeper != nullptr && sleeper->parker.notify() && !models::mutated("no_wake_inside"))
@@ -101,29 +120,51 @@ struct poller_model : rl::test_suite<poller_model<Workers, Things, Items>, Worke
   }
   bool take_work(worker& self) {
     self.mine = inbox_.take_all();
-    if (self.mine != nullptr) return take(self.mine != nullptr);
-    if (!io_.door.try_enter()) return false;
-    if (io_.poll()) {
-      take_what_came(self);
-      return true;
+    if (self.mine != nullptr) return take(self);
+    if (io_.door.try_enter()) {
+      if (io_.poll(self.fetched)) {
+        take_what_came(self);
+        return true;
+      }
+      io_.door.leave();
     }
-    io_.door.leave();
+    for (worker& victim : workers_) {
+      if (&victim != &self && begin_one_of(victim)) return take(self);
+    }
     return false;
   }
-  bool take(bool some) {
-    if (some) ++taken_, busy_.fetch_add(1, std::memory_order_relaxed);
-    return some;
+  bool take(worker& self) {
+    ++taken_;
+    self.begun = true;
+    busy_.fetch_add(1, std::memory_order_relaxed);
+    return true;
+  }
+  static bool begin_one_of(worker& fetcher) {
+    std::uint32_t seen = fetcher.fetched.load(std::memory_order_relaxed);
+    while (seen != 0 &&
+           !fetcher.fetched.compare_exchange_strong(seen, seen - 1, std::memory_order_seq_cst))
+      continue;
+    return seen != 0;
   }
   // These are tested in tests/models/sched/idle_workers.cpp.
   void take_gift(worker&) {}
   void hand_on(worker&) {}
   void take_what_came(worker&) {
-    io_.ready.fetch_sub(2, std::memory_order_seq_cst);
-    take(true);
+    busy_.fetch_add(1, std::memory_order_relaxed);
     io_.door.leave();
   }
+  // As the pool does before it serves, behind the fence of the door.
+  void serve(worker& self) {
+    const bool is_left = self.fetched.load(std::memory_order_relaxed) > 1;
+    if (is_left && !models::mutated("no_call_for_fetched") &&
+        idle_workers_.lonely().load(std::memory_order_relaxed) != 0)
+      wake(idle_workers_.call());
+    self.begun = begin_one_of(self);
+    if (self.begun) ++taken_;
+  }
   sched::rested rest(worker& self, const std::chrono::nanoseconds* limit, bool inside) {
-    if (inside && io_.door.try_enter()) return sched::rest_inside(io_, self.parker, limit);
+    if (inside && io_.door.try_enter())
+      return sched::rest_inside(io_, self.fetched, self.parker, limit);
     if (limit != nullptr)
       return self.parker.wait_for(*limit) ? sched::rested::notified : sched::rested::over;
     self.parker.wait();
@@ -145,6 +186,11 @@ struct poller_model : rl::test_suite<poller_model<Workers, Things, Items>, Worke
     worker& self = workers_[index];
     sched::idle_life<poller_model, worker, times> idle(*this, self);
     while (idle.find_work()) {
+      if (self.fetched.load(std::memory_order_relaxed) != 0) serve(self);
+      if (!std::exchange(self.begun, false)) {  // others have taken all that it had fetched
+        busy_.fetch_sub(1, std::memory_order_relaxed);
+        continue;
+      }
       if (taken_ == Things + Items) {
         ending_ = true;
         all_taken_.open();
