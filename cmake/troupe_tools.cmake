@@ -8,6 +8,7 @@ find_package(nlohmann_json QUIET)
 find_package(PkgConfig QUIET)
 if(PKG_CONFIG_FOUND)
   pkg_check_modules(ncursesw QUIET IMPORTED_TARGET ncursesw)
+  pkg_check_modules(libdw QUIET IMPORTED_TARGET libdw)
 endif()
 if(NOT TARGET troupe::observe_page OR NOT TARGET troupe::durable OR NOT fmt_FOUND OR NOT CLI11_FOUND OR NOT nlohmann_json_FOUND OR NOT ncursesw_FOUND)
   message(WARNING "tools/troupe is not built: it needs the components observe_page and durable, libfmt-dev, libcli11-dev, nlohmann-json3-dev and libncurses-dev")
@@ -25,6 +26,12 @@ target_link_libraries(troupe_tool PRIVATE troupe::observe_page troupe::durable f
 if(TARGET troupe::durable_postgres)
   target_link_libraries(troupe_tool PRIVATE troupe::durable_postgres)
   target_compile_definitions(troupe_tool PRIVATE TROUPE_TOOL_POSTGRES=1)
+endif()
+# Finds the functions of a stack. Without it the tool says what is missing when it is asked for one.
+if(libdw_FOUND)
+  target_link_libraries(troupe_tool PRIVATE PkgConfig::libdw)
+  set_source_files_properties("${PROJECT_SOURCE_DIR}/tools/troupe/stacks/unwinder.cpp" PROPERTIES
+      COMPILE_DEFINITIONS "TROUPE_TOOL_LIBDW=1")
 endif()
 set_source_files_properties("${PROJECT_SOURCE_DIR}/tools/troupe/command_line/command_line.cpp" PROPERTIES
     COMPILE_DEFINITIONS "TROUPE_TOOL_VERSION=\"${PROJECT_VERSION}\"")

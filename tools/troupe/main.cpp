@@ -25,6 +25,8 @@
 #include "page.hpp"
 #include "processes/list.hpp"
 #include "program.hpp"
+#include "stacks/profile.hpp"
+#include "stacks/stack.hpp"
 #include "store.hpp"
 #include "tables.hpp"
 #include "top/top.hpp"
@@ -114,6 +116,10 @@ constexpr std::pair<std::string_view, void (*)(program&, const choices&)> progra
      [](program& of, const choices&) {
        put(troupe::observe_page::as_metrics(of.ask_text("numbers")));
      }},
+    {"stack",
+     [](program& of, const choices& chosen) {
+       show_stacks(of, chosen.pid, chosen.worker, chosen.every_line);
+     }},
     {"top", [](program& of, const choices& chosen) {
        if (chosen.once || chosen.as_json || !has_terminal()) {
          show_once(of, chosen);
@@ -126,6 +132,12 @@ constexpr std::pair<std::string_view, action> commands[] = {
     {"new", [](const choices& chosen) { make_project(chosen.project); }},
     {"ps", [](const choices& chosen) { chosen.numbers_alone ? list_numbers() : list_programs(); }},
     {"page", [](const choices& chosen) { serve_page(chosen.pid, chosen.listen); }},
+    {"profile",
+     [](const choices& chosen) {
+       show_profile(chosen.pid, {.duration = duration_of(chosen.duration),
+                                 .file = chosen.file,
+                                 .is_collapsed = chosen.is_collapsed});
+     }},
     {"trace",
      [](const choices& chosen) {
        const auto duration = duration_of(chosen.duration);

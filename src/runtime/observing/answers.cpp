@@ -12,6 +12,7 @@
 #include "runtime/observing/numbers/numbers_json.hpp"
 #include "runtime/observing/numbers/sums.hpp"
 #include "runtime/observing/relations.hpp"
+#include "runtime/observing/stacks/stacks.hpp"
 #include "runtime/observing/summary.hpp"
 #include "runtime/runtime_core.hpp"
 #include "troupe/log/log.hpp"
@@ -24,8 +25,8 @@ constexpr std::size_t page_max = 1000;
 constexpr std::string_view usage =
     "ask one of: summary; numbers [components]; dump; warnings; actors RUNTIME FROM COUNT [CLASS]; "
     "longest RUNTIME COUNT "
-    "[CLASS]; actor RUNTIME ID; waits RUNTIME; threads RUNTIME; trace MILLISECONDS; log [LEVEL "
-    "[LOGGER]]. "
+    "[CLASS]; actor RUNTIME ID; waits RUNTIME; threads RUNTIME; stacks RUNTIME [WORKER|running]; "
+    "trace MILLISECONDS; log [LEVEL [LOGGER]]. "
     "RUNTIME is a number from 0 on, FROM the id of an actor, COUNT at most 1000, MILLISECONDS 1 to "
     "600000";
 
@@ -135,6 +136,24 @@ std::string of_runtime(std::string_view what, std::string_view rest,
   return std::move(text).take();
 }
 
+std::string stacks(std::string_view rest, std::span<runtime_core* const> cores) {
+  constexpr std::uint64_t worker_max = 100'000;
+  std::uint64_t runtime = 0, worker = 0;
+  stacks_wanted wanted;
+  if (!take_number(rest, runtime)) return refusal(usage);
+  if (rest == "running") {
+    wanted.running_only = true;
+  } else if (!rest.empty()) {
+    if (!take_number(rest, worker) || !rest.empty() || worker > worker_max) return refusal(usage);
+    wanted.worker = static_cast<unsigned>(worker);
+  }
+  if (runtime >= cores.size()) return refusal("there is no runtime of that number");
+  if (const char* const why = stacks_refused()) return refusal(why);
+  json_text text;
+  write_stacks(text, *cores[runtime], wanted);
+  return std::move(text).take();
+}
+
 }  // namespace
 
 std::string refusal(std::string_view why) {
@@ -158,6 +177,7 @@ std::string answer(std::string_view question, std::span<runtime_core* const> cor
   if (what == "actors" || what == "longest") return list(what == "longest", rest, cores);
   if (what == "actor" || what == "waits" || what == "threads") return of_runtime(what, rest, cores);
   if (what == "log") return log_levels(rest);
+  if (what == "stacks") return stacks(rest, cores);
   if (what == "summary" && rest.empty()) return summary(cores);
   if (what == "numbers" && (rest.empty() || rest == "components"))
     return numbers(cores, !rest.empty());

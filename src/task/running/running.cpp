@@ -181,13 +181,15 @@ void for_each_thread(const runtime_state& runtime,
   for (const running_state& state : list.states) {
     running_work its{};
     // order: relaxed (all)  a snapshot
-    its.method = state.method.load(std::memory_order_relaxed);
+    const auto method = state.method.load(std::memory_order_relaxed);
+    its.method = method;
     its.what = state.what.load(std::memory_order_relaxed);
     its.actor = state.actor.load(std::memory_order_relaxed);
     its.begun = state.begun.load(std::memory_order_relaxed);
     its.system_thread = state.system_thread.load(std::memory_order_relaxed);
-    its.is_posted = its.method == &describe_procedure;
+    its.is_posted = method == &describe_procedure;
     its.worker = state.worker;
+    its.storage = &state;
     // order: relaxed (both)  a snapshot
     const bool inside = its.actor != nullptr || state.in_procedure.load(std::memory_order_relaxed);
     if (state.runtime.load(std::memory_order_relaxed) != &runtime) continue;

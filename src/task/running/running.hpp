@@ -130,6 +130,9 @@ struct running_work {
   unsigned worker;                 // as running_state's, like the next two
   std::uint64_t begun;
   int system_thread;
+  // an address in the thread's thread-local storage, which the C library places at the upper end of
+  // the memory of its stack, except for the main thread
+  const void* storage;
 };
 void for_each_thread(const runtime_state& runtime,
                      const std::function<void(const running_work& its)>& look);

@@ -179,6 +179,10 @@ void command_line::add_program_commands() {
   actors->add_flag("--json", chosen_.as_json, "as JSON");
   add("dump", "The warnings; what each suspended turn and blocked thread waits for.")
       ->add_flag("--all", chosen_.every_line, "each line, even where many say the same");
+  CLI::App* const stack = add("stack", "The functions that the threads are in, with their lines.");
+  stack->add_option("WORKER", chosen_.worker, "of this worker alone; 0: of no worker's threads")
+      ->check(CLI::Range(0u, 100'000u));
+  stack->add_flag("--all", chosen_.every_line, "the library's functions around a handler, too");
   add("page", "A page for a browser on this machine.")
       ->add_option("--listen", chosen_.listen, "address and port (default 127.0.0.1:8125)");
 }
@@ -189,6 +193,11 @@ void command_line::add_recording_commands() {
   auto* const output = trace->add_option("-o,--output", chosen_.file, "the new file to write");
   trace->add_flag("--text", chosen_.as_text, "a table to read, on standard output")
       ->excludes(output);
+  CLI::App* const profile = add("profile", "The functions that use the processors.");
+  profile->add_option("DURATION", chosen_.duration, "5s, 500ms or 2m, at most 10m")->required();
+  profile->add_option("-o,--output", chosen_.file, "the new file for a flame graph (SVG)");
+  profile->add_flag("--collapsed", chosen_.is_collapsed,
+                    "a line for each stack, with its microseconds, in place of the table");
   CLI::App* const log = add("log", "The levels of the program's log; sets one.");
   log->add_option("LEVEL", chosen_.level, "the level that is set")
       ->check(CLI::IsMember(

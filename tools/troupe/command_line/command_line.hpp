@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -26,7 +27,8 @@ struct choices {
   std::size_t count = 20;
   std::string listen = "127.0.0.1:8125";
   std::string duration, file;
-  bool as_text = false;
+  bool as_text = false, is_collapsed = false;
+  std::optional<unsigned> worker;
   std::string level, of_logger;
   std::string topic, shell;
   bool as_manual = false;

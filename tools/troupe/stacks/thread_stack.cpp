@@ -1,0 +1,80 @@
+#include "stacks/thread_stack.hpp"
+
+#include <charconv>
+#include <cstddef>
+
+namespace troupe_tool {
+namespace {
+
+constexpr std::size_t threads_max = 100'000, registers_max = 64,
+                      stack_bytes_max = std::size_t{64} << 10;
+
+[[noreturn]] void refuse() {
+  throw failure("the program's answer about its stacks makes no sense");
+}
+
+std::string bytes_of(const std::string& hex) {
+  if (hex.size() % 2 != 0 || hex.size() / 2 > stack_bytes_max) refuse();
+  std::string bytes;
+  bytes.reserve(hex.size() / 2);
+  for (std::size_t i = 0; i < hex.size(); i += 2) {
+    unsigned value = 0;
+    const char* const end = hex.data() + i + 2;
+    if (std::from_chars(hex.data() + i, end, value, 16).ptr != end) refuse();
+    bytes += static_cast<char>(value);
+  }
+  return bytes;
+}
+
+thread_stack read_stack(const json& from) {
+  thread_stack made;
+  made.worker = from.at("worker").get<unsigned>();
+  made.thread = from.at("thread").get<int>();
+  made.is_blocked = from.at("is_blocked").get<bool>();
+  made.cpu_ns = from.at("cpu_ns").get<std::int64_t>();
+  made.handler = from.value("handler", "");
+  made.of_class = from.value("class", "");
+  made.actor = from.value("actor", std::uint64_t{0});
+  made.missing = from.value("missing", "");
+  if (!made.missing.empty()) return made;
+  made.held_ns = from.at("held_ns").get<std::int64_t>();
+  made.registers = from.at("registers").get<std::vector<std::uint64_t>>();
+  made.stack_pointer = from.at("stack_pointer").get<std::uint64_t>();
+  made.stack = bytes_of(from.at("stack").get<std::string>());
+  if (made.registers.size() > registers_max) refuse();
+  return made;
+}
+
+}  // namespace
+
+std::string thread_stack::work() const {
+  if (handler.empty()) return "no handler";
+  return of_class.empty() ? handler : handler + " of " + of_class;
+}
+
+std::vector<thread_stack> read_stacks(const json& answer) {
+  const json& threads = answer.at("threads");
+  if (!threads.is_array() || threads.size() > threads_max) refuse();
+  std::vector<thread_stack> all;
+  for (const json& one : threads) all.push_back(read_stack(one));
+  return all;
+}
+
+std::size_t count_runtimes(program& of) {
+  constexpr std::size_t runtimes_max = 1'000;
+  const std::size_t count = of.ask("warnings").at("runtimes").size();
+  if (count > runtimes_max) refuse();
+  return count;
+}
+
+std::vector<thread_stack> ask_stacks(program& of, std::size_t runtimes, const std::string& which) {
+  std::vector<thread_stack> all;
+  for (std::size_t i = 0; i < runtimes; ++i) {
+    std::string question = "stacks " + std::to_string(i);
+    if (!which.empty()) question += " " + which;
+    for (thread_stack& one : read_stacks(of.ask(question))) all.push_back(std::move(one));
+  }
+  return all;
+}
+
+}  // namespace troupe_tool
