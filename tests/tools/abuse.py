@@ -18,7 +18,7 @@ SECONDS_MAX = 60
 FOLDER = pathlib.Path(tempfile.mkdtemp(prefix="troupe_abuse"))
 ENVIRONMENT = {**os.environ, "XDG_RUNTIME_DIR": str(FOLDER)}
 SEED = int(os.environ.get("TROUPE_SEED", "1"))
-WORDS = [b"summary", b"dump", b"actors", b"longest", b"actor", b"waits", b"threads", b"trace", b"warnings", b"0", b"1", b"-1", b"1000", b"1001",
+WORDS = [b"summary", b"dump", b"actors", b"longest", b"actor", b"waits", b"threads", b"trace", b"stacks", b"running", b"warnings", b"0", b"1", b"-1", b"1000", b"1001",
          b"18446744073709551616", b"\xff\xfe", b"\0", b"  ", b"Quick", b"x" * 300, b"'", b'"\\', b"\r", b"1e9", b"0x1"]
 
 

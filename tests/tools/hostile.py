@@ -118,7 +118,7 @@ def trickle(_):
 
 # What is asked of each liar, and answered by an error or by lines that can be shown.
 COMMANDS = (["dump"], ["top", "--once", "--interval", "0.05"], ["top", "--json", "--interval", "0.05"], ["actors"], ["actors", "--json"], ["log"],
-            ["metrics"])
+            ["metrics"], ["stack"], ["profile", "100ms"])
 
 
 def runtime_of(text):
@@ -133,7 +133,10 @@ def runtime_of(text):
 
 def all_of(text):
     """An answer to every question, with that text wherever one belongs."""
-    return {"version": 1, "pid": 1, "program": text, "now_ns": 2e9, "runtimes": [runtime_of(text)], "dumps": [text],
+    stack = {"worker": 1, "thread": -1, "is_blocked": False, "class": text, "handler": text, "actor": 1, "held_ns": -1, "registers": [2**64 - 1] * 17,
+             "stack_pointer": 2**64 - 8, "stack": "ff" * 4096}
+    return {"threads": [{**stack, "cpu_ns": time.monotonic_ns()}, {**stack, "missing": text, "cpu_ns": 0}],
+            "version": 1, "pid": 1, "program": text, "now_ns": 2e9, "runtimes": [runtime_of(text)], "dumps": [text],
             "levels": {text: text}, "tables": [{"prefix": text, "labels": [text], "rows": [{"labels": [text], "values": [1]}],
                                                 "numbers": [{"name": text, "metric": text, "kind": text, "unit": text, "help": text}]}],
             "actors": [{"id": 1, "class": text, "mail": 1, "state": text, "name": text, "last_handler": text,
@@ -174,6 +177,12 @@ def check_nonsense():
             for command in COMMANDS[:4]:
                 status, out, errors, _ = tool(command[0], liar.pid, *command[1:])
                 check(f"{command} of {answer[0][:300]}", status in (0, 1), (status, out, errors))
+        whole = all_of("x")
+        for key in whole["threads"][0]:
+            for wrong in ({}, -1, "x", 2**64 - 1):
+                answer[0] = json.dumps({**whole, "threads": [{**whole["threads"][0], key: wrong}]}).encode() + b"\n"
+                status, out, errors, _ = tool("stack", liar.pid)
+                check(f"stack of {answer[0][:300]}", status in (0, 1), (status, out, errors))
         for raw in (b"\n", b"{\n", b"\xff\xfe\n", b"[" * 200_000 + b"]" * 200_000 + b"\n", b'{"a":' * 200_000 + b"\n"):
             answer[0] = raw
             for command in COMMANDS:

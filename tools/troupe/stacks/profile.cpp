@@ -46,6 +46,7 @@ void add_look(const std::vector<thread_stack>& now, unwinder& files,
               std::map<int, std::int64_t>& cpu_ns, samples& taken) {
   for (const thread_stack& one : now) {
     const auto [before, is_new] = cpu_ns.try_emplace(one.thread, one.cpu_ns);
+    // neither is negative
     const std::int64_t ns = one.cpu_ns - std::exchange(before->second, one.cpu_ns);
     if (is_new || ns <= 0) continue;
     const auto spent = static_cast<std::uint64_t>(ns);

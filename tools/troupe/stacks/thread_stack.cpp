@@ -32,6 +32,7 @@ thread_stack read_stack(const json& from) {
   made.thread = from.at("thread").get<int>();
   made.is_blocked = from.at("is_blocked").get<bool>();
   made.cpu_ns = from.at("cpu_ns").get<std::int64_t>();
+  if (made.cpu_ns < 0) refuse();
   made.handler = from.value("handler", "");
   made.of_class = from.value("class", "");
   made.actor = from.value("actor", std::uint64_t{0});

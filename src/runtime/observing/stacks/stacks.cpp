@@ -142,7 +142,9 @@ void write_stacks(json_text& text, runtime_core& core, stacks_wanted wanted) {
             : tasks::copy_stack(thread.system_thread, frames_of(thread, mappings), left_ns);
     if (result == tasks::copy_result::ended) continue;
     text.open('{').member("worker", thread.worker).member("thread", thread.system_thread);
-    text.member("is_blocked", is_blocked).member("cpu_ns", base::cpu_ns_of(thread.system_thread));
+    // -1 if the thread has ended meanwhile
+    const std::int64_t cpu_ns = base::cpu_ns_of(thread.system_thread);
+    text.member("is_blocked", is_blocked).member("cpu_ns", std::max<std::int64_t>(cpu_ns, 0));
     if (result == tasks::copy_result::copied) {
       write_handler(text, core, tasks::last_stack_copy());
       write_copy(text, tasks::last_stack_copy());
