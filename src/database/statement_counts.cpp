@@ -25,8 +25,9 @@ struct statement_times {
 const observe::number_table<statement_times> statement_numbers{
     "troupe_database_statement",
     {"database", "statement"},
-    {observe::histogram_of<&statement_times::took>(
-         "duration_seconds", "Time from the start of a statement to the end of its answer."),
+    {shows(observe::trouble::slow_statements,
+           observe::histogram_of<&statement_times::took>(
+               "duration_seconds", "Time from the start of a statement to the end of its answer.")),
      observe::counter_of<&statement_times::failed>("failures", "Statements that failed.")}};
 
 struct counted_statement {

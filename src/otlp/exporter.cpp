@@ -121,8 +121,9 @@ const observe::number_table<exporter_counts> exporter_numbers{
                                             "Spans that the collector has refused."),
      gauge_of<&exporter_counts::waiting>("waiting_spans", "Spans that wait to be exported."),
      counter_of<&exporter_counts::requests>("requests", "Requests to the collector."),
-     counter_of<&exporter_counts::failed_requests>("failed_requests",
-                                                   "Requests to the collector that failed.")}};
+     shows(observe::trouble::exporter_unavailable,
+           counter_of<&exporter_counts::failed_requests>(
+               "failed_requests", "Requests to the collector that failed."))}};
 
 }  // namespace
 

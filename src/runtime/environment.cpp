@@ -1,5 +1,6 @@
 #include "runtime/environment.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <climits>
 #include <cstdlib>
@@ -70,9 +71,12 @@ void resolve_failures(runtime_options& options) {
 }
 
 void resolve_warnings(runtime_options& options) {
-  const warning_limits& of = options.warnings;
-  if (of.handler.count() < 0 || of.mailbox.count() < 0 || of.ask.count() < 0 ||
-      of.again.count() < 0 || of.descriptors_percent > 100) {
+  const warning_limits& limits = options.warnings;
+  const time_span times[] = {limits.handler, limits.mailbox, limits.growth,  limits.ask,
+                             limits.lock,    limits.io,      limits.request, limits.statement,
+                             limits.timer,   limits.again,   limits.kept};
+  if (std::ranges::any_of(times, [](time_span one) { return one.count() < 0; }) ||
+      limits.descriptors_percent > 100) {
     throw option_error(
         "troupe: runtime_options::warnings: times must not be negative, and descriptors_percent at "
         "most 100; 0 means no warnings of that kind");

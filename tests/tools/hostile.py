@@ -126,7 +126,8 @@ def runtime_of(text):
                "busy_p99_ns": 1, "wait_p50_ns": 1, "wait_p99_ns": 1, "wait_samples": 1}
     return {"up_ns": 1e9, "workers": [], "running": text, "metrics": {"actors": 1, "suspended": 0, "failures": 0, "dead_letters": 0},
             "total": {"messages": 1}, "warning_counts": {}, "warnings": [
-                {"kind": text, "class": text, "handler": text, "actor": 1, "since_ns": 1, "last_ns": 1, "times": 1, "text": text}],
+                {"kind": text, "class": text, "handler": text, "actor": 1, "since_ns": 1, "last_ns": 1, "times": 1, "text": text,
+                 "subject": text, "advice": text, "longest_ns": 1, "active": True, "severe": True}],
             "classes": [{"class": text, "alive": 1, "spawned": 1, "ended": 0, "suspended": 0, "handlers": [handler]}],
             "cluster": [], "io": [], "lazies": [], "timers": [{"source": text, "armed": 1, "expired": 0, "cancelled": 0}]}
 

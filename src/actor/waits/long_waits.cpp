@@ -29,7 +29,7 @@ class marker {
     failed = true;
   }
 
-  std::vector<awaited_ask> found;
+  std::vector<long_wait> found;
   bool failed = false;
 
  private:
@@ -41,11 +41,20 @@ class marker {
       for (auto* one = aside->first(); one != nullptr; one = one->next_waited())
         pending_.push_back(one);
     } else if (wait.first_seen <= before_) {
-      const tasks::ask_link* const asked = tasks::asked_by(wait);
-      if (asked == nullptr || asked->kind != tasks::ask_link::of::answer) return;
-      if (found.size() == asks_max || tasks::awaited_by(wait)->resolved()) return;
-      found.push_back({actor::look_at(actor, call, &wait), wait.first_seen});
+      if (found.size() < long_waits_max && (wait.for_lock ? is_for_lock(wait) : is_ask(wait)))
+        found.push_back({actor::look_at(actor, call, &wait), wait.first_seen, wait.for_lock});
     }
+  }
+
+  static bool is_ask(const tasks::suspension& wait) noexcept {
+    const tasks::ask_link* const asked = tasks::asked_by(wait);
+    return asked != nullptr && asked->kind == tasks::ask_link::of::answer &&
+           !tasks::awaited_by(wait)->resolved();
+  }
+  // A wait for a child of a scope is none: the child has a wait of its own.
+  static bool is_for_lock(const tasks::suspension& wait) noexcept {
+    tasks::lock_holder holder;
+    return is_locked_out(wait, holder) && !holder.is_child;
   }
 
   const std::uint32_t now_, before_;
@@ -55,7 +64,7 @@ class marker {
 }  // namespace
 
 void look_at_waits(actor_system& system, std::uint32_t now, std::uint32_t before,
-                   const std::function<void(const awaited_ask&)>& look) {
+                   const std::function<void(const long_wait&)>& look) {
   marker all(now, before);
   {
     const actor_system::gate_guard here(system);
@@ -66,7 +75,7 @@ void look_at_waits(actor_system& system, std::uint32_t now, std::uint32_t before
     }));
   }
   if (all.failed) throw std::bad_alloc();
-  for (const awaited_ask& one : all.found) look(one);
+  for (const long_wait& one : all.found) look(one);
 }
 
 }  // namespace troupe::actor

@@ -13,19 +13,20 @@
 
 namespace troupe::actor {
 
-// An ask whose answer a suspended turn awaits.
-struct awaited_ask {
+// An answer, or a lock, for which a suspended turn waits.
+struct long_wait {
   suspended_call call;
   std::uint32_t first_seen;
+  bool for_lock;
 };
 
-inline constexpr std::size_t asks_max = 10'000;
+inline constexpr std::size_t long_waits_max = 10'000;
 
 // Marks each wait that no look has seen before with `now`, which is not 0, in a unit of the
-// caller's. Calls `look` for the asks that were seen first at `before` or earlier, once no turn is
-// held any longer; for at most asks_max of them. Calls of one runtime must come from one thread.
-// Cost: as describe_suspended. Throws std::bad_alloc.
+// caller's. Calls `look` for the asks and the waits for locks that were seen first at `before` or
+// earlier, once no turn is held any longer; for at most long_waits_max of them. Calls of one
+// runtime must come from one thread. Cost: as describe_suspended. Throws std::bad_alloc.
 void look_at_waits(actor_system& system, std::uint32_t now, std::uint32_t before,
-                   const std::function<void(const awaited_ask&)>& look);
+                   const std::function<void(const long_wait&)>& look);
 
 }  // namespace troupe::actor

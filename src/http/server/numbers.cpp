@@ -35,9 +35,10 @@ const number_table<server_now> server_numbers{
      gauge_of<&server_now::idle>("idle_connections",
                                  "Connections that have been answered and wait for a request."),
      counter_of<&server_now::accepted>("accepted_connections", "Connections that were accepted."),
-     counter_of<&server_now::turned_away>(
-         "refused_connections",
-         "Connections that were turned away, since their client has too many."),
+     shows(observe::trouble::refused_clients,
+           counter_of<&server_now::turned_away>(
+               "refused_connections",
+               "Connections that were turned away, since their client has too many.")),
      gauge_of<&server_now::in_flight>("requests_in_flight", "Requests that are not answered yet."),
      gauge_of<&kept_of<&totals::bytes>>(
          "kept_bytes", "Memory that the server keeps for its clients.", number_unit::bytes),
@@ -57,8 +58,9 @@ struct request_numbers_now {
 const number_table<request_numbers_now> request_numbers{
     "troupe_http_request",
     {"runtime", "server", "route", "method", "status"},
-    {histogram_of<&request_numbers_now::took>(
-        "duration_seconds", "Time from the head of a request to the end of its answer.")}};
+    {shows(observe::trouble::slow_requests,
+           histogram_of<&request_numbers_now::took>(
+               "duration_seconds", "Time from the head of a request to the end of its answer."))}};
 
 struct ending_numbers_now {
   std::uint64_t times = 0;

@@ -18,6 +18,16 @@ namespace troupe::observe {
 
 enum class number_kind : std::uint8_t { counter, gauge, histogram };
 enum class number_unit : std::uint8_t { one, bytes, seconds };
+// The trouble that a number shows: a histogram of times by slow values, a counter that rises, and a
+// gauge that is not 0. An observed program warns of it.
+enum class trouble : std::uint8_t {
+  none,
+  slow_requests,
+  slow_statements,
+  pool_exhausted,
+  refused_clients,
+  exporter_unavailable
+};
 const char* name_of(number_kind kind) noexcept;
 const char* name_of(number_unit unit) noexcept;  // "" for `one`
 
@@ -56,6 +66,7 @@ struct number {
   number_unit unit = number_unit::one;
   std::string_view help;  // one sentence
   number_value (*read)(const void* values) = nullptr;
+  trouble shows = trouble::none;
 };
 
 // A number that is a member of `Values`, or that a function computes from them.
@@ -79,6 +90,11 @@ constexpr number_of<Of> declare(std::string_view name, number_kind kind, number_
   return {{name, name, kind, unit, help, [](const void* values) {
              return value_of(std::invoke(Member, *static_cast<const Of*>(values)));
            }}};
+}
+template <class Values>
+constexpr number_of<Values> shows(trouble of, number_of<Values> one) {
+  one.shows = of;
+  return one;
 }
 // The same with another name in the summary.
 template <class Values>

@@ -65,6 +65,7 @@ std::string summary(std::span<runtime_core* const> cores) {
   text.member("now_ns", base::now_ns()).member("one_sample_in", 64);
   write_members(text.key("log").open('{'), log_numbers, log::count());
   text.close('}');
+  write_process(text.key("process"));
   text.key("runtimes").open('[');
   for (runtime_core* const core : cores) write_summary(text, *core);
   text.close(']').close('}');

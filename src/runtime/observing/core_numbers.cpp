@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "observe/numbers/registry.hpp"
+#include "runtime/observing/numbers/numbers_json.hpp"
 #include "runtime/observing/numbers/sums.hpp"
 #include "runtime/observing/summary.hpp"
 #include "runtime/runtime_core.hpp"
@@ -27,22 +28,16 @@ using observe::number_table;
 using observe::number_unit;
 using observe::row_sink;
 
-struct warning_numbers_now {
-  std::uint64_t found = 0;
-};
-const number_table<warning_numbers_now> warning_numbers{
+using warning_counts = warning_list::kind_counts;
+const number_table<warning_counts> warning_numbers{
     "troupe",
     {"runtime", "kind"},
-    {observe::counter_of<&warning_numbers_now::found>(
-        "warnings", "Findings that are worth a warning, by kind.")}};
-
-// Of warnings that were found again within this time the trouble lasts.
-constexpr std::chrono::seconds warning_lasts{10};
-const number_table<warning_numbers_now> active_numbers{
-    "troupe",
-    {"runtime", "kind"},
-    {gauge_of<&warning_numbers_now::found>(
-        "warnings_active", "Warnings that were found within the last 10 seconds, by kind.")}};
+    {observe::counter_of<&warning_counts::found>("warnings",
+                                                 "Findings that are worth a warning, by kind."),
+     observe::counter_of<&warning_counts::begun>("warnings_begun",
+                                                 "How often a warning of the kind became active."),
+     gauge_of<&warning_counts::active>(
+         "warnings_active", "Warnings that were found within the last 10 seconds, by kind.")}};
 
 constexpr double ns_per_s = 1e9;
 double busy_seconds(const spent_time& of) { return static_cast<double>(of.cpu_ns) / ns_per_s; }
@@ -234,19 +229,23 @@ void collect_numbers(row_sink& to, const std::string& runtime, runtime_core& cor
   const runtime_metrics now = core.metrics();
   to.add(runtime_numbers, {runtime}, now);
   collect_workers(to, runtime, now, *core.times);
-  core.watch->list().for_each_count([&](std::string_view kind, std::uint64_t count) {
-    to.add(warning_numbers, {runtime, std::string(kind)}, {count});
+  core.watch->list().for_each_kind([&](std::string_view kind, const warning_counts& counts) {
+    to.add(warning_numbers, {runtime, std::string(kind)}, counts);
   });
-  core.watch->list().for_each_active(
-      std::chrono::steady_clock::now() - warning_lasts,
-      [&](std::string_view kind, std::uint64_t count) {
-        to.add(active_numbers, {runtime, std::string(kind)}, {count});
-      });
   for (const auto& [name, all] : core.watch->mail())
     to.add(mail_numbers, {runtime, std::string(name)}, all);
   to.add(blocking_numbers, {runtime}, {core.aside.waiting()});
   collect_work(to, runtime, core);
   collect_classes(to, runtime, core);
+}
+
+void write_process(json_text& to) {
+  constexpr std::size_t bytes_max = 256;
+  char host[bytes_max] = {};
+  if (::gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
+  to.open('{').member("host", host);
+  write_members(to, process_numbers, look_at_process());
+  to.close('}');
 }
 
 void collect_process(observe::number_tables& to, bool components_only) {

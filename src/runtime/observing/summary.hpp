@@ -73,6 +73,8 @@ class actor_writer {
 // What one tick of the counts lasts.
 double ns_per_tick_of(const runtime_core& core) noexcept;
 // Null before the first operation.
+// An object with the numbers of the process, and the name of its host.
+void write_process(json_text& to);
 const io::reactor* reactor_of(const runtime_core& core) noexcept;
 
 inline constexpr std::string_view timer_source_names[tasks::timer_sources] = {

@@ -4,17 +4,17 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <new>
 
 #include "base/clock.hpp"
 #include "base/threads/thread_clock.hpp"
+#include "observe/numbers/registry.hpp"
 #include "observe/ticks.hpp"
+#include "runtime/observing/numbers/sums.hpp"
+#include "runtime/observing/summary.hpp"
+#include "runtime/observing/warnings/warning_texts.hpp"
 #include "runtime/runtime_core.hpp"
-#include "troupe/task/future.hpp"
 
 namespace troupe::observing {
 namespace {
@@ -23,36 +23,17 @@ constexpr std::int64_t ns_per_ms = 1'000'000, ns_per_s = 1'000'000'000;
 // How often it looks at what runs: twice in a row, as far apart as a handler may take.
 constexpr std::int64_t running_pause_ns = 20 * ns_per_ms, idle_pause_ns_max = 100 * ns_per_ms;
 constexpr std::int64_t share_of_long_looks = 50;
-constexpr std::int64_t ns_per_wait_unit = 10 * ns_per_ms;  // of look_at_waits
 constexpr std::size_t growing_max = 10'000;
 
 std::int64_t ns_of(std::chrono::nanoseconds span) { return span.count(); }
 
-// "5.2 ms", "12 s".
-std::string time_text(std::int64_t ns) {
-  constexpr std::pair<const char*, double> units[] = {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}};
-  for (const auto& [name, size] : units) {
-    const double value = static_cast<double>(ns) / size;
-    if (value < 1) continue;
-    char text[32];
-    std::snprintf(text, sizeof text,
-                  value < 9.95 && value - std::floor(value) >= 0.05 ? "%.1f %s" : "%.0f %s", value,
-                  name);
-    return text;
-  }
-  return "less than 1 us";
-}
-
 std::int64_t period_of(const warning_limits& limits) {
   std::int64_t period = ns_per_s;
-  for (const std::int64_t one : {ns_of(limits.mailbox), ns_of(limits.ask)}) {
+  for (const std::int64_t one :
+       {ns_of(limits.mailbox), ns_of(limits.growth), ns_of(limits.ask), ns_of(limits.lock)}) {
     if (one != 0) period = std::min(period, one / 4);
   }
   return std::max(period, 5 * ns_per_ms);
-}
-
-const char* name_of_handler(sched::message::handler method) {
-  return method(nullptr, nullptr, sched::message_act::describe);
 }
 
 // The number of messages of a handler that this thread has begun; of all threads that are no
@@ -69,8 +50,8 @@ std::uint64_t messages_of(const actor::message_counts& counts, const tasks::runn
   return sum;
 }
 
-constexpr const char* remedy_for_handler =
-    " That holds up whatever else its thread has to do: let it co_await what it waits for, give "
+constexpr const char* advice_for_handler =
+    "That holds up whatever else its thread has to do: let it co_await what it waits for, give "
     "calls that block to blocking(), or split the work.";
 
 }  // namespace
@@ -82,7 +63,10 @@ warning_watch::warning_watch(runtime_core& core)
       period_ns_(period_of(limits_)),
       next_running_ns_(limits_.handler.count() == 0 ? INT64_MAX : began_ns_),
       next_all_ns_(began_ns_ + period_ns_),
-      list_(core.options) {}
+      list_(core.options),
+      waits_(*core.system, core.options, began_ns_),
+      counts_(*core.system, core.options),
+      numbers_(core.options.warnings) {}
 
 std::int64_t warning_watch::look(std::int64_t now) noexcept {
   tell_stalls();
@@ -137,23 +121,24 @@ void warning_watch::add_running(const running_part& one, std::int64_t now, bool 
   const tasks::running_work& its = one.its;
   finding found{warning_kind::long_handler};
   found.method = its.is_posted ? "a posted procedure" : name_of_handler(its.method);
-  found.text = found.method;
+  found.subject = found.method;
   if (its.actor != nullptr) {
     found.actor_id = core_.system->slots.find_number(its.actor);
     if (one.type == nullptr || found.actor_id == 0) return;  // it has ended meanwhile
     if (one.type->may_block) return;
     found.actor = one.type->name;
-    found.text += " of " + std::string(one.type->name) + " #" + std::to_string(found.actor_id);
+    found.subject += " of " + std::string(one.type->name) + " #" + std::to_string(found.actor_id);
   }
   found.times = is_new ? 1 : 0;
-  found.text +=
-      " has run for " + time_text(now - one.first_ns) + " so far on " +
+  found.lasted_ns = now - one.first_ns;
+  found.text =
+      found.subject + " has run for " + time_text(found.lasted_ns) + " so far on " +
       (its.worker == 0 ? "a thread that is no worker, and "
                        : "worker " + std::to_string(its.worker) + ", and ") +
       (base::is_blocked(its.system_thread) ? "is blocked there in a call of the system or by a "
                                              "lock."
                                            : "computes, or waits for a processor.");
-  found.text += remedy_for_handler;
+  found.advice = advice_for_handler;
   list_.add(std::move(found));
 }
 
@@ -182,16 +167,17 @@ void warning_watch::look_at_samples() {
     });
   });
   const double ns_per_tick = ns / static_cast<double>(now.ticks - core_.observed_since.ticks);
-  for (const auto& [of, calls] : sums) {
-    const std::uint64_t more = calls.count - std::exchange(sampled_[of], calls.count);
+  for (const auto& [name, calls] : sums) {
+    const std::uint64_t more = calls.count - std::exchange(sampled_[name], calls.count);
     if (more == 0) continue;
-    finding found{warning_kind::long_handler, of.first, of.second, 0, more, {}};
-    found.text =
-        std::string(of.second) + " of " + std::string(of.first) + " took more than " +
-        time_text(ns_of(limits_.handler)) + " in about " + std::to_string(calls.count) +
-        " calls so far, as samples show; the longest took about " +
-        time_text(static_cast<std::int64_t>(static_cast<double>(calls.longest) * ns_per_tick)) +
-        "." + remedy_for_handler;
+    finding found{warning_kind::long_handler, name.first, name.second, 0, more};
+    found.lasted_ns = static_cast<std::int64_t>(static_cast<double>(calls.longest) * ns_per_tick);
+    found.subject = std::string(name.second) + " of " + std::string(name.first);
+    found.text = found.subject + " took more than " + time_text(ns_of(limits_.handler)) +
+                 " in about " + std::to_string(calls.count) +
+                 " calls so far, as samples show; the longest took about " +
+                 time_text(found.lasted_ns) + ".";
+    found.advice = advice_for_handler;
     list_.add(std::move(found));
   }
 }
@@ -201,11 +187,35 @@ void warning_watch::look_at_samples() {
 void warning_watch::look_at_all(std::int64_t now) {
   look_at_samples();
   look_at_mailboxes(now);
-  look_at_asks(now);
+  waits_.look(now, list_);
+  look_at_counts(now);
   look_at_blocking_pool();
   look_at_descriptors();
+  list_.forget_old();
   const std::int64_t took = base::now_ns() - now;
   next_all_ns_ = now + std::max(period_ns_, share_of_long_looks * took);
+}
+
+void warning_watch::look_at_counts(std::int64_t now) {
+  const runtime_metrics metrics = core_.metrics();
+  counts_.look(
+      now, [this](std::string_view name) { return waits_.is_in_cycle(name); }, list_);
+  counts_.look_at_dead_letters(metrics.dead_letters, now, list_);
+  numbers_.look(now, list_, [this](observe::row_sink& rows) {
+    core_.components->collect(rows, "");
+    observe::collect_sources(rows);
+  });
+  // Each of these only rises.
+  std::uint64_t others = metrics.total.spawned + metrics.failures + metrics.dead_letters;
+  for (const auto& [name, all] : sum_up(reactor_of(core_))) {
+    others += all.operations;
+    counts_.look_at_operation(name, all.timed.took, ns_per_tick_of(core_), now, list_);
+  }
+  for (const auto& [name, all] : sum_up(core_.jobs->counts())) others += all.computed;
+  for (const auto& one : core_.clock->count_by_source()) others += one.expired;
+  if (core_.options.policy == policy::simulated) return;  // whose time is virtual
+  counts_.look_at_progress(metrics.total.messages, others, now, list_);
+  counts_.look_at_timers(*core_.clock, now, list_);
 }
 
 bool warning_watch::has_grown(const actor::seen_actor& one, std::int64_t now, grown& of_class) {
@@ -247,81 +257,20 @@ void warning_watch::look_at_mailboxes(std::int64_t now) {
   });
   std::erase_if(growing_, [this](const auto& one) { return one.second.look != looks_; });
   for (const auto& [name, its] : classes) {
-    finding found{warning_kind::growing_mailbox, name, {}, its.longest.id, its.more, {}};
-    found.text = "the mailbox of " + std::string(name) + " #" + std::to_string(its.longest.id) +
-                 " has grown for " + time_text(now - its.since_ns) + ", to " +
+    finding found{warning_kind::growing_mailbox, name, {}, its.longest.id, its.more};
+    found.lasted_ns = now - its.since_ns;
+    found.subject = "the mailbox of " + std::string(name) + " #" + std::to_string(its.longest.id);
+    found.text = found.subject + " has grown for " + time_text(found.lasted_ns) + ", to " +
                  (its.longest.has_more ? "more than " : "") + std::to_string(its.longest.mail) +
                  " messages: the actor " +
                  (its.longest.state == actor::seen_state::suspended
                       ? "is suspended, and a dump says what it waits for."
-                      : "handles fewer than it gets.") +
-                 " Let its senders wait (spawn_options::mailbox), send it less, or share its work "
-                 "among several actors.";
+                      : "handles fewer than it gets.");
+    found.advice =
+        "Let its senders wait (spawn_options::mailbox), send it less, or share its work among "
+        "several actors.";
     list_.add(std::move(found));
   }
-}
-
-std::int64_t warning_watch::ns_since(std::uint32_t first_seen) const noexcept {
-  return base::now_ns() - began_ns_ - (std::int64_t{first_seen} - 1) * ns_per_wait_unit;
-}
-
-// Virtual time knows no late answers, and a look would change what a seed replays.
-void warning_watch::look_at_asks(std::int64_t now) {
-  if (core_.options.policy == policy::simulated) return;
-  const auto unit_now = static_cast<std::uint32_t>((now - began_ns_) / ns_per_wait_unit + 1);
-  const auto units = static_cast<std::uint32_t>(
-      std::min<std::int64_t>(ns_of(limits_.ask) / ns_per_wait_unit, UINT32_MAX));
-  const std::uint32_t before = units != 0 && unit_now > units ? unit_now - units : 0;
-  actor::look_at_waits(*core_.system, unit_now, before, [&](const actor::awaited_ask& one) {
-    finding found{warning_kind::unanswered_ask,
-                  one.call.actor,
-                  one.call.method,
-                  one.call.id,
-                  one.first_seen > asks_before_ ? 1u : 0u,
-                  {}};
-    found.text = actor::line_of(one.call, *core_.system).substr(3) + ", for " +
-                 time_text((unit_now - one.first_seen) * ns_per_wait_unit) +
-                 " so far: see what the actor that is asked does or waits for, or give the ask a "
-                 "limit with timeout().";
-    list_.add(std::move(found));
-  });
-  asks_before_ = before;
-  if (limits_.ask.count() != 0) look_at_blocked_threads(now);
-}
-
-void warning_watch::look_at_blocked_threads(std::int64_t now) {
-  struct look {
-    warning_watch& self;
-    std::int64_t now;
-    decltype(blocked_) blocked;
-    std::vector<finding> found;
-    bool failed = false;
-    void add(const tasks::blocked_thread& one) noexcept try {
-      const tasks::ask_link* const asked = one.waits_for.asked;
-      if (asked == nullptr || asked->kind != tasks::ask_link::of::answer ||
-          one.waits_for.resolved() || self.core_.system->slots.find_number(asked->asked) == 0)
-        return;
-      const auto known = self.blocked_.find(one.number);
-      const std::int64_t since = known == self.blocked_.end() ? now : std::abs(known->second);
-      const bool is_late = now - since >= ns_of(self.limits_.ask);
-      blocked.insert({one.number, is_late ? -since : since});
-      if (!is_late) return;
-      finding& made = found.emplace_back(finding{warning_kind::unanswered_ask});
-      made.method = "a blocked thread";
-      made.times = known->second < 0 ? 0 : 1;  // a negative time: it has been counted
-      made.text = "a thread waits in get() for the answer of " +
-                  std::string(name_of_handler(asked->method)) + ", for " + time_text(now - since) +
-                  " so far: see what the actor that is asked does or waits for.";
-    } catch (const std::bad_alloc&) {
-      failed = true;
-    }
-  };
-  look all{*this, now, {}, {}};
-  static_cast<void>(tasks::for_each_blocked(
-      &all, [](void* to, const tasks::blocked_thread& one) { static_cast<look*>(to)->add(one); }));
-  if (all.failed) throw std::bad_alloc();
-  blocked_ = std::move(all.blocked);
-  for (finding& one : all.found) list_.add(std::move(one));
 }
 
 // ---- what the process lacks ----
@@ -332,10 +281,10 @@ void warning_watch::look_at_blocking_pool() {
   const bool is_full = limits_.blocking_pool && calls > threads;
   if (std::exchange(pool_was_full_, is_full) && is_full) {
     finding found{warning_kind::blocking_pool_full};
-    found.text = "all " + std::to_string(threads) + " threads for blocking calls are in use, and " +
-                 std::to_string(calls - threads) +
-                 " calls wait: raise runtime_options::blocking_threads, or call what does not "
-                 "block.";
+    found.subject = "all " + std::to_string(threads) + " threads for blocking calls";
+    found.text = found.subject + " are in use, and " + counted(calls - threads, "call") +
+                 (calls - threads == 1 ? " waits." : " wait.");
+    found.advice = "Raise runtime_options::blocking_threads, or call what does not block.";
     list_.add(std::move(found));
   }
 }
@@ -355,10 +304,12 @@ void warning_watch::look_at_descriptors() {
   if (limit.rlim_cur == RLIM_INFINITY || open < limit.rlim_cur / 100 * limits_.descriptors_percent)
     return;
   finding found{warning_kind::descriptors_run_out};
+  found.subject = "the process";
   found.text = "the process has opened " + std::to_string(open) + " of " +
-               std::to_string(limit.rlim_cur) +
-               " descriptors: raise the limit (ulimit -n), limit the connections, or look for "
-               "streams that are never closed.";
+               std::to_string(limit.rlim_cur) + " descriptors.";
+  found.advice =
+      "Raise the limit (ulimit -n), limit the connections, or look for streams that are never "
+      "closed.";
   list_.add(std::move(found));
 }
 
@@ -381,7 +332,9 @@ void warning_watch::tell_stalls() noexcept try {
   {
     std::lock_guard lock(stalls_mutex_);
     found.times = std::exchange(stalls_, 0);
+    found.subject = "run()";
     found.text = stall_;
+    found.advice = "Keep or break the promises for which these turns wait.";
   }
   if (found.times != 0) list_.add(std::move(found));
 } catch (const std::bad_alloc&) {

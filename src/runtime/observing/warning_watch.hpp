@@ -17,8 +17,10 @@
 #include <vector>
 
 #include "actor/counting/actor_scan.hpp"
-#include "actor/waits/long_waits.hpp"
-#include "runtime/observing/warning_list.hpp"
+#include "runtime/observing/warnings/count_watch.hpp"
+#include "runtime/observing/warnings/number_watch.hpp"
+#include "runtime/observing/warnings/wait_watch.hpp"
+#include "runtime/observing/warnings/warning_list.hpp"
 #include "task/running/running.hpp"
 
 namespace troupe {
@@ -39,7 +41,9 @@ class warning_watch {
   void note_stall(std::size_t count, std::string_view lines) noexcept;
   void tell_stalls() noexcept;
   // For how long a wait has lasted at least, by awaited::first_seen.
-  std::int64_t ns_since(std::uint32_t first_seen) const noexcept;
+  std::int64_t ns_since(std::uint32_t first_seen) const noexcept {
+    return waits_.ns_since(first_seen);
+  }
   const warning_list& list() const noexcept { return list_; }
 
   // The mail of one class at the last look at all actors.
@@ -81,8 +85,7 @@ class warning_watch {
   void look_at_samples();
   void look_at_mailboxes(std::int64_t now);
   bool has_grown(const actor::seen_actor& one, std::int64_t now, grown& of_class);
-  void look_at_asks(std::int64_t now);
-  void look_at_blocked_threads(std::int64_t now);
+  void look_at_counts(std::int64_t now);
   void look_at_blocking_pool();
   void look_at_descriptors();
 
@@ -91,6 +94,9 @@ class warning_watch {
   const std::int64_t began_ns_, period_ns_;
   std::int64_t next_running_ns_, next_all_ns_;
   warning_list list_;
+  wait_watch waits_;
+  count_watch counts_;
+  number_watch numbers_;
 
   std::vector<running_part> running_;
   bool looks_twice_ = false;  // the next look at what runs follows soon on the last one
@@ -100,8 +106,6 @@ class warning_watch {
   std::map<std::string_view, class_mail> mail_;        // of the classes that have mail
   std::unordered_map<std::uint64_t, growth> growing_;  // by the actor's id
   std::uint64_t looks_ = 0;
-  std::uint32_t asks_before_ = 0;                            // as look_at_waits, at the last look
-  std::unordered_map<std::uint64_t, std::int64_t> blocked_;  // since when, by its number
   bool pool_was_full_ = false;
 
   std::mutex stalls_mutex_;  // guards the next two

@@ -3,9 +3,13 @@
 #include <sys/resource.h>
 
 #include <condition_variable>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "support/observed.hpp"
@@ -316,6 +320,178 @@ TEST_P(warnings, a_runtime_that_is_not_observed_warns_of_nothing) {
     stall_once(rt);
   }
   EXPECT_EQ(told.count(warning_kind::stall), 0u);
+}
+
+// ---- one program for each kind of trouble ----
+
+// Waits until the warning has come: the program makes trouble for as long.
+struct trouble_maker {
+  runtime& rt;
+  told_warnings& told;
+  warning_kind kind;
+  std::vector<timer> rounds{};
+  std::vector<std::function<void()>> ends{};
+  void every_ms(std::move_only_function<void()> round) {
+    rounds.push_back(rt.every(1ms, std::move(round)));
+  }
+};
+
+struct warned_failing {
+  void work() { throw std::runtime_error("it fails"); }
+};
+void fail_often(trouble_maker& by) {
+  const auto failing = by.rt.spawn<warned_failing>();
+  by.every_ms([=] { failing.tell<&warned_failing::work>(); });
+}
+
+struct warned_gone {
+  void work() {}
+};
+void send_to_ended(trouble_maker& by) {
+  const auto gone = by.rt.spawn<warned_gone>();
+  gone.stop();
+  by.every_ms([=] { gone.tell<&warned_gone::work>(); });
+}
+
+void spawn_ever_more(trouble_maker& by) {
+  const auto kept = std::make_shared<std::vector<ref<warned_gone>>>();
+  by.every_ms([kept, &rt = by.rt] { kept->push_back(rt.spawn<warned_gone>()); });
+}
+
+struct warned_web {
+  static constexpr bool reentrant = true;
+  std::vector<promise<>> kept{};
+  task<> wait() {
+    kept.emplace_back();
+    future<> never = kept.back().get_future();
+    co_await std::move(never);
+  }
+};
+void suspend_ever_more(trouble_maker& by) {
+  const auto web = by.rt.spawn<warned_web>();
+  by.every_ms([=] { web.tell<&warned_web::wait>(); });
+}
+
+struct warned_first;
+struct warned_second {
+  static constexpr bool reentrant = true;
+  ref<warned_first> other;
+  task<> ask_other();
+};
+struct warned_first {
+  static constexpr bool reentrant = true;
+  ref<warned_second> other;
+  void meet(ref<warned_second> one) { other = std::move(one); }
+  task<> ask_other() {
+    co_await sleep_for(1ms);
+    co_await other.ask<&warned_second::ask_other>();
+  }
+};
+task<> warned_second::ask_other() { co_await other.ask<&warned_first::ask_other>(); }
+void ask_in_a_cycle(trouble_maker& by) {
+  const auto first = by.rt.spawn<warned_first>();
+  first.tell<&warned_first::meet>(by.rt.spawn<warned_second>(first));
+  first.tell<&warned_first::ask_other>();
+}
+
+task<> hold_lock(std::shared_ptr<mutex> lock) {
+  const auto held = co_await lock->lock();
+  co_await sleep_for(1h);
+}
+task<> want_lock(std::shared_ptr<mutex> lock) { const auto held = co_await lock->lock(); }
+void hold_a_lock(trouble_maker& by) {
+  const auto lock = std::make_shared<mutex>();
+  by.rt.spawn(hold_lock(lock));
+  by.rounds.push_back(by.rt.after(5ms, [lock, &rt = by.rt] { rt.spawn(want_lock(lock)); }));
+}
+
+task<> keep_one(pool<int> of) {
+  const auto kept = co_await of.borrow();
+  co_await sleep_for(1h);
+}
+void exhaust_a_pool(trouble_maker& by) {
+  const pool<int> numbers({.max = 1}, [] { return 1; });
+  for (int i = 0; i < 2; ++i) by.rt.spawn(keep_one(numbers));
+  by.ends.push_back([shown = std::make_shared<shown_numbers>("warned", numbers)] {});
+}
+
+struct warned_echo {
+  static constexpr bool may_block = true;
+  ref<warned_echo> other;
+  void meet(ref<warned_echo> one) { other = std::move(one); }
+  void echo() {
+    if (other) other.tell<&warned_echo::echo>();
+  }
+};
+void echo_without_end(trouble_maker& by) {
+  const auto one = by.rt.spawn<warned_echo>();
+  const auto other = by.rt.spawn<warned_echo>(one);
+  one.tell<&warned_echo::meet>(other);
+  one.tell<&warned_echo::echo>();
+  by.ends.push_back([=] { one.tell<&warned_echo::meet>(ref<warned_echo>()); });
+}
+
+struct trouble_case {
+  warning_kind kind;
+  void (*make)(trouble_maker&);
+  std::string_view subject, text;  // parts of them
+};
+constexpr trouble_case trouble_cases[] = {
+    {warning_kind::failing_handler, fail_often, "warned_failing", "has thrown"},
+    {warning_kind::dead_letters, send_to_ended, "messages", "to actors that have ended"},
+    {warning_kind::growing_class, spawn_ever_more, "warned_gone", "are alive"},
+    {warning_kind::growing_suspended, suspend_ever_more, "warned_web", "warnings.cpp:"},
+    {warning_kind::wait_cycle, ask_in_a_cycle, "warned_second", "warnings.cpp:"},
+    {warning_kind::long_lock, hold_a_lock, "held by", "1 call waiting"},
+    {warning_kind::pool_exhausted, exhaust_a_pool, "the pool warned", "1 caller waits"},
+    {warning_kind::livelock, echo_without_end, "warned_echo", "messages per second"}};
+
+TEST_P(warnings, each_trouble_is_told_with_its_subject_and_with_advice) {
+  if (is_simulated()) return;  // whose time is virtual
+  for (const trouble_case& one : trouble_cases) {
+    SCOPED_TRACE(name_of(one.kind));
+    told_warnings those;
+    runtime_options chosen = observed();
+    chosen.on_error = [](const failure&) {};
+    chosen.warnings.handler = 0us;
+    chosen.warnings.growth = chosen.warnings.ask = chosen.warnings.lock = 60ms;
+    chosen.warnings.growth_least = 10;
+    json listed;
+    runtime* running = nullptr;
+    std::function<void()> end;
+    chosen.on_warning = [&](const warning& seen) {
+      const bool is_first = seen.kind == one.kind && those.count(one.kind) == 0;
+      those.add(seen);
+      if (is_first) end();
+    };
+    runtime rt(chosen);
+    running = &rt;
+    trouble_maker by{rt, those, one.kind};
+    end = [&] {
+      for (const auto& each : by.ends) each();
+      running->stop();
+    };
+    one.make(by);
+    const auto late = rt.after(30s, [&] { running->stop(); });
+    try {
+      rt.run();
+    } catch (const std::runtime_error&) {
+      // the failing handler's
+    }
+    const auto seen = those.wait_for(one.kind);
+    ASSERT_TRUE(seen);
+    EXPECT_TRUE(seen->subject.contains(one.subject)) << seen->subject;
+    EXPECT_TRUE(seen->text.contains(seen->subject)) << seen->text;
+    EXPECT_TRUE(seen->text.contains(one.text)) << seen->text;
+    EXPECT_TRUE(seen->text.ends_with('.')) << seen->text;
+    EXPECT_TRUE(seen->advice.ends_with('.')) << seen->advice;
+    EXPECT_GE(seen->longest, 0ns);
+    const json all = asker().ask("warnings")["runtimes"][0]["warnings"];
+    const json listed_one = named(all, "kind", std::string(name_of(one.kind)));
+    EXPECT_EQ(listed_one["active"], true) << all;
+    EXPECT_EQ(listed_one["subject"], seen->subject);
+    EXPECT_EQ(listed_one["advice"], seen->advice);
+  }
 }
 
 TEST_P(warnings, limits_that_make_no_sense_are_refused) {

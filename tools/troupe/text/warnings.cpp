@@ -23,6 +23,10 @@ double ago_ns_of(const json& summary, const json& warning, const char* member) {
   return std::max(summary.at("now_ns").get<double>() - warning.at(member).get<double>(), 0.0);
 }
 
+std::string text_of(const json& warning) {
+  return warning.at("text").get<std::string>() + " " + warning.value("advice", std::string());
+}
+
 // A program looks for most of its troubles once a second.
 severity severity_of(const json& summary, const json& warning) {
   constexpr double holds_now_ns = 10e9;
@@ -46,9 +50,9 @@ table warning_table(const json& summary, std::size_t width) {
   std::ranges::sort(all, std::greater<>(), &found::last_ns);
   table made{cut(fmt::format("{:>8} {:>7}  {}", "ago", "times", "warning"), width), {}};
   for (const auto& [warning, runtime, last_ns] : all) {
-    std::string text = fmt::format(
-        "{:>8} {:>7}  {}", long_time(ago_ns_of(summary, *warning, "last_ns")),
-        short_count(warning->at("times").get<double>()), warning->at("text").get<std::string>());
+    std::string text =
+        fmt::format("{:>8} {:>7}  {}", long_time(ago_ns_of(summary, *warning, "last_ns")),
+                    short_count(warning->at("times").get<double>()), text_of(*warning));
     made.lines.push_back({.text = cut(std::move(text), width),
                           .runtime = runtime,
                           .of_class = warning->at("class").get<std::string>(),
@@ -72,13 +76,13 @@ table warning_text(const json& summary, std::size_t runtime, const std::string& 
                               .of_class = one.at("class").get<std::string>(),
                               .actor = actor});
       };
-      for (std::string& line : wrapped(one.at("text").get<std::string>(), width))
-        add(std::move(line));
+      for (std::string& line : wrapped(text_of(one), width)) add(std::move(line));
       add("");
-      add(fmt::format("{} times, first {} ago, last {} ago",
+      add(fmt::format("{} times, first {} ago, last {} ago, longest {}",
                       short_count(one.at("times").get<double>()),
                       long_time(ago_ns_of(summary, one, "since_ns")),
-                      long_time(ago_ns_of(summary, one, "last_ns"))));
+                      long_time(ago_ns_of(summary, one, "last_ns")),
+                      long_time(one.value("longest_ns", 0.0))));
       if (actor != 0) add(fmt::format("actor #{}", actor));
       return made;
     }

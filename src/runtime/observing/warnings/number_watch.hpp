@@ -1,0 +1,60 @@
+// number_watch: finds trouble in declared numbers, as their declarations say (observe::trouble).
+// Thread: as warning_list.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "observe/numbers/tables.hpp"
+#include "runtime/observing/warnings/repetition.hpp"
+#include "runtime/observing/warnings/warning_list.hpp"
+
+namespace troupe::observing {
+
+class number_watch {
+ public:
+  explicit number_watch(const warning_limits& limits) noexcept : limits_(limits) {}
+
+  // `collect` gives the rows of all things whose numbers may show trouble. Throws std::bad_alloc.
+  template <class Collect>
+  void look(std::int64_t now_ns, warning_list& list, Collect collect) {
+    ++looks_;
+    sink rows(*this, now_ns, list);
+    collect(rows);
+    std::erase_if(seen_, [this](const auto& one) { return one.second.look != looks_; });
+  }
+
+ private:
+  struct seen_number {
+    observe::number_value value{};
+    repetition again{};
+    std::uint64_t look = 0;  // that saw it last
+    bool is_known = false;
+  };
+  struct sink final : observe::row_sink {
+    sink(number_watch& of, std::int64_t now_ns, warning_list& list) noexcept
+        : of_(of), now_ns_(now_ns), list_(list) {}
+    void take(const observe::number_group& of, std::vector<std::string> labels,
+              const void* values) override;
+    number_watch& of_;
+    const std::int64_t now_ns_;
+    warning_list& list_;
+  };
+  using key = std::pair<const observe::number*, std::vector<std::string>>;
+
+  // Whether the number is in trouble, with the end of the sentence about it.
+  bool is_in_trouble(const observe::number& one, const observe::number_value& now,
+                     const seen_number& before, std::string& text) const;
+  bool is_slow(const observe::distribution& now, const seen_number& before, double limit_seconds,
+               std::string& text) const;
+
+  const warning_limits& limits_;
+  std::map<key, seen_number> seen_;
+  std::uint64_t looks_ = 0;
+};
+
+}  // namespace troupe::observing
