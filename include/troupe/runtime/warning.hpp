@@ -77,7 +77,7 @@ constexpr std::string_view name_of(warning_kind kind) noexcept {
 struct warning {
   warning_kind kind{};
   std::string actor;  // the actor's class; empty where no actor is concerned
-  // the handler; or the route, statement, pool or server, by its name; empty where none is concerned
+  // the handler; or the route, statement, pool or server, by its name; empty if none is concerned
   std::string method;
   std::uint64_t actor_id = 0;  // ref::id() of the actor that was seen last; 0: not known
   // since when it is active, and when it was last found
