@@ -4,140 +4,16 @@ Chromium is driven without a screen. With TROUPE_SCREENSHOTS=FOLDER the pictures
 """
 
 import json
-import os
-import pathlib
 import re
 import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 
+from _browser import ENVIRONMENT, FOLDER, MOMENTS_MAX, SECONDS_MAX, Browser, check, fail, selenium
+
 TOOL, ZOO, SHOP = sys.argv[1:4]
-SKIPPED = 77
-SECONDS_MAX = 60  # a machine may have much else to do
-MOMENTS_MAX = 10  # that the page may need, one a second, to show what is wrong
-FOLDER = pathlib.Path(tempfile.mkdtemp(prefix="troupe_page"))
-ENVIRONMENT = {**os.environ, "XDG_RUNTIME_DIR": str(FOLDER)}
-
-
-def fail(text):
-    raise AssertionError(text)
-
-
-def check(what, holds, seen):
-    if not holds:
-        fail(f"{what}:\n{seen}")
-
-
-def selenium():
-    """The modules, which Debian has for its own Python."""
-    try:
-        from selenium import webdriver
-    except ImportError:
-        sys.path.append("/usr/lib/python3/dist-packages")
-        try:
-            from selenium import webdriver
-        except ImportError:
-            print("page: skipped: needs python3-selenium")
-            sys.exit(SKIPPED)
-    for program in "chromium", "chromedriver":
-        if not shutil.which(program):
-            print(f"page: skipped: needs {program}")
-            sys.exit(SKIPPED)
-    return webdriver
-
-
-class Browser:
-    def __init__(self, url):
-        webdriver = selenium()
-        from selenium.common.exceptions import WebDriverException
-        from selenium.webdriver.chrome.service import Service
-        from selenium.webdriver.common.by import By
-        from selenium.webdriver.common.keys import Keys
-        self.failed, self.css, self.keys = WebDriverException, By.CSS_SELECTOR, Keys
-        options = webdriver.ChromeOptions()
-        for one in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1200,1300",
-                    f"--user-data-dir={FOLDER}/chromium", "--lang=en"):
-            options.add_argument(one)
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        self.driver = webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
-        self.driver.set_page_load_timeout(SECONDS_MAX)
-        self.url = url
-        self.load()
-
-    def load(self, program="zoo"):
-        self.driver.get(self.url)
-        self.driver.execute_script("window.moments = 0; source.addEventListener('message', () => { ++window.moments; });")
-        self.wait("the program's name", lambda: program in self.text("#title"))
-
-    def moments(self):
-        return self.driver.execute_script("return window.moments")
-
-    def all(self, selector):
-        return self.driver.find_elements(self.css, selector)
-
-    def text(self, selector):
-        return self.driver.find_element(self.css, selector).text
-
-    def rows(self, table):
-        """The texts of a table's cells, all of one moment."""
-        return self.driver.execute_script(
-            "return [...document.querySelectorAll(arguments[0] + ' tbody tr')].map((line) => [...line.cells].map((c) => c.textContent))", table)
-
-    def wait(self, what, holds, moments=None):
-        """Until it holds; with `moments`, the page may draw that often before it does."""
-        began, deadline, seen = self.moments() if moments else 0, time.monotonic() + SECONDS_MAX, None
-        while True:
-            try:
-                seen = holds()
-                if seen:
-                    return seen
-            except self.failed as moved:  # the page was drawn anew meanwhile
-                seen = moved
-            if moments and self.moments() - began > moments:
-                fail(f"{what} is not seen after {moments} moments: {seen}\n{self.text('main')}")
-            if time.monotonic() > deadline:
-                fail(f"{what} is not seen: {seen}\n{self.text('main')}")
-            time.sleep(0.05)  # sleeps: the page tells nobody when it has drawn
-
-    def click(self, what, selector, text=None, moments=None):
-        """On the first that is seen and has this text: on the element and not on its place, which a new warning moves."""
-        def clicked():
-            for one in self.all(selector):
-                if one.is_displayed() and (text is None or one.text == text):
-                    self.driver.execute_script("arguments[0].click()", one)
-                    return True
-            return False
-        self.wait(what, clicked, moments)
-
-    def press(self, *keys):
-        from selenium.webdriver.common.action_chains import ActionChains
-        ActionChains(self.driver).send_keys(*keys).perform()
-
-    def focused(self):
-        return self.driver.execute_script(
-            "const e = document.activeElement, s = getComputedStyle(e);"
-            "return {tag: e.tagName, id: e.id, text: e.textContent, table: (e.closest('table') || {}).id || '', head: Boolean(e.closest('thead')),"
-            "        outline: s.outlineStyle + ' ' + s.outlineWidth}")
-
-    def emulate(self, command, **arguments):
-        self.driver.execute_cdp_cmd("Emulation." + command, arguments)
-
-    def emulate_downloads(self):
-        self.driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(FOLDER)})
-
-    def scheme(self, name):
-        self.emulate("setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}])
-
-    def width(self, pixels, height):
-        self.emulate("setDeviceMetricsOverride", width=pixels, height=height, deviceScaleFactor=1, mobile=pixels < 600)
-
-    def picture(self, name):
-        if folder := os.environ.get("TROUPE_SCREENSHOTS"):
-            self.driver.execute_script("window.scrollTo(0, 0)")
-            self.driver.save_screenshot(str(pathlib.Path(folder) / f"{name}.png"))
 
 
 def ask(pid, question):
@@ -189,7 +65,7 @@ def check_circle(browser):
     browser.wait("the circle of waits", lambda: "Parrot" in browser.text("#circles") and "Mynah" in browser.text("#circles"), MOMENTS_MAX)
     browser.wait("two red lines", lambda: len(browser.all("#graph path.circle")) == 2, MOMENTS_MAX)
     nodes = [one.get_attribute("aria-label") for one in browser.all("#graph .node")]
-    check("nodes say it", {"Parrot, in a circle of waits", "Mynah, in a circle of waits", "Keeper<Ant>"} <= set(nodes), nodes)
+    check("nodes say it", {"Parrot, in a cycle of waits", "Mynah, in a cycle of waits", "Keeper<Ant>"} <= set(nodes), nodes)
     browser.click("the parrot", "#circles button", "Parrot", MOMENTS_MAX)
     browser.wait("its actors", lambda: len(browser.all("#detail table")) == 2, MOMENTS_MAX)
     browser.click("the actor", "#detail table tbody button", None, MOMENTS_MAX)
@@ -203,12 +79,15 @@ def check_circle(browser):
 
 def check_warnings(browser):
     """The handler that blocks is warned of, with what to do; a click leads to its actor."""
-    browser.wait("the warning", lambda: [one for one in browser.all("#warning-list li") if "Sloth::climb" in one.text])
-    line = next(one for one in browser.all("#warning-list li") if "Sloth::climb" in one.text)
-    actor = line.find_element(browser.css, "button").text
+    lines = lambda: [one for one in browser.all("#warning-list li") if "Sloth::climb" in one.text]
+    line = browser.wait("the warning", lines)[0]
+    line.find_element(browser.css, "summary").click()
+    browser.wait("what to do", lambda: "blocking()" in line.text)
+    actor = browser.wait("the actor's number", lambda: line.find_element(browser.css, "button").text)
     browser.click("the actor", "#warning-list button", actor)
     browser.wait("its story", lambda: f"Sloth {actor} is" in browser.text("#detail-body"))
     browser.click("close", "#close")
+    line.find_element(browser.css, "summary").click()
 
 
 # ---- what else the page does ----
@@ -334,7 +213,7 @@ def check_looks(browser):
             check(f"contrast, {scheme}", (high + 0.05) / (low + 0.05) >= 4.5, colours)
         browser.width(1200, 1720)
         browser.wait("drawn", lambda: browser.moments(), MOMENTS_MAX)
-        browser.picture(f"page_{scheme}")
+        browser.picture(f"page_few_{scheme}")
     check_narrow(browser)
 
 
@@ -342,7 +221,7 @@ def check_narrow(browser):
     browser.width(400, 1640)
     browser.driver.execute_script("window.moments = 0")
     browser.wait("drawn again", lambda: browser.moments() > 1)
-    browser.picture("page_narrow")
+    browser.picture("page_few_narrow")
     widths = "return [document.documentElement.scrollWidth, window.innerWidth]"
     for what in ("Parrot", "Ant"):
         browser.click(what, "#classes tbody button", what, MOMENTS_MAX)
@@ -399,7 +278,7 @@ def main():
     selenium()
     zoo = page = browser = None
     try:
-        zoo = subprocess.Popen([ZOO], stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
+        zoo = subprocess.Popen([ZOO, "--troubles", "sloth,snake,parrot"], stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
         check("the zoo opens", "open" in zoo.stdout.readline(), zoo)
         page = subprocess.Popen([TOOL, "page", str(zoo.pid), "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
         browser = Browser(page.stdout.readline().strip())
