@@ -74,7 +74,8 @@ struct Zoo {
   std::vector<int> shiny{};  // descriptors
   std::vector<std::function<void()>> closing{};
   std::optional<troupe::otlp::exporter> spans{};
-  void every(troupe::time_span period, std::move_only_function<void()> round) {
+  template <class Round>
+  void every(troupe::time_span period, Round round) {
     rounds.push_back(rt.every(period, std::move(round)));
   }
 };

@@ -331,7 +331,8 @@ struct trouble_maker {
   warning_kind kind;
   std::vector<timer> rounds{};
   std::vector<std::function<void()>> ends{};
-  void every_ms(std::move_only_function<void()> round) {
+  template <class Round>
+  void every_ms(Round round) {
     rounds.push_back(rt.every(1ms, std::move(round)));
   }
 };
