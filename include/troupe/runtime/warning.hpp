@@ -87,9 +87,9 @@ struct warning {
   // How often it was found: calls of the handler, mailboxes, asks, or checks. Handlers are timed by
   // samples, which makes the number of calls an estimate.
   std::uint64_t times = 0;
-  std::string subject;  // what is in trouble, a part of `text`: "&Sloth::climb of Sloth #12"
+  std::string subject;  // the thing in trouble, as in `text`: "&Sloth::climb of Sloth #12"
   std::string text;     // a sentence about the last finding
-  std::string advice;   // a sentence that says what to do
+  std::string advice;   // a sentence about the remedy
 };
 
 // A warning is active for so long after it was last found.

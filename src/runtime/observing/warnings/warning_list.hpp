@@ -1,5 +1,5 @@
-// warning_list: the warnings of one runtime, and when each is told: by the callback, or in a line
-// on standard error.
+// warning_list: the warnings of one runtime. A new warning, and one that lasts, is reported by the
+// callback, or in a line on standard error.
 //
 // Thread: the observer's alone; at the end the one that destroys the runtime.
 #pragma once
@@ -18,12 +18,12 @@
 
 namespace troupe::observing {
 
-// What a look has found.
+// The result of a look at the runtime.
 struct finding {
   warning_kind kind;
   std::string_view actor = {}, method = {};
   std::uint64_t actor_id = 0;
-  std::uint64_t times = 1;  // so often since the last look; 0: what was found before lasts
+  std::uint64_t times = 1;  // since the last look; 0: an earlier finding lasts
   std::string subject = {};
   std::string text = {};
   std::string_view advice = {};
