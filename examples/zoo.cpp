@@ -482,10 +482,11 @@ troupe::runtime_options options_for(const Options& chosen) {
   constexpr unsigned workers = 4;  // the squirrel keeps one of them, and the sloth half of one
   troupe::runtime_options options;
   options.observe = true;
-  if (!chosen.troubles.empty())
-    options.workers = std::max(workers, std::thread::hardware_concurrency());
   options.blocking_threads = baths;
-  options.warnings.timer = 5ms;
+  if (!chosen.troubles.empty()) {
+    options.workers = std::max(workers, std::thread::hardware_concurrency());
+    options.warnings.timer = 5ms;
+  }
   options.on_error = [](const troupe::failure&) {};  // the moth would fill the screen
   return options;
 }
