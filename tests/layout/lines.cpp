@@ -37,6 +37,7 @@ constexpr pair pairs[] = {
     PAIR(io::reactor, calls, in_flight_),
     PAIR(io::reactor, calls, slots_mutex_),
     PAIR(io::reactor, in_flight_, slots_mutex_),
+    PAIR(io::reactor, in_flight_, shards_),
     PAIR(actor::actor_system, counts, sleepers),
     PAIR(actor::actor_system, counts, gate_entries),
     PAIR(actor::actor_system, executors, gate_entries),
@@ -46,6 +47,7 @@ constexpr pair pairs[] = {
 static_assert(alignof(sched::work_stealing) >= line && alignof(io::reactor) >= line &&
               alignof(actor::actor_system) >= line);
 static_assert(alignof(io::slot) >= line && sizeof(io::slot) == line);
+static_assert(sizeof(io::reactor::shard) % line == 0);
 
 }  // namespace
 

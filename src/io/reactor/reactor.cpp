@@ -6,6 +6,7 @@
 #include <exception>
 #include <utility>
 
+#include "base/thread_name.hpp"
 #include "io/kernel/attempt_file.hpp"
 #include "io/reactor/make_reactor.hpp"
 #include "troupe/task/current_actor.hpp"
@@ -115,15 +116,17 @@ std::size_t reactor::open_slots() const noexcept {
 sched::poller::counts reactor::count() const noexcept {
   // order: relaxed (both)  statistics
   const std::int64_t in_flight = in_flight_.load(std::memory_order_relaxed);
-  return {waits_.load(std::memory_order_relaxed),
-          static_cast<std::uint64_t>(std::max<std::int64_t>(in_flight, 0)), open_slots()};
+  std::uint64_t waits = 0;
+  for (const shard& some : shards_) waits += some.waits.load(std::memory_order_relaxed);
+  return {waits, static_cast<std::uint64_t>(std::max<std::int64_t>(in_flight, 0)), open_slots()};
 }
 
 // The caller, who makes an operation pending, counts as outstanding work itself, as a busy worker
 // or by a hold. So when the first operation comes just as the last one leaves, the order of the two
 // calls of the runtime does not matter.
 void reactor::enter(const operation& one) noexcept {
-  waits_.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  a statistic
+  // order: relaxed  a statistic
+  shards_[base::worker_number % shards].waits.fetch_add(1, std::memory_order_relaxed);
   // order: relaxed  the count alone; the count of outstanding work orders the rest
   if (!one.weak && in_flight_.fetch_add(1, std::memory_order_relaxed) == 0) runtime_.hold();
 }

@@ -5,6 +5,7 @@
 // operation is started once and completes once. Protocol: docs/protocols/io.md.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -115,7 +116,13 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
   void grow();
   sched::runtime_host& runtime_;
   alignas(base::line_bytes) std::atomic<std::int64_t> in_flight_{0};
-  std::atomic<std::uint64_t> waits_{0};
+  // How many operations had to wait. Each worker has a shard, up to the number of shards; threads
+  // that are no workers share one.
+  struct alignas(base::line_bytes) shard {
+    std::atomic<std::uint64_t> waits{0};
+  };
+  static constexpr std::size_t shards = 16;
+  std::array<shard, shards> shards_;
   alignas(base::line_bytes) mutable std::mutex slots_mutex_;
   std::vector<std::unique_ptr<slot[]>> slots_;
   slot* free_ = nullptr;
