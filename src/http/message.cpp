@@ -93,10 +93,12 @@ bool same_word(std::string_view a, std::string_view b) noexcept {
 bool lists_word(std::string_view list, std::string_view word) noexcept {
   while (!list.empty()) {
     const std::size_t comma = list.find(',');
-    std::string_view one = list.substr(0, comma);
-    while (!one.empty() && (one.front() == ' ' || one.front() == '\t')) one.remove_prefix(1);
-    while (!one.empty() && (one.back() == ' ' || one.back() == '\t')) one.remove_suffix(1);
-    if (same_word(one, word)) return true;
+    std::string_view listed = list.substr(0, comma);
+    while (!listed.empty() && (listed.front() == ' ' || listed.front() == '\t'))
+      listed.remove_prefix(1);
+    while (!listed.empty() && (listed.back() == ' ' || listed.back() == '\t'))
+      listed.remove_suffix(1);
+    if (same_word(listed, word)) return true;
     if (comma == std::string_view::npos) return false;
     list.remove_prefix(comma + 1);
   }
@@ -110,32 +112,32 @@ std::string_view take_field_name(std::string_view& lines) noexcept {
 }
 
 std::string_view fields::operator[](std::string_view name) const noexcept {
-  for (const field one : *this) {
-    if (same_word(one.name, name)) return one.value;
+  for (const field field : *this) {
+    if (same_word(field.name, name)) return field.value;
   }
   return "";
 }
 
 std::string fields::list(std::string_view name) const {
   std::string all;
-  for (const field one : *this) {
-    if (!same_word(one.name, name)) continue;
+  for (const field field : *this) {
+    if (!same_word(field.name, name)) continue;
     if (!all.empty()) all += ", ";
-    all += one.value;
+    all += field.value;
   }
   return all;
 }
 
 bool fields::has(std::string_view name) const noexcept {
-  for (const field one : *this) {
-    if (same_word(one.name, name)) return true;
+  for (const field field : *this) {
+    if (same_word(field.name, name)) return true;
   }
   return false;
 }
 
 std::size_t fields::count(std::string_view name) const noexcept {
   std::size_t found = 0;
-  for (const field one : *this) found += same_word(one.name, name) ? 1 : 0;
+  for (const field field : *this) found += same_word(field.name, name) ? 1 : 0;
   return found;
 }
 

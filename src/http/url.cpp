@@ -54,19 +54,19 @@ std::string_view checked(std::string_view text) {
 
 // Removes dot segments (RFC 3986, 5.2.4).
 std::string without_dots(std::string_view path) {
-  std::string made;
+  std::string result;
   while (!path.empty()) {
     const std::size_t end = std::min(path.find('/', 1), path.size());
     const std::string_view part = path.substr(0, end);
     path.remove_prefix(end);
     if (part == "/." || part == "/..") {
-      if (part == "/..") made.resize(made.empty() ? 0 : made.rfind('/'));
-      if (path.empty()) made += '/';
+      if (part == "/..") result.resize(result.empty() ? 0 : result.rfind('/'));
+      if (path.empty()) result += '/';
     } else {
-      made += part;
+      result += part;
     }
   }
-  return made.empty() ? "/" : made;
+  return result.empty() ? "/" : result;
 }
 
 }  // namespace
@@ -77,13 +77,13 @@ url url::parse_as_written(std::string_view text) { return parse(text, false); }
 url url::parse(std::string_view text, bool encodes) {
   const std::string_view whole = text;
   text = checked(text);
-  url made;
+  url parsed;
   const std::size_t colon = text.find("://");
   if (colon == std::string_view::npos)
     refuse(whole, "it has no scheme: begin it with https:// or http://");
   const std::string_view scheme = text.substr(0, colon);
-  made.secure_ = same_word(scheme, "https");
-  if (!made.secure_ && !same_word(scheme, "http"))
+  parsed.secure_ = same_word(scheme, "https");
+  if (!parsed.secure_ && !same_word(scheme, "http"))
     refuse(whole, "its scheme is neither http nor https");
   text.remove_prefix(colon + 3);
 
@@ -108,26 +108,27 @@ url url::parse(std::string_view text, bool encodes) {
     refuse(whole,
            "its host is not a name or an address; write names beyond ASCII in their xn-- form");
   }
-  std::transform(host.begin(), host.end(), std::back_inserter(made.host_), lower);
-  made.port_ = made.secure_ ? https_port : http_port;
+  std::transform(host.begin(), host.end(), std::back_inserter(parsed.host_), lower);
+  parsed.port_ = parsed.secure_ ? https_port : http_port;
   if (!port.empty()) {
     if (port.front() != ':') refuse(whole, "its port is not a number from 1 to 65535");
     port.remove_prefix(1);
     if (!port.empty()) {
-      const auto [rest, bad] = std::from_chars(port.data(), port.data() + port.size(), made.port_);
-      if (bad != std::errc{} || rest != port.data() + port.size() || made.port_ == 0)
+      const auto [rest, bad] =
+          std::from_chars(port.data(), port.data() + port.size(), parsed.port_);
+      if (bad != std::errc{} || rest != port.data() + port.size() || parsed.port_ == 0)
         refuse(whole, "its port is not a number from 1 to 65535");
     }
   }
-  if (!target.starts_with('/')) made.target_ = "/";
+  if (!target.starts_with('/')) parsed.target_ = "/";
   if (encodes) {
-    for (const char one : target) append_encoded(made.target_, one);
+    for (const char one : target) append_encoded(parsed.target_, one);
   } else if (std::all_of(target.begin(), target.end(), is_visible)) {
-    made.target_ += target;
+    parsed.target_ += target;
   } else {
     refuse(whole, "its path or query has a space, or a byte beyond ASCII");
   }
-  return made;
+  return parsed;
 }
 
 url url::resolve(std::string_view reference) const {

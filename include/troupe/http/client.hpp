@@ -114,9 +114,9 @@ struct client_options {
   // requests end with a bad_response. http2.stream_window: bytes of one answer that are kept for a
   // caller who does not read. Default 256 KiB; a smaller one limits the speed over long distances.
   http2_limits http2 = [] {
-    http2_limits made;
-    made.stream_window = 256 * 1024;
-    return made;
+    http2_limits limits;
+    limits.stream_window = 256 * 1024;
+    return limits;
   }();
   // Whether http URLs are asked by HTTP/2 without a question before (h2c): such a server must speak
   // it. Default false. Not through a proxy that reads the requests. An option_error if the library

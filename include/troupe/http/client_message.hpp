@@ -145,8 +145,9 @@ class client_response {
 
  private:
   friend class client_access;
-  explicit client_response(std::shared_ptr<exchange> of) noexcept : of_(std::move(of)) {}
-  std::shared_ptr<exchange> of_;
+  explicit client_response(std::shared_ptr<exchange> asked) noexcept
+      : exchange_(std::move(asked)) {}
+  std::shared_ptr<exchange> exchange_;
 };
 
 }  // namespace troupe::http

@@ -68,8 +68,8 @@ class fields {
 
   std::size_t size() const noexcept { return positions_.size(); }
   field operator[](std::size_t at) const noexcept {
-    const position& one = positions_[at];
-    return {{first_ + one.name, one.name_bytes}, {first_ + one.value, one.value_bytes}};
+    const position& found = positions_[at];
+    return {{first_ + found.name, found.name_bytes}, {first_ + found.value, found.value_bytes}};
   }
   // The value of the first field with that name, without regard to case; "" if there is none.
   std::string_view operator[](std::string_view name) const noexcept;

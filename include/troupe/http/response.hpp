@@ -95,17 +95,17 @@ class response {
   }
   // A body of any type.
   static response owned(std::string body, content_type type) noexcept {
-    response made;
-    made.body_ = std::move(body);
-    made.type_ = std::move(type);
-    return made;
+    response answer;
+    answer.body_ = std::move(body);
+    answer.type_ = std::move(type);
+    return answer;
   }
   // Lifetime: the body's text must live until the answer was sent.
   static response view(borrowed_text body, content_type type) noexcept {
-    response made;
-    made.view_ = body.view();
-    made.type_ = std::move(type);
-    return made;
+    response answer;
+    answer.view_ = body.view();
+    answer.type_ = std::move(type);
+    return answer;
   }
   // A client follows 303 with GET, and 307 and 308 with the same method. Throws usage_error as
   // field() does.
@@ -149,7 +149,7 @@ class response {
     return std::move(field(name, value));
   }
   // Adds a Set-Cookie. Throws usage_error as cookie::text() does (values/cookie.hpp).
-  response& cookie(const http::cookie& one) &;
+  response& cookie(const http::cookie& set) &;
   response&& cookie(const http::cookie& one) && { return std::move(cookie(one)); }
   // The value of the first field of that name that was added; "" if there is none.
   std::string_view field(std::string_view name) const noexcept;

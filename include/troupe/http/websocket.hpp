@@ -186,7 +186,7 @@ class websocket {
   const websocket_options options_;
   const websocket_terms terms_;
   std::unique_ptr<parts> parts_;  // state of the compression
-  std::string in_;                // received bytes, unread from `at_` on
+  std::string input_;             // received bytes, unread from `at_` on
   std::size_t at_ = 0;
   // The state of a receive() that was given up, for the next one.
   frame frame_;

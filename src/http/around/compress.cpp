@@ -37,19 +37,19 @@ struct choice {
 };
 
 choice choose(std::string_view accepted) noexcept {
-  choice made;
+  choice result;
   quality highest = 0;
   for (const coding one : {coding::brotli, coding::zstd, coding::gzip}) {
     const quality wanted = has_coding(one) ? quality_of_coding(accepted, name_of(one)) : 0;
     if (wanted <= highest) continue;
     highest = wanted;
-    made.best = one;
+    result.best = one;
   }
   const quality plain = quality_of_coding(accepted, "identity");
-  made.at_any_cost = plain == 0;
+  result.at_any_cost = plain == 0;
   // A client that says nothing of identity takes it, but prefers what it has named.
-  if (plain > highest && names_identity(accepted)) made.best.reset();
-  return made;
+  if (plain > highest && names_identity(accepted)) result.best.reset();
+  return result;
 }
 
 std::string encoded(std::string_view body, coding by) {
@@ -89,8 +89,8 @@ struct response::compression {
   bool has_word(std::string_view name, std::string_view word) const noexcept {
     for (std::string_view left = answer.fields_; !left.empty();) {
       const std::string_view line = left.substr(0, left.find("\r\n"));
-      const std::string_view its = take_field_name(left);
-      if (same_word(its, name) && lists_word(line.substr(its.size() + 2), word)) return true;
+      const std::string_view list = take_field_name(left);
+      if (same_word(list, name) && lists_word(line.substr(list.size() + 2), word)) return true;
     }
     return false;
   }
@@ -116,17 +116,17 @@ struct response::compression {
 };
 
 void compress::operator()(const request& asked, response& answer) const {
-  response::compression of(answer);
-  if (!of.may_change()) return;
+  response::compression compression(answer);
+  if (!compression.may_change()) return;
   const std::size_t bytes = answer.body().size();
-  const bool has_body = !of.is_stream() && !of.is_not_modified();
+  const bool has_body = !compression.is_stream() && !compression.is_not_modified();
   if (has_body && (bytes == 0 || bytes > bytes_max)) return;
-  const choice made = choose(asked.fields().list("Accept-Encoding"));
-  if (has_body && bytes < bytes_min && !made.at_any_cost) return;
-  if (!of.has_word("Vary", "Accept-Encoding") && !of.has_word("Vary", "*"))
+  const choice chosen = choose(asked.fields().list("Accept-Encoding"));
+  if (has_body && bytes < bytes_min && !chosen.at_any_cost) return;
+  if (!compression.has_word("Vary", "Accept-Encoding") && !compression.has_word("Vary", "*"))
     answer.field("Vary", "Accept-Encoding");
-  if (!made.best) return;
-  of.is_not_modified() ? of.weaken_tag() : of.encode(*made.best);
+  if (!chosen.best) return;
+  compression.is_not_modified() ? compression.weaken_tag() : compression.encode(*chosen.best);
 }
 
 }  // namespace troupe::http

@@ -33,9 +33,9 @@ std::optional<std::string> peer_key(const request& asked) {
 std::optional<response> rate_per::operator()(const request& asked) const {
   const std::optional<std::string> key = key_(asked);
   if (!key) return std::nullopt;
-  const rate_limiter of = limiter_.of(*key);
-  if (of.try_acquire()) return std::nullopt;
-  return refuse(asked, 429, of.wait_time());
+  const rate_limiter limiter = limiter_.of(*key);
+  if (limiter.try_acquire()) return std::nullopt;
+  return refuse(asked, 429, limiter.wait_time());
 }
 
 task<response> at_a_time::operator()(request& asked, next_handler next) const {
@@ -51,24 +51,24 @@ struct at_a_time_per::counts {
   // One request of a key, as long as it exists.
   class lease {
    public:
-    lease(counts& of, std::string key) : of_(of), key_(std::move(key)) {
-      const std::lock_guard lock(of_.mutex);
-      std::uint64_t& count = of_.under_way[key_];
-      is_taken_ = count < of_.most;
+    lease(counts& shared, std::string key) : counts_(shared), key_(std::move(key)) {
+      const std::lock_guard lock(counts_.mutex);
+      std::uint64_t& count = counts_.under_way[key_];
+      is_taken_ = count < counts_.most;
       if (is_taken_) ++count;
     }
     lease(const lease&) = delete;
     lease& operator=(const lease&) = delete;
     ~lease() {
       if (!is_taken_) return;
-      const std::lock_guard lock(of_.mutex);
-      const auto at = of_.under_way.find(key_);
-      if (--at->second == 0) of_.under_way.erase(at);
+      const std::lock_guard lock(counts_.mutex);
+      const auto at = counts_.under_way.find(key_);
+      if (--at->second == 0) counts_.under_way.erase(at);
     }
     bool is_taken() const noexcept { return is_taken_; }
 
    private:
-    counts& of_;
+    counts& counts_;
     const std::string key_;
     bool is_taken_ = false;
   };

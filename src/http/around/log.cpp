@@ -84,15 +84,15 @@ struct entry {
   std::chrono::nanoseconds took;
 };
 
-std::string combined(const entry& of) {
-  const request& asked = of.asked;
-  std::string line = of.peer + " - - [" + time_of_combined() + "] \"";
+std::string combined(const entry& exchange) {
+  const request& asked = exchange.asked;
+  std::string line = exchange.peer + " - - [" + time_of_combined() + "] \"";
   line.append(asked.method_name()).append(" ");
   add_escaped(line, asked.target());
   line += asked.head().major_version == 2 ? " HTTP/2.0"
                                           : " HTTP/1." + std::to_string(asked.head().minor_version);
-  line += "\" " + std::to_string(of.answer.status()) + " ";
-  const std::size_t bytes = of.answer.body().size();
+  line += "\" " + std::to_string(exchange.answer.status()) + " ";
+  const std::size_t bytes = exchange.answer.body().size();
   line += bytes == 0 ? "-" : std::to_string(bytes);
   for (const char* name : {"Referer", "User-Agent"}) {
     line += " \"";
@@ -102,22 +102,23 @@ std::string combined(const entry& of) {
   return line;
 }
 
-std::string as_json(const entry& of) {
+std::string as_json(const entry& exchange) {
   std::string line = "{\"time\":\"" + time_text("%Y-%m-%dT%H:%M:%SZ") + "\"";
   const auto add = [&](std::string_view name, std::string_view value) {
     if (value.empty()) return;
     line.append(",\"").append(name).append("\":");
     base::add_json_string(line, value);
   };
-  add("peer", of.peer);
-  add("method", of.asked.method_name());
-  add("target", of.asked.target());
-  line += ",\"status\":" + std::to_string(of.answer.status()) +
-          ",\"bytes\":" + std::to_string(of.answer.body().size()) + ",\"ms\":" +
-          std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(of.took).count());
-  add("referer", of.asked.field("Referer"));
-  add("agent", of.asked.field("User-Agent"));
-  add("id", of.answer.field("X-Request-Id"));
+  add("peer", exchange.peer);
+  add("method", exchange.asked.method_name());
+  add("target", exchange.asked.target());
+  line +=
+      ",\"status\":" + std::to_string(exchange.answer.status()) +
+      ",\"bytes\":" + std::to_string(exchange.answer.body().size()) + ",\"ms\":" +
+      std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(exchange.took).count());
+  add("referer", exchange.asked.field("Referer"));
+  add("agent", exchange.asked.field("User-Agent"));
+  add("id", exchange.answer.field("X-Request-Id"));
   line += '}';
   return line;
 }
@@ -128,16 +129,17 @@ const log::logger& access_logger() {
 }
 
 // Fields of the request that are not there are left out: most have no Referer.
-void log_line(const entry& of) {
-  const request& asked = of.asked;
+void log_line(const entry& exchange) {
+  const request& asked = exchange.asked;
   const std::string_view referer = asked.field("Referer"), agent = asked.field("User-Agent"),
-                         id = of.answer.field("X-Request-Id");
-  const log::field peer("peer", of.peer), method("method", asked.method_name()),
-      target("target", asked.target()), status("status", of.answer.status()),
-      bytes("bytes", of.answer.body().size()), took("took", of.took), by("agent", agent);
-  const log::logger& to = access_logger();
+                         id = exchange.answer.field("X-Request-Id");
+  const log::field peer("peer", exchange.peer), method("method", asked.method_name()),
+      target("target", asked.target()), status("status", exchange.answer.status()),
+      bytes("bytes", exchange.answer.body().size()), took("took", exchange.took),
+      by("agent", agent);
+  const log::logger& logger = access_logger();
   const auto write = [&](auto... more) {
-    to.info("request", {peer, method, target, status, bytes, took, by, more...});
+    logger.info("request", {peer, method, target, status, bytes, took, by, more...});
   };
   const log::field from("referer", referer), named("id", id);
   if (referer.empty() && id.empty()) return write();
@@ -161,21 +163,21 @@ task<response> access_log::operator()(request& asked, next_handler next) const {
   const std::chrono::nanoseconds begun = now();
   std::string peer = peer_of(asked);
   std::exception_ptr thrown;
-  response made;
+  response answer;
   try {
-    made = co_await next(asked);
+    answer = co_await next(asked);
   } catch (...) {
     thrown = std::current_exception();
   }
-  if (thrown != nullptr) made.status(status_of(asked, thrown));
-  const entry all{asked, made, std::move(peer), now() - begun};
+  if (thrown != nullptr) answer.status(status_of(asked, thrown));
+  const entry all{asked, answer, std::move(peer), now() - begun};
   if (!sink_) {
     log_line(all);
   } else {
     sink_(format_ == access_format::json ? as_json(all) : combined(all));
   }
   if (thrown != nullptr) std::rethrow_exception(thrown);
-  co_return made;
+  co_return answer;
 }
 
 void request_id::operator()(const request& asked, response& answer) const {

@@ -153,12 +153,14 @@ void upload::trailer(std::string_view name, std::string_view value) {
   add_trailer_line(trailer_, name, value, "upload");
 }
 
-int client_response::status() const noexcept { return of_->status(); }
-std::string_view client_response::reason() const noexcept { return of_->reason(); }
-http::fields client_response::fields() const noexcept { return of_->fields(); }
-const std::string& client_response::url() const noexcept { return of_->where(); }
-std::optional<std::uint64_t> client_response::length() const noexcept { return of_->length(); }
-http::fields client_response::trailer() const noexcept { return of_->trailer(); }
+int client_response::status() const noexcept { return exchange_->status(); }
+std::string_view client_response::reason() const noexcept { return exchange_->reason(); }
+http::fields client_response::fields() const noexcept { return exchange_->fields(); }
+const std::string& client_response::url() const noexcept { return exchange_->where(); }
+std::optional<std::uint64_t> client_response::length() const noexcept {
+  return exchange_->length();
+}
+http::fields client_response::trailer() const noexcept { return exchange_->trailer(); }
 
 std::optional<content_range> client_response::range() const noexcept {
   std::string_view text = field("Content-Range");
@@ -192,7 +194,7 @@ task<std::string> read_rest(std::shared_ptr<exchange> from) { co_return co_await
 
 }  // namespace
 
-task<std::string_view> client_response::read() { return read_piece(of_); }
-task<std::string> client_response::read_all() { return read_rest(of_); }
+task<std::string_view> client_response::read() { return read_piece(exchange_); }
+task<std::string> client_response::read_all() { return read_rest(exchange_); }
 
 }  // namespace troupe::http

@@ -169,7 +169,7 @@ class client_access {
   static client_response make(std::shared_ptr<exchange> of) noexcept {
     return client_response(std::move(of));
   }
-  static exchange& of(const client_response& answer) noexcept { return *answer.of_; }
+  static exchange& of(const client_response& answer) noexcept { return *answer.exchange_; }
   static std::string& method(client_request& asked) noexcept { return asked.method_; }
   static std::string& fields(client_request& asked) noexcept { return asked.fields_; }
   static std::string& body(client_request& asked) noexcept { return asked.body_; }

@@ -155,15 +155,15 @@ struct short_text {
 short_text etag_of(const struct stat& file, std::string_view coding) {
   const std::uint64_t modified = static_cast<std::uint64_t>(file.st_mtim.tv_sec) * 1'000'000'000u +
                                  static_cast<std::uint64_t>(file.st_mtim.tv_nsec);
-  short_text made;
-  made.add("\"");
-  made.add(modified, 16);
-  made.add("-");
-  made.add(static_cast<std::uint64_t>(file.st_size), 16);
-  if (!coding.empty()) made.add("-");
-  made.add(coding);
-  made.add("\"");
-  return made;
+  short_text tag;
+  tag.add("\"");
+  tag.add(modified, 16);
+  tag.add("-");
+  tag.add(static_cast<std::uint64_t>(file.st_size), 16);
+  if (!coding.empty()) tag.add("-");
+  tag.add(coding);
+  tag.add("\"");
+  return tag;
 }
 
 // strong: a weak tag never matches; weak: it may match
@@ -173,11 +173,13 @@ bool lists_tag(std::string_view list, std::string_view tag, comparison how) noex
   if (list == "*") return true;
   while (!list.empty()) {
     const std::size_t comma = list.find(',');
-    std::string_view one = list.substr(0, comma);
-    while (!one.empty() && (one.front() == ' ' || one.front() == '\t')) one.remove_prefix(1);
-    while (!one.empty() && (one.back() == ' ' || one.back() == '\t')) one.remove_suffix(1);
-    if (how == comparison::weak && one.starts_with("W/")) one.remove_prefix(2);
-    if (one == tag) return true;
+    std::string_view listed = list.substr(0, comma);
+    while (!listed.empty() && (listed.front() == ' ' || listed.front() == '\t'))
+      listed.remove_prefix(1);
+    while (!listed.empty() && (listed.back() == ' ' || listed.back() == '\t'))
+      listed.remove_suffix(1);
+    if (how == comparison::weak && listed.starts_with("W/")) listed.remove_prefix(2);
+    if (listed == tag) return true;
     if (comma == std::string_view::npos) break;
     list.remove_prefix(comma + 1);
   }
@@ -186,8 +188,8 @@ bool lists_tag(std::string_view list, std::string_view tag, comparison how) noex
 
 // A list may be spread over several fields.
 bool names_tag(const request& asked, std::string_view name, std::string_view tag, comparison how) {
-  for (const field one : asked.fields()) {
-    if (same_word(one.name, name) && lists_tag(one.value, tag, how)) return true;
+  for (const field field : asked.fields()) {
+    if (same_word(field.name, name) && lists_tag(field.value, tag, how)) return true;
   }
   return false;
 }
@@ -210,26 +212,26 @@ range read_range(std::string_view text, std::uint64_t bytes) noexcept {
   text.remove_prefix(6);
   const std::size_t dash = text.find('-');
   if (dash == std::string_view::npos || text.find(',') != std::string_view::npos) return none;
-  const std::string_view from = text.substr(0, dash), to = text.substr(dash + 1);
-  range one;
-  one.asked = true;
+  const std::string_view from = text.substr(0, dash), end = text.substr(dash + 1);
+  range result;
+  result.asked = true;
   if (from.empty()) {
     std::uint64_t last_ones = 0;
-    if (!read_number(to, last_ones)) return none;
-    one.possible = last_ones > 0 && bytes > 0;
-    one.first = bytes - std::min(bytes, last_ones);
-    one.last = bytes - 1;
-    return one;
+    if (!read_number(end, last_ones)) return none;
+    result.possible = last_ones > 0 && bytes > 0;
+    result.first = bytes - std::min(bytes, last_ones);
+    result.last = bytes - 1;
+    return result;
   }
-  one.last = bytes - 1;
+  result.last = bytes - 1;
   std::uint64_t last = 0;
-  if (!read_number(from, one.first)) return none;
-  if (!to.empty()) {
-    if (!read_number(to, last) || last < one.first) return none;
-    one.last = std::min(last, one.last);
+  if (!read_number(from, result.first)) return none;
+  if (!end.empty()) {
+    if (!read_number(end, last) || last < result.first) return none;
+    result.last = std::min(last, result.last);
   }
-  one.possible = one.first < bytes;
-  return one;
+  result.possible = result.first < bytes;
+  return result;
 }
 
 // Checks If-Match or If-Unmodified-Since: false when the file is not the one that the client
@@ -303,15 +305,16 @@ compressed_file find_compressed(const folder& root, const request& asked,
                                 {"zstd", ".zst", quality_of_coding(accepted, "zstd"), 1},
                                 {"gzip", ".gz", quality_of_coding(accepted, "gzip"), 0}}};
   const quality plain = names_identity(accepted) ? quality_of_coding(accepted, "identity") : 0;
-  std::ranges::sort(all, std::greater(),
-                    [](const candidate& one) { return std::pair(one.wanted, one.rank); });
-  for (const candidate& one : all) {
-    if (one.wanted == 0 || one.wanted < plain) break;
+  std::ranges::sort(all, std::greater(), [](const candidate& candidate) {
+    return std::pair(candidate.wanted, candidate.rank);
+  });
+  for (const candidate& candidate : all) {
+    if (candidate.wanted == 0 || candidate.wanted < plain) break;
     std::pmr::string beside(path, &asked.memory());
-    beside += one.ending;
+    beside += candidate.ending;
     const int fd = open_within(root.fd, beside);
     if (fd < 0) continue;
-    compressed_file found{one.coding, troupe::file::adopt(fd, std::string()), {}};
+    compressed_file found{candidate.coding, troupe::file::adopt(fd, std::string()), {}};
     if (::fstat(fd, &found.file) == 0 && S_ISREG(found.file.st_mode)) return found;
   }
   return {};
@@ -323,16 +326,16 @@ response give(const request& asked, const troupe::file& from, const struct stat&
   const auto bytes = static_cast<std::uint64_t>(file.st_size);
   // No file is newer than the answer.
   const auto modified = std::min<std::time_t>(file.st_mtim.tv_sec, kit::wall_now());
-  const auto dress = [&](response&& made) {
+  const auto dress = [&](response&& answer) {
     // An answer without the file, 412 or 416, has neither its coding nor its age.
-    const bool is_of_file = made.status() < 400;
+    const bool is_of_file = answer.status() < 400;
     const std::array<char, date_bytes> text = write_date(modified);
-    made.field("ETag", tag).field("Last-Modified", {text.data(), text.size()});
+    answer.field("ETag", tag).field("Last-Modified", {text.data(), text.size()});
     if (!options.cache_control.empty() && is_of_file)
-      made.field("Cache-Control", options.cache_control);
-    if (options.precompressed) made.field("Vary", "Accept-Encoding");
-    if (!coding.empty() && is_of_file) made.field("Content-Encoding", coding);
-    return std::move(made);
+      answer.field("Cache-Control", options.cache_control);
+    if (options.precompressed) answer.field("Vary", "Accept-Encoding");
+    if (!coding.empty() && is_of_file) answer.field("Content-Encoding", coding);
+    return std::move(answer);
   };
   if (!is_expected(asked, tag, modified)) return dress(response(412));
   if (is_unchanged(asked, tag, modified))
@@ -390,10 +393,10 @@ response file_response(const request& asked, const file& from, std::uint64_t off
              : what_is_asked_of(asked, from, offset, bytes, std::move(type));
 }
 
-std::size_t read_file(const file_part& part, std::uint64_t offset, std::span<char> to) noexcept {
+std::size_t read_file(const file_part& part, std::uint64_t offset, std::span<char> room) noexcept {
   std::size_t done = 0;
-  while (done < to.size()) {
-    const ssize_t got = ::pread(part.from.fd(), to.data() + done, to.size() - done,
+  while (done < room.size()) {
+    const ssize_t got = ::pread(part.from.fd(), room.data() + done, room.size() - done,
                                 static_cast<off_t>(part.offset + offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;

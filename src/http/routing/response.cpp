@@ -20,32 +20,32 @@ response::special& response::extra() {
 }
 
 response response::redirect(std::string_view to, int status) {
-  response made(status);
-  made.field("Location", to);
-  return made;
+  response answer(status);
+  answer.field("Location", to);
+  return answer;
 }
 
 response response::stream(content_type type, stream_function how) {
-  response made;
-  made.type_ = std::move(type);
-  made.extra().what = special::kind::streamed;
-  made.extra().streamed.stream = std::move(how);
-  return made;
+  response answer;
+  answer.type_ = std::move(type);
+  answer.extra().what = special::kind::streamed;
+  answer.extra().streamed.stream = std::move(how);
+  return answer;
 }
 
 response response::stream(content_type type, std::uint64_t bytes, stream_function how) {
-  response made = stream(std::move(type), std::move(how));
-  made.extra().streamed.length = bytes;
-  return made;
+  response answer = stream(std::move(type), std::move(how));
+  answer.extra().streamed.length = bytes;
+  return answer;
 }
 
 response response::events(event_function how) {
-  response made;
-  made.type_ = "text/event-stream";
-  made.fields_ = "Cache-Control: no-cache\r\n";
-  made.extra().what = special::kind::streamed;
-  made.extra().streamed.events = std::move(how);
-  return made;
+  response answer;
+  answer.type_ = "text/event-stream";
+  answer.fields_ = "Cache-Control: no-cache\r\n";
+  answer.extra().what = special::kind::streamed;
+  answer.extra().streamed.events = std::move(how);
+  return answer;
 }
 
 response response::websocket(websocket_function talk) {
@@ -54,11 +54,11 @@ response response::websocket(websocket_function talk) {
 
 response response::websocket(websocket_function talk, const websocket_options& options) {
   check_options(options);
-  response made(101);
-  made.extra().what = special::kind::websocket;
-  made.extra().talk = std::move(talk);
-  made.extra().socket = options;
-  return made;
+  response answer(101);
+  answer.extra().what = special::kind::websocket;
+  answer.extra().talk = std::move(talk);
+  answer.extra().socket = options;
+  return answer;
 }
 
 response response::file(const troupe::file& from, std::uint64_t offset, std::uint64_t bytes,
@@ -66,10 +66,10 @@ response response::file(const troupe::file& from, std::uint64_t offset, std::uin
   if (!from.is_open())
     throw usage_error(
         "troupe: http::response::file: the file is not open; open it before you make the answer");
-  response made;
-  made.type_ = std::move(type);
-  made.extra().file = {from.share(), offset, bytes};
-  return made;
+  response answer;
+  answer.type_ = std::move(type);
+  answer.extra().file = {from.share(), offset, bytes};
+  return answer;
 }
 
 response& response::field(std::string_view name, std::string_view value) & {
@@ -95,12 +95,13 @@ std::string_view response::field(std::string_view name) const noexcept {
   return {};
 }
 
-bool response::special::is_event_stream(const response& of) noexcept {
+bool response::special::is_event_stream(const response& answer) noexcept {
   constexpr std::string_view events = "text/event-stream";
-  const std::string_view type = of.type_.empty() ? of.field("Content-Type") : of.type_.view();
+  const std::string_view type =
+      answer.type_.empty() ? answer.field("Content-Type") : answer.type_.view();
   return same_word(type.substr(0, type.find(';')), events);
 }
 
-response& response::cookie(const http::cookie& one) & { return field("Set-Cookie", one.text()); }
+response& response::cookie(const http::cookie& set) & { return field("Set-Cookie", set.text()); }
 
 }  // namespace troupe::http

@@ -47,7 +47,7 @@ struct response::special {
   }
 
   // Whether the answer is a stream of events, which has no end of its own.
-  static bool is_event_stream(const response& of) noexcept;
+  static bool is_event_stream(const response& answer) noexcept;
 
   kind what = kind::file;
   file_part file;
@@ -59,7 +59,7 @@ struct response::special {
 // Reads from `offset` of the part on. Returns the number of bytes, which is smaller than `to` at
 // the end of the file. Blocks while the system reads from the disk what is not in its memory, so
 // `to` is to be small.
-std::size_t read_file(const file_part& part, std::uint64_t offset, std::span<char> to) noexcept;
+std::size_t read_file(const file_part& part, std::uint64_t offset, std::span<char> room) noexcept;
 
 // The answer to a request for a WebSocket.
 struct websocket_answer {

@@ -45,42 +45,42 @@ void each_segment(std::string_view path, Function&& function) {
 
 std::vector<segment> read_pattern(std::string_view pattern) {
   if (!pattern.starts_with('/')) fail(pattern, "does not begin with '/'");
-  std::vector<segment> made;
+  std::vector<segment> segments;
   std::size_t parameters = 0;
-  each_segment(pattern, [&](std::string_view one) {
-    if (!made.empty() && made.back().is_rest) fail(pattern, "has a segment behind a rest");
+  each_segment(pattern, [&](std::string_view part) {
+    if (!segments.empty() && segments.back().is_rest) fail(pattern, "has a segment behind a rest");
     segment next;
-    if (one.starts_with('{')) {
-      if (!one.ends_with('}') || one.size() < 3)
+    if (part.starts_with('{')) {
+      if (!part.ends_with('}') || part.size() < 3)
         fail(pattern, "has a '{' without its '}', or without a name");
       next.is_parameter = true;
-      next.is_rest = one.ends_with("...}");
+      next.is_rest = part.ends_with("...}");
       if (++parameters > path_values::most) fail(pattern, "has more than 8 parameters");
-    } else if (one.find_first_of("{}") != std::string_view::npos) {
+    } else if (part.find_first_of("{}") != std::string_view::npos) {
       fail(pattern, "has a parameter that is not a whole segment");
     } else {
-      next.literal = one;
+      next.literal = part;
     }
-    made.push_back(std::move(next));
+    segments.push_back(std::move(next));
   });
-  return made;
+  return segments;
 }
 
 // The names of the parameters of a pattern without flaws.
 std::vector<std::string> names_in(std::string_view pattern) {
   std::vector<std::string> names;
-  each_segment(pattern, [&](std::string_view one) {
-    if (!one.starts_with('{')) return;
-    one = one.substr(1, one.size() - 2);
-    if (one.ends_with("...")) one.remove_suffix(3);
-    names.emplace_back(one);
+  each_segment(pattern, [&](std::string_view part) {
+    if (!part.starts_with('{')) return;
+    part = part.substr(1, part.size() - 2);
+    if (part.ends_with("...")) part.remove_suffix(3);
+    names.emplace_back(part);
   });
   return names;
 }
 
 std::size_t parameters_of(const std::vector<segment>& pattern) noexcept {
   return static_cast<std::size_t>(
-      std::ranges::count_if(pattern, [](const segment& one) { return one.is_parameter; }));
+      std::ranges::count_if(pattern, [](const segment& segment) { return segment.is_parameter; }));
 }
 
 }  // namespace
@@ -100,19 +100,19 @@ struct router::route_entry {
 
   bool matches(std::string_view path, path_values& values) const {
     values.count = 0;
-    for (const segment& one : segments) {
+    for (const segment& segment : segments) {
       if (path.empty()) return false;
       path.remove_prefix(1);
-      if (one.is_rest) {
+      if (segment.is_rest) {
         values.value[values.count++] = path;
         return true;
       }
       const std::size_t slash = path.find('/');
       const std::string_view part = path.substr(0, slash);
-      if (one.is_parameter) {
+      if (segment.is_parameter) {
         if (part.empty()) return false;
         values.value[values.count++] = part;
-      } else if (part != one.literal) {
+      } else if (part != segment.literal) {
         return false;
       }
       path = slash == std::string_view::npos ? std::string_view() : path.substr(slash);
@@ -132,7 +132,9 @@ struct router::route_entry {
 
   // Literals win over parameters, and parameters over a rest, segment by segment.
   friend bool wins(const route_entry& a, const route_entry& b) {
-    const auto rank = [](const segment& one) { return one.is_rest ? 2 : one.is_parameter ? 1 : 0; };
+    const auto rank = [](const segment& segment) {
+      return segment.is_rest ? 2 : segment.is_parameter ? 1 : 0;
+    };
     for (std::size_t i = 0; i < a.segments.size() && i < b.segments.size(); ++i) {
       const int first = rank(a.segments[i]), second = rank(b.segments[i]);
       if (first != second) return first < second;
@@ -194,24 +196,24 @@ void router::add_call(method on, std::string_view pattern, std::unique_ptr<route
     if (there == nullptr) there = std::make_unique<route_entry>();
     at = there.get();
   } else {
-    for (const auto& one : table_->patterns) {
-      if (one->segments == segments) at = one.get();
+    for (const auto& known : table_->patterns) {
+      if (known->segments == segments) at = known.get();
     }
     if (at == nullptr) {
-      auto made = std::make_unique<route_entry>();
-      at = made.get();
-      made->segments = std::move(segments);
+      auto entry = std::make_unique<route_entry>();
+      at = entry.get();
+      entry->segments = std::move(segments);
       const auto before = std::find_if(table_->patterns.begin(), table_->patterns.end(),
-                                       [&](const auto& one) { return wins(*made, *one); });
-      table_->patterns.insert(before, std::move(made));
+                                       [&](const auto& one) { return wins(*entry, *one); });
+      table_->patterns.insert(before, std::move(entry));
     }
   }
-  route& to = at->by_method[static_cast<std::size_t>(on)];
-  if (to.call != nullptr) fail(pattern, "has a handler for this method already");
-  to.call = std::move(call);
-  to.options = options;
-  to.names = names_in(pattern);
-  to.pattern = pattern;
+  route& target = at->by_method[static_cast<std::size_t>(on)];
+  if (target.call != nullptr) fail(pattern, "has a handler for this method already");
+  target.call = std::move(call);
+  target.options = options;
+  target.names = names_in(pattern);
+  target.pattern = pattern;
   at->methods |= bit_of(on) | (on == method::get ? bit_of(method::head) : 0);
 }
 
@@ -256,15 +258,15 @@ router& router::add_around(std::optional<std::string_view> pattern,
   const auto wrap = [&](route_entry& entry) {
     route& own = entry.by_method[static_cast<std::size_t>(method::options)];
     if (options && own.call == nullptr) {
-      for (const route& one : entry.by_method) {
-        if (one.call != nullptr) own.names = one.names;
+      for (const route& known : entry.by_method) {
+        if (known.call != nullptr) own.names = known.names;
       }
       own.call = std::make_unique<options_call>(entry.methods);
       entry.methods |= bit_of(method::options);
     }
-    for (route& one : entry.by_method) {
-      if (one.call == nullptr) continue;
-      one.call = put_around(std::move(one.call), what);
+    for (route& known : entry.by_method) {
+      if (known.call == nullptr) continue;
+      known.call = put_around(std::move(known.call), what);
       ++count;
     }
   };
@@ -295,9 +297,10 @@ std::size_t router::take_away(std::string_view pattern, unsigned methods) {
   // Rejected: a look-up by hash. The only call of the hash function is inlined into find(), which
   // runs for each request; a second call would end that.
   const auto exact = std::ranges::find_if(
-      table_->exact, [&](const auto& one) { return is_exact && one.first == pattern; });
-  const auto general = std::ranges::find_if(
-      table_->patterns, [&](const auto& one) { return !is_exact && one->segments == segments; });
+      table_->exact, [&](const auto& entry) { return is_exact && entry.first == pattern; });
+  const auto general = std::ranges::find_if(table_->patterns, [&](const auto& entry) {
+    return !is_exact && entry->segments == segments;
+  });
   if (exact == table_->exact.end() && general == table_->patterns.end()) return 0;
   route_entry& at = is_exact ? *exact->second : **general;
   std::size_t count = 0;
@@ -319,17 +322,17 @@ std::size_t router::take_away(std::string_view pattern, unsigned methods) {
 router::found router::find(method by, std::string_view path) const {
   found result;
   // Returns true when the route has the method; otherwise a less exact route may have it.
-  const auto take = [&](const route_entry& one) {
-    result.methods |= one.methods;
-    result.handler = one.of(by);
+  const auto take = [&](const route_entry& entry) {
+    result.methods |= entry.methods;
+    result.handler = entry.of(by);
     return result.handler != nullptr;
   };
   const auto exact = table_->exact.find(path);
   if (exact != table_->exact.end() && take(*exact->second)) return result;
   if (!path.starts_with('/')) return result;
-  for (const auto& one : table_->patterns) {
+  for (const auto& entry : table_->patterns) {
     path_values values;
-    if (!one->matches(path, values) || !take(*one)) continue;
+    if (!entry->matches(path, values) || !take(*entry)) continue;
     result.values = values;
     result.values.names = result.handler->names.data();
     return result;
@@ -342,16 +345,16 @@ const router::route* router::otherwise() const noexcept {
 }
 
 response router::no_route(method asked, unsigned methods) {
-  response made(404);
-  if (methods == 0) return made;
-  made.status(asked == method::options ? 204 : asked == method::other ? 501 : 405);
-  return std::move(made).field("Allow", allowed(methods));
+  response answer(404);
+  if (methods == 0) return answer;
+  answer.status(asked == method::options ? 204 : asked == method::other ? 501 : 405);
+  return std::move(answer).field("Allow", allowed(methods));
 }
 
 unsigned router::all_methods() const noexcept {
   unsigned all = bit_of(method::options);
-  for (const auto& [path, one] : table_->exact) all |= one->methods;
-  for (const auto& one : table_->patterns) all |= one->methods;
+  for (const auto& [path, entry] : table_->exact) all |= entry->methods;
+  for (const auto& entry : table_->patterns) all |= entry->methods;
   return all;
 }
 

@@ -32,13 +32,13 @@ struct element {
 // Takes the first element off a list of Accept or Accept-Encoding.
 element take_element(std::string_view& list) noexcept {
   std::string_view left = take_part(list, ',');
-  element made{take_part(left, ';')};
+  element result{take_part(left, ';')};
   while (!left.empty()) {
     const std::string_view parameter = take_part(left, ';');
     if (parameter.size() > 2 && (parameter[0] | 0x20) == 'q' && parameter[1] == '=')
-      made.wanted = read_quality(parameter.substr(2));
+      result.wanted = read_quality(parameter.substr(2));
   }
-  return made;
+  return result;
 }
 
 // How exactly a range names a type: 3 the type itself, 2 its kind, 1 all, 0 not at all.
@@ -59,10 +59,10 @@ struct match {
 match match_of(std::string_view accept, std::string_view type) noexcept {
   match best;
   for (int place = 0; !accept.empty(); --place) {
-    const element one = take_element(accept);
-    if (one.wanted > 1'000) continue;
-    const int exactness = fits(one.name, type);
-    if (exactness > best.exactness) best = {one.wanted, exactness, place};
+    const element ranked = take_element(accept);
+    if (ranked.wanted > 1'000) continue;
+    const int exactness = fits(ranked.name, type);
+    if (exactness > best.exactness) best = {ranked.wanted, exactness, place};
   }
   return best;
 }
@@ -86,13 +86,13 @@ std::optional<std::size_t> preferred_type(std::string_view accept,
   std::optional<std::size_t> best;
   match wins;
   for (std::size_t i = 0; i < types.size(); ++i) {
-    const match one = match_of(accept, types[i]);
-    if (one.wanted == 0) continue;
-    if (best && std::tie(one.wanted, one.exactness, one.place) <=
+    const match found = match_of(accept, types[i]);
+    if (found.wanted == 0) continue;
+    if (best && std::tie(found.wanted, found.exactness, found.place) <=
                     std::tie(wins.wanted, wins.exactness, wins.place))
       continue;
     best = i;
-    wins = one;
+    wins = found;
   }
   return best;
 }

@@ -28,11 +28,11 @@ bool may_be_in_attribute(char one) noexcept { return one >= ' ' && one < 127 && 
 
 cookie_pair take_cookie_pair(std::string_view& left) noexcept {
   const std::size_t end = left.find(';');
-  const std::string_view one = left.substr(0, end);
+  const std::string_view pair = left.substr(0, end);
   left.remove_prefix(end == std::string_view::npos ? left.size() : end + 1);
-  const std::size_t equals = one.find('=');
-  if (equals == std::string_view::npos) return {"", trimmed(one)};
-  return {trimmed(one.substr(0, equals)), trimmed(one.substr(equals + 1))};
+  const std::size_t equals = pair.find('=');
+  if (equals == std::string_view::npos) return {"", trimmed(pair)};
+  return {trimmed(pair.substr(0, equals)), trimmed(pair.substr(equals + 1))};
 }
 
 cookie::cookie(std::string_view name, std::string_view value) : name_(name), value_(value) {
@@ -109,21 +109,21 @@ void cookie::check_prefix() const {
 
 std::string cookie::text() const {
   check_prefix();
-  std::string made;
-  made.append(name_).append("=").append(value_);
-  if (!path_.empty()) made.append("; Path=").append(path_);
-  if (!domain_.empty()) made.append("; Domain=").append(domain_);
-  if (max_age_) made.append("; Max-Age=").append(std::to_string(max_age_->count()));
+  std::string text;
+  text.append(name_).append("=").append(value_);
+  if (!path_.empty()) text.append("; Path=").append(path_);
+  if (!domain_.empty()) text.append("; Domain=").append(domain_);
+  if (max_age_) text.append("; Max-Age=").append(std::to_string(max_age_->count()));
   if (expires_) {
     const auto date = write_date(std::chrono::system_clock::to_time_t(*expires_));
-    made.append("; Expires=").append(date.data(), date.size());
+    text.append("; Expires=").append(date.data(), date.size());
   }
-  if (secure_) made.append("; Secure");
-  if (http_only_) made.append("; HttpOnly");
-  made.append(site_ == same_site::strict ? "; SameSite=Strict"
+  if (secure_) text.append("; Secure");
+  if (http_only_) text.append("; HttpOnly");
+  text.append(site_ == same_site::strict ? "; SameSite=Strict"
               : site_ == same_site::lax  ? "; SameSite=Lax"
                                          : "; SameSite=None");
-  return made;
+  return text;
 }
 
 }  // namespace troupe::http

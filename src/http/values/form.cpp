@@ -67,7 +67,7 @@ class form_maker {
     count_field();
     check_field(name, value.size());
     use_memory(name.size() + value.size());
-    made_.fields_.emplace_back(std::move(name), std::move(value));
+    form_.fields_.emplace_back(std::move(name), std::move(value));
   }
   task<> add_part(multipart_reader& parts) {
     if (parts.part().is_file) {
@@ -83,40 +83,40 @@ class form_maker {
     }
     add(std::move(name), std::move(value));
   }
-  form finish() { return std::move(made_); }
+  form finish() { return std::move(form_); }
 
  private:
   task<> add_file(multipart_reader& parts) {
     count_field();
-    if (made_.files_.size() == limits_.files)
+    if (form_.files_.size() == limits_.files)
       fail_large(parts.part().name, std::to_string(limits_.files) + " files");
-    form_file to;
-    to.head_ = parts.part();
-    use_memory(to.head_.name.size() + to.head_.file_name.size() + to.head_.type.size());
+    form_file file;
+    file.head_ = parts.part();
+    use_memory(file.head_.name.size() + file.head_.file_name.size() + file.head_.type.size());
     for (;;) {
       const std::string_view piece = co_await parts.read();
       if (piece.empty()) break;
-      if (to.bytes_ + piece.size() > limits_.file_bytes)
-        fail_large(to.name(), std::to_string(limits_.file_bytes) + " bytes");
-      if (to.in_memory() && to.bytes_ + piece.size() <= limits_.kept_bytes) {
+      if (file.bytes_ + piece.size() > limits_.file_bytes)
+        fail_large(file.name(), std::to_string(limits_.file_bytes) + " bytes");
+      if (file.in_memory() && file.bytes_ + piece.size() <= limits_.kept_bytes) {
         use_memory(piece.size());
-        to.text_ += piece;
+        file.text_ += piece;
       } else {
-        if (to.in_memory()) {
-          to.on_disk_ = make_nameless(limits_.folder);
-          co_await to.on_disk_.write_all_at(0, std::string_view(to.text_));
-          memory_ -= to.text_.size();
-          base::release(to.text_);
+        if (file.in_memory()) {
+          file.on_disk_ = make_nameless(limits_.folder);
+          co_await file.on_disk_.write_all_at(0, std::string_view(file.text_));
+          memory_ -= file.text_.size();
+          base::release(file.text_);
         }
-        co_await to.on_disk_.write_all_at(to.bytes_, piece);
+        co_await file.on_disk_.write_all_at(file.bytes_, piece);
       }
-      to.bytes_ += piece.size();
+      file.bytes_ += piece.size();
     }
-    made_.files_.push_back(std::move(to));
+    form_.files_.push_back(std::move(file));
   }
 
   const form_limits& limits_;
-  form made_;
+  form form_;
   std::size_t count_ = 0, memory_ = 0;
 };
 
@@ -130,8 +130,8 @@ bool form::find(std::string_view name, std::size_t& at, std::string& to) const {
 }
 
 form_file& form::file(std::string_view name) {
-  for (form_file& one : files_) {
-    if (one.name() == name) return one;
+  for (form_file& file : files_) {
+    if (file.name() == name) return file;
   }
   values::fail_missing({"form file", name});
 }
@@ -140,14 +140,14 @@ form parse_form(std::string_view text, const form_limits& limits) {
   form_maker maker(limits);
   while (!text.empty()) {
     const std::size_t end = text.find('&');
-    const std::string_view one = text.substr(0, end);
+    const std::string_view pair = text.substr(0, end);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    if (one.empty()) continue;
-    const std::size_t equals = one.find('=');
+    if (pair.empty()) continue;
+    const std::size_t equals = pair.find('=');
     std::string name, value;
-    if (!decode_percent(one.substr(0, equals), name, true))
+    if (!decode_percent(pair.substr(0, equals), name, true))
       throw status_error(400, "the name of a form field is not encoded correctly");
-    if (equals != std::string_view::npos && !decode_percent(one.substr(equals + 1), value, true))
+    if (equals != std::string_view::npos && !decode_percent(pair.substr(equals + 1), value, true))
       values::fail_malformed({"form field", name});
     maker.add(std::move(name), std::move(value));
   }
@@ -178,20 +178,20 @@ task<> form_file::save(std::string path) {
   open_options fresh;
   fresh.write = fresh.create = fresh.exclusive = true;
   fresh.read = false;
-  troupe::file to = co_await troupe::file::open(path, fresh);
+  troupe::file target = co_await troupe::file::open(path, fresh);
   if (in_memory()) {
-    co_await to.write_all_at(0, std::string_view(text_));
+    co_await target.write_all_at(0, std::string_view(text_));
   } else {
     constexpr std::size_t piece_bytes = 64 * 1024;
     const auto room = std::make_unique<std::array<char, piece_bytes>>();
     for (std::uint64_t at = 0; at < bytes_;) {
       const std::size_t bytes = co_await on_disk_.read_at(at, *room);
       if (bytes == 0) break;
-      co_await to.write_all_at(at, std::string_view(room->data(), bytes));
+      co_await target.write_all_at(at, std::string_view(room->data(), bytes));
       at += bytes;
     }
   }
-  co_await to.close();
+  co_await target.close();
 }
 
 }  // namespace troupe::http

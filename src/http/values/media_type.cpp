@@ -33,10 +33,10 @@ std::string unquoted(std::string_view text, escapes which) {
 std::string parameter_in(std::string_view content_type, std::string_view name, escapes which) {
   take_part(content_type, ';');
   while (!content_type.empty()) {
-    const std::string_view one = take_part(content_type, ';');
-    const std::size_t equals = one.find('=');
-    if (equals == std::string_view::npos || !same_word(one.substr(0, equals), name)) continue;
-    const std::string_view value = one.substr(equals + 1);
+    const std::string_view parameter = take_part(content_type, ';');
+    const std::size_t equals = parameter.find('=');
+    if (equals == std::string_view::npos || !same_word(parameter.substr(0, equals), name)) continue;
+    const std::string_view value = parameter.substr(equals + 1);
     if (value.starts_with('"')) return unquoted(value, which);
     return is_token(value) ? std::string(value) : std::string();
   }

@@ -44,8 +44,8 @@ std::string_view last_component(std::string_view path) noexcept {
 bool has_parameter(std::string_view value, std::string_view name) noexcept {
   take_part(value, ';');
   while (!value.empty()) {
-    const std::string_view one = take_part(value, ';');
-    if (same_word(one.substr(0, one.find('=')), name)) return true;
+    const std::string_view parameter = take_part(value, ';');
+    if (same_word(parameter.substr(0, parameter.find('=')), name)) return true;
   }
   return false;
 }

@@ -20,9 +20,9 @@ namespace troupe::http::values {
 
 namespace {
 
-[[noreturn]] void fail(const origin& of, std::string_view why) {
-  throw status_error(400,
-                     std::string(of.kind) + " '" + std::string(of.name) + "'" + std::string(why));
+[[noreturn]] void fail(const origin& source, std::string_view why) {
+  throw status_error(
+      400, std::string(source.kind) + " '" + std::string(source.name) + "'" + std::string(why));
 }
 
 }  // namespace
@@ -33,17 +33,17 @@ void fail_unfit(const origin& of, const std::string& wanted) {
 void fail_missing(const origin& of) { fail(of, " is missing"); }
 void fail_malformed(const origin& of) { fail(of, " is not encoded correctly"); }
 
-bool next_pair(std::string_view& left, const origin& of, std::string& to) {
+bool next_pair(std::string_view& left, const origin& source, std::string& value) {
   while (!left.empty()) {
     const std::size_t end = left.find('&');
-    const std::string_view one = left.substr(0, end);
+    const std::string_view pair = left.substr(0, end);
     left.remove_prefix(end == std::string_view::npos ? left.size() : end + 1);
-    const std::size_t equals = one.find('=');
-    to.clear();
-    if (!decode_percent(one.substr(0, equals), to, true) || to != of.name) continue;
-    to.clear();
-    if (equals != std::string_view::npos && !decode_percent(one.substr(equals + 1), to, true))
-      fail_malformed(of);
+    const std::size_t equals = pair.find('=');
+    value.clear();
+    if (!decode_percent(pair.substr(0, equals), value, true) || value != source.name) continue;
+    value.clear();
+    if (equals != std::string_view::npos && !decode_percent(pair.substr(equals + 1), value, true))
+      fail_malformed(source);
     return true;
   }
   return false;

@@ -117,8 +117,8 @@ std::string lines_for(const client_core& core, client_request& asked, const url&
 
 bool is_accepted(const fields& answer, const std::string& key) {
   bool upgrades = false;
-  for (const field one : answer)
-    upgrades |= same_word(one.name, "Connection") && lists_word(one.value, "upgrade");
+  for (const field field : answer)
+    upgrades |= same_word(field.name, "Connection") && lists_word(field.value, "upgrade");
   return upgrades && same_word(answer["Upgrade"], "websocket") &&
          answer.count("Sec-WebSocket-Accept") == 1 &&
          answer["Sec-WebSocket-Accept"] == websocket_answer_to(key);
@@ -151,35 +151,35 @@ struct wanted {
   std::string lines;
 };
 
-task<std::unique_ptr<websocket>> upgrade(wanted& of, std::shared_ptr<wire_exchange> handshake) {
+task<std::unique_ptr<websocket>> upgrade(wanted& plan, std::shared_ptr<wire_exchange> handshake) {
   const std::string key = websocket_key();
   const std::string head =
-      first_lines("GET", of.at, of.by) +
-      "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: " + key + "\r\n" + of.lines +
-      "\r\n";
+      first_lines("GET", plan.at, plan.by) +
+      "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: " + key + "\r\n" +
+      plan.lines + "\r\n";
   handshake->may_upgrade();
   co_await handshake->send(head);
   co_await handshake->read_head(method::get);
-  keep_cookies(*of.core, *handshake);
+  keep_cookies(*plan.core, *handshake);
   if (handshake->status() != 101) throw_refused(*handshake);
   if (!is_accepted(handshake->fields(), key)) {
     throw client_error(client_failure::bad_handshake, handshake->where(),
                        "the server's 101 is no answer to a request for a WebSocket");
   }
-  websocket_terms terms = terms_of(*handshake, of.options);
+  websocket_terms terms = terms_of(*handshake, plan.options);
   wire_ptr wire = handshake->take_wire();
   std::string begun(wire->input());
   wire->release_buffer();
   co_return std::make_unique<client_websocket<client_transport>>(
-      std::move(wire), of.core->options, std::move(begun), of.options, std::move(terms));
+      std::move(wire), plan.core->options, std::move(begun), plan.options, std::move(terms));
 }
 
-std::unique_ptr<websocket> made_of(const wanted& of, std::shared_ptr<stream_exchange> over) {
-  keep_cookies(*of.core, *over);
+std::unique_ptr<websocket> made_of(const wanted& plan, std::shared_ptr<stream_exchange> over) {
+  keep_cookies(*plan.core, *over);
   if (over->status() < 200 || over->status() > 299) throw_refused(*over);
-  websocket_terms terms = terms_of(*over, of.options);
+  websocket_terms terms = terms_of(*over, plan.options);
   return std::make_unique<client_websocket<stream_transport>>(
-      std::move(over), of.core->options, std::string(), of.options, std::move(terms));
+      std::move(over), plan.core->options, std::string(), plan.options, std::move(terms));
 }
 
 // By HTTP/2 if the connection speaks it and the server allows this (RFC 8441), else by HTTP/1.1.
@@ -190,17 +190,18 @@ task<std::unique_ptr<websocket>> open(std::shared_ptr<client_core> core, client_
   const url at = url_of(asked);
   const route by = route_to(*core, at, true);
   std::string lines = lines_for(*core, asked, at, by, options);
-  wanted of{std::move(core), std::move(asked), std::move(options), at, by, std::move(lines)};
+  wanted plan{std::move(core), std::move(asked), std::move(options), at, by, std::move(lines)};
   repetition again(true, false);
   for (;;) {
-    const reached made = co_await reach(of.core, of.at, of.by, within, again.wants_fresh());
-    if (made.wire != nullptr) co_return co_await upgrade(of, made.wire);
-    of.by.streams = co_await made.stream->may_connect();
-    if (!of.by.streams) continue;
-    made.stream->connect("websocket");
-    const attempt ended = co_await try_once(*made.stream, of.asked, of.by, of.lines);
-    if (ended.failure == nullptr) co_return made_of(of, made.stream);
-    const bool follows = co_await again.follows(made, ended, within);
+    const reached connected =
+        co_await reach(plan.core, plan.at, plan.by, within, again.wants_fresh());
+    if (connected.wire != nullptr) co_return co_await upgrade(plan, connected.wire);
+    plan.by.streams = co_await connected.stream->may_connect();
+    if (!plan.by.streams) continue;
+    connected.stream->connect("websocket");
+    const attempt ended = co_await try_once(*connected.stream, plan.asked, plan.by, plan.lines);
+    if (ended.failure == nullptr) co_return made_of(plan, connected.stream);
+    const bool follows = co_await again.follows(connected, ended, within);
     if (!follows) std::rethrow_exception(ended.failure);
   }
 }

@@ -66,8 +66,9 @@ bool is_key(std::string_view key) noexcept {
   });
 }
 
-void fill_randomly(std::span<char> to) {
-  if (RAND_bytes(reinterpret_cast<unsigned char*>(to.data()), static_cast<int>(to.size())) != 1) {
+void fill_randomly(std::span<char> room) {
+  if (RAND_bytes(reinterpret_cast<unsigned char*>(room.data()), static_cast<int>(room.size())) !=
+      1) {
     throw error("troupe: http: OpenSSL has no random bytes");
   }
 }
@@ -94,49 +95,49 @@ namespace {
 
 // A list may be spread over several fields with the same name.
 bool any_lists(const fields& all, std::string_view name, std::string_view word) noexcept {
-  return std::any_of(all.begin(), all.end(), [&](field one) {
-    return same_word(one.name, name) && lists_word(one.value, word);
+  return std::any_of(all.begin(), all.end(), [&](field field) {
+    return same_word(field.name, name) && lists_word(field.value, word);
   });
 }
 
 }  // namespace
 
 websocket_answer websocket_handshake(const message_head& head, const websocket_options& options) {
-  websocket_answer made;
+  websocket_answer result;
   const bool asks = head.method == method::get && head.wants_upgrade &&
                     any_lists(head.fields, "upgrade", "websocket");
   if (!asks || head.fields["sec-websocket-version"] != "13") {
-    made.fields = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n";
-    made.status = 426;
-    return made;
+    result.fields = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n";
+    result.status = 426;
+    return result;
   }
   const std::string_view key = head.fields["sec-websocket-key"];
   // When there are two such fields, a proxy may have read the other one.
   if (!is_key(key) || head.fields.count("sec-websocket-key") != 1 ||
       head.fields.count("sec-websocket-version") != 1) {
-    made.why =
+    result.why =
         "Sec-WebSocket-Key has to be there once, as 16 bytes in base64, and Sec-WebSocket-Version "
         "once";
-    return made;
+    return result;
   }
-  made.why = accept_terms(head.fields, options, made.terms, made.fields);
-  if (!made.why.empty()) return made;
+  result.why = accept_terms(head.fields, options, result.terms, result.fields);
+  if (!result.why.empty()) return result;
   std::string accept;
   append_field(accept, "Sec-WebSocket-Accept", websocket_answer_to(key), "websocket");
-  made.fields.insert(0, accept);
-  made.status = 101;
-  return made;
+  result.fields.insert(0, accept);
+  result.status = 101;
+  return result;
 }
 
 struct websocket_end {
   // True when the user's function threw because it sent after the peer's close, which the function
   // had not seen yet. That is not an error.
-  static bool is_cause(const websocket& of, const io_error& thrown) noexcept {
-    return of.is_ended_ && thrown.code() == std::errc::broken_pipe;
+  static bool is_cause(const websocket& socket, const io_error& thrown) noexcept {
+    return socket.is_ended_ && thrown.code() == std::errc::broken_pipe;
   }
-  static bool is_unsaid(const websocket& of) noexcept { return of.unsaid_ != 0; }
-  static task<> say(websocket& to) { return to.say_failure(); }
-  static task<bool> is_left_alone(websocket& of) { return of.is_left_alone(); }
+  static bool is_unsaid(const websocket& socket) noexcept { return socket.unsaid_ != 0; }
+  static task<> say(websocket& socket) { return socket.say_failure(); }
+  static task<bool> is_left_alone(websocket& socket) { return socket.is_left_alone(); }
 };
 
 namespace {
@@ -191,7 +192,7 @@ struct websocket::parts {
   explicit parts(const websocket_terms& terms)
       : can_deflate(bits_of(terms, terms.is_client) >= 9),
         out(bits_of(terms, terms.is_client), keeps(terms, terms.is_client), *terms.deflate),
-        in(bits_of(terms, !terms.is_client), keeps(terms, !terms.is_client)) {}
+        inflater(bits_of(terms, !terms.is_client), keeps(terms, !terms.is_client)) {}
   static int bits_of(const websocket_terms& terms, bool of_client) noexcept {
     return of_client ? terms.deflate->client_max_window_bits
                      : terms.deflate->server_max_window_bits;
@@ -201,12 +202,12 @@ struct websocket::parts {
                        : terms.deflate->server_no_context_takeover);
   }
 
-  std::size_t memory() const noexcept { return out.memory() + in.memory(); }
+  std::size_t memory() const noexcept { return out.memory() + inflater.memory(); }
 
   send_order order;  // the peer inflates messages in the order in which they were compressed
   const bool can_deflate;
   message_deflater out;
-  message_inflater in;
+  message_inflater inflater;
 };
 
 websocket::websocket(transport& over, std::string begun, const websocket_options& options,
@@ -214,8 +215,8 @@ websocket::websocket(transport& over, std::string begun, const websocket_options
     : over_(over),
       options_(options),
       terms_(std::move(terms)),
-      in_(std::move(begun)),
-      next_(in_.size()) {
+      input_(std::move(begun)),
+      next_(input_.size()) {
   if (terms_.deflate) parts_ = std::make_unique<parts>(terms_);
 }
 websocket::~websocket() = default;
@@ -330,7 +331,7 @@ task<> websocket::say_failure() {
 }
 
 std::size_t websocket::kept_bytes() const noexcept {
-  return in_.capacity() + message_.capacity() + control_.capacity() +
+  return input_.capacity() + message_.capacity() + control_.capacity() +
          (parts_ == nullptr ? 0 : parts_->memory());
 }
 
@@ -342,10 +343,10 @@ std::chrono::nanoseconds websocket::patience() noexcept {
 
 // A whole message has come, or a control frame outside of a message. Bytes of the next one may
 // already be here.
-void websocket::begin_next() noexcept { next_ = paced_arrival(in_.size() - at_); }
+void websocket::begin_next() noexcept { next_ = paced_arrival(input_.size() - at_); }
 
 task<bool> websocket::more() {
-  in_.erase(0, at_);
+  input_.erase(0, at_);
   at_ = 0;
   constexpr std::size_t at_once = 4096;
   // The shortest wait, for bytes that came while the user did not receive.
@@ -353,9 +354,9 @@ task<bool> websocket::more() {
   std::array<char, at_once> buffer;
   if (heard_.count() < 0) heard_ = now();
   if (untaken_ && !untaken_->is_set()) {  // the rest of what the peer has sent is on its way
-    const std::size_t before = in_.size();
+    const std::size_t before = input_.size();
     co_await untaken_->wait();
-    if (in_.size() > before) co_return true;
+    if (input_.size() > before) co_return true;
   }
   for (;;) {
     const std::chrono::nanoseconds begun = now(), quiet = begun - heard_, patient = patience();
@@ -379,7 +380,7 @@ task<bool> websocket::more() {
       next_.came(bytes);
       asked_ = ping_due_ = false;
       heard_ = now();
-      in_.append(buffer.data(), bytes);
+      input_.append(buffer.data(), bytes);
       over_.retains(kept_bytes());
       co_return true;
     }
@@ -434,14 +435,14 @@ task<bool> websocket::is_left_alone() {
 task<> websocket::take_rest() {
   constexpr std::chrono::seconds longest{1};
   std::array<char, 4096> buffer;
-  while (!at_end_ && !has_message() && in_.size() - at_ <= options_.message_bytes) {
+  while (!at_end_ && !has_message() && input_.size() - at_ <= options_.message_bytes) {
     std::size_t bytes = 0;
     try {
       bytes = co_await over_.receive(buffer, longest);
     } catch (const error&) {
     }
     at_end_ = bytes == 0;
-    in_.append(buffer.data(), bytes);
+    input_.append(buffer.data(), bytes);
   }
 }
 
@@ -451,15 +452,15 @@ bool websocket::has_message() const noexcept {
   bool is_data = in_frame_ && frame_.code < close_frame;
   std::uint64_t left = in_frame_ ? frame_.bytes - frame_done_ : 0;
   for (std::size_t at = at_;;) {
-    if (in_.size() - at < left) return false;
+    if (input_.size() - at < left) return false;
     at += static_cast<std::size_t>(left);
     if (is_data) return true;
-    if (in_.size() - at < 2) return false;
-    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(in_[at + i]); };
+    if (input_.size() - at < 2) return false;
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(input_[at + i]); };
     const unsigned length = byte(1) & 0x7F;
     const std::size_t width = length == 126 ? 2 : length == 127 ? 8 : 0;
     const std::size_t head = 2 + width + ((byte(1) & 0x80) != 0 ? 4 : 0);
-    if (in_.size() - at < head) return false;
+    if (input_.size() - at < head) return false;
     is_data = (byte(0) & 0x0F) < close_frame;
     left = width == 0 ? length : 0;
     for (std::size_t i = 0; i < width; ++i) left = left << 8 | byte(2 + i);
@@ -468,7 +469,7 @@ bool websocket::has_message() const noexcept {
 }
 
 task<bool> websocket::need(std::size_t bytes) {
-  while (in_.size() - at_ < bytes) {
+  while (input_.size() - at_ < bytes) {
     const bool came = co_await more();
     if (!came) co_return false;
   }
@@ -495,16 +496,16 @@ int websocket::breach_of(unsigned first, unsigned second) const noexcept {
 task<bool> websocket::read_frame() {
   bool there = co_await need(2);
   if (!there) co_return false;
-  const auto byte = [this](std::size_t i) { return static_cast<unsigned char>(in_[at_ + i]); };
+  const auto byte = [this](std::size_t i) { return static_cast<unsigned char>(input_[at_ + i]); };
   const unsigned first = byte(0), second = byte(1);
   if (const int breach = breach_of(first, second); breach != 0) {
     co_await fail(breach);
     co_return false;
   }
-  frame one;
-  one.last = (first & last_frame) != 0;
-  one.code = static_cast<int>(first & 0x0F);
-  const bool is_control = one.code >= close_frame;
+  frame head;
+  head.last = (first & last_frame) != 0;
+  head.code = static_cast<int>(first & 0x0F);
+  const bool is_control = head.code >= close_frame;
   const unsigned length = second & 0x7F;
   const std::size_t width = length == 126   ? 2
                             : length == 127 ? 8
@@ -512,11 +513,11 @@ task<bool> websocket::read_frame() {
                     mask_bytes = terms_.is_client ? 0 : 4;
   there = co_await need(2 + width + mask_bytes);
   if (!there) co_return false;
-  one.bytes = width == 0 ? length : 0;
-  for (std::size_t i = 0; i < width; ++i) one.bytes = one.bytes << 8 | byte(2 + i);
-  std::memcpy(&one.mask, in_.data() + at_ + 2 + width, mask_bytes);
-  const bool is_short = (width == 2 && one.bytes < 126) || (width == 8 && one.bytes < 65536);
-  if (is_short || one.bytes >> 63 != 0) {
+  head.bytes = width == 0 ? length : 0;
+  for (std::size_t i = 0; i < width; ++i) head.bytes = head.bytes << 8 | byte(2 + i);
+  std::memcpy(&head.mask, input_.data() + at_ + 2 + width, mask_bytes);
+  const bool is_short = (width == 2 && head.bytes < 126) || (width == 8 && head.bytes < 65536);
+  if (is_short || head.bytes >> 63 != 0) {
     co_await fail(1002);
     co_return false;
   }
@@ -526,20 +527,20 @@ task<bool> websocket::read_frame() {
   const std::uint64_t before = begins ? 0 : is_deflated ? deflated_bytes_ : message_.size();
   const std::uint64_t most =
       is_deflated ? deflated_bytes_max(options_.message_bytes) : options_.message_bytes;
-  if (!is_control && one.bytes > most - before) {
+  if (!is_control && head.bytes > most - before) {
     co_await fail(1009);
     co_return false;
   }
   at_ += 2 + width + mask_bytes;
   if (is_control) control_.clear();
   if (begins) {
-    message_is_text_ = one.code == text;
+    message_is_text_ = head.code == text;
     message_is_deflated_ = is_deflated;
     deflated_bytes_ = 0;
   }
-  if (!is_control) deflated_bytes_ += one.bytes;
+  if (!is_control) deflated_bytes_ += head.bytes;
   in_message_ = in_message_ || !is_control;
-  frame_ = one;
+  frame_ = head;
   frame_done_ = 0;
   in_frame_ = true;
   co_return true;
@@ -548,7 +549,7 @@ task<bool> websocket::read_frame() {
 // Inflates the next piece of a compressed message. Returns the close code for a piece that is
 // refused, or 0.
 int websocket::inflate(std::string_view piece) {
-  switch (parts_->in.add(piece, message_, options_.message_bytes)) {
+  switch (parts_->inflater.add(piece, message_, options_.message_bytes)) {
     case inflate_result::whole:
       return 0;
     case inflate_result::too_large:
@@ -563,7 +564,7 @@ int websocket::inflate(std::string_view piece) {
 // refused, or 0.
 int websocket::finish_message() {
   if (message_is_deflated_) {
-    const inflate_result how = parts_->in.finish(message_, options_.message_bytes);
+    const inflate_result how = parts_->inflater.finish(message_, options_.message_bytes);
     if (how != inflate_result::whole) return how == inflate_result::too_large ? 1009 : 1007;
   }
   return message_is_text_ && !is_utf8(message_) ? 1007 : 0;
@@ -574,13 +575,13 @@ task<bool> websocket::read_payload(std::string& to) {
   std::memcpy(mask.data(), &frame_.mask, 4);
   const bool is_deflated = frame_.code < close_frame && message_is_deflated_;
   while (frame_done_ < frame_.bytes) {
-    if (at_ == in_.size()) {
+    if (at_ == input_.size()) {
       const bool came = co_await more();
       if (!came) co_return false;
     }
     const auto bytes = static_cast<std::size_t>(
-        std::min<std::uint64_t>(frame_.bytes - frame_done_, in_.size() - at_));
-    const std::span<char> piece(in_.data() + at_, bytes);
+        std::min<std::uint64_t>(frame_.bytes - frame_done_, input_.size() - at_));
+    const std::span<char> piece(input_.data() + at_, bytes);
     if (!terms_.is_client) {
       for (std::size_t i = 0; i < bytes; ++i)
         piece[i] = static_cast<char>(piece[i] ^ mask[(frame_done_ + i) % 4]);
@@ -635,9 +636,9 @@ task<bool> websocket::take_control() {
 
 task<std::optional<websocket_message>> websocket::receive() {
   const struct told_at_end {
-    websocket& of;
+    websocket& socket;
     ~told_at_end() {
-      if (of.unreceived_) of.unreceived_->set();
+      if (socket.unreceived_) socket.unreceived_->set();
     }
   } told{*this};
   const one_at_a_time alone(

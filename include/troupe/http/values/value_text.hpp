@@ -80,7 +80,7 @@ struct origin {
 
 // Takes pairs off "a=1&b=2", up to the next one with the name of `of`, whose decoded value it puts
 // into `to`. Returns false at the end.
-bool next_pair(std::string_view& left, const origin& of, std::string& to);
+bool next_pair(std::string_view& left, const origin& source, std::string& value);
 
 template <class T>
 struct kind_of {

@@ -32,11 +32,11 @@ const Bytef* bytes_of(std::string_view text) noexcept {
 }
 
 template <class Stream>
-bool make(Stream& to) noexcept {
-  to.reset(new (std::nothrow) z_stream{});
-  if (to == nullptr) return false;
-  to->zalloc = take;
-  to->zfree = give_back;
+bool make(Stream& stream) noexcept {
+  stream.reset(new (std::nothrow) z_stream{});
+  if (stream == nullptr) return false;
+  stream->zalloc = take;
+  stream->zfree = give_back;
   return true;
 }
 
@@ -63,7 +63,7 @@ bool message_deflater::begin() noexcept {
 std::string message_deflater::compress(std::string_view message) {
   // zlib produces nothing for a flush that directly follows a flush.
   if (message.empty() || !begin()) return {};
-  std::string made(message.size() / 2 + 64, '\0');
+  std::string compressed(message.size() / 2 + 64, '\0');
   std::size_t done = 0;
   std::string_view left = message;
   for (bool flushed = false; !flushed;) {
@@ -73,9 +73,9 @@ std::string message_deflater::compress(std::string_view message) {
     stream_->avail_in = static_cast<uInt>(piece.size());
     const int flush = left.empty() ? Z_SYNC_FLUSH : Z_NO_FLUSH;
     for (;;) {
-      if (done == made.size()) made.resize(2 * made.size());
-      const std::size_t room = std::min(made.size() - done, bytes_at_once);
-      stream_->next_out = reinterpret_cast<Bytef*>(made.data() + done);
+      if (done == compressed.size()) compressed.resize(2 * compressed.size());
+      const std::size_t room = std::min(compressed.size() - done, bytes_at_once);
+      stream_->next_out = reinterpret_cast<Bytef*>(compressed.data() + done);
       stream_->avail_out = static_cast<uInt>(room);
       const int said = deflate(stream_.get(), flush);
       if (said == Z_STREAM_ERROR) throw error("troupe: http: zlib cannot compress a message");
@@ -85,17 +85,17 @@ std::string message_deflater::compress(std::string_view message) {
     }
     flushed = flush == Z_SYNC_FLUSH;
   }
-  made.resize(done - tail.size());
-  if (keeps_context_) return made;
+  compressed.resize(done - tail.size());
+  if (keeps_context_) return compressed;
   stream_.reset();
-  return made.size() < message.size() ? made : std::string();
+  return compressed.size() < message.size() ? compressed : std::string();
 }
 
 void message_deflater::forget() noexcept {
   if (stream_ != nullptr && deflateReset(stream_.get()) != Z_OK) stream_.reset();
 }
 
-inflate_result message_inflater::run(std::string_view piece, std::string& to,
+inflate_result message_inflater::run(std::string_view piece, std::string& output,
                                      std::size_t bytes_max) {
   if (stream_ == nullptr) {
     if (!make(stream_)) throw std::bad_alloc();
@@ -113,8 +113,8 @@ inflate_result message_inflater::run(std::string_view piece, std::string& to,
     const int said = inflate(stream_.get(), Z_SYNC_FLUSH);
     if (said == Z_MEM_ERROR) throw std::bad_alloc();
     const std::size_t bytes = room.size() - stream_->avail_out;
-    if (bytes > bytes_max - to.size()) return inflate_result::too_large;
-    to.append(room.data(), bytes);
+    if (bytes > bytes_max - output.size()) return inflate_result::too_large;
+    output.append(room.data(), bytes);
     if (said == Z_STREAM_END) {
       // The block said that it was the last one. Another block may follow and refer to bytes before
       // it, so the window has to stay.

@@ -75,7 +75,7 @@ class message_inflater {
   }
 
  private:
-  inflate_result run(std::string_view piece, std::string& to, std::size_t bytes_max);
+  inflate_result run(std::string_view piece, std::string& output, std::size_t bytes_max);
   std::unique_ptr<z_stream_s, end_inflate> stream_;
   const int bits_;
   const bool keeps_context_;

@@ -78,18 +78,18 @@ class reader {
   std::string_view left_;
 };
 
-bool read_extension(reader& from, extension& to) {
-  to.name = from.token();
-  if (to.name.empty()) return false;
+bool read_extension(reader& from, extension& target) {
+  target.name = from.token();
+  if (target.name.empty()) return false;
   while (from.take(';')) {
-    parameter one;
-    one.name = from.token();
-    if (one.name.empty()) return false;
+    parameter next;
+    next.name = from.token();
+    if (next.name.empty()) return false;
     if (from.take('=')) {
-      one.value = from.value();
-      if (!one.value) return false;
+      next.value = from.value();
+      if (!next.value) return false;
     }
-    to.parameters.push_back(std::move(one));
+    target.parameters.push_back(std::move(next));
   }
   return true;
 }
@@ -98,9 +98,9 @@ bool read_extension(reader& from, extension& to) {
 // of them is malformed. A field without elements counts as absent.
 template <class Element>
 bool read_lists(const fields& from, std::string_view name, Element element) {
-  for (const field one : from) {
-    if (!same_word(one.name, name)) continue;
-    reader text(one.value);
+  for (const field field : from) {
+    if (!same_word(field.name, name)) continue;
+    reader text(field.value);
     while (!text.at_end()) {
       if (text.take(',')) continue;
       if (!element(text) || !(text.at_end() || text.take(','))) return false;
@@ -109,26 +109,27 @@ bool read_lists(const fields& from, std::string_view name, Element element) {
   return true;
 }
 
-bool read_extensions(const fields& from, std::vector<extension>& to) {
-  return read_lists(from, "Sec-WebSocket-Extensions",
-                    [&to](reader& text) { return read_extension(text, to.emplace_back()); });
+bool read_extensions(const fields& from, std::vector<extension>& extensions) {
+  return read_lists(from, "Sec-WebSocket-Extensions", [&extensions](reader& text) {
+    return read_extension(text, extensions.emplace_back());
+  });
 }
 
 // Returns false when a protocol is named twice.
-bool read_protocols(const fields& from, std::vector<std::string_view>& to) {
-  const bool well = read_lists(from, "Sec-WebSocket-Protocol", [&to](reader& text) {
-    to.push_back(text.token());
-    return !to.back().empty();
+bool read_protocols(const fields& from, std::vector<std::string_view>& protocols) {
+  const bool well = read_lists(from, "Sec-WebSocket-Protocol", [&protocols](reader& text) {
+    protocols.push_back(text.token());
+    return !protocols.back().empty();
   });
-  std::vector<std::string_view> sorted = to;
+  std::vector<std::string_view> sorted = protocols;
   std::sort(sorted.begin(), sorted.end());
   return well && std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end();
 }
 
 std::string joined(const std::vector<std::string>& names) {
-  std::string made;
-  for (const std::string& one : names) made += (made.empty() ? "" : ", ") + one;
-  return made;
+  std::string list;
+  for (const std::string& one : names) list += (list.empty() ? "" : ", ") + one;
+  return list;
 }
 
 std::optional<int> bits_in(const std::string& text) noexcept {
@@ -146,27 +147,27 @@ struct deflate_words {
 };
 
 // Returns std::nullopt when RFC 7692 does not allow these parameters.
-std::optional<deflate_words> words_of(const extension& one, bool is_offer) {
-  deflate_words made;
-  for (const auto& [name, value] : one.parameters) {
+std::optional<deflate_words> words_of(const extension& offered, bool is_offer) {
+  deflate_words words;
+  for (const auto& [name, value] : offered.parameters) {
     if (name == "server_no_context_takeover" || name == "client_no_context_takeover") {
-      bool& word = name.starts_with('s') ? made.server_forgets : made.client_forgets;
+      bool& word = name.starts_with('s') ? words.server_forgets : words.client_forgets;
       if (value || word) return std::nullopt;
       word = true;
     } else if (name == "server_max_window_bits") {
-      if (made.server_bits || !value) return std::nullopt;
-      made.server_bits = bits_in(*value);
-      if (!made.server_bits) return std::nullopt;
+      if (words.server_bits || !value) return std::nullopt;
+      words.server_bits = bits_in(*value);
+      if (!words.server_bits) return std::nullopt;
     } else if (name == "client_max_window_bits") {
-      if (made.has_client_bits || (!value && !is_offer)) return std::nullopt;
-      made.has_client_bits = true;
-      if (value) made.client_bits = bits_in(*value);
-      if (value && !made.client_bits) return std::nullopt;
+      if (words.has_client_bits || (!value && !is_offer)) return std::nullopt;
+      words.has_client_bits = true;
+      if (value) words.client_bits = bits_in(*value);
+      if (value && !words.client_bits) return std::nullopt;
     } else {
       return std::nullopt;
     }
   }
-  return made;
+  return words;
 }
 
 constexpr std::string_view deflate_name = "permessage-deflate";
@@ -296,10 +297,10 @@ std::string accept_terms(const fields& request, const websocket_options& options
     return "this WebSocket speaks " + joined(options.subprotocols) +
            ": offer one of them in Sec-WebSocket-Protocol";
   }
-  for (const extension& one : extensions) {
-    if (!options.deflate || one.name != deflate_name) continue;
+  for (const extension& offer : extensions) {
+    if (!options.deflate || offer.name != deflate_name) continue;
     std::string line;
-    terms.deflate = accept(one, *options.deflate, line);
+    terms.deflate = accept(offer, *options.deflate, line);
     if (!terms.deflate) continue;
     append_field(lines, "Sec-WebSocket-Extensions", line, "websocket_options");
     break;
@@ -325,12 +326,13 @@ std::string take_terms(const fields& answer, const websocket_options& options,
   std::vector<extension> extensions;
   if (!read_extensions(answer, extensions))
     return "its Sec-WebSocket-Extensions is no list of extensions";
-  for (const extension& one : extensions) {
-    if (!options.deflate || one.name != deflate_name || terms.deflate) {
-      return "it uses the extension " + std::string(one.name) + ", which was not offered, or twice";
+  for (const extension& taken : extensions) {
+    if (!options.deflate || taken.name != deflate_name || terms.deflate) {
+      return "it uses the extension " + std::string(taken.name) +
+             ", which was not offered, or twice";
     }
     terms.deflate.emplace();
-    wrong = take_deflate(one, *options.deflate, *terms.deflate);
+    wrong = take_deflate(taken, *options.deflate, *terms.deflate);
     if (!wrong.empty()) return wrong;
   }
   return "";
