@@ -1,4 +1,4 @@
-// actor_host: what the actors of one runtime ask of that runtime.
+// actor_host: the services that a runtime gives its actors.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace troupe::actor {
 
-// What a failure or a dead letter was. The names are literals.
+// The names of a failed call or a dead letter. They are literals.
 struct failed_call {
   const char* actor = "";
   const char* method = "";

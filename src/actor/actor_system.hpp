@@ -1,5 +1,5 @@
-// actor_system: what the actors of one runtime share: their slots, their executors, and where
-// failures are reported.
+// actor_system: the state that the actors of one runtime share: their slots, their executors, and
+// where failures are reported.
 //
 // A cell finds its system by masking its own address (memory/slot_space.hpp).
 #pragma once

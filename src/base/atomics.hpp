@@ -1,7 +1,7 @@
 // atomics: the one facade over std::atomic.
 //
-// Concurrent classes take their atomics as a template parameter. So the code that ships is the code
-// that the model checker runs (tests/models/ gives relacy's atomics the same interface).
+// Concurrent classes take their atomics as a template parameter. The code that ships is thus the
+// code that the model checker runs (tests/models/ gives relacy's atomics the same interface).
 #pragma once
 
 #include <atomic>

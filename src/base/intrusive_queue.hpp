@@ -1,5 +1,5 @@
-// intrusive_queue: objects that leave in the order in which they came, each linked through one
-// pointer of its own. So no operation allocates or fails.
+// intrusive_queue: objects that leave in the order in which they entered, each linked through one
+// pointer of its own. No operation allocates or fails.
 //
 // Plain data: its owner decides which lock or thread guards it, and keeps the objects alive while
 // they are in the queue. Where objects leave from the middle, use intrusive_list. For the library's

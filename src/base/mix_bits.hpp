@@ -6,7 +6,8 @@
 
 namespace troupe::base {
 
-// What splitmix64 adds to its state for each number: the golden ratio, as a part of 2^64.
+// The number that splitmix64 adds to its state for each result: the golden ratio, as a part of
+// 2^64.
 inline constexpr std::uint64_t golden_step = 0x9E3779B97F4A7C15u;
 
 constexpr std::uint64_t mix_bits(std::uint64_t number) noexcept {

@@ -4,7 +4,7 @@
 // Invariants
 //   P1  a notify that comes before the wait is not lost: the wait returns at once.
 //   P2  notifies do not add up: two of them before a wait count as one.
-//   P3  what notifiers did before is seen by the owner when a wait returns for them.
+//   P3  the owner sees the notifiers' earlier writes when a wait returns for them.
 //   P4  a notify of an owner that sleeps elsewhere (in a poller) says so, and the notifier wakes
 //       the owner there.
 //
@@ -59,8 +59,8 @@ class basic_parker {
   // sleeps. Returns true when the owner sleeps elsewhere or is about to: the caller has to wake it
   // there (P4).
   bool notify() noexcept {
-    // order: release  publishes what the notifier did (P3); pairs with the owner's acquires, also
-    // when another notify has come in between
+    // order: release  publishes the notifier's writes (P3); pairs with the owner's acquires, even
+    // if another notify came in between
     const std::uint32_t seen = state_.exchange(notified, std::memory_order_release);
     if (seen == asleep) Futex::wake_one(state_);
     return seen == elsewhere;

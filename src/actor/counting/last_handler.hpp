@@ -1,7 +1,7 @@
 // last_handler: which handler of an actor began last, while its runtime is observed.
 //
-// In such a runtime each cell has a word for it, right in front of the object. So the turn that
-// writes it touches no other cache line, and a reader finds it in its copy of the slab.
+// In such a runtime each cell has a word for it, right in front of the object. The turn that writes
+// it therefore touches no other cache line, and a reader finds it in its copy of the slab.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,4 @@
-// message_counts: what the actors of one runtime have done, by class and handler, while it is
-// observed.
+// message_counts: the work of one runtime's actors, by class and handler, while it is observed.
 //
 // Each thread counts for itself, without a locked instruction; a reader adds the threads up. Counts
 // are exact (observe/counting/tally.hpp). Times are those of samples, whose distance follows their
@@ -7,7 +6,7 @@
 // senders are those of the messages that samples send (observe/counting/sampled_sends.hpp).
 //
 // Invariants
-//   C1  a count is never freed before its runtime's state, so readers follow the lists freely.
+//   C1  a count is never freed before its runtime's state: readers follow the lists freely.
 //   C2  only its thread changes what a thread_counts has; `next` of an element never changes.
 #pragma once
 

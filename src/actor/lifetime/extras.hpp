@@ -75,7 +75,7 @@ inline mail_bound* bound_of(cell& actor) noexcept {
   return actor.is_bounded() ? cell_extras::of(actor).bound.get() : nullptr;
 }
 
-// Of an actor that has a name, when nobody can reach it any longer.
+// For an actor that has a name, when no ref to it is left.
 void forget_name(cell& named) noexcept;
 
 // The cell's slot will be freed now.

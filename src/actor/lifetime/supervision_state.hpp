@@ -1,5 +1,5 @@
-// supervision_state: an actor's error policy, how it is constructed anew, its parent, its children,
-// and who watches it.
+// supervision_state: an actor's error policy, the way to construct it again, its parent, its
+// children, and its watchers.
 #pragma once
 
 #include <atomic>
@@ -39,7 +39,7 @@ struct supervision_state {
 };
 base::list_link<cell>& sibling_link_of(cell& child) noexcept;
 
-// In the actor's turn: the actor has failed; does what its policy says.
+// In the actor's turn: the actor has failed; applies its policy.
 void apply_error_policy(cell& actor, kept_failure failed) noexcept;
 // In the actor's turn, when the last call has ended for which the end of the actor waited: ends the
 // actor, or constructs it anew.

@@ -1,5 +1,5 @@
-// activation: what an actor needs only while it is active: its list of mail and its links in the
-// scheduler's queues.
+// activation: the state that an actor needs only while it is active: its list of mail and its links
+// in the scheduler's queues.
 //
 // Allocated from a pool of its own that never gives memory back: a sender may read the
 // `home_worker` of an activation that has just been freed or reused (it then finds another
@@ -35,7 +35,7 @@ struct mail_list {
 
 struct activation : sched::runnable {
   enum mark : std::uint8_t {
-    told_unreferenced = 1,  // the actor was told that its last ref went
+    told_unreferenced = 1,  // the actor was notified that its last ref was dropped
     waits = 2,              // `suspended` is not null
     has_urgent = 4,         // urgent mail is in the list, or in the one that take_all gave last
   };
@@ -75,8 +75,8 @@ struct activation : sched::runnable {
     marks |= has_urgent;
   }
 
-  // Puts the message into the empty list. Also for an activation that has not claimed its actor
-  // yet: so it must not touch the actor.
+  // Puts the message into the empty list. It is called for activations that have not claimed their
+  // actor yet as well: it must not touch the actor.
   void begin_urgent(message& mail) noexcept {
     set(mail.next, 0);
     set(oldest, as_link(&mail) | urgent_tag);
@@ -98,7 +98,7 @@ struct activation : sched::runnable {
   }
 
   // Puts back the rest of a list that take_all gave, from `first` on, in front of the mail that has
-  // come since.
+  // arrived since.
   void put_back(std::uintptr_t first, const mail_list& taken) noexcept {
     const std::uintptr_t meanwhile = get(oldest);
     forget_urgent_end();

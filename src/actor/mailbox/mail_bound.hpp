@@ -54,7 +54,7 @@ class mail_bound {
   std::mutex mutex_;
   std::size_t count_ = 0;
   bool open_ = false, calls_ = false;
-  // A waiter: a sender that is told when there is room, or an ask that is delivered then.
+  // A waiter: a sender that is notified when there is room, or an ask that is delivered then.
   struct waiting {
     waiting(promise<permit>&& sender, cell& actor) noexcept
         : granted(std::move(sender)), to(&actor) {}

@@ -98,7 +98,7 @@ class mailbox_word {
   }
 
   // For the thread that has cleared the parked bit of `seen`: no thread collects until it wakes the
-  // activation, so the chain is stable.
+  // activation: the chain is stable.
   static Activation& activation_under(std::uintptr_t seen) noexcept {
     while (!is_activation(seen)) seen = older_than(as_message(seen));
     return as_activation(seen);

@@ -1,5 +1,5 @@
-// out_of_mail: what happens to an actor whose list of mail is empty
-// (docs/protocols/unreferenced.md). A template, so that the model runs this very source.
+// out_of_mail: the steps for an actor whose list of mail is empty (docs/protocols/unreferenced.md).
+// A template, so that the model runs this very source.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ enum class out_of_mail : std::uint8_t {
 template <class Refs, class Mailbox, class Activation>
 TROUPE_INLINE out_of_mail ask_out_of_mail(Refs& refs, Mailbox box, Activation& active,
                                           bool stopped) noexcept {
-  // In this order: what a former holder sent before it dropped its ref is seen by the check that
-  // follows.
+  // In this order: the check that follows sees the messages that a former holder sent before it
+  // dropped its ref.
   if (active.unreferenced() && refs.revive()) active.set_unreferenced(false);
   if (box.has_mail(active)) return out_of_mail::collects;
   if (!active.unreferenced()) return out_of_mail::rests;

@@ -54,7 +54,7 @@ void send_from_afar(Mailbox box, Message& mail, bool urgent, Side& side) {
     return side.refuse(mail);
   }
   // The message belongs to the mailbox now, and the owner may have handled it before the next line
-  // runs: so it must not stay in the list of `spare`.
+  // runs: it must not stay in the list of `spare`.
   spare.clear();
   const auto seen = box.append_always(mail);
   TROUPE_REQUIRE(seen != Mailbox::closed, "M4");

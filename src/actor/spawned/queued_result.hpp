@@ -28,7 +28,7 @@ class queued_result {
   // order: relaxed  as above
   void set(State& of) noexcept { word_.store(as_word(of), std::memory_order_relaxed); }
 
-  // By the worker that begins the task, when no taker knows of this word.
+  // By the worker that begins the task, when no taker can see this word.
   // order: relaxed  as above
   State* peek() const noexcept {
     return reinterpret_cast<State*>(word_.load(std::memory_order_relaxed));

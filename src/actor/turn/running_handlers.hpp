@@ -1,5 +1,4 @@
-// running_handlers: the names of what runs right now, for messages that say why a stop takes so
-// long.
+// running_handlers: the names of the handlers that run right now, for messages about a slow stop.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// turn: what happens between the moment when a thread takes an active actor and the moment when it
+// turn: the work between the moment when a thread takes an active actor and the moment when it
 // leaves that actor.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace troupe::actor {
 
 class construction;
 
-// The calling thread's turn: what only the actors themselves need of it. The rest is in
+// The part of the calling thread's turn that only the actors themselves need. The rest is in
 // tasks::running_state.
 struct turn_state {
   bool set_aside = false;    // the last message was set aside (guards.cpp), not handled
@@ -63,8 +63,8 @@ sched::after_turn run_on(tasks::running_state& state, activation& active, unsign
 // A turn looks at the clock before it handles this many messages.
 inline constexpr unsigned turns_are_short_below = cell::quick + 1;
 
-// For a new actor that no other thread knows yet. On a worker of its pool the actor starts active,
-// with its deactivation deferred there: its creator is likely to send it something soon.
+// For a new actor that no other thread can see yet. On a worker of its pool the actor starts
+// active, with its deactivation deferred there: its creator is likely to send it something soon.
 void start_at_home(cell& made);
 
 // Whether the message is the runtime's own: an unreferenced notice, a stop, a request to consume
@@ -76,7 +76,7 @@ inline bool is_counted(const message& mail) noexcept {
   return !is_ours(mail) && !sched::is_owed(mail.act(nullptr, nullptr, message_act::describe));
 }
 
-// Tells the actor that its last ref has gone. Any thread.
+// Notifies the actor that its last ref was dropped. Any thread.
 void notify_unreferenced(cell& to) noexcept;
 
 // Drops the only ref to an actor that is active on the calling worker, and tells the actor. False
@@ -97,7 +97,7 @@ void look_at_guards(tasks::running_state& state, actor_system& system, activatio
 // The actor's guarded messages become dead letters.
 void make_dead_letters_of_guarded(cell& actor) noexcept;
 
-// In the actor's turn: the actor ends. What is sent to it from now on becomes a dead letter.
+// In the actor's turn: the actor ends. Messages sent to it from now on become dead letters.
 void end_object(cell& actor, ended how = ended(ended::why::stopped)) noexcept;
 void end_when_over(activation& active) noexcept;
 // The actor has ended, or the runtime has: the actor does not keep its parent any longer.
@@ -115,7 +115,7 @@ const char* drop_by_message(message* mail, void* object, message_act act);
 void drop_old(actor_system& system, activation& active) noexcept;
 void deliver_urgent(cell& to, message& mail);
 // In the actor's turn: cancels its suspended calls and runs each as far as it can. Calls that would
-// suspend later are cancelled, too.
+// suspend later are cancelled as well.
 void cancel_turns(activation& active) noexcept;
 
 // Adds to the count of suspended turns. A thread's own count is the turns that were suspended here
@@ -132,7 +132,7 @@ inline void leave_mailbox(cell& actor) noexcept {
     bound->leave();
 }
 
-// What the task layer asks of actors.
+// The functions of actors that the task layer calls.
 extern const tasks::actor_functions functions_of_actors;
 
 // Sets what async calls need of their actors (async_calls.cpp): the system's three `host`s.

@@ -1,4 +1,4 @@
-// turn_limit: when an actor's turn is over, and what takes its mail off the fast path.
+// turn_limit: the end of an actor's turn, and the causes that take its mail off the fast path.
 #pragma once
 
 #include <algorithm>

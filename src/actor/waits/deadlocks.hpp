@@ -8,8 +8,8 @@
 //       like for a thread that waits for a job); a later wait in the same memory does not. The wait
 //       of a thread that is blocked for a state has a number of its own, and each later wait has a
 //       higher one.
-//   D2  a turn is told only by a search that saw each wait of its circle twice, and found it not
-//       over the second time. So between the two looks there was an instant at which all of them
+//   D2  a turn is refused only by a search that saw each wait of its cycle twice, and found it not
+//       over the second time. Between the two looks there was thus an instant at which all of them
 //       waited, and none of them can end by itself.
 //   D3  the thread that refuses a wait has detached it from its result first, as has every thread
 //       that ends a wait.
@@ -61,7 +61,7 @@ class deadlock_search : private tasks::timer {
   // By the thread that has parked such an actor. Another thread may be running the actor already.
   void search_after_park() noexcept;
 
-  // Searches now. Returns how many turns and blocked threads were told; their refusals have been
+  // Searches now. Returns how many turns and blocked threads were refused; their refusals have been
   // delivered when this returns. Any thread that is not in a turn.
   std::size_t search() noexcept;
   // The text of the exception that the refused wait throws.

@@ -1,7 +1,7 @@
 // long_waits: for how long suspended turns have waited, as the looks of one thread show.
 //
 // A wait does not record when it began, so that it costs nothing. Instead each look marks the waits
-// that it sees first; so a time is short by up to the time between two looks. A later wait in the
+// that it sees first; a time is thus short by up to the time between two looks. A later wait in the
 // same memory has no mark.
 #pragma once
 

@@ -1,5 +1,5 @@
-// suspended: describes in words what a program waits for: for the report of a stall, and for a dump
-// of a running program.
+// suspended: describes a program's waits in words: for the report of a stall, and for a dump of a
+// running program.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct awaited {
   std::source_location at;  // a line of the user's code; line 0 when none is known
   const char* what;
   const char* of;
-  const void* asked;                  // an actor, which may have gone since
+  const void* asked;                  // an actor, which may have been freed since
   std::source_location held_since{};  // of a lock: where its holder took it
   std::uint32_t first_seen = 0;       // long_waits.hpp; 0: no look has seen it
 };
@@ -34,7 +34,7 @@ struct suspended_call {
 awaited look_at(const tasks::suspension& one);
 // Who holds the lock for which `one` waits. False when the wait is over.
 bool is_locked_out(const tasks::suspension& one, tasks::lock_holder& holder) noexcept;
-// `wait` is what the call waits for; null when that is not known.
+// `wait` is the call's wait; null when it is not known.
 suspended_call look_at(const cell& actor, const message& call, const tasks::suspension* wait);
 std::string line_of(const suspended_call& one, const actor_system& system);
 // Whether the line lies in one of the library's own coroutines. No text names such a line: the user
@@ -43,7 +43,7 @@ bool is_of_library(const std::source_location& where) noexcept;
 // "bank.cpp:12".
 std::string place_of(const std::source_location& where);
 
-// What could not be looked at.
+// The actors that could not be examined.
 struct not_held {
   unsigned workers = 0;  // workers that were inside their own locks at each try
   unsigned actors = 0;   // parked actors to which mail came at each try

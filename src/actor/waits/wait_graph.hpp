@@ -1,4 +1,4 @@
-// wait_graph: a graph of what waits for what at one instant, and which of its nodes wait endlessly.
+// wait_graph: a graph of the waits at one instant, and of its nodes that wait endlessly.
 //
 // A node is a call, one of the tasks that a call runs side by side, or a blocked thread. Most nodes
 // wait for one other node. A node that waits for a group resumes when all of the group have ended,

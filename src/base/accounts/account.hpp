@@ -3,12 +3,12 @@
 //
 // A holder says how much it keeps now, and the account leases that much from its peer and from the
 // ledger: in steps of 1 KiB up to 64 KiB, and in steps of 64 KiB beyond. While the lease covers
-// what is kept, hold() compares two numbers and takes no lock, so a small request costs nothing.
+// what is kept, hold() compares two numbers and takes no lock: a small request costs nothing.
 //
 // Past a limit the largest holder of a peer is asked to end: of the peer whose share is used up, or
-// of the largest peer when all of the ledger is. The holder that asks for more always gets it. So a
-// newcomer is never turned away for the memory that others keep, and what is kept goes beyond a
-// limit by at most the leases of the holders that are just ending.
+// of the largest peer when all of the ledger is. The holder that asks for more always gets it. A
+// newcomer is therefore never turned away for the memory that others keep, and the kept memory
+// exceeds a limit by at most the leases of the holders that are just ending.
 //
 // Threads: an account belongs to one task; the ledger's mutex guards all the rest.
 // Invariants

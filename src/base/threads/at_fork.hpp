@@ -1,5 +1,5 @@
-// at_fork: what the whole process shares stays usable in the child of a fork(), which has only the
-// thread that called it.
+// at_fork: the objects that the whole process shares stay usable in the child of a fork(), which
+// has only the thread that called it.
 #pragma once
 
 #include <mutex>

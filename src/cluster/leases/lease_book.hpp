@@ -16,7 +16,7 @@ struct lease_book {
   struct member {
     member_row row;
     std::uint64_t round = 0;
-    std::chrono::nanoseconds until{0};  // by the clock of the store; max: for ever
+    std::chrono::nanoseconds until{0};  // by the clock of the store; max: without end
   };
   struct shard {
     std::string owner;

@@ -41,7 +41,7 @@ struct member_row {
 
 struct shard_row {
   std::uint32_t shard = 0;
-  std::string owner;        // the id of a member; empty: nobody
+  std::string owner;        // the id of a member; empty: none
   std::uint64_t fence = 0;  // grows by one with each change of the owner
 };
 
@@ -54,16 +54,16 @@ struct renewal {
   // All that the node still has. What the store has as this member's beside them, or with another
   // fence, is released.
   std::vector<held_shard> kept;
-  std::uint32_t wanted = 0;  // at most so many shards that nobody owns are taken
-  // Changes since then are told: `seen` of the last view. 0 also after a renewal that has failed:
-  // all is told, and the store assumes nothing about what it has told before.
+  std::uint32_t wanted = 0;  // at most so many shards without an owner are taken
+  // The view has the changes since then: `seen` of the last view. 0 after a failed renewal as well:
+  // the view has everything, and the store assumes nothing about earlier views.
   std::uint64_t seen = 0;
   bool leaves = false;  // the member leaves: all its shards are released
 };
 
 struct lease_view {
   std::vector<held_shard> held;  // what this node has now: what was kept, and what was taken
-  // By id; none: they are as they were when `seen` was told.
+  // By id; none: they have not changed since `seen`.
   std::optional<std::vector<member_row>> members;
   std::vector<shard_row> changed;  // whose owner or fence has changed since `seen`
   // How long it is, by the clock of the store, until a lease of another member runs out if that

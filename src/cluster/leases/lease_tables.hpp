@@ -27,8 +27,8 @@ inline constexpr const char* add_shards =
     "INSERT INTO cluster_shards SELECT $1::text, n, '', 0, 0 "
     "FROM generate_series(0, $2::bigint - 1) AS n ON CONFLICT DO NOTHING";
 
-// Of a renewal that finds nothing to change. A row of this member is there: so nobody has freed its
-// shards. Another renewal that is about to free them has the row locked, and deletes it.
+// Of a renewal that finds nothing to change. A row of this member is there: its shards were not
+// freed. Another renewal that is about to free them has the row locked, and deletes it.
 inline constexpr const char* renew =
     "WITH renewed AS (UPDATE cluster_members "
     "SET until = clock_timestamp() + $4::bigint * interval '1 millisecond', round = $3::bigint "
@@ -56,7 +56,7 @@ inline constexpr const char* join =
     "leaving = excluded.leaving "
     "WHERE m.round <= excluded.round RETURNING xmax = 0";
 
-// In the order of their numbers: so transactions that check owners lock them in the same order.
+// In the order of their numbers: transactions that check owners lock them in the same order.
 inline constexpr const char* free_shards =
     "WITH freed AS (SELECT shard FROM cluster_shards s WHERE cluster = $1::text AND owner <> '' "
     "AND (CASE WHEN owner = $2::text THEN NOT EXISTS (SELECT "

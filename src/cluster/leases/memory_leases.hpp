@@ -36,7 +36,7 @@ class memory_leases {
 
   // From now on.
   void set_faults(const lease_faults& now) const;
-  // While it is away, or the node is cut off from it, renewals fail.
+  // While it is unavailable, or the node is cut off from it, renewals fail.
   void set_away(bool away) const;
   void set_cut_off(const std::string& member, bool cut_off) const;
 

@@ -1,9 +1,9 @@
-// node_state: what the copies of a node share: the actors that are here, and the messages on their
-// way to other nodes.
+// node_state: the state that the copies of a node share: the actors that are here, and the messages
+// on their way to other nodes.
 //
 // Invariants
 //   N1  An actor of a shard is found and made, and gets its messages, under the lock of the shard,
-//       and while the node owns the shard. So a shard that is drained gets no message.
+//       and while the node owns the shard. A drained shard therefore gets no message.
 //   N2  Who has a message for an actor keeps its activation: an actor that only the table has is
 //       at rest. Only such actors are put away, and a shard is handed over when all are.
 //   N3  A handler begins, and its answer is given, only while the node owns the shard under the
@@ -44,7 +44,7 @@
 
 namespace troupe::cluster::parts {
 
-// order: counters, of which nobody takes a consequence.
+// order: counters, on which no decision depends.
 inline constexpr auto relaxed = std::memory_order_relaxed;
 
 using durable::parts::outside_calls;
@@ -87,7 +87,7 @@ class waiting_line {
   };
 
  private:
-  std::map<std::uint64_t, std::optional<event>> all_;  // by number; an event: somebody waits
+  std::map<std::uint64_t, std::optional<event>> all_;  // by number; an event: a party waits
 };
 
 // Tells to the actors of one shard that could not be sent at once, in the order in which they came,
@@ -237,7 +237,7 @@ class node_state : public std::enable_shared_from_this<node_state> {
   void write_members(observing::json_text& text) const;
   void put_away_idle();
   void tell_others() noexcept;
-  // Starts it, and hears nothing of its end.
+  // Starts it, without a notice of its end.
   void quietly(std::function<task<>()> makes) noexcept;
   void end_watchers() noexcept;
   placement::hooks hooks();

@@ -1,4 +1,4 @@
-// simulation_parts: what the nodes of a simulated cluster share.
+// simulation_parts: the state that the nodes of a simulated cluster share.
 #pragma once
 
 #include <atomic>

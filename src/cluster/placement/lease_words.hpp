@@ -1,8 +1,8 @@
 // lease_words: for which shards a node may act now, for any thread.
 // Writer: the loop of placement. Readers: any thread.
 // Invariants
-//   W1  a shard that is taken away loses its fence before `until` is set to a later time. So a
-//       reader that sees the later time does not see the fence from before.
+//   W1  a shard that is taken away loses its fence before `until` is set to a later time: a reader
+//       that sees the later time does not see the fence from before.
 //   W2  a shard that is given gets its fence after `until` was set for it.
 #pragma once
 

@@ -38,18 +38,18 @@ struct placement_options {
   // How wrong the clocks of the node and of the store may be in one lease, and the time that a
   // handler's answer takes to be seen. Less than half of a lease.
   std::chrono::milliseconds margin{600};
-  // How long a drain may take. What is not drained by then is given up.
+  // How long a drain may take. Shards that are not drained by then are given up.
   std::chrono::nanoseconds drain_max = std::chrono::seconds(10);
   // For tests, the clock of the node; else its own one, which goes on while the machine is
   // suspended, or the virtual one of a simulated program.
   std::function<std::chrono::nanoseconds()> clock{};
 };
 
-// What has become of renewals so far.
+// Counts of renewals so far, by outcome.
 struct placement_counts {
   std::uint64_t renewals = 0;  // that have succeeded
   std::uint64_t failures = 0;  // those that have not
-  std::uint64_t lost = 0;      // shards of which `lost` was told
+  std::uint64_t lost = 0;      // shards that were passed to `lost`
   std::string last_failure;    // why the last one failed; empty: none did
 };
 
@@ -69,7 +69,7 @@ class placement {
     // will begin, in parts as it comes to that, or is done when that holds for all that are left.
     // Until then is_mine() says true; afterwards no. It is cancelled after drain_max.
     std::function<task<>(std::vector<held_shard> shards, release released)> drain;
-    // Members have come or gone.
+    // Members have joined or left.
     std::function<void(std::vector<member_row> members)> members;
     // This node has changed what others see: tell them, so that each calls hurry(). Without it, or
     // if it does not reach them, they see it at the end of their periods.
@@ -103,7 +103,7 @@ class placement {
   bool is_mine(std::uint32_t shard) const noexcept;
   // With which fence; 0: it is not this node's. Thread: any.
   std::uint64_t fence(std::uint32_t shard) const noexcept;
-  // The member that owns it, as far as this node knows; null: nobody. Thread: any.
+  // The member that owns it, in this node's view; null: none. Thread: any.
   std::shared_ptr<const member_row> owner(std::uint32_t shard) const;
   // By id. Thread: any.
   std::vector<member_row> members() const;

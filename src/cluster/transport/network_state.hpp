@@ -6,7 +6,7 @@
 //   W1  a subscription's channel is closed when its end has been put aside (`ends`) and nothing is
 //       on its way to it, or when its endpoint has ended.
 //   W2  a link that has parcels is carried by one task, or it is held by a cut.
-//   W3  who takes a request out of `requests` resolves it. So it ends once.
+//   W3  the party that takes a request out of `requests` resolves it: it ends once.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// window_set: how much of what this node has sent is not taken yet, for each subject. Knows no
-// transport.
+// window_set: the amount of sent messages that were not taken yet, for each subject. It does not
+// depend on a transport.
 //
 // Threads: any; `mutex_` guards all of it. Nothing is resolved under it.
 // Invariants

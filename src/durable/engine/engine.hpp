@@ -1,5 +1,5 @@
-// engine: what the copies of a store share: the actors in memory, the messages that wait for them,
-// and the transaction that is being filled.
+// engine: the state that the copies of a store share: the actors in memory, the messages that wait
+// for them, and the transaction that is being filled.
 //
 // Locks: one mutex guards everything; it is held for some hundred ns at a time and never while code
 // of the program runs (a handler, or an object's end), while the storage works or while somebody is
@@ -7,8 +7,8 @@
 //
 // Invariants
 //   E1  A turn's effects are put into the open batch as a whole, under the mutex.
-//   E2  Batches are committed one after the other. So what a turn read was stored by its own batch
-//       or by one before it.
+//   E2  Batches are committed one after the other: the data that a turn read was stored by its own
+//       batch or by an earlier one.
 //   E3  What a batch answers or delivers is answered and delivered when it is stored, not before.
 //   E4  When a batch is not stored, or nobody can say soon whether it was, `generation_` grows, and
 //       everything in memory is forgotten, as by a crash: objects, waiting messages, the open

@@ -52,7 +52,7 @@ struct record {
   std::uint64_t stored_with = 0;
   std::size_t place_in_batch = 0;  // among those that arrive, while that batch is open
   std::uint32_t failures = 0;
-  // It may have been handled before, so its nested asks look for stored answers.
+  // It may have been handled before: its nested asks look for stored answers.
   bool again = false;
   bool asked_elsewhere = false;  // its handler has asked actors of other nodes
   // Of a nested ask: the actor whose handler waits, and the one for which it waits, if it is here.

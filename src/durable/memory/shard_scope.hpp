@@ -31,7 +31,7 @@ class shard_scope {
 
   // Below shard_count, and the same on all nodes.
   virtual std::uint32_t shard_of(std::string_view kind, std::string_view key) const noexcept = 0;
-  // Throws usage_error for a key of which a message could not travel between the nodes. So a key
+  // Throws usage_error for a key of which a message could not travel between the nodes. Such a key
   // is refused on all of them, whichever has its shard.
   virtual void check_key(std::string_view) const {}
   // Whether the lease of this shard, with this fence, lasts at this moment. It is asked before

@@ -1,4 +1,4 @@
-// counters: what became of the headers of the PROXY protocol of one server.
+// counters: the outcomes of the PROXY protocol headers of one server.
 // Threads: any.
 #pragma once
 

@@ -1,4 +1,5 @@
-// connection_slots: how many connections to one origin are used at a time, and who waits for one.
+// connection_slots: the number of connections to one origin in use, and the requests that wait for
+// a connection.
 #pragma once
 
 #include <chrono>
@@ -23,7 +24,7 @@ struct origin_slots {
   std::size_t waiting = 0;  // under the mutex of connection_slots
 };
 
-// The right to use one connection to an origin. Kept connections that nobody uses have none.
+// The right to use one connection to an origin. Kept connections that are not in use have none.
 class connection_slot {
  public:
   connection_slot(std::shared_ptr<origin_slots> slots, semaphore::permit one) noexcept
@@ -39,7 +40,7 @@ class connection_slot {
   semaphore::permit mine_;  // goes before the semaphore
 };
 
-// Thread: any. Origins that nobody uses or waits for take no memory for long.
+// Thread: any. Origins without users and waiters take no memory for long.
 class connection_slots {
  public:
   explicit connection_slots(const client_options& options);

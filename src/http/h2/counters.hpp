@@ -1,4 +1,4 @@
-// counters: what became of the HTTP/2 connections of one server.
+// counters: the outcomes of the HTTP/2 connections of one server.
 // Threads: any.
 #pragma once
 

@@ -19,7 +19,7 @@ namespace troupe::http {
 // Thread: one at a time.
 class reopened_file {
  public:
-  // `may_close`: nobody else has a handle of the file.
+  // `may_close`: no other party has a handle of the file.
   reopened_file(file open, bool may_close) noexcept
       : open_(std::move(open)), may_close_(may_close) {}
 

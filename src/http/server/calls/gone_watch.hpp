@@ -41,7 +41,7 @@ class gone_watch final : public io::arrival {
         counts_half_(how == half_close::is_gone) {}
 
   std::stop_token token() const noexcept { return gone_.get_token(); }
-  // The caller knows by other means that the client has gone.
+  // The caller has found by other means that the client has disconnected.
   void tell() noexcept { gone_.request_stop(); }
 
   // Call it in a turn, once, for a stream that was used before.
@@ -75,7 +75,7 @@ class gone_watch final : public io::arrival {
     if (armed_ && !reported_.is_set()) end();
   }
   const event& reported() const noexcept { return reported_; }
-  // At the end of the runtime no other thread polls for completions, so this one does.
+  // At the end of the runtime no other thread polls for completions: this one does.
   void drive_to_the_end() noexcept {
     if (!armed_) return;
     disarm();
