@@ -1,4 +1,4 @@
-// secrets: random texts that nobody can guess.
+// secrets: random texts that cannot be guessed.
 #pragma once
 
 #include <array>

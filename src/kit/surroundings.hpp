@@ -8,7 +8,7 @@ namespace troupe::kit {
 // The clock of one object that any thread may use, in nanoseconds. In the handlers and tasks of a
 // simulated program it is the program's virtual time, elsewhere the steady clock. A thread outside
 // of a simulated program does not know its virtual time: it reads the time of the last use inside.
-// So an object is best used by one program. Thread: under the lock of the object.
+// An object is therefore best used by one program. Thread: under the lock of the object.
 class object_clock {
  public:
   std::int64_t now_ns() noexcept;

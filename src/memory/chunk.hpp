@@ -1,7 +1,7 @@
 // chunk: 2 MiB of fresh memory from the kernel, on a huge page where the kernel allows it.
 //
-// A huge page is resident as a whole once its first byte is used. So a caller that takes chunk
-// after chunk gets small pages first. That keeps a small program small, and a large one is not
+// A huge page is resident as a whole once its first byte is used. A caller that takes chunk after
+// chunk therefore gets small pages first. That keeps a small program small, and a large one is not
 // slower for its first megabytes.
 #pragma once
 

@@ -41,7 +41,7 @@ class handling : protected request_source {
   // Returns false when the path is malformed.
   bool decode_path();
   void find_route();
-  // What is answered when there is no handler.
+  // The answer when there is no handler.
   response no_route() const;
   std::uint64_t body_limit() const noexcept;
   // Prepares to decode the body, if it is to be decoded. Call it when the route was found.
@@ -59,7 +59,7 @@ class handling : protected request_source {
   bool is_noted() const noexcept { return trace_.get() != nullptr || counted_.is_counted(); }
   void note_status(int status) noexcept;
   void note_end() noexcept;
-  // The task in the trace of the request, if there is one.
+  // The task in the trace of the request, if any.
   template <class T>
   task<T> in_trace(task<T> of) const {
     if (trace_.get() == nullptr) [[likely]]
@@ -93,7 +93,7 @@ class handling : protected request_source {
   http::request request_;
   owned_context memory_;  // of the request; null while there is none
   std::optional<snapshot> empty_memory_;
-  // What a handler threw. It may refer to `memory_`, so it is declared behind that and destroyed
+  // What a handler threw. It may refer to `memory_`: it is declared behind that and destroyed
   // before it.
   std::exception_ptr failure_;
   router::found route_;

@@ -11,10 +11,10 @@
 // `next_reported`; the other members do not change.
 // Invariants
 //   K1  a connection is in one of the server's lists, live or parked, from its acceptance to its
-//       end. So a walk over both lists that ends all connections misses none.
+//       end: a walk over both lists that ends all connections misses none.
 //   K2  a connection in the parked list waits, or was reported and not yet taken. Only the task
-//       that takes it from there frees it. So a thread that holds the mutex may end any connection
-//       in the list.
+//       that takes it from there frees it: a thread that holds the mutex may end any connection in
+//       the list.
 #pragma once
 
 #include <cstddef>
@@ -70,7 +70,7 @@ struct parked : io::arrival {
   server_state& server;
   connection_past past;
   const std::int64_t since_ns;
-  bool says_end = false;  // the client is told when the connection ends, so it is revived for that
+  bool says_end = false;  // the client is notified when the connection ends: it is revived for that
   base::list_link<parked> link;
   parked* next_reported = nullptr;
 

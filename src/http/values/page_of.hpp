@@ -1,4 +1,4 @@
-// page_of: what the server makes of an error that has no body.
+// page_of: the server's page for an error that has no body.
 #pragma once
 
 #include <string_view>

@@ -108,7 +108,7 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
   // there. Those that have ended already are returned in `ended`, with their results. Returns false
   // when others end later; the backend then calls free_slot() after the last one.
   virtual bool abandon(slot& at, operation_queue& ended) noexcept = 0;
-  // For a slot that is not used any more. With the last slot the reactor may be destroyed, too.
+  // For a slot that is not used any more. With the last slot the reactor may be destroyed as well.
   void free_slot(slot& at) noexcept;
 
  private:

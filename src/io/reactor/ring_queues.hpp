@@ -7,7 +7,7 @@
 //   U1  an entry that was added is submitted: by the next look or wait, or, while a thread sleeps
 //       in wait(), at once. If the system has no memory for it, the thread that added it submits it
 //       as soon as there is memory.
-//   U3  a bell that was taken out of the ring since the last wait ends the next wait. So no call of
+//   U3  a bell that was taken out of the ring since the last wait ends the next wait: no call of
 //       wake() is lost.
 #pragma once
 

@@ -1,7 +1,7 @@
-// slot: what a reactor knows of one open descriptor.
+// slot: a reactor's state of one open descriptor.
 //
 // The reactor owns the memory of its slots, and that memory stays a slot for as long as the reactor
-// lives. So an event or a cancellation that comes late still finds a slot. The generation or the
+// lives. A late event or cancellation therefore still finds a slot. The generation or the
 // operation's own state shows that the slot belongs to another descriptor by now, and nothing
 // happens.
 //

@@ -8,7 +8,7 @@
 //   W1  the result is whole before the word says done, and a thread that sees that sees the result.
 //   W2  a waiter that attached is in the list that finish() returns, once; a waiter that was
 //       refused or detached is not.
-//   W3  the end of the job waits, directly or not, for the thread that detaches: so finish() comes
+//   W3  the end of the job waits, directly or not, for the thread that detaches: finish() comes
 //       after the detach.
 #pragma once
 

@@ -21,7 +21,7 @@ namespace troupe::jobs {
 class job_pool;
 struct fork_tree;
 
-// The calling thread's entry. A thread's first call may throw std::bad_alloc: so call it before
+// The calling thread's entry. A thread's first call may throw std::bad_alloc: call it before
 // anything that cannot be undone.
 TROUPE_NOINLINE waiting_thread& make_this_thread();
 inline waiting_thread& this_thread() {

@@ -1,4 +1,5 @@
-// client: what the handles of one connection to NATS share, and the tasks that keep it connected.
+// client: the state that the handles of one connection to NATS share, and the tasks that keep it
+// connected.
 //
 // Threads: any; `mutex_` guards what is behind it. Of the tasks, one connects and reads (run), and
 // for each connection one writes and one keeps it alive.
@@ -98,7 +99,7 @@ class client : public std::enable_shared_from_this<client> {
   call start_publish(message&& what);
   call start_request(message&& what);
   call start_flush();
-  // The caller has gone.
+  // The caller has given up.
   void forget(std::uint64_t call) noexcept;
 
   subscription_ptr subscribe(std::string_view subject, const subscribe_options& chosen);
@@ -106,7 +107,7 @@ class client : public std::enable_shared_from_this<client> {
   void stop_delivery(const subscription_ptr& subscription);
   bool has_ended(const subscription_state& subscription);
   void end_subscription(const subscription_ptr& subscription, const outcome& how);
-  // Its reader is at the end, or has gone.
+  // Its reader is at the end, or was destroyed.
   void leave(const subscription_ptr& subscription) noexcept;
 
   // For drain(): subscribe() is refused from now on, and nothing new comes.
@@ -188,7 +189,7 @@ class client : public std::enable_shared_from_this<client> {
   const std::shared_ptr<wire_options> wires_;
 };
 
-// What the copies of a connection share: the client ends with the last.
+// The state that the copies of a connection share: the client ends with the last.
 class client_handle {
  public:
   explicit client_handle(std::shared_ptr<client> of) noexcept : is(std::move(of)) {}

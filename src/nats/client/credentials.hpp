@@ -1,4 +1,4 @@
-// credentials: who we are, from the options and the address of a server.
+// credentials: the client's identity, from the options and the address of a server.
 #pragma once
 
 #include <memory>

@@ -46,8 +46,8 @@ struct wire_options {
   std::optional<tls_context> trust;  // made when it is first needed
 };
 
-// Connects to the server, and says who we are. Throws error (denied, unreachable), io_error,
-// resolve_error, tls_error, option_error, cancelled.
+// Connects to the server, and sends the client's identity. Throws error (denied, unreachable),
+// io_error, resolve_error, tls_error, option_error, cancelled.
 task<wire_ptr> open_wire(server to, std::shared_ptr<wire_options> by);
 
 }  // namespace troupe::nats

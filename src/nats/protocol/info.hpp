@@ -1,4 +1,4 @@
-// info: what a server says of itself, and what we say of us.
+// info: a server's description of itself, and the client's description of itself.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct server_info {
   static std::optional<server_info> parse(std::string_view json);
 };
 
-// Who we are, as CONNECT says it; empty: nobody.
+// The client's identity in CONNECT; empty: none.
 struct identity {
   std::string user, password, token;
   std::string jwt, nkey, signature;

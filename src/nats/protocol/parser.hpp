@@ -1,4 +1,4 @@
-// parser: the bytes of a NATS server as events. Knows no socket and no time.
+// parser: the bytes of a NATS server as events. It uses neither a socket nor a clock.
 //
 // Limits: a line has at most 4 KiB, that of INFO 64 KiB; a header and a payload as the options say.
 // Memory grows with the bytes that come, never with a length that was announced.

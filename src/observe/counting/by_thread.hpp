@@ -2,7 +2,7 @@
 // without a locked instruction; a reader looks at those of all threads.
 //
 // Invariants
-//   T1  an object is never freed before the by_thread is, so a reader needs no count of it.
+//   T1  an object is never freed before the by_thread is: a reader needs no count of it.
 #pragma once
 
 #include <atomic>

@@ -45,7 +45,7 @@ class tally {
       // The owner was interrupted between the two (A2). If it is held up for longer, one gap more
       // may be counted now, and not at the next look.
       if (tries == tries_max) return due;
-      // sleeps: the owner tells nobody when it continues
+      // sleeps: the owner sends no notice when it continues
       std::this_thread::sleep_for(std::chrono::microseconds(tries));
     }
   }

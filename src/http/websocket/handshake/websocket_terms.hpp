@@ -1,5 +1,5 @@
-// websocket_terms: what the two ends of a WebSocket agree on in their handshake: the subprotocol
-// (RFC 6455) and permessage-deflate (RFC 7692).
+// websocket_terms: the terms on which the two ends of a WebSocket agree in their handshake: the
+// subprotocol (RFC 6455) and permessage-deflate (RFC 7692).
 #pragma once
 
 #include <string>
