@@ -14,15 +14,23 @@ if(NOT PROJECT_IS_TOP_LEVEL)
 endif()
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/troupe")
+# The library for programs under -fsanitize=thread lies beside the other one: archives and exports have names of their
+# own, and all else is that of the other one.
+set(infix "")
+if(TROUPE_TSAN_BESIDE)
+  set(infix "-tsan")
+endif()
 get_property(components GLOBAL PROPERTY troupe_components)
 get_property(other_names GLOBAL PROPERTY troupe_other_names)
 
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" ${installs}
-    FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
-# GDB's commands, which a user loads by hand (docs/decisions/debugger.md).
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/tools/gdb/" DESTINATION "${CMAKE_INSTALL_DATADIR}/troupe/gdb" ${installs}
-    FILES_MATCHING PATTERN "*.py")
-install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}" ${installs})
+if(NOT TROUPE_TSAN_BESIDE)
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" ${installs}
+      FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
+  # GDB's commands, which a user loads by hand (docs/decisions/debugger.md).
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/tools/gdb/" DESTINATION "${CMAKE_INSTALL_DATADIR}/troupe/gdb" ${installs}
+      FILES_MATCHING PATTERN "*.py")
+  install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}" ${installs})
+endif()
 
 # The .pc files find the prefix from where they lie, so that an installed tree may be moved.
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX
@@ -32,13 +40,19 @@ cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX
 set(facts "")
 foreach(name IN LISTS components other_names)
   get_target_property(target troupe::${name} ALIASED_TARGET)
+  if(TROUPE_TSAN_BESIDE AND NOT name IN_LIST other_names)
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME ${target}_tsan)
+  endif()
   # An export of its own, so that a program needs what its components need and nothing else.
   install(TARGETS ${target} EXPORT troupe_${name}_targets
       ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" ${installs} ${if_built}
       LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" ${installs} ${if_built}
       INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
   install(EXPORT troupe_${name}_targets NAMESPACE troupe:: DESTINATION "${package_dir}"
-      FILE troupe-${name}-targets.cmake ${installs})
+      FILE troupe-${name}${infix}-targets.cmake ${installs})
+  if(TROUPE_TSAN_BESIDE)
+    continue()
+  endif()
 
   get_property(links GLOBAL PROPERTY troupe_component_${name}_links)
   get_property(pkg GLOBAL PROPERTY troupe_component_${name}_pkg)
@@ -114,6 +128,10 @@ foreach(name IN LISTS components other_names)
       DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" ${installs})
 endforeach()
 
+if(TROUPE_TSAN_BESIDE)
+  return()
+endif()
+
 get_property(left_out GLOBAL PROPERTY troupe_left_out)
 foreach(name IN LISTS left_out)
   string(REPLACE "troupe::" "" name "${name}")
@@ -131,3 +149,26 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/package/troupe-config-ve
     COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/package/troupe-config.cmake"
     "${PROJECT_BINARY_DIR}/package/troupe-config-version.cmake" DESTINATION "${package_dir}" ${installs})
+
+# The second library comes of a build of its own below this one, which has all settings of this one but the sanitizer.
+if(TROUPE_TSAN_PACKAGE AND PROJECT_IS_TOP_LEVEL AND NOT TROUPE_SANITIZE)
+  set(tsan "${PROJECT_BINARY_DIR}/tsan")
+  set(settings "")
+  foreach(setting IN ITEMS BUILD_SHARED_LIBS CMAKE_BUILD_TYPE CMAKE_CXX_COMPILER CMAKE_C_COMPILER CMAKE_CXX_FLAGS
+          CMAKE_C_FLAGS CMAKE_INSTALL_PREFIX CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR CMAKE_PREFIX_PATH
+          CMAKE_CXX_COMPILER_LAUNCHER TROUPE_CHECKED TROUPE_WITHOUT TROUPE_PRECOMPILE TROUPE_NATIVE TROUPE_WERROR)
+    if(DEFINED ${setting})
+      string(APPEND settings "set(${setting} [==[${${setting}}]==] CACHE STRING \"\" FORCE)\n")
+    endif()
+  endforeach()
+  if(TROUPE_MULTI_CONFIG)
+    string(APPEND settings "set(CMAKE_BUILD_TYPE Release CACHE STRING \"\" FORCE)\n")
+  endif()
+  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/package/tsan.cmake" CONTENT "${settings}" @ONLY)
+  add_custom_target(troupe_tsan ALL VERBATIM USES_TERMINAL
+      COMMAND "${CMAKE_COMMAND}" -E env --unset=TROUPE_PRECOMPILED_IN "${CMAKE_COMMAND}" -G Ninja
+          -C "${PROJECT_BINARY_DIR}/package/tsan.cmake" -S "${PROJECT_SOURCE_DIR}" -B "${tsan}" -DTROUPE_SANITIZE=thread -DTROUPE_TSAN_BESIDE=ON -DTROUPE_TESTS=OFF -DTROUPE_TOOLS=OFF
+      COMMAND "${CMAKE_COMMAND}" --build "${tsan}")
+  install(CODE "execute_process(COMMAND \"${CMAKE_COMMAND}\" --install \"${tsan}\" --prefix \"\${CMAKE_INSTALL_PREFIX}\"
+      COMMAND_ERROR_IS_FATAL ANY)")
+endif()

@@ -6,6 +6,10 @@ option(TROUPE_EXAMPLES "Build the programs in examples/"               OFF)
 option(TROUPE_BENCH    "Build the benchmarks in benches/"                OFF)
 option(TROUPE_INSTALL  "Add install rules"                             ${PROJECT_IS_TOP_LEVEL})
 option(TROUPE_WERROR   "Treat a warning in troupe's code as an error"  ${PROJECT_IS_TOP_LEVEL})
+option(TROUPE_TSAN_PACKAGE "Build and install the library a second time, for programs under -fsanitize=thread" OFF)
+# Set by the build of that second library alone (troupe_install.cmake).
+option(TROUPE_TSAN_BESIDE "Only add to an installation what programs under -fsanitize=thread link" OFF)
+mark_as_advanced(TROUPE_TSAN_BESIDE)
 option(TROUPE_NATIVE   "Build the library for this machine's CPU only" OFF)
 # Builds of the library within tests use what the build that runs them has compiled (troupe_precompile.cmake).
 string(COMPARE NOTEQUAL "$ENV{TROUPE_PRECOMPILED_IN}" "" precompile)
@@ -16,6 +20,10 @@ option(TROUPE_TESTS_TOGETHER "Compile several files of tests together: a third l
 set(TROUPE_WITHOUT "" CACHE STRING "What is not built, a list: components (troupe::http), test suites by their prefix (stress)")
 set(TROUPE_SANITIZE "" CACHE STRING "Build with a sanitizer: address (with undefined), thread, or none")
 set_property(CACHE TROUPE_SANITIZE PROPERTY STRINGS "" address thread)
+# A project that embeds troupe and is compiled so.
+if(NOT TROUPE_SANITIZE AND CMAKE_CXX_FLAGS MATCHES "-fsanitize=([a-z,-]*,)?thread")
+  set(TROUPE_SANITIZE thread)
+endif()
 
 if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)

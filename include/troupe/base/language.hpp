@@ -21,7 +21,7 @@
 #endif
 #if defined(TROUPE_IS_REFUSED)
 #error \
-    "troupe: ThreadSanitizer would report races that are none, since the library was built without it: build troupe with -DTROUPE_SANITIZE=thread, or this program without -fsanitize=thread"
+    "troupe: ThreadSanitizer would report races that are none, since the library was built without it: use a build of the library for it (CMake: TROUPE_TSAN_PACKAGE, or TROUPE_SANITIZE=thread; docs/guide/start.md), or compile this program without -fsanitize=thread"
 #endif
 #endif
 #if defined(TROUPE_IS_REFUSED)
