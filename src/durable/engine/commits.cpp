@@ -106,8 +106,7 @@ void engine::stored(filling& taken) {
   {
     guard held(*this);
     batches_.stored(taken);
-    away_for_ = milliseconds(0);
-    away_ = nullptr;
+    health_.batch_stored();
     if (!taken.data.empty()) count_commit(taken);
     inbox_.handled(taken.data.handled);
     counts_.turns += taken.turns;
@@ -212,11 +211,9 @@ milliseconds engine::spent_since(std::int64_t began_ns) const {
 // nobody knows.
 void engine::end_doubt(const filling& failed, bool is_stored) {
   guard held(*this);
-  is_in_doubt_ = false;
+  health_.end_doubt();
   is_stored ? batches_.stored(failed) : batches_.not_stored();
-  if (is_taken_) return;
-  away_ = nullptr;
-  away_for_ = milliseconds(0);
+  if (health_.is_taken()) return;
   if (is_stored) counts_.turns += failed.turns;
   // What was read before says nothing of what is stored.
   inbox_.begin_round();
@@ -241,10 +238,11 @@ void engine::forget_all(filling& failed, const std::exception_ptr& why, bool in_
     guard held(*this);
     ++generation_;
     ++counts_.failed_commits;
-    last_failure_ = not_done;
-    away_ = is_moved(why) ? nullptr : not_done;
-    is_taken_ = is_taken(why);
-    is_in_doubt_ = in_doubt;
+    health_.batch_failed(in_doubt        ? availability::state::in_doubt
+                         : is_taken(why) ? availability::state::taken
+                         : is_moved(why) ? availability::state::works
+                                         : availability::state::away,
+                         not_done);
     const std::uint64_t failed_number = failed.data.number;
     const auto add = [&](const record_ref& one, bool is_in_batch = false) {
       end_wait(*one);
@@ -271,7 +269,7 @@ void engine::forget_all(filling& failed, const std::exception_ptr& why, bool in_
     known_.clear();
     dropped = batches_.drop_open();
     inbox_.forget();
-    reminders_.forget(!is_taken_);
+    reminders_.forget(!health_.is_taken());
     shards_.must_forget(false);
     if (!in_doubt) batches_.not_stored();
     outboxes_.clear();
@@ -297,23 +295,20 @@ bool engine::lost_to_another(const std::exception_ptr& failed) {
 // Meanwhile messages fail at once. The timer keeps no program alive.
 void engine::try_again_later() {
   guard held(*this);
-  away_for_ = std::clamp(2 * away_for_, away_first(), std::max(pause_max(), away_first()));
   const std::weak_ptr<engine> self = weak_from_this();
   const auto again = [self] {
     const std::shared_ptr<engine> here = self.lock();
     if (here == nullptr) return;
     guard at_work(*here);
-    if (here->is_in_doubt_) return;  // end_doubt() follows
-    here->away_ = nullptr;
-    here->need_inbox();
+    if (here->health_.try_again()) here->need_inbox();
   };
   const outside_calls none;
-  away_timer_ = on_.after(away_for_, again, {.weak = true});
+  away_timer_ = on_.after(health_.next_pause(away_first(), pause_max()), again, {.weak = true});
 }
 
 // With the mutex held.
 void engine::need_inbox() {
-  if (inbox_.is_read() || away_ != nullptr || !inbox_.may_read(batches_.stored())) return;
+  if (inbox_.is_read() || !health_.works() || !inbox_.may_read(batches_.stored())) return;
   inbox_.begin_reading();
   try {
     start([](std::shared_ptr<engine> self) { return read_inbox(std::move(self)); });
@@ -328,7 +323,7 @@ task<> engine::read_inbox(std::shared_ptr<engine> self) {
     std::uint64_t after = 0, generation = 0, stored_before = 0, round = 0;
     {
       guard held(*self);
-      if (self->away_ != nullptr || !self->inbox_.may_read(self->batches_.stored())) {
+      if (!self->health_.works() || !self->inbox_.may_read(self->batches_.stored())) {
         self->inbox_.pause_reading();
         co_return;
       }
@@ -348,7 +343,7 @@ task<> engine::read_inbox(std::shared_ptr<engine> self) {
     guard held(*self);
     if (failed != nullptr) {
       self->inbox_.pause_reading();
-      self->away_ = self->last_failure_ = failed;
+      self->health_.reading_failed(failed);
       held.unlock();
       if (!self->lost_to_another(failed)) self->try_again_later();
       co_return;

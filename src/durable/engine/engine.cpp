@@ -144,7 +144,7 @@ void engine::send(request what) noexcept {
 }
 
 void engine::check_room() const {
-  if (away_ != nullptr) std::rethrow_exception(away_);
+  health_.check();
   if (inbox_.is_full())
     throw store_full("troupe: durable: " + std::to_string(inbox_.waiting()) + " messages of " +
                      std::to_string(inbox_.waiting_bytes()) +
@@ -312,7 +312,7 @@ task<> engine::look_up(std::shared_ptr<engine> self, record_ref message) {
             shard_moved({message->what.shard}, "troupe: durable: the actor has moved"));
       } else if (!found.in_inbox) {
         try {
-          if (self->away_ != nullptr) std::rethrow_exception(self->away_);
+          self->health_.check();
           self->take_in(message);
           co_return;
         } catch (...) {

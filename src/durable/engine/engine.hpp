@@ -13,7 +13,7 @@
 //   E4  When a batch is not stored, or nobody can say soon whether it was, `generation_` grows, and
 //       everything in memory is forgotten, as by a crash: objects, waiting messages, the open
 //       batch. A turn that began in an older generation puts nothing into a batch.
-//   E5  While nobody can say it (`is_in_doubt_`), nothing is read and nothing begins.
+//   E5  While nobody can say it (`in_doubt` of availability), nothing is read and nothing begins.
 // docs/protocols/durable.md has the whole protocol.
 #pragma once
 
@@ -38,6 +38,7 @@
 #include "durable/memory/shard_scope.hpp"
 #include "durable/memory/wall_clock.hpp"
 #include "durable/state/actors.hpp"
+#include "durable/state/availability.hpp"
 #include "durable/state/batches.hpp"
 #include "durable/state/circles.hpp"
 #include "durable/state/inbox.hpp"
@@ -245,21 +246,17 @@ class engine : public std::enable_shared_from_this<engine> {
 
   mutable std::mutex mutex_;
   reminders reminders_;
+  availability health_;
   inbox inbox_;
   batches batches_;
   actors actors_;
   known_messages known_;
   circles circles_{classes_, actors_, known_};
   std::uint64_t generation_ = 1;
-  std::exception_ptr last_failure_;  // of a batch
-  std::exception_ptr away_;          // why nothing can be stored at the moment
-  bool is_taken_ = false;            // by another process: this stays so
-  bool is_in_doubt_ = false;         // whether the last batch was stored
 
   timer idle_timer_;
   timer away_timer_;
   std::chrono::sys_seconds forgot_at_{};
-  std::chrono::milliseconds away_for_{0};
   durable::counts counts_;
   observe::value_counts commit_ns_, commit_turns_;
   observing::component_list::entry shown_;

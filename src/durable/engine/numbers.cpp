@@ -71,7 +71,7 @@ durable::counts engine::counts() const {
   now.actors = actors_.size();
   now.put_away = actors_.put_away_so_far();
   now.waiting = inbox_.waiting();
-  now.is_away = away_ != nullptr;
+  now.is_away = !health_.works();
   return now;
 }
 

@@ -59,7 +59,7 @@ task<> engine::fire(std::shared_ptr<engine> self) {
     failed = true;
   }
   guard held(*self);
-  if (failed || self->away_ != nullptr) {
+  if (failed || !self->health_.works()) {
     self->reminders_.plan_after(again_after_failure);
   } else if (round != self->inbox_.round()) {
     self->reminders_.plan_after(milliseconds(0));  // other nodes may have sent what was read

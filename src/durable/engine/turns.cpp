@@ -352,7 +352,7 @@ void engine::give_up(turn_state& old) {
     answer = std::move(message->answer);
     on_stored = std::move(message->on_stored);
     may_be_handled = message->stored_with != 0;
-    why = away_ != nullptr ? away_ : last_failure_;
+    why = health_.last_failure();
   }
   fail_all(answer, may_be_handled ? with_unknown_effect(why) : why);
   fail_all(on_stored, why);
@@ -390,7 +390,7 @@ void engine::ask_from(turn_state& from, request what) noexcept {
     made->what.asker = from.handles->what.id;
     made->again = from.handles->again;
     guard held(*this);
-    if (!is_current(from)) std::rethrow_exception(away_ != nullptr ? away_ : last_failure_);
+    if (!is_current(from)) std::rethrow_exception(health_.last_failure());
     activation* asked = nullptr;
     if (shards_.is_here(made->what.shard)) {
       asked = &actor_of(*made->kind, made->what.to.key);
