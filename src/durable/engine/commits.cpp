@@ -420,9 +420,7 @@ void engine::hold_all() {
       inbox_.hold(who->handles->what.order);
     for (const record_ref& one : who->waits) inbox_.hold(one->what.order);
   }
-  for (const auto& [to, one] : outboxes_) {
-    for (const record_ref& each : one->waits) inbox_.hold(each->what.order);
-  }
+  outboxes_.for_each([this](const record_ref& post) { inbox_.hold(post->what.order); });
   if (batches_.filled() == nullptr) return;
   for (const settlement& one : batches_.filled()->settlements) inbox_.hold(one.of->what.order);
 }

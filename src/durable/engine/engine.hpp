@@ -22,7 +22,6 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -43,6 +42,7 @@
 #include "durable/state/circles.hpp"
 #include "durable/state/inbox.hpp"
 #include "durable/state/known_messages.hpp"
+#include "durable/state/outboxes.hpp"
 #include "durable/state/reminders.hpp"
 #include "durable/state/shards.hpp"
 #include "observe/histogram.hpp"
@@ -263,7 +263,7 @@ class engine : public std::enable_shared_from_this<engine> {
 
   // In a cluster.
   shards shards_;
-  std::map<actor_name, std::shared_ptr<outbox>> outboxes_;
+  outboxes outboxes_;
 };
 
 // What is started now runs later, on the pool.

@@ -189,9 +189,7 @@ shard_set engine::working() const {
     if (one->is(message_place::looked_up) || one->is(message_place::left_out))
       all.set(one->what.shard);
   }
-  for (const auto& [to, each] : outboxes_) {
-    for (const record_ref& one : each->waits) all.set(one->what.shard);
-  }
+  outboxes_.for_each([&all](const record_ref& post) { all.set(post->what.shard); });
   return all;
 }
 
@@ -239,11 +237,11 @@ void engine::put_off(const shard_set& which, refused& told) {
     put_off(one, told);
     return true;
   });
-  for (const auto& [to, one] : outboxes_)
-    std::erase_if(one->waits, [&](const record_ref& each) {
-      if (which[each->what.shard]) inbox_.leave(*each);
-      return which[each->what.shard];
-    });
+  outboxes_.remove_if([&](const record_ref& post) {
+    const bool goes = which[post->what.shard];
+    if (goes) inbox_.leave(*post);
+    return goes;
+  });
 }
 
 void engine::put_off(record& message, refused& told) {
@@ -284,21 +282,17 @@ std::exception_ptr engine::refusal_of(const filling& taken) {
 bool engine::goes_directly(const record& message, const activation& sender) const {
   const std::uint32_t shard = message.what.shard;
   if (!shards_.is_divided() || shard == sender.shard) return true;
-  return shards_.is_open(shard) && !inbox_.has_backlog() && !outboxes_.contains(message.what.to);
+  return shards_.is_open(shard) && !inbox_.has_backlog() && !outboxes_.has(message.what.to);
 }
 
 // With the mutex held.
 void engine::post_elsewhere(const record_ref& message) {
   inbox_.count(*message);
-  std::shared_ptr<outbox>& of = outboxes_[message->what.to];
-  const bool is_new = of == nullptr;
-  if (is_new) of = std::make_shared<outbox>();
-  of->waits.push_back(message);
-  if (is_new) {
-    start([&of, this](std::shared_ptr<engine> self) {
-      return empty_outbox(std::move(self), of, generation_);
-    });
-  }
+  const std::shared_ptr<outbox> added = outboxes_.add(message);
+  if (added == nullptr) return;
+  start([&added, this](std::shared_ptr<engine> self) {
+    return empty_outbox(std::move(self), added, generation_);
+  });
 }
 
 // Sends one message after the other.
@@ -343,19 +337,15 @@ bool engine::next_of(outbox& from, std::uint64_t generation, record_ref& message
                      bool& is_for_here) {
   guard held(*this);
   if (generation != generation_) return false;
-  if (from.waits.empty()) {
-    std::erase_if(outboxes_, [&from](const auto& each) { return each.second.get() == &from; });
-    return false;
-  }
-  message = from.waits.front();
+  message = outboxes_.next(from);
+  if (message == nullptr) return false;
   is_for_here = shards_.is_open(shards_.of(message->what.to));
   return true;
 }
 
 // With the mutex held. The receiver's node has stored it.
 void engine::sent_on(outbox& from, const record_ref& message) {
-  if (from.waits.empty() || from.waits.front() != message) return;  // its sender's shard has moved
-  from.waits.pop_front();
+  if (!outboxes_.sent(from, message)) return;
   touch(message->what.shard);
   batches_.leave_inbox(*message, false);
   batches_.open().settlements.push_back({message, {}, nullptr});

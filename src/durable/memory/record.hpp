@@ -104,11 +104,6 @@ struct activation {
   base::list_link<activation> by_use;
 };
 
-// What waits for an actor of another node, in the order in which it goes there.
-struct outbox {
-  std::deque<record_ref> waits;
-};
-
 // A handler while it runs.
 struct turn_state {
   turn_state(engine& its, activation& actor, record_ref message) noexcept
