@@ -107,9 +107,9 @@ void engine::stored(filling& taken) {
     guard held(*this);
     batches_.stored(taken);
     health_.batch_stored();
-    if (!taken.data.empty()) count_commit(taken);
+    if (!taken.data.empty()) numbers_.count_commit(taken.turns, now_ns() - taken.began_ns);
     inbox_.handled(taken.data.handled);
-    counts_.turns += taken.turns;
+    numbers_.counts.turns += taken.turns;
     for (const settlement& one : taken.settlements) {
       inbox_.leave(*one.of);
       end_wait(*one.of);
@@ -133,7 +133,7 @@ void engine::stored(filling& taken) {
     }
     // Those that were due before they were stored.
     for (const stored_reminder& one : taken.data.reminders) reminders_.plan(one.due);
-    counts_.reminders += taken.data.fired_reminders.size();
+    numbers_.counts.reminders += taken.data.fired_reminders.size();
     for (const batch::fired_reminder& one : taken.data.fired_reminders) reminders_.stored(one);
     if (inbox_.has_backlog()) need_inbox();
     actors_.make_room(0, batches_.stored());
@@ -214,7 +214,7 @@ void engine::end_doubt(const filling& failed, bool is_stored) {
   health_.end_doubt();
   is_stored ? batches_.stored(failed) : batches_.not_stored();
   if (health_.is_taken()) return;
-  if (is_stored) counts_.turns += failed.turns;
+  if (is_stored) numbers_.counts.turns += failed.turns;
   // What was read before says nothing of what is stored.
   inbox_.begin_round();
   inbox_.read_from_begin();
@@ -237,7 +237,7 @@ void engine::forget_all(filling& failed, const std::exception_ptr& why, bool in_
   {
     guard held(*this);
     ++generation_;
-    ++counts_.failed_commits;
+    ++numbers_.counts.failed_commits;
     health_.batch_failed(in_doubt        ? availability::state::in_doubt
                          : is_taken(why) ? availability::state::taken
                          : is_moved(why) ? availability::state::works

@@ -376,7 +376,7 @@ void engine::arrive(const record_ref& message) {
 
 void engine::take_in(const record_ref& message) {
   message->what.order = inbox_.next_order();
-  ++counts_.messages;
+  ++numbers_.counts.messages;
   activation& who = actor_of(*message->kind, message->what.to.key);
   const bool nested = message->what.from == origin::nested;
   const bool is_post = message->what.from == origin::post;
@@ -427,6 +427,36 @@ void engine::end_wait(record& message) noexcept {
   --message.asked->asked;
   const auto at = std::ranges::find(asker.waits_for, message.asked);
   if (at != asker.waits_for.end()) asker.waits_for.erase(at);
+}
+
+// With the mutex held.
+durable::counts engine::counts_now() const {
+  durable::counts now = numbers_.counts;
+  now.actors = actors_.size();
+  now.put_away = actors_.put_away_so_far();
+  now.waiting = inbox_.waiting();
+  now.is_away = !health_.works();
+  return now;
+}
+
+durable::counts engine::counts() const {
+  std::lock_guard held(mutex_);
+  return counts_now();
+}
+
+void engine::show() {
+  const std::weak_ptr<const engine> self = weak_from_this();
+  const auto collect = [self](observe::row_sink& to, const std::vector<std::string>& labels) {
+    const std::shared_ptr<const engine> here = self.lock();
+    if (here == nullptr) return;
+    store_numbers now;
+    {
+      std::lock_guard held(here->mutex_);
+      now = here->numbers_.with_commits(here->counts_now());
+    }
+    now.add_to(to, labels);
+  };
+  shown_ = observing::components_of(on_)->add({"durable", "store", in_->name(), collect});
 }
 
 void send(const std::shared_ptr<engine>& to, request what) noexcept { to->send(std::move(what)); }

@@ -29,6 +29,7 @@
 #include <utility>
 #include <vector>
 
+#include "durable/engine/numbers.hpp"
 #include "durable/memory/answers.hpp"
 #include "durable/memory/classes.hpp"
 #include "durable/memory/filling.hpp"
@@ -45,7 +46,6 @@
 #include "durable/state/outboxes.hpp"
 #include "durable/state/reminders.hpp"
 #include "durable/state/shards.hpp"
-#include "observe/histogram.hpp"
 #include "runtime/observing/component_list.hpp"
 #include "troupe/durable/kind.hpp"
 #include "troupe/durable/storage.hpp"
@@ -179,10 +179,8 @@ class engine : public std::enable_shared_from_this<engine> {
   static tasks::context_ref begin_turn_span(const record& message);
   static task<outcome> in_trace(task<outcome> handler, const tasks::context_ref& within);
 
-  // numbers.cpp
   void show();
-  void collect(observe::row_sink& to, const std::vector<std::string>& labels) const;
-  void count_commit(const filling& stored);
+  durable::counts counts_now() const;
 
   // shards.cpp: one engine of several in a cluster.
   // Between attempts while the database is away. In a cluster a node answers soon after its leases
@@ -257,8 +255,7 @@ class engine : public std::enable_shared_from_this<engine> {
   timer idle_timer_;
   timer away_timer_;
   std::chrono::sys_seconds forgot_at_{};
-  durable::counts counts_;
-  observe::value_counts commit_ns_, commit_turns_;
+  numbers numbers_;
   observing::component_list::entry shown_;
 
   // In a cluster.

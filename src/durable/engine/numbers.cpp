@@ -2,22 +2,17 @@
 #include <array>
 #include <chrono>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <vector>
 
-#include "durable/engine/engine.hpp"
+#include "durable/engine/numbers.hpp"
 
 namespace troupe::durable::parts {
 namespace {
 
-struct store_numbers_now {
-  durable::counts counts;
-  observe::distribution commit_time, commit_turns;
-};
 using store_counts = durable::counts;
 template <auto Member>
-auto count_of(const store_numbers_now& of) {
+auto count_of(const store_numbers& of) {
   return of.counts.*Member;
 }
 
@@ -30,7 +25,7 @@ using observe::gauge_of;
 using observe::histogram_of;
 using observe::in_summary;
 using observe::number_unit;
-const observe::number_table<store_numbers_now> store_numbers{
+const observe::number_table<store_numbers> all_numbers{
     "troupe_durable",
     {"runtime", "store"},
     {counter_of<&count_of<&store_counts::turns>>(
@@ -58,53 +53,31 @@ const observe::number_table<store_numbers_now> store_numbers{
                     "waiting_messages", "Messages in memory that wait or are being handled.")),
      gauge_of<&count_of<&store_counts::is_away>>(
          "away", "1 if the last transaction failed and none was stored since."),
-     histogram_of<&store_numbers_now::commit_time>(
+     histogram_of<&store_numbers::commit_time>(
          "commit_seconds", "Time from the begin of a transaction until it was stored."),
-     histogram_of<&store_numbers_now::commit_turns>(
-         "commit_turns", "Turns that shared a transaction.", number_unit::one)}};
+     histogram_of<&store_numbers::commit_turns>("commit_turns", "Turns that shared a transaction.",
+                                                number_unit::one)}};
 
 }  // namespace
 
-durable::counts engine::counts() const {
-  std::lock_guard held(mutex_);
-  durable::counts now = counts_;
-  now.actors = actors_.size();
-  now.put_away = actors_.put_away_so_far();
-  now.waiting = inbox_.waiting();
-  now.is_away = !health_.works();
-  return now;
+void store_numbers::add_to(observe::row_sink& to, const std::vector<std::string>& labels) const {
+  store_numbers shown = *this;
+  shown.commit_time.sum = std::chrono::duration<double>(counts.commit_time).count();
+  shown.commit_turns.sum = static_cast<double>(counts.turns);
+  to.add(all_numbers, labels, shown);
 }
 
-// With the mutex held.
-void engine::count_commit(const filling& stored) {
-  const std::int64_t took_ns = now_ns() - stored.began_ns;
-  ++counts_.commits;
-  counts_.commit_time += std::chrono::nanoseconds(took_ns);
+void numbers::count_commit(std::uint64_t turns, std::int64_t took_ns) noexcept {
+  ++counts.commits;
+  counts.commit_time += std::chrono::nanoseconds(took_ns);
   commit_ns_.add(observe::value_counts::bucket_of(static_cast<std::uint64_t>(took_ns)), 1);
-  commit_turns_.add(observe::value_counts::bucket_of(stored.turns), 1);
+  commit_turns_.add(observe::value_counts::bucket_of(turns), 1);
 }
 
-void engine::show() {
-  const std::weak_ptr<const engine> self = weak_from_this();
-  shown_ = observing::components_of(on_)->add(
-      {"durable", "store", in_->name(),
-       [self](observe::row_sink& to, const std::vector<std::string>& labels) {
-         if (const std::shared_ptr<const engine> here = self.lock()) here->collect(to, labels);
-       }});
-}
-
-void engine::collect(observe::row_sink& to, const std::vector<std::string>& labels) const {
-  store_numbers_now now;
-  now.counts = counts();
-  {
-    std::lock_guard held(mutex_);
-    const auto seconds = [](double ns) { return ns / 1e9; };
-    now.commit_time = commit_ns_.spread_over(seconds_bounds, seconds);
-    now.commit_turns = commit_turns_.spread_over(turns_bounds, std::identity{});
-  }
-  now.commit_time.sum = std::chrono::duration<double>(now.counts.commit_time).count();
-  now.commit_turns.sum = static_cast<double>(now.counts.turns);
-  to.add(store_numbers, labels, now);
+store_numbers numbers::with_commits(const durable::counts& now) const {
+  const auto seconds = [](double ns) { return ns / 1e9; };
+  return {now, commit_ns_.spread_over(seconds_bounds, seconds),
+          commit_turns_.spread_over(turns_bounds, std::identity{})};
 }
 
 }  // namespace troupe::durable::parts

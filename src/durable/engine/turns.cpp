@@ -110,7 +110,7 @@ task<milliseconds> engine::load(activation& who, milliseconds waited) {
     if (who.changed_with > batches_.stored() || !shards_.is_here(who.shard))
       co_return load_again_soon;
     generation = generation_;
-    ++counts_.loads;
+    ++numbers_.counts.loads;
   }
   std::exception_ptr failed;
   bool for_good = false;
@@ -250,7 +250,7 @@ milliseconds engine::run_again(turn_state& done, object earlier) {
   }
   std::swap(done.who.it, earlier);
   message->again = true;
-  ++counts_.retries;
+  ++numbers_.counts.retries;
   done.who.waits.push_front(message);
   return std::clamp(load_again_first * (1u << std::min(done.who.gave_up++, 20u)), load_again_first,
                     load_again_last);
@@ -275,7 +275,7 @@ void engine::send_all(turn_state& done) {
       one->what.shard = done.who.shard;
     }
     one->what.order = inbox_.next_order();
-    ++counts_.messages;
+    ++numbers_.counts.messages;
     arrive(one);
     into.delivered.push_back(std::move(one));
   }
@@ -302,13 +302,13 @@ milliseconds engine::fail(turn_state& done, const std::exception_ptr& why) {
   }
   std::swap(done.who.it, earlier);
   touch_all(done);
-  ++counts_.failed_turns;
+  ++numbers_.counts.failed_turns;
   const bool nested = message->what.from == origin::nested;
   // A post is handled again also if somebody has asked for its answer by its id.
   const bool waits = message->answer != nullptr && message->what.from != origin::post;
   if (!nested && !waits && !no_method && ++message->failures < chosen_.failures_max) {
     message->again = true;
-    ++counts_.retries;
+    ++numbers_.counts.retries;
     batches_.open().data.failed.push_back({message->what.order, message->failures});
     need_commit();
     done.who.waits.push_front(message);
@@ -336,7 +336,7 @@ milliseconds engine::fail(turn_state& done, const std::exception_ptr& why) {
 // To the dead letters.
 void engine::make_dead_letter(const record_ref& message, const handler_failed& why) {
   batches_.keep_dead_letter(*message, why, clock_.now());
-  ++counts_.dead_letters;
+  ++numbers_.counts.dead_letters;
 }
 
 // The turn began before a batch failed: nothing of it counts.
