@@ -447,12 +447,12 @@ durable::counts engine::counts() const {
 void engine::show() {
   const std::weak_ptr<const engine> self = weak_from_this();
   const auto collect = [self](observe::row_sink& to, const std::vector<std::string>& labels) {
-    const std::shared_ptr<const engine> here = self.lock();
-    if (here == nullptr) return;
+    const std::shared_ptr<const engine> alive = self.lock();
+    if (alive == nullptr) return;
     store_numbers now;
     {
-      std::lock_guard held(here->mutex_);
-      now = here->numbers_.with_commits(here->counts_now());
+      std::lock_guard held(alive->mutex_);
+      now = alive->numbers_.with_commits(alive->counts_now());
     }
     now.add_to(to, labels);
   };
