@@ -1,4 +1,4 @@
-// program: a running program of troupe, asked through its socket (docs/guide/observing.md).
+// program: a program of troupe, asked through its socket (docs/guide/observation_socket.md).
 #pragma once
 
 #include <chrono>
