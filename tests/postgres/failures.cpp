@@ -90,7 +90,7 @@ TEST_P(postgres_failures, no_server_is_unreachable_and_the_next_call_tries_again
     }
   });
   with("no such = = target", [](postgres::connection db) -> task<> {
-    EXPECT_TRUE(has(co_await failure_of(db.execute("SELECT 1")), "not understood"));
+    EXPECT_TRUE(has(co_await failure_of(db.execute("SELECT 1")), "malformed"));
   });
   with(target("dbname=nothing"), [](postgres::connection db) -> task<> {
     EXPECT_TRUE(has(co_await failure_of(db.execute("SELECT 1")), "\"nothing\" does not exist"));

@@ -37,7 +37,7 @@ TEST_P(postgres_targets, the_file_of_services_counts_before_the_defaults) {
     EXPECT_TRUE(has(failed, "certificate")) << failed;
   });
   with("service=none", [](postgres::connection db) -> task<> {
-    EXPECT_TRUE(has(co_await failure_of(db.run_script("")), "not understood"));
+    EXPECT_TRUE(has(co_await failure_of(db.run_script("")), "malformed"));
   });
 }
 
@@ -47,7 +47,7 @@ TEST_P(postgres_targets, encryption_by_gssapi_is_refused_if_the_target_insists) 
   const postgres_server& server = postgres_server::get();
   const auto is_refused = [](postgres::connection db) -> task<> {
     const std::string failed = co_await failure_of(db.run_script(""));
-    EXPECT_TRUE(has(failed, "not understood") && has(failed, "gssencmode")) << failed;
+    EXPECT_TRUE(has(failed, "malformed") && has(failed, "gssencmode")) << failed;
   };
   const std::string place = "host=127.0.0.1 user=tester dbname=postgres port=" + server.port();
   with(place + " gssencmode=require", is_refused);
@@ -65,7 +65,7 @@ TEST_P(postgres_targets, lists_of_different_lengths_are_refused) {
   for (const char* const wrong : {"host=a,b port=1,2,3", "host=a,b hostaddr=127.0.0.1"})
     with(wrong, [](postgres::connection db) -> task<> {
       const std::string failed = co_await failure_of(db.run_script(""));
-      EXPECT_TRUE(has(failed, "not understood") && has(failed, "could not match")) << failed;
+      EXPECT_TRUE(has(failed, "malformed") && has(failed, "could not match")) << failed;
     });
 }
 
@@ -73,7 +73,7 @@ TEST_P(postgres_targets, a_port_that_is_none_is_refused) {
   for (const char* const wrong : {"0", "65536", "99999", "-1", "54x", "5432,0"}) {
     with(std::string("host=127.0.0.1 port=") + wrong, [wrong](postgres::connection db) -> task<> {
       const std::string failed = co_await failure_of(db.run_script(""));
-      EXPECT_TRUE(has(failed, "not understood") && has(failed, "port")) << wrong << ": " << failed;
+      EXPECT_TRUE(has(failed, "malformed") && has(failed, "port")) << wrong << ": " << failed;
     });
   }
 }
