@@ -696,14 +696,20 @@ class runtime_core::entry {
   ~entry() {
     if (answers_stop) core_.forget_stop();
     tasks::main_lanes::leave(core_.system->main_lane);
-    if (core_.wakes_.is_open()) core_.go_elsewhere();
+    if (core_.wakes_.is_open()) {
+      // A round that throws may have left a stop, the end or another failure to the next round.
+      if (throws() && core_.main_ != nullptr) core_.main_->poke();
+      core_.go_elsewhere();
+    }
     // order: release  hands over to the next run
     core_.running_.store(false, std::memory_order_release);
   }
   bool answers_stop = true;  // a stop() counts for the run that it ends
 
  private:
+  bool throws() const noexcept { return std::uncaught_exceptions() > uncaught_; }
   runtime_core& core_;
+  const int uncaught_ = std::uncaught_exceptions();
 };
 
 void runtime_core::run() {

@@ -248,6 +248,36 @@ TEST_P(asio_cancellation, races_with_the_end_of_the_operation) {
   EXPECT_EQ(ended.load(), 8 * times);
 }
 
+// The steps of a composed operation run on one thread of the context, its cancellation on another.
+TEST_P(asio_cancellation, races_with_the_steps_of_a_composed_operation) {
+  io_threads context(2);
+  runtime rt(options());
+  const int times = fewer(100);
+  std::atomic<int> ended{0};
+  for (int i = 0; i < 4; ++i) {
+    rt.spawn(
+        [](asio::io_context* io, std::atomic<int>* count, int many) -> task<> {
+          for (int n = 0; n < many; ++n) {
+            socket_pair ends(*io);
+            std::string bytes(64, '\0');
+            std::thread writes([to = std::move(ends.far)]() mutable {
+              asio::error_code failed;
+              for (int sent = 0; sent < 60 && !failed; ++sent)
+                asio::write(to, asio::buffer("x", 1), failed);
+            });
+            EXPECT_THROW(co_await asio::async_read(ends.near, asio::buffer(bytes), asio_token)
+                             .timeout(std::chrono::microseconds(n % 40 * 10 + 1)),
+                         std::exception);
+            writes.join();
+            ++*count;
+          }
+        },
+        unchecked{&context.io}, unchecked{&ended}, times);
+  }
+  rt.run();
+  EXPECT_EQ(ended.load(), 4 * times);
+}
+
 // tests/given_up/waits.txt: a socket that was accepted for a wait that has lost is closed.
 TEST_P(asio_cancellation, an_asio_operation_that_is_given_up_keeps_or_frees_its_result) {
   io_threads context;

@@ -23,9 +23,13 @@ task<> ends_late() {
 
 // The inner when_any has its value, and waits for its loser; by then the helper may have lost.
 template <class Value, class Wait>
-task<Value> through_helper(Wait wait) {
-  auto first = co_await when_any(std::move(wait), ends_late());
-  co_return std::get<0>(std::move(first));
+task<Value> through_helper(Wait wait, bool begins_first) {
+  if (begins_first) {
+    auto first = co_await when_any(std::move(wait), ends_late());
+    co_return std::get<0>(std::move(first));
+  }
+  auto first = co_await when_any(ends_late(), std::move(wait));
+  co_return std::get<1>(std::move(first));
 }
 
 // The numbers that came, which should be 0, 1, 2, …
@@ -47,7 +51,8 @@ template <class Source>
 task<> take_all(Source source, tally& got) {
   using value = typename Source::value;
   for (int i = 0;; ++i) {
-    auto first = co_await when_any(through_helper<value>(source.next()), sleep_for(i % 7 * 40us));
+    auto first = co_await when_any(through_helper<value>(source.next(), i % 2 == 0),
+                                   sleep_for(i % 7 * 40us));
     if (first.index() == 0 && !source.add(std::get<0>(first), got)) co_return;
   }
 }

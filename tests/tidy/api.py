@@ -31,7 +31,8 @@ def of_namespaces(declarations, spaces):
         if made.kind == "namespace":
             parts = made.name.split("::")
             if not set(parts) & INTERNAL:
-                yield from of_namespaces(made.members, spaces + parts)
+                # A macro names an inline namespace, which users do not name.
+                yield from of_namespaces(made.members, spaces + [part for part in parts if not part.isupper()])
         elif spaces:
             yield spaces, made
 

@@ -104,7 +104,7 @@ def check_retired_words(tree):
     for path in tree.files("include", "src", "tests", "benches", suffixes=CPP):
         for number, line in enumerate(tree.lines(path), 1):
             # Asio's own names are Asio's.
-            for name in IDENTIFIER.findall(re.sub(r'"(?:\\.|[^"\\])*"|\basio::\w+', "", line.split("//")[0])):
+            for name in IDENTIFIER.findall(re.sub(r'"(?:\\.|[^"\\])*"|\basio(?:_library)?::\w+|<(?:boost/)?asio/[^>]*>', "", line.split("//")[0])):
                 retired = RETIRED_PART.search(name)
                 if retired:
                     word = retired.group(1)

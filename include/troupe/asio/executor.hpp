@@ -31,6 +31,8 @@ class asio_context final : public detail::attachment, public asio_library::execu
 }  // namespace TROUPE_ASIO_ABI
 }  // namespace parts
 
+inline namespace TROUPE_ASIO_ABI {
+
 // An executor of Asio: its functions run on the pool of a runtime, as runtime::post() runs them.
 // For asio::post(), bind_executor() and strands, and for timers and sockets that need no io_context
 // of their own: Asio then waits for them on a thread of its own.
@@ -121,4 +123,5 @@ class asio_executor {
   troupe::hold open_;  // while it tracks outstanding work
 };
 
+}  // namespace TROUPE_ASIO_ABI
 }  // namespace troupe

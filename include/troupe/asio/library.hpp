@@ -17,6 +17,7 @@
 #define TROUPE_ASIO_CANCELS (BOOST_ASIO_VERSION >= 101900)
 #if TROUPE_ASIO_CANCELS
 #include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/strand.hpp>
 #endif
 #else
 #include <asio/async_result.hpp>
@@ -31,6 +32,7 @@
 #define TROUPE_ASIO_CANCELS (ASIO_VERSION >= 101900)
 #if TROUPE_ASIO_CANCELS
 #include <asio/cancellation_signal.hpp>
+#include <asio/strand.hpp>
 #endif
 #endif
 

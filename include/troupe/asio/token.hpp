@@ -81,12 +81,31 @@ auto executor_of(const Initiation& initiation) {
   }
 }
 
+// The steps of an operation and the request to cancel it run one after the other, however many
+// threads run the execution context: a cancellation signal is for one thread at a time.
+template <class Executor>
+struct asio_serial {
+  explicit asio_serial(const Executor&) noexcept {}
+};
+#if TROUPE_ASIO_CANCELS
+template <class Executor>
+requires(!std::same_as<Executor, std::monostate>) struct asio_serial<Executor> {
+  using executor_type = asio_library::strand<Executor>;
+  explicit asio_serial(const Executor& of_object) : serial(of_object) {}
+  executor_type get_executor() const noexcept { return serial; }
+  executor_type serial;
+};
+#endif
+
 // The handler that Asio gets. Asio may move it, calls it at most once, and destroys it.
 template <class Wait>
-class asio_handler {
+class asio_handler : public Wait::serial_steps {
+  using serial_steps = typename Wait::serial_steps;
+
  public:
-  explicit asio_handler(Wait& wait) noexcept : wait_(&wait) {}
-  asio_handler(asio_handler&& other) noexcept : wait_(std::exchange(other.wait_, nullptr)) {}
+  explicit asio_handler(Wait& wait) noexcept : serial_steps(wait), wait_(&wait) {}
+  asio_handler(asio_handler&& other) noexcept
+      : serial_steps(other), wait_(std::exchange(other.wait_, nullptr)) {}
   asio_handler& operator=(asio_handler&&) = delete;
   ~asio_handler() {
     if (wait_ != nullptr) wait_->finish();
@@ -113,15 +132,14 @@ class asio_handler {
 };
 
 template <class Stored, class Executor>
-struct asio_wait_of : asio_wait {
-  explicit asio_wait_of(Executor runs_on) : asio_wait(&post_cancel), executor(std::move(runs_on)) {}
+struct asio_wait_of : asio_wait, asio_serial<Executor> {
+  using serial_steps = asio_serial<Executor>;
+  explicit asio_wait_of(const Executor& of_object)
+      : asio_wait(&post_cancel), serial_steps(of_object) {}
   std::optional<Stored> result;
-  [[no_unique_address]] Executor executor;
 #if TROUPE_ASIO_CANCELS
   asio_library::cancellation_signal signal;
 
-  // A signal is for one thread at a time, and the object of the operation as well: the executor of
-  // that object emits it.
   class request {
    public:
     explicit request(asio_wait_of& wait) noexcept : wait_(&wait) {}
@@ -145,7 +163,7 @@ struct asio_wait_of : asio_wait {
       auto& self = static_cast<asio_wait_of&>(wait);
       request asks(self);
       try {
-        asio_library::post(self.executor, std::move(asks));
+        asio_library::post(self.serial, std::move(asks));
       } catch (...) {
       }
       return;

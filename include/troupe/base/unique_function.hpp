@@ -70,8 +70,9 @@ class unique_function<Result(Args...)> {
   unique_function(unique_function&& other) noexcept { take(other); }
   unique_function& operator=(unique_function&& other) noexcept {
     if (this == &other) return *this;
-    reset();
-    take(other);
+    // The target may contain `other`, and its destructor may use this object.
+    unique_function fresh(std::move(other)), old(std::move(*this));
+    take(fresh);
     return *this;
   }
   ~unique_function() { manage_(storage_, nullptr); }
@@ -138,10 +139,6 @@ class unique_function<Result(Args...)> {
     manage_ = std::exchange(other.manage_, &manage_nothing);
     manage_(other.storage_, &storage_);
     call_ = std::exchange(other.call_, nullptr);
-  }
-  void reset() noexcept {
-    call_ = nullptr;
-    std::exchange(manage_, &manage_nothing)(storage_, nullptr);
   }
 
   static void manage_nothing(storage&, storage*) noexcept {}

@@ -141,6 +141,12 @@ class [[nodiscard]] next_value {
       return lets_others_run ? tasks::let_others_run(user.promise())
                              : promise().side.wait(user.promise());
     }
+    // The user may have been cancelled after the value was given, even if that was at once.
+    void take_late(tasks::coroutine& user) noexcept {
+      if (of_ == 0) return;
+      promise().side.own_wait().who = &user;
+      of_ |= suspends;
+    }
     std::optional<T> await_resume() {
       if (of_ == 0 || (of_ & suspends) != 0) [[unlikely]]
         check();

@@ -126,6 +126,10 @@ class [[nodiscard, gnu::warn_unused]] awaiting : protected Operation {
       check();
     return Operation::finish();
   }
+  // The user may have been cancelled after the operation was done, even if that was at once.
+  void take_late(tasks::coroutine & user) noexcept {
+    if (!is_made_) make_wait().who = &user;
+  }
   // The wait is over, and a coroutine that does not take its value yet has run.
   void end_wait() noexcept requires(waits_in_race<Operation>) {
     if (is_made_) leave_race();
@@ -342,6 +346,7 @@ class [[nodiscard, gnu::warn_unused]] limited_awaiting : protected awaiting<Oper
   using value = typename base::value;
   using base::end_wait;
   using base::puts_back;
+  using base::take_late;
 
   explicit limited_awaiting(base && unlimited) noexcept
       : base(std::move(unlimited)), timer(&on_time, tasks::timer_source::timeout) {}

@@ -323,7 +323,8 @@ class before_taking {
     wait_ = group::win_before_taking(waits.promise());
     return wait_ != nullptr;
   }
-  void await_resume() const noexcept {}
+  // Whether it suspended.
+  bool await_resume() const noexcept { return wait_ != nullptr; }
 
  private:
   suspension* wait_ = nullptr;
@@ -333,6 +334,11 @@ class before_taking {
 template <class Awaiter>
 concept puts_back = requires {
   requires std::remove_cvref_t<Awaiter>::puts_back;
+};
+// Such an awaiter that has to know if its await_resume() comes later than its value did.
+template <class Awaiter>
+concept takes_late = requires(std::remove_cvref_t<Awaiter>& awaiter, coroutine& user) {
+  awaiter.take_late(user);
 };
 // The wait of an awaiter, without its await_resume().
 template <class Awaiter>
@@ -383,7 +389,11 @@ requires(puts_back<begun_awaiter<Awaitable>>) task<awaited_value<Awaitable>> awa
   if constexpr (runs_before_suspension<Awaitable>) self = &co_await this_coroutine();
   begun_awaiter<Awaitable> awaiter = begin_awaiter(awaited, self);
   co_await arrival(awaiter);
-  co_await before_taking();
+  const bool is_late = co_await before_taking();
+  if constexpr (takes_late<begun_awaiter<Awaitable>>) {
+    if (is_late) [[unlikely]]
+      awaiter.take_late(co_await this_coroutine());
+  }
   co_return awaiter.await_resume();
 }
 template <class Given>

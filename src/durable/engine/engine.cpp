@@ -320,6 +320,7 @@ task<> engine::look_up(std::shared_ptr<engine> self, record_ref message) {
         }
       } else if (self->inbox_.has_backlog() && message->answer != nullptr) {
         self->inbox_.set_left_out(*message, true);  // its callers wait until it is read
+        self->inbox_.count(*message);
         message->again = true;
         on_stored = std::move(message->on_stored);
       } else {

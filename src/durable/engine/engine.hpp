@@ -13,7 +13,7 @@
 //   E4  When a batch is not stored, or nobody can say soon whether it was, `generation_` grows, and
 //       everything in memory is forgotten, as by a crash: objects, waiting messages, the open
 //       batch. A turn that began in an older generation puts nothing into a batch.
-//   E5  While nobody can say it (`in_doubt` of availability), nothing is read and nothing begins.
+//   E5  While that is unknown (`in_doubt` of availability), nothing is read and nothing begins.
 // docs/protocols/durable.md has the whole protocol.
 #pragma once
 

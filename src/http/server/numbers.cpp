@@ -60,7 +60,7 @@ const number_table<request_numbers_now> request_numbers{
     {"runtime", "server", "route", "method", "status"},
     {shows(observe::trouble::slow_requests,
            histogram_of<&request_numbers_now::took>(
-               "duration_seconds", "Time from the head of a request to the end of its answer."))}};
+               "duration_seconds", "Time from the head of a request to the head of its answer."))}};
 
 struct ending_numbers_now {
   std::uint64_t times = 0;

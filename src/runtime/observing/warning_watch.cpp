@@ -196,6 +196,22 @@ void warning_watch::look_at_all(std::int64_t now) {
   next_all_ns_ = now + std::max(period_ns_, share_of_long_looks * took);
 }
 
+namespace {
+
+// The messages of threads that are no workers.
+std::uint64_t count_from_outside(const actor::message_counts* counts) {
+  std::uint64_t sum = 0;
+  if (counts == nullptr) return sum;
+  counts->for_each_thread([&](const actor::thread_counts& thread) {
+    thread.for_each_edge([&](const actor::edge_count& edge) {
+      if (edge.from == nullptr) sum += edge.messages.get();
+    });
+  });
+  return sum;
+}
+
+}  // namespace
+
 void warning_watch::look_at_counts(std::int64_t now) {
   const runtime_metrics metrics = core_.metrics();
   counts_.look(
@@ -213,6 +229,7 @@ void warning_watch::look_at_counts(std::int64_t now) {
   }
   for (const auto& [name, all] : sum_up(core_.jobs->counts())) others += all.computed;
   for (const auto& one : core_.clock->count_by_source()) others += one.expired;
+  others += count_from_outside(core_.system->counts.get());
   if (core_.options.policy == policy::simulated) return;  // whose time is virtual
   counts_.look_at_progress(metrics.total.messages, others, now, list_);
   counts_.look_at_timers(*core_.clock, now, list_);

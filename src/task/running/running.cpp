@@ -27,7 +27,10 @@ struct thread_list {
   static void forget_others() noexcept {
     thread_list& all = get();
     [[maybe_unused]] const auto gone(std::move(all.states));
-    if (running_of_thread.listed) all.states.push_front(running_of_thread);
+    if (!running_of_thread.listed) return;
+    all.states.push_front(running_of_thread);
+    // order: relaxed  a snapshot for readers; in the child of a fork the thread has another number
+    running_of_thread.system_thread.store(::gettid(), std::memory_order_relaxed);
   }
 };
 

@@ -1,5 +1,6 @@
 #include "task/running/stack_copy.hpp"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -9,6 +10,9 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <thread>
 
@@ -137,6 +141,21 @@ int choose_signal() noexcept {
   return chosen;
 }
 
+// A blocked signal would stay queued, or come out of a sigwait() of the program's.
+bool is_blocked_in(int thread, int signal) noexcept {
+  char path[64], status[4096];
+  std::snprintf(path, sizeof path, "/proc/self/task/%d/status", thread);
+  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const ::ssize_t bytes = ::read(file, status, sizeof status - 1);
+  ::close(file);
+  status[bytes > 0 ? bytes : 0] = '\0';
+  constexpr char name[] = "SigBlk:";
+  const char* const found = std::strstr(status, name);
+  return found != nullptr &&
+         (std::strtoull(found + sizeof name - 1, nullptr, 16) >> (signal - 1) & 1) != 0;
+}
+
 // Waits for the handler; for its end once it has begun.
 bool is_copied_in_time(int thread, std::int64_t patience_ns) noexcept {
   constexpr std::chrono::microseconds pause(20);
@@ -160,6 +179,7 @@ copy_result copy_stack(int thread, stack_range frames, std::int64_t patience_ns)
   if (!is_supported) return copy_result::unsupported;
   const int signal = choose_signal();
   if (signal == 0) return copy_result::unsupported;
+  if (is_blocked_in(thread, signal)) return copy_result::unanswered;
   asked.frames = frames;
   // order: release  publishes `frames`; pairs with on_signal/acquire (K1)
   asked.state.store(word_of(thread, wanted), std::memory_order_release);

@@ -188,6 +188,22 @@ TEST_P(own_loop, a_failure_leaves_the_descriptor_in_order) {
   EXPECT_EQ(seen, 1);
 }
 
+TEST_P(own_loop, several_failures_leave_the_end_to_be_seen) {
+  runtime rt(options());
+  const int fd = rt.wake_descriptor();
+  for (int i = 0; i < 3; ++i) rt.main().post([] { throw std::runtime_error("planted"); });
+  int thrown = 0;
+  for (bool more = true; more;) {
+    ASSERT_TRUE(is_readable(fd, 10s));
+    try {
+      more = rt.poll();
+    } catch (const std::runtime_error&) {
+      ++thrown;
+    }
+  }
+  EXPECT_EQ(thrown, 3);
+}
+
 // A wake-up that is lost would leave the loop asleep.
 TEST_P(own_loop, no_wake_up_of_the_descriptor_is_lost) {
   constexpr int threads = 3;

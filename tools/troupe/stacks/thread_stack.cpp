@@ -32,7 +32,8 @@ thread_stack read_stack(const json& from) {
   made.thread = from.at("thread").get<int>();
   made.is_blocked = from.at("is_blocked").get<bool>();
   made.cpu_ns = from.at("cpu_ns").get<std::int64_t>();
-  if (made.cpu_ns < 0) refuse();
+  constexpr std::int64_t longest = std::int64_t{1} << 53;  // sums of it do not overflow
+  if (made.cpu_ns < 0 || made.cpu_ns > longest) refuse();
   made.handler = from.value("handler", "");
   made.of_class = from.value("class", "");
   made.actor = from.value("actor", std::uint64_t{0});

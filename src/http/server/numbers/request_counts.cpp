@@ -85,11 +85,20 @@ void counted_request::begin(request_counts& counts, const router::route* route,
   by_ = by;
   status_ = 0;
   began_ns_ = base::now_ns();
+  answered_ns_ = 0;
   counts.begin();
 }
 
+void counted_request::note_status(int status) noexcept {
+  status_ = status;
+  if (is_counted()) [[unlikely]]
+    answered_ns_ = base::now_ns();
+}
+
 void counted_request::end() noexcept {
-  const double seconds = static_cast<double>(base::now_ns() - began_ns_) / ns_per_second;
+  const double seconds =
+      static_cast<double>((answered_ns_ == 0 ? base::now_ns() : answered_ns_) - began_ns_) /
+      ns_per_second;
   std::exchange(of_, nullptr)->end(route_, by_, status_, seconds);
 }
 

@@ -62,7 +62,8 @@ class request_counts {
   static std::unique_ptr<observe::sharded_histogram> make_others();
 };
 
-// One request, from its head to the end of its answer.
+// One request, in flight from its head to the end of its answer. Its time ends with the head of the
+// answer: a stream of events, or a client that reads slowly, makes no route slow.
 class counted_request {
  public:
   counted_request() = default;
@@ -76,7 +77,7 @@ class counted_request {
 
   bool is_counted() const noexcept { return of_ != nullptr; }
   void begin(request_counts& counts, const router::route* route, method by) noexcept;
-  void note_status(int status) noexcept { status_ = status; }
+  void note_status(int status) noexcept;
   void end() noexcept;
 
  private:
@@ -84,7 +85,7 @@ class counted_request {
   const router::route* route_ = nullptr;
   method by_ = method::other;
   int status_ = 0;
-  std::int64_t began_ns_ = 0;
+  std::int64_t began_ns_ = 0, answered_ns_ = 0;  // 0: not answered
 };
 
 }  // namespace troupe::http

@@ -85,7 +85,7 @@ void number_watch::sink::take(const observe::number_group& of, std::vector<std::
     found.subject = name;
     found.text = name + text;
     found.advice = words.advice;
-    list_.add(std::move(found));
+    found_.push_back(std::move(found));
   }
 }
 

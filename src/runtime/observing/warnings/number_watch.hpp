@@ -19,12 +19,14 @@ class number_watch {
  public:
   explicit number_watch(const warning_limits& limits) noexcept : limits_(limits) {}
 
-  // `collect` gives the rows of all things whose numbers may show trouble. Throws std::bad_alloc.
+  // `collect` gives the rows of all things whose numbers may show trouble. It holds locks of these
+  // things: the list gets the findings after it. Throws std::bad_alloc.
   template <class Collect>
   void look(std::int64_t now_ns, warning_list& list, Collect collect) {
     ++looks_;
-    sink rows(*this, now_ns, list);
+    sink rows(*this, now_ns);
     collect(rows);
+    for (finding& shown : rows.found_) list.add(std::move(shown));
     std::erase_if(seen_, [this](const auto& one) { return one.second.look != looks_; });
   }
 
@@ -36,13 +38,12 @@ class number_watch {
     bool is_known = false;
   };
   struct sink final : observe::row_sink {
-    sink(number_watch& of, std::int64_t now_ns, warning_list& list) noexcept
-        : of_(of), now_ns_(now_ns), list_(list) {}
+    sink(number_watch& of, std::int64_t now_ns) noexcept : of_(of), now_ns_(now_ns) {}
     void take(const observe::number_group& of, std::vector<std::string> labels,
               const void* values) override;
     number_watch& of_;
     const std::int64_t now_ns_;
-    warning_list& list_;
+    std::vector<finding> found_;
   };
   using key = std::pair<const observe::number*, std::vector<std::string>>;
 

@@ -16,22 +16,27 @@ std::int64_t ns_of(std::chrono::steady_clock::time_point at) {
 
 // Trouble of these kinds stops the work that it concerns; the others make it slow or dear.
 bool is_severe(warning_kind kind) noexcept {
-  constexpr warning_kind severe[] = {
-      warning_kind::growing_mailbox,     warning_kind::growing_suspended,
-      warning_kind::unanswered_ask,      warning_kind::wait_cycle,
-      warning_kind::long_lock,           warning_kind::blocking_pool_full,
-      warning_kind::pool_exhausted,      warning_kind::livelock,
-      warning_kind::descriptors_run_out, warning_kind::stall};
+  constexpr warning_kind severe[] = {warning_kind::growing_mailbox,
+                                     warning_kind::growing_suspended,
+                                     warning_kind::unanswered_ask,
+                                     warning_kind::wait_cycle,
+                                     warning_kind::long_lock,
+                                     warning_kind::blocking_pool_full,
+                                     warning_kind::pool_exhausted,
+                                     warning_kind::descriptors_run_out,
+                                     warning_kind::stall};
   return std::ranges::find(severe, kind) != std::end(severe);
 }
 
 }  // namespace
 
-warning_list::entry* warning_list::find(const finding& shown, time_point now) {
+warning_list::entry* warning_list::find(finding& shown, time_point now) {
   key name{shown.kind, shown.actor, shown.method};
   const auto known = all_.find(name);
   if (known != all_.end()) return &known->second;
-  if (all_.size() == kept_max || shown.times == 0) return nullptr;
+  if (all_.size() == kept_max) return nullptr;
+  // Trouble that is no longer new may have been unseen until now, or have been another trouble.
+  shown.times = std::max<std::uint64_t>(shown.times, 1);
   entry& fresh = all_.try_emplace(std::move(name)).first->second;
   fresh.kept.kind = shown.kind;
   fresh.kept.actor = shown.actor;
@@ -42,9 +47,9 @@ warning_list::entry* warning_list::find(const finding& shown, time_point now) {
 
 void warning_list::add(finding shown) {
   kind_counts& counts = counts_[static_cast<std::size_t>(shown.kind)];
-  counts.found += shown.times;
   const auto now = std::chrono::steady_clock::now();
   entry* const found = find(shown, now);
+  counts.found += shown.times;
   if (found == nullptr) return;
   warning& kept = found->kept;
   if (!is_active(kept, now)) {

@@ -73,7 +73,7 @@ class warning_list {
     return now - shown.last < warning_lasts;
   }
   // The warning of that finding; null if there are too many.
-  entry* find(const finding& shown, time_point now);
+  entry* find(finding& shown, time_point now);
   void tell(entry& shown);
   void write_line(const warning& shown);
 
