@@ -66,7 +66,6 @@ WATCHING = ("base", "observe", "log", "runtime", "otlp", "io/service", "task/tra
 DESCRIPTORS = {
     "src/io/service/notify.cpp": "notification",
     "src/runtime/observing/observer.cpp": "observation",
-    "src/task/running/stack_copy.cpp": "observation",  # the signals that a thread blocks; without it none
     "src/runtime/observing/stacks/stacks.cpp": "observation",  # where the stacks lie; without it only registers are copied
     "src/base/threads/thread_clock.cpp": "observation",  # whether a thread is blocked; no failure is worth a word
     "src/runtime/observing/core_numbers.cpp": "observation",  # the numbers of the process; those that cannot be read are 0
