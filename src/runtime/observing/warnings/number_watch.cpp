@@ -80,12 +80,12 @@ void number_watch::sink::take(const observe::number_group& of, std::vector<std::
     seen.look = of_.looks_;
     if (!is_found) continue;
     const trouble_words& words = words_of(number.shows);
-    const std::string name = name_of_thing(words, of.labels(), labels);
-    finding found{words.kind, {}, name};
+    std::string name = name_of_thing(words, of.labels(), labels);
+    finding found{words.kind};
     found.subject = name;
     found.text = name + text;
     found.advice = words.advice;
-    found_.push_back(std::move(found));
+    found_.push_back({std::move(found), std::move(name)});
   }
 }
 

@@ -26,7 +26,10 @@ class number_watch {
     ++looks_;
     sink rows(*this, now_ns);
     collect(rows);
-    for (finding& shown : rows.found_) list.add(std::move(shown));
+    for (named_finding& shown : rows.found_) {
+      shown.trouble.method = shown.name;
+      list.add(std::move(shown.trouble));
+    }
     std::erase_if(seen_, [this](const auto& one) { return one.second.look != looks_; });
   }
 
@@ -37,13 +40,18 @@ class number_watch {
     std::uint64_t look = 0;  // that saw it last
     bool is_known = false;
   };
+  // A finding refers to its name.
+  struct named_finding {
+    finding trouble;
+    std::string name;
+  };
   struct sink final : observe::row_sink {
     sink(number_watch& of, std::int64_t now_ns) noexcept : of_(of), now_ns_(now_ns) {}
     void take(const observe::number_group& of, std::vector<std::string> labels,
               const void* values) override;
     number_watch& of_;
     const std::int64_t now_ns_;
-    std::vector<finding> found_;
+    std::vector<named_finding> found_;
   };
   using key = std::pair<const observe::number*, std::vector<std::string>>;
 
