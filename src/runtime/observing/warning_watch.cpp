@@ -120,7 +120,7 @@ void warning_watch::look_at_running(std::int64_t now) {
 void warning_watch::add_running(const running_part& one, std::int64_t now, bool is_new) {
   const tasks::running_work& its = one.its;
   finding found{warning_kind::long_handler};
-  found.method = its.is_posted ? "a posted procedure" : name_of_handler(its.method);
+  found.method = its.is_posted ? "a posted procedure" : name_of(its.method);
   found.subject = found.method;
   if (its.actor != nullptr) {
     found.actor_id = core_.system->slots.find_number(its.actor);
@@ -159,7 +159,7 @@ void warning_watch::look_at_samples() {
     counts.for_each_handler([&](const actor::handler_count& one) {
       const std::uint64_t count = one.type->may_block ? 0 : one.busy.count_above(least);
       if (count == 0) return;
-      long_calls& to = sums[{one.type->name, name_of_handler(one.method)}];
+      long_calls& to = sums[{one.type->name, name_of(one.method)}];
       observe::value_counts all;
       one.busy.add_to(all);
       to.count += count;

@@ -28,6 +28,12 @@ std::uint64_t suspended_of(const class_sum& of) { return of.suspended_now(); }
 
 }  // namespace
 
+void class_sum::add(const actor::class_count& counted) noexcept {
+  spawned += counted.spawned.get();
+  ended += counted.ended.get();
+  suspended += counted.suspended.get();
+  resumed += counted.resumed.get();
+}
 std::uint64_t class_sum::alive() const noexcept { return difference(spawned, ended); }
 std::uint64_t class_sum::suspended_now() const noexcept { return difference(suspended, resumed); }
 
@@ -38,13 +44,8 @@ std::string_view name_of(actor::message::handler method) {
 all_sums sum_up(const actor::message_counts& counts, const thread_times& times) {
   all_sums all;
   counts.for_each_thread([&](const actor::thread_counts& of_thread) {
-    of_thread.for_each_class([&](const actor::class_count& one) {
-      class_sum& to = all.classes[one.type->name];
-      to.spawned += one.spawned.get();
-      to.ended += one.ended.get();
-      to.suspended += one.suspended.get();
-      to.resumed += one.resumed.get();
-    });
+    of_thread.for_each_class(
+        [&](const actor::class_count& one) { all.classes[one.type->name].add(one); });
     of_thread.for_each_handler([&](const actor::handler_count& one) {
       handler_sum& to = all.classes[one.type->name].handlers[name_of(one.method)];
       to.messages += one.messages.get();

@@ -29,6 +29,8 @@ struct class_sum {
   std::uint64_t spawned = 0, ended = 0, suspended = 0, resumed = 0;
   std::map<std::string_view, handler_sum> handlers;
 
+  void add(const actor::class_count& counted) noexcept;  // without handlers
+  // The counts of threads are not of one moment: never less than 0.
   std::uint64_t alive() const noexcept;
   std::uint64_t suspended_now() const noexcept;
 };

@@ -6,6 +6,7 @@
 
 #include "actor/counting/message_counts.hpp"
 #include "actor/waits/suspended.hpp"
+#include "runtime/observing/numbers/sums.hpp"
 #include "runtime/observing/warnings/warning_texts.hpp"
 
 namespace troupe::observing {
@@ -21,12 +22,12 @@ void count_watch::look_at_failures(std::int64_t now_ns, warning_list& list) {
   system_.counts->for_each_thread([&](const actor::thread_counts& counts) {
     counts.for_each_handler([&](const actor::handler_count& count_of) {
       if (const std::uint64_t count = count_of.failures.get())
-        sums[{count_of.type->name, name_of_handler(count_of.method)}] += count;
+        sums[{count_of.type->name, name_of(count_of.method)}] += count;
     });
   });
   for (const auto& [name, count] : sums) {
     seen_failures& seen = failures_[name];
-    const std::uint64_t more = count - std::min(count, std::exchange(seen.count, count));
+    const std::uint64_t more = rise_of(seen.count, count);
     if (more == 0 || !seen.again.is_again(now_ns)) continue;
     finding found{warning_kind::failing_handler, name.first, name.second, 0, more};
     found.subject = std::string(name.second) + " of " + std::string(name.first);
@@ -43,24 +44,14 @@ void count_watch::look_at_failures(std::int64_t now_ns, warning_list& list) {
 
 void count_watch::look_at_classes(std::int64_t now_ns, const explains& explained,
                                   warning_list& list) {
-  struct sum {
-    std::uint64_t spawned = 0, ended = 0, suspended = 0, resumed = 0;
-  };
-  std::map<std::string_view, sum> sums;
+  std::map<std::string_view, class_sum> sums;
   system_.counts->for_each_thread([&](const actor::thread_counts& counts) {
-    counts.for_each_class([&](const actor::class_count& count_of) {
-      sum& all = sums[count_of.type->name];
-      all.spawned += count_of.spawned.get();
-      all.ended += count_of.ended.get();
-      all.suspended += count_of.suspended.get();
-      all.resumed += count_of.resumed.get();
-    });
+    counts.for_each_class(
+        [&](const actor::class_count& count_of) { sums[count_of.type->name].add(count_of); });
   });
   const std::int64_t least_ns = std::chrono::nanoseconds(options_.warnings.growth).count();
   for (const auto& [name, all] : sums) {
-    // The counts of threads are not of one moment.
-    const std::uint64_t alive = all.spawned - std::min(all.spawned, all.ended);
-    const std::uint64_t suspended = all.suspended - std::min(all.suspended, all.resumed);
+    const std::uint64_t alive = all.alive(), suspended = all.suspended_now();
     seen_class& seen = classes_[name];
     const auto is_long = [&](std::uint64_t count, std::int64_t grown_ns, bool& is_counted) {
       const bool is = count >= options_.warnings.growth_least && grown_ns >= least_ns;
@@ -131,7 +122,7 @@ void count_watch::add_suspended(std::string_view name, std::uint64_t suspended,
 // ---- sums of the whole runtime ----
 
 void count_watch::look_at_dead_letters(std::uint64_t now, std::int64_t now_ns, warning_list& list) {
-  const std::uint64_t more = now - std::min(now, std::exchange(dead_letters_, now));
+  const std::uint64_t more = rise_of(dead_letters_, now);
   if (!options_.warnings.others || more == 0 || !dead_letters_again_.is_again(now_ns)) return;
   finding found{warning_kind::dead_letters, {}, {}, 0, more};
   found.subject = counted(now, "message");
@@ -174,7 +165,7 @@ void count_watch::look_at_operation(std::string_view name, const observe::value_
   const std::uint64_t slow =
       took.spread_over(bounds, [&](double ticks) { return ticks * ns_per_tick; }).counts.back();
   seen_operation& seen = operations_[name];
-  const std::uint64_t more = slow - std::min(slow, std::exchange(seen.slow, slow));
+  const std::uint64_t more = rise_of(seen.slow, slow);
   if (more == 0 || !seen.again.is_again(now_ns)) return;
   finding found{warning_kind::long_io, {}, name, 0, more};
   found.subject = std::string(name);

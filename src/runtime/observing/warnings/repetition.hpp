@@ -1,7 +1,9 @@
 // repetition: tells trouble that lasts from a single event, which is not worth a warning.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "troupe/runtime/warning.hpp"
 
@@ -21,6 +23,11 @@ class repetition {
       std::chrono::duration_cast<std::chrono::nanoseconds>(warning_lasts).count();
   std::int64_t last_ns_ = 0;
 };
+
+// By how much a count has risen since the last look, which it notes.
+inline std::uint64_t rise_of(std::uint64_t& before, std::uint64_t now) noexcept {
+  return now - std::min(now, std::exchange(before, now));
+}
 
 // A number that grows: it was never less than before, and grew at most growing_pause_ns ago.
 class growing_number {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "runtime/observing/numbers/sums.hpp"
 #include "runtime/observing/warnings/wait_cycles.hpp"
 #include "runtime/observing/warnings/warning_texts.hpp"
 #include "task/running/running.hpp"
@@ -209,7 +210,7 @@ void wait_watch::look_at_blocked_threads(std::int64_t now, warning_list& list) {
       late.subject = "a thread";
       late.lasted_ns = now - since;
       late.text = "a thread waits in get() for the answer of " +
-                  std::string(name_of_handler(asked->method)) + ", for " + time_text(now - since) +
+                  std::string(name_of(asked->method)) + ", for " + time_text(now - since) +
                   " so far.";
       late.advice = "See what the actor that is asked does or waits for.";
     } catch (const std::bad_alloc&) {
