@@ -68,16 +68,19 @@ struct reentrant_meter : meter {
 };
 
 TEST_P(timed_actors, a_method_is_told_again_and_again_until_the_timer_is_cancelled) {
-  runtime rt(options());
+  timer ticks;  // outlives the runtime: the weak timer that uses it may fire until that has ended
   auto counts = std::make_shared<shared_counts>();
-  auto to = rt.spawn<meter>(counts);
-  timer ticks = to.tell_every<&meter::tick>(100us, std::string("text"));
-  rt.every(50us,
-           [&] {
-             if (counts->calls >= 5) ticks.cancel();
-           },
-           {.weak = true});
-  rt.run();
+  {
+    runtime rt(options());
+    auto told = rt.spawn<meter>(counts);
+    ticks = told.tell_every<&meter::tick>(100us, std::string("text"));
+    rt.every(50us,
+             [&] {
+               if (counts->calls >= 5) ticks.cancel();
+             },
+             {.weak = true});
+    rt.run();
+  }
   EXPECT_GE(counts->calls, 5);
   EXPECT_EQ(counts->last, "text");
   EXPECT_FALSE(ticks.cancel());

@@ -235,7 +235,8 @@ class siege {
   }
   // Each attack with some connections at a time.
   void run(const std::vector<attack>& all) {
-    std::thread outside([this, &all, open = rt_.hold()] {
+    // (joined also if run() throws)
+    std::jthread outside([this, &all, open = rt_.hold()] {
       before_ = resident_bytes();
       std::vector<sender> senders;
       for (const attack& one : all) {
