@@ -225,10 +225,13 @@ class connection_over final : public connection {
       bytes = co_await stream_.read(to).timeout(at_most).stop(std::move(token));
     } catch (const timed_out&) {  // the peer is silent, no more
       throw;
-    } catch (...) {
+    } catch (const cancelled&) {
       // At a stop the connection still serves the last words of the conversation.
       // order: acquire  pairs with connection::end/release
       if (!upgraded || ending_.load(std::memory_order_acquire) != ending::draining) note_break();
+      throw;
+    } catch (...) {
+      note_break();
       throw;
     }
     if (bytes == 0) broken_ = true;

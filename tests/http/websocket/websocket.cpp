@@ -1,8 +1,12 @@
 // WebSockets and server-sent events, as bytes.
-#include "troupe/http/websocket.hpp"
+#include <sys/socket.h>
+
+#include <vector>
+
 #include "http/frames.hpp"
 #include "support/http.hpp"
 #include "support/websocket_echo.hpp"
+#include "troupe/http/websocket.hpp"
 
 namespace troupe::test {
 namespace {
@@ -266,6 +270,38 @@ TEST_P(http_websocket, who_sends_behind_a_close_of_its_own_has_failed) {
   };
   rt.spawn(serve_while(rt, http::server(std::move(routes)), talk));
   EXPECT_THROW(rt.run(), io_error);
+}
+
+// The read of a receive() fails, and the server is stopped before the receive() goes on.
+TEST_P(http_websocket, a_reset_that_meets_the_stop_of_the_server_is_no_failure) {
+  for (const bool is_told : {false, true}) {
+    for (int turns = 0; turns < 16; ++turns) {
+      router routes;
+      routes.get("/", [] {
+        return response::websocket([](http::websocket& peer) -> task<> {
+          while (co_await peer.receive()) {
+          }
+        });
+      });
+      run(std::move(routes), [&](runtime&, http::server web, endpoint at) -> task<> {
+        std::vector<tcp_stream> peers;
+        for (int i = 0; i < 4; ++i) {
+          peers.push_back(co_await tcp_stream::connect(at));
+          co_await peers.back().write_all(shake + masked(0x01, "begun"));
+          co_await read_until(peers.back(), "\r\n\r\n");
+        }
+        if (is_told) web.stop();
+        const linger at_once{1, 0};
+        for (tcp_stream& peer : peers) {
+          if (is_told) co_await read_until(peer, closing(1001));
+          ::setsockopt(peer.fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+        }
+        peers.clear();
+        for (int i = 0; i < turns; ++i) co_await yield();
+        web.stop();
+      });
+    }
+  }
 }
 
 // A receive() is given up between any two bytes of the peer's.
