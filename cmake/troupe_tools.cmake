@@ -36,6 +36,12 @@ endif()
 set_source_files_properties("${PROJECT_SOURCE_DIR}/tools/troupe/command_line/command_line.cpp" PROPERTIES
     COMPILE_DEFINITIONS "TROUPE_TOOL_VERSION=\"${PROJECT_VERSION}\"")
 troupe_private_flags(troupe_tool)
+# The tool waits for a terminal or a socket: it need not take as long to compile as the library.
+target_compile_options(troupe_tool PRIVATE $<$<CONFIG:Release>:-O1>)
+if(TROUPE_PRECOMPILE AND NOT TROUPE_SANITIZE)
+  target_precompile_headers(troupe_tool PRIVATE "${PROJECT_SOURCE_DIR}/cmake/precompiled.hpp" <filesystem> <fmt/format.h>)
+  troupe_checksum_of_headers(troupe_tool)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # These misfire in std::string and std::vector (GCC 12).
   target_compile_options(troupe_tool PRIVATE -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
