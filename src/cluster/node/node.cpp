@@ -42,7 +42,7 @@ task<> leave(let_go_at_end at_end) {
 node_owner::~node_owner() {
   try {
     const outside_calls none;
-    static_cast<void>(node_->on().spawn(leave(let_go_at_end(node_))));
+    static_cast<void>(node_->core().on().spawn(leave(let_go_at_end(node_))));
   } catch (...) {
     node_->kill();
   }
@@ -55,7 +55,7 @@ namespace {
 // A database that has gone without a word must not keep a node from what the next one says.
 constexpr std::chrono::nanoseconds least_wait = std::chrono::seconds(1);
 
-void use_postgres(parts::surroundings& with, runtime& on, const options& chosen,
+void use_postgres(parts::node_means& with, runtime& on, const options& chosen,
                   const std::string& life, bool has_durable) {
   with.leases = [&on, target = chosen.database] { return postgres_leases(on, target); };
   if (!has_durable) return;
@@ -66,7 +66,7 @@ void use_postgres(parts::surroundings& with, runtime& on, const options& chosen,
       durable::postgres_storage_of_node(on, chosen.database, chosen.cluster, life, quick);
 }
 
-void use_sqlite(parts::surroundings& with, runtime& on, const options& chosen,
+void use_sqlite(parts::node_means& with, runtime& on, const options& chosen,
                 const std::string& life, bool has_durable) {
   const std::string path = chosen.database.substr(parts::sqlite_database.size());
   sqlite::options quick;
@@ -81,20 +81,20 @@ void use_sqlite(parts::surroundings& with, runtime& on, const options& chosen,
 void node::open(runtime& on, options chosen, parts::setup all) {
   const bool has_durable = !all.durable_kinds.empty();
   const auto opening = std::make_shared<parts::node_state>(on, std::move(chosen), std::move(all));
-  parts::surroundings with;
-  const options& opened = opening->chosen();
+  parts::node_means with;
+  const options& opened = opening->core().chosen();
   if (has_durable && opened.nats.empty() && opened.store.empty())
     throw option_error(
         "troupe: cluster: a node that is alone keeps its durable actors in the file "
         "options::store");
   if (opened.nats.empty()) {
     with.is_alone = true;
-    with.way = transport_of(simulated_network(), on, opening->self().id);
+    with.way = transport_of(simulated_network(), on, opening->core().self().id);
     if (has_durable) with.storage = durable::sqlite_storage(on, opened.store);
     with.leases = [] { return memory_leases().store(); };
   } else {
     with.way = nats_transport(on, opened.nats, opened.connection);
-    const std::string& life = opening->self().id;
+    const std::string& life = opening->core().self().id;
     opened.database.starts_with(parts::sqlite_database)
         ? use_sqlite(with, on, opened, life, has_durable)
         : use_postgres(with, on, opened, life, has_durable);
@@ -105,8 +105,8 @@ void node::open(runtime& on, options chosen, parts::setup all) {
 
 void node::open_in(runtime& on, const simulation& simulated, options chosen, parts::setup all) {
   const auto opening = std::make_shared<parts::node_state>(on, std::move(chosen), std::move(all));
-  parts::surroundings with;
-  with.way = transport_of(simulated.network(), on, opening->self().id);
+  parts::node_means with;
+  with.way = transport_of(simulated.network(), on, opening->core().self().id);
   with.leases = [leases = simulated.its_parts().leases] { return leases.store(); };
   // order: relaxed  set before this node was made
   const double rate = simulated.its_parts().clock_rate.load(std::memory_order_relaxed);
@@ -118,11 +118,11 @@ void node::open_in(runtime& on, const simulation& simulated, options chosen, par
   }
   // order: relaxed  as above
   const bool checks = simulated.its_parts().checks_fences.load(std::memory_order_relaxed);
-  const auto is_mine = [leases = simulated.its_parts().leases, id = opening->self().id,
+  const auto is_mine = [leases = simulated.its_parts().leases, id = opening->core().self().id,
                         checks](const durable::held_shard& one) {
     return !checks || leases.is_owner(id, one);
   };
-  with.storage = simulated.its_parts().database.storage_of_node(is_mine, opening->self().id);
+  with.storage = simulated.its_parts().database.storage_of_node(is_mine, opening->core().self().id);
   opening->begin(std::move(with));
   owner_ = std::make_shared<parts::node_owner>(opening);
 }
@@ -136,9 +136,9 @@ task<> node::stop() const {
   auto stops = parts::node_state::stop(state());
   co_await std::move(stops);
 }
-const member& node::self() const noexcept { return state()->self(); }
-std::vector<member> node::members_now() const { return state()->members_now(); }
-channel<member_event> node::members() const { return state()->watch_members(); }
+const member& node::self() const noexcept { return state()->core().self(); }
+std::vector<member> node::members_now() const { return state()->members().now(); }
+channel<member_event> node::members() const { return state()->members().watch(); }
 counts node::counts() const { return state()->counts(); }
 
 }  // namespace troupe::cluster

@@ -2,10 +2,8 @@
 // and in /metrics, and the part of the page about the cluster.
 #include <array>
 #include <cstddef>
-#include <exception>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,16 +12,6 @@
 
 namespace troupe::cluster::parts {
 namespace {
-
-std::string text_of(const std::exception_ptr& failed) {
-  try {
-    std::rethrow_exception(failed);
-  } catch (const std::exception& known) {
-    return known.what();
-  } catch (...) {
-    return "unknown";
-  }
-}
 
 struct node_numbers_now {
   cluster::counts counts;
@@ -93,66 +81,60 @@ void write_owners(observing::json_text& text, const std::array<int, shard_count>
 
 cluster::counts node_state::counts() const {
   cluster::counts now;
-  now.actors = counts_.actors.load(relaxed);
-  now.made = counts_.created.load(relaxed);
-  now.put_away = counts_.put_away.load(relaxed);
-  now.local = counts_.local.load(relaxed);
-  now.sent = counts_.sent.load(relaxed);
-  now.served = counts_.served.load(relaxed);
-  now.sent_again = counts_.sent_again.load(relaxed);
-  now.failed = counts_.failed.load(relaxed);
-  now.waiting = counts_.waiting.load(relaxed);
-  now.is_connected = is_alone_ || way_->is_connected();
-  std::lock_guard held(mutex_);
-  const placement_counts of_leases = placement_->counts();
+  const local_actors::actor_counts& actors = actors_.counts();
+  now.actors = actors.actors.load(relaxed);
+  now.made = actors.created.load(relaxed);
+  now.put_away = actors.unloaded.load(relaxed);
+  now.local = actors.messages.load(relaxed);
+  const traffic_counts& traffic = core_.traffic();
+  now.sent = traffic.sent.load(relaxed);
+  now.sent_again = traffic.sent_again.load(relaxed);
+  now.failed = traffic.failed.load(relaxed);
+  now.waiting = traffic.waiting.load(relaxed);
+  now.served = inbound_.served_count();
+  now.is_connected = core_.is_connected();
+  const placement_counts of_leases = core_.owners().counts();
   now.renewals = of_leases.renewals;
   now.failed_renewals = of_leases.failures;
   now.shards_lost = of_leases.lost;
   now.members = members_.size();
-  if (has_joined_) {
+  if (core_.stage().has_joined()) {
     for (std::uint32_t shard = 0; shard < shard_count; ++shard)
-      now.shards += placement_->is_mine(shard);
+      now.shards += core_.owners().is_mine(shard);
   }
   return now;
 }
 
 void node_state::show() {
   const std::weak_ptr<const node_state> self = weak_from_this();
-  shown_ = observing::components_of(on_)->add(
-      {"cluster", "node", self_.name,
-       [self](observe::row_sink& sink, const std::vector<std::string>& labels) {
-         const std::shared_ptr<const node_state> node = self.lock();
-         if (node != nullptr) sink.add(node_numbers, labels, {node->counts(), node->has_joined()});
-       },
-       [self](observing::json_text& to) {
-         if (const std::shared_ptr<const node_state> node = self.lock()) node->write_members(to);
-       }});
-}
-
-bool node_state::has_joined() const {
-  std::lock_guard held(mutex_);
-  return has_joined_;
+  shown_ = observing::components_of(core_.on())
+               ->add({"cluster", "node", core_.self().name,
+                      [self](observe::row_sink& sink, const std::vector<std::string>& labels) {
+                        if (const std::shared_ptr<const node_state> node = self.lock())
+                          sink.add(node_numbers, labels,
+                                   {node->counts(), node->core().stage().has_joined()});
+                      },
+                      [self](observing::json_text& text) {
+                        if (const std::shared_ptr<const node_state> node = self.lock())
+                          node->write_members(text);
+                      }});
 }
 
 void node_state::write_members(observing::json_text& text) const {
-  text.member("id", self_.id).member("of", chosen_.cluster).member("alone", is_alone_ ? 1 : 0);
-  std::string last_failure;
-  std::vector<member_row> members;
+  text.member("id", core_.self().id).member("of", core_.chosen().cluster);
+  text.member("alone", core_.is_alone() ? 1 : 0);
+  const ownership& owned = core_.owners();
+  const std::string last_failure = owned.last_failure();
+  const std::vector<member_row> members = owned.members();
   std::map<std::string_view, int> places;
+  for (std::size_t i = 0; i < members.size(); ++i) places[members[i].id] = static_cast<int>(i);
   std::array<int, shard_count> owners;
-  std::vector<std::size_t> shards;
-  {
-    std::lock_guard held(mutex_);
-    last_failure = failed_ != nullptr ? text_of(failed_) : placement_->counts().last_failure;
-    members = placement_->members();
-    shards.resize(members.size());
-    for (std::size_t i = 0; i < members.size(); ++i) places[members[i].id] = static_cast<int>(i);
-    for (std::uint32_t shard = 0; shard < shard_count; ++shard) {
-      const auto owner = placement_->owner(shard);
-      const auto place = owner == nullptr ? places.end() : places.find(owner->id);
-      owners.at(shard) = place == places.end() ? nobody : place->second;
-      if (place != places.end()) ++shards[static_cast<std::size_t>(place->second)];
-    }
+  std::vector<std::size_t> shards(members.size());
+  for (std::uint32_t shard = 0; shard < shard_count; ++shard) {
+    const auto owner = owned.owner(shard);
+    const auto place = owner == nullptr ? places.end() : places.find(owner->id);
+    owners.at(shard) = place == places.end() ? nobody : place->second;
+    if (place != places.end()) ++shards[static_cast<std::size_t>(place->second)];
   }
   if (!last_failure.empty()) text.member("last_failure", last_failure);
   text.key("nodes").open('[');

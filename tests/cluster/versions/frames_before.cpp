@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cluster/node/frames.hpp"
+#include "cluster/core/frames.hpp"
 #include "durable/memory/shard_scope.hpp"
 #include "support/scratch.hpp"
 #include "troupe/durable/codec.hpp"

@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "cluster/node/frames.hpp"
+#include "cluster/core/frames.hpp"
 #include "cluster/transport/simulated_network.hpp"
 #include "cluster/transport/transport.hpp"
 #include "troupe/cluster/node.hpp"

@@ -1,4 +1,4 @@
-#include "cluster/node/frames.hpp"
+#include "cluster/core/frames.hpp"
 
 #include <algorithm>
 #include <array>
@@ -125,6 +125,15 @@ std::optional<answer_frame> read_answer(std::string_view from) noexcept {
   if (what.kind == answer_kind::exception && !reader.get_text(what.type)) return std::nullopt;
   what.bytes = reader.rest();
   return what;
+}
+
+answer_frame checked_answer(std::string_view from) {
+  const std::optional<answer_frame> answer = read_answer(from);
+  if (!answer)
+    throw error(failure::malformed,
+                "troupe: cluster: the answer does not have troupe's format; keep other programs "
+                "off the cluster's subjects");
+  return *answer;
 }
 
 }  // namespace troupe::cluster::parts

@@ -1,4 +1,5 @@
-// Durable actors: the engine of this node, and their messages to and from other nodes.
+#include "cluster/actors/durable_actors.hpp"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -8,7 +9,6 @@
 #include <system_error>
 #include <utility>
 
-#include "cluster/node/node_state.hpp"
 #include "durable/memory/shard_scope.hpp"
 #include "troupe/database/error.hpp"
 #include "troupe/durable/error.hpp"
@@ -25,7 +25,8 @@ using std::chrono::nanoseconds;
 // What the engine asks of its node.
 class node_scope final : public durable::parts::shard_scope {
  public:
-  explicit node_scope(std::weak_ptr<node_state> node) noexcept : node_(std::move(node)) {}
+  node_scope(node_core& core, durable_actors& actors) noexcept
+      : node_(core.weak_node()), core_(core), actors_(actors) {}
   std::uint32_t shard_of(std::string_view kind, std::string_view key) const noexcept override {
     return parts::shard_of(kind, key);
   }
@@ -38,23 +39,26 @@ class node_scope final : public durable::parts::shard_scope {
   }
   bool acts_for(const durable::held_shard& held) const noexcept override {
     const state_ref node = node_.lock();
-    return node != nullptr && node->owns(held.shard, held.fence);
+    return node != nullptr && core_.owns(held.shard, held.fence);
   }
-  task<bytes> forward(stored_message what) override {
-    const state_ref node = node_.lock();
-    if (node == nullptr)
-      throw error(failure::stopped, "troupe: cluster: the node has been stopped");
-    return node_state::forward(node, std::move(what));
+  task<bytes> forward(stored_message message) override {
+    return durable_actors::forward(&actors_, node(), std::move(message));
   }
-  task<bool> waits_for(durable::parts::circle_question what) override {
-    const state_ref node = node_.lock();
-    if (node == nullptr)
-      throw error(failure::stopped, "troupe: cluster: the node has been stopped");
-    return node_state::ask_for_circle(node, std::move(what));
+  task<bool> waits_for(durable::parts::circle_question question) override {
+    return durable_actors::ask_for_circle(&actors_, node(), std::move(question));
   }
 
  private:
+  state_ref node() const {
+    state_ref node = node_.lock();
+    if (node == nullptr)
+      throw error(failure::stopped, "troupe: cluster: the node has been stopped");
+    return node;
+  }
+
   const std::weak_ptr<node_state> node_;
+  node_core& core_;         // while node_ is there
+  durable_actors& actors_;  // while node_ is there
 };
 
 // One more of those for which a stop waits.
@@ -104,49 +108,67 @@ void throw_if_known(std::string_view type, const std::string& text) {
 
 }  // namespace
 
-const durable::store& store_of(const node_state& on) { return on.store(); }
-
-const durable::store& node_state::store() const {
+const durable::store& durable_actors::store() const {
   if (engine_ == nullptr)
     throw usage_error("troupe: cluster: the node was given no durable classes");
-  if (!has_joined_) throw usage_error("troupe: cluster: await ready() before get_durable()");
+  if (!core_.stage().has_joined())
+    throw usage_error("troupe: cluster: await ready() before get_durable()");
   return *store_;
 }
 
-void node_state::open_engine(std::unique_ptr<durable::storage> in) {
+void durable_actors::open(std::unique_ptr<durable::storage> in) {
   std::shared_ptr<durable::parts::shard_scope> scope;
-  if (!is_alone_) scope = std::make_shared<node_scope>(weak_from_this());
-  engine_ = std::make_shared<durable::parts::engine>(on_, std::move(in), durable::options(),
-                                                     with_.durable_kinds, std::move(scope));
+  if (!core_.is_alone()) scope = std::make_shared<node_scope>(core_, *this);
+  engine_ = std::make_shared<durable::parts::engine>(core_.on(), std::move(in), durable::options(),
+                                                     core_.with().durable_kinds, std::move(scope));
   store_ = durable::parts::store_access::make(engine_);
 }
 
-// Until the node that owns the receiver has taken it, or nobody knows.
-task<bytes> node_state::forward(state_ref self, stored_message what) {
-  const waiting_message counted(self->counts_.waiting);
-  const std::uint32_t shard = shard_of(what.to.kind, what.to.key);
+task<> durable_actors::open_store() {
+  const auto leases = core_.make_leases();
+  auto opens_leases = leases->open(core_.chosen().cluster);
+  co_await std::move(opens_leases);
+  auto opens = engine_->open();
+  co_await std::move(opens);
+}
+
+void durable_actors::gained(const std::vector<held_shard>& shards) {
+  if (is_shared()) engine_->gained(shards);
+}
+void durable_actors::lost(const std::vector<std::uint32_t>& shards) {
+  if (is_shared()) engine_->lost(shards);
+}
+std::vector<held_shard> durable_actors::hand_over(const std::vector<held_shard>& shards,
+                                                  bool closes) {
+  return is_shared() ? engine_->hand_over(shards, closes) : shards;
+}
+
+task<bytes> durable_actors::forward(durable_actors* self, state_ref, stored_message message) {
+  node_core& core = self->core_;
+  const waiting_message counted(core.traffic().waiting);
+  const std::uint32_t shard = shard_of(message.to.kind, message.to.key);
   const std::int64_t until =
-      self->ns_after(std::min<nanoseconds>(this_call::remaining(), self->chosen_.ask_timeout));
+      core.ns_after(std::min<nanoseconds>(this_call::remaining(), core.chosen().ask_timeout));
   milliseconds pause = pause_first;
-  while (!self->is_stopped_) {
+  while (!core.stage().has_left()) {
     std::string owner_id;
-    if (const auto owner = self->placement_->owner(shard)) owner_id = owner->id;
+    if (const auto owner = core.owners().owner(shard)) owner_id = owner->id;
     bool again = owner_id.empty();
-    if (owner_id == self->self_.id) {
+    if (owner_id == core.self().id) {
       try {
-        auto delivers = self->engine_->deliver(what);
+        auto delivers = self->engine_->deliver(message);
         co_return co_await std::move(delivers);
       } catch (const durable::shard_moved& moved) {
         if (moved.is_stored()) throw;
         again = true;
       }
     } else if (!owner_id.empty()) {
-      auto tries = self->forward_once(what, owner_id, again);
+      auto tries = self->forward_once(message, owner_id, again);
       bytes got = co_await std::move(tries);
       if (!again) co_return got;
-      self->placement_->hurry();
+      core.owners().hurry();
     }
-    if (self->now_ns() >= until)
+    if (core.now_ns() >= until)
       throw error(failure::unreachable, "troupe: cluster: no node was found that owns the actor");
     co_await sleep_for(pause);
     pause = std::min(2 * pause, pause_last);
@@ -155,25 +177,23 @@ task<bytes> node_state::forward(state_ref self, stored_message what) {
 }
 
 // `again`: it did not run there.
-task<bytes> node_state::forward_once(const stored_message& what, const std::string& to,
-                                     bool& again) {
-  const bytes encoded = durable::encode(what);
+task<std::string> durable_actors::request(const std::string& owner, const bytes& encoded,
+                                          bool& again) {
+  const nanoseconds at_most = core_.chosen().ask_timeout;
   request_frame frame;
   frame.to = request_frame::target::durable;
-  frame.remaining_us =
-      std::chrono::duration_cast<std::chrono::microseconds>(chosen_.ask_timeout).count();
+  frame.remaining_us = std::chrono::duration_cast<std::chrono::microseconds>(at_most).count();
   frame.arguments = as_text(encoded);
   std::string trace;
   if (const auto context = this_call::trace()) frame.trace = trace = context->traceparent();
-  counts_.sent.fetch_add(1, relaxed);
-  std::string got;
-  const std::stop_token end = end_of(to);
+  core_.traffic().sent.fetch_add(1, relaxed);
+  const std::stop_token end = members_.end_of(owner);
   bool is_lost = false;
   try {
-    auto asks = way_->request(subject_of(to), write_request(frame));
+    auto asks = core_.way().request(core_.subject_of(owner), write_request(frame));
     auto stoppable = with_stop(end, std::move(asks));
-    auto limited = with_deadline(chosen_.ask_timeout, std::move(stoppable));
-    got = co_await std::move(limited);
+    auto limited = with_deadline(at_most, std::move(stoppable));
+    co_return co_await std::move(limited);
   } catch (const error& e) {
     if (e.kind() != failure::unreachable) throw;
     again = true;
@@ -181,24 +201,28 @@ task<bytes> node_state::forward_once(const stored_message& what, const std::stri
     if (!end.stop_requested()) throw;
     is_lost = true;
   }
-  if (again) co_return bytes();
   if (is_lost)
     throw error(failure::lost, "troupe: cluster: the node that owned the actor has ended");
-  const std::optional<answer_frame> is = read_answer(got);
-  if (!is)
-    throw error(failure::malformed,
-                "troupe: cluster: the answer does not have troupe's format; keep other programs "
-                "off the cluster's subjects");
-  const std::string text(is->bytes);
-  switch (is->kind) {
+  co_return std::string();
+}
+
+task<bytes> durable_actors::forward_once(const stored_message& message, const std::string& owner,
+                                         bool& again) {
+  const bytes encoded = durable::encode(message);
+  auto asks = request(owner, encoded, again);
+  const std::string got = co_await std::move(asks);
+  if (again) co_return bytes();
+  const answer_frame is = checked_answer(got);
+  const std::string text(is.bytes);
+  switch (is.kind) {
     case answer_kind::value: {
-      bytes value(is->bytes.size());
-      std::ranges::copy(as_bytes(is->bytes), value.begin());
+      bytes value(is.bytes.size());
+      std::ranges::copy(as_bytes(is.bytes), value.begin());
       co_return value;
     }
     case answer_kind::exception:
-      throw_if_known(is->type, text);
-      throw durable::handler_failed(std::string(is->type), text);
+      throw_if_known(is.type, text);
+      throw durable::handler_failed(std::string(is.type), text);
     case answer_kind::unknown_class:
     case answer_kind::unknown_method:
     case answer_kind::other_signature:
@@ -216,24 +240,24 @@ task<bytes> node_state::forward_once(const stored_message& what, const std::stri
   }
 }
 
-std::string node_state::serve_durable(const request_frame& what, const std::string& reply,
-                                      semaphore::permit permit) {
+std::string durable_actors::serve_message(const request_frame& request, const std::string& reply,
+                                          semaphore::permit permit) {
   if (engine_ == nullptr)
     return write_answer({answer_kind::unknown_class, {}, "the node has no durable classes"});
-  if (!has_joined_) return write_answer({answer_kind::not_here, {}, {}});
+  if (!core_.stage().has_joined()) return write_answer({answer_kind::not_here, {}, {}});
   try {
-    auto message = durable::decode<stored_message>(as_bytes(what.arguments));
+    auto message = durable::decode<stored_message>(as_bytes(request.arguments));
     const outside_calls none;
-    static_cast<void>(on_.spawn(answer_durable(
-        shared_from_this(), reply, engine_->deliver(std::move(message)), std::move(permit))));
+    static_cast<void>(core_.on().spawn(answer_message(
+        this, core_.node(), reply, engine_->deliver(std::move(message)), std::move(permit))));
     return {};
   } catch (const durable::decode_error& e) {
     return write_answer({answer_kind::malformed, {}, e.what()});
   }
 }
 
-task<> node_state::answer_durable(state_ref self, std::string reply, future<bytes> from,
-                                  semaphore::permit) {
+task<> durable_actors::answer_message(durable_actors* self, state_ref, std::string reply,
+                                      future<bytes> from, semaphore::permit) {
   std::string frame;
   try {
     const bytes value = co_await std::move(from);
@@ -259,53 +283,56 @@ task<> node_state::answer_durable(state_ref self, std::string reply, future<byte
   } catch (const std::exception& e) {
     frame = write_answer({answer_kind::lost, {}, e.what()});
   }
-  if (!reply.empty()) self->answer(std::move(reply), std::move(frame));
+  if (!reply.empty()) self->core_.answer(std::move(reply), std::move(frame));
 }
 
 constexpr std::chrono::seconds circle_answer_max{2};
 constexpr std::string_view yes = "yes", no = "no";
 
 // Where the actor is.
-task<bool> node_state::ask_for_circle(state_ref self, durable::parts::circle_question what) {
-  const auto owner = self->placement_->owner(shard_of(what.to.kind, what.to.key));
+task<bool> durable_actors::ask_for_circle(durable_actors* self, state_ref,
+                                          durable::parts::circle_question question) {
+  node_core& core = self->core_;
+  const auto owner = core.owners().owner(shard_of(question.to.kind, question.to.key));
   if (owner == nullptr) co_return false;
-  if (owner->id == self->self_.id) {
-    auto looks = durable::parts::engine::waits_for(self->engine_, std::move(what));
+  if (owner->id == core.self().id) {
+    auto looks = durable::parts::engine::waits_for(self->engine_, std::move(question));
     co_return co_await std::move(looks);
   }
-  const bytes encoded = durable::encode(what);
+  const bytes encoded = durable::encode(question);
   request_frame frame;
   frame.to = request_frame::target::circle;
   frame.arguments = as_text(encoded);
-  auto asks = self->way_->request(self->subject_of(owner->id), write_request(frame));
+  auto asks = core.way().request(core.subject_of(owner->id), write_request(frame));
   auto limited = with_deadline(circle_answer_max, std::move(asks));
   const std::string got = co_await std::move(limited);
   const std::optional<answer_frame> is = read_answer(got);
   co_return is && is->kind == answer_kind::value && is->bytes == yes;
 }
 
-std::string node_state::serve_circle(const request_frame& what, const std::string& reply,
-                                     semaphore::permit permit) {
-  if (engine_ == nullptr || !has_joined_) return write_answer({answer_kind::value, {}, no});
+std::string durable_actors::serve_circle(const request_frame& request, const std::string& reply,
+                                         semaphore::permit permit) {
+  if (engine_ == nullptr || !core_.stage().has_joined())
+    return write_answer({answer_kind::value, {}, no});
   try {
-    auto question = durable::decode<durable::parts::circle_question>(as_bytes(what.arguments));
+    auto question = durable::decode<durable::parts::circle_question>(as_bytes(request.arguments));
     const outside_calls none;
-    static_cast<void>(on_.spawn(
-        answer_circle(shared_from_this(), reply, std::move(question), std::move(permit))));
+    static_cast<void>(core_.on().spawn(
+        answer_circle(this, core_.node(), reply, std::move(question), std::move(permit))));
     return {};
   } catch (const durable::decode_error& e) {
     return write_answer({answer_kind::malformed, {}, e.what()});
   }
 }
 
-task<> node_state::answer_circle(state_ref self, std::string reply,
-                                 durable::parts::circle_question what, semaphore::permit) {
+task<> durable_actors::answer_circle(durable_actors* self, state_ref, std::string reply,
+                                     durable::parts::circle_question question, semaphore::permit) {
   constexpr std::uint32_t nodes_max = 16;
-  what.nodes_left = std::min(what.nodes_left, nodes_max);
-  auto looks = durable::parts::engine::waits_for(self->engine_, std::move(what));
+  question.nodes_left = std::min(question.nodes_left, nodes_max);
+  auto looks = durable::parts::engine::waits_for(self->engine_, std::move(question));
   const bool waits = co_await std::move(looks);
   if (!reply.empty())
-    self->answer(std::move(reply), write_answer({answer_kind::value, {}, waits ? yes : no}));
+    self->core_.answer(std::move(reply), write_answer({answer_kind::value, {}, waits ? yes : no}));
 }
 
 }  // namespace troupe::cluster::parts

@@ -1,4 +1,5 @@
-// What comes from other nodes, and how it is answered.
+#include "cluster/messages/inbound.hpp"
+
 #include <cxxabi.h>
 
 #include <algorithm>
@@ -7,7 +8,6 @@
 #include <typeinfo>
 #include <utility>
 
-#include "cluster/node/node_state.hpp"
 #include "durable/engine/exception_text.hpp"
 #include "troupe/task/limits.hpp"
 
@@ -52,20 +52,6 @@ answer_too_late::answer_too_late()
             "troupe: cluster: the handler has run, and its node lost the actor before the answer") {
 }
 
-std::exception_ptr travelling(const node_state& on) noexcept {
-  const std::exception_ptr thrown = std::current_exception();
-  const std::type_info* const type = abi::__cxa_current_exception_type();
-  if (type == nullptr || *type == typeid(remote_exception) || *type == typeid(answer_too_late) ||
-      *type == typeid(timed_out) || *type == typeid(cancelled) || on.find_exception(*type))
-    return thrown;
-  try {
-    const durable::handler_failed known = durable::parts::failure_of(thrown);
-    return std::make_exception_ptr(remote_exception(known.type(), known.what()));
-  } catch (...) {
-    return std::current_exception();
-  }
-}
-
 served::served(state_ref on, std::string reply, semaphore::permit permit) noexcept
     : on_(std::move(on)), reply_(std::move(reply)), permit_(std::move(permit)) {}
 served::served(state_ref on, std::unique_ptr<answer_to> here) noexcept
@@ -81,8 +67,8 @@ void served::give(const bytes& value) noexcept {
     std::exchange(here_, nullptr)->give(value);
   } else if (!reply_.empty()) {
     try {
-      on_->answer(std::exchange(reply_, {}),
-                  write_answer({answer_kind::value, {}, as_text(value)}));
+      core_of(*on_).answer(std::exchange(reply_, {}),
+                           write_answer({answer_kind::value, {}, as_text(value)}));
     } catch (...) {
       // Without memory the asker hears nothing, and its time ends.
     }
@@ -93,7 +79,7 @@ void served::fail(const std::exception_ptr& why) noexcept {
     std::exchange(here_, nullptr)->fail(why);
   } else if (!reply_.empty()) {
     try {
-      on_->answer(std::exchange(reply_, {}), frame_of(why));
+      core_of(*on_).answer(std::exchange(reply_, {}), frame_of(why));
     } catch (...) {
     }
   }
@@ -109,84 +95,90 @@ task<bytes> within_limits(const served& message, task<bytes> of) {
   return tasks::run_within(std::move(of), std::move(limits));
 }
 
-task<> node_state::answer_one(state_ref self, std::string reply, std::string frame) {
-  ++self->answering_;
-  auto answers = self->way_->answer(std::move(reply), std::move(frame));
-  co_await std::move(answers);
-  --self->answering_;
+task<> inbound::open() {
+  const std::weak_ptr<node_state> weak = core_.weak_node();
+  const auto take_one = [this, weak](incoming message) -> task<> {
+    state_ref node = weak.lock();
+    if (node == nullptr) co_return;
+    auto takes = take(this, std::move(node), std::move(message));
+    co_await std::move(takes);
+  };
+  const auto take_at_once = [this, weak](const incoming& message) {
+    const state_ref node = weak.lock();
+    return node != nullptr && take_now(message);
+  };
+  auto opens = core_.way().take(core_.subject_of(core_.self().id), {},
+                                transport::taker(take_one, take_at_once));
+  co_await std::move(opens);
 }
 
-void node_state::answer(std::string reply, std::string frame) noexcept {
-  try {
-    const outside_calls none;
-    static_cast<void>(
-        on_.spawn(answer_one(shared_from_this(), std::move(reply), std::move(frame))));
-  } catch (...) {
-    // Without memory the asker hears nothing, and its time ends.
-  }
-}
-
-// What has come from another node. A refusal is sent before the next message is taken, so that a
-// node that leaves has refused all that it did not take.
-task<> node_state::take(incoming message) {
-  const std::optional<request_frame> what = read_request(message.bytes);
+// A refusal is sent before the next message is taken, so that a node that leaves has refused all
+// that it did not take.
+task<> inbound::take(inbound* self, state_ref, incoming message) {
+  const std::optional<request_frame> request = read_request(message.bytes);
   std::string refusal;
-  if (!what) {
+  if (!request) {
     refusal = write_answer({answer_kind::malformed, {}, "the bytes are no message of troupe"});
   } else {
-    auto waits = may_serve_->acquire();
+    auto waits = self->permits_->acquire();
     auto permit = co_await std::move(waits);
-    counts_.served.fetch_add(1, relaxed);
-    using enum request_frame::target;
-    refusal = what->to == durable  ? serve_durable(*what, message.reply, std::move(permit))
-              : what->to == circle ? serve_circle(*what, message.reply, std::move(permit))
-                                   : serve(*what, message.reply, std::move(permit));
+    self->served_.fetch_add(1, relaxed);
+    refusal = self->dispatch(*request, message.reply, std::move(permit));
   }
   if (refusal.empty() || message.reply.empty()) co_return;
-  auto refuses = way_->answer(std::move(message.reply), std::move(refusal));
+  auto refuses = self->core_.way().answer(std::move(message.reply), std::move(refusal));
   co_await std::move(refuses);
 }
 
-// Of a tell, to which no refusal is sent, while it need not wait.
-bool node_state::take_now(const incoming& message) {
-  if (!message.reply.empty()) return false;
-  const std::optional<request_frame> what = read_request(message.bytes);
-  if (!what) return true;
+std::string inbound::dispatch(const request_frame& request, const std::string& reply,
+                              semaphore::permit permit) {
   using enum request_frame::target;
-  if (what->to == durable || what->to == circle) return false;
-  std::optional<semaphore::permit> permit = may_serve_->try_acquire();
+  if (request.to == durable) return durable_.serve_message(request, reply, std::move(permit));
+  if (request.to == circle) return durable_.serve_circle(request, reply, std::move(permit));
+  return serve(request, reply, std::move(permit));
+}
+
+// Of a tell, to which no refusal is sent, while it need not wait.
+bool inbound::take_now(const incoming& message) {
+  if (!message.reply.empty()) return false;
+  const std::optional<request_frame> request = read_request(message.bytes);
+  if (!request) return true;
+  using enum request_frame::target;
+  if (request->to == durable || request->to == circle) return false;
+  std::optional<semaphore::permit> permit = permits_->try_acquire();
   if (!permit) return false;
-  counts_.served.fetch_add(1, relaxed);
-  static_cast<void>(serve(*what, message.reply, std::move(*permit)));
+  served_.fetch_add(1, relaxed);
+  static_cast<void>(serve(*request, message.reply, std::move(*permit)));
   return true;
 }
 
-// Returns why it did not run; nothing if its actor answers.
-std::string node_state::serve(const request_frame& what, const std::string& reply,
-                              semaphore::permit permit) {
+std::string inbound::serve(const request_frame& request, const std::string& reply,
+                           semaphore::permit permit) {
   using enum answer_kind;
   const auto refusal = [](answer_kind kind, std::string_view text) {
     return write_answer({kind, {}, text});
   };
-  const class_table* const kind = find_kind(what.kind);
+  const class_table* const kind = core_.find_kind(request.kind);
   if (kind == nullptr) return refusal(unknown_class, {});
-  const auto method = std::ranges::find(kind->methods, what.method, &method_entry::name);
+  const auto method = std::ranges::find(kind->methods, request.method, &method_entry::name);
   if (method == kind->methods.end()) return refusal(unknown_method, {});
-  if (method->signature != what.signature) return refusal(other_signature, method->shape);
-  const address to{
-      kind,
-      std::string(what.key),
-      what.to == request_frame::target::member ? own_shard : shard_of(kind->name, what.key),
-      {}};
-  auto message = std::make_unique<served>(shared_from_this(), reply, std::move(permit));
+  if (method->signature != request.signature) return refusal(other_signature, method->shape);
+  const bool is_of_member = request.to == request_frame::target::member;
+  const address target{kind,
+                       std::string(request.key),
+                       is_of_member ? own_shard : shard_of(kind->name, request.key),
+                       {}};
+  const state_ref node = core_.node();
+  auto message = std::make_unique<served>(node, reply, std::move(permit));
   // As far as the clock goes, whatever the other node says.
   constexpr std::int64_t remaining_us_max = 1'000'000'000'000;
-  if (what.remaining_us > 0)
-    message->deadline_ns = now_ns() + 1'000 * std::min(what.remaining_us, remaining_us_max);
-  message->trace = trace_context::parse(what.trace);
+  if (request.remaining_us > 0)
+    message->deadline_ns =
+        core_.now_ns() + 1'000 * std::min(request.remaining_us, remaining_us_max);
+  message->trace = trace_context::parse(request.trace);
   std::string why;
   try {
-    if (method->serve(shared_from_this(), to, as_bytes(what.arguments), message)) return {};
+    if (method->serve(node, target, as_bytes(request.arguments), message)) return {};
   } catch (const troupe::error& e) {
     why = e.what();
   }

@@ -60,6 +60,8 @@ struct answer_frame {
 };
 std::string write_answer(const answer_frame& what);
 std::optional<answer_frame> read_answer(std::string_view from) noexcept;
+// The same. Errors: error(malformed) for bytes that are no answer.
+answer_frame checked_answer(std::string_view from);
 
 inline std::string_view as_text(std::span<const std::byte> from) noexcept {
   return {reinterpret_cast<const char*>(from.data()), from.size()};

@@ -1,0 +1,48 @@
+// inbound: the messages of other nodes to actors of this one.
+//
+// Invariants
+//   N3  A handler begins, and its answer is given, only while the node owns the shard under the
+//       fence that it had when the actor was made.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "cluster/actors/durable_actors.hpp"
+#include "cluster/core/frames.hpp"
+#include "cluster/core/node_core.hpp"
+#include "troupe/sync/semaphore.hpp"
+
+namespace troupe::cluster::parts {
+
+// Thread: any.
+class inbound {
+ public:
+  inbound(node_core& core, durable_actors& durable)
+      : core_(core),
+        durable_(durable),
+        permits_(std::make_shared<semaphore>(core.chosen().served_max)) {}
+
+  // Takes what is sent to this node, from now on.
+  task<> open();
+  // Gives a request to its actor. Returns the frame that says why it did not run; "": its actor
+  // answers.
+  std::string serve(const request_frame& request, const std::string& reply,
+                    semaphore::permit permit);
+  std::uint64_t served_count() const noexcept { return served_.load(relaxed); }
+
+ private:
+  static task<> take(inbound* self, state_ref keeps, incoming message);
+  bool take_now(const incoming& message);
+  std::string dispatch(const request_frame& request, const std::string& reply,
+                       semaphore::permit permit);
+
+  node_core& core_;
+  durable_actors& durable_;
+  const std::shared_ptr<semaphore> permits_;  // of handlers that run
+  std::atomic<std::uint64_t> served_{0};
+};
+
+}  // namespace troupe::cluster::parts
