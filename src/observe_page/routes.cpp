@@ -61,7 +61,14 @@ task<std::string> moment(shared_answers of, std::string runtime) {
     const auto part = co_await answers::to(of, question);
     text += (text.empty() ? "{\"" : ",\"") + std::string(name) + "\":" + *part;
   }
-  co_return text + "}";
+  // A page reads the looks of five minutes once, and the newest ones with each moment.
+  std::string recent = "null";
+  try {
+    const auto part = co_await answers::to(of, "history " + runtime + " 0 5");
+    recent = *part;
+  } catch (const no_answer&) {  // a program of an earlier version keeps none
+  }
+  co_return text + ",\"history\":" + recent + "}";
 }
 
 // A moment each second, until the program or the reader has gone.
@@ -127,6 +134,10 @@ void add_routes(http::router& to, const std::string& folder, const std::string& 
   add("actors", [of_class](const http::request& asked) {
     return "actors " + value_of(asked, "runtime", "0") + " " + value_of(asked, "from", "0") +
            " 100" + of_class(asked);
+  });
+  add("history", [](const http::request& asked) {
+    return "history " + value_of(asked, "runtime", "0") + " " + value_of(asked, "ago", "0") + " " +
+           value_of(asked, "seconds", "300");
   });
   add("actor", [](const http::request& asked) {
     return "actor " + value_of(asked, "runtime", "0") + " " + value_of(asked, "id", "");

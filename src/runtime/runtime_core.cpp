@@ -16,6 +16,7 @@
 #include "base/invariant.hpp"
 #include "runtime/debugger_table.hpp"
 #include "runtime/environment.hpp"
+#include "runtime/observing/history_watch.hpp"
 #include "runtime/observing/observer.hpp"
 #include "runtime/services/posted.hpp"
 #include "runtime/services/served_runtimes.hpp"
@@ -299,6 +300,8 @@ void runtime_core::make_executors(std::unique_ptr<sched::choice_source> source) 
       jobs::job_pool_options{options.queued_lazies, options.serial_lazies, options.resource_bytes,
                              options.steal_lazies});
 }
+
+runtime_core::~runtime_core() = default;
 
 // Ends the runtime, in this order: no actor is woken any longer; timers and blocking calls end;
 // pinned threads stop running turns; the pool ends; pinned threads destroy their actors; then the

@@ -39,11 +39,15 @@
 #include "troupe/task/timer.hpp"
 
 namespace troupe {
+namespace observing {
+class history_watch;
+}
 
 class runtime_core final : public std::enable_shared_from_this<runtime_core>,
                            public actor::actor_host {
  public:
   explicit runtime_core(runtime_options chosen);
+  ~runtime_core();
   void shut_down();
 
   // index in the system's executors
@@ -81,8 +85,9 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   sched::io_driver_slot io{*this};
   side_pool aside;
   std::unique_ptr<jobs::job_pool> jobs;
-  std::unique_ptr<observing::warning_watch> watch;  // null unless the runtime is observed
-  std::unique_ptr<observing::thread_times> times;   // the same
+  std::unique_ptr<observing::warning_watch> watch;    // null unless the runtime is observed
+  std::unique_ptr<observing::thread_times> times;     // the same
+  std::unique_ptr<observing::history_watch> history;  // the same
   const std::shared_ptr<observing::component_list> components =
       std::make_shared<observing::component_list>();
   detail::attachments attached;

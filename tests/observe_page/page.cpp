@@ -108,7 +108,8 @@ TEST_P(observe_page, events_come_until_the_reader_goes) {
                        }));
   rt.run();
   EXPECT_NE(first.find("data: {\"summary\":{\"version\":1"), std::string::npos) << first;
-  for (const char* const part : {"\"longest\":{", "\"waits\":{", "\"threads\":{", "\"numbers\":{"})
+  for (const char* const part : {"\"longest\":{", "\"waits\":{", "\"threads\":{", "\"numbers\":{",
+                                 "\"history\":{\"now_ns\""})
     EXPECT_NE(first.find(part), std::string::npos) << first;
 }
 

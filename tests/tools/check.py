@@ -145,6 +145,48 @@ def check_numbers(pid):
     check("promtool", lint.returncode == 0 and not lint.stdout + lint.stderr, lint)
 
 
+def ask(pid, question):
+    with socket.socket(socket.AF_UNIX) as stream:
+        stream.settimeout(SECONDS_MAX)
+        stream.connect(str(FOLDER / "troupe" / f"{pid}.sock"))
+        stream.sendall(question.encode() + b"\n")
+        return json.loads(stream.makefile().readline())
+
+
+def check_history(pid):
+    """The program keeps its numbers of the last hour; `top --at` shows a moment of it."""
+    deadline = time.monotonic() + SECONDS_MAX
+    while len((kept := ask(pid, "history 0 0 300"))["times_ns"]) < 5:
+        check("five looks", time.monotonic() < deadline, kept["times_ns"])
+        time.sleep(0.2)  # sleeps: the program looks once a second
+    times = kept["times_ns"]
+    check("a second apart", kept["step_s"] == 1 and all(later - before > 5e8 for before, later in zip(times, times[1:])), times)
+    rows = [(table["prefix"], row["labels"], row["series"]) for table in kept["tables"] for row in table["rows"]]
+    lengths = {len(values) for _, _, series in rows for values in series.values()}
+    check("each series has a value for each look", lengths == {len(times)}, lengths)
+    slow = next(series for prefix, labels, series in rows if prefix == "troupe_handler" and labels == ["Slow", "&Slow::work"])
+    check("the rate of a counter", 10 < slow["messages"][-1] < 100, slow)
+    check("that of time blocked", 0.1 < slow["blocked_seconds"][-1] < 1.5, slow)
+    check("the bound of new values", slow["duration_seconds_p99"][-1] >= 0.02, slow)
+    quick = next(series for prefix, labels, series in rows if prefix == "troupe_class" and labels == ["Quick"])
+    check("a gauge", set(quick["alive"]) <= {0, 2000} and quick["alive"][-1] == 2000, quick)
+    alone = ask(pid, "history 0 0 2 troupe_class")
+    check("of one table, of two looks", {table["prefix"] for table in alone["tables"]} == {"troupe_class"} and len(alone["times_ns"]) == 2, alone)
+    for wrong in "history", "history 0", "history 0 0 0", "history 0 0 3601", "history 0 3601 1", "history 9 0 1", "history x 0 1":
+        check(f"{wrong} is refused", "error" in ask(pid, wrong), wrong)
+    seen = tool("top", pid, "--at", "-2s")
+    lines = seen.splitlines()
+    check("what it shows, and of when", re.fullmatch(rf".* \({pid}\), [12](\.\d)?s ago \(\d\d:\d\d:\d\d\), rates over 1s", lines[0]), seen)
+    row = next(line.split() for line in lines if line.startswith("Slow::work"))
+    check("the rate of that second", 10 < float(row[2]) < 100, seen)
+    check("no line is longer than a terminal", max(map(len, lines)) <= 80, seen)
+    check("as JSON", json.loads(tool("top", pid, "--at", "1s", "--json"))["times_ns"], "")
+    said = tool("top", pid, "--at", "-50m", code=1)
+    check("of a time before its start", f"process {pid} keeps no numbers of 50m00s ago: it is observed for" in said, said)
+    for wrong in "-2h", "soon", "5d", "-":
+        check(f"{wrong} is no time", "is no time ago: write -30s" in (said := tool("top", pid, f"--at={wrong}", code=1)), said)
+
+
 def check_page(pid):
     """The page is whole in one file, live, and for this machine alone."""
     page = subprocess.Popen([TOOL, "page", str(pid), "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
@@ -159,6 +201,8 @@ def check_page(pid):
         text = get("")
         check("a page", "<title>troupe</title>" in text, text[:300])
         check("it loads nothing from elsewhere", not re.search(r"(src|href)\s*=\s*[\"']?(http|//)|url\(", text), text[:300])
+        kept = json.loads(get("history?seconds=3"))
+        check("the last three seconds", len(kept["times_ns"]) == 3, kept["times_ns"])
         longest = json.loads(get("longest?class=Grows&runtime=0"))["actors"]
         check("the longest mailbox", longest and longest[0]["class"] == "Grows", longest)
         check("who waits", "Grows::wait" in json.loads(get("dump"))["dumps"][0], get("dump"))
@@ -166,6 +210,7 @@ def check_page(pid):
         with urllib.request.urlopen(url + "events", timeout=SECONDS_MAX) as events:
             first, empty, second = (events.readline().decode() for _ in range(3))
         check("events", first.startswith("data: {") and empty == "\n" and second.startswith("data: {"), (first[:80], empty, second[:80]))
+        check("with the last seconds", len(json.loads(first.removeprefix("data: "))["history"]["times_ns"]) == 5, first[-300:])
         seen = [json.loads(one.removeprefix("data: "))["summary"]["runtimes"][0]["total"]["messages"] for one in (first, second)]
         check("they are live", seen[0] < seen[1], seen)
         for path in "", "events", "dump", "longest", "actors", "actor", "trace?seconds=1", "metrics":
@@ -174,7 +219,7 @@ def check_page(pid):
                 fail(f"/{path} is shown under the name of another machine")
             except urllib.error.HTTPError as refused:
                 check("refused", refused.code == 403, refused)
-        for path, code in (("longest?class=a%0Adump", 400), ("longest?runtime=x", 503), ("actor?id=x", 503), ("actor?id=1%0Adump", 400),
+        for path, code in (("longest?class=a%0Adump", 400), ("longest?runtime=x", 503), ("history?ago=x", 503), ("actor?id=x", 503), ("actor?id=1%0Adump", 400),
                            ("events?runtime=0%0A", 400), ("trace?seconds=61", 400), ("trace?seconds=x", 400), ("nothing", 404)):
             try:
                 get(path)
@@ -369,6 +414,7 @@ def main():
     check_actors(observed.pid)
     check_warnings(observed.pid)
     check_numbers(observed.pid)
+    check_history(observed.pid)
     check_page(observed.pid)
     check_trace(observed.pid)
     check_log(observed.pid)

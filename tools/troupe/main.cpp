@@ -29,6 +29,7 @@
 #include "stacks/stack.hpp"
 #include "store.hpp"
 #include "tables.hpp"
+#include "top/past.hpp"
 #include "top/top.hpp"
 #include "trace_file.hpp"
 #include "trust/visible.hpp"
@@ -121,7 +122,9 @@ constexpr std::pair<std::string_view, void (*)(program&, const choices&)> progra
        show_stacks(of, chosen.pid, chosen.worker, chosen.every_line);
      }},
     {"top", [](program& of, const choices& chosen) {
-       if (chosen.once || chosen.as_json || !has_terminal()) {
+       if (!chosen.ago.empty()) {
+         show_past(of, ago_of(chosen.ago), chosen.by(), chosen.as_json);
+       } else if (chosen.once || chosen.as_json || !has_terminal()) {
          show_once(of, chosen);
        } else {
          show_top(of, chosen.by(), chosen.interval());

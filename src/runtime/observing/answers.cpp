@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "runtime/observing/history_watch.hpp"
 #include "runtime/observing/numbers/json_text.hpp"
 #include "runtime/observing/numbers/numbers_json.hpp"
 #include "runtime/observing/numbers/sums.hpp"
@@ -26,9 +27,9 @@ constexpr std::string_view usage =
     "ask one of: summary; numbers [components]; dump; warnings; actors RUNTIME FROM COUNT [CLASS]; "
     "longest RUNTIME COUNT "
     "[CLASS]; actor RUNTIME ID; waits RUNTIME; threads RUNTIME; stacks RUNTIME [WORKER|running]; "
-    "trace MILLISECONDS; log [LEVEL [LOGGER]]. "
-    "RUNTIME is a number from 0 on, FROM the id of an actor, COUNT at most 1000, MILLISECONDS 1 to "
-    "600000";
+    "history RUNTIME AGO SECONDS [TABLE]; trace MILLISECONDS; log [LEVEL [LOGGER]]. "
+    "RUNTIME is a number from 0 on, FROM the id of an actor, COUNT at most 1000, AGO and SECONDS "
+    "at most 3600, MILLISECONDS 1 to 600000";
 
 // Takes the next word of the line; empty at its end.
 std::string_view take_word(std::string_view& line) {
@@ -137,6 +138,19 @@ std::string of_runtime(std::string_view what, std::string_view rest,
   return std::move(text).take();
 }
 
+std::string history(std::string_view rest, std::span<runtime_core* const> cores) {
+  constexpr std::uint64_t seconds_max = 3600;
+  constexpr std::int64_t ns_per_s = 1'000'000'000;
+  std::uint64_t runtime = 0, ago = 0, seconds = 0;
+  if (!take_number(rest, runtime) || !take_number(rest, ago) || !take_number(rest, seconds) ||
+      ago > seconds_max || seconds == 0 || seconds > seconds_max)
+    return refusal(usage);
+  if (runtime >= cores.size()) return refusal("there is no runtime of that number");
+  json_text text;
+  cores[runtime]->history->write(text, static_cast<std::int64_t>(ago) * ns_per_s, seconds, rest);
+  return std::move(text).take();
+}
+
 std::string stacks(std::string_view rest, std::span<runtime_core* const> cores) {
   constexpr std::uint64_t worker_max = 100'000;
   std::uint64_t runtime = 0, worker = 0;
@@ -179,6 +193,7 @@ std::string answer(std::string_view question, std::span<runtime_core* const> cor
   if (what == "actor" || what == "waits" || what == "threads") return of_runtime(what, rest, cores);
   if (what == "log") return log_levels(rest);
   if (what == "stacks") return stacks(rest, cores);
+  if (what == "history") return history(rest, cores);
   if (what == "summary" && rest.empty()) return summary(cores);
   if (what == "numbers" && (rest.empty() || rest == "components"))
     return numbers(cores, !rest.empty());

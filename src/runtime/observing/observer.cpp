@@ -29,6 +29,8 @@
 #include "observe/live_trace.hpp"
 #include "observe/sockets/observation_socket.hpp"
 #include "runtime/observing/answers.hpp"
+#include "runtime/observing/history_watch.hpp"
+#include "runtime/observing/summary.hpp"
 #include "runtime/runtime_core.hpp"
 #include "runtime/services/served_runtimes.hpp"
 
@@ -130,6 +132,10 @@ class observer {
   void add(runtime_core& core) {
     core.watch = std::make_unique<warning_watch>(core);
     core.times = std::make_unique<thread_times>(*core.system);
+    core.history = std::make_unique<history_watch>([&core](observe::number_tables& all) {
+      collect_process(all, false);
+      collect_numbers(all, "", core, false);
+    });
     served_.add(core, [this] { start(); });
     look_now();
   }
@@ -287,6 +293,7 @@ class observer {
       for (runtime_core* const core : cores) {
         soonest = std::min(soonest, core->watch->look(base::now_ns()));
         soonest = std::min(soonest, look_at_threads(*core));
+        soonest = std::min(soonest, core->history->look(base::now_ns()));
       }
       return soonest;
     });

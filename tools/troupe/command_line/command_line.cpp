@@ -171,6 +171,7 @@ void command_line::add_program_commands() {
       ->check(CLI::Range(0.05, 3600.0));
   top->add_flag("--once", chosen_.once, "print one table and end, as it does without a terminal");
   top->add_flag("--json", chosen_.as_json, "print the program's answer as JSON and end");
+  top->add_option("--at", chosen_.ago, "print the table of that time: -30s, -10m, at most -1h");
   CLI::App* const actors = add("actors", "Actors, by id or by the length of the mailbox.");
   actors->add_option("--class", chosen_.of_class, "of this class only");
   actors->add_option("--count", chosen_.count, "at most so many, up to 1000 (default 20)")

@@ -24,6 +24,7 @@ struct choices {
   bool once = false, as_json = false, longest = false, numbers_alone = false, every_line = false;
   double interval_s = 1;
   std::string of_class;
+  std::string ago;  // a time: "-10m"; empty: now
   std::size_t count = 20;
   std::string listen = "127.0.0.1:8125";
   std::string duration, file;
