@@ -7,6 +7,7 @@
 //       each of them finds the pool closed.
 #include "troupe/kit/pool_core.hpp"
 
+#include <algorithm>
 #include <mutex>
 
 #include "base/invariant.hpp"
@@ -56,6 +57,25 @@ pool_core::~pool_core() {
 }
 
 std::int64_t pool_core::now_ns() const noexcept { return clock_->clock.now_ns(); }
+
+std::int64_t pool_core::read_clock() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return now_ns();
+}
+
+// A caller that does not wait pays for one of the counts.
+void pool_core::note_wait(std::chrono::nanoseconds waited) noexcept {
+  const std::int64_t waited_ns = waited.count();
+  std::size_t bucket = 0;
+  if (waited_ns > 0) {
+    const double seconds = static_cast<double>(waited_ns) / 1e9;
+    bucket = static_cast<std::size_t>(std::ranges::lower_bound(pool_wait_seconds, seconds) -
+                                      pool_wait_seconds.begin());
+    // order: relaxed  a statistic; publishes nothing
+    waited_ns_.fetch_add(waited_ns, std::memory_order_relaxed);
+  }
+  waits_[bucket].fetch_add(1, std::memory_order_relaxed);  // order: relaxed  as above
+}
 
 bool pool_core::is_old(const pool_entry& one, std::int64_t now) const noexcept {
   return now - one.made_ns >= options.life_max.count();
@@ -261,6 +281,10 @@ pool_counts pool_core::counts() const noexcept {
   seen.in_use = total_ - idle_;
   // order: relaxed  a statistic
   seen.waiting = waiting_.load(std::memory_order_relaxed);
+  for (std::size_t i = 0; i < waits_.size(); ++i)
+    seen.waits[i] = waits_[i].load(std::memory_order_relaxed);  // order: relaxed  as above
+  // order: relaxed  as above
+  seen.waited = std::chrono::nanoseconds(waited_ns_.load(std::memory_order_relaxed));
   return seen;
 }
 

@@ -294,11 +294,14 @@ class borrow_call {
  private:
   static task<result> borrow(std::shared_ptr<pool_state<Resource>> from, tasks::limits within) {
     pool_state<Resource>::start_looks(from);
-    auto waits = from->wait();
-    if (within.any()) {
-      co_await std::move(waits).timeout(within.left()).stop(within.stop());
-    } else {
-      co_await std::move(waits);
+    if (!from->take_at_once()) {
+      const pool_core::counted_wait counted(*from);
+      auto waits = from->wait();
+      if (within.any()) {
+        co_await std::move(waits).timeout(within.left()).stop(within.stop());
+      } else {
+        co_await std::move(waits);
+      }
     }
     pool_core::slot mine(*from);
     task<> prepared = pool_state<Resource>::prepare(from, mine);

@@ -4,6 +4,7 @@
 
 #include "troupe/base/language.hpp"
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -66,6 +67,11 @@ struct pool_options {
   time_span look_every = std::chrono::seconds(30);
 };
 
+// How long callers waited for a resource of a pool, or until they gave up: how many waited for at
+// most each of these times, and behind the last one how many waited longer.
+inline constexpr std::array<double, 14> pool_wait_seconds{
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10};
+
 // A pool's gauges, and its counters since the beginning.
 struct pool_counts {
   std::size_t idle = 0;     // resources that wait to be used
@@ -75,6 +81,9 @@ struct pool_counts {
   std::uint64_t made = 0;
   std::uint64_t failed = 0;     // attempts to make one that threw
   std::uint64_t destroyed = 0;  // for whatever reason
+  // Of all callers of borrow() that no longer wait, by pool_wait_seconds; not summed up.
+  std::array<std::uint64_t, pool_wait_seconds.size() + 1> waits{};
+  std::chrono::nanoseconds waited{0};  // all waits together
 };
 
 namespace kit {
@@ -129,6 +138,25 @@ class pool_core {
     bool counted = false;
   };
   sync::awaiting<waiting> wait() noexcept { return sync::awaiting<waiting>(std::in_place, *this); }
+
+  // Takes the right to have one resource, if it need not wait for it.
+  bool take_at_once() noexcept {
+    if (!permits_.try_take(1)) return false;
+    note_wait(std::chrono::nanoseconds(0));
+    return true;
+  }
+  // Counts the time of a wait, however it ends. Thread: the caller's turn.
+  class counted_wait {
+   public:
+    explicit counted_wait(pool_core& pool) noexcept : pool_(pool), began_ns_(pool.read_clock()) {}
+    counted_wait(const counted_wait&) = delete;
+    counted_wait& operator=(const counted_wait&) = delete;
+    ~counted_wait() { pool_.note_wait(std::chrono::nanoseconds(pool_.read_clock() - began_ns_)); }
+
+   private:
+    pool_core& pool_;
+    const std::int64_t began_ns_;
+  };
 
   // The right to have one resource, and the resource, or its making, if there is one by now.
   // Without the resource being put back, the destructor destroys it. Thread: one at a time.
@@ -200,7 +228,9 @@ class pool_core {
   friend waiting;
   struct doomed;
   class clock_state;
-  std::int64_t now_ns() const noexcept;
+  std::int64_t now_ns() const noexcept;  // under the mutex
+  std::int64_t read_clock() const noexcept;
+  void note_wait(std::chrono::nanoseconds waited) noexcept;
   bool is_old(const pool_entry& one, std::int64_t now) const noexcept;
   pool_entry* pop_newest(doomed& to_destroy) noexcept;
   void insert(pool_entry& one) noexcept;
@@ -210,6 +240,8 @@ class pool_core {
 
   sync::permits permits_;
   std::atomic<std::size_t> waiting_{0};
+  std::array<std::atomic<std::uint64_t>, pool_wait_seconds.size() + 1> waits_{};
+  std::atomic<std::int64_t> waited_ns_{0};
   std::atomic<bool> looks_{false};
   mutable base::small_mutex mutex_;
   const std::unique_ptr<clock_state> clock_;

@@ -10,6 +10,12 @@ using observe::gauge_of;
 using observe::number_source;
 using observe::number_table;
 
+observe::distribution waits_of(const pool_counts& counts) {
+  return {pool_wait_seconds,
+          {counts.waits.begin(), counts.waits.end()},
+          std::chrono::duration<double>(counts.waited).count()};
+}
+
 const number_table<pool_counts> pool_numbers{
     "troupe_pool",
     {"pool"},
@@ -20,7 +26,9 @@ const number_table<pool_counts> pool_numbers{
      counter_of<&pool_counts::lent>("lent", "How often a resource was lent."),
      counter_of<&pool_counts::made>("made", "Resources that were made."),
      counter_of<&pool_counts::failed>("failed", "Attempts to make a resource that threw."),
-     counter_of<&pool_counts::destroyed>("destroyed", "Resources that were destroyed.")}};
+     counter_of<&pool_counts::destroyed>("destroyed", "Resources that were destroyed."),
+     observe::histogram_of<&waits_of>(
+         "wait_seconds", "How long callers waited for a resource, or until they gave up.")}};
 
 const number_table<cache_counts> cache_numbers{
     "troupe_cache",

@@ -9,6 +9,8 @@
 #include "troupe/kit/actors/topic.hpp"
 #include "troupe/kit/cache.hpp"
 #include "troupe/kit/pool.hpp"
+#include "troupe/runtime/runtime.hpp"
+#include "troupe/task/timer.hpp"
 
 namespace troupe {
 namespace {
@@ -38,6 +40,23 @@ TEST(shown_numbers, show_what_has_a_name) {
     }
   }
   EXPECT_TRUE(shown("troupe_pool").empty());
+}
+
+TEST(shown_numbers, of_a_pool_have_the_times_of_waits) {
+  const pool<int> numbers({.max = 1}, [] { return 1; });
+  const shown_numbers shown_pool("waited_for", numbers);
+  runtime rt;
+  for (int i = 0; i < 2; ++i) {
+    rt.spawn([](pool<int> of) -> task<> {
+      const auto held = co_await of.borrow();
+      co_await sleep_for(std::chrono::milliseconds(30));
+    }(numbers));
+  }
+  rt.run();
+  const auto waits = std::get<observe::distribution>(shown("troupe_pool").at(0).values.back());
+  EXPECT_EQ(waits.count(), 2u);
+  EXPECT_EQ(waits.counts[0], 1u) << "the first did not wait";
+  EXPECT_GE(waits.sum, 0.025);
 }
 
 TEST(shown_numbers, a_name_is_given_once) {

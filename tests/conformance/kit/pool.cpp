@@ -154,6 +154,47 @@ TEST_P(pools, a_wait_ends_with_its_time_or_its_token) {
   in_task(uses());
 }
 
+std::uint64_t sum_of(const pool_counts& of, double from, double to) {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < of.waits.size(); ++i) {
+    const bool is_last = i == pool_wait_seconds.size();
+    const double bound = is_last ? 1e9 : pool_wait_seconds[i];
+    if (from < bound && bound <= to) sum += of.waits[i];
+  }
+  return sum;
+}
+
+TEST_P(pools, waits_are_counted_by_their_time) {
+  const pool<connection> all({.max = 1}, maker());
+  const auto gives_up = [&]() -> task<> {
+    try {
+      static_cast<void>(co_await all.borrow().timeout(40ms));
+      ADD_FAILURE() << "there is only one";
+    } catch (const timed_out&) {
+    }
+  };
+  const auto waits = [&]() -> task<> { static_cast<void>(co_await all.borrow()); };
+  const auto uses = [&]() -> task<> {
+    for (int i = 0; i < 3; ++i) static_cast<void>(co_await all.borrow());
+    EXPECT_EQ(all.counts().waits[0], 3u);
+    EXPECT_EQ(all.counts().waited, 0ns);
+    auto held = co_await all.borrow();
+    const auto ends = [&]() -> task<> {
+      co_await sleep_for(80ms);
+      held = {};
+    };
+    co_await when_all(gives_up(), waits(), ends());
+  };
+  in_task(uses());
+  const pool_counts seen = all.counts();
+  EXPECT_EQ(sum_of(seen, 0, 0.0005), 4u);
+  EXPECT_EQ(sum_of(seen, 0.025, 1e9), 2u) << "one that gave up, and one that was served";
+  EXPECT_EQ(sum_of(seen, 0, 1e9), 6u);
+  EXPECT_GE(seen.waited, 115ms);
+  if (simulated()) EXPECT_LE(seen.waited, 125ms);
+  EXPECT_EQ(seen.lent, 5u);
+}
+
 TEST_P(pools, the_limits_hold_for_the_factory_too) {
   std::atomic<int> begun{0}, ended{0};
   const auto slow_factory = [&]() -> task<connection> {
