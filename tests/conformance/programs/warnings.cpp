@@ -416,6 +416,30 @@ void exhaust_a_pool(trouble_maker& by) {
   by.ends.push_back([shown = std::make_shared<shown_numbers>("warned", numbers)] {});
 }
 
+// Reads only when its writer has waited for long.
+task<> write_to_slow_reader(tcp_listener& listener) {
+  auto connects = tcp_stream::connect(listener.local());
+  tcp_stream writer = co_await std::move(connects);
+  tcp_stream reader = co_await listener.accept();
+  const auto writes = [&]() -> task<> {
+    const std::string large(std::size_t{16} << 20, 'x');
+    co_await writer.write_all(large);
+    writer.close();
+  };
+  const auto reads = [&]() -> task<> {
+    co_await sleep_for(100ms);
+    std::vector<char> buffer(std::size_t{1} << 20);
+    while (co_await reader.read(buffer) != 0) {
+    }
+  };
+  co_await when_all(writes(), reads());
+}
+task<> write_again_and_again() {
+  tcp_listener listener = tcp_listener::listen(endpoint::loopback(0));
+  for (;;) co_await write_to_slow_reader(listener);
+}
+void write_slowly(trouble_maker& by) { by.rt.spawn(write_again_and_again()); }
+
 struct warned_echo {
   static constexpr bool may_block = true;
   ref<warned_echo> other;
@@ -445,6 +469,7 @@ constexpr trouble_case trouble_cases[] = {
     {warning_kind::wait_cycle, ask_in_a_cycle, "warned_second", "warnings.cpp:"},
     {warning_kind::long_lock, hold_a_lock, "held by", "1 call waiting"},
     {warning_kind::pool_exhausted, exhaust_a_pool, "the pool warned", "1 caller waits"},
+    {warning_kind::long_io, write_slowly, "write", "took more than"},
     {warning_kind::livelock, echo_without_end, "warned_echo", "messages per second"}};
 
 TEST_P(warnings, each_trouble_is_told_with_its_subject_and_with_advice) {
@@ -455,7 +480,7 @@ TEST_P(warnings, each_trouble_is_told_with_its_subject_and_with_advice) {
     runtime_options chosen = observed();
     chosen.on_error = [](const failure&) {};
     chosen.warnings.handler = 0us;
-    chosen.warnings.growth = chosen.warnings.ask = chosen.warnings.lock = 60ms;
+    chosen.warnings.growth = chosen.warnings.ask = chosen.warnings.lock = chosen.warnings.io = 60ms;
     chosen.warnings.growth_least = 10;
     json listed;
     runtime* running = nullptr;
