@@ -107,6 +107,18 @@ def check_actors(pid):
     check("a dump names who waits", re.search(r'Grows #\d+ "the tree" in &Grows::wait waits at', dump), dump)
 
 
+def check_locks(dump):
+    """Calls that wait for a lock are under its holder, those of the most wanted lock first."""
+    place = r"program\.cpp:\d+"
+    lines = (rf"  a lock held by &Keeper::keep since {place} \(lock [12]\): 4 calls wait\n"
+             rf"    3 x Knocker in &Knocker::knock waits at {place}: #\d+, #\d+, #\d+\n"
+             rf"    Knocker #\d+ in &Knocker::enter waits at {place}\n"
+             rf"  a lock held by &Keeper::keep since {place} \(lock [12]\): 1 call waits\n"
+             rf"    Knocker #\d+ in &Knocker::knock waits at {place}\n")
+    found = re.findall(lines, dump)
+    check("waits by lock", len(found) == 1 and "(lock 1)" in found[0] and "(lock 2)" in found[0], dump)
+
+
 def check_warnings(pid):
     """Of the slow handler, and of the mailbox that grows; with what to do."""
     deadline = time.monotonic() + SECONDS_MAX
@@ -118,6 +130,7 @@ def check_warnings(pid):
         time.sleep(0.2)  # sleeps: the program warns once the mailbox has grown for a while
     groups = r"^  5 x Visitor in &Visitor::queue waits at program.cpp:\d+ for [^:]*: #\d+, #\d+, #\d+, …$"
     check("equal lines are one, with their number", len(re.findall(groups, dump, re.M)) == 1 and dump.count("&Visitor::queue") == 1, dump)
+    check_locks(dump)
     check("with --all they are not", len(re.findall(r"^  Visitor #\d+ in &Visitor::queue waits at", tool("dump", pid, "--all"), re.M)) == 5, dump)
     check("warnings come first", dump.split()[:3] == ["ago", "times", "warning"] and dump.index("the mailbox of Grows") < dump.index("troupe: dump:"), dump)
     check("with what to do", "give calls that block to blocking()" in dump and "spawn_options::mailbox" in dump, dump)

@@ -1,5 +1,6 @@
 // A program for `troupe` to look into: a handler that is slow, a mailbox that grows, an ask that
-// waits, and five actors that wait alike. It runs until its standard input ends.
+// waits, five actors that wait alike, and others that wait for locks. It runs until its standard
+// input ends.
 #include <chrono>
 #include <iostream>
 #include <stdexcept>
@@ -19,6 +20,22 @@ struct Grows {
 struct Visitor {
   troupe::future<> until;
   troupe::task<> queue() { co_await std::move(until); }
+};
+troupe::mutex doors[2];
+struct Knocker {
+  troupe::task<> knock(int door) { const auto held = co_await doors[door].lock(); }
+  troupe::task<> enter(int door) { const auto held = co_await doors[door].lock(); }
+};
+struct Keeper {
+  int door;
+  troupe::future<> until;
+  std::vector<troupe::ref<Knocker>> knockers;
+  troupe::task<> keep() {
+    const auto held = co_await doors[door].lock();
+    for (std::size_t i = 0; i < knockers.size(); ++i)
+      i == 3 ? knockers[i].tell<&Knocker::enter>(door) : knockers[i].tell<&Knocker::knock>(door);
+    co_await std::move(until);
+  }
 };
 struct Quick {
   long sum = 0;
@@ -41,9 +58,15 @@ int main() {
     quick[static_cast<std::size_t>(i) % quick.size()].tell<&Quick::add>(i);
   quick[0].tell<&Quick::fail>();
   grows.tell<&Grows::wait>();
-  std::vector<troupe::promise<>> gates(5);
-  for (troupe::promise<>& gate : gates)
-    rt.spawn<Visitor>(gate.get_future()).tell<&Visitor::queue>();
+  std::vector<troupe::promise<>> gates(7);
+  for (std::size_t i = 0; i < 5; ++i)
+    rt.spawn<Visitor>(gates[i].get_future()).tell<&Visitor::queue>();
+  for (int door = 0; door < 2; ++door) {
+    std::vector<troupe::ref<Knocker>> knockers;
+    for (int i = 0; i < (door == 0 ? 1 : 4); ++i) knockers.push_back(rt.spawn<Knocker>());
+    auto& gate = gates[static_cast<std::size_t>(door) + 5];
+    rt.spawn<Keeper>(door, gate.get_future(), std::move(knockers)).tell<&Keeper::keep>();
+  }
   troupe::hold here = rt.hold();
   auto ticks = rt.every(30ms, [&, n = 0]() mutable {
     slow.tell<&Slow::work>();

@@ -1,7 +1,9 @@
 #include "actor/waits/suspended.hpp"
 
 #include <algorithm>
+#include <map>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "actor/mailbox/activation.hpp"
@@ -61,6 +63,7 @@ awaited lock_in_words(const std::source_location& at, const tasks::lock_holder& 
                 holder.method(nullptr, nullptr, message_act::describe), nullptr};
   const std::source_location since = tasks::location_of(holder.at);
   if (!is_of_library(since)) words.held_since = since;
+  if (!holder.is_child) words.held_by = holder.by;
   return words;
 }
 
@@ -286,8 +289,31 @@ std::string line_of(const suspended_call& one, const actor_system& system) {
   const std::uint64_t asked = wait.asked == nullptr ? 0 : system.slots.find_number(wait.asked);
   if (asked != 0) text += " (#" + std::to_string(asked) + ")";
   if (wait.held_since.line() != 0) text += " since " + place_of(wait.held_since);
+  if (wait.lock != 0) text += " (lock " + std::to_string(wait.lock) + ")";
   return text;
 }
+
+namespace {
+
+// Locks whose holders took them in the same line get numbers, in the order of these calls.
+void tell_locks_apart(std::span<suspended_call> calls) {
+  std::map<std::string, std::vector<const void*>> holders;
+  std::vector<std::pair<std::vector<const void*>*, awaited*>> waits;
+  for (suspended_call& call : calls) {
+    if (!call.waits_for || call.waits_for->held_by == nullptr) continue;
+    awaited& wait = *call.waits_for;
+    std::vector<const void*>& alike = holders[wait.of + place_of(wait.held_since)];
+    auto found = std::ranges::find(alike, wait.held_by);
+    if (found == alike.end()) found = alike.insert(found, wait.held_by);
+    wait.lock = static_cast<unsigned>(found - alike.begin()) + 1;
+    waits.emplace_back(&alike, &wait);
+  }
+  for (const auto& [alike, wait] : waits) {
+    if (alike->size() == 1) wait->lock = 0;
+  }
+}
+
+}  // namespace
 
 std::string describe(const not_held& missed) {
   const auto counted = [](unsigned n, const char* what) {
@@ -318,6 +344,7 @@ suspended_text describe_suspended(actor_system& system, std::size_t most, bool w
     all.look_at_all();
   }
   std::ranges::sort(all.found, {}, &suspended_call::id);
+  tell_locks_apart(all.found);
   suspended_text text{{}, all.count, all.missed};
   for (const suspended_call& one : all.found) text.lines += line_of(one, system);
   if (all.count > all.found.size())

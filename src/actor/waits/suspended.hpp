@@ -23,6 +23,8 @@ struct awaited {
   const void* asked;                  // an actor, which may have been freed since
   std::source_location held_since{};  // of a lock: where its holder took it
   std::uint32_t first_seen = 0;       // long_waits.hpp; 0: no look has seen it
+  const void* held_by = nullptr;      // of a lock: its holder, only to be compared
+  unsigned lock = 0;                  // tells locks apart whose holders are in the same line; or 0
 };
 struct suspended_call {
   std::uint64_t id;

@@ -77,6 +77,39 @@ TEST_P(dump, names_who_waits_for_what_wherever_it_lives) {
   }
 }
 
+task<> hold_a_door(std::shared_ptr<mutex> door, event ends) {
+  const auto held = co_await door->lock();
+  co_await ends.wait();
+}
+task<> knock_at(std::shared_ptr<mutex> door) { const auto held = co_await door->lock(); }
+
+TEST_P(dump, tells_locks_apart_that_were_taken_in_the_same_line) {
+  for (const int doors : {1, 2}) {
+    runtime rt(options());
+    event ends;
+    for (int i = 0; i < doors; ++i) {
+      const auto door = std::make_shared<mutex>();
+      rt.spawn(hold_a_door(door, ends));
+      EXPECT_THROW(rt.run(), stalled);
+      for (int j = 0; j < 2; ++j) rt.spawn(knock_at(door));
+    }
+    EXPECT_THROW(rt.run(), stalled);
+    const std::string text = rt.dump();
+    for (const int lock : {1, 2, 3}) {
+      const std::string mark = " (lock " + std::to_string(lock) + ")\n";
+      std::size_t lines = 0;
+      for (std::size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at + 1))
+        ++lines;
+      EXPECT_EQ(lines, doors == 1 || lock > doors ? 0u : 2u) << text;
+    }
+    EXPECT_TRUE(has(text, "waits at dump.cpp:")) << text;
+    EXPECT_TRUE(has(text, " for a lock held by ")) << text;
+    EXPECT_TRUE(has(text, " since dump.cpp:")) << text;
+    ends.set();
+    rt.run();
+  }
+}
+
 // The dump is made in a handler, on a thread that runs the waiting actors, too.
 TEST_P(dump, in_a_handler_names_what_waits_on_its_own_worker) {
   runtime rt(options());

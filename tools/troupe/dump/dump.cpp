@@ -18,23 +18,32 @@ namespace troupe_tool {
 namespace {
 
 // "  Snake #12 "the python" in &Snake::eat waits at zoo.cpp:7 for …": the line without its actor,
-// and the actor.
+// and the actor. A wait for a lock has the lock apart, "a lock held by &Bear::sleep since …".
 struct waiting_line {
-  std::string text, actor;
+  std::string text, actor, lock{};
 };
+
+waiting_line without_lock(waiting_line line) {
+  constexpr std::string_view before = " for a lock held by ";
+  const std::size_t at = line.text.find(before);
+  if (at == std::string::npos) return line;
+  line.lock = line.text.substr(at + std::string_view(" for ").size());
+  line.text.resize(at);
+  return line;
+}
 
 std::optional<waiting_line> read_line(std::string_view line) {
   const std::size_t waits = line.find(" waits ");
   if (!line.starts_with("  ") || waits == std::string_view::npos) return std::nullopt;
   const std::size_t mark = line.find(" #");
-  if (mark > waits) return waiting_line{std::string(line), ""};  // a task, which has no number
+  if (mark > waits) return without_lock({std::string(line), ""});  // a task, which has no number
   std::size_t end = std::min(line.find_first_not_of("0123456789", mark + 2), line.size());
   if (line.substr(end).starts_with(" \"")) {
     const std::size_t close = std::min(line.find("\" in ", end), line.find("\": ", end));
     if (close != std::string_view::npos) end = close + 1;
   }
-  return waiting_line{std::string(line.substr(0, mark)) + std::string(line.substr(end)),
-                      std::string(line.substr(mark + 1, end - mark - 1))};
+  return without_lock({std::string(line.substr(0, mark)) + std::string(line.substr(end)),
+                       std::string(line.substr(mark + 1, end - mark - 1))});
 }
 
 class line_groups {
@@ -49,10 +58,11 @@ class line_groups {
   }
 
   // The text of all, after which there are none.
-  std::string take() {
+  std::string take(std::string_view indent = {}) {
     std::ranges::stable_sort(all_, std::greater<>(), &group::lines);
     std::string text;
     for (const group& one : all_) {
+      text += indent;
       text += one.lines == 1
                   ? one.first + "\n"
                   : fmt::format("  {} x {}{}{}\n", one.lines, one.text.substr(2),
@@ -74,6 +84,42 @@ class line_groups {
   std::unordered_map<std::string, std::size_t> by_text_;  // a dump of a hostile program is long
 };
 
+// The lines of waiting calls: those that wait for one lock are together, under the lock's holder.
+class waiting_calls {
+ public:
+  void add(std::string_view line, waiting_line read) {
+    if (read.lock.empty()) return others_.add(line, std::move(read));
+    const auto [known, is_new] = by_lock_.try_emplace(read.lock, locks_.size());
+    if (is_new) locks_.push_back({read.lock});
+    lock& its = locks_[known->second];
+    ++its.calls;
+    const std::size_t shown = line.size() - read.lock.size() - std::string_view(" for ").size();
+    its.lines.add(line.substr(0, shown), std::move(read));
+  }
+
+  std::string take() {
+    std::ranges::stable_sort(locks_, std::greater<>(), &lock::calls);
+    std::string text;
+    for (lock& one : locks_)
+      text += fmt::format("  {}: {} call{} wait{}\n", one.holder, one.calls,
+                          one.calls == 1 ? "" : "s", one.calls == 1 ? "s" : "") +
+              one.lines.take("  ");
+    locks_.clear();
+    by_lock_.clear();
+    return text + others_.take();
+  }
+
+ private:
+  struct lock {
+    std::string holder;
+    line_groups lines{};
+    std::size_t calls = 0;
+  };
+  std::vector<lock> locks_;
+  std::unordered_map<std::string, std::size_t> by_lock_;
+  line_groups others_;
+};
+
 void print_table(const table& all) {
   if (all.lines.empty()) return;
   print_line(all.head);
@@ -84,7 +130,7 @@ void print_table(const table& all) {
 
 std::string grouped(std::string_view dump) {
   std::string text;
-  line_groups waiting;
+  waiting_calls waiting;
   while (!dump.empty()) {
     const std::size_t end = std::min(dump.find('\n'), dump.size());
     const std::string_view line = dump.substr(0, end);
