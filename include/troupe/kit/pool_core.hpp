@@ -83,7 +83,7 @@ struct pool_counts {
   std::uint64_t destroyed = 0;  // for whatever reason
   // Of all callers of borrow() that no longer wait, by pool_wait_seconds; not summed up.
   std::array<std::uint64_t, pool_wait_seconds.size() + 1> waits{};
-  std::chrono::nanoseconds waited{0};  // all waits together
+  time_span waited{};  // all waits together
 };
 
 namespace kit {
