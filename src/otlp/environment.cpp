@@ -68,20 +68,43 @@ void read_endpoint(exporter_options& options, complaints& bad) {
   }
 }
 
-// Headers have secrets: a complaint says nothing of their values.
-void read_headers(exporter_options& options, complaints& bad) {
-  const char* name = "OTEL_EXPORTER_OTLP_TRACES_HEADERS";
-  const char* text = value_of("OTEL_EXPORTER_OTLP_TRACES_HEADERS");
+// Headers have secrets: a complaint says nothing of their values, and spans and metrics may go to
+// collectors that do not trust each other.
+void read_headers(const char* name, const std::string& url, request_fields& fields,
+                  complaints& bad) {
+  const char* text = value_of(name);
   if (text == nullptr) {
     name = "OTEL_EXPORTER_OTLP_HEADERS";
     text = value_of("OTEL_EXPORTER_OTLP_HEADERS");
   }
   if (text == nullptr) return;
   std::string why;
-  if (std::optional<key_values> read = read_key_values(text)) options.fields = std::move(*read);
-  if (!options.fields.empty() && may_be_asked(options.url, options.fields, why)) return;
-  options.fields.clear();
+  if (std::optional<key_values> read = read_key_values(text)) fields = std::move(*read);
+  if (!fields.empty() && may_be_asked(url, fields, why)) return;
+  fields.clear();
   bad.add(std::string(name) + " is no list NAME=VALUE,NAME=VALUE of header fields");
+}
+
+void read_metrics(exporter_options& options, complaints& bad) {
+  const std::string chosen = in_small_letters(
+      value_of("OTEL_METRICS_EXPORTER") == nullptr ? "" : value_of("OTEL_METRICS_EXPORTER"));
+  const char* const exact = value_of("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT");
+  const char* const base = value_of("OTEL_EXPORTER_OTLP_ENDPOINT");
+  bad.add(choose_metrics(chosen, exact, base, options));
+  if (const char* const text = value_of("OTEL_METRIC_EXPORT_INTERVAL")) {
+    std::int64_t ms = 0;
+    const char* const end = text + std::string_view(text).size();
+    const auto read = std::from_chars(text, end, ms);
+    if (read.ec == std::errc() && read.ptr == end && ms > 0) {
+      options.metrics_interval = std::chrono::milliseconds(ms);
+    } else {
+      bad.add("OTEL_METRIC_EXPORT_INTERVAL=" + std::string(text) +
+              " is no number of milliseconds, which must be more than 0");
+    }
+  }
+  if (!options.metrics_url.empty())
+    read_headers("OTEL_EXPORTER_OTLP_METRICS_HEADERS", options.metrics_url, options.metrics_fields,
+                 bad);
 }
 
 void read_resource(exporter_options& options, complaints& bad) {
@@ -122,6 +145,27 @@ std::optional<key_values> read_key_values(std::string_view text) {
   return pairs;
 }
 
+std::string choose_metrics(std::string_view exporter, const char* exact, const char* base,
+                           exporter_options& options) {
+  options.metrics_url.clear();
+  if (exporter == "none") return {};
+  if (!exporter.empty() && exporter != "otlp")
+    return "OTEL_METRICS_EXPORTER=" + std::string(exporter) + " is none of otlp and none";
+  std::string url;
+  if (exact != nullptr) {
+    url = exact;
+  } else if (exporter == "otlp") {
+    url = base == nullptr ? "http://127.0.0.1:4318" : base;
+    while (url.ends_with('/')) url.pop_back();
+    url += "/v1/metrics";
+  }
+  std::string why;
+  if (!url.empty() && !may_be_asked(url, {}, why))
+    return url + ": " + why + " (the endpoint must be http://HOST:PORT)";
+  options.metrics_url = std::move(url);
+  return {};
+}
+
 std::string read_sampler(const char* sampler, const char* argument, exporter_options& options) {
   std::string_view rest = "traceidratio";  // OTEL_TRACES_SAMPLER_ARG alone is a rate
   const std::string name = sampler == nullptr ? std::string() : in_small_letters(sampler);
@@ -148,7 +192,8 @@ exporter_options exporter_options::from_environment() {
   exporter_options options;
   complaints bad;
   read_endpoint(options, bad);
-  read_headers(options, bad);
+  read_headers("OTEL_EXPORTER_OTLP_TRACES_HEADERS", options.url, options.fields, bad);
+  read_metrics(options, bad);
   read_resource(options, bad);
   bad.add(
       read_sampler(value_of("OTEL_TRACES_SAMPLER"), value_of("OTEL_TRACES_SAMPLER_ARG"), options));

@@ -17,6 +17,11 @@ using key_values = std::vector<std::pair<std::string, std::string>>;
 // skipped. Of equal keys the last one counts. Returns nothing if a part is malformed.
 std::optional<key_values> read_key_values(std::string_view text);
 
+// Sets metrics_url as OTEL_METRICS_EXPORTER, in small letters, and the endpoints of metrics and of
+// all say; null if they are unset. Returns what is wrong with them, or an empty text.
+std::string choose_metrics(std::string_view exporter, const char* exact, const char* base,
+                           exporter_options& options);
+
 // Sets rate and parent_based as the two variables say; null if they are unset. Returns what is
 // wrong with them, or an empty text.
 std::string read_sampler(const char* sampler, const char* argument, exporter_options& options);

@@ -19,8 +19,11 @@
 #include "base/thread_name.hpp"
 #include "observe/numbers/registry.hpp"
 #include "otlp/encode.hpp"
+#include "otlp/metrics.hpp"
 #include "otlp/requests.hpp"
 #include "runtime/environment.hpp"
+#include "runtime/observing/observer.hpp"
+#include "task/running/running.hpp"
 #include "task/traces/spans.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/http/client.hpp"
@@ -89,6 +92,17 @@ http::client_options client_options_of(const exporter_options& chosen) {
   return options;
 }
 
+void check_metrics(const exporter_options& chosen) {
+  if (chosen.metrics_interval <= 0ms)
+    throw option_error("troupe: otlp::exporter_options::metrics_interval must be more than 0");
+  std::string why;
+  if (!chosen.metrics_url.empty() && !may_be_asked(chosen.metrics_url, chosen.metrics_fields, why))
+    throw option_error(
+        "troupe: otlp::exporter_options::metrics_url or metrics_fields cannot be used for a "
+        "request: " +
+        why);
+}
+
 void check(const exporter_options& chosen) {
   const auto refuse = [](const std::string& what) {
     throw option_error("troupe: otlp::exporter_options::" + what);
@@ -102,6 +116,7 @@ void check(const exporter_options& chosen) {
   if (chosen.flush_time < 0ms) refuse("flush_time must not be negative");
   if (std::string why; !may_be_asked(chosen.url, chosen.fields, why))
     refuse("url or fields cannot be those of a request: " + why);
+  check_metrics(chosen);
 }
 
 }  // namespace
@@ -191,6 +206,10 @@ class exporter::worker {
   void drop_all() noexcept;
   void send_all(runtime& by, const http::client& web) noexcept;
   void send(runtime& by, const http::client& web, tasks::span_record* first, std::size_t count);
+  outcome send_once(runtime& by, const http::client& web, http::client_request asked,
+                    std::string body, std::uint64_t count);
+  void send_metrics(runtime& by, const http::client& web) noexcept;
+  std::chrono::nanoseconds until_metrics() const noexcept;
   bool pause(std::chrono::nanoseconds span);
   void wake(unique_lock&) noexcept {
     changed_.notify_all();
@@ -210,6 +229,8 @@ class exporter::worker {
   bool stopping_ = false, done_ = false;
   std::uint64_t flushes_ = 0;
   std::uint64_t gone_ = 0;  // spans that were sent, or given up
+  const std::int64_t began_unix_ns_ = tasks::wall_now_ns();
+  std::int64_t metrics_due_ns_ = 0;  // the thread's own
   std::thread thread_;
   std::optional<observe::number_source> shown_;  // the first to be destroyed
 };
@@ -239,14 +260,26 @@ bool exporter::worker::begin(std::optional<runtime>& by, std::optional<http::cli
   return false;
 }
 
+std::chrono::nanoseconds exporter::worker::until_metrics() const noexcept {
+  if (options_.metrics_url.empty()) return span_max;
+  return std::chrono::nanoseconds(std::max<std::int64_t>(metrics_due_ns_ - base::now_ns(), 0));
+}
+
 void exporter::worker::send_until_end(runtime& by, const http::client& web) noexcept {
+  const std::int64_t pause_ns =
+      std::min<std::chrono::nanoseconds>(options_.metrics_interval, span_max).count();
+  metrics_due_ns_ = base::now_ns() + pause_ns;
   for (;;) {
     // What comes from here on wakes it again.
     const std::uint32_t seen = ended_spans.wakes();
     const bool last = stops();
     send_all(by, web);
+    if (!options_.metrics_url.empty() && (last || until_metrics() == 0ns)) {
+      send_metrics(by, web);
+      metrics_due_ns_ = base::now_ns() + pause_ns;
+    }
     if (last) break;
-    ended_spans.wait(seen, options_.interval);
+    ended_spans.wait(seen, std::min<std::chrono::nanoseconds>(options_.interval, until_metrics()));
   }
   web.close_idle();
 }
@@ -287,6 +320,38 @@ void exporter::worker::send_all(runtime& by, const http::client& web) noexcept {
   }
 }
 
+outcome exporter::worker::send_once(runtime& by, const http::client& web,
+                                    http::client_request asked, std::string body,
+                                    std::uint64_t count) {
+  asked.body(std::move(body), "application/json");
+  trace_context unrecorded = trace_context::begin();
+  unrecorded.sampled = false;
+  future<outcome> later = by.spawn(with_trace(
+      unrecorded, post(web, std::move(asked), count, options_.request_time, stop_.get_token())));
+  by.run();
+  outcome result = later.get();
+  // order: relaxed (both)  statistics
+  requests_.fetch_add(1, std::memory_order_relaxed);
+  if (!result.taken) failed_.fetch_add(1, std::memory_order_relaxed);
+  return result;
+}
+
+// Once: sums that are lost now are in the next request.
+void exporter::worker::send_metrics(runtime& by, const http::client& web) noexcept try {
+  if (stop_.stop_requested()) return;
+  observe::number_tables all;
+  observing::collect_all(all);
+  const outcome result =
+      send_once(by, web, request_of(options_.metrics_url, options_.metrics_fields),
+                metrics_body(resource_, all, began_unix_ns_, tasks::wall_now_ns()), 0);
+  if (result.taken) return span_export.works();
+  if (!stop_.stop_requested())
+    span_export.failed(options_.metrics_url + ": " + result.why, 0,
+                       "the next request has all sums so far");
+} catch (const std::exception& failed) {  // memory is out
+  span_export.failed(failed.what());
+}
+
 void exporter::worker::send(runtime& by, const http::client& web, tasks::span_record* first,
                             std::size_t count) {
   const std::string body = body_of(resource_, first);
@@ -295,18 +360,7 @@ void exporter::worker::send(runtime& by, const http::client& web, tasks::span_re
   for (int attempt = 1;; ++attempt) {
     outcome result;
     if (!stop_.stop_requested()) {
-      http::client_request asked = request_of(options_.url, options_.fields);
-      asked.body(body, "application/json");
-      trace_context unrecorded = trace_context::begin();
-      unrecorded.sampled = false;
-      future<outcome> later =
-          by.spawn(with_trace(unrecorded, post(web, std::move(asked), count, options_.request_time,
-                                               stop_.get_token())));
-      by.run();
-      result = later.get();
-      // order: relaxed (both)  statistics
-      requests_.fetch_add(1, std::memory_order_relaxed);
-      if (!result.taken) failed_.fetch_add(1, std::memory_order_relaxed);
+      result = send_once(by, web, request_of(options_.url, options_.fields), body, count);
     }
     // order: relaxed (all)  statistics
     if (result.taken) {

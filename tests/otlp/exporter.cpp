@@ -177,6 +177,67 @@ TEST(otlp_exporter, sends_spans_as_json) {
     EXPECT_NE(all.find(part), std::string::npos) << part << "\n" << all;
 }
 
+// All that comes with one of these paths.
+std::string bodies_of(collector& at, const std::string& path) {
+  std::string all;
+  for (const std::string& one : at.requests())
+    if (one.starts_with("POST " + path + " ")) all += one;
+  return all;
+}
+std::string metrics_url_of(const collector& at) {
+  return at.url().substr(0, at.url().find("/v1/")) + "/v1/metrics";
+}
+
+TEST(otlp_exporter, sends_metrics) {
+  collector at([](int) { return answer("200 OK"); });
+  static counter sold("exported_sold", "Things that were sold.", {.labels = {"kind"}});
+  sold.with({"book"}).add(3);
+  exporter_options options = to(at.url());
+  options.service_name = "shop";
+  options.metrics_url = metrics_url_of(at);
+  options.metrics_interval = 20ms;
+  options.fields.emplace_back("Authorization", "of spans");
+  options.metrics_fields.emplace_back("Authorization", "of metrics");
+  {
+    exporter spans(std::move(options));
+    runtime_options observed;
+    observed.observe = true;
+    runtime rt(observed);
+    rt.spawn([&]() -> task<> {
+      for (int i = 0; i < 3'000 && at.requests().size() < 3; ++i) co_await sleep_for(10ms);
+    });
+    rt.run();
+    EXPECT_GE(spans.counts().requests, 2u);
+    EXPECT_EQ(spans.counts().failed_requests, 0u);
+  }
+  const std::string all = bodies_of(at, "/v1/metrics");
+  for (const char* part :
+       {"Content-Type: application/json\r\n", "Authorization: of metrics\r\n",
+        R"({"resourceMetrics":[{"resource":{"attributes":[)",
+        R"({"key":"service.name","value":{"stringValue":"shop"}})",
+        R"({"name":"exported_sold","description":"Things that were sold.","unit":"1","sum":)",
+        R"([{"key":"kind","value":{"stringValue":"book"}}])", R"("asInt":"3")",
+        R"({"name":"troupe_actors","description":)", R"({"name":"process_cpu_seconds",)",
+        R"({"name":"troupe_otlp_requests",)"})
+    EXPECT_NE(all.find(part), std::string::npos) << part << "\n" << all.substr(0, 5'000);
+  EXPECT_EQ(all.find("of spans"), std::string::npos) << "fields of one are not sent to the other";
+  EXPECT_TRUE(bodies_of(at, "/v1/traces").empty()) << "there were no spans";
+}
+
+TEST(otlp_exporter, sends_the_last_metrics_at_its_end) {
+  for (const bool is_taken : {true, false}) {
+    collector at([&](int) { return answer(is_taken ? "200 OK" : "404 Not Found"); });
+    exporter_options options = to(at.url());
+    options.metrics_url = metrics_url_of(at);
+    { const exporter spans(options); }
+    EXPECT_EQ(at.requests().size(), 1u) << "a request that fails is not repeated";
+    EXPECT_FALSE(bodies_of(at, "/v1/metrics").empty());
+  }
+  collector never([](int) { return answer("200 OK"); });
+  { const exporter spans(to(never.url())); }
+  EXPECT_TRUE(never.requests().empty()) << "without a URL no metrics are sent";
+}
+
 TEST(otlp_exporter, sends_what_waits_at_its_end) {
   collector at([](int) { return answer("200 OK"); });
   {

@@ -32,13 +32,16 @@ VARIABLES = {
     "XDG_RUNTIME_DIR": "observation",
     "TROUPE_OBSERVE": "observation",
     "TROUPE_TRACE": "the trace",
-    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "the export of spans",
-    "OTEL_EXPORTER_OTLP_ENDPOINT": "the export of spans",
-    "OTEL_SERVICE_NAME": "the export of spans",
-    "OTEL_TRACES_SAMPLER": "the export of spans", "OTEL_TRACES_SAMPLER_ARG": "the export of spans",
-    "OTEL_RESOURCE_ATTRIBUTES": "the export of spans",
-    "OTEL_EXPORTER_OTLP_HEADERS": "the export of spans",
-    "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "the export of spans",
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "the export by OTLP",
+    "OTEL_EXPORTER_OTLP_ENDPOINT": "the export by OTLP",
+    "OTEL_SERVICE_NAME": "the export by OTLP",
+    "OTEL_TRACES_SAMPLER": "the export by OTLP", "OTEL_TRACES_SAMPLER_ARG": "the export by OTLP",
+    "OTEL_RESOURCE_ATTRIBUTES": "the export by OTLP",
+    "OTEL_EXPORTER_OTLP_HEADERS": "the export by OTLP",
+    "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "the export by OTLP",
+    "OTEL_METRICS_EXPORTER": "the export by OTLP", "OTEL_METRIC_EXPORT_INTERVAL": "the export by OTLP",
+    "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "the export by OTLP",
+    "OTEL_EXPORTER_OTLP_METRICS_HEADERS": "the export by OTLP",
     # Numbers of lines on standard error, which rows "standard error" are about.
     "TROUPE_FAILURE_LINES": None, "TROUPE_WARNING_LINES": None,
     # How the program itself runs.
@@ -57,7 +60,8 @@ OPTIONS = {
     },
     ("include/troupe/log/log.hpp", "options"): {"as": None, "file": "the log's file", "callback": "the log"},
     ("include/troupe/otlp/options.hpp", "exporter_options"): {
-        "url": "the export of spans", "tls": "the export of spans", "service_name": None, "attributes": None, "fields": None, "rate": None, "parent_based": None,
+        "url": "the export by OTLP", "tls": "the export by OTLP", "service_name": None, "attributes": None, "fields": None, "rate": None, "parent_based": None,
+        "metrics_url": "the export by OTLP", "metrics_fields": None, "metrics_interval": None,
         "spans": None, "batch": None, "interval": None, "request_time": None, "attempts": None, "flush_time": None,
     },
 }
@@ -327,10 +331,10 @@ ROWS = [
     Row("a pipe without a reader", "the trace", breaks=trace_to(lambda stack: pipe(stack).rename(stack.folder / "x.json"))),
     Row("a pipe that nobody reads", "the trace", breaks=trace_to(lambda stack: full_pipe(stack).rename(stack.folder / "x.json"))),
     Row("a table that nobody reads", "the trace", reports=0, breaks=lambda _: {"TROUPE_TRACE": "text", "stderr": "full"}),
-    Row("no collector", "the export of spans", ["export"], breaks=no_collector, repair=collector_comes),
-    Row("a collector that does not answer", "the export of spans", ["export"], reports=0, breaks=silent_collector),
-    Row("variables that are malformed", "the export of spans", ["export"], breaks=malformed_variables),
-    Row("no URL", "the export of spans", ["export"], breaks=lambda _: {"OTEL_EXPORTER_OTLP_ENDPOINT": "no url at all"}),
+    Row("no collector", "the export by OTLP", ["export"], breaks=no_collector, repair=collector_comes),
+    Row("a collector that does not answer", "the export by OTLP", ["export"], reports=0, breaks=silent_collector),
+    Row("variables that are malformed", "the export by OTLP", ["export"], breaks=malformed_variables),
+    Row("no URL", "the export by OTLP", ["export"], breaks=lambda _: {"OTEL_EXPORTER_OTLP_ENDPOINT": "no url at all"}),
     Row("standard error that nobody reads", "the dump at SIGQUIT", ["quit"], reports=0, breaks=lambda _: {"stderr": "full"}, repair=asks_for_dump),
     Row("standard error is closed", None, ["observe", "quit", "export"], reports=0,
         breaks=lambda _: {"stderr": "closed", "XDG_RUNTIME_DIR": "/proc/none", "NOTIFY_SOCKET": "/proc/none"}, repair=asks_for_dump),
@@ -406,7 +410,7 @@ def run_row(row):
                 if row.reports:
                     wait_until("the failure is reported", run.reports)
                 row.repair(run)
-            elif row.channel in ("the log", "the export of spans", "the log's file") and row.reports:
+            elif row.channel in ("the log", "the export by OTLP", "the log's file") and row.reports:
                 wait_until("the failure is reported", run.reports)
             began = time.monotonic()
             run.process.send_signal(signal.SIGTERM)

@@ -1,4 +1,4 @@
-// otlp::exporter: records the spans of this program, and sends them to a collector.
+// otlp::exporter: records the spans of this program, and sends them and its metrics to a collector.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -11,7 +11,7 @@
 
 namespace troupe::otlp {
 
-// Counts of spans so far, by outcome.
+// Counts of spans so far, by outcome, and of requests with spans or metrics.
 struct exporter_counts {
   std::uint64_t exported = 0;  // the collector has taken them
   // No space was left for them, or the collector did not take them in time.
@@ -24,8 +24,9 @@ struct exporter_counts {
 // While it exists, the program's spans are recorded: one for each request of an http::server, for
 // each call of an http::client, for each ask of a handler, `blocking` call and lazy within a trace,
 // and for each with_span. They are sent to a collector in the background, by OTLP/HTTP in JSON, on
-// a thread of the exporter's own. Spans are dropped, and counted, when the collector is slow or
-// unreachable: the program never waits for it.
+// a thread of the exporter's own, as are the program's metrics, if there is a URL for them. Spans
+// are dropped, and counted, when the collector is slow or unreachable: the program never waits for
+// it.
 //
 // A span has the names of classes, handlers, functions and routes, methods and statuses of HTTP,
 // hosts and ports, classes of exceptions, and the attributes that span_attribute() adds; neither

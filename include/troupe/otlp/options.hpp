@@ -1,4 +1,4 @@
-// otlp::exporter_options: which spans are recorded, and where they are sent.
+// otlp::exporter_options: which spans are recorded, and where they and the metrics are sent.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -35,6 +35,10 @@ struct exporter_options {
   //   attributes    OTEL_RESOURCE_ATTRIBUTES
   //   rate, parent_based   OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG; the latter alone is the
   //                 rate
+  //   metrics_url   OTEL_EXPORTER_OTLP_METRICS_ENDPOINT; or, if OTEL_METRICS_EXPORTER is `otlp`,
+  //                 OTEL_EXPORTER_OTLP_ENDPOINT, to which "/v1/metrics" is added. `none`: empty
+  //   metrics_fields   OTEL_EXPORTER_OTLP_METRICS_HEADERS, or OTEL_EXPORTER_OTLP_HEADERS
+  //   metrics_interval   OTEL_METRIC_EXPORT_INTERVAL, in milliseconds
   // Headers and attributes are lists `key=value,key=value`, percent-encoded. A variable that is
   // malformed counts as unset, and one line on standard error names all such variables.
   static exporter_options from_environment();
@@ -47,7 +51,16 @@ struct exporter_options {
   std::vector<std::pair<std::string, std::string>> attributes;
   // Fields of each request, such as "Authorization".
   std::vector<std::pair<std::string, std::string>> fields;
-  // Which certificates are trusted, if the URL is one of https.
+  // Where the collector takes metrics as JSON: a URL of the scheme http or https. Default: empty,
+  // no metrics are sent. Metrics are all numbers of `/metrics`: of the process, of its observed
+  // runtimes, and the program's own.
+  std::string metrics_url;
+  // Fields of each request with metrics.
+  std::vector<std::pair<std::string, std::string>> metrics_fields;
+  // How often metrics are sent, and once more at the end. Default 60 s. A request that fails is not
+  // repeated: the next one has all sums so far.
+  time_span metrics_interval = std::chrono::seconds(60);
+  // Which certificates are trusted, if a URL is one of https.
   tls_options tls;
 
   // The part of the traces that are recorded, of those that begin in this program, from 0 to 1.

@@ -144,6 +144,15 @@ class observer {
     return served_.with_all([&](const auto& cores) { return answer(question, cores); });
   }
 
+  void collect_all(observe::number_tables& to) {
+    collect_process(to, false);
+    served_.with_all([&](const auto& cores) {
+      for (std::size_t i = 0; i < cores.size(); ++i)
+        collect_numbers(to, std::to_string(i), *cores[i], false);
+      return cores.size();
+    });
+  }
+
   // Empty while there is no socket.
   std::string socket_path() {
     return served_.with_all(
@@ -438,6 +447,7 @@ class observer {
 void begin(runtime_core& core) { observer::get().add(core); }
 std::string socket_path() { return observer::get().socket_path(); }
 std::string ask(std::string_view question) { return observer::get().ask(question); }
+void collect_all(observe::number_tables& to) { observer::get().collect_all(to); }
 void end(runtime_core& core) noexcept { observer::get().remove(core); }
 void look_now() noexcept { observer::get().look_now(); }
 

@@ -11,7 +11,10 @@
 
 namespace troupe {
 class runtime_core;
+namespace observe {
+class number_tables;
 }
+}  // namespace troupe
 
 namespace troupe::observing {
 
@@ -22,6 +25,8 @@ void begin(runtime_core& core);
 // The same answers for this process itself: of all runtimes that are observed. Thread: any, except
 // that it waits for an answer that is being made. Throws std::bad_alloc.
 std::string ask(std::string_view question);
+// All numbers of the process and of its observed runtimes. Thread and errors as ask().
+void collect_all(observe::number_tables& to);
 // The path of the socket; empty if no runtime is observed, or no socket can be made. Thread: any.
 // Throws std::bad_alloc.
 std::string socket_path();
