@@ -26,6 +26,8 @@ using namespace std::chrono_literals;
 
 // The shortest and the longest time between two searches for late connections.
 constexpr std::chrono::nanoseconds sweep_min = 50ms, sweep_max = 1s;
+// The search lets others have turns after so many pieces.
+constexpr std::size_t pieces_a_turn = 16;
 constexpr std::size_t shed_share = 16;
 // A trusted proxy sends a head at once. One that has been coming for longer may be ended.
 constexpr std::chrono::nanoseconds head_patience = std::chrono::milliseconds(500);
@@ -110,7 +112,7 @@ server_state::server_state(router table, const server_options& chosen)
 bool server_state::admit(const std::string& key, client_peer*& counted) {
   const bool is_welcome = connect(key, counted);
   (is_welcome ? accepted : turned_away).add(1);
-  std::lock_guard lock(mutex_);
+  const auto held = lock();
   // order: relaxed  the mutex orders it; others read it as a hint
   if (count_.fetch_add(1, std::memory_order_relaxed) == 0) drained.reset();
   return is_welcome;
@@ -135,19 +137,19 @@ bool server_state::connect(const std::string& key, client_peer*& counted) {
 }
 
 void server_state::end_over_budget(connection& live) noexcept {
-  std::lock_guard lock(mutex_);
+  const auto held = lock();
   live.end(connection_ending::over_budget);
 }
 
 void server_state::continue_in_budget(connection& live) noexcept {
-  std::lock_guard lock(mutex_);
+  const auto held = lock();
   live.renew();
 }
 
 void server_state::dismiss(client_peer* counted) noexcept {
   kept.disconnect(*counted);
   kept.leave(*counted);
-  std::lock_guard lock(mutex_);
+  const auto held = lock();
   // order: relaxed  as in admit
   if (count_.fetch_sub(1, std::memory_order_relaxed) == 1) drained.set();
   left();
@@ -158,7 +160,7 @@ void server_state::enter(connection& live) {
   bool start_sweep = false;
   live.fd_ = live.wire().fd();
   {
-    std::lock_guard lock(mutex_);
+    const auto held = lock();
     link(live);
     // stop() has told the connections that were in the list by then; this one came later.
     if (stopping.stop_requested() && (idle_time_.count() == 0 || live.speaks_h2_))
@@ -169,7 +171,7 @@ void server_state::enter(connection& live) {
 }
 
 void server_state::leave(connection& live) noexcept {
-  std::lock_guard lock(mutex_);
+  const auto held = lock();
   if (live.is_listed_) unlink(live);
 }
 
@@ -215,32 +217,74 @@ bool server_state::is_full() noexcept {
   return count_.load(std::memory_order_relaxed) >= options.connections || kept.is_full();
 }
 
+// ---- walks in pieces ----
+
+template <class List>
+class server_state::walk {
+ public:
+  walk(const server_state& of, List& list) : server_(of), list_(list) {
+    const auto held = server_.lock();
+    list_.begin(at_);
+  }
+  walk(const walk&) = delete;
+  ~walk() {
+    const auto held = server_.lock();
+    list_.end(at_);
+  }
+
+  // Returns false when the walk is over. `look` runs inside the mutex, and returns false to end it.
+  template <class Look>
+  bool next_piece(Look&& look) {
+    bool more = false;
+    {
+      const std::lock_guard held(server_.mutex_);
+      more = list_.next_piece(at_, look);
+    }
+    server_.turns_.let_in();
+    return more;
+  }
+
+ private:
+  const server_state& server_;
+  List& list_;
+  typename List::walk at_;
+};
+
+template <class List, class Look>
+void server_state::for_each(List& list, Look look) const {
+  walk through(*this, list);
+  const auto at_each = [&look](auto& one) {
+    look(one);
+    return true;
+  };
+  while (through.next_piece(at_each)) {
+  }
+}
+
 // In no task: the thread that asks has no time of the runtime's.
 std::size_t server_state::count_idle() const {
   std::size_t idle = 0;
-  std::lock_guard lock(mutex_);
-  for (const connection& live : live_) idle += live.phase_now() == connection::phase::idle;
-  for (const parked& resting : parked_)
+  for_each(live_,
+           [&](const connection& live) { idle += live.phase_now() == connection::phase::idle; });
+  for_each(parked_, [&](const parked& resting) {
     idle += resting.past.why == connection_ending::none && resting.past.answered_one;
+  });
   return idle;
 }
 
 void server_state::shed() {
   const std::int64_t now_ns = now().count();
-  std::vector<shed_candidate> idle;
-  std::unique_lock lock(mutex_);
-  for (connection& live : live_) {
-    if (connection::is_idle(live.phase_now(), live.idle_since_ns(), now_ns))
-      idle.push_back({live.idle_since_ns(), &live, nullptr});
-  }
-  for (parked& resting : parked_) {
+  const auto live_since = [now_ns](const connection& live) {
+    const std::int64_t since_ns = live.idle_since_ns();
+    return connection::is_idle(live.phase_now(), since_ns, now_ns) ? since_ns : never_ns;
+  };
+  const auto parked_since = [now_ns](const parked& resting) {
     const auto at = resting.past.answered_one ? connection::phase::idle : connection::phase::fresh;
-    if (resting.past.why == connection_ending::none &&
-        connection::is_idle(at, resting.since_ns, now_ns))
-      idle.push_back({resting.since_ns, nullptr, &resting});
-  }
-  if (!idle.empty()) return shed_oldest(idle);
-  lock.unlock();
+    const bool is_idle = resting.past.why == connection_ending::none &&
+                         connection::is_idle(at, resting.since_ns, now_ns);
+    return is_idle ? resting.since_ns : never_ns;
+  };
+  if (shed_oldest(live_since, parked_since)) return;
   // Nobody is idle: a client that keeps much makes room.
   if (kept.is_full() && kept.end_largest()) return;
   shed_slow_heads();
@@ -249,81 +293,94 @@ void server_state::shed() {
 // Until its head is there, nobody knows for which client of a proxy a connection counts.
 void server_state::shed_slow_heads() {
   const std::int64_t slow_before_ns = now().count() - head_patience.count();
-  std::lock_guard lock(mutex_);
-  for (connection& live : live_) {
+  for_each(live_, [&](connection& live) {
     if (live.unnamed_since_ns() <= slow_before_ns) live.end(connection_ending::shed);
-  }
+  });
 }
 
 void server_state::shed_handshakes() {
   const std::int64_t now_ns = now().count();
-  std::vector<shed_candidate> slow;
-  std::lock_guard lock(mutex_);
-  for (connection& live : live_) {
-    if (live.phase_now() == connection::phase::handshake &&
-        connection::is_idle(connection::phase::handshake, live.idle_since_ns(), now_ns))
-      slow.push_back({live.idle_since_ns(), &live, nullptr});
-  }
-  shed_oldest(slow);
+  const auto live_since = [now_ns](const connection& live) {
+    constexpr auto handshake = connection::phase::handshake;
+    const std::int64_t since_ns = live.idle_since_ns();
+    return live.phase_now() == handshake && connection::is_idle(handshake, since_ns, now_ns)
+               ? since_ns
+               : never_ns;
+  };
+  shed_oldest(live_since, [](const parked&) { return never_ns; });
 }
 
-void server_state::shed_oldest(std::vector<shed_candidate>& candidates) {
-  if (candidates.empty()) return;
-  const auto last =
-      candidates.begin() + static_cast<std::ptrdiff_t>((candidates.size() - 1) / shed_share);
-  std::nth_element(candidates.begin(), last, candidates.end(),
-                   [](const auto& a, const auto& b) { return a.since_ns < b.since_ns; });
-  std::for_each(candidates.begin(), last + 1, [this](const shed_candidate& candidate) {
-    if (candidate.live != nullptr) {
-      candidate.live->end(connection_ending::shed);
-    } else {
-      end_parked(*candidate.at_rest, connection_ending::shed);
-    }
+// The functions say since when a connection may be ended, or never_ns. Returns false when none may.
+// One walk finds the time of the last one to be ended, another one ends those up to that time, since
+// connections may come and go between two pieces.
+template <class LiveSince, class ParkedSince>
+bool server_state::shed_oldest(LiveSince live_since, ParkedSince parked_since) {
+  std::vector<std::int64_t> times;
+  times.reserve(count());
+  const auto keep = [&times](std::int64_t since_ns) {
+    if (since_ns != never_ns) times.push_back(since_ns);
+  };
+  for_each(live_, [&](const connection& live) { keep(live_since(live)); });
+  for_each(parked_, [&](const parked& resting) { keep(parked_since(resting)); });
+  if (times.empty()) return false;
+  std::size_t left = (times.size() - 1) / shed_share + 1;
+  const auto last = times.begin() + static_cast<std::ptrdiff_t>(left - 1);
+  std::nth_element(times.begin(), last, times.end());
+  const std::int64_t newest_ns = *last;
+  const auto is_next = [&](std::int64_t since_ns) {
+    if (since_ns > newest_ns || left == 0) return false;
+    --left;
+    return true;
+  };
+  for_each(live_, [&](connection& live) {
+    if (is_next(live_since(live))) live.end(connection_ending::shed);
   });
+  for_each(parked_, [&](parked& resting) {
+    if (is_next(parked_since(resting))) end_parked(resting, connection_ending::shed);
+  });
+  return true;
 }
 
 void server_state::end_all() noexcept {
   {
-    std::lock_guard lock(mutex_);
+    const auto held = lock();
     all_end_ = true;
-    for (connection& live : live_) live.end(connection_ending::aborted);
-    end_parked(connection_ending::aborted);
   }
+  for_each(live_, [](connection& live) { live.end(connection_ending::aborted); });
+  end_parked(connection_ending::aborted);
   ending.request_stop();
-  std::lock_guard lock(mutex_);
-  for (connection& live : live_) live.shut();
+  for_each(live_, [](connection& live) { live.shut(); });
 }
 
 void server_state::revive(connection& live) {
-  std::lock_guard lock(mutex_);
+  const auto held = lock();
   live.revive();
 }
 
 void server_state::drain(std::chrono::nanoseconds idle_time) {
   if (idle_time.count() <= 0) return stop();
   {
-    std::lock_guard lock(mutex_);
+    const auto held = lock();
     if (stopping.stop_requested()) return;
     idle_time_ = idle_time;
   }
   stopping.request_stop();
   accepting.request_stop();
-  std::lock_guard lock(mutex_);
-  for (connection& live : live_) {
+  for_each(live_, [](connection& live) {
     if (live.speaks_h2_) live.end(connection_ending::draining);
-  }
-  for (parked& resting : parked_) {
+  });
+  for_each(parked_, [this](parked& resting) {
     if (resting.says_end) end_parked(resting, connection_ending::draining);
-  }
+  });
 }
 
 std::chrono::nanoseconds server_state::idle_time() const {
-  std::lock_guard lock(mutex_);
+  const auto held = lock();
   return idle_time_;
 }
 
 void server_state::speaks_h2(connection& live) {
-  std::lock_guard lock(mutex_);
+  const auto held = lock();
   live.speaks_h2_ = true;
   // order: relaxed  the mutex orders it
   const bool is_asked = live.ending_.load(std::memory_order_relaxed) != connection_ending::none;
@@ -332,33 +389,28 @@ void server_state::speaks_h2(connection& live) {
 
 void server_state::stop() {
   {
-    std::lock_guard lock(mutex_);
+    const auto held = lock();
     idle_time_ = std::chrono::nanoseconds(0);
   }
   hurried.request_stop();
   // Handlers see this request, and each answer from here on says that it is the last.
   stopping.request_stop();
   accepting.request_stop();
-  std::lock_guard lock(mutex_);
-  for (connection& live : live_) live.end(connection_ending::draining);
+  for_each(live_, [](connection& live) { live.end(connection_ending::draining); });
   end_parked(connection_ending::draining);
 }
 
-// Returns when the next connection may be late or is to be parked.
-std::int64_t server_state::end_late(std::int64_t now_ns) noexcept {
-  std::int64_t earliest = end_late_parked(now_ns);
-  for (connection& live : live_) {
-    const std::int64_t expiry = live.expiry_ns(), parking = live.parking_ns();
-    if (expiry <= now_ns) {
-      live.end(live.phase_now() == connection::phase::streams ? connection_ending::late_stream
-                                                              : connection_ending::late);
-    } else if (parking <= now_ns) {
-      live.end(connection_ending::parking);
-    } else {
-      earliest = std::min({earliest, expiry, parking});
-    }
+std::int64_t server_state::end_if_late(connection& live, std::int64_t now_ns) noexcept {
+  const std::int64_t expiry = live.expiry_ns(), parking = live.parking_ns();
+  if (expiry <= now_ns) {
+    live.end(live.phase_now() == connection::phase::streams ? connection_ending::late_stream
+                                                            : connection_ending::late);
+  } else if (parking <= now_ns) {
+    live.end(connection_ending::parking);
+  } else {
+    return std::min(expiry, parking);
   }
-  return earliest;
+  return never_ns;
 }
 
 task<> server_state::sweep(std::shared_ptr<server_state> self) {
@@ -368,23 +420,40 @@ task<> server_state::sweep(std::shared_ptr<server_state> self) {
     guard(const guard&) = delete;
     ~guard() {
       if (done) return;
-      std::lock_guard lock(server.mutex_);
+      const auto held = server.lock();
       server.sweeping_ = false;
     }
     server_state& server;
     bool done = false;
   } ended(*self);
   for (;;) {
-    std::int64_t earliest = 0;
-    const std::int64_t now_ns = now().count();
     {
-      std::lock_guard lock(self->mutex_);
+      const auto held = self->lock();
       if (self->live_.empty() && self->parked_.empty()) {
         self->sweeping_ = false;
         ended.done = true;
         co_return;
       }
-      earliest = self->end_late(now_ns);
+    }
+    std::int64_t earliest = never_ns;
+    const std::int64_t now_ns = now().count();
+    {
+      walk through(*self, self->parked_);  // the oldest first
+      const auto look = [&](parked& resting) {
+        earliest = self->end_if_late(resting, now_ns);
+        return earliest == never_ns;
+      };
+      for (std::size_t pieces = 1; through.next_piece(look); ++pieces)
+        if (pieces % pieces_a_turn == 0) co_await yield();
+    }
+    {
+      walk through(*self, self->live_);
+      const auto look = [&](connection& live) {
+        earliest = std::min(earliest, end_if_late(live, now_ns));
+        return true;
+      };
+      for (std::size_t pieces = 1; through.next_piece(look); ++pieces)
+        if (pieces % pieces_a_turn == 0) co_await yield();
     }
     const std::chrono::nanoseconds until(earliest - now_ns);
     co_await sleep_for(std::clamp<std::chrono::nanoseconds>(until, sweep_min, sweep_max)).weak();
@@ -412,15 +481,18 @@ class server_state::waker {
 bool server_state::park(connection& live, parked& as, stream& of) {
   for (;;) {
     {
-      std::lock_guard lock(mutex_);
+      const auto held = lock();
       const bool may = parks_ && live.may_park();
       if (waking_) {
         if (may) {
-          unlink(live);
           link(as);
-          if (as.begin(of)) return true;
+          // The connection stays in its list until it is parked: walks that have passed the front
+          // would not find it there.
+          if (as.begin(of)) {
+            unlink(live);
+            return true;
+          }
           parked_.remove(as);
-          link(live);
         }
         // Otherwise the task would wait for a report that never comes: it may have been started for
         // this very connection, which has been asked to end in the meantime.
@@ -433,7 +505,7 @@ bool server_state::park(connection& live, parked& as, stream& of) {
     try {
       static_cast<void>(spawn(wake(waker(shared_from_this()))));
     } catch (...) {
-      std::lock_guard lock(mutex_);
+      const auto held = lock();
       waking_ = false;
       throw;
     }
@@ -441,7 +513,7 @@ bool server_state::park(connection& live, parked& as, stream& of) {
 }
 
 bool server_state::unpark(connection& live) {
-  std::lock_guard lock(mutex_);
+  const auto held = lock();
   return live.stay();
 }
 
@@ -462,19 +534,27 @@ server_state::parked_queue server_state::take_reported() noexcept {
   return std::move(reported_);
 }
 
+// Lets `taken` have a connection, if any is left: the next piece of `reported` leaves the list.
+bool server_state::take_from_list(parked_queue& reported, parked_queue& taken) noexcept {
+  if (!taken.empty()) return true;
+  if (reported.empty()) return false;
+  const auto held = lock();
+  for (std::size_t i = 0; i < parked_list::piece_max && !reported.empty(); ++i) {
+    parked& resting = *reported.pop();
+    parked_.remove(resting);
+    taken.push(resting);
+  }
+  return true;
+}
+
 task<> server_state::wake(waker own) {
   server_state& self = own.of();
   for (bool some = true; some;) {
     co_await self.some_reported_.wait();
     self.some_reported_.reset();
-    parked_queue reported = self.take_reported();
-    {
-      std::lock_guard lock(self.mutex_);
-      for (parked* one = reported.first(); one != nullptr; one = parked_queue::next(*one))
-        self.parked_.remove(*one);
-    }
-    while (!reported.empty()) {
-      const std::unique_ptr<parked> resting(reported.pop());
+    parked_queue reported = self.take_reported(), taken;
+    while (self.take_from_list(reported, taken)) {
+      const std::unique_ptr<parked> resting(taken.pop());
       const connection_ending why = resting->past.why;
       if (why == connection_ending::aborted) continue;
       if (why == connection_ending::late && !resting->says_end) continue;
@@ -483,23 +563,29 @@ task<> server_state::wake(waker own) {
       } catch (const std::bad_alloc&) {  // the connection is closed
       }
     }
-    std::lock_guard lock(self.mutex_);
+    const auto held = self.lock();
     some = !self.parked_.empty();
     if (!some) self.waking_ = false;
   }
   own.done();
 }
 
+server_state::parked_list::list server_state::take_parked() noexcept {
+  const auto held = lock();
+  return parked_.take_all();
+}
+
 // No task is left that would take the parked connections. From here on none is parked.
 void server_state::end_parked_for_good() noexcept {
-  std::unique_lock lock(mutex_);
-  parks_ = waking_ = false;
+  {
+    const auto held = lock();
+    parks_ = waking_ = false;
+  }
   end_parked(connection_ending::aborted);
-  parked_list all(std::move(parked_));
-  lock.unlock();
+  parked_list::list all = take_parked();
   const auto count = static_cast<std::size_t>(std::ranges::distance(all));
   const auto all_reported = [&] {
-    std::lock_guard reports(reports_mutex_);
+    const std::lock_guard reports(reports_mutex_);
     return reported_.count() == count;
   };
   // At the end of the runtime no other thread polls for completions, so this one does.
@@ -515,7 +601,7 @@ void server_state::end_parked_for_good() noexcept {
 void server_state::link(parked& resting) noexcept {
   parked* older = parked_.last();
   while (older != nullptr && older->since_ns > resting.since_ns)
-    older = parked_list::previous(*older);
+    older = parked_list::list::previous(*older);
   parked_.insert_after(older, resting);
 }
 
@@ -526,18 +612,16 @@ void server_state::end_parked(parked& resting, connection_ending why) noexcept {
   resting.end();
 }
 
+// Without the mutex.
 void server_state::end_parked(connection_ending why) noexcept {
-  for (parked& one : parked_) end_parked(one, why);
+  for_each(parked_, [&](parked& resting) { end_parked(resting, why); });
 }
 
-// Returns when the first connection expires that is not late yet.
-std::int64_t server_state::end_late_parked(std::int64_t now_ns) noexcept {
-  for (parked& resting : parked_) {
-    const std::int64_t expiry =
-        options.idle_time.after(std::chrono::nanoseconds(resting.since_ns)).count();
-    if (expiry > now_ns) return expiry;
-    end_parked(resting, connection_ending::late);
-  }
+std::int64_t server_state::end_if_late(parked& resting, std::int64_t now_ns) noexcept {
+  const std::int64_t expiry =
+      options.idle_time.after(std::chrono::nanoseconds(resting.since_ns)).count();
+  if (expiry > now_ns) return expiry;
+  end_parked(resting, connection_ending::late);
   return never_ns;
 }
 

@@ -3,7 +3,10 @@
 //
 // Threads: any. The mutex guards the lists and the counts. A connection is in a list for as long as
 // it lives or is parked, so a thread that holds the mutex may end one (connection::end). That call
-// only cancels the operation that the connection waits for.
+// only cancels the operation that the connection waits for. No thread holds the mutex for more
+// connections than one piece of a walk has: a server may have 100,000 of them. A walk over the live
+// ones, and after it over the parked ones, misses none that was there when it began: a connection
+// enters the live list in front, and enter() then does to it the same as the walk.
 #pragma once
 
 #include <atomic>
@@ -20,6 +23,8 @@
 
 #include "base/accounts/account.hpp"
 #include "base/intrusive_queue.hpp"
+#include "base/walks/hand_over.hpp"
+#include "base/walks/walked_list.hpp"
 #include "http/behind_proxy/counters.hpp"
 #include "http/h2/counters.hpp"
 #include "http/secure/handshakes.hpp"
@@ -150,31 +155,38 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
   void end_parked_for_good() noexcept;
   using parked_queue = base::intrusive_queue<parked, &parked::next_reported>;
   parked_queue take_reported() noexcept;
+  bool take_from_list(parked_queue& reported, parked_queue& taken) noexcept;
 
-  // A connection that the server may end to make room: one of the two.
-  struct shed_candidate {
-    std::int64_t since_ns;
-    connection* live;
-    parked* at_rest;
-  };
+  std::unique_lock<std::mutex> lock() const { return turns_.enter(mutex_); }
+  // One walk through a list; many may be on their way. Each piece holds the mutex.
+  template <class List>
+  class walk;
+  // Without the mutex: these walk.
+  template <class List, class Look>
+  void for_each(List& list, Look look) const;
+  template <class LiveSince, class ParkedSince>
+  bool shed_oldest(LiveSince live_since, ParkedSince parked_since);
+  void end_parked(connection_ending why) noexcept;
 
   bool connect(const std::string& key, client_peer*& counted);
   void shed_slow_heads();
-  // The caller holds the mutex:
-  void shed_oldest(std::vector<shed_candidate>& candidates);
-  std::int64_t end_late(std::int64_t now_ns) noexcept;
-  std::int64_t end_late_parked(std::int64_t now_ns) noexcept;
-  void end_parked(connection_ending why) noexcept;
+  // The caller holds the mutex. The second two return when the connection may be late, or is to be
+  // parked; never_ns when they have asked it to end.
   void end_parked(parked& resting, connection_ending why) noexcept;
+  static std::int64_t end_if_late(connection& live, std::int64_t now_ns) noexcept;
+  std::int64_t end_if_late(parked& resting, std::int64_t now_ns) noexcept;
   void link(connection& live) noexcept;
   void unlink(connection& live) noexcept;
   void link(parked& resting) noexcept;
   static base::list_link<connection>& link_of(connection& live) noexcept;
 
   mutable std::mutex mutex_;
-  base::intrusive_list<connection, &server_state::link_of> live_;
-  using parked_list = base::intrusive_list<parked, &parked::link>;
-  parked_list parked_;  // the oldest first
+  mutable base::hand_over turns_;
+  using live_list = base::walked_list<connection, &server_state::link_of>;
+  mutable live_list live_;
+  using parked_list = base::walked_list<parked, &parked::link>;
+  mutable parked_list parked_;  // the oldest first
+  parked_list::list take_parked() noexcept;
   std::atomic<std::size_t> count_{0};
   bool sweeping_ = false;
   bool all_end_ = false;
