@@ -13,6 +13,7 @@
 
 #include "base/atomics.hpp"
 #include "sched/fetched_events.hpp"
+#include "sched/waiting_operations.hpp"
 
 namespace troupe::sched {
 
@@ -87,6 +88,9 @@ class poller {
   virtual bool awaits_outside() noexcept { return false; }
 
   basic_door<> door;
+  // The operations that wait and keep the program alive. A pool adds its workers' shares when the
+  // poller is attached.
+  waiting_operations waiting;
 };
 
 // How a rest ended.

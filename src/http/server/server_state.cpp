@@ -311,7 +311,7 @@ void server_state::shed_handshakes() {
 }
 
 // The functions say since when a connection may be ended, or never_ns. Returns false when none may.
-// One walk finds the time of the last one to be ended, another one ends those up to that time, since
+// One walk finds the time of the last one to be ended, another one ends those up to that time:
 // connections may come and go between two pieces.
 template <class LiveSince, class ParkedSince>
 bool server_state::shed_oldest(LiveSince live_since, ParkedSince parked_since) {

@@ -1,6 +1,10 @@
 #include "io/buffers/buffer_pool.hpp"
 
+#include <algorithm>
 #include <new>
+#include <utility>
+
+#include "troupe/base/platform.hpp"
 
 namespace troupe {
 
@@ -17,34 +21,106 @@ std::byte* buffer_pool::make() noexcept {
 void buffer_pool::destroy(std::byte* data) noexcept { ::operator delete(data); }
 
 buffer_pool::~buffer_pool() {
-  while (free_one* one = free_) {
-    free_ = one->next;
-    destroy(reinterpret_cast<std::byte*>(one));
+  const auto destroy_all = [](free_one* next) {
+    while (next != nullptr) destroy(reinterpret_cast<std::byte*>(std::exchange(next, next->next)));
+  };
+  destroy_all(free_);
+  // order: relaxed  this is the last use of the pool
+  magazine* next = magazines_.load(std::memory_order_relaxed);
+  while (next != nullptr) {
+    destroy_all(next->free);
+    delete std::exchange(next, next->next);
   }
 }
 
+// ---- a worker's own ----
+
+buffer_pool::magazine* buffer_pool::own() noexcept {
+  if (here_.pool == this) [[likely]]
+    return here_.own;
+  return has_magazines_ && workers_->has(sched::busy_share::current()) ? claim() : nullptr;
+}
+
+TROUPE_NOINLINE buffer_pool::magazine* buffer_pool::claim() noexcept {
+  auto* const fresh = new (std::nothrow) magazine;
+  if (fresh == nullptr) return nullptr;
+  here_ = {this, fresh};
+  // order: relaxed  only linked
+  fresh->next = magazines_.load(std::memory_order_relaxed);
+  // order: release  publishes the magazine to readers of the count; pairs with leased/acquire
+  while (!magazines_.compare_exchange_weak(fresh->next, fresh, std::memory_order_release,
+                                           std::memory_order_relaxed)) {
+  }
+  return fresh;
+}
+
+void buffer_pool::count_own(magazine& own, std::int64_t change) noexcept {
+  constexpr std::int64_t kept_back_max = 16;
+  // order: relaxed (both)  a count that one thread writes
+  std::int64_t sum = own.leased.load(std::memory_order_relaxed) + change;
+  if (sum > kept_back_max || sum < -kept_back_max) [[unlikely]]
+    count(std::exchange(sum, 0));
+  own.leased.store(sum, std::memory_order_relaxed);
+}
+
+// order: relaxed (both)  counts
+std::size_t buffer_pool::nearly_leased() noexcept {
+  std::int64_t sum = leased_.load(std::memory_order_relaxed);
+  if (const magazine* const mine = own()) sum += mine->leased.load(std::memory_order_relaxed);
+  return static_cast<std::size_t>(std::max<std::int64_t>(sum, 0));
+}
+
+std::size_t buffer_pool::leased() const noexcept {
+  // order: relaxed (both)  counts
+  std::int64_t sum = leased_.load(std::memory_order_relaxed);
+  // order: acquire  sees the magazine whole; pairs with claim/release
+  for (const magazine* next = magazines_.load(std::memory_order_acquire); next != nullptr;
+       next = next->next)
+    sum += next->leased.load(std::memory_order_relaxed);
+  return static_cast<std::size_t>(std::max<std::int64_t>(sum, 0));
+}
+
+// ---- leases ----
+
 std::byte* buffer_pool::take() noexcept {
+  magazine* const mine = own();
+  if (mine != nullptr) count_own(*mine, 1);
+  if (mine != nullptr && mine->free != nullptr) {
+    --mine->kept;
+    return reinterpret_cast<std::byte*>(std::exchange(mine->free, mine->free->next));
+  }
   {
     const std::lock_guard lock(mutex_);
     if (free_one* one = free_) {
       free_ = one->next;
       --kept_;
-      count(1);
+      if (mine == nullptr) count(1);
       return reinterpret_cast<std::byte*>(one);
     }
   }
   std::byte* const made = make();
-  if (made == nullptr) return nullptr;
+  if (made == nullptr) {
+    if (mine != nullptr) count_own(*mine, -1);
+    return nullptr;
+  }
+  if (mine != nullptr) return made;
   const std::lock_guard lock(mutex_);
   count(1);
   return made;
 }
 
 void buffer_pool::give(std::byte* data) noexcept {
+  magazine* const mine = own();
+  if (mine != nullptr) count_own(*mine, -1);
+  if (mine != nullptr && mine->kept < own_max) {
+    mine->free = ::new (data) free_one{mine->free};
+    ++mine->kept;
+    return;
+  }
   bool kept = false, last = false;
   {
     const std::lock_guard lock(mutex_);
-    count(-1);
+    if (mine == nullptr) count(-1);
     last = let_go_ && leased() == 0;
     kept = keep(data);
     if (!kept && kept_ < kept_max) {

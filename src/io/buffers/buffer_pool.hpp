@@ -4,14 +4,20 @@
 // The pool lives until its reactor has let go of it and all its buffers have come back. No read
 // waits for a buffer: when none is free, one is allocated. The number of free buffers kept here is
 // bounded; the number of leased ones is up to their holders.
-// Threads: any.
+//
+// A worker of the runtime has a magazine of free buffers and a count of its own: a lease that it
+// takes and gives back changes no word that other workers write. A buffer_ring, whose free buffers
+// the system takes, has no magazines.
+// Threads: any. The mutex guards the common list. The workers have ended before let_go().
 #pragma once
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 
+#include "sched/waiting_operations.hpp"
 #include "troupe/base/small_mutex.hpp"
 #include "troupe/io/buffer.hpp"
 
@@ -22,11 +28,14 @@ class buffer_pool {
   static constexpr std::size_t buffer_bytes = io_buffer::bytes_max;
   // free buffers; further ones are returned to the heap
   static constexpr std::size_t kept_max = 256;
+  // free buffers of one worker, beside those
+  static constexpr unsigned own_max = 8;
 
   buffer_pool() = default;
   buffer_pool(const buffer_pool&) = delete;
   buffer_pool& operator=(const buffer_pool&) = delete;
-  // Called by the reactor, as its last use of the pool.
+  // Called by the reactor as its first use of the pool, and as its last one.
+  void serve_workers_of(const sched::waiting_operations& reactor) noexcept { workers_ = &reactor; }
   void let_go() noexcept;
 
   // Returns null when there is no memory.
@@ -35,8 +44,9 @@ class buffer_pool {
   void give(std::byte* data) noexcept;
 
   // How many buffers are leased, or have been given to an operation.
-  // order: relaxed  a count; publishes nothing
-  std::size_t leased() const noexcept { return leased_.load(std::memory_order_relaxed); }
+  std::size_t leased() const noexcept;
+  // The same without the last few of each other worker. Cost: two loads.
+  std::size_t nearly_leased() noexcept;
 
  protected:
   // The caller holds the mutex. Returns true when the derived class keeps the buffer. Such a buffer
@@ -45,11 +55,10 @@ class buffer_pool {
   static std::byte* make() noexcept;
   static void destroy(std::byte* data) noexcept;
 
-  // order: relaxed (both)  a count, changed under the mutex
-  void count(int change) noexcept {
-    leased_.store(leased_.load(std::memory_order_relaxed) + static_cast<std::size_t>(change),
-                  std::memory_order_relaxed);
-  }
+  // order: relaxed  a count, changed under the mutex or by a worker
+  void count(std::int64_t change) noexcept { leased_.fetch_add(change, std::memory_order_relaxed); }
+  // Called by the constructor of a derived class that keeps buffers.
+  void have_no_magazines() noexcept { has_magazines_ = false; }
   virtual ~buffer_pool();
   mutable base::small_mutex mutex_;
 
@@ -57,10 +66,33 @@ class buffer_pool {
   struct free_one {
     free_one* next;
   };
+  struct magazine {
+    free_one* free = nullptr;
+    unsigned kept = 0;
+    // leased by its worker, less those given back by it; added to leased_ when it is large
+    std::atomic<std::int64_t> leased{0};
+    magazine* next = nullptr;
+  };
+  // The magazine of the calling thread, if that is a worker of the runtime; else null.
+  magazine* own() noexcept;
+  magazine* claim() noexcept;
+  void count_own(magazine& own, std::int64_t change) noexcept;
+
+  bool has_magazines_ = true;
+  const sched::waiting_operations* workers_ = nullptr;
+  std::atomic<magazine*> magazines_{nullptr};
   free_one* free_ = nullptr;
   std::size_t kept_ = 0;
-  std::atomic<std::size_t> leased_{0};
+  std::atomic<std::int64_t> leased_{0};
   bool let_go_ = false;
+
+  // A worker serves one runtime, whose pool of buffers lives longer than the worker's thread.
+  struct of_thread {
+    const buffer_pool* pool;
+    magazine* own;
+  };
+  inline static constinit thread_local of_thread here_
+      [[gnu::tls_model("initial-exec")]] = {nullptr, nullptr};
 };
 
 struct lets_go {

@@ -30,6 +30,7 @@ class buffer_ring final : public buffer_pool {
   // `entries`: how many numbers there are; a power of 2, or 0 for no ring. Throws std::bad_alloc.
   explicit buffer_ring(unsigned entries)
       : shared_(make_shared_memory(entries)), lent_(entries, nullptr) {
+    have_no_magazines();
     free_.reserve(entries);
   }
   ~buffer_ring() override {

@@ -114,9 +114,9 @@ std::size_t reactor::open_slots() const noexcept {
 }
 
 sched::poller::counts reactor::count() const noexcept {
-  // order: relaxed (both)  statistics
-  const std::int64_t in_flight = in_flight_.load(std::memory_order_relaxed);
+  const std::int64_t in_flight = waiting.count();
   std::uint64_t waits = 0;
+  // order: relaxed  a statistic
   for (const shard& some : shards_) waits += some.waits.load(std::memory_order_relaxed);
   return {waits, static_cast<std::uint64_t>(std::max<std::int64_t>(in_flight, 0)), open_slots()};
 }
@@ -127,8 +127,18 @@ sched::poller::counts reactor::count() const noexcept {
 void reactor::enter(const operation& one) noexcept {
   // order: relaxed  a statistic
   shards_[base::worker_number % shards].waits.fetch_add(1, std::memory_order_relaxed);
-  // order: relaxed  the count alone; the count of outstanding work orders the rest
-  if (!one.weak && in_flight_.fetch_add(1, std::memory_order_relaxed) == 0) runtime_.hold();
+  if (!one.weak) wait_for(1);
+}
+
+void reactor::wait_for(std::int64_t more) noexcept {
+  switch (waiting.add(sched::busy_share::current(), more)) {
+    case sched::waiting_operations::next::hold:
+      return runtime_.hold();
+    case sched::waiting_operations::next::release:
+      return runtime_.release();
+    case sched::waiting_operations::next::nothing:
+      return;
+  }
 }
 
 std::int32_t reactor::write_at_once(slot&, std::string_view, bool) noexcept { return 0; }

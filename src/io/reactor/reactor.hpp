@@ -31,7 +31,9 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
       : calls(calls),
         buffers(std::move(leases)),
         counted(of.is_observed() ? std::make_unique<operation_counts>() : nullptr),
-        runtime_(of) {}
+        runtime_(of) {
+    buffers->serve_workers_of(waiting);
+  }
 
   // The runtime's reactor, which is made when it is first asked for. Throws io_error when the
   // system refuses, and std::bad_alloc.
@@ -84,7 +86,7 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
   // for operations to complete.
   void drive() noexcept;
 
-  // Read by each operation; the door, which each look writes, is in the line before.
+  // Read by each operation; the door, which each look writes, is in a line before.
   alignas(base::line_bytes) kernel& calls;
   const buffer_pool_ptr buffers;
   const std::unique_ptr<operation_counts> counted;  // null unless the runtime is observed
@@ -115,7 +117,7 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
   class call_aside;
   void grow();
   sched::runtime_host& runtime_;
-  alignas(base::line_bytes) std::atomic<std::int64_t> in_flight_{0};
+  void wait_for(std::int64_t more) noexcept;
   // How many operations had to wait. Each worker has a shard, up to the number of shards; threads
   // that are no workers share one.
   struct alignas(base::line_bytes) shard {

@@ -316,7 +316,8 @@ class readiness_reactor final : public reactor {
       // operation may be reading `due`.
       if (one->due) return;
       // order: relaxed  a test sets it before there is a reactor
-      if (one->in_turn && buffers->leased() >= leases_ahead.load(std::memory_order_relaxed)) {
+      if (one->in_turn &&
+          buffers->nearly_leased() >= leases_ahead.load(std::memory_order_relaxed)) {
         one->due = true;
         after.due = one;
         return;

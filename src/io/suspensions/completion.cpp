@@ -23,8 +23,7 @@ void reactor::complete(operation& one) noexcept {
 
 // Whatever the end of the operation woke is counted by now.
 void reactor::leave(bool weak) noexcept {
-  // order: relaxed  as in enter()
-  if (!weak && in_flight_.fetch_sub(1, std::memory_order_relaxed) == 1) runtime_.release();
+  if (!weak) wait_for(-1);
 }
 
 }  // namespace troupe::io

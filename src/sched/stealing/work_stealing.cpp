@@ -60,7 +60,10 @@ work_stealing::work_stealing(const work_stealing_options& options, outstanding_w
 
 work_stealing::~work_stealing() {
   shut_down();
-  for (worker* w : workers_) worker::put_on_free_list(*w);
+  for (worker* w : workers_) {
+    waiting_operations::let_go(w->waits);
+    worker::put_on_free_list(*w);
+  }
 }
 
 void work_stealing::submit(runnable& item) noexcept {
@@ -575,9 +578,27 @@ void work_stealing::show_busy(worker& self) noexcept {
   // order: relaxed  hints
   self.busy.store(true, std::memory_order_relaxed);
   busy_.fetch_add(1, std::memory_order_relaxed);
+  busy_share::set_current(&self.waits);
+}
+
+// Before the worker is counted as idle: until then it kept the program alive for the operations
+// that it has begun (O2).
+void work_stealing::settle_waits(worker& self) noexcept {
+  busy_share::set_current(nullptr);
+  if (self.waits.is_settled()) return;
+  // order: acquire  as take_io
+  switch (poller_.load(std::memory_order_acquire)->waiting.settle(self.waits)) {
+    case waiting_operations::next::hold:
+      return runtime_.hold();
+    case waiting_operations::next::release:
+      return runtime_.release();
+    case waiting_operations::next::nothing:
+      return;
+  }
 }
 
 void work_stealing::become_idle(worker& self) {
+  settle_waits(self);
   // order: relaxed  hints
   self.busy.store(false, std::memory_order_relaxed);
   busy_.fetch_sub(1, std::memory_order_relaxed);
@@ -726,7 +747,8 @@ bool work_stealing::unattended() const noexcept {
 }
 
 // The workers that sleep already do so where no I/O comes: one of them must go inside.
-void work_stealing::attach(poller& io) noexcept {
+void work_stealing::attach(poller& io) {
+  for (worker* w : workers_) io.waiting.adopt(w->waits);
   // order: release  publishes the poller; pairs with the acquires of its users
   poller_.store(&io, std::memory_order_release);
   wake(idle_workers_.call());

@@ -44,7 +44,7 @@ class work_stealing final : public policy {
   void attend() noexcept override;
   not_quiet for_each_quiet(const std::function<void(runnable&)>& look) override;
   std::size_t queued() const override;
-  void attach(poller& io) noexcept override;
+  void attach(poller& io) override;
   unsigned workers() const noexcept override { return static_cast<unsigned>(workers_.size()); }
 
  private:
@@ -158,6 +158,7 @@ class work_stealing final : public policy {
   static bool is_worth_a_call(std::size_t left, std::int64_t turn_ns) noexcept;
   void show_busy(worker& self) noexcept;
   void become_idle(worker& self);
+  void settle_waits(worker& self) noexcept;
 
   outstanding_work& alive_;
   runtime_host& runtime_;

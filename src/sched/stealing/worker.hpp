@@ -34,6 +34,7 @@
 #include "sched/fetched_events.hpp"
 #include "sched/stealing/run_queue.hpp"
 #include "sched/stealing/wake_hint_queue.hpp"
+#include "sched/waiting_operations.hpp"
 
 namespace troupe::sched {
 
@@ -206,6 +207,7 @@ class worker {
   std::int64_t awaited_at_ns = 0;
   // its last look into the poller, when it was out of work, found something
   bool io_keeps_coming = false;
+  waiting_operations::share waits;                            // of the poller
   std::atomic<std::uint64_t> steals{0}, stolen{0}, parks{0};  // any thread reads them
   std::atomic<std::uint64_t> wakes{0};                        // written by the threads that wake it
 
