@@ -461,8 +461,14 @@ actor::placement runtime_core::placement_of(const on_thread& chosen) {
 void runtime_core::post(unique_function<void()> procedure) {
   if (!procedure)
     throw usage_error("troupe: post: the procedure is empty; give it something to call");
-  if (system->discarding()) return;  // also from before the pool ends
-  pool->submit(make_posted(*system, std::move(procedure)));
+  const auto submit = [&] { pool->submit(make_posted(*system, std::move(procedure))); };
+  if (system->discarding()) return;                 // also from before the pool ends
+  if (tasks::is_running(*system)) return submit();  // the end waits for handlers and procedures
+  // A thread of a component, such as Asio's own, posts while the runtime ends, until that joins it.
+  // The end waits for the threads inside the gate before it drains the pool for the last time: a
+  // procedure submitted later would never be destroyed.
+  const actor::actor_system::gate_guard here(*system);
+  if (here.let_in()) submit();
 }
 
 void runtime_core::wake_main() noexcept {

@@ -1,11 +1,14 @@
 // The executor of Asio over the pool.
 #include <chrono>
+#include <future>
 #include <memory>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "asio/fixture.hpp"
+#include "troupe/runtime/attachment.hpp"
 
 namespace troupe::test {
 namespace {
@@ -134,6 +137,73 @@ TEST_P(asio_on_pool, a_runtime_ends_with_work_that_waits) {
     rt.run_once(0s);
   }
   EXPECT_EQ(kept.use_count(), 1);
+}
+
+// A component's thread posts a function while the runtime ends, as Asio's own thread may. The
+// thread waits in one of the moves that post() makes until the pool has ended, but no longer than
+// this span, since the end may have to wait for the thread.
+constexpr auto pause_max = 30ms;
+
+struct late_post {
+  explicit late_post(int pause_at_move) : pause_at(pause_at_move) {}
+  const int pause_at;
+  int moves = 0;
+  std::promise<void> begun;
+  std::promise<void> pool_ended;
+  bool is_begun = false;
+  void begin() {
+    if (!std::exchange(is_begun, true)) begun.set_value();
+  }
+};
+
+struct late_procedure {
+  explicit late_procedure(std::shared_ptr<late_post> posted) : post(std::move(posted)) {}
+  late_procedure(late_procedure&& other) noexcept : post(std::move(other.post)) {
+    if (++post->moves != post->pause_at) return;
+    post->begin();
+    post->pool_ended.get_future().wait_for(pause_max);
+  }
+  void operator()() const {}
+  std::shared_ptr<late_post> post;
+};
+
+class posting_component final : public detail::attachment {
+ public:
+  static inline const char key = 0;
+  void start(runtime& rt, const std::shared_ptr<late_post>& post) {
+    post_ = post;
+    thread_ = std::thread([&rt, post] {
+      asio_executor(rt).execute(late_procedure(post));
+      post->begin();  // fewer moves than that
+    });
+  }
+  void close() noexcept override {
+    post_->pool_ended.set_value();
+    post_ = nullptr;
+    thread_.join();
+  }
+
+ private:
+  std::shared_ptr<late_post> post_;
+  std::thread thread_;
+};
+
+TEST_P(asio_on_pool, a_function_that_a_component_posts_while_the_runtime_ends_is_destroyed) {
+  constexpr int moves_max = 8;
+  for (int pause_at = 1; pause_at <= moves_max; ++pause_at) {
+    const auto post = std::make_shared<late_post>(pause_at);
+    {
+      runtime rt(options());
+      auto make = []() -> std::unique_ptr<detail::attachment> {
+        return std::make_unique<posting_component>();
+      };
+      auto& component =
+          static_cast<posting_component&>(detail::attach(rt, &posting_component::key, make));
+      component.start(rt, post);
+      post->begun.get_future().wait();
+    }
+    EXPECT_EQ(post.use_count(), 1) << "paused at move " << pause_at;
+  }
 }
 
 TROUPE_TEST_EACH(asio_on_pool, all_settings);
