@@ -115,8 +115,8 @@ void span_list::forget(std::size_t count) noexcept {
 }
 
 std::uint32_t span_list::wakes() const noexcept {
-  // order: relaxed  only compared
-  return wakes_.load(std::memory_order_relaxed);
+  // order: acquire  a span that was put before this wake is in the list; pairs with wake/release
+  return wakes_.load(std::memory_order_acquire);
 }
 
 void span_list::wait(std::uint32_t seen, std::chrono::nanoseconds at_most) noexcept {
@@ -125,8 +125,9 @@ void span_list::wait(std::uint32_t seen, std::chrono::nanoseconds at_most) noexc
 }
 
 void span_list::wake() noexcept {
-  // order: relaxed  the sleeper looks again; what it looks at is published by other means
-  wakes_.fetch_add(1, std::memory_order_relaxed);
+  // order: release  publishes the span: an exporter that has read the new number finds it, and one
+  // that has read the old number does not sleep; pairs with wakes/acquire
+  wakes_.fetch_add(1, std::memory_order_release);
   base::kernel_futex::wake_one(wakes_);
 }
 
