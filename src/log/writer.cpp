@@ -229,7 +229,9 @@ bool writer::write_buffer(buffer& full) noexcept {
   const std::size_t done = full.written.load(std::memory_order_relaxed);
   if (done < used) drop(lines_in({full.bytes.get() + done, used - done}));
   full.used.store(0, std::memory_order_relaxed);
-  full.written.store(0, std::memory_order_relaxed);
+  // order: release  a fatal signal's handler that sees it sees that the buffer is empty, and does
+  // not write the lines again; pairs with write_in_signal/acquire
+  full.written.store(0, std::memory_order_release);
   return true;
 }
 
@@ -363,8 +365,9 @@ void writer::write_in_signal() noexcept {
   const unsigned filled = filled_.load(std::memory_order_acquire);
   for (const unsigned which : {1 - filled, filled}) {
     const buffer& one = buffers_[which];
-    const std::size_t used = one.used.load(std::memory_order_acquire);
+    // In this order: `written` goes back to zero after `used`.
     std::size_t done = one.written.load(std::memory_order_acquire);
+    const std::size_t used = one.used.load(std::memory_order_acquire);
     while (done < used) {
       // order: relaxed  changes only when the file is opened anew
       const int file = file_.load(std::memory_order_relaxed);
