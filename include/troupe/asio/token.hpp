@@ -285,6 +285,7 @@ class [[nodiscard, gnu::warn_unused]] asio_operation {
 //
 // Boost.Asio: define TROUPE_BOOST_ASIO before the header is included; its versions before 1.77 know
 // no cancellation of single operations, and a wait that is given up lasts until the operation ends.
+// Boost 1.74 with g++ needs <utility> before <boost/asio.hpp>.
 //
 // Example (declarations):
 //     #include <asio.hpp>
