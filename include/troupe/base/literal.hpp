@@ -16,9 +16,9 @@ class literal {
   consteval literal(const char* text) noexcept : text_(text) {}
   // Of an entry of a table, which lives as long as the program: that is not checked.
   static constexpr literal of_table(const char* text) noexcept {
-    literal made("");
-    made.text_ = text;
-    return made;
+    literal table("");
+    table.text_ = text;
+    return table;
   }
   constexpr const char* text() const noexcept { return text_; }
 

@@ -49,9 +49,9 @@ class account {
   account(const account&) = delete;
   account& operator=(const account&) = delete;
 
-  // The account belongs to `of`, whose ledger must outlive it. If it belonged to another peer, its
-  // lease moves with it.
-  void open(ledger& in, peer& of) noexcept;
+  // The account belongs to `peer`, whose ledger must outlive it. If it belonged to another peer,
+  // its lease moves with it.
+  void open(ledger& ledger, peer& peer) noexcept;
   // Gives the lease back. Call it before the holder is destroyed.
   void close() noexcept;
 
@@ -85,7 +85,7 @@ class account {
   friend class ledger;
   void change_lease(std::size_t bytes, std::size_t descriptors) noexcept;
 
-  ledger* in_ = nullptr;
+  ledger* ledger_ = nullptr;
   peer* peer_ = nullptr;
   std::size_t leased_ = 0, descriptors_ = 0;  // written by the holder's task under the mutex
   bool ending_ = false;                       // guarded by the mutex
@@ -111,15 +111,15 @@ class ledger {
   // The peer of that name, until a leave() for each join(). "": the holders that have no share,
   // which only the limits of the ledger hold for. Throws std::bad_alloc.
   peer& join(std::string_view name);
-  void leave(peer& of) noexcept;
+  void leave(peer& peer) noexcept;
   // A connection of the peer begins, with one descriptor. Returns false, and counts nothing, when
   // the peer already has `connections_max`, or its share of descriptors without a holder that could
   // give one up.
-  bool connect(peer& of, std::size_t connections_max) noexcept;
-  void disconnect(peer& of) noexcept;
-  // A connection that counts for `from` counts for `to` from now on. Returns false, and changes
-  // nothing, when `to` has no room for it, as connect() does.
-  bool move_connection(peer& from, peer& to, std::size_t connections_max) noexcept;
+  bool connect(peer& peer, std::size_t connections_max) noexcept;
+  void disconnect(peer& peer) noexcept;
+  // A connection that counts for `from` counts for `target` from now on. Returns false, and changes
+  // nothing, when `target` has no room for it, as connect() does.
+  bool move_connection(peer& from, peer& target, std::size_t connections_max) noexcept;
 
   // Whether the limits are reached, holders that are ending aside.
   bool is_full() const noexcept;
@@ -140,12 +140,12 @@ class ledger {
   // Holders that were asked to end may keep so much on top of a limit; then others end, too.
   static constexpr std::size_t ending_bytes_max = 16 * 1024 * 1024;
   bool is_over() const noexcept;
-  bool is_over(const peer& of) const noexcept;
-  bool has_room_for_connection(peer& of, std::size_t connections_max) noexcept;
-  void keep_limits(peer& of) noexcept;
-  bool end_largest_of(peer& of, bool by_descriptors) noexcept;
+  bool is_over(const peer& peer) const noexcept;
+  bool has_room_for_connection(peer& peer, std::size_t connections_max) noexcept;
+  void keep_limits(peer& peer) noexcept;
+  bool end_largest_of(peer& peer, bool by_descriptors) noexcept;
   bool end_largest_of_all(bool by_descriptors) noexcept;
-  std::size_t room_of(const peer& of) const noexcept;
+  std::size_t room_of(const peer& peer) const noexcept;
 
   mutable std::mutex mutex_;
   const limits most_;

@@ -54,27 +54,27 @@ void add_escaped(std::string& to, char one) {
 
 }  // namespace
 
-void add_json_string(std::string& to, std::string_view text) {
-  to += '"';
+void add_json_string(std::string& json, std::string_view text) {
+  json += '"';
   while (!text.empty()) {
     std::size_t plain = 0;
     while (plain < text.size() && text[plain] >= ' ' && text[plain] < 127 && text[plain] != '"' &&
            text[plain] != '\\')
       ++plain;
-    to.append(text.substr(0, plain));
+    json.append(text.substr(0, plain));
     text.remove_prefix(plain);
     if (text.empty()) break;
     const std::size_t bytes = sequence_bytes(text);
     if (bytes == 0) {
-      to += "\xEF\xBF\xBD";
+      json += "\xEF\xBF\xBD";
     } else if (bytes > 1 || text[0] == 127) {
-      to.append(text.substr(0, bytes));
+      json.append(text.substr(0, bytes));
     } else {
-      add_escaped(to, text[0]);
+      add_escaped(json, text[0]);
     }
     text.remove_prefix(bytes == 0 ? 1 : bytes);
   }
-  to += '"';
+  json += '"';
 }
 
 }  // namespace troupe::base

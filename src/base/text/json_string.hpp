@@ -7,6 +7,6 @@
 namespace troupe::base {
 
 // Appends the text in quotes. Bytes that are not UTF-8 become U+FFFD, one each.
-void add_json_string(std::string& to, std::string_view text);
+void add_json_string(std::string& json, std::string_view text);
 
 }  // namespace troupe::base

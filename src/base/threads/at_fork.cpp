@@ -24,9 +24,9 @@ struct held_mutexes {
   }
   void unlock(bool in_child) noexcept {
     for (std::size_t i = count; i > 0; --i) {
-      const held_mutex& one = all[i - 1];
-      if (in_child && one.forget != nullptr) one.forget();
-      one.mutex->unlock();
+      const held_mutex& held = all[i - 1];
+      if (in_child && held.forget != nullptr) held.forget();
+      held.mutex->unlock();
     }
     mutex.unlock();
   }
