@@ -65,11 +65,11 @@ owned_context make_context(const context_options& options) {
   block& first = contexts::take_block(0, sizeof(context), nullptr);
   first.total = first.bytes;
   contexts::unpoison(first.begin(), sizeof(context));
-  auto& made = *::new (first.begin()) context(first, options);
+  auto& created = *::new (first.begin()) context(first, options);
   contexts::count(mine, &contexts::tally::active, 1);
   const char* const name = options.name.text();
-  observe::trace(observe::event::context_made, *name == '\0' ? nullptr : name, made.number());
-  return owned_context(made);
+  observe::trace(observe::event::context_made, *name == '\0' ? nullptr : name, created.number());
+  return owned_context(created);
 }
 
 void owned_context::end(context& of) noexcept { access::end(of); }
@@ -134,10 +134,10 @@ void context::trim_to(std::size_t total) noexcept {
   }
 }
 
-void context::rollback(snapshot& to) {
-  if (to.of_ != this) {
+void context::rollback(snapshot& target) {
+  if (target.context_ != this) {
     throw usage_error(
-        to.of_ == nullptr
+        target.context_ == nullptr
             ? "troupe: rollback: a rollback to an older snapshot has ended this snapshot"
             : "troupe: rollback: the snapshot is of another context");
   }
@@ -146,28 +146,28 @@ void context::rollback(snapshot& to) {
         "troupe: rollback: in a destructor that a rollback or the context's end calls");
   // Rolls back level by level: each level has its own persisted objects and keeps its own memory
   // for them.
-  while (newest_ != &to) [[unlikely]] access::roll_back_newest(*this);
-  access::roll_back(*this, {to.block_, to.at_, to.finalizers_});
+  while (newest_ != &target) [[unlikely]] access::roll_back_newest(*this);
+  access::roll_back(*this, {target.block_, target.at_, target.finalizers_});
 }
 
-snapshot::snapshot(context& of) noexcept
-    : of_(&of),
-      older_(of.newest_),
-      block_(of.block_),
-      at_(of.at_),
-      finalizers_(of.finalizers_),
-      keeps_(std::exchange(of.keeps_, nullptr)) {
-  of.newest_ = this;
+snapshot::snapshot(context& context) noexcept
+    : context_(&context),
+      older_(context.newest_),
+      block_(context.block_),
+      at_(context.at_),
+      finalizers_(context.finalizers_),
+      keeps_(std::exchange(context.keeps_, nullptr)) {
+  context.newest_ = this;
 }
 
 snapshot::~snapshot() {
-  if (of_ == nullptr) return;
-  TROUPE_REQUIRE(of_->newest_ == this, "snapshots nest: one that is newer must end first");
-  of_->newest_ = older_;
+  if (context_ == nullptr) return;
+  TROUPE_REQUIRE(context_->newest_ == this, "snapshots nest: one that is newer must end first");
+  context_->newest_ = older_;
   // What was persisted since this snapshot is newer than what was before. From now on both are one
   // level.
-  if (of_->keeps_ != nullptr) access::chain(*of_->keeps_, keeps_);
-  contexts::keep** end = &of_->keeps_;
+  if (context_->keeps_ != nullptr) access::chain(*context_->keeps_, keeps_);
+  contexts::keep** end = &context_->keeps_;
   while (*end != nullptr) end = &(*end)->older;
   *end = keeps_;
 }
@@ -179,54 +179,54 @@ mark access::beginning(context& of) noexcept {
   return {first, reinterpret_cast<std::byte*>(&of + 1), nullptr};
 }
 
-void access::roll_back_newest(context& of) noexcept {
-  snapshot& gone = *of.newest_;
-  roll_back(of, {gone.block_, gone.at_, gone.finalizers_});
-  of.newest_ = gone.older_;
-  of.keeps_ = gone.keeps_;
-  gone.of_ = nullptr;
+void access::roll_back_newest(context& context) noexcept {
+  snapshot& gone = *context.newest_;
+  roll_back(context, {gone.block_, gone.at_, gone.finalizers_});
+  context.newest_ = gone.older_;
+  context.keeps_ = gone.keeps_;
+  gone.context_ = nullptr;
 }
 
-void access::roll_back(context& of, const mark& since) noexcept {
-  if (of.keeps_ != nullptr && leave_to_keeps(of, since)) [[unlikely]] {
-    observe::trace(observe::event::context_kept, nullptr, of.number_);
+void access::roll_back(context& context, const mark& since) noexcept {
+  if (context.keeps_ != nullptr && leave_to_keeps(context, since)) [[unlikely]] {
+    observe::trace(observe::event::context_kept, nullptr, context.number_);
     return;
   }
-  if (of.finalizers_ != since.finalizers) finalize(of, since.finalizers);
+  if (context.finalizers_ != since.finalizers) finalize(context, since.finalizers);
   if constexpr (poisons) {
-    for (block* one = since.in; one != of.block_->newer; one = one->newer) {
-      std::byte* const from = one == since.in ? since.at : one->begin();
-      poison(from, static_cast<std::size_t>(one->end - from));
+    for (block* block = since.block; block != context.block_->newer; block = block->newer) {
+      std::byte* const from = block == since.block ? since.at : block->begin();
+      poison(from, static_cast<std::size_t>(block->end - from));
     }
   }
-  of.block_ = since.in;
-  of.at_ = since.at;
-  of.end_ = since.in->end;
-  if (of.last_->total - of.block_->total > of.options_.retain_bytes) [[unlikely]] {
-    of.trim_to(of.block_->total + of.options_.retain_bytes);
+  context.block_ = since.block;
+  context.at_ = since.at;
+  context.end_ = since.block->end;
+  if (context.last_->total - context.block_->total > context.options_.retain_bytes) [[unlikely]] {
+    context.trim_to(context.block_->total + context.options_.retain_bytes);
   }
 }
 
-void access::finalize(context& of, const finalizer* down_to) noexcept {
-  of.discarding_ = true;
+void access::finalize(context& context, const finalizer* down_to) noexcept {
+  context.discarding_ = true;
   // Runs the destructors one by one: a destructor may create objects, which are discarded in turn.
-  while (of.finalizers_ != down_to) {
-    finalizer& one = *of.finalizers_;
-    of.finalizers_ = one.older;
-    one.destroy(one);
+  while (context.finalizers_ != down_to) {
+    finalizer& finalizer = *context.finalizers_;
+    context.finalizers_ = finalizer.older;
+    finalizer.destroy(finalizer);
   }
-  of.discarding_ = false;
+  context.discarding_ = false;
 }
 
-void access::end(context& of) noexcept {
-  while (of.newest_ != nullptr) roll_back_newest(of);
-  roll_back(of, beginning(of));
-  of.trim();
-  observe::trace(observe::event::context_ended, nullptr, of.number_);
-  of.open_ = false;
+void access::end(context& context) noexcept {
+  while (context.newest_ != nullptr) roll_back_newest(context);
+  roll_back(context, beginning(context));
+  context.trim();
+  observe::trace(observe::event::context_ended, nullptr, context.number_);
+  context.open_ = false;
   count(&tally::active, -1);
   count(&tally::persisted, 1);
-  drop(of);
+  drop(context);
 }
 
 namespace {
@@ -249,69 +249,69 @@ void access::chain(keep& newest_of_level, keep* below) noexcept {
   last->base = below;
 }
 
-keep& access::keep_now(context& of, bool since_snapshot) {
-  if (of.discarding_) {
+keep& access::keep_now(context& context, bool since_snapshot) {
+  if (context.discarding_) {
     throw usage_error(
         "troupe: persist: in a destructor that a rollback or a context's end calls; discarded "
         "memory cannot be kept");
   }
-  keep& top = ensure(of, of.keeps_, of.shares_);
+  keep& top = ensure(context, context.keeps_, context.shares_);
   if (since_snapshot) return top;
   keep* upper = &top;
-  for (snapshot* below = of.newest_; below != nullptr; below = below->older_) {
-    keep& lower = ensure(of, below->keeps_, of.shares_);
+  for (snapshot* below = context.newest_; below != nullptr; below = below->older_) {
+    keep& lower = ensure(context, below->keeps_, context.shares_);
     chain(*upper, &lower);
     upper = &lower;
   }
   return top;
 }
 
-bool access::leave_to_keeps(context& of, const mark& since) noexcept {
-  keep* all = std::exchange(of.keeps_, nullptr);
+bool access::leave_to_keeps(context& context, const mark& since) noexcept {
+  keep* all = std::exchange(context.keeps_, nullptr);
   keep* held = nullptr;  // keeps that others hold, oldest first
   while (all != nullptr) {
-    keep& one = *all;
-    all = one.older;
+    keep& newest = *all;
+    all = newest.older;
     // The newest keep goes first: its share of an older one goes with it.
-    if (share_count(one.count).alone()) {
-      keep::free(one);
+    if (share_count(newest.count).alone()) {
+      keep::free(newest);
     } else {
-      one.older = held;
-      held = &one;
+      newest.older = held;
+      held = &newest;
     }
   }
   if (held == nullptr) return false;
 
   // The oldest keep gets all the memory: the newer ones have it as their base, directly or
   // indirectly.
-  of.trim();
-  held->blocks = since.in->newer;
-  for (block* one = held->blocks; one != nullptr; one = one->newer) one->older = nullptr;
-  held->part = since.in;
-  share_count(since.in->shares).add();
-  held->finalizers = of.finalizers_;
+  context.trim();
+  held->blocks = since.block->newer;
+  for (block* block = held->blocks; block != nullptr; block = block->newer) block->older = nullptr;
+  held->part = since.block;
+  share_count(since.block->shares).add();
+  held->finalizers = context.finalizers_;
   held->finalizers_end = since.finalizers;
 
   // The context may no longer use the rest of this block, until the block goes back to the pool.
-  since.in->newer = nullptr;
-  since.in->end = since.at;
-  of.block_ = of.last_ = since.in;
-  of.at_ = of.end_ = since.at;
-  of.finalizers_ = since.finalizers;
+  since.block->newer = nullptr;
+  since.block->end = since.at;
+  context.block_ = context.last_ = since.block;
+  context.at_ = context.end_ = since.at;
+  context.finalizers_ = since.finalizers;
   count(&tally::rollbacks_kept, 1);
   while (held != nullptr) {
-    keep& one = *held;
-    held = one.older;
-    one.drop();
+    keep& oldest = *held;
+    held = oldest.older;
+    oldest.drop();
   }
   return true;
 }
 
-void access::drop(context& of) noexcept {
-  if (!share_count(of.shares_).drop()) return;
-  if (!of.open_) count(&tally::persisted, -1);
-  block& first = *(reinterpret_cast<block*>(&of) - 1);
-  of.~context();
+void access::drop(context& context) noexcept {
+  if (!share_count(context.shares_).drop()) return;
+  if (!context.open_) count(&tally::persisted, -1);
+  block& first = *(reinterpret_cast<block*>(&context) - 1);
+  context.~context();
   drop_block(first);
 }
 
@@ -323,39 +323,41 @@ namespace {
 // Bytes up to the end of the object's block, and the object's address.
 using position = std::pair<std::size_t, const std::byte*>;
 
-bool is_before(const position& one, const position& other) noexcept {
-  return one.first != other.first ? one.first < other.first
-                                  : std::less<>()(one.second, other.second);
+bool is_before(const position& candidate, const position& other) noexcept {
+  return candidate.first != other.first ? candidate.first < other.first
+                                        : std::less<>()(candidate.second, other.second);
 }
 
-bool is_in(const block& one, const std::byte* address) noexcept {
-  const auto* begin = reinterpret_cast<const std::byte*>(&one);
-  return !std::less<>()(address, begin) && std::less<>()(address, begin + one.bytes);
+bool is_in(const block& block, const std::byte* address) noexcept {
+  const auto* begin = reinterpret_cast<const std::byte*>(&block);
+  return !std::less<>()(address, begin) && std::less<>()(address, begin + block.bytes);
 }
 
 // An object in none of the context's blocks counts as older than all others: its memory was left to
 // a keep.
 position find(const block* newest, const void* object) noexcept {
   const auto* address = static_cast<const std::byte*>(object);
-  for (const block* one = newest; one != nullptr; one = one->older) {
-    if (is_in(*one, address)) return {one->total, address};
+  for (const block* block = newest; block != nullptr; block = block->older) {
+    if (is_in(*block, address)) return {block->total, address};
   }
   return {0, address};
 }
 
 }  // namespace
 
-bool access::is_since(const context& of, const void* object) noexcept {
-  const snapshot* newest = of.newest_;
+bool access::is_since(const context& context, const void* object) noexcept {
+  const snapshot* newest = context.newest_;
   return newest == nullptr ||
-         !is_before(find(of.block_, object), {newest->block_->total, newest->at_});
+         !is_before(find(context.block_, object), {newest->block_->total, newest->at_});
 }
 
-const snapshot* access::between(const context& of, const void* older, const void* newer) noexcept {
-  const position first = find(of.block_, older), last = find(of.block_, newer);
-  for (const snapshot* one = of.newest_; one != nullptr; one = one->older_) {
-    const position at{one->block_->total, one->at_};
-    if (is_before(first, at) && !is_before(last, at)) return one;
+const snapshot* access::between(const context& context, const void* older,
+                                const void* newer) noexcept {
+  const position first = find(context.block_, older), last = find(context.block_, newer);
+  for (const snapshot* snapshot = context.newest_; snapshot != nullptr;
+       snapshot = snapshot->older_) {
+    const position at{snapshot->block_->total, snapshot->at_};
+    if (is_before(first, at) && !is_before(last, at)) return snapshot;
   }
   return nullptr;
 }
@@ -364,7 +366,7 @@ bool access::has_keeps(const context& of) noexcept {
   return !share_count(const_cast<context&>(of).shares_).alone();
 }
 
-std::atomic<const void*>& access::runs_on(context& of) noexcept { return of.runs_on_; }
+std::atomic<const void*>& access::runs_on(context& context) noexcept { return context.runs_on_; }
 
 bool is_since_snapshot(const context& of, const void* object) noexcept {
   return access::is_since(of, object);

@@ -19,18 +19,18 @@ keep::keep(context& within) noexcept : share(&keep::free), of(within) {}
 // may be as many of them as snapshots.
 void keep::free(share& self) noexcept {
   for (keep* next = static_cast<keep*>(&self); next != nullptr;) {
-    keep& one = *next;
-    contexts::finalize(one.finalizers, one.finalizers_end);
-    for (block* each = one.blocks; each != nullptr;) {
+    keep& freed = *next;
+    contexts::finalize(freed.finalizers, freed.finalizers_end);
+    for (block* each = freed.blocks; each != nullptr;) {
       block& gone = *each;
       each = gone.newer;
       drop_block(gone);
     }
-    if (one.part != nullptr) drop_block(*one.part);
-    access::drop(one.of);
-    next = one.base != nullptr && share_count(one.base->count).drop() ? one.base : nullptr;
-    one.~keep();
-    memory::deallocate(&one, sizeof(keep));
+    if (freed.part != nullptr) drop_block(*freed.part);
+    access::drop(freed.of);
+    next = freed.base != nullptr && share_count(freed.base->count).drop() ? freed.base : nullptr;
+    freed.~keep();
+    memory::deallocate(&freed, sizeof(keep));
   }
 }
 

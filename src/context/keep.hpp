@@ -41,7 +41,7 @@ struct keep final : share {
 
 // A position in a context. Everything newer is discarded, or left to keeps.
 struct mark {
-  block* in;
+  contexts::block* block;
   std::byte* at;
   finalizer* finalizers;
 };
@@ -50,32 +50,33 @@ struct mark {
 struct access {
   // Returns the keep for everything that the context has now. since_snapshot: only for what is
   // newer than the newest snapshot; otherwise the keep also holds everything older.
-  static keep& keep_now(context& of, bool since_snapshot);
+  static keep& keep_now(context& context, bool since_snapshot);
   // Gives all keeps of a level those of the level below as their base.
   static void chain(keep& newest_of_level, keep* below) noexcept;
   // Discards what is newer than `since`, which is what was allocated since the newest snapshot.
-  static void roll_back(context& of, const mark& since) noexcept;
-  static void roll_back_newest(context& of) noexcept;  // and forgets the snapshot
+  static void roll_back(context& context, const mark& since) noexcept;
+  static void roll_back_newest(context& context) noexcept;  // and forgets the snapshot
   // Returns false when no object is held that was persisted since the newest snapshot.
-  static bool leave_to_keeps(context& of, const mark& since) noexcept;
-  static void finalize(context& of, const finalizer* down_to) noexcept;
-  static void drop(context& of) noexcept;
-  static void end(context& of) noexcept;
+  static bool leave_to_keeps(context& context, const mark& since) noexcept;
+  static void finalize(context& context, const finalizer* down_to) noexcept;
+  static void drop(context& context) noexcept;
+  static void end(context& context) noexcept;
   static mark beginning(context& of) noexcept;
-  static std::atomic<const void*>& runs_on(context& of) noexcept;
+  static std::atomic<const void*>& runs_on(context& context) noexcept;
   static bool has_keeps(const context& of) noexcept;
   // True when the object is newer than the newest snapshot.
-  static bool is_since(const context& of, const void* object) noexcept;
+  static bool is_since(const context& context, const void* object) noexcept;
   // Returns an open snapshot that is newer than `older` and older than `newer`; null when there is
   // none.
-  static const snapshot* between(const context& of, const void* older, const void* newer) noexcept;
+  static const snapshot* between(const context& context, const void* older,
+                                 const void* newer) noexcept;
 };
 
 inline void finalize(finalizer* newest, const finalizer* down_to) noexcept {
   while (newest != down_to) {
-    finalizer& one = *newest;
-    newest = one.older;
-    one.destroy(one);
+    finalizer& finalizer = *newest;
+    newest = finalizer.older;
+    finalizer.destroy(finalizer);
   }
 }
 

@@ -7,9 +7,9 @@ constinit thread_local context* current = nullptr;
 
 TROUPE_NOINLINE const void* this_thread() noexcept { return &current; }
 
-std::string describe(const context& of) {
-  std::string text = "context " + std::to_string(of.number());
-  if (*of.name() != '\0') text += std::string(" (") + of.name() + ")";
+std::string describe(const context& context) {
+  std::string text = "context " + std::to_string(context.number());
+  if (*context.name() != '\0') text += std::string(" (") + context.name() + ")";
   return text;
 }
 

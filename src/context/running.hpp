@@ -41,7 +41,7 @@ TROUPE_INLINE void leave(context* before) noexcept {
 }
 
 // Returns, for example, "context 7 (upload)".
-std::string describe(const context& of);
+std::string describe(const context& context);
 
 inline void check_running(const context& of, const std::atomic<const void*>& runs_on) {
   if constexpr (checked) {

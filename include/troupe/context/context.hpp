@@ -142,14 +142,15 @@ class context final : public std::pmr::memory_resource {
       return in_context<T>(
           construct<T>(allocate(sizeof(T), alignof(T)), std::forward<Args>(args)...));
     } else {
-      auto* made = ::new (allocate(sizeof(finalized<T>), alignof(finalized<T>))) finalized<T>;
-      T& object = construct<T>(&made->place, std::forward<Args>(args)...);
-      made->destroy = [](contexts::finalizer& self) noexcept {
+      auto* finalized_object =
+          ::new (allocate(sizeof(finalized<T>), alignof(finalized<T>))) finalized<T>;
+      T& object = construct<T>(&finalized_object->place, std::forward<Args>(args)...);
+      finalized_object->destroy = [](contexts::finalizer& self) noexcept {
         std::destroy_at(
             std::launder(reinterpret_cast<T*>(&static_cast<finalized<T>&>(self).place)));
       };
-      made->older = finalizers_;
-      finalizers_ = made;
+      finalized_object->older = finalizers_;
+      finalizers_ = finalized_object;
       return in_context<T>(object);
     }
   }
@@ -161,7 +162,7 @@ class context final : public std::pmr::memory_resource {
   // no longer be used. Cost: a few nanoseconds, and the destructors. Throws usage_error for a
   // snapshot of another context or one that was rolled over, and in a destructor that a rollback
   // calls.
-  void rollback(snapshot& to);
+  void rollback(snapshot& target);
 
   // Gives blocks that a rollback kept back to the pool. For an idle connection.
   void trim() noexcept;

@@ -23,7 +23,7 @@ namespace troupe {
 //     std::cout << connection->bytes() << '\n';  // 4096
 class snapshot {
  public:
-  explicit snapshot(context& of) noexcept;
+  explicit snapshot(context& context) noexcept;
   snapshot(const snapshot&) = delete;
   snapshot& operator=(const snapshot&) = delete;
   ~snapshot();
@@ -32,7 +32,7 @@ class snapshot {
   friend context;
   friend owned_context;
   friend contexts::access;
-  context* of_;  // null if it was rolled over
+  context* context_;  // null if it was rolled over
   snapshot* const older_;
   contexts::block* const block_;
   std::byte* const at_;
@@ -50,13 +50,13 @@ class snapshot {
 //     }
 class scoped_rollback {
  public:
-  explicit scoped_rollback(context& of) noexcept : of_(of), before_(of) {}
+  explicit scoped_rollback(context& context) noexcept : context_(context), before_(context) {}
   scoped_rollback(const scoped_rollback&) = delete;
   scoped_rollback& operator=(const scoped_rollback&) = delete;
-  ~scoped_rollback() { of_.rollback(before_); }
+  ~scoped_rollback() { context_.rollback(before_); }
 
  private:
-  context& of_;
+  context& context_;
   snapshot before_;
 };
 

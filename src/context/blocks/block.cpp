@@ -34,11 +34,11 @@ void mark(chunk_map& map, std::uintptr_t chunk, bool here) noexcept {
 std::uintptr_t address_of(const void* of) noexcept { return reinterpret_cast<std::uintptr_t>(of); }
 
 // owner_of() never looks up the first page, because that is the head.
-void set_owner(block& of, context* owner) noexcept {
-  const std::uintptr_t at = address_of(&of);
+void set_owner(block& block, context* owner) noexcept {
+  const std::uintptr_t at = address_of(&block);
   auto& head = *reinterpret_cast<chunk_head*>(at & ~(chunk_bytes - 1));
   const std::size_t first = (at >> page_shift) % chunk_pages;
-  const std::size_t last = std::min(first + of.bytes / page_bytes, chunk_pages);
+  const std::size_t last = std::min(first + block.bytes / page_bytes, chunk_pages);
   // order: relaxed  see owner_of
   for (std::size_t page = first; page < last; ++page)
     head.owners[page].store(owner, std::memory_order_relaxed);
@@ -69,17 +69,17 @@ struct free_list {
   block* first = nullptr;
   std::size_t count = 0;
 
-  void push(block& one) noexcept {
-    one.newer = first;
-    first = &one;
+  void push(block& block) noexcept {
+    block.newer = first;
+    first = &block;
     ++count;
   }
   block* pop() noexcept {
-    block* one = first;
-    if (one == nullptr) return nullptr;
-    first = one->newer;
+    block* popped = first;
+    if (popped == nullptr) return nullptr;
+    first = popped->newer;
     --count;
-    return one;
+    return popped;
   }
 };
 
@@ -94,7 +94,7 @@ struct depot_class {
 std::array<depot_class, own_class>& depot() {
   static auto& instance = *[] {
     auto* const made = new std::array<depot_class, own_class>;
-    for (depot_class& one : *made) base::hold_at_fork(one.mutex);
+    for (depot_class& size_class : *made) base::hold_at_fork(size_class.mutex);
     return made;
   }();
   return instance;
@@ -110,29 +110,29 @@ struct own_lists {
   std::array<block*, own_class> first{};
   std::array<std::uint8_t, own_class> count{};
 
-  void push(std::uint8_t size_class, block& one) noexcept {
-    one.newer = first[size_class];
-    first[size_class] = &one;
+  void push(std::uint8_t size_class, block& block) noexcept {
+    block.newer = first[size_class];
+    first[size_class] = &block;
     ++count[size_class];
   }
   block* pop(std::uint8_t size_class) noexcept {
-    block* const one = first[size_class];
-    if (one == nullptr) return nullptr;
-    first[size_class] = one->newer;
+    block* const popped = first[size_class];
+    if (popped == nullptr) return nullptr;
+    first[size_class] = popped->newer;
     --count[size_class];
-    return one;
+    return popped;
   }
 };
 constinit thread_local own_lists own [[gnu::tls_model("initial-exec")]]{};
 
 void give_back(std::uint8_t size_class, std::size_t leave) noexcept {
-  depot_class& to = depot()[size_class];
-  std::lock_guard lock(to.mutex);
+  depot_class& size_depot = depot()[size_class];
+  std::lock_guard lock(size_depot.mutex);
   while (own.count[size_class] > leave) {
-    block& one = *own.pop(size_class);
-    to.free.push(one);
-    if (size_class == own_class - 1 && to.free.count > idle_chunks_max) {
-      ::madvise(reinterpret_cast<std::byte*>(&one) + page_bytes, one.bytes - page_bytes,
+    block& block = *own.pop(size_class);
+    size_depot.free.push(block);
+    if (size_class == own_class - 1 && size_depot.free.count > idle_chunks_max) {
+      ::madvise(reinterpret_cast<std::byte*>(&block) + page_bytes, block.bytes - page_bytes,
                 MADV_DONTNEED);
     }
   }
@@ -151,13 +151,13 @@ block& cut(depot_class& from, std::uint8_t size_class) {
     from.fresh = take_chunks(1) + page_bytes;
     from.fresh_left = class_bytes.back() / class_bytes[size_class];
   }
-  auto& one = *::new (from.fresh) block{};
-  one.bytes = class_bytes[size_class];
-  one.size_class = size_class;
-  poison(one.begin(), one.bytes - sizeof(block));
-  from.fresh += one.bytes;
+  auto& fresh = *::new (from.fresh) block{};
+  fresh.bytes = class_bytes[size_class];
+  fresh.size_class = size_class;
+  poison(fresh.begin(), fresh.bytes - sizeof(block));
+  from.fresh += fresh.bytes;
   --from.fresh_left;
-  return one;
+  return fresh;
 }
 
 TROUPE_NOINLINE block& refill(std::uint8_t size_class) {
@@ -173,11 +173,11 @@ TROUPE_NOINLINE block& refill(std::uint8_t size_class) {
 block& take_own(std::size_t at_least) {
   if (at_least > SIZE_MAX / 2) throw std::bad_alloc();
   const std::size_t count = (page_bytes + sizeof(block) + at_least + chunk_bytes - 1) / chunk_bytes;
-  auto& one = *::new (take_chunks(count) + page_bytes) block{};
-  one.bytes = count * chunk_bytes - page_bytes;
-  one.size_class = own_class;
-  poison(one.begin(), one.bytes - sizeof(block));
-  return one;
+  auto& taken = *::new (take_chunks(count) + page_bytes) block{};
+  taken.bytes = count * chunk_bytes - page_bytes;
+  taken.size_class = own_class;
+  poison(taken.begin(), taken.bytes - sizeof(block));
+  return taken;
 }
 
 }  // namespace
@@ -201,20 +201,20 @@ block& take_block(std::uint8_t size_class, std::size_t at_least, context* owner)
   return *taken;
 }
 
-void return_block(block& one) noexcept {
-  count(&tally::bytes, -static_cast<std::int64_t>(one.bytes));
-  set_owner(one, nullptr);
-  poison(one.begin(), one.bytes - sizeof(block));
-  const std::uint8_t size_class = one.size_class;
+void return_block(block& returned) noexcept {
+  count(&tally::bytes, -static_cast<std::int64_t>(returned.bytes));
+  set_owner(returned, nullptr);
+  poison(returned.begin(), returned.bytes - sizeof(block));
+  const std::uint8_t size_class = returned.size_class;
   if (size_class == own_class) {
-    return return_chunks(reinterpret_cast<std::byte*>(&one) - page_bytes,
-                         (one.bytes + page_bytes) / chunk_bytes);
+    return return_chunks(reinterpret_cast<std::byte*>(&returned) - page_bytes,
+                         (returned.bytes + page_bytes) / chunk_bytes);
   }
   if (own.count[size_class] == own_max[size_class]) [[unlikely]] {
     at_thread_end.armed = true;
     give_back(size_class, own_max[size_class] / 2);
   }
-  own.push(size_class, one);
+  own.push(size_class, returned);
 }
 
 context* owner_elsewhere(std::uintptr_t address) noexcept {

@@ -45,10 +45,10 @@ inline constexpr std::size_t block_room_max = class_bytes.back() - sizeof(block)
 // block is of a larger class or has its own mapping. `owner`: null for the context that is about to
 // be created at the beginning of the block. Throws std::bad_alloc.
 block& take_block(std::uint8_t size_class, std::size_t at_least, context* owner);
-void return_block(block& one) noexcept;
+void return_block(block& returned) noexcept;
 
-inline void drop_block(block& one) noexcept {
-  if (share_count(one.shares).drop()) return_block(one);
+inline void drop_block(block& block) noexcept {
+  if (share_count(block.shares).drop()) return_block(block);
 }
 
 }  // namespace troupe::contexts

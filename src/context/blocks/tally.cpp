@@ -20,9 +20,9 @@ struct all_tallies {
 
   static all_tallies& get() {
     static auto& instance = *[] {
-      auto* const made = new all_tallies;
-      base::hold_at_fork(made->mutex);
-      return made;
+      auto* const tallies = new all_tallies;
+      base::hold_at_fork(tallies->mutex);
+      return tallies;
     }();
     return instance;
   }
@@ -44,8 +44,8 @@ thread_local leaver at_thread_end;
 std::int64_t sum(std::atomic<std::int64_t> tally::*what) {
   std::int64_t total = 0;
   // order: relaxed  a statistic
-  for (const tally* one = all_tallies::get().first; one != nullptr; one = one->next)
-    total += (one->*what).load(std::memory_order_relaxed);
+  for (const tally* tally = all_tallies::get().first; tally != nullptr; tally = tally->next)
+    total += (tally->*what).load(std::memory_order_relaxed);
   return total;
 }
 
