@@ -70,7 +70,8 @@ class actor_system : public tasks::runtime_state {
   void leave() noexcept;
   class gate_guard {
    public:
-    explicit gate_guard(actor_system& of) noexcept : system_(of), open_(of.enter_gate()) {}
+    explicit gate_guard(actor_system& system) noexcept
+        : system_(system), open_(system.enter_gate()) {}
     gate_guard(const gate_guard&) = delete;
     gate_guard& operator=(const gate_guard&) = delete;
     ~gate_guard() { system_.leave(); }

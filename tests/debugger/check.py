@@ -240,7 +240,7 @@ def check_printers(program, folder):
             "  if 'stop_here' in gdb.execute('backtrace', to_string=True): break\n",
             "frame function Busy::stop_here", "set print pretty off",
             "print to", "print answer", "print none", "print soon", "print kept", "print never", "print this->account",
-            "print $troupe_object(2).balance", "print $troupe_object(to)", "print *(troupe::actor::cell*)to.to_.bits_",
+            "print $troupe_object(2).balance", "print $troupe_object(to)", "print *(troupe::actor::cell*)to.address_.bits_",
             "troupe backtrace to", "info args"])
     expect(said, r"^\$\d+ = ref to #2 Account \(waits, 6 messages\)$",
            r"^\$\d+ = future, pending: the answer of &Account::withdraw \(#2 Account\)",

@@ -34,18 +34,19 @@ void link_ask(tasks::ask_link& link, const cell& callee, message::handler method
 void link_main_lane(tasks::ask_link& link, const cell& callee) noexcept;
 // The handler of an ask begins: gives the ask a context with a span of its own, if it is in a trace
 // that is recorded. Returns the ask's context, which is not null before either.
-tasks::call_context* begin_span(tasks::ask_link& of, message::handler method) noexcept;
-TROUPE_INLINE tasks::call_context* context_of_handler(tasks::ask_link& of,
+tasks::call_context* begin_span(tasks::ask_link& ask, message::handler method) noexcept;
+TROUPE_INLINE tasks::call_context* context_of_handler(tasks::ask_link& ask,
                                                       message::handler method) noexcept {
-  if (of.context() == nullptr) [[likely]]
+  if (ask.context() == nullptr) [[likely]]
     return nullptr;
-  return begin_span(of, method);
+  return begin_span(ask, method);
 }
 // It has ended, with that failure or with none (null).
-void end_span_of(const tasks::ask_link& of, const std::exception_ptr& failure) noexcept;
-TROUPE_INLINE void end_span(const tasks::ask_link& of, const std::exception_ptr& failure) noexcept {
-  if (of.has_span) [[unlikely]]
-    end_span_of(of, failure);
+void end_span_of(const tasks::ask_link& ask, const std::exception_ptr& failure) noexcept;
+TROUPE_INLINE void end_span(const tasks::ask_link& ask,
+                            const std::exception_ptr& failure) noexcept {
+  if (ask.has_span) [[unlikely]]
+    end_span_of(ask, failure);
 }
 // Exists while the handler of an ask runs that returns a future: an ask that the handler makes may
 // become the answer.
@@ -59,9 +60,9 @@ class answering {
  private:
   tasks::shared_state* before_;
 };
-// The handler has returned this future, whose result is passed to `to`. Throws deadlock if the
+// The handler has returned this future, whose result is passed to `ask`. Throws deadlock if the
 // future would then wait for itself.
-void forward_answer(tasks::ask_link& to, tasks::shared_state& from);
+void forward_answer(tasks::ask_link& ask, tasks::shared_state& from);
 
 // Whether T is reentrant: an actor's class may say `static constexpr bool reentrant = true`. While
 // a coroutine handler of such an actor is suspended, the actor handles the messages behind it.
@@ -116,8 +117,8 @@ std::exception_ptr stopped_error(message::handler method) noexcept;
 // The result of an ask that was refused as a deadlock and is not handled.
 std::exception_ptr refused_error() noexcept;
 // order: relaxed  a hint: a handler that begins at the same time may run
-inline bool is_refused(const tasks::ask_link& of) noexcept {
-  return of.refused.load(std::memory_order_relaxed);
+inline bool is_refused(const tasks::ask_link& ask) noexcept {
+  return ask.refused.load(std::memory_order_relaxed);
 }
 // The error for a handler that returned a future without a result, which will never get a result.
 std::exception_ptr no_future_error(message::handler method) noexcept;
@@ -297,11 +298,11 @@ struct asked_message final
     return nullptr;
   }
 
-  static void pass_on(future<typename answer::type> from, asked_message& to) noexcept {
+  static void pass_on(future<typename answer::type> from, asked_message& asked) noexcept {
     auto promised =
-        tasks::future_access::promise_of<typename answer::type>(static_cast<state&>(to));
+        tasks::future_access::promise_of<typename answer::type>(static_cast<state&>(asked));
     auto failure = from.valid() ? tasks::failure_of([&] {
-      forward_answer(to.link, tasks::future_access::state(from));
+      forward_answer(asked.link, tasks::future_access::state(from));
       forward_result(std::move(from), std::move(promised));
     })
                                 : no_future_error(&act_on);
@@ -360,16 +361,16 @@ struct coroutine_message final : message {
     const bool is_late = within != nullptr && tasks::is_over(*within);
     if (is_late || (asked != nullptr && is_refused(*asked))) [[unlikely]] {
       auto failure = is_late ? tasks::context_error(*within) : refused_error();
-      Answer to = std::move(answer);
+      Answer reply = std::move(answer);
       free();
-      to.end(&act_on, std::move(failure));
+      reply.end(&act_on, std::move(failure));
       return nullptr;
     }
     auto failure = tasks::failure_of([&] { running.emplace(call(*static_cast<T*>(object))); });
     if (failure != nullptr) {
-      Answer to = std::move(answer);
+      Answer reply = std::move(answer);
       free();
-      to.fail(&act_on, std::move(failure));
+      reply.fail(&act_on, std::move(failure));
       return nullptr;
     }
     tasks::async_call& calls = own_call.emplace(*this);
@@ -402,16 +403,16 @@ struct coroutine_message final : message {
       if (failure == nullptr) failure = tasks::failure_of([&] { result.set(from.take()); });
     }
     if (const tasks::ask_link* const asked = link()) end_span(*asked, failure);
-    Answer to = std::move(answer);
+    Answer reply = std::move(answer);
     free();
-    if (stopped) return to.stopped(&act_on);
-    if (was_told) return to.end(&act_on, std::move(failure));
+    if (stopped) return reply.stopped(&act_on);
+    if (was_told) return reply.end(&act_on, std::move(failure));
     if constexpr (std::is_void_v<value_type>) {
-      if (failure == nullptr) return to.give();
+      if (failure == nullptr) return reply.give();
     } else {
-      if (failure == nullptr) failure = tasks::failure_of([&] { to.give(result.take()); });
+      if (failure == nullptr) failure = tasks::failure_of([&] { reply.give(result.take()); });
     }
-    if (failure != nullptr) to.fail(&act_on, std::move(failure));
+    if (failure != nullptr) reply.fail(&act_on, std::move(failure));
   }
 
   void free() noexcept {

@@ -272,14 +272,14 @@ void deliver_with_permit(cell& to, message& mail);
 // dead letter, as the mailbox's when_full says.
 void refuse_full(cell& to, message& mail);
 // The mailbox_full error for this actor.
-std::exception_ptr full_error(const cell& to);
+std::exception_ptr full_error(const cell& actor);
 
 // The actor's number in texts for people, from 1 on. Thread: any.
 std::uint64_t id_of(const cell& actor) noexcept;
 
 // Change the count of refs. Thread: any.
-void add_ref(cell& to) noexcept;
-void drop_ref(cell& to) noexcept;
+void add_ref(cell& actor) noexcept;
+void drop_ref(cell& actor) noexcept;
 
 // The actor whose handler or constructor the calling thread runs; null outside of handlers and
 // constructors.

@@ -69,15 +69,15 @@ struct consume_of final : consume_request {
     }
   }
   void give() noexcept override {
-    promise<std::unique_ptr<T>> to = std::move(promised);
+    promise<std::unique_ptr<T>> answer = std::move(promised);
     std::unique_ptr<T> value = std::move(taken);
     free();
-    to.set_value(std::move(value));
+    answer.set_value(std::move(value));
   }
   void fail(std::exception_ptr why) noexcept override {
-    promise<std::unique_ptr<T>> to = std::move(promised);
+    promise<std::unique_ptr<T>> answer = std::move(promised);
     free();
-    to.set_exception(std::move(why));
+    answer.set_exception(std::move(why));
   }
   void free() noexcept {
     std::destroy_at(this);
@@ -93,11 +93,11 @@ struct consume_of final : consume_request {
 // object that was passed to activate() can be given back, since the unique_ptr then owns the whole
 // object.
 template <class T>
-bool may_consume(const cell& of) noexcept {
-  return of.type == &cell_type_of<T> || of.type == &adopted_type_of<T> ||
-         (of.type->adopted && std::has_virtual_destructor_v<T>);
+bool may_consume(const cell& actor) noexcept {
+  return actor.type == &cell_type_of<T> || actor.type == &adopted_type_of<T> ||
+         (actor.type->adopted && std::has_virtual_destructor_v<T>);
 }
-std::exception_ptr base_consumed_error(const cell& of, const char* base);
+std::exception_ptr base_consumed_error(const cell& actor, const char* base);
 
 // Never inlined, for the same reason as an ask (ref.hpp).
 template <class T>

@@ -95,7 +95,7 @@ struct part_message final : message {
     memory::deallocate(self, sizeof(part_message));
     if (act != message_act::handle) return mail->act(mail, nullptr, act);
     void* const part = static_cast<std::byte*>(object) + distance;
-    if constexpr (requires(Message & one) { one.handle(part, true); }) {
+    if constexpr (requires(Message & candidate) { candidate.handle(part, true); }) {
       return static_cast<Message*>(mail)->handle(part, current_is_reentrant());
     } else {
       return mail->act(mail, part, act);

@@ -66,8 +66,8 @@ class ref {
   // Refers to no actor. A message sent through such a ref throws usage_error.
   ref() = default;
 
-  ref(const ref& other) noexcept : to_(other.to_) { share(); }
-  ref(ref&& other) noexcept : to_(std::exchange(other.to_, {})) {}
+  ref(const ref& other) noexcept : address_(other.address_) { share(); }
+  ref(ref&& other) noexcept : address_(std::exchange(other.address_, {})) {}
   // Converts a ref of a class that derives publicly from T: the new ref is of the same actor, as a
   // T. All operations work through it; only `consume` demands more (see there). The two classes may
   // differ in `reentrant`: the actor's own class decides. Cost: a message to a base that does not
@@ -80,16 +80,16 @@ class ref {
   template <class Derived>
   requires(!std::is_same_v<Derived, T> && std::is_convertible_v<Derived*, T*> &&
            std::is_base_of_v<T, Derived>) ref(ref<Derived>&& other)
-  noexcept(near<Derived>) : to_(part_of<Derived>(other.to_)) { other.to_ = {}; }
+  noexcept(near<Derived>) : address_(part_of<Derived>(other.address_)) { other.address_ = {}; }
   ref& operator=(ref other) noexcept {
-    std::swap(to_, other.to_);
+    std::swap(address_, other.address_);
     return *this;
   }
   ~ref() {
-    if (to_.is_plain()) {
-      actor::drop_ref(to_.plain());
-    } else if (to_.refers()) [[unlikely]] {
-      actor::drop_ref(*to_.get());
+    if (address_.is_plain()) {
+      actor::drop_ref(address_.plain());
+    } else if (address_.refers()) [[unlikely]] {
+      actor::drop_ref(*address_.get());
     }
   }
 
@@ -134,15 +134,15 @@ class ref {
   //     }
   template <auto Method, class... Args>
   task<> send(Args... args) const {
-    const ref to = *this;
-    if (!to.to_.refers()) refuse();
-    if (!to.to_.get()->is_bounded()) {
-      to.template tell<Method>(std::move(args)...);
+    const ref receiver = *this;
+    if (!receiver.address_.refers()) refuse();
+    if (!receiver.address_.get()->is_bounded()) {
+      receiver.template tell<Method>(std::move(args)...);
       co_return;
     }
-    future<actor::permit> later = actor::wait_for_permit_of<T>(*to.to_.get());
+    future<actor::permit> later = actor::wait_for_permit_of<T>(*receiver.address_.get());
     actor::permit permit = co_await std::move(later);
-    to.template tell_into<Method>(permit, std::move(args)...);
+    receiver.template tell_into<Method>(permit, std::move(args)...);
   }
   template <detail::several_methods Methods, class... Args>
   task<> send(Args...) const = delete;
@@ -280,8 +280,8 @@ class ref {
         copyable,
         "troupe: bind: each call sends a copy of the bound arguments, which must be copyable");
     if constexpr (sendable && copyable) {
-      return [to = *this, ... given = std::move(first)](auto&&... rest) {
-        to.template tell<Method>(given..., std::forward<decltype(rest)>(rest)...);
+      return [receiver = *this, ... given = std::move(first)](auto&&... rest) {
+        receiver.template tell<Method>(given..., std::forward<decltype(rest)>(rest)...);
       };
     } else {
       return [](auto&&...) {};
@@ -336,9 +336,9 @@ class ref {
   // caller that gives up before the object is taken leaves the actor unchanged. A caller that gives
   // up at the very moment at which the object is taken loses the object.
   [[nodiscard]] future<std::unique_ptr<T>> consume() const {
-    if (!to_.refers()) [[unlikely]]
+    if (!address_.refers()) [[unlikely]]
       refuse();
-    return actor::consume<T>(*to_.get(), to_.offset());
+    return actor::consume<T>(*address_.get(), address_.offset());
   }
 
   // Returns a future that is ready, with the reason, when the actor has ended. Neither a watch nor
@@ -348,9 +348,11 @@ class ref {
   // A number that identifies the actor in logs: no two living actors of one runtime have the same.
   // Texts about stalls, dumps, failures and dead letters name the actor by it, as in `Account #17`.
   // 0 if this ref refers to no actor. Thread: any.
-  std::uint64_t id() const noexcept { return to_.refers() ? actor::id_of(*to_.get()) : 0; }
+  std::uint64_t id() const noexcept {
+    return address_.refers() ? actor::id_of(*address_.get()) : 0;
+  }
 
-  explicit operator bool() const noexcept { return to_.refers(); }
+  explicit operator bool() const noexcept { return address_.refers(); }
 #define TROUPE_NOT_CALLED                                                                   \
   "troupe: ref: a method of an actor is not called but sent: to.tell<&T::method>(...), or " \
   "co_await "                                                                               \
@@ -359,19 +361,19 @@ class ref {
   T* operator->() const TROUPE_REFUSED(TROUPE_NOT_CALLED);
 #undef TROUPE_NOT_CALLED
   friend bool operator==(const ref&, const ref&) noexcept = default;
-  std::size_t hash() const noexcept { return std::hash<const void*>{}(to_.get()); }
+  std::size_t hash() const noexcept { return std::hash<const void*>{}(address_.get()); }
 
  private:
   template <class U>
   friend class ref;
   friend struct ref_access;
-  explicit ref(actor::address adopted) noexcept : to_(adopted) {}
+  explicit ref(actor::address adopted) noexcept : address_(adopted) {}
 
   void share() const noexcept {
-    if (to_.is_plain()) {
-      actor::add_ref(to_.plain());
-    } else if (to_.refers()) [[unlikely]] {
-      actor::add_ref(*to_.get());
+    if (address_.is_plain()) {
+      actor::add_ref(address_.plain());
+    } else if (address_.refers()) [[unlikely]] {
+      actor::add_ref(*address_.get());
     }
   }
 
@@ -448,7 +450,7 @@ class ref {
   TROUPE_NOINLINE void tell_into(actor::permit& permit, Args&&... args) const {
     tell_by<Method>(
         [&]<class Message>(Message* mail) {
-          actor::deliver_told(*to_.get(), *for_part(mail));
+          actor::deliver_told(*address_.get(), *for_part(mail));
           permit.use();  // the message now owns the permit
         },
         std::forward<Args>(args)...);
@@ -459,9 +461,9 @@ class ref {
   template <class Call, class... Args>
   TROUPE_NOINLINE auto ask_by(Args&&... args) const {
     using answer = actor::answer_of<std::invoke_result_t<Call&, T&>>;
-    if (!to_.refers()) [[unlikely]]
+    if (!address_.refers()) [[unlikely]]
       refuse();
-    actor::cell& callee = *to_.get();
+    actor::cell& callee = *address_.get();
     const bool full = callee.is_bounded() && !actor::take_permit(callee);
     if (full && !actor::ask_waits_for_room(callee)) [[unlikely]] {
       promise<typename answer::type> refused;
@@ -487,7 +489,8 @@ class ref {
   }
 
   void deliver_ask(bool full, actor::message& mail, const tasks::shared_state& answer) const {
-    full ? actor::deliver_when_room(*to_.get(), mail, answer) : actor::deliver(*to_.get(), mail);
+    full ? actor::deliver_when_room(*address_.get(), mail, answer)
+         : actor::deliver(*address_.get(), mail);
   }
 
   template <class Call, class Answer, class... Args>
@@ -497,7 +500,7 @@ class ref {
         *::new (memory::allocate(sizeof(tasks::ask_state<Answer>))) tasks::ask_state<Answer>;
     promise<Answer> promised = tasks::future_access::promise_of<Answer>(state);
     future<Answer> later = promised.get_future();
-    actor::link_ask(state.link, *to_.get(), &message::act_on);
+    actor::link_ask(state.link, *address_.get(), &message::act_on);
     deliver_ask(full,
                 *for_part(actor::make_message<message>(
                     actor::answer_to<Answer>{std::move(promised)}, std::forward<Args>(args)...)),
@@ -507,29 +510,29 @@ class ref {
 
   template <class Message>
   void deliver(Message* mail) const {
-    if (!to_.is_plain()) [[unlikely]]
+    if (!address_.is_plain()) [[unlikely]]
       return deliver_to_part(mail);
-    deliver_to(to_.plain(), mail);
+    deliver_to(address_.plain(), mail);
   }
-  static void deliver_to(actor::cell& to, actor::message* mail) {
-    if (to.is_bounded()) [[unlikely]] {
-      return actor::take_permit(to) ? actor::deliver_with_permit(to, *mail)
-                                    : actor::refuse_full(to, *mail);
+  static void deliver_to(actor::cell& callee, actor::message* mail) {
+    if (callee.is_bounded()) [[unlikely]] {
+      return actor::take_permit(callee) ? actor::deliver_with_permit(callee, *mail)
+                                        : actor::refuse_full(callee, *mail);
     }
-    actor::deliver_told(to, *mail);
+    actor::deliver_told(callee, *mail);
   }
   template <class Message>
   TROUPE_NOINLINE void deliver_to_part(Message* mail) const {
-    if (!to_.refers()) {
+    if (!address_.refers()) {
       mail->act(mail, nullptr, actor::message_act::discard);
       refuse();
     }
-    deliver_to(*to_.get(), for_part(mail));
+    deliver_to(*address_.get(), for_part(mail));
   }
   // Takes ownership of the message, even if it throws.
   template <class Message>
   actor::message* for_part(Message* mail) const {
-    if (to_.is_plain()) [[likely]]
+    if (address_.is_plain()) [[likely]]
       return mail;
     return wrap_for_part(mail);
   }
@@ -537,7 +540,7 @@ class ref {
   TROUPE_NOINLINE actor::part_message<Message>* wrap_for_part(Message* mail) const {
     try {
       return actor::make_message<actor::part_message<Message>>(static_cast<actor::message*>(mail),
-                                                               to_.offset());
+                                                               address_.offset());
     } catch (...) {
       mail->act(mail, nullptr, actor::message_act::discard);
       throw;
@@ -545,24 +548,24 @@ class ref {
   }
   template <class Predicate, class Message>
   void deliver_guarded(Predicate&& predicate, Message* mail) const {
-    if (to_.is_plain()) [[likely]]
-      return deliver_to(to_.plain(),
+    if (address_.is_plain()) [[likely]]
+      return deliver_to(address_.plain(),
                         actor::guard<T, Message>(std::forward<Predicate>(predicate), mail));
-    if (!to_.refers()) return deliver(mail);  // deliver() refuses it
+    if (!address_.refers()) return deliver(mail);  // deliver() refuses it
     auto holds = [when = std::decay_t<Predicate>(std::forward<Predicate>(predicate)),
-                  offset = to_.offset()](const std::byte& object) -> bool {
+                  offset = address_.offset()](const std::byte& object) -> bool {
       return static_cast<bool>(
           std::invoke(when, *static_cast<const T*>(static_cast<const void*>(&object + offset))));
     };
-    deliver_to(*to_.get(), actor::guard<std::byte, actor::part_message<Message>>(
-                               std::move(holds), wrap_for_part(mail)));
+    deliver_to(*address_.get(), actor::guard<std::byte, actor::part_message<Message>>(
+                                    std::move(holds), wrap_for_part(mail)));
   }
   [[noreturn]] static void refuse() {
     throw usage_error(
         "troupe: this ref refers to no actor: assign it the result of spawn() before sending");
   }
 
-  actor::address to_;
+  actor::address address_;
 };
 
 // Access for other parts of the library; not for users.
@@ -579,7 +582,7 @@ struct ref_access {
   }
   template <class T>
   static actor::cell* cell_of(const ref<T>& r) noexcept {
-    return r.to_.get();
+    return r.address_.get();
   }
 };
 
@@ -588,31 +591,31 @@ const char* stop_by_message(message* mail, void* object, message_act act);
 const char* cancel_by_message(message* mail, void* object, message_act act);
 const char* stop_now_by_message(message* mail, void* object, message_act act);
 void deliver_urgent(cell& to, message& mail);
-future<ended> watch(cell& of);
+future<ended> watch(cell& actor);
 }  // namespace actor
 
 template <class T>
 void ref<T>::stop() const {
-  if (!to_.refers()) [[unlikely]]
+  if (!address_.refers()) [[unlikely]]
     refuse();
-  actor::deliver(*to_.get(), *actor::make_message<actor::message>(&actor::stop_by_message));
-  actor::deliver_urgent(*to_.get(),
+  actor::deliver(*address_.get(), *actor::make_message<actor::message>(&actor::stop_by_message));
+  actor::deliver_urgent(*address_.get(),
                         *actor::make_message<actor::message>(&actor::cancel_by_message));
 }
 
 template <class T>
 void ref<T>::stop_now() const {
-  if (!to_.refers()) [[unlikely]]
+  if (!address_.refers()) [[unlikely]]
     refuse();
-  actor::deliver_urgent(*to_.get(),
+  actor::deliver_urgent(*address_.get(),
                         *actor::make_message<actor::message>(&actor::stop_now_by_message));
 }
 
 template <class T>
 future<ended> ref<T>::watch() const {
-  if (!to_.refers()) [[unlikely]]
+  if (!address_.refers()) [[unlikely]]
     refuse();
-  return actor::watch(*to_.get());
+  return actor::watch(*address_.get());
 }
 
 template <class T>

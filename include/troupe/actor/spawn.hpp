@@ -123,7 +123,7 @@ class construction {
 
   // Lets an actor that is still under construction take mail, before a ref to it goes out. Throws
   // std::bad_alloc.
-  static void accept_mail(cell& of);
+  static void accept_mail(cell& actor);
 
  private:
   void fail() noexcept;
@@ -159,7 +159,7 @@ struct constructor_message final : message {
 };
 
 // Sends that first message.
-void deliver_constructor(cell& to, message& birth);
+void deliver_constructor(cell& actor, message& birth);
 
 // Whether the first of Args, without const and reference, is First.
 template <class First, class... Args>
@@ -187,12 +187,12 @@ ref<T> spawn(const placement& where, Args&&... args) {
     constexpr bool fits = std::is_constructible_v<T, Args...>;
     static_assert(fits, "troupe: spawn: these arguments do not fit a constructor of the actor");
     if constexpr (fits) {
-      construction here(where, cell_type_of<T>);
+      construction building(where, cell_type_of<T>);
       if (where.on_error == error_policy::restart) [[unlikely]]
-        here.set_factory(factory_of<T>(args...));
-      if (here.object() != nullptr) [[likely]]
-        ::new (here.object()) T(std::forward<Args>(args)...);
-      auto made = ref_access::adopt<T>(&here.finish());
+        building.set_factory(factory_of<T>(args...));
+      if (building.object() != nullptr) [[likely]]
+        ::new (building.object()) T(std::forward<Args>(args)...);
+      auto made = ref_access::adopt<T>(&building.finish());
       if (where.parent != nullptr) [[unlikely]]
         join_parent(*where.parent, *ref_access::cell_of(made));
       return made;
@@ -220,11 +220,11 @@ ref<T> activate_object(const placement& where, std::unique_ptr<T> object) {
   if constexpr (is_class && ends && whole) {
     if (object == nullptr) [[unlikely]]
       refuse_no_object();
-    cell& made = make_adopted(where, adopted_type_of<T>, object.get());
-    if (made.alive()) static_cast<void>(object.release());
-    auto address = ref_access::adopt<T>(&made);
+    cell& actor = make_adopted(where, adopted_type_of<T>, object.get());
+    if (actor.alive()) static_cast<void>(object.release());
+    auto address = ref_access::adopt<T>(&actor);
     if (where.parent != nullptr) [[unlikely]]
-      join_parent(*where.parent, made);
+      join_parent(*where.parent, actor);
     return address;
   }
   return {};  // refused above

@@ -41,7 +41,7 @@ queued_task* start_spawned(const placement& where, message::handler act, tasks::
                            tasks::shared_state& result);
 // Tells a task that has not begun that its result has no taker any more. Returns false and does
 // nothing if the task has begun. Thread: any.
-bool give_up_result(queued_task& of, tasks::shared_state& result) noexcept;
+bool give_up_result(queued_task& task, tasks::shared_state& result) noexcept;
 
 // Drops the ref with which the actor was made, so that the actor ends after this turn. Called in
 // the actor's turn.

@@ -83,14 +83,14 @@ timer ref<T>::tell_every(time_span period, Args... args) const {
                 "reference wrapper: it would dangle or race. Give a value, or wrap it in "
                 "troupe::unchecked");
   if constexpr (copyable && sendable) {
-    if (!to_.refers()) refuse();
+    if (!address_.refers()) refuse();
     if (period.count() <= 0)
       throw option_error("troupe: tell_every: the period must be longer than zero");
     std::stop_source ends;
     timer_options options;
     options.stop = ends.get_token();
     return actor::start_timer(
-        *to_.get(), period, period,
+        *address_.get(), period, period,
         actor::repeated_tell<T, Method, Args...>(*this, std::move(ends), std::move(args)...),
         options);
   }
@@ -99,9 +99,9 @@ timer ref<T>::tell_every(time_span period, Args... args) const {
 template <class T>
 template <auto Method, class... Args>
 timer ref<T>::tell_after(time_span span, Args... args) const {
-  if (!to_.refers()) refuse();
+  if (!address_.refers()) refuse();
   return actor::start_timer(
-      *to_.get(), span, std::chrono::nanoseconds(0),
+      *address_.get(), span, std::chrono::nanoseconds(0),
       [to = *this, ... given = std::move(args)]() mutable {
         to.template tell<Method>(std::move(given)...);
       },

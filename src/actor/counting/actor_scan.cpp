@@ -27,12 +27,12 @@ using memory::slot_space;
 constinit std::atomic<std::uint64_t> copies{0};
 
 // Copies memory of this process, which other threads may be changing or freeing. False: it is gone.
-bool copy(const void* from, std::span<std::byte> to) noexcept {
+bool copy(const void* from, std::span<std::byte> destination) noexcept {
   copies.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  a statistic
-  const iovec target{to.data(), to.size()};
-  const iovec source{const_cast<void*>(from), to.size()};
+  const iovec target{destination.data(), destination.size()};
+  const iovec source{const_cast<void*>(from), destination.size()};
   return ::process_vm_readv(::getpid(), &target, 1, &source, 1, 0) ==
-         static_cast<ssize_t>(to.size());
+         static_cast<ssize_t>(destination.size());
 }
 
 // Copied memory, as the object that it is a copy of: only for members that are plain data.

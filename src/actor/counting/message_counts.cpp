@@ -16,18 +16,19 @@ namespace {
 // Puts a new element in front of the list; returns null when memory has run out.
 template <class Element, class... Key>
 Element* push(std::atomic<Element*>& list, Key... key) noexcept {
-  auto* const one = new (std::nothrow) Element(key...);
-  if (one == nullptr) return nullptr;
-  one->next = list.load(std::memory_order_relaxed);  // order: relaxed  the thread's own
-  list.store(one, std::memory_order_release);  // order: release  pairs with for_each/acquire (C1)
-  return one;
+  auto* const element = new (std::nothrow) Element(key...);
+  if (element == nullptr) return nullptr;
+  element->next = list.load(std::memory_order_relaxed);  // order: relaxed  the thread's own
+  list.store(element,
+             std::memory_order_release);  // order: release  pairs with for_each/acquire (C1)
+  return element;
 }
 
 template <class Element>
 void free_all(std::atomic<Element*>& list) noexcept {
   // order: relaxed  no other thread uses it any longer
-  for (Element* one = list.load(std::memory_order_relaxed); one != nullptr;)
-    delete std::exchange(one, one->next);
+  for (Element* element = list.load(std::memory_order_relaxed); element != nullptr;)
+    delete std::exchange(element, element->next);
 }
 
 // Nobody reads these: several threads may change them at the same time.
@@ -43,8 +44,9 @@ thread_counts::thread_counts() noexcept : worker_(base::worker_number) {
 }
 thread_counts::~thread_counts() {
   // order: relaxed  no other thread uses it any longer
-  for (handler_count* one = handlers_.load(std::memory_order_relaxed); one; one = one->next)
-    free_all(one->spans);
+  for (handler_count* handler = handlers_.load(std::memory_order_relaxed); handler;
+       handler = handler->next)
+    free_all(handler->spans);
   free_all(handlers_);
   free_all(classes_);
   free_all(edges_);
@@ -53,8 +55,8 @@ thread_counts::~thread_counts() {
 span_count* handler_count::of_span(const char* name) noexcept {
   std::size_t count = 0;
   // order: relaxed  the thread's own
-  for (span_count* one = spans.load(std::memory_order_relaxed); one; one = one->next, ++count) {
-    if (one->name == name) return one;
+  for (span_count* span = spans.load(std::memory_order_relaxed); span; span = span->next, ++count) {
+    if (span->name == name) return span;
   }
   return count < names_max ? push(spans, name) : nullptr;
 }
@@ -66,21 +68,22 @@ void count_span(const char* name, std::uint64_t ticks) noexcept {
   // order: relaxed  the thread's own
   const message::handler method = tasks::running_here().method.load(std::memory_order_relaxed);
   if (method == nullptr) return;
-  if (span_count* const of = counts->of(*actor->type, method).of_span(name)) {
-    of->spans.add(1);
-    of->ticks.add(ticks);
+  if (span_count* const span = counts->of(*actor->type, method).of_span(name)) {
+    span->spans.add(1);
+    span->ticks.add(ticks);
   }
 }
 
 TROUPE_NOINLINE handler_count& thread_counts::find(const cell_type& type,
                                                    message::handler method) noexcept {
   // order: relaxed  the thread's own
-  handler_count* one = handlers_.load(std::memory_order_relaxed);
-  while (one != nullptr && (one->method != method || one->type != &type)) one = one->next;
-  if (one == nullptr) one = push(handlers_, &type, method);
-  if (one == nullptr) return lost_handler;
-  place_of(method).recent = one;
-  return *one;
+  handler_count* handler = handlers_.load(std::memory_order_relaxed);
+  while (handler != nullptr && (handler->method != method || handler->type != &type))
+    handler = handler->next;
+  if (handler == nullptr) handler = push(handlers_, &type, method);
+  if (handler == nullptr) return lost_handler;
+  place_of(method).recent = handler;
+  return *handler;
 }
 
 TROUPE_NOINLINE handler_count& thread_counts::find(const cell_type& type,
@@ -92,28 +95,32 @@ class_count& thread_counts::of_class(const cell_type& type) noexcept {
   if (recent_class_ != nullptr && recent_class_->type == &type) [[likely]]
     return *recent_class_;
   // order: relaxed  the thread's own
-  class_count* one = classes_.load(std::memory_order_relaxed);
-  while (one != nullptr && one->type != &type) one = one->next;
-  if (one == nullptr) one = push(classes_, &type);
-  if (one == nullptr) return lost_class;
-  return *(recent_class_ = one);
+  class_count* counted_class = classes_.load(std::memory_order_relaxed);
+  while (counted_class != nullptr && counted_class->type != &type)
+    counted_class = counted_class->next;
+  if (counted_class == nullptr) counted_class = push(classes_, &type);
+  if (counted_class == nullptr) return lost_class;
+  return *(recent_class_ = counted_class);
 }
 
 edge_count& thread_counts::of_edge(const cell_type* from, const cell_type& to,
                                    message::handler method) noexcept {
   // order: relaxed  the thread's own
-  edge_count* one = edges_.load(std::memory_order_relaxed);
-  while (one != nullptr && (one->method != method || one->from != from || one->to != &to))
-    one = one->next;
-  if (one == nullptr) one = push(edges_, from, &to, method);
-  return one == nullptr ? lost_edge : *one;
+  edge_count* edge = edges_.load(std::memory_order_relaxed);
+  while (edge != nullptr && (edge->method != method || edge->from != from || edge->to != &to))
+    edge = edge->next;
+  if (edge == nullptr) edge = push(edges_, from, &to, method);
+  return edge == nullptr ? lost_edge : *edge;
 }
 
-sampled_part::sampled_part(handler_count& of, observe::tally& which) noexcept
-    : of_(of), stands_for_(which.stands_for()), sends_(stands_for_), began_(observe::now_ticks()) {
-  of_.stride.taken(began_);
-  which.next(observe::random_gap(of_.stride.get()));
+sampled_part::sampled_part(handler_count& handler, observe::tally& which) noexcept
+    : handler_(handler),
+      stands_for_(which.stands_for()),
+      sends_(stands_for_),
+      began_(observe::now_ticks()) {
+  handler_.stride.taken(began_);
+  which.next(observe::random_gap(handler_.stride.get()));
 }
-sampled_part::~sampled_part() { of_.add_busy(observe::now_ticks() - began_, stands_for_); }
+sampled_part::~sampled_part() { handler_.add_busy(observe::now_ticks() - began_, stands_for_); }
 
 }  // namespace troupe::actor

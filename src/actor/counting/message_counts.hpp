@@ -55,8 +55,8 @@ struct handler_count {
   template <class Look>
   void for_each_span(Look look) const {
     // order: acquire  sees the element whole; pairs with push/release
-    for (const span_count* one = spans.load(std::memory_order_acquire); one; one = one->next)
-      look(*one);
+    for (const span_count* span = spans.load(std::memory_order_acquire); span; span = span->next)
+      look(*span);
   }
   static constexpr std::size_t names_max = 64;
 
@@ -104,13 +104,13 @@ struct edge_count {
 class sampled_part {
  public:
   // `which` says that a sample is due.
-  sampled_part(handler_count& of, observe::tally& which) noexcept;
+  sampled_part(handler_count& handler, observe::tally& which) noexcept;
   sampled_part(const sampled_part&) = delete;
   sampled_part& operator=(const sampled_part&) = delete;
   ~sampled_part();
 
  private:
-  handler_count& of_;
+  handler_count& handler_;
   const std::uint64_t stands_for_;
   const observe::sampled_sends sends_;
   std::uint64_t began_;
@@ -148,20 +148,22 @@ class thread_counts {
   template <class Look>
   void for_each_handler(Look look) const {
     // order: acquire (all)  sees the element whole; pairs with find/release
-    for (const handler_count* one = handlers_.load(std::memory_order_acquire); one; one = one->next)
-      look(*one);
+    for (const handler_count* handler = handlers_.load(std::memory_order_acquire); handler;
+         handler = handler->next)
+      look(*handler);
   }
   template <class Look>
   void for_each_class(Look look) const {
     // order: acquire  as above
-    for (const class_count* one = classes_.load(std::memory_order_acquire); one; one = one->next)
-      look(*one);
+    for (const class_count* counted_class = classes_.load(std::memory_order_acquire); counted_class;
+         counted_class = counted_class->next)
+      look(*counted_class);
   }
   template <class Look>
   void for_each_edge(Look look) const {
     // order: acquire  as above
-    for (const edge_count* one = edges_.load(std::memory_order_acquire); one; one = one->next)
-      look(*one);
+    for (const edge_count* edge = edges_.load(std::memory_order_acquire); edge; edge = edge->next)
+      look(*edge);
   }
 
  private:

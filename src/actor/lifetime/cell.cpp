@@ -15,18 +15,18 @@
 
 namespace troupe::actor {
 
-void add_ref(cell& to) noexcept {
+void add_ref(cell& actor) noexcept {
   // order: relaxed  the caller holds a ref already
-  if (to.refs.add()) actor_system::of(to).orphan_refs.fetch_add(1, std::memory_order_relaxed);
+  if (actor.refs.add()) actor_system::of(actor).orphan_refs.fetch_add(1, std::memory_order_relaxed);
 }
 
-void drop_ref(cell& to) noexcept {
-  if (drop_at_home(to) || to.refs.drop_one_of_many()) return;
+void drop_ref(cell& actor) noexcept {
+  if (drop_at_home(actor) || actor.refs.drop_one_of_many()) return;
   // Once the count is zero only the gate keeps the system alive.
-  actor_system& system = actor_system::of(to);
+  actor_system& system = actor_system::of(actor);
   system.enter_gate();
-  const ref_state::dropped how = to.refs.drop();
-  if (how == ref_state::dropped::last) notify_unreferenced(to);
+  const ref_state::dropped how = actor.refs.drop();
+  if (how == ref_state::dropped::last) notify_unreferenced(actor);
   system.leave();
   if (how == ref_state::dropped::orphan) system.drop_orphan_ref();
 }
@@ -94,29 +94,29 @@ void construction::leave() noexcept {
 
 cell& construction::finish() {
   leave();
-  cell& made = *std::exchange(cell_, nullptr);
+  cell& actor = *std::exchange(cell_, nullptr);
   if (object_ == nullptr) [[unlikely]] {
-    made.flags |= cell::stopped;
-    return made;
+    actor.flags |= cell::stopped;
+    return actor;
   }
-  made.flags |= cell::constructed;
-  if (actor_heap* heap = heap_of(made)) [[unlikely]]
+  actor.flags |= cell::constructed;
+  if (actor_heap* heap = heap_of(actor)) [[unlikely]]
     heap->begin();
   if (activation_ != nullptr) [[unlikely]] {
-    start(made);
+    start(actor);
   } else {
-    start_at_home(made);
+    start_at_home(actor);
   }
-  return made;
+  return actor;
 }
 
-void construction::accept_mail(cell& of) {
-  construction* here = turn_here().building;
-  if (here == nullptr || here->cell_ != &of || here->activation_ != nullptr) return;
-  activation& made = make_activation(of);
-  const bool claimed = mailbox(of.word).claim(made);
+void construction::accept_mail(cell& actor) {
+  construction* building = turn_here().building;
+  if (building == nullptr || building->cell_ != &actor || building->activation_ != nullptr) return;
+  activation& made = make_activation(actor);
+  const bool claimed = mailbox(actor.word).claim(made);
   TROUPE_REQUIRE(claimed, "M4");
-  here->activation_ = &made;
+  building->activation_ = &made;
 }
 
 // Queues the actor for its first turn, which handles what was sent to it during its construction.
@@ -171,20 +171,20 @@ TROUPE_NOINLINE cell& make_cell_with_extras(const placement& where, const cell_t
   if (where.context != nullptr)
     heap = std::make_unique<actor_heap>(*where.context, where.rolls_back);
   const std::size_t extra = extra_of(where.system, true);
-  cell& made = make_cell_at(where, type, type.offset_behind(extra), type.slot_bytes_behind(extra),
-                            bound != nullptr);
-  made.flags |= cell::has_extras;
-  auto& extras = *::new (&made + 1) cell_extras{{where.turn_messages, where.turn_ns},
-                                                {},
-                                                std::move(bound),
-                                                std::move(heap),
-                                                std::move(supervision)};
+  cell& actor = make_cell_at(where, type, type.offset_behind(extra), type.slot_bytes_behind(extra),
+                             bound != nullptr);
+  actor.flags |= cell::has_extras;
+  auto& extras = *::new (&actor + 1) cell_extras{{where.turn_messages, where.turn_ns},
+                                                 {},
+                                                 std::move(bound),
+                                                 std::move(heap),
+                                                 std::move(supervision)};
   if (where.parent != nullptr) {
     add_ref(*where.parent);
     extras.supervision->parent = where.parent;
   }
-  if (!where.name.empty()) extras.named = where.system.names.add(id_of(made), where.name);
-  return made;
+  if (!where.name.empty()) extras.named = where.system.names.add(id_of(actor), where.name);
+  return actor;
 }
 
 TROUPE_NOINLINE cell& make_unusual_cell(const placement& where, const cell_type& type,
@@ -207,15 +207,15 @@ cell& make_adopted(const placement& where, const cell_type& type, void* object) 
         "troupe: spawn_options::context: an object that was given to activate() may be taken back, "
         "and its memory would go before it");
   }
-  cell& made = make_cell(where, type);
+  cell& actor = make_cell(where, type);
   // order: relaxed  as in construction's constructor
   if (where.system.closing.load(std::memory_order_relaxed)) {
-    made.flags |= cell::stopped;
+    actor.flags |= cell::stopped;
   } else {
-    made.flags |= cell::constructed;
-    cell_extras::of(made).adopted = object;
+    actor.flags |= cell::constructed;
+    cell_extras::of(actor).adopted = object;
   }
-  return made;
+  return actor;
 }
 
 cell& make_cell(const placement& where, const cell_type& type) {

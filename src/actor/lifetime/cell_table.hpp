@@ -24,9 +24,9 @@ class cell_table {
   // store its next_in_table there. act must not run user code.
   template <class Act>
   auto with(const cell& actor, Act act) {
-    bucket& in = buckets_[bucket_of(actor)];
-    const auto lock = in.turns.enter(in.mutex);
-    Node** slot = &in.first;
+    bucket& chain = buckets_[bucket_of(actor)];
+    const auto lock = chain.turns.enter(chain.mutex);
+    Node** slot = &chain.first;
     while (*slot != nullptr && (*slot)->of != &actor) slot = &(*slot)->next_in_table;
     return act(*slot);
   }

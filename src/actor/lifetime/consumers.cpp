@@ -6,10 +6,10 @@
 namespace troupe::actor {
 namespace {
 
-std::exception_ptr ended_error(const consume_request& one) noexcept try {
+std::exception_ptr ended_error(const consume_request& request) noexcept try {
   return std::make_exception_ptr(
       actor_stopped(std::string("troupe: consume: the actor has ended: ") +
-                    one.which(nullptr, nullptr, message_act::describe)));
+                    request.which(nullptr, nullptr, message_act::describe)));
 } catch (const std::bad_alloc&) {
   return std::current_exception();
 }
@@ -21,7 +21,7 @@ bool mail_is_left(const consume_request& last, const activation& active) noexcep
 }
 
 // The actor is quiet: gives its object away, and the actor has ended.
-void hand_over(cell& actor, consume_request& to) noexcept {
+void hand_over(cell& actor, consume_request& request) noexcept {
   const bool adopted = is_adopted(actor);
   std::exception_ptr why;
   try {
@@ -30,40 +30,40 @@ void hand_over(cell& actor, consume_request& to) noexcept {
                         " has a context of its own (spawn_options::context), which would go before "
                         "what is taken out of it");
     }
-    to.take(object_of(actor), adopted);
+    request.take(object_of(actor), adopted);
   } catch (...) {
     why = std::current_exception();
   }
-  actor_system::of(actor).consumers.end(actor, to);
-  if (why != nullptr) return to.fail(std::move(why));
+  actor_system::of(actor).consumers.end(actor, request);
+  if (why != nullptr) return request.fail(std::move(why));
   // nothing is left to destroy
   if (adopted) actor.flags &= static_cast<std::uint8_t>(~cell::constructed);
   end_object(actor, ended(ended::why::consumed));
-  to.give();
+  request.give();
 }
 
-void consider(consume_request& one) noexcept {
+void consider(consume_request& request) noexcept {
   activation& active = active_here();
   cell& actor = *active.actor;
   actor_system& system = actor_system::of(actor);
   if ((actor.flags & (cell::stopped | cell::ends_soon)) != 0 || system.discarding() ||
-      one.given_up()) {
-    system.consumers.end(actor, one);
-    return one.fail(ended_error(one));
+      request.given_up()) {
+    system.consumers.end(actor, request);
+    return request.fail(ended_error(request));
   }
-  if (consume_request* other = system.consumers.begin(actor, one)) {
+  if (consume_request* other = system.consumers.begin(actor, request)) {
     if (!other->given_up()) {
-      return one.fail(std::make_exception_ptr(
+      return request.fail(std::make_exception_ptr(
           usage_error("troupe: consume: another caller is consuming this actor already")));
     }
     system.consumers.end(actor, *other);
     // if not, that request is still in the mailbox, and fails when it is handled
     if (other->waits_outside) other->fail(ended_error(*other));
-    system.consumers.begin(actor, one);
+    system.consumers.begin(actor, request);
   }
-  if (mail_is_left(one, active)) return active.append(one);
-  one.waits_outside = suspends(active) || (actor.flags & cell::guards) != 0;
-  if (!one.waits_outside) hand_over(actor, one);
+  if (mail_is_left(request, active)) return active.append(request);
+  request.waits_outside = suspends(active) || (actor.flags & cell::guards) != 0;
+  if (!request.waits_outside) hand_over(actor, request);
 }
 
 }  // namespace
@@ -103,10 +103,10 @@ void call_consumer_in(cell& actor) noexcept {
 
 void refuse_consumer(cell& actor) noexcept {
   actor_system& system = actor_system::of(actor);
-  consume_request* one = system.consumers.call_in(actor);
-  if (one == nullptr) return;
-  system.consumers.end(actor, *one);
-  one->fail(ended_error(*one));
+  consume_request* request = system.consumers.call_in(actor);
+  if (request == nullptr) return;
+  system.consumers.end(actor, *request);
+  request->fail(ended_error(*request));
 }
 
 std::exception_ptr self_consumed_error(message::handler which) {
@@ -116,10 +116,10 @@ std::exception_ptr self_consumed_error(message::handler which) {
                which(nullptr, nullptr, message_act::describe)));
 }
 
-std::exception_ptr base_consumed_error(const cell& of, const char* base) {
+std::exception_ptr base_consumed_error(const cell& actor, const char* base) {
   return std::make_exception_ptr(usage_error(std::string("troupe: consume: this ref is of ") +
                                              base + ", a base of the actor's class " +
-                                             of.type->name +
+                                             actor.type->name +
                                              ", whose object would be cut; consume it by a ref of "
                                              "its own class, or activate() it and give the "
                                              "base a virtual destructor"));

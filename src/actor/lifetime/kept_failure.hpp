@@ -21,7 +21,7 @@ struct kept_memory {
 
 // The memory of a whole context, which ends with it; nothing when memory is out, since the failure
 // itself is still to be reported.
-kept_memory keep_context(owned_context of) noexcept;
+kept_memory keep_context(owned_context context) noexcept;
 
 // A failure that has not been delivered yet, and the memory that it may refer to.
 struct kept_failure {
@@ -48,6 +48,6 @@ struct kept_failure {
 void report_keeping(sched::message::handler describes, std::exception_ptr what,
                     kept_memory keeps) noexcept;
 // The same for a failure of a naked procedure, which belongs to no actor.
-void report_keeping(actor_system& of, std::exception_ptr what, kept_memory keeps) noexcept;
+void report_keeping(actor_system& system, std::exception_ptr what, kept_memory keeps) noexcept;
 
 }  // namespace troupe::actor

@@ -251,13 +251,13 @@ void refuse_restart(const char* why) {
   throw option_error(std::string("troupe: spawn_options::on_error = restart: ") + why);
 }
 
-future<ended> watch(cell& of) {
+future<ended> watch(cell& actor) {
   promise<ended> watcher;
   future<ended> later = watcher.get_future();
-  const actor_system& system = actor_system::of(of);
-  if (of.lives_on() == actor_system::main_executor || system.is_simulated)
+  const actor_system& system = actor_system::of(actor);
+  if (actor.lives_on() == actor_system::main_executor || system.is_simulated)
     tasks::future_access::state(later).main_lane = system.main_lane;
-  deliver_urgent(of, *make_message<watch_message>(std::move(watcher)));
+  deliver_urgent(actor, *make_message<watch_message>(std::move(watcher)));
   return later;
 }
 
@@ -283,7 +283,7 @@ void supervision_table::add_watch(cell& of, promise<ended>&& watcher) {
     std::lock_guard lock(mutex_);
     auto& [waiting, prune_at] = watchers_[&of];
     if (waiting.size() >= prune_at) {
-      std::erase_if(waiting, [](const promise<ended>& one) { return one.abandoned(); });
+      std::erase_if(waiting, [](const promise<ended>& waiter) { return waiter.abandoned(); });
       prune_at = std::max<std::size_t>(16, 2 * waiting.size());
     }
     waiting.push_back(std::move(watcher));
@@ -311,7 +311,7 @@ void supervision_table::end(cell& of, cell* parent, ended how) noexcept {
       watchers_.erase(found);
     }
   }
-  for (promise<ended>& one : waiting) one.set_value(how);
+  for (promise<ended>& waiter : waiting) waiter.set_value(how);
 }
 
 void supervision_table::for_each_child(std::size_t most,
@@ -350,7 +350,7 @@ void supervision_table::end_all() noexcept {
     children_.clear();
   }
   for (auto& [of, all] : left) {
-    for (promise<ended>& one : all.waiting) one.set_value(ended{});
+    for (promise<ended>& waiter : all.waiting) waiter.set_value(ended{});
   }
 }
 

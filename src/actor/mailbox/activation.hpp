@@ -195,11 +195,11 @@ struct activation : sched::runnable {
   }
 
   // order: relaxed (both)  within the owner's list; the mailbox word publishes
-  static std::uintptr_t get(const mail_link& of) noexcept {
-    return of.load(std::memory_order_relaxed);
+  static std::uintptr_t get(const mail_link& link) noexcept {
+    return link.load(std::memory_order_relaxed);
   }
-  static void set(mail_link& of, std::uintptr_t to) noexcept {
-    of.store(to, std::memory_order_relaxed);
+  static void set(mail_link& link, std::uintptr_t to) noexcept {
+    link.store(to, std::memory_order_relaxed);
   }
   static std::uintptr_t as_link(message* mail) noexcept {
     return reinterpret_cast<std::uintptr_t>(mail);
@@ -217,20 +217,20 @@ extern const sched::runnable_vtable turn_type, counted_turn_type;
 template <class Runnable>
 Runnable& make_runnable(const sched::runnable_vtable& type) {
   static_assert(sizeof(Runnable) <= memory::stable_bytes);
-  auto& made = *static_cast<Runnable*>(memory::allocate_stable());
-  made.type = &type;
-  made.deferred_slot = -1;
-  made.where = sched::run_state::elsewhere;
-  return made;
+  auto& runnable = *static_cast<Runnable*>(memory::allocate_stable());
+  runnable.type = &type;
+  runnable.deferred_slot = -1;
+  runnable.where = sched::run_state::elsewhere;
+  return runnable;
 }
 
 // A recycled block holds old values: sets all that belongs to the activation.
-TROUPE_INLINE void begin_activation(activation& made, cell* actor) noexcept {
-  made.actor = actor;
-  made.clear();
-  made.marks = 0;
-  made.suspended = nullptr;
-  made.length.set(0);
+TROUPE_INLINE void begin_activation(activation& active, cell* actor) noexcept {
+  active.actor = actor;
+  active.clear();
+  active.marks = 0;
+  active.suspended = nullptr;
+  active.length.set(0);
 }
 
 TROUPE_INLINE activation& make_activation(cell& actor) {

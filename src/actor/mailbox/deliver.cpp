@@ -20,10 +20,10 @@ namespace {
 // is out.
 activation& activate(cell& to, message& mail, bool urgent) {
   try {
-    activation& made = make_activation(to);
-    urgent ? made.begin_urgent(mail) : made.append(mail);
-    if (!urgent && actor_system::of(to).counts != nullptr) made.length.add(1);
-    return made;
+    activation& active = make_activation(to);
+    urgent ? active.begin_urgent(mail) : active.append(mail);
+    if (!urgent && actor_system::of(to).counts != nullptr) active.length.add(1);
+    return active;
   } catch (...) {
     mail.act(&mail, nullptr, message_act::discard);
     throw;
@@ -34,7 +34,7 @@ activation& activate(cell& to, message& mail, bool urgent) {
 // (sending.hpp).
 struct actor_side {
   actor_side(cell& actor, bool urgent) noexcept
-      : to(actor),
+      : actor(actor),
         system(actor_system::of(actor)),
         executor(system.executor_of(actor)),
         urgent(urgent) {}
@@ -43,25 +43,25 @@ struct actor_side {
     if (urgent) {
       mail.act(&mail, nullptr, message_act::discard);
     } else {
-      system.make_dead_letter(to, mail, false);
+      system.make_dead_letter(actor, mail, false);
     }
   }
   // Makes a dead letter that is observed, unless the end has begun.
   void turn_away(message& mail) {
     if (closing()) return refuse(mail);
     const bool open = enter_gate();
-    system.make_dead_letter(to, mail, open);
+    system.make_dead_letter(actor, mail, open);
     leave();
   }
   // order: relaxed  a hint; the gate decides
   bool closing() const noexcept { return system.closing.load(std::memory_order_relaxed); }
-  bool wakes_always() const noexcept { return to.type->reentrant; }
+  bool wakes_always() const noexcept { return actor.type->reentrant; }
   bool enter_gate() noexcept { return system.enter_gate(); }
   void leave() noexcept { system.leave(); }
-  activation& activate(message& mail) { return actor::activate(to, mail, urgent); }
-  static void put_away(activation& made) noexcept {
-    made.clear();
-    free_activation(made);
+  activation& activate(message& mail) { return actor::activate(actor, mail, urgent); }
+  static void put_away(activation& active) noexcept {
+    active.clear();
+    free_activation(active);
   }
   void wake(activation& made) noexcept { executor.submit(made); }
 
@@ -79,7 +79,7 @@ struct actor_side {
     system.leave();
   }
 
-  cell& to;
+  cell& actor;
   actor_system& system;
   sched::executor& executor;
   const bool urgent;
@@ -87,21 +87,21 @@ struct actor_side {
 
 // A thread that ends a wait has no ref to the waiting actor. The actor may resume and end its whole
 // program before this sender is done here: the gate keeps the runtime alive until then.
-TROUPE_NOINLINE void deliver_as_stranger(cell& to, message& mail) {
-  actor_side side(to, true);
+TROUPE_NOINLINE void deliver_as_stranger(cell& actor, message& mail) {
+  actor_side side(actor, true);
   const actor_system::gate_guard here(side.system);
-  send_from_afar(mailbox(to.word), mail, true, side);
+  send_from_afar(mailbox(actor.word), mail, true, side);
 }
 
-TROUPE_NOINLINE void deliver_from_afar(cell& to, message& mail, bool urgent = false) {
-  actor_side side(to, urgent);
+TROUPE_NOINLINE void deliver_from_afar(cell& actor, message& mail, bool urgent = false) {
+  actor_side side(actor, urgent);
   if (urgent && own_worker(side.system) == nullptr) [[unlikely]]
-    return deliver_as_stranger(to, mail);
+    return deliver_as_stranger(actor, mail);
   // Senders that never pause would keep the receiver busy with dead letters, and a stop or the
   // runtime's end would never finish: so the sender makes the dead letter itself.
   if (!urgent && side.system.discarding() && !is_ours(mail)) [[unlikely]]
     return side.turn_away(mail);
-  send_from_afar(mailbox(to.word), mail, urgent, side);
+  send_from_afar(mailbox(actor.word), mail, urgent, side);
 }
 
 }  // namespace
@@ -110,39 +110,39 @@ namespace {
 
 // The sender is a worker inside its own lock, and the actor is inactive. An actor of this worker's
 // pool wakes here.
-TROUPE_NOINLINE void deliver_to_inactive(sched::worker& self, cell& to, message& mail) {
-  actor_system& system = actor_system::of(to);
+TROUPE_NOINLINE void deliver_to_inactive(sched::worker& self, cell& actor, message& mail) {
+  actor_system& system = actor_system::of(actor);
   // order: relaxed  set when no other thread sends any longer
-  if (to.executor == 0 && &system.executor_of(to) == self.executor &&
+  if (actor.executor == 0 && &system.executor_of(actor) == self.executor &&
       !system.closing.load(std::memory_order_relaxed) && self.make_room(1)) {
-    activation* made = nullptr;
+    activation* active = nullptr;
     try {
-      made = &make_activation(to);
+      active = &make_activation(actor);
     } catch (...) {
       self.lock.leave();
       mail.act(&mail, nullptr, message_act::discard);
       throw;
     }
-    made->append(mail);
-    if (system.counts != nullptr) made->length.add(1);
-    if (mailbox(to.word).claim(*made)) {
-      self.adopt(*made);
-      self.push(*made);
+    active->append(mail);
+    if (system.counts != nullptr) active->length.add(1);
+    if (mailbox(actor.word).claim(*active)) {
+      self.adopt(*active);
+      self.push(*active);
       self.lock.leave();
       if (self.unwatched()) self.ask_for_watch();
       return;
     }
-    made->clear();
-    free_activation(*made);
+    active->clear();
+    free_activation(*active);
   }
   self.lock.leave();
-  deliver_from_afar(to, mail);
+  deliver_from_afar(actor, mail);
 }
 
 // The sender is a worker inside its own lock; this function leaves the lock.
 template <bool Urgent, bool Counted = false>
-TROUPE_INLINE void deliver_inside(sched::worker& self, cell& to, message& mail) {
-  const std::uintptr_t seen = mailbox(to.word).read();
+TROUPE_INLINE void deliver_inside(sched::worker& self, cell& actor, message& mail) {
+  const std::uintptr_t seen = mailbox(actor.word).read();
   if (mailbox::is_activation(seen)) {
     activation& active = mailbox::as_activation(seen);
     // The activation may be another worker's, or just freed by one. Its `home_worker` never equals
@@ -163,9 +163,9 @@ TROUPE_INLINE void deliver_inside(sched::worker& self, cell& to, message& mail) 
       return;
     }
   }
-  if (!Urgent && seen == mailbox::inactive) return deliver_to_inactive(self, to, mail);
+  if (!Urgent && seen == mailbox::inactive) return deliver_to_inactive(self, actor, mail);
   self.lock.leave();
-  deliver_from_afar(to, mail, Urgent);
+  deliver_from_afar(actor, mail, Urgent);
 }
 
 // A searcher is inside the worker's lock, or the lock needs a full fence here.
@@ -219,20 +219,20 @@ void deliver(cell& to, message& mail) { deliver_once(to, mail, false); }
 void deliver_told(cell& to, message& mail) { deliver_once(to, mail, true); }
 void deliver_urgent(cell& to, message& mail) { deliver_at_once<true>(to, mail); }
 
-void start_at_home(cell& made) {
+void start_at_home(cell& actor) {
   sched::worker* self = sched::worker::current();
-  actor_system& system = actor_system::of(made);
+  actor_system& system = actor_system::of(actor);
   // order: relaxed  set when no other thread sends any longer
-  if (self == nullptr || self->executor != &system.executor_of(made) ||
+  if (self == nullptr || self->executor != &system.executor_of(actor) ||
       system.closing.load(std::memory_order_relaxed))
     return;
   if (!self->lock.try_enter()) return;
   try {
     if (self->make_room(1)) {
-      activation& active = make_activation(made);
+      activation& active = make_activation(actor);
       self->adopt(active);
       // order: relaxed  no other thread has a ref yet; how a ref travels publishes it
-      made.word.store(mailbox::tagged(active), std::memory_order_relaxed);
+      actor.word.store(mailbox::tagged(active), std::memory_order_relaxed);
       self->defer_deactivation(active, sched::run_state::deactivation_deferred);
     }
   } catch (const std::bad_alloc&) {
@@ -244,16 +244,16 @@ void start_at_home(cell& made) {
 // An actor that waits in this worker's queue, or whose deactivation is deferred here, runs nowhere.
 // So it cannot make a ref to itself, and if the caller's ref is the only one, no other thread can
 // reach the actor.
-bool drop_at_home(cell& to) noexcept {
+bool drop_at_home(cell& actor) noexcept {
   sched::worker* self = sched::worker::current();
   if (self == nullptr || !self->lock.try_enter()) return false;
-  const std::uintptr_t seen = mailbox(to.word).read();
+  const std::uintptr_t seen = mailbox(actor.word).read();
   bool done = false;
   if (mailbox::is_activation(seen)) {
     activation& active = mailbox::as_activation(seen);
     // order: relaxed  ours is written inside our lock only
     if (active.home_worker.load(std::memory_order_relaxed) == self &&
-        active.where != sched::run_state::running && to.refs.drop_only()) {
+        active.where != sched::run_state::running && actor.refs.drop_only()) {
       active.set_unreferenced(true);
       if (active.where == sched::run_state::deactivation_deferred) self->push(active);
       done = true;
@@ -286,11 +286,11 @@ void deliver_with_permit(cell& to, message& mail) {
   }
 }
 
-void deliver_constructor(cell& to, message& birth) {
+void deliver_constructor(cell& actor, message& birth) {
   // No dead letter is made of a constructor while a stop discards: a later message would be taken
   // for the constructor.
-  actor_side side(to, false);
-  send_from_afar(mailbox(to.word), birth, false, side);
+  actor_side side(actor, false);
+  send_from_afar(mailbox(actor.word), birth, false, side);
 }
 
 }  // namespace troupe::actor

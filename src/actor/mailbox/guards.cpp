@@ -18,59 +18,59 @@ conditional_message* guard_table::walk::take() noexcept {
   return std::exchange(next, next->next_waiting);
 }
 
-void guard_table::walk::leaves(const conditional_message& one) noexcept {
-  if (next == &one) next = one.next_waiting;
-  if (oldest != &one) return;
-  oldest = one.next_waiting != nullptr ? one.next_waiting : one.next_in_table;
+void guard_table::walk::leaves(const conditional_message& message) noexcept {
+  if (next == &message) next = message.next_waiting;
+  if (oldest != &message) return;
+  oldest = message.next_waiting != nullptr ? message.next_waiting : message.next_in_table;
   // the actor has no more
-  if (one.next_waiting == nullptr) next = oldest;
+  if (message.next_waiting == nullptr) next = oldest;
 }
 
-void guard_table::add(cell& actor, conditional_message& one) noexcept {
+void guard_table::add(cell& actor, conditional_message& message) noexcept {
   // order: relaxed (all)  a count and numbers; the tables' locks publish the messages
   waiting_.fetch_add(1, std::memory_order_relaxed);
-  if (one.number == 0) one.number = numbers_.fetch_add(1, std::memory_order_relaxed) + 1;
-  one.of = &actor;
+  if (message.number == 0) message.number = numbers_.fetch_add(1, std::memory_order_relaxed) + 1;
+  message.of = &actor;
   table_.with(actor, [&](conditional_message*& head) {
     conditional_message* const first = head;
-    if (first == nullptr || one.number < first->number) {
-      one.next_waiting = first;
-      one.newest = first == nullptr ? &one : first->newest;
-      one.next_in_table = first == nullptr ? nullptr : first->next_in_table;
-      head = &one;
+    if (first == nullptr || message.number < first->number) {
+      message.next_waiting = first;
+      message.newest = first == nullptr ? &message : first->newest;
+      message.next_in_table = first == nullptr ? nullptr : first->next_in_table;
+      head = &message;
       walk& on = walks_[table::bucket_of(actor)];
-      if (first != nullptr && on.oldest == first) on.oldest = &one;
+      if (first != nullptr && on.oldest == first) on.oldest = &message;
       return;
     }
-    conditional_message* behind = first->newest->number < one.number ? first->newest : first;
-    while (behind->next_waiting != nullptr && behind->next_waiting->number < one.number)
+    conditional_message* behind = first->newest->number < message.number ? first->newest : first;
+    while (behind->next_waiting != nullptr && behind->next_waiting->number < message.number)
       behind = behind->next_waiting;
-    one.next_waiting = behind->next_waiting;
-    behind->next_waiting = &one;
-    if (first->newest == behind) first->newest = &one;
+    message.next_waiting = behind->next_waiting;
+    behind->next_waiting = &message;
+    if (first->newest == behind) first->newest = &message;
   });
 }
 
-void guard_table::remove(cell& actor, conditional_message& one) noexcept {
+void guard_table::remove(cell& actor, conditional_message& message) noexcept {
   // order: relaxed  a count
   waiting_.fetch_sub(1, std::memory_order_relaxed);
   table_.with(actor, [&](conditional_message*& head) {
     conditional_message* const first = head;
-    walks_[table::bucket_of(actor)].leaves(one);
-    if (first == &one) {
-      if (conditional_message* next = one.next_waiting) {
-        next->newest = one.newest;
-        next->next_in_table = one.next_in_table;
+    walks_[table::bucket_of(actor)].leaves(message);
+    if (first == &message) {
+      if (conditional_message* next = message.next_waiting) {
+        next->newest = message.newest;
+        next->next_in_table = message.next_in_table;
         head = next;
       } else {
-        head = one.next_in_table;
+        head = message.next_in_table;
       }
       return;
     }
     conditional_message* before = first;
-    while (before->next_waiting != &one) before = before->next_waiting;
-    before->next_waiting = one.next_waiting;
-    if (first->newest == &one) first->newest = before;
+    while (before->next_waiting != &message) before = before->next_waiting;
+    before->next_waiting = message.next_waiting;
+    if (first->newest == &message) first->newest = before;
   });
 }
 
@@ -99,12 +99,12 @@ void take_from_guards(cell& actor, conditional_message& one) noexcept {
 // and that is treated as a failure of the handler.
 conditional_message* ready_guard(cell& actor) noexcept {
   const void* const object = object_of(actor);
-  for (conditional_message* one = actor_system::of(actor).guards.oldest_of(actor); one != nullptr;
-       one = one->next_waiting) {
+  for (conditional_message* message = actor_system::of(actor).guards.oldest_of(actor);
+       message != nullptr; message = message->next_waiting) {
     try {
-      if (one->holds(*one, object)) return one;
+      if (message->holds(*message, object)) return message;
     } catch (...) {
-      return one;
+      return message;
     }
   }
   return nullptr;

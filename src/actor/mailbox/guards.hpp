@@ -23,8 +23,8 @@ namespace troupe::actor {
 class guard_table {
  public:
   // Adds by age: a message that was set aside before goes back to its old position.
-  void add(cell& actor, conditional_message& one) noexcept;
-  void remove(cell& actor, conditional_message& one) noexcept;
+  void add(cell& actor, conditional_message& message) noexcept;
+  void remove(cell& actor, conditional_message& message) noexcept;
   // Owner: the actor's oldest message, from which next_waiting leads to the others; null when none
   // waits.
   conditional_message* oldest_of(cell& actor) noexcept;
@@ -50,9 +50,9 @@ class guard_table {
       walk& on = walks_[bucket];
       if (begins) on = {first, first};
       for (std::size_t i = 0; i < piece_max; ++i) {
-        const conditional_message* const one = on.take();
-        if (one == nullptr) return false;
-        look(*one->of, *one);
+        const conditional_message* const message = on.take();
+        if (message == nullptr) return false;
+        look(*message->of, *message);
       }
       return true;
     });
@@ -67,7 +67,7 @@ class guard_table {
     conditional_message* next = nullptr;
     conditional_message* take() noexcept;
     // The message is about to leave the table.
-    void leaves(const conditional_message& one) noexcept;
+    void leaves(const conditional_message& message) noexcept;
   };
 
   friend struct debugger_view;              // src/runtime/debugger_table.cpp

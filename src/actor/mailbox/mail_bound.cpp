@@ -62,7 +62,7 @@ bool mail_bound::waiting::gave_up() const noexcept {
 bool mail_bound::waiting::come_in() noexcept {
   if (ask == nullptr) {
     granted->set_value(permit(*to));
-    if (sched::worker* const here = sched::worker::current()) here->expects_mail = true;
+    if (sched::worker* const worker = sched::worker::current()) worker->expects_mail = true;
     return true;
   }
   try {
@@ -137,7 +137,7 @@ bool mail_bound::enqueue(cell& to, What&&... waiter) {
 
 void mail_bound::wait_for(promise<permit>&& waiter, cell& to) {
   if (!enqueue(to, std::move(waiter))) return waiter.set_value(permit(to));
-  if (sched::worker* const here = sched::worker::current()) here->expects_mail = true;
+  if (sched::worker* const worker = sched::worker::current()) worker->expects_mail = true;
 }
 
 void mail_bound::wait_for(message& ask, const tasks::shared_state& answer, cell& to) {
@@ -155,8 +155,8 @@ void mail_bound::wait_for(message& ask, const tasks::shared_state& answer, cell&
 std::list<mail_bound::waiting> mail_bound::take_abandoned() noexcept {
   std::list<waiting> gone;
   for (auto at = waiting_.begin(); at != waiting_.end();) {
-    const auto one = at++;
-    if (one->gave_up()) gone.splice(gone.end(), waiting_, one);
+    const auto current = at++;
+    if (current->gave_up()) gone.splice(gone.end(), waiting_, current);
   }
   return gone;
 }
@@ -244,9 +244,9 @@ void refuse_full(cell& to, message& mail) {
   std::rethrow_exception(full_error(to));
 }
 
-std::exception_ptr full_error(const cell& to) {
+std::exception_ptr full_error(const cell& actor) {
   return std::make_exception_ptr(
-      mailbox_full(std::string("troupe: the mailbox of ") + to.type->name +
+      mailbox_full(std::string("troupe: the mailbox of ") + actor.type->name +
                    " is full: send less, co_await send(), or raise spawn_options::mailbox"));
 }
 

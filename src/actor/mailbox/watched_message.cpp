@@ -17,13 +17,14 @@ tasks::call_context* trace_of_sender() noexcept {
 }
 
 // Of a message that is a sample, the edge is counted.
-send_sample sample_of(const cell& to, const message& mail, std::uint64_t stands_for) noexcept {
+send_sample sample_of(const cell& receiver, const message& mail,
+                      std::uint64_t stands_for) noexcept {
   if (stands_for == 0) return {};
-  thread_counts* const counts = actor_system::of(to).counts_here();
+  thread_counts* const counts = actor_system::of(receiver).counts_here();
   if (counts == nullptr) return {};
   const send_sample taken{observe::now_ticks(), stands_for};
   const cell* const sender = current_cell();
-  counts->of_edge(sender == nullptr ? nullptr : sender->type, *to.type, mail.act)
+  counts->of_edge(sender == nullptr ? nullptr : sender->type, *receiver.type, mail.act)
       .messages.add(taken.stands_for);
   return taken;
 }

@@ -41,9 +41,9 @@ struct spawned {
   static spawned kept_in(const tasks::suspension& sleep, tasks::coroutine& root,
                          actor_system& in) noexcept;
 
-  TROUPE_INLINE spawned_task& make_object(cell& made) const noexcept {
-    made.flags |= cell::constructed;
-    return *::new (made.object()) spawned_task(&made, act, *root, result);
+  TROUPE_INLINE spawned_task& make_object(cell& actor) const noexcept {
+    actor.flags |= cell::constructed;
+    return *::new (actor.object()) spawned_task(&actor, act, *root, result);
   }
   // The task's actor, which no other thread knows. Does not count it. Throws std::bad_alloc. For a
   // runtime that is not observed.
@@ -86,8 +86,8 @@ struct queued_task : sched::runnable {
   actor_system* system;
 };
 
-bool give_up_result(queued_task& of, tasks::shared_state& result) noexcept {
-  return queued_task::result_word(of.result).give_up(result);
+bool give_up_result(queued_task& task, tasks::shared_state& result) noexcept {
+  return queued_task::result_word(task.result).give_up(result);
 }
 
 namespace {
@@ -126,15 +126,15 @@ TROUPE_NOINLINE void turn_away(actor_system& system, const spawned& what) noexce
   system.leave();
 }
 
-// All that the block held has been read: from now on it is the activation of the actor `made`, or
+// All that the block held has been read: from now on it is the activation of the actor `actor`, or
 // of none when that is null. No other thread knows that actor yet.
-TROUPE_INLINE activation& become_activation(sched::runnable& item, cell* made) noexcept {
+TROUPE_INLINE activation& become_activation(sched::runnable& item, cell* actor) noexcept {
   // order: none  keeps the compiler from writing before the reads: the types differ
   std::atomic_signal_fence(std::memory_order_seq_cst);
   auto& active = static_cast<activation&>(item);
-  begin_activation(active, made);
+  begin_activation(active, actor);
   // order: relaxed  how a ref travels publishes it
-  if (made != nullptr) made->word.store(mailbox::tagged(active), std::memory_order_relaxed);
+  if (actor != nullptr) actor->word.store(mailbox::tagged(active), std::memory_order_relaxed);
   return active;
 }
 
@@ -159,20 +159,20 @@ sched::after_turn run_slow_path(sched::runnable& item, const spawned& what) {
 
 // The task remains an actor: other threads know it, or it waits.
 TROUPE_NOINLINE sched::after_turn go_on_as_actor(tasks::running_state& state, activation& active,
-                                                 tasks::async_call& of) noexcept {
-  cell& made = *active.actor;
-  active.type = actor_system::of(made).turns;
-  if (of.done) {
-    end_spawned(made);
+                                                 tasks::async_call& call) noexcept {
+  cell& actor = *active.actor;
+  active.type = actor_system::of(actor).turns;
+  if (call.done) {
+    end_spawned(actor);
   } else {
-    auto& object = *static_cast<spawned_task*>(made.object());
+    auto& object = *static_cast<spawned_task*>(actor.object());
     // The task outlives its first turn, and no taker is left: frees the result, and hands the root
     // to the object.
     if (object.result != nullptr && object.result->left())
       object.act(&object, nullptr, message_act::detach);
-    add_ref(made);
+    add_ref(actor);
     count_suspended(1);
-    active.suspend(of);
+    active.suspend(call);
     if (is_suspended(state, active)) {
       state.own.add(tasks::counted::messages, 1);
       return leave_turn(state, sched::after_turn::waits);
@@ -277,20 +277,20 @@ TROUPE_INLINE void submit(actor_system& system, sched::runnable& item) noexcept 
 
 // Makes the task an actor from the beginning.
 TROUPE_NOINLINE void start_slow(const placement& where, const spawned& what) {
-  cell& made = make_cell(where, spawned_type);
+  cell& actor = make_cell(where, spawned_type);
   activation* active = nullptr;
   try {
-    active = &make_activation(made);
+    active = &make_activation(actor);
   } catch (...) {
     tasks::count(where.system, tasks::counted::ended);
     if (thread_counts* const counts = where.system.counts_here())
       counts->of_class(spawned_type).ended.add(1);
-    free_cell(made);
+    free_cell(actor);
     throw;
   }
-  active->append(what.make_object(made));
+  active->append(what.make_object(actor));
   // order: relaxed  no other thread knows it yet; how a ref travels publishes it
-  made.word.store(mailbox::tagged(*active), std::memory_order_relaxed);
+  actor.word.store(mailbox::tagged(*active), std::memory_order_relaxed);
   submit(where.system, *active);
 }
 
@@ -416,8 +416,8 @@ void wake(void* of, tasks::suspension& over) noexcept {
   constexpr std::int64_t while_memory_is_out_ns = 1'000'000;
   auto& system = *static_cast<actor_system*>(of);
   tasks::timers& clock = *system.host.clock;
-  const actor_system::gate_guard here(system);
-  if (!here.let_in()) return clock.arm(as_sleep(over), tasks::timers::last_ns);
+  const actor_system::gate_guard gate(system);
+  if (!gate.let_in()) return clock.arm(as_sleep(over), tasks::timers::last_ns);
   try {
     activation& active = leave_sleep(system, over);
     active.append_urgent(over);
@@ -446,10 +446,10 @@ void end(actor_system& system, tasks::suspension& sleep) noexcept try {
 
 }  // namespace
 
-void make_host_asleep(actor_system& of) noexcept {
-  of.host_asleep.go_on = &wake;
-  of.asleep.at = &of.host_asleep;
-  of.asleep.actor = &of;
+void make_host_asleep(actor_system& system) noexcept {
+  system.host_asleep.go_on = &wake;
+  system.asleep.at = &system.host_asleep;
+  system.asleep.actor = &system;
 }
 
 bool fall_asleep(activation& active) noexcept {
@@ -478,28 +478,28 @@ bool fall_asleep(activation& active) noexcept {
 }
 
 std::size_t look_at_asleep(
-    actor_system& of,
+    actor_system& system,
     const std::function<void(tasks::suspension& sleep, message::handler act)>& look,
     const std::function<bool()>& before) {
   // order: relaxed  a snapshot
-  const std::size_t count = of.sleepers.load(std::memory_order_relaxed);
+  const std::size_t count = system.sleepers.load(std::memory_order_relaxed);
   if (count == 0) return 0;
-  of.host.clock->for_each(
+  system.host.clock->for_each(
       [&](tasks::timer& one) {
         sleep_suspension* const sleep = sleep_suspension::of(one);
-        if (sleep != nullptr && sleep->who->in == &of.asleep)
-          look(*sleep, spawned::kept_in(*sleep, *root_above(*sleep), of).act);
+        if (sleep != nullptr && sleep->who->in == &system.asleep)
+          look(*sleep, spawned::kept_in(*sleep, *root_above(*sleep), system).act);
       },
       before);
   return count;
 }
 
-void end_asleep(actor_system& of) noexcept {
-  tasks::timer_list all = of.host.clock->take_back_all([&](tasks::timer& one) {
+void end_asleep(actor_system& system) noexcept {
+  tasks::timer_list all = system.host.clock->take_back_all([&](tasks::timer& one) {
     const sleep_suspension* const sleep = sleep_suspension::of(one);
-    return sleep != nullptr && sleep->who->in == &of.asleep;
+    return sleep != nullptr && sleep->who->in == &system.asleep;
   });
-  while (tasks::timer* const one = all.pop_front()) end(of, *sleep_suspension::of(*one));
+  while (tasks::timer* const one = all.pop_front()) end(system, *sleep_suspension::of(*one));
 }
 
 }  // namespace troupe::actor

@@ -32,7 +32,7 @@ namespace troupe::actor {
 extern const cell_type spawned_type;
 
 // Sets the system's host for sleeping tasks, and the async call `asleep`.
-void make_host_asleep(actor_system& of) noexcept;
+void make_host_asleep(actor_system& system) noexcept;
 
 // By the actor's owner, which does not need the actor before the wait is over. True when the task
 // sleeps now: then the actor and the activation have been freed.
@@ -42,12 +42,12 @@ bool fall_asleep(activation& active) noexcept;
 // during a piece no timer expires and none is armed. Calls `before` before each piece, until that
 // returns false.
 std::size_t look_at_asleep(
-    actor_system& of,
+    actor_system& system,
     const std::function<void(tasks::suspension& sleep, message::handler act)>& look,
     const std::function<bool()>& before);
 
 // At the runtime's end, when no timer expires any longer: cancels each sleeping task and runs it to
 // its end.
-void end_asleep(actor_system& of) noexcept;
+void end_asleep(actor_system& system) noexcept;
 
 }  // namespace troupe::actor

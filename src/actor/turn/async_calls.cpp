@@ -43,40 +43,41 @@ void complete(tasks::async_call& done) noexcept {
   done.call.act(&done.call, nullptr, message_act::complete);
 }
 
-TROUPE_NOINLINE void trace_part(const tasks::async_call& of, observe::event kind) noexcept {
-  const char* what = of.call.act(nullptr, nullptr, message_act::describe);
+TROUPE_NOINLINE void trace_part(const tasks::async_call& async_call, observe::event kind) noexcept {
+  const char* what = async_call.call.act(nullptr, nullptr, message_act::describe);
   if (kind == observe::event::suspended)
-    what = of.awaited == nullptr ? nullptr
-                                 : of.awaited->act(of.awaited, nullptr, message_act::describe);
-  observe::record(kind, what, id_of(*static_cast<const cell*>(of.actor)));
+    what = async_call.awaited == nullptr
+               ? nullptr
+               : async_call.awaited->act(async_call.awaited, nullptr, message_act::describe);
+  observe::record(kind, what, id_of(*static_cast<const cell*>(async_call.actor)));
 }
 
 // Runs a part of the call: its start, or its loop after a resumption.
 template <class Part>
-void run(tasks::running_state& state, tasks::async_call& of, Part part) noexcept {
-  state.running_call = &of;
+void run(tasks::running_state& state, tasks::async_call& async_call, Part part) noexcept {
+  state.running_call = &async_call;
   part();
-  if (!of.done && observe::tracing()) [[unlikely]]
-    trace_part(of, observe::event::suspended);
+  if (!async_call.done && observe::tracing()) [[unlikely]]
+    trace_part(async_call, observe::event::suspended);
   tasks::running_here().running_call = nullptr;
 }
 
 // Runs the call's loop until the call waits again. True when the call has ended.
-TROUPE_INLINE bool run_again(tasks::async_call& of) noexcept {
+TROUPE_INLINE bool run_again(tasks::async_call& async_call) noexcept {
   tasks::running_state& state = tasks::running_here();
   // A stop discards, and the call was resumed by what it awaited. It must not wait for anything
   // else, or it could run endlessly: so it is cancelled now.
-  if (actor_system::of(*static_cast<cell*>(of.actor)).discarding()) [[unlikely]]
-    of.cancelled = true;
+  if (actor_system::of(*static_cast<cell*>(async_call.actor)).discarding()) [[unlikely]]
+    async_call.cancelled = true;
   // order: relaxed  for running_handlers, a snapshot
-  state.method.store(of.call.act, std::memory_order_relaxed);
+  state.method.store(async_call.call.act, std::memory_order_relaxed);
   const bool traced = observe::tracing();
   if (traced) [[unlikely]]
-    trace_part(of, observe::event::handle_begin);
-  run(state, of, [&] { of.loop(); });
+    trace_part(async_call, observe::event::handle_begin);
+  run(state, async_call, [&] { async_call.loop(); });
   if (traced) [[unlikely]]
-    trace_part(of, observe::event::handle_end);
-  return of.done;
+    trace_part(async_call, observe::event::handle_end);
+  return async_call.done;
 }
 
 // A suspended call has ended: its actor does not wait for it any longer.
@@ -90,31 +91,32 @@ void leave(tasks::async_call& done, cell& actor) noexcept {
 }
 
 // In the actor's turn: resumes the call for which the actor is suspended.
-const char* resume(tasks::async_call& of) noexcept {
-  if (!run_again(of)) return nullptr;
-  cell& actor = *static_cast<cell*>(of.actor);
-  if (of.listed) actor_system::of(actor).waiting.remove(of);
+const char* resume(tasks::async_call& async_call) noexcept {
+  if (!run_again(async_call)) return nullptr;
+  cell& actor = *static_cast<cell*>(async_call.actor);
+  if (async_call.listed) actor_system::of(actor).waiting.remove(async_call);
   active_here().go_on();
-  leave(of, actor);
+  leave(async_call, actor);
   return nullptr;
 }
 
 // Takes the call out of its reentrant actor's list, also under a running cancel_turns, and while a
 // look pauses there.
-void unlist(tasks::async_call& of) noexcept {
-  cell_extras& extras = cell_extras::of(*static_cast<cell*>(of.actor));
-  if (extras.next_cancelled == &of) extras.next_cancelled = async_call_list::next(of);
-  if (extras.next_looked == &of) extras.next_looked = async_call_list::next(of);
-  extras.async_calls.remove(of);
+void unlist(tasks::async_call& async_call) noexcept {
+  cell_extras& extras = cell_extras::of(*static_cast<cell*>(async_call.actor));
+  if (extras.next_cancelled == &async_call)
+    extras.next_cancelled = async_call_list::next(async_call);
+  if (extras.next_looked == &async_call) extras.next_looked = async_call_list::next(async_call);
+  extras.async_calls.remove(async_call);
 }
 
 // In the actor's turn: resumes one of a reentrant actor's suspended calls.
-const char* resume_reentrant(tasks::async_call& of) noexcept {
-  if (!run_again(of)) return nullptr;
-  cell& actor = *static_cast<cell*>(of.actor);
-  unlist(of);
+const char* resume_reentrant(tasks::async_call& async_call) noexcept {
+  if (!run_again(async_call)) return nullptr;
+  cell& actor = *static_cast<cell*>(async_call.actor);
+  unlist(async_call);
   if (cell_extras::of(actor).async_calls.empty()) call_consumer_in(actor);
-  leave(of, actor);
+  leave(async_call, actor);
   return nullptr;
 }
 
@@ -180,19 +182,27 @@ void cancel_turns(activation& active) noexcept {
   resume(*active.suspended);
 }
 
-void make_call_hosts(actor_system& of, tasks::timers* clock, sched::io_driver_slot* io,
+void make_call_hosts(actor_system& system, tasks::timers* clock, sched::io_driver_slot* io,
                      std::uint8_t ready_units,
                      std::uint32_t (*choose_case)(void*, std::uint32_t) noexcept) noexcept {
   const auto search_soon = [](void* actor) noexcept {
     actor_system::of(*static_cast<cell*>(actor)).deadlocks.search_soon();
   };
-  of.host = {&go_on,      &go_on_later,         &resume,        clock,    io,
-             search_soon, &of.deadlocks.soon(), &of.host_aside, &of.left, choose_case,
-             ready_units};
-  of.host_reentrant = of.host_aside = of.host;
-  of.host_reentrant.resume = &resume_reentrant;
-  of.host_aside.resume = &tasks::side_call::resume_side;
-  make_host_asleep(of);
+  system.host = {&go_on,
+                 &go_on_later,
+                 &resume,
+                 clock,
+                 io,
+                 search_soon,
+                 &system.deadlocks.soon(),
+                 &system.host_aside,
+                 &system.left,
+                 choose_case,
+                 ready_units};
+  system.host_reentrant = system.host_aside = system.host;
+  system.host_reentrant.resume = &resume_reentrant;
+  system.host_aside.resume = &tasks::side_call::resume_side;
+  make_host_asleep(system);
 }
 
 void count_suspended(int change) noexcept {
@@ -227,9 +237,9 @@ class asks_above {
  private:
   // A longer circle is found by the search (deadlocks.hpp).
   static constexpr unsigned links_max = 9;
-  void take(const tasks::ask_link& one) noexcept {
-    one.lock();
-    held_[count_++] = &one;
+  void take(const tasks::ask_link& ask) noexcept {
+    ask.lock();
+    held_[count_++] = &ask;
   }
   std::array<const tasks::ask_link*, links_max> held_{};
   unsigned count_ = 0;
@@ -242,11 +252,11 @@ struct named_ask {
 
 [[noreturn]] TROUPE_NOINLINE void throw_circle(std::span<const named_ask> upwards) {
   std::string names, places;
-  for (const named_ask& one : upwards) {
-    const std::string method = one.method(nullptr, nullptr, message_act::describe);
+  for (const named_ask& ask : upwards) {
+    const std::string method = ask.method(nullptr, nullptr, message_act::describe);
     names = names.empty() ? method : method + " asks " + names;
-    if (one.at != nullptr)
-      places = "\n  " + place_of(tasks::location_of(one.at)) + " waits for the answer of " +
+    if (ask.at != nullptr)
+      places = "\n  " + place_of(tasks::location_of(ask.at)) + " waits for the answer of " +
                method + places;
   }
   throw deadlock("troupe: ask: this would wait for itself: " + names + places);
@@ -264,29 +274,29 @@ bool is_waited_for(const tasks::shared_state& answer, const tasks::shared_state*
 
 // Throws deadlock when the ask that is about to be awaited would close a circle of suspended turns:
 // when its callee is among the askers above it.
-void find_circle(const tasks::ask_link& of, const void* callee) {
+void find_circle(const tasks::ask_link& ask, const void* callee) {
   std::array<named_ask, 9> found;
   std::size_t count = 0;
   {
-    asks_above way(of);
-    bool closes = of.asker == callee;
+    asks_above way(ask);
+    bool closes = ask.asker == callee;
     while (!closes) {
       const tasks::shared_state* const at = way.next();
       if (at == nullptr || !is_waited_for(*at, at->asked->parent)) return;
       closes = at->asked->asker == callee;
     }
     static_cast<void>(way.next());  // one more, to name the call that the last asker runs in
-    for (const tasks::ask_link* one : way.all()) {
+    for (const tasks::ask_link* asker : way.all()) {
       // order: relaxed  for the message only; the asking turn writes it when it begins to wait
-      const std::atomic_ref at(const_cast<tasks::source_line&>(one->at));
-      found[count++] = {one->method, at.load(std::memory_order_relaxed)};
+      const std::atomic_ref at(const_cast<tasks::source_line&>(asker->at));
+      found[count++] = {asker->method, at.load(std::memory_order_relaxed)};
     }
   }
   const std::span<const named_ask> upwards(found.data(), count);
   // A line of the library is useless to the user, and the user's own lines lie in coroutines of
   // other turns, which only the search may read: so leave the refusal to the search.
-  const auto names_library = [](const named_ask& one) {
-    return one.at != nullptr && is_of_library(tasks::location_of(one.at));
+  const auto names_library = [](const named_ask& named) {
+    return named.at != nullptr && is_of_library(tasks::location_of(named.at));
   };
   if (std::ranges::any_of(upwards, names_library)) return;
   throw_circle(upwards);
@@ -343,32 +353,32 @@ void link_ask(tasks::ask_link& link, const cell& callee, message::handler method
   if (asking->answers != nullptr) link_to(link, *asking->answers);
 }
 
-tasks::call_context* begin_span(tasks::ask_link& of, message::handler method) noexcept {
-  tasks::call_context& outer = *of.context();
+tasks::call_context* begin_span(tasks::ask_link& ask, message::handler method) noexcept {
+  tasks::call_context& outer = *ask.context();
   if (!observe::is_watched(observe::watched::spans)) return &outer;
   const char* const name = method(nullptr, nullptr, message_act::describe);
-  tasks::context_ref made =
+  tasks::context_ref own_context =
       tasks::context_ref::make_spanned(outer, tasks::span_kind::internal, name);
-  if (made.get() == nullptr) return &outer;
-  tasks::add_to_span(*made.get(), "troupe.actor.class", current_cell()->type->name);
-  of.name_or_context = made.release();
-  of.has_span = true;
+  if (own_context.get() == nullptr) return &outer;
+  tasks::add_to_span(*own_context.get(), "troupe.actor.class", current_cell()->type->name);
+  ask.name_or_context = own_context.release();
+  ask.has_span = true;
   tasks::drop_context(outer);
-  return of.context();
+  return ask.context();
 }
 
-void end_span_of(const tasks::ask_link& of, const std::exception_ptr& failure) noexcept {
-  tasks::end_span(*of.context(), failure);
+void end_span_of(const tasks::ask_link& ask, const std::exception_ptr& failure) noexcept {
+  tasks::end_span(*ask.context(), failure);
 }
 
 answering::answering(tasks::shared_state& to) noexcept
     : before_(std::exchange(turn_here().answers, &to)) {}
 answering::~answering() { turn_here().answers = before_; }
 
-// Below: an ordinary method returned the future `from` as the answer of the ask `to`, and `to`
-// keeps a ref to it. Freeing such refs does not recurse for an ask that this turn made: the state
-// of an ask lives until its resolver is done with it, even if other threads drop it before, and
-// `to` is resolved after that. It would recurse for an answer that was asked for elsewhere, and
+// Below: an ordinary method returned the future `from` as the answer of `ask`, which keeps a ref to
+// it. Freeing such refs does not recurse for an ask that this turn made: the state of an ask lives
+// until its resolver is done with it, even if other threads drop it before, and `ask` is resolved
+// after that. It would recurse for an answer that was asked for elsewhere, and
 // behind many methods that forward an answer: those would be freed one within the other, so
 // unknown_source() stands for them.
 namespace {
@@ -383,28 +393,28 @@ tasks::shared_state& unknown_source() noexcept {
 
 }  // namespace
 
-void forward_answer(tasks::ask_link& to, tasks::shared_state& from) {
+void forward_answer(tasks::ask_link& ask, tasks::shared_state& from) {
   // order: relaxed  read by the thread in run(), or without effect
-  const auto lane = from.asked == nullptr ? decltype(to.main_lane.load()){}
+  const auto lane = from.asked == nullptr ? decltype(ask.main_lane.load()){}
                                           : from.asked->main_lane.load(std::memory_order_relaxed);
-  to.main_lane.store(lane, std::memory_order_relaxed);  // order: relaxed  as above
-  if (from.asked != nullptr && from.asked->parent != nullptr && from.asked->parent->asked == &to) {
+  ask.main_lane.store(lane, std::memory_order_relaxed);  // order: relaxed  as above
+  if (from.asked != nullptr && from.asked->parent != nullptr && from.asked->parent->asked == &ask) {
     find_circle(*from.asked, from.asked->asked);
   }
   // From here on no turn of this actor gives the answer. Freeing a chain of any length would need
   // recursion of the same depth: an answer that does not follow from this very ask counts as
   // resolved by an unknown source.
-  const bool follows = from.asked == nullptr || from.asked->passed == to.passed + 1;
+  const bool follows = from.asked == nullptr || from.asked->passed == ask.passed + 1;
   tasks::shared_state& source = follows ? from : unknown_source();
   source.add_ref();
   // order: release  publishes the state to the search for deadlocks; pairs with its acquire
-  to.forwarded.store(&source, std::memory_order_release);
+  ask.forwarded.store(&source, std::memory_order_release);
 }
 
 // A runtime that has begun to end takes no reports.
 void report_untaken(cell& of, message::handler method, std::exception_ptr what) noexcept {
   actor_system& system = actor_system::of(of);
-  if (const actor_system::gate_guard here(system); here.let_in())
+  if (const actor_system::gate_guard gate(system); gate.let_in())
     system.report(&of, method, std::move(what));
 }
 
@@ -416,16 +426,16 @@ void report_keeping(message::handler describes, std::exception_ptr what,
   failures_keep = nullptr;
 }
 
-void report_keeping(actor_system& of, std::exception_ptr what, kept_memory keeps) noexcept {
+void report_keeping(actor_system& system, std::exception_ptr what, kept_memory keeps) noexcept {
   failures_keep = &keeps;
-  of.report(nullptr, nullptr, std::move(what));
+  system.report(nullptr, nullptr, std::move(what));
   failures_keep = nullptr;
 }
 
-kept_memory keep_context(owned_context of) noexcept try {
+kept_memory keep_context(owned_context context) noexcept try {
   kept_memory keeps;
-  if (of) keeps.bytes = of->bytes();
-  keeps.held = std::make_shared<owned_context>(std::move(of));
+  if (context) keeps.bytes = context->bytes();
+  keeps.held = std::make_shared<owned_context>(std::move(context));
   return keeps;
 } catch (const std::bad_alloc&) {
   return {};
@@ -461,11 +471,12 @@ actor_system& running_system(const char* who) {
 
 // In the actor's own turn no other thread can make a ref from the one that is dropped: so
 // drop_only() suffices.
-void drop_in_turn(cell& of) noexcept {
+void drop_in_turn(cell& actor) noexcept {
   auto* const active = static_cast<activation*>(tasks::running_here().active);
-  if (current_cell() == &of && active != nullptr && active->actor == &of && of.refs.drop_only())
+  if (current_cell() == &actor && active != nullptr && active->actor == &actor &&
+      actor.refs.drop_only())
     return active->set_unreferenced(true);
-  drop_ref(of);
+  drop_ref(actor);
 }
 
 void end_spawned(cell& of) noexcept { drop_in_turn(of); }
@@ -545,7 +556,7 @@ void send_with_ref(void* actor, message& mail) {
 bool contains(void* actor, const void* object) noexcept {
   return offset_in(*static_cast<cell*>(actor), object) != SIZE_MAX;
 }
-void throw_if_deadlock(const tasks::ask_link& of) { find_circle(of, of.asked); }
+void throw_if_deadlock(const tasks::ask_link& ask) { find_circle(ask, ask.asked); }
 std::string take_refusal(const tasks::suspension& refused) {
   return actor_system::of(*static_cast<const cell*>(refused.who->in->actor))
       .deadlocks.take_text(refused);

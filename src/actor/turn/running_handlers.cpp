@@ -6,12 +6,12 @@ namespace troupe::actor {
 
 std::string running_handlers(const actor_system& system) {
   std::string names;
-  tasks::for_each_running(system, [&](const tasks::running_work& its) {
+  tasks::for_each_running(system, [&](const tasks::running_work& work) {
     if (!names.empty()) names += "; ";
-    names += its.method(nullptr, nullptr, message_act::describe);
-    if (its.what != nullptr && its.actor == nullptr) names += std::string(": ") + its.what;
+    names += work.method(nullptr, nullptr, message_act::describe);
+    if (work.what != nullptr && work.actor == nullptr) names += std::string(": ") + work.what;
     // The actor may have gone by now.
-    if (const std::uint64_t id = its.actor == nullptr ? 0 : system.slots.find_number(its.actor);
+    if (const std::uint64_t id = work.actor == nullptr ? 0 : system.slots.find_number(work.actor);
         id != 0)
       names += " (#" + std::to_string(id) + ")";
   });

@@ -102,9 +102,9 @@ TROUPE_INLINE thread_counts* counts_in_turn(tasks::running_state& state,
   return system.counts == nullptr ? nullptr : find_counts(state, system);
 }
 
-TROUPE_NOINLINE void handle_sample(tasks::running_state& state, handler_count& its, void* object,
-                                   message& mail) noexcept {
-  const sampled_part part(its, its.messages);
+TROUPE_NOINLINE void handle_sample(tasks::running_state& state, handler_count& handler,
+                                   void* object, message& mail) noexcept {
+  const sampled_part part(handler, handler.messages);
   handle(state, object, mail);
 }
 
@@ -112,9 +112,9 @@ TROUPE_NOINLINE void handle_sample(tasks::running_state& state, handler_count& i
 // behind the cell (object_of).
 TROUPE_INLINE void handle_counted(tasks::running_state& state, thread_counts& counts, cell& actor,
                                   void* object, message& mail) noexcept {
-  handler_count& its = counts.of(*actor.type, mail);
-  if (its.messages.count()) [[unlikely]]
-    return handle_sample(state, its, object, mail);
+  handler_count& handler = counts.of(*actor.type, mail);
+  if (handler.messages.count()) [[unlikely]]
+    return handle_sample(state, handler, object, mail);
   handle(state, object, mail);
 }
 
@@ -124,8 +124,8 @@ TROUPE_INLINE void keep_last(const tasks::running_state& state, cell& actor) noe
   set_last(actor, state.method.load(std::memory_order_relaxed));
 }
 
-TROUPE_NOINLINE void resume_sample(handler_count& its, message& mail) noexcept {
-  const sampled_part part(its, its.resumed);
+TROUPE_NOINLINE void resume_sample(handler_count& handler, message& mail) noexcept {
+  const sampled_part part(handler, handler.resumed);
   mail.act(&mail, nullptr, message_act::handle);
 }
 
@@ -135,10 +135,10 @@ TROUPE_INLINE void handle_urgent(tasks::running_state& state, thread_counts* cou
                                  activation& active, message& mail) noexcept {
   if (counts != nullptr) [[unlikely]] {
     const message& counted = active.suspended == nullptr ? mail : active.suspended->call;
-    handler_count& its = counts->of(*active.actor->type, counted);
+    handler_count& handler = counts->of(*active.actor->type, counted);
     state.begin_part();
-    if (its.resumed.count()) [[unlikely]]
-      return resume_sample(its, mail);
+    if (handler.resumed.count()) [[unlikely]]
+      return resume_sample(handler, mail);
   }
   mail.act(&mail, nullptr, message_act::handle);
 }
@@ -149,8 +149,8 @@ void handle_unusual(tasks::running_state& state, actor_system& system, cell& act
                     message& mail) noexcept {
   if (is_ours(mail)) {
     if (thread_counts* const counts = system.counts_here()) [[unlikely]] {
-      handler_count& its = counts->of(*actor.type, mail.act);
-      static_cast<void>(counted_part(its, its.messages));
+      handler_count& handler = counts->of(*actor.type, mail.act);
+      static_cast<void>(counted_part(handler, handler.messages));
     }
     mail.act(&mail, nullptr, message_act::handle);
     return;
@@ -165,8 +165,8 @@ void handle_unusual(tasks::running_state& state, actor_system& system, cell& act
   const traced handling(observe::event::handle_begin, act, actor);
   std::optional<counted_part> part;
   if (thread_counts* const counts = system.counts_here()) [[unlikely]] {
-    handler_count& its = counts->of(*actor.type, act);
-    part.emplace(its, its.messages);
+    handler_count& handler = counts->of(*actor.type, act);
+    part.emplace(handler, handler.messages);
     set_last(actor, act);
   }
   const bool constructs = (actor.flags & cell::constructed) == 0;

@@ -65,7 +65,7 @@ inline constexpr unsigned turns_are_short_below = cell::quick + 1;
 
 // For a new actor that no other thread can see yet. On a worker of its pool the actor starts
 // active, with its deactivation deferred there: its creator is likely to send it something soon.
-void start_at_home(cell& made);
+void start_at_home(cell& actor);
 
 // Whether the message is the runtime's own: an unreferenced notice, a stop, a request to consume
 // the actor, or the call of drop_by_message.
@@ -81,10 +81,10 @@ void notify_unreferenced(cell& to) noexcept;
 
 // Drops the only ref to an actor that is active on the calling worker, and tells the actor. False
 // when the actor is elsewhere or has other refs: then nothing was done.
-bool drop_at_home(cell& to) noexcept;
+bool drop_at_home(cell& actor) noexcept;
 
 // In a turn: drops a ref to the actor; the fastest way when the turn is that actor's own.
-void drop_in_turn(cell& of) noexcept;
+void drop_in_turn(cell& actor) noexcept;
 
 struct turn_limit;
 // Handles a message of an actor that is off the fast path (turn_limit.hpp: unusual).
@@ -136,7 +136,7 @@ inline void leave_mailbox(cell& actor) noexcept {
 extern const tasks::actor_functions functions_of_actors;
 
 // Sets what async calls need of their actors (async_calls.cpp): the system's three `host`s.
-void make_call_hosts(actor_system& of, tasks::timers* clock, sched::io_driver_slot* io,
+void make_call_hosts(actor_system& system, tasks::timers* clock, sched::io_driver_slot* io,
                      std::uint8_t ready_units,
                      std::uint32_t (*choose_case)(void*, std::uint32_t) noexcept) noexcept;
 

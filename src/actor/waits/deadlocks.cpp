@@ -158,19 +158,19 @@ class collector {
   // only those whose waits existed at the first (D2).
   void add_main_threads() {
     const std::uint64_t newest =
-        tasks::for_each_blocked(this, [](void* given, const tasks::blocked_thread& one) {
+        tasks::for_each_blocked(this, [](void* given, const tasks::blocked_thread& thread) {
           auto& self = *static_cast<collector*>(given);
           source from;
-          if (one.main_thread != 0 && self.still_blocked(one, from)) {
-            self.while_memory_lasts([&] { self.add_main_thread(one, from); });
+          if (thread.main_thread != 0 && self.still_blocked(thread, from)) {
+            self.while_memory_lasts([&] { self.add_main_thread(thread, from); });
           }
         });
     if (!second_) newest_blocked_ = newest;
   }
-  void add_main_thread(const tasks::blocked_thread& one, const source& from) {
+  void add_main_thread(const tasks::blocked_thread& thread, const source& from) {
     main_thread_ = add_thread(from);
-    leaves[main_thread_].blocked = one.number;
-    tasks::main_lanes::for_each_of(one.main_thread, this, [](void* given, const void* lane) {
+    leaves[main_thread_].blocked = thread.number;
+    tasks::main_lanes::for_each_of(thread.main_thread, this, [](void* given, const void* lane) {
       auto& self = *static_cast<collector*>(given);
       self.resolvers_.push_back({lane, self.main_thread_});
       if (lane == tasks::main_lanes::known_by(self.system_.main_lane)) self.runs_main_ = lane;
@@ -220,9 +220,9 @@ class collector {
   }
 
   // Whether the wait of a thread is not over, and was there at the first look (D2).
-  bool still_blocked(const tasks::blocked_thread& one, source& from) const noexcept {
-    return (!second_ || one.number <= newest_blocked_) &&
-           find_source(one.waits_for, system_.waits_for_jobs, from);
+  bool still_blocked(const tasks::blocked_thread& thread, source& from) const noexcept {
+    return (!second_ || thread.number <= newest_blocked_) &&
+           find_source(thread.waits_for, system_.waits_for_jobs, from);
   }
 
   // Sets what node `at` waits for. `call` is the call `root`, or one of the tasks that it runs side
@@ -246,26 +246,27 @@ class collector {
     }
     if (const tasks::side_wait* const aside = tasks::side_wait::of(*wait)) {
       const auto first = static_cast<std::uint32_t>(nodes.size());
-      for (auto* one = aside->first(); one != nullptr; one = one->next_waited()) {
-        branches_.push_back(one);
+      for (auto* side = aside->first(); side != nullptr; side = side->next_waited()) {
+        branches_.push_back(side);
         add_node();
       }
       nodes[at] = {waits::for_first, first, static_cast<std::uint32_t>(nodes.size()) - first};
       return;
     }
     if (second_ && wait->seen_in != number_) return;
-    leaf& one = leaves[at];
-    if (!source_of(*wait, one.from)) return;
+    leaf& leaf = leaves[at];
+    if (!source_of(*wait, leaf.from)) return;
     if (!second_) wait->seen_in = number_;
-    one.wait = wait;
+    leaf.wait = wait;
     nodes[at].how = waits::for_one;
-    if (second_) one.call = look_at(actor, root.call, wait);
+    if (second_) leaf.call = look_at(actor, root.call, wait);
   }
 
   // Each coroutine of this call may hold a lock.
   void add_holders(const tasks::suspension& wait, std::uint32_t at) {
-    for (const tasks::coroutine* one = wait.who; one != nullptr; one = one->waiting_parent())
-      resolvers_.push_back({one, at});
+    for (const tasks::coroutine* holder = wait.who; holder != nullptr;
+         holder = holder->waiting_parent())
+      resolvers_.push_back({holder, at});
   }
 
   // False when the wait is over, or nothing is known of what will end it.
@@ -304,11 +305,11 @@ class collector {
           self.add_job_thread(thread, {nullptr, nullptr, runner});
         });
     static_cast<void>(
-        tasks::for_each_blocked(this, [](void* given, const tasks::blocked_thread& one) {
+        tasks::for_each_blocked(this, [](void* given, const tasks::blocked_thread& blocked) {
           auto& self = *static_cast<collector*>(given);
           source from;
-          if (one.job_thread != nullptr && self.still_blocked(one, from)) {
-            self.add_job_thread(one.job_thread, from);
+          if (blocked.job_thread != nullptr && self.still_blocked(blocked, from)) {
+            self.add_job_thread(blocked.job_thread, from);
           }
         }));
   }
@@ -343,7 +344,7 @@ class collector {
       if (nodes[i].target == wait_node::none) nodes[i].how = waits::for_none;
     }
     std::ranges::sort(ids_);
-    for (const call& one : ids_) calls.push_back(one.node);
+    for (const call& call : ids_) calls.push_back(call.node);
   }
 
   actor_system& system_;
@@ -381,17 +382,18 @@ refused_wait tell(const collector& seen, std::span<const std::uint32_t> circle,
   const auto begin =
       first == circle.end() ? std::size_t{0} : static_cast<std::size_t>(first - circle.begin());
   for (std::size_t i = 0; i < circle.size(); ++i) {
-    const collector::leaf& one = seen.leaves[circle[(begin + i) % circle.size()]];
-    if (one.blocked != 0) blocked = one.blocked;
-    if (one.call.method == nullptr) continue;
-    if (one.wait != nullptr && (chosen == nullptr || one.call.id > chosen->call.id)) chosen = &one;
+    const collector::leaf& leaf = seen.leaves[circle[(begin + i) % circle.size()]];
+    if (leaf.blocked != 0) blocked = leaf.blocked;
+    if (leaf.call.method == nullptr) continue;
+    if (leaf.wait != nullptr && (chosen == nullptr || leaf.call.id > chosen->call.id))
+      chosen = &leaf;
     if (++count > lines_max) continue;
-    names += one.call.method;
-    names += one.wait == nullptr || !one.wait->for_lock ? " asks "
-             : one.from.is_child                        ? " waits for a child in "
-                                                        : " waits for a lock of ";
-    asked = one.call.waits_for ? one.call.waits_for->of : "";
-    lines += line_of(one.call, system);
+    names += leaf.call.method;
+    names += leaf.wait == nullptr || !leaf.wait->for_lock ? " asks "
+             : leaf.from.is_child                         ? " waits for a child in "
+                                                          : " waits for a lock of ";
+    asked = leaf.call.waits_for ? leaf.call.waits_for->of : "";
+    lines += line_of(leaf.call, system);
   }
   if (count > lines_max) lines += "\n  and " + std::to_string(count - lines_max) + " more";
   if (blocked != 0) return {nullptr, main_thread_words + lines, blocked};
@@ -410,8 +412,8 @@ deadlock_search::~deadlock_search() = default;
 // may have missed something.
 void deadlock_search::on_time(timer& base) noexcept {
   auto& self = static_cast<deadlock_search&>(base);
-  const actor_system::gate_guard here(self.system_);
-  if (!here.let_in()) return;
+  const actor_system::gate_guard gate(self.system_);
+  if (!gate.let_in()) return;
   self.rounds_.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  a statistic
   bool ordered = false, was_asked_for = false;
   {
@@ -483,12 +485,13 @@ void deadlock_search::arm(std::int64_t after_ns) noexcept {
   }
 }
 
-bool deadlock_search::concerns(const activation& of) noexcept {
-  const tasks::suspension* const one = of.suspended == nullptr ? nullptr : of.suspended->awaited;
-  if (one == nullptr) return of.suspended == nullptr;
-  return !one->limited &&
-         (one->for_lock || tasks::awaited_by(*one) != nullptr ||
-          tasks::group::of(*one) != nullptr || tasks::side_wait::of(*one) != nullptr);
+bool deadlock_search::concerns(const activation& active) noexcept {
+  const tasks::suspension* const wait =
+      active.suspended == nullptr ? nullptr : active.suspended->awaited;
+  if (wait == nullptr) return active.suspended == nullptr;
+  return !wait->limited &&
+         (wait->for_lock || tasks::awaited_by(*wait) != nullptr ||
+          tasks::group::of(*wait) != nullptr || tasks::side_wait::of(*wait) != nullptr);
 }
 
 std::size_t deadlock_search::search() noexcept {
@@ -542,8 +545,8 @@ std::size_t deadlock_search::search_locked() {
                        const std::vector<std::vector<std::uint32_t>>& circles) {
       std::vector<refused_wait> chosen;
       for (const auto& circle : circles) {
-        refused_wait one = tell(seen, circle, self.system_);
-        if (one.wait != nullptr || one.blocked != 0) chosen.push_back(std::move(one));
+        refused_wait wait = tell(seen, circle, self.system_);
+        if (wait.wait != nullptr || wait.blocked != 0) chosen.push_back(std::move(wait));
       }
       return self.refuse(std::move(chosen));
     }
@@ -558,9 +561,10 @@ std::size_t deadlock_search::search_locked() {
 // and no other thread is about to end it (D3).
 std::size_t deadlock_search::refuse(std::vector<refused_wait> chosen) {
   std::size_t count = 0;
-  for (refused_wait& one : chosen)
-    count += one.blocked != 0 && tasks::refuse_blocked(one.blocked, std::move(one.text)) ? 1U : 0U;
-  std::erase_if(chosen, [](const refused_wait& one) { return one.blocked != 0; });
+  for (refused_wait& wait : chosen)
+    count +=
+        wait.blocked != 0 && tasks::refuse_blocked(wait.blocked, std::move(wait.text)) ? 1U : 0U;
+  std::erase_if(chosen, [](const refused_wait& wait) { return wait.blocked != 0; });
   if (chosen.empty()) return count;
   std::unordered_map<const tasks::suspension*, std::size_t> index;
   for (std::size_t i = 0; i < chosen.size(); ++i) index.emplace(chosen[i].wait, i);
@@ -574,8 +578,8 @@ std::size_t deadlock_search::refuse(std::vector<refused_wait> chosen) {
       if (const tasks::group* const all = tasks::group::of(*wait)) {
         all->for_each_unfinished([&](const tasks::branch& one) { async_calls.push_back(&one); });
       } else if (const tasks::side_wait* const aside = tasks::side_wait::of(*wait)) {
-        for (auto* one = aside->first(); one != nullptr; one = one->next_waited())
-          async_calls.push_back(one);
+        for (auto* side = aside->first(); side != nullptr; side = side->next_waited())
+          async_calls.push_back(side);
       } else if (const auto found = index.find(wait);
                  found != index.end() && wait->seen_in == number_ &&
                  (wait->for_lock || tasks::awaited_by(*wait) != nullptr) && tasks::refuse(*wait)) {
@@ -594,10 +598,10 @@ std::size_t deadlock_search::refuse(std::vector<refused_wait> chosen) {
       failed = true;
     }
   });
-  for (refused_wait& one : chosen) {
-    if (one.refused == nullptr) continue;
-    keep_text(*one.refused, std::move(one.text));
-    one.refused->over(tasks::outcome::deadlock);
+  for (refused_wait& wait : chosen) {
+    if (wait.refused == nullptr) continue;
+    keep_text(*wait.refused, std::move(wait.text));
+    wait.refused->over(tasks::outcome::deadlock);
     ++count;
   }
   return count;

@@ -57,7 +57,7 @@ class deadlock_search : private tasks::timer {
   const tasks::timer& own_timer() const noexcept { return *this; }
   // By the owner of an actor that is about to be parked: whether a search must know the actor's
   // wait.
-  static bool concerns(const activation& of) noexcept;
+  static bool concerns(const activation& active) noexcept;
   // By the thread that has parked such an actor. Another thread may be running the actor already.
   void search_after_park() noexcept;
 

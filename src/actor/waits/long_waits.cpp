@@ -38,8 +38,8 @@ class marker {
     if (const tasks::group* const all = tasks::group::of(wait)) {
       all->for_each_unfinished([this](const tasks::branch& one) { pending_.push_back(&one); });
     } else if (const tasks::side_wait* const aside = tasks::side_wait::of(wait)) {
-      for (auto* one = aside->first(); one != nullptr; one = one->next_waited())
-        pending_.push_back(one);
+      for (auto* side = aside->first(); side != nullptr; side = side->next_waited())
+        pending_.push_back(side);
     } else if (wait.first_seen <= before_) {
       if (found.size() < long_waits_max && (wait.for_lock ? is_for_lock(wait) : is_ask(wait)))
         found.push_back({actor::look_at(actor, call, &wait), wait.first_seen, wait.for_lock});
@@ -67,8 +67,8 @@ void look_at_waits(actor_system& system, std::uint32_t now, std::uint32_t before
                    const std::function<void(const long_wait&)>& look) {
   marker all(now, before);
   {
-    const actor_system::gate_guard here(system);
-    if (!here.let_in()) return;
+    const actor_system::gate_guard gate(system);
+    if (!gate.let_in()) return;
     std::lock_guard lock(system.looking);
     static_cast<void>(for_each_held(system, [&](const cell& actor, const tasks::async_call& call) {
       all.look_at(actor, call);

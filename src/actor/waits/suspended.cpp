@@ -20,8 +20,8 @@ namespace {
 // user's. The library's own coroutines lie in headers, in a folder named like a layer, and in the
 // folder of sources that holds this file.
 bool is_file_of_library(std::string_view file) noexcept {
-  static constexpr std::string_view here = __FILE__, own = "actor/waits/suspended.cpp";
-  if (here.ends_with(own) && file.starts_with(here.substr(0, here.size() - own.size())))
+  static constexpr std::string_view own_file = __FILE__, own = "actor/waits/suspended.cpp";
+  if (own_file.ends_with(own) && file.starts_with(own_file.substr(0, own_file.size() - own.size())))
     return !file.ends_with(".test.cpp");
   for (std::size_t at = file.find("troupe/"); at != std::string_view::npos;
        at = file.find("troupe/", at + 1)) {
@@ -36,8 +36,8 @@ bool is_file_of_library(std::string_view file) noexcept {
   return false;
 }
 
-std::source_location line_in_use(const tasks::suspension& one) noexcept {
-  for (const tasks::coroutine* at = one.who; at != nullptr;) {
+std::source_location line_in_use(const tasks::suspension& wait) noexcept {
+  for (const tasks::coroutine* at = wait.who; at != nullptr;) {
     const std::source_location place = tasks::location_of(at->awaits_at);
     if (at->awaits_at != nullptr && !is_of_library(place)) return place;
     const tasks::coroutine* const above = at->waiting_parent();
@@ -52,8 +52,8 @@ bool is_of_library(const std::source_location& where) noexcept {
   return is_file_of_library(where.file_name());
 }
 
-bool is_locked_out(const tasks::suspension& one, tasks::lock_holder& holder) noexcept {
-  return one.act(const_cast<tasks::suspension*>(&one), &holder, message_act::holder) != nullptr;
+bool is_locked_out(const tasks::suspension& wait, tasks::lock_holder& holder) noexcept {
+  return wait.act(const_cast<tasks::suspension*>(&wait), &holder, message_act::holder) != nullptr;
 }
 
 namespace {
@@ -69,14 +69,14 @@ awaited lock_in_words(const std::source_location& at, const tasks::lock_holder& 
 
 }  // namespace
 
-awaited look_at(const tasks::suspension& one) {
-  const std::source_location at = line_in_use(one);
+awaited look_at(const tasks::suspension& wait) {
+  const std::source_location at = line_in_use(wait);
   if (tasks::lock_holder holder;
-      one.for_lock && is_locked_out(one, holder) && holder.method != nullptr)
+      wait.for_lock && is_locked_out(wait, holder) && holder.method != nullptr)
     return lock_in_words(at, holder);
-  const tasks::ask_link* const asked = tasks::asked_by(one);
+  const tasks::ask_link* const asked = tasks::asked_by(wait);
   if (asked == nullptr)
-    return {at, one.act(const_cast<tasks::suspension*>(&one), nullptr, message_act::describe), "",
+    return {at, wait.act(const_cast<tasks::suspension*>(&wait), nullptr, message_act::describe), "",
             nullptr};
   if (asked->kind == tasks::ask_link::of::job) return {at, "the value of ", asked->name(), nullptr};
   const char* const what = asked->kind == tasks::ask_link::of::permit   ? "room in the mailbox of "
@@ -127,10 +127,10 @@ class look_at_calls {
   }
 
   // The caller holds the actor. True if it has more calls than that.
-  bool at(activation& of, std::size_t most) {
-    cell& actor = *of.actor;
+  bool at(activation& active, std::size_t most) {
+    cell& actor = *active.actor;
     const bool begins = !is_begun(actor);
-    if (begins && of.suspended != nullptr) look_(actor, *of.suspended);
+    if (begins && active.suspended != nullptr) look_(actor, *active.suspended);
     if (!actor.type->reentrant) return false;
     cell_extras& extras = cell_extras::of(actor);
     extras.looked_in = number_;
@@ -173,9 +173,9 @@ not_held for_each_held(actor_system& system, const look_at_calls::function& look
     const auto wake = [&](activation& active) { system.executor_of(actor).submit(active); };
     if (!hold_parked(mailbox(actor.word), is_held, look_at_all, wake)) ++missed.actors;
   };
-  system.waiting.for_each_call([&](const tasks::async_call& one, auto& listed) {
-    hold(*static_cast<cell*>(one.actor), listed,
-         [&]() -> activation& { return waiting_lists::activation_of(one); });
+  system.waiting.for_each_call([&](const tasks::async_call& call, auto& listed) {
+    hold(*static_cast<cell*>(call.actor), listed,
+         [&]() -> activation& { return waiting_lists::activation_of(call); });
   });
   system.waiting.for_each_reentrant([&](cell& actor, auto& listed) {
     hold(actor, listed, [&]() -> activation& { return *cell_extras::of(actor).parked_as; });
@@ -269,21 +269,21 @@ std::string place_of(const std::source_location& where) {
 
 namespace {
 
-std::string quoted_name_of(const suspended_call& one, const actor_system& system) {
-  const std::string name = system.names.find(one.id);
+std::string quoted_name_of(const suspended_call& call, const actor_system& system) {
+  const std::string name = system.names.find(call.id);
   return name.empty() ? name : " \"" + name + "\"";
 }
 
 }  // namespace
 
-std::string line_of(const suspended_call& one, const actor_system& system) {
+std::string line_of(const suspended_call& call, const actor_system& system) {
   std::string text =
-      "\n  " + std::string(one.actor) +
-      (one.id == 0 ? "" : " #" + std::to_string(one.id) + quoted_name_of(one, system)) +
-      (one.guarded ? ": " : " in ") + one.method;
-  if (one.guarded) return text + " waits for its predicate";
-  if (!one.waits_for) return text + " waits for something of its own";
-  const awaited& wait = *one.waits_for;
+      "\n  " + std::string(call.actor) +
+      (call.id == 0 ? "" : " #" + std::to_string(call.id) + quoted_name_of(call, system)) +
+      (call.guarded ? ": " : " in ") + call.method;
+  if (call.guarded) return text + " waits for its predicate";
+  if (!call.waits_for) return text + " waits for something of its own";
+  const awaited& wait = *call.waits_for;
   text += " waits" + (wait.at.line() == 0 ? std::string() : " at " + place_of(wait.at)) + " for " +
           wait.what + wait.of;
   const std::uint64_t asked = wait.asked == nullptr ? 0 : system.slots.find_number(wait.asked);

@@ -33,12 +33,12 @@ struct suspended_call {
   bool guarded;
   std::optional<awaited> waits_for;
 };
-awaited look_at(const tasks::suspension& one);
-// Who holds the lock for which `one` waits. False when the wait is over.
-bool is_locked_out(const tasks::suspension& one, tasks::lock_holder& holder) noexcept;
+awaited look_at(const tasks::suspension& wait);
+// Who holds the lock for which `wait` waits. False when the wait is over.
+bool is_locked_out(const tasks::suspension& wait, tasks::lock_holder& holder) noexcept;
 // `wait` is the call's wait; null when it is not known.
 suspended_call look_at(const cell& actor, const message& call, const tasks::suspension* wait);
-std::string line_of(const suspended_call& one, const actor_system& system);
+std::string line_of(const suspended_call& call, const actor_system& system);
 // Whether the line lies in one of the library's own coroutines. No text names such a line: the user
 // can do nothing about it.
 bool is_of_library(const std::source_location& where) noexcept;

@@ -7,8 +7,8 @@ namespace {
 
 using waits = wait_node::waits;
 
-std::uint32_t needs(const wait_node& one) noexcept {
-  return one.how == waits::for_none ? 0 : one.how == waits::for_one ? 1 : one.members;
+std::uint32_t needs(const wait_node& node) noexcept {
+  return node.how == waits::for_none ? 0 : node.how == waits::for_one ? 1 : node.members;
 }
 
 // For each node, which nodes need it; all lists lie in one array.
@@ -48,7 +48,7 @@ std::uint32_t stuck_for(std::span<const wait_node> nodes, const std::vector<bool
 // All nodes count as stuck at first, except those that wait for no node. Each node that is freed
 // may free the nodes that need it.
 std::vector<bool> find_stuck(std::span<const wait_node> nodes) {
-  const auto waits_for_a_node = [](const wait_node& one) { return one.how == waits::for_one; };
+  const auto waits_for_a_node = [](const wait_node& node) { return node.how == waits::for_one; };
   if (std::ranges::none_of(nodes, waits_for_a_node)) return {};
   const reverse_edges needed_by(nodes);
   std::vector<bool> stuck(nodes.size(), true);

@@ -33,7 +33,7 @@ void waiting_lists::remove(cell& reentrant) noexcept {
 }
 
 void waiting_lists::for_each_call(const std::function<void(tasks::async_call&, list_lock&)>& look) {
-  for (shard& one : shards_) one.calls.for_each(look);
+  for (shard& shard : shards_) shard.calls.for_each(look);
 }
 
 void waiting_lists::for_each_reentrant(const std::function<void(cell&, list_lock&)>& look) {

@@ -95,7 +95,7 @@ def address_of(value):
         value = value.referenced_value()
         kind = value.type.strip_typedefs()
     if kind.code == gdb.TYPE_CODE_STRUCT and (kind.tag or "").startswith("troupe::ref<"):
-        return cell_in(int(value["to_"]["bits_"]))
+        return cell_in(int(value["address_"]["bits_"]))
     return int(value) & 0xFFFFFFFFFFFFFFFF
 
 

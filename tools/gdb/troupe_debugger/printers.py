@@ -39,7 +39,7 @@ class Ref:
 
     @said
     def to_string(self, program):
-        bits = int(self.value["to_"]["bits_"])
+        bits = int(self.value["address_"]["bits_"])
         return "ref to no actor" if bits == 0 else "ref to " + actor_text(program, cell_in(bits))
 
 
