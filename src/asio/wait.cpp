@@ -13,7 +13,7 @@ asio_wait::asio_wait(void (*post_cancel)(asio_wait&)) noexcept
       post_cancel_(post_cancel) {}
 
 bool asio_wait::begin(tasks::coroutine& suspended, const asio_limits& within) {
-  tasks::async_call& call = *suspended.in;
+  tasks::async_call& call = *suspended.call;
   const bool is_stopped = call.cancelled || within.stop.stop_requested();
   if (is_stopped || within.at_most.count() <= 0) {
     // order: relaxed  the wait is not shared yet

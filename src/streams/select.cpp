@@ -10,13 +10,13 @@ bool select_wait::any_ready() const noexcept {
 
 bool select_wait::suspend(tasks::coroutine& user) {
   // those of a wait that is over at once run now or never
-  const bool later = at_most_.count() > 0 && !user.in->spend_start();
+  const bool later = at_most_.count() > 0 && !user.call->spend_start();
   bool ready = false;
   for (tasks::side_call* const one : of_)
     ready = (later ? one->advance_later_and_keep(user) : one->advance(user)) || ready;
-  const bool waits = !ready && !user.in->cancelled && at_most_.count() > 0;
+  const bool waits = !ready && !user.call->cancelled && at_most_.count() > 0;
   if (!ready && !waits)
-    wait_.ended = user.in->cancelled ? tasks::outcome::cancelled : tasks::outcome::timed_out;
+    wait_.ended = user.call->cancelled ? tasks::outcome::cancelled : tasks::outcome::timed_out;
   if (waits) {
     for (tasks::side_call* const one : of_) wait_.add(*one);
     wait_.suspend_in(user);
@@ -36,12 +36,12 @@ bool select_wait::await_resume() const {
 bool select_in_crowd::suspend(tasks::coroutine& user) {
   of_.settle();
   of_.ended = tasks::outcome::arrived;
-  const bool later = !user.in->spend_start();
+  const bool later = !user.call->spend_start();
   for (tasks::side_call* const one : {stream_, begins_}) {
     if (one != nullptr && of_.advance(*one, user, later)) waits_ = false;
   }
   if (!waits_) return false;
-  if (user.in->cancelled) {
+  if (user.call->cancelled) {
     of_.ended = tasks::outcome::cancelled;
     return false;
   }

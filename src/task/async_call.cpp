@@ -11,10 +11,10 @@ void async_call::cancel() noexcept {
   cancelled = true;
   const bool was_busy = std::exchange(busy, true);
   // If the detach fails, what the call waits for has come already.
-  if (suspension* one = awaited;
-      one != nullptr && one->act(one, nullptr, sched::message_act::detach) != nullptr) {
-    one->ended = outcome::cancelled;
-    one->end();
+  if (suspension* wait = awaited;
+      wait != nullptr && wait->act(wait, nullptr, sched::message_act::detach) != nullptr) {
+    wait->ended = outcome::cancelled;
+    wait->end();
   }
   busy = was_busy;
 }
@@ -30,9 +30,9 @@ bool async_call::finish_now() noexcept {
 
 const char* suspension::arrive(suspension& self, sched::message_act act) noexcept {
   if (act == sched::message_act::handle) {
-    async_call& in = *self.who->in;
+    async_call& call = *self.waiter->call;
     self.end();
-    return in.at->resume(in);
+    return call.at->resume(call);
   }
   if (act == sched::message_act::discard) {
     if (side_call::end_discarded(self)) return nullptr;

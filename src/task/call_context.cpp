@@ -90,7 +90,7 @@ class call_context final : public suspension, public timer {
     if (span_ != nullptr) end_span(nullptr);
     set_trace(nullptr);
   }
-  void set_trace(call_context* to) noexcept;
+  void set_trace(call_context* next) noexcept;
   static const char* act_on(sched::message*, void*, sched::message_act);
   static void on_time(timer& self) noexcept {
     static_cast<call_context&>(self).end(outcome::timed_out);
@@ -147,18 +147,18 @@ call_context::call_context(call_context* parent, timers& clock) noexcept
 
 // A loop, since a chain of contexts may be long.
 void call_context::drop() noexcept {
-  call_context* one = this;
+  call_context* node = this;
   // order: acq_rel  the thread that frees it sees what the others did
-  while (one != nullptr && one->refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-    call_context* const above = one->parent_;
+  while (node != nullptr && node->refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    call_context* const above = node->parent_;
     if (above != nullptr) {
-      std::lock_guard lock(one->top_.mutex_);
-      *one->beside_link_ = one->next_beside_;
-      if (one->next_beside_ != nullptr) one->next_beside_->beside_link_ = one->beside_link_;
+      std::lock_guard lock(node->top_.mutex_);
+      *node->beside_link_ = node->next_beside_;
+      if (node->next_beside_ != nullptr) node->next_beside_->beside_link_ = node->beside_link_;
     }
-    one->~call_context();
-    memory::deallocate(one, sizeof(call_context));
-    one = above;
+    node->~call_context();
+    memory::deallocate(node, sizeof(call_context));
+    node = above;
   }
 }
 
@@ -187,9 +187,9 @@ void call_context::limit(std::chrono::nanoseconds at_most, std::stop_token stop)
   if (stop.stop_possible()) stop_.emplace(std::move(stop), on_stop{*this});
 }
 
-void call_context::set_trace(call_context* to) noexcept {
-  if (to != nullptr && to != this) to->hold();
-  call_context* const before = std::exchange(trace_, to);
+void call_context::set_trace(call_context* next) noexcept {
+  if (next != nullptr && next != this) next->hold();
+  call_context* const before = std::exchange(trace_, next);
   if (before != nullptr && before != this) before->drop();
 }
 
@@ -277,24 +277,24 @@ void call_context::end(outcome how) noexcept {
   call_context* ended = nullptr;
   {
     std::lock_guard lock(top_.mutex_);
-    for (call_context* one = this; one != nullptr; one = one->next_within(*this)) {
-      if (one->was_ended() || !one->hold_if_used()) continue;
-      one->next_ended_ = std::exchange(ended, one);
-      one->end_one(how);
+    for (call_context* node = this; node != nullptr; node = node->next_within(*this)) {
+      if (node->was_ended() || !node->hold_if_used()) continue;
+      node->next_ended_ = std::exchange(ended, node);
+      node->end_one(how);
     }
   }
   // The user's functions run outside of the mutex. This node comes last in the list, if it is
   // there, and it holds the top.
   while (ended != nullptr) {
-    call_context& one = *ended;
-    ended = one.next_ended_;
+    call_context& node = *ended;
+    ended = node.next_ended_;
     std::stop_source source(std::nostopstate);
     {
       std::lock_guard lock(top_.mutex_);
-      source = one.source_;
+      source = node.source_;
     }
     if (source.stop_possible()) source.request_stop();
-    one.drop();
+    node.drop();
   }
 }
 
@@ -339,37 +339,37 @@ void call_context::cancel_bound() noexcept {
   call->at->resume(*call);
 }
 
-void hold_context(call_context& one) noexcept { one.hold(); }
-void drop_context(call_context& one) noexcept { one.drop(); }
-void stop_context(call_context& one) noexcept { one.end(outcome::cancelled); }
+void hold_context(call_context& context) noexcept { context.hold(); }
+void drop_context(call_context& context) noexcept { context.drop(); }
+void stop_context(call_context& context) noexcept { context.end(outcome::cancelled); }
 context_ref context_ref::make_within(call_context* outer, timers& clock) noexcept try {
-  context_ref made;
-  made.of_ = &call_context::make(outer, clock);
-  return made;
+  context_ref created;
+  created.context_ = &call_context::make(outer, clock);
+  return created;
 } catch (const std::bad_alloc&) {
   return {};
 }
 context_ref context_ref::current_trace() noexcept {
-  const call_context* const here = current_context();
+  const call_context* const current = current_context();
   context_ref found;
-  if (here != nullptr && here->trace() != nullptr) {
-    found.of_ = here->trace();
-    found.of_->hold();
+  if (current != nullptr && current->trace() != nullptr) {
+    found.context_ = current->trace();
+    found.context_->hold();
   }
   return found;
 }
-bool is_over(const call_context& one) noexcept { return one.is_over(); }
-call_context* trace_of(const call_context& one) noexcept { return one.trace(); }
-std::exception_ptr context_error(const call_context& one) noexcept { return one.error(); }
+bool is_over(const call_context& context) noexcept { return context.is_over(); }
+call_context* trace_of(const call_context& context) noexcept { return context.trace(); }
+std::exception_ptr context_error(const call_context& context) noexcept { return context.error(); }
 
 context_ref context_ref::make_traced(const trace_context& where) noexcept try {
   // order: relaxed  the thread's own
   const runtime_state* const runtime = running_here().runtime.load(std::memory_order_relaxed);
   if (!is_running() || runtime == nullptr) return {};
-  context_ref made;
-  made.of_ = &call_context::make(nullptr, *runtime->host.clock);
-  made.of_->begin_trace(where);
-  return made;
+  context_ref created;
+  created.context_ = &call_context::make(nullptr, *runtime->host.clock);
+  created.context_->begin_trace(where);
+  return created;
 } catch (const std::bad_alloc&) {
   return {};
 }
@@ -378,10 +378,10 @@ context_ref context_ref::make_spanned(call_context& outer, span_kind of, const c
     try {
   if (!observe::is_watched(observe::watched::spans)) return {};
   if (outer.trace() == nullptr || !outer.trace()->traced().sampled) return {};
-  context_ref made;
-  made.of_ = &call_context::make(&outer, outer.clock());
-  made.of_->begin_span(of, name);
-  return made;
+  context_ref created;
+  created.context_ = &call_context::make(&outer, outer.clock());
+  created.context_->begin_span(of, name);
+  return created;
 } catch (const std::bad_alloc&) {
   return {};
 }
@@ -397,47 +397,49 @@ context_ref context_ref::make_span_from(const trace_context* caller, span_kind o
   if (own.sampled)
     span = std::make_unique<span_record>(
         own, caller == nullptr ? std::array<std::uint8_t, 8>() : caller->span_id, of, name);
-  context_ref made;
-  made.of_ = &call_context::make(nullptr, *runtime->host.clock);
-  made.of_->begin_trace(own, std::move(span));
-  return made;
+  context_ref created;
+  created.context_ = &call_context::make(nullptr, *runtime->host.clock);
+  created.context_->begin_trace(own, std::move(span));
+  return created;
 } catch (const std::bad_alloc&) {
   return {};
 }
 
 context_ref inside_span::begin(call_context& within, const char* name,
                                const char* function) noexcept {
-  context_ref made = context_ref::make_spanned(within, span_kind::internal, name);
-  if (made.get() != nullptr) add_to_span(*made.get(), "code.function.name", function);
-  return made;
+  context_ref created = context_ref::make_spanned(within, span_kind::internal, name);
+  if (created.get() != nullptr) add_to_span(*created.get(), "code.function.name", function);
+  return created;
 }
 void inside_span::end() noexcept { end_span(*span_.get(), nullptr); }
 
 bool is_in_span(const call_context& one, span_kind of) noexcept {
   bool found = false;
-  const_cast<call_context&>(one).change_span([&](span_record& its) { found = its.kind == of; });
+  const_cast<call_context&>(one).change_span([&](span_record& span) { found = span.kind == of; });
   return found;
 }
-void name_span(call_context& one, std::string_view name) noexcept {
-  one.change_span([&](span_record& its) { its.own_name = name; });
+void name_span(call_context& context, std::string_view name) noexcept {
+  context.change_span([&](span_record& span) { span.own_name = name; });
 }
-void add_to_span(call_context& one, const char* key, std::int64_t value) noexcept {
-  one.change_span([&](span_record& its) { its.attributes.push_back({key, value}); });
+void add_to_span(call_context& context, const char* key, std::int64_t value) noexcept {
+  context.change_span([&](span_record& span) { span.attributes.push_back({key, value}); });
 }
-void add_to_span(call_context& one, const char* key, const char* value) noexcept {
-  one.change_span([&](span_record& its) { its.attributes.push_back({key, value}); });
+void add_to_span(call_context& context, const char* key, const char* value) noexcept {
+  context.change_span([&](span_record& span) { span.attributes.push_back({key, value}); });
 }
-void add_to_span(call_context& one, const char* key, std::string_view value) noexcept {
-  one.change_span([&](span_record& its) { its.attributes.push_back({key, std::string(value)}); });
-}
-void fail_span(call_context& one, const std::exception_ptr& what) noexcept {
-  one.change_span([&](span_record& its) {
-    if (what != nullptr) return its.fail(what);
-    its.failed = true;
+void add_to_span(call_context& context, const char* key, std::string_view value) noexcept {
+  context.change_span([&](span_record& span) {
+    span.attributes.push_back({key, std::string(value)});
   });
 }
-void end_span(call_context& one, const std::exception_ptr& failure) noexcept {
-  if (one.trace() != nullptr) one.trace()->end_span(failure);
+void fail_span(call_context& context, const std::exception_ptr& what) noexcept {
+  context.change_span([&](span_record& span) {
+    if (what != nullptr) return span.fail(what);
+    span.failed = true;
+  });
+}
+void end_span(call_context& context, const std::exception_ptr& failure) noexcept {
+  if (context.trace() != nullptr) context.trace()->end_span(failure);
 }
 
 // Without memory for a node, the call is not told, and its waits end as if it had no context.
@@ -456,10 +458,10 @@ void leave_context(async_call& call) noexcept {
   own.drop();
 }
 
-bool limited_branch::suspend(coroutine& who) {
-  async_call& in = *who.in;
+bool limited_branch::suspend(coroutine& awaiting) {
+  async_call& call = *awaiting.call;
   call_context* const outer = limits_.within.get();
-  own_ = &call_context::make(outer == nullptr ? in.context : outer, *in.at->clock);
+  own_ = &call_context::make(outer == nullptr ? call.context : outer, *call.at->clock);
   if (limits_.trace) own_->begin_trace(*limits_.trace);
   if (limits_.span != nullptr && limits_.kind == span_kind::internal) branch_.span = limits_.span;
   if (limits_.span != nullptr && observe::is_watched(observe::watched::spans)) {
@@ -474,12 +476,12 @@ bool limited_branch::suspend(coroutine& who) {
   if (may_end && !limits_.is_last_resort) own_->set_limited();
   if (limits_.running != nullptr) {
     // order: release  pairs with apart_end::finish_task/acquire
-    limits_.running->store(&in, std::memory_order_release);
+    limits_.running->store(&call, std::memory_order_release);
   }
   branch_.context = own_;
   branch_.cancelled = own_->was_ended();
   group_.limited = own_->is_limited();
-  if (!group_.start(who, {&branch_, 1})) return false;
+  if (!group_.start(awaiting, {&branch_, 1})) return false;
   own_->bind(branch_, group_.root());
   return true;
 }

@@ -23,7 +23,7 @@ void event::set() const {
     state_->set = true;
     waiting.swap(state_->waiting);
   }
-  for (promise<>& one : waiting) one.set_value();
+  for (promise<>& waiter : waiting) waiter.set_value();
 }
 
 void event::reset() const {
@@ -37,12 +37,12 @@ bool event::is_set() const {
 }
 
 future<> event::wait() const {
-  promise<> one;
-  future<> later = one.get_future();
+  promise<> waiter;
+  future<> later = waiter.get_future();
   std::unique_lock lock(state_->mutex);
   if (state_->set) {
     lock.unlock();
-    one.set_value();
+    waiter.set_value();
     return later;
   }
   std::vector<promise<>>& all = state_->waiting;
@@ -50,7 +50,7 @@ future<> event::wait() const {
     std::erase_if(all, [](const promise<>& other) { return other.abandoned(); });
     state_->prune_at = std::max<std::size_t>(16, 2 * all.size());
   }
-  all.push_back(std::move(one));
+  all.push_back(std::move(waiter));
   return later;
 }
 

@@ -18,8 +18,8 @@ std::exception_ptr broken_error() noexcept try {
 namespace {
 
 // order: relaxed (both)  hints for the turn that would handle the ask
-void check_for_circle(ask_link& asked, const coroutine& who) try {
-  runtime_state::of(who.in->actor).actors->throw_if_deadlock(asked);
+void check_for_circle(ask_link& asked, const coroutine& awaiting) try {
+  runtime_state::of(awaiting.call->actor).actors->throw_if_deadlock(asked);
 } catch (...) {
   asked.refused.store(true, std::memory_order_relaxed);
   throw;
@@ -27,45 +27,46 @@ void check_for_circle(ask_link& asked, const coroutine& who) try {
 
 }  // namespace
 
-bool future_wait::suspend(coroutine& who) {
-  if (who.in->cancelled) {
+bool future_wait::suspend(coroutine& awaiting) {
+  if (awaiting.call->cancelled) {
     ended = outcome::cancelled;
     return false;
   }
-  if (ask_link* const asked = of_->asked) {
+  if (ask_link* const asked = state_->asked) {
     // order: relaxed  for messages; a thread that follows the chain of askers may read it at any
     // time
-    std::atomic_ref(asked->at).store(who.awaits_at, std::memory_order_relaxed);
+    std::atomic_ref(asked->at).store(awaiting.awaits_at, std::memory_order_relaxed);
     // Only when the call that asked waits itself, and for this alone. If another task awaits the
     // answer, or the wait is one of several side by side, only the search knows enough.
-    const bool by_asker = asked->by_turn && group::awaits(*who.in) == nullptr &&
-                          side_call::of(*who.in) == nullptr && who.in->answers == asked->parent &&
-                          (asked->asker == nullptr || asked->asker == who.in->actor);
+    const bool by_asker = asked->by_turn && group::awaits(*awaiting.call) == nullptr &&
+                          side_call::of(*awaiting.call) == nullptr &&
+                          awaiting.call->answers == asked->parent &&
+                          (asked->asker == nullptr || asked->asker == awaiting.call->actor);
     if (!limited && by_asker) {
-      if (asked->may_close_circle()) check_for_circle(*asked, who);
+      if (asked->may_close_circle()) check_for_circle(*asked, awaiting);
       // order: relaxed  a hint for that
       asked->waited.store(true, std::memory_order_relaxed);
     }
   }
-  const call_host& at = *who.in->at;
+  const call_host& at = *awaiting.call->at;
   // order: relaxed  a search that begins now comes too early for this wait; the thread that parks
   // the actor asks again
   if (!limited && !at.searched_soon->load(std::memory_order_relaxed)) [[unlikely]]
-    at.search_soon(who.in->actor);
-  begin(who);
-  if (of_->attach(*this)) return true;
+    at.search_soon(awaiting.call->actor);
+  begin(awaiting);
+  if (state_->attach(*this)) return true;
   forget();
   return false;
 }
 
-void throw_refused(const suspension& one) {
-  throw deadlock(runtime_state::of(one.who->in->actor).actors->take_refusal(one));
+void throw_refused(const suspension& wait) {
+  throw deadlock(runtime_state::of(wait.waiter->call->actor).actors->take_refusal(wait));
 }
 
 void future_wait::throw_early_end() const {
   if (ended == outcome::deadlock) {
     // order: relaxed  as in check_for_circle
-    if (of_->asked != nullptr) of_->asked->refused.store(true, std::memory_order_relaxed);
+    if (state_->asked != nullptr) state_->asked->refused.store(true, std::memory_order_relaxed);
     throw_refused(*this);
   }
   if (ended == outcome::cancelled) throw cancelled("troupe: the wait for a result was cancelled");
@@ -76,29 +77,29 @@ const char* future_wait::act_on(sched::message* base, void*, sched::message_act 
   if (act == sched::message_act::describe) return "a future";
   auto& self = static_cast<future_wait&>(*static_cast<suspension*>(base));
   if (act != sched::message_act::detach) return arrive(self, act);
-  if (!self.of_->detach(self)) return nullptr;
+  if (!self.state_->detach(self)) return nullptr;
   self.give_up();
   return "detached";
 }
 
 // order: relaxed  hints: for an ask that waits for room, and for the search for deadlocks
 void future_wait::give_up() const noexcept {
-  if (of_->asked == nullptr) return;
-  of_->asked->given_up.store(true, std::memory_order_relaxed);
-  of_->asked->waited.store(false, std::memory_order_relaxed);  // order: relaxed  as above
+  if (state_->asked == nullptr) return;
+  state_->asked->given_up.store(true, std::memory_order_relaxed);
+  state_->asked->waited.store(false, std::memory_order_relaxed);  // order: relaxed  as above
 }
 
-const shared_state* awaited_by(const suspension& one) noexcept {
-  return one.act == &future_wait::act_on ? static_cast<const future_wait&>(one).of_ : nullptr;
+const shared_state* awaited_by(const suspension& wait) noexcept {
+  return wait.act == &future_wait::act_on ? static_cast<const future_wait&>(wait).state_ : nullptr;
 }
 
 const ask_link* asked_by(const suspension& one) noexcept {
-  const shared_state* const of = awaited_by(one);
-  return of == nullptr ? nullptr : of->asked;
+  const shared_state* const state = awaited_by(one);
+  return state == nullptr ? nullptr : state->asked;
 }
 
-bool refuse(suspension& one) noexcept {
-  return one.act(&one, nullptr, sched::message_act::detach) != nullptr;
+bool refuse(suspension& wait) noexcept {
+  return wait.act(&wait, nullptr, sched::message_act::detach) != nullptr;
 }
 
 void future_wait::on_resolved(observer& self) noexcept {
@@ -108,30 +109,30 @@ void future_wait::on_resolved(observer& self) noexcept {
 // Called by a timer or a stop, on any thread. The thread that detaches the wait from the result has
 // ended it.
 void future_wait::end_early(outcome how) noexcept {
-  if (!of_->detach(*this)) return;
+  if (!state_->detach(*this)) return;
   give_up();  // the turn continues without the answer
   over(how);
 }
 
-bool limited_suspension::suspend(coroutine& who, std::chrono::nanoseconds at_most,
+bool limited_suspension::suspend(coroutine& awaiting, std::chrono::nanoseconds at_most,
                                  const std::stop_token& stop) {
   if (at_most.count() <= 0 || stop.stop_requested()) {
     ended = stop.stop_requested() ? outcome::cancelled : outcome::timed_out;
     return false;
   }
   limited = at_most != std::chrono::nanoseconds::max() || stop.stop_possible();
-  if (!future_wait::suspend(who)) return false;
+  if (!future_wait::suspend(awaiting)) return false;
   // From here on the wait may be over at any time. But `this` stays alive, since its coroutine
   // resumes only after this turn.
   try {
     if (at_most != std::chrono::nanoseconds::max()) {
-      timers& clock = *who.in->at->clock;
+      timers& clock = *awaiting.call->at->clock;
       arm(clock, *this, due_in(clock, at_most));
       armed_ = true;
     }
     if (stop.stop_possible()) stop_.emplace(stop, on_stop{*this});
   } catch (...) {
-    if (!of_->detach(*this)) return true;  // the result has come already
+    if (!state_->detach(*this)) return true;  // the result has come already
     forget();
     throw;
   }
@@ -144,7 +145,7 @@ void limited_suspension::on_time(timer& self) noexcept {
 
 void limited_suspension::finish() {
   stop_.reset();  // waits for a callback that is running
-  if (armed_) cancel(*who->in->at->clock, *this);
+  if (armed_) cancel(*waiter->call->at->clock, *this);
   future_wait::finish();
 }
 

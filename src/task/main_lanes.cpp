@@ -25,8 +25,8 @@ struct searches {
 void call_all(void (*main_lanes::search::*which)(void* context) noexcept) noexcept {
   searches& known = searches::get();
   std::lock_guard lock(known.mutex);
-  for (const main_lanes::search& one : known.all) {
-    if (one.*which != nullptr) (one.*which)(one.context);
+  for (const main_lanes::search& search : known.all) {
+    if (search.*which != nullptr) (search.*which)(search.context);
   }
 }
 

@@ -112,9 +112,9 @@ struct nested {
   // observers that the call at the limit must tell: the last in order, whose `next` is the first
   nested_observer* last_late = nullptr;
 
-  void push(nested_observer& one) noexcept {
-    one.next = last_late == nullptr ? &one : std::exchange(last_late->next, &one);
-    last_late = &one;
+  void push(nested_observer& observer) noexcept {
+    observer.next = last_late == nullptr ? &observer : std::exchange(last_late->next, &observer);
+    last_late = &observer;
   }
   nested_observer& pop() noexcept {
     nested_observer& first = *last_late->next;
@@ -127,20 +127,20 @@ constinit thread_local nested under_way;
 
 }  // namespace
 
-void tell_nested(nested_observer& one, void (*act)(observer&) noexcept) noexcept {
-  nested& here = under_way;
-  if (here.depth == nested_calls_max) {
-    one.resolved = act;
-    here.push(one);
+void tell_nested(nested_observer& listener, void (*act)(observer&) noexcept) noexcept {
+  nested& calls = under_way;
+  if (calls.depth == nested_calls_max) {
+    listener.resolved = act;
+    calls.push(listener);
     return;
   }
-  ++here.depth;
-  act(one);
-  while (here.depth == nested_calls_max && here.last_late != nullptr) {
-    nested_observer& later = here.pop();
+  ++calls.depth;
+  act(listener);
+  while (calls.depth == nested_calls_max && calls.last_late != nullptr) {
+    nested_observer& later = calls.pop();
     later.resolved(later);
   }
-  --here.depth;
+  --calls.depth;
 }
 
 void shared_state::resolve() noexcept {
@@ -159,11 +159,11 @@ void shared_state::leave_early() noexcept {
 
 namespace {
 
-TROUPE_NOINLINE void forget_parent(ask_link& of) noexcept {
+TROUPE_NOINLINE void forget_parent(ask_link& ask) noexcept {
   shared_state* parent = nullptr;
   {
-    std::lock_guard lock(of);
-    parent = std::exchange(of.parent, nullptr);
+    std::lock_guard lock(ask);
+    parent = std::exchange(ask.parent, nullptr);
   }
   parent->drop_ref();
 }
@@ -179,7 +179,7 @@ void ask_link::lock() const noexcept {
 std::uint64_t for_each_blocked(void* context, void (*look)(void* context, const blocked_thread&)) {
   blocked_list& all = blocked_list::get();
   std::lock_guard lock(all.mutex);
-  for (const enlisted_thread& one : all.threads) look(context, one.seen);
+  for (const enlisted_thread& thread : all.threads) look(context, thread.seen);
   return all.last_number;
 }
 
@@ -187,19 +187,20 @@ std::uint64_t for_each_blocked(void* context, void (*look)(void* context, const 
 bool refuse_blocked(std::uint64_t number, std::string&& text) noexcept {
   blocked_list& all = blocked_list::get();
   std::lock_guard lock(all.mutex);
-  for (const enlisted_thread& one : all.threads) {
-    if (one.seen.number != number) continue;
-    if (!one.state.detach(one.waits)) return false;
-    one.waits.refuse(std::move(text));
+  for (const enlisted_thread& thread : all.threads) {
+    if (thread.seen.number != number) continue;
+    if (!thread.state.detach(thread.waits)) return false;
+    thread.waits.refuse(std::move(text));
     return true;
   }
   return false;
 }
 
-std::uint8_t lane_of(const shared_state& of) noexcept {
+std::uint8_t lane_of(const shared_state& state) noexcept {
   // order: relaxed  what a run() wrote is seen by a thread that finds no thread in run(); otherwise
   // an old value says only that the ask was not handled yet
-  return of.asked == nullptr ? of.main_lane : of.asked->main_lane.load(std::memory_order_relaxed);
+  return state.asked == nullptr ? state.main_lane
+                                : state.asked->main_lane.load(std::memory_order_relaxed);
 }
 
 void shared_state::be_done() noexcept {
@@ -243,27 +244,27 @@ bool is_own_to_run(const shared_state& of,
 // A thread that has made a runtime or called run() checks whether it waits for itself: at once when
 // it is in run(), else each time after other threads have had enough time to call run(). A thread
 // that runs a job asks for a search.
-void wait_without_limit(shared_state& of) {
-  if (is_own_to_run(of, &main_lanes::is_run_by)) throw_waits_for_itself();
-  blocked here;
-  if (!of.attach(here)) return;
+void wait_without_limit(shared_state& state) {
+  if (is_own_to_run(state, &main_lanes::is_run_by)) throw_waits_for_itself();
+  blocked waiter;
+  if (!state.attach(waiter)) return;
   {
-    enlisted while_blocked(of, here);
-    std::unique_lock lock(here.mutex);
-    const auto has_ended = [&] { return here.ended; };
+    enlisted while_blocked(state, waiter);
+    std::unique_lock lock(waiter.mutex);
+    const auto has_ended = [&] { return waiter.ended; };
     const bool may_run = main_lanes::this_thread() != 0;
     if (!may_run && job_thread == nullptr) {
-      here.changed.wait(lock, has_ended);
+      waiter.changed.wait(lock, has_ended);
       return;
     }
     for (auto span = may_run ? main_lanes::time_to_call_run() : main_lanes::time_to_search;
-         !here.changed.wait_for(lock, span, has_ended);
+         !waiter.changed.wait_for(lock, span, has_ended);
          span = std::min(2 * span, main_lanes::longest_to_search)) {
       lock.unlock();
       if (!may_run) {
         main_lanes::search_all_soon();
-      } else if (is_own_to_run(of, &main_lanes::belongs_to)) {
-        if (of.detach(here)) throw_waits_for_itself();
+      } else if (is_own_to_run(state, &main_lanes::belongs_to)) {
+        if (state.detach(waiter)) throw_waits_for_itself();
       } else {
         while_blocked.be_main_thread();
         main_lanes::search_all();
@@ -271,7 +272,7 @@ void wait_without_limit(shared_state& of) {
       lock.lock();
     }
   }
-  if (here.refused) throw deadlock(here.text);
+  if (waiter.refused) throw deadlock(waiter.text);
 }
 
 }  // namespace
@@ -281,19 +282,19 @@ bool shared_state::wait(std::chrono::nanoseconds at_most) {
     wait_without_limit(*this);
     return true;
   }
-  blocked here;
-  if (!attach(here)) return true;
-  std::unique_lock lock(here.mutex);
+  blocked waiter;
+  if (!attach(waiter)) return true;
+  std::unique_lock lock(waiter.mutex);
   // The present plus that must be a representable time.
   const auto longest = std::chrono::steady_clock::time_point::max() -
                        std::chrono::steady_clock::now() - std::chrono::hours(24);
   const auto span =
       std::clamp<std::chrono::nanoseconds>(at_most, std::chrono::nanoseconds(0), longest);
-  if (here.changed.wait_for(lock, span, [&] { return here.ended; })) return true;
+  if (waiter.changed.wait_for(lock, span, [&] { return waiter.ended; })) return true;
   lock.unlock();
-  if (detach(here)) return false;
+  if (detach(waiter)) return false;
   lock.lock();  // the resolver is telling it now
-  here.changed.wait(lock, [&] { return here.ended; });
+  waiter.changed.wait(lock, [&] { return waiter.ended; });
   return true;
 }
 

@@ -13,27 +13,27 @@ namespace troupe::tasks {
 
 // The waits of users.
 
-void side_wait::add(side_call& one) noexcept {
-  one.waiter_ = this;
-  one.next_waited_ = first_;
-  first_ = &one;
+void side_wait::add(side_call& call) noexcept {
+  call.waiter_ = this;
+  call.next_waited_ = first_;
+  first_ = &call;
 }
 
 void side_wait::suspend_in(coroutine& awaiting) noexcept {
   ended = outcome::arrived;
   seen_in = 0;
   excused = true;
-  for (const side_call* one = first_; one != nullptr && excused; one = one->next_waited_)
-    excused = one->awaited != nullptr && one->awaited->excused;
+  for (const side_call* call = first_; call != nullptr && excused; call = call->next_waited_)
+    excused = call->awaited != nullptr && call->awaited->excused;
   begin(awaiting);
 }
 
 void side_wait::forget_all() noexcept {
   if (keeps_) return;
-  while (side_call* const one = first_) {
-    first_ = std::exchange(one->next_waited_, nullptr);
-    one->waiter_ = nullptr;
-    one->hold();
+  while (side_call* const call = first_) {
+    first_ = std::exchange(call->next_waited_, nullptr);
+    call->waiter_ = nullptr;
+    call->hold();
   }
 }
 
@@ -44,9 +44,9 @@ bool side_wait::disarm() noexcept {
 async_call* side_wait::ready() noexcept {
   if (!disarm()) return nullptr;  // its end is on its way, and finds the side call ready
   forget_all();
-  async_call& in = *who->in;
+  async_call& call = *waiter->call;
   end();
-  return in.busy ? nullptr : &in;
+  return call.busy ? nullptr : &call;
 }
 
 const char* side_wait::act_on(sched::message* base, void*, sched::message_act act) {
@@ -59,31 +59,31 @@ const char* side_wait::act_on(sched::message* base, void*, sched::message_act ac
   }
   const bool comes = act == sched::message_act::handle || act == sched::message_act::discard;
   if (self.starts_ != nullptr && comes) {
-    side_call& one = *std::exchange(self.starts_, nullptr);
-    act == sched::message_act::handle ? one.start_queued() : one.discard_queued();
+    side_call& started = *std::exchange(self.starts_, nullptr);
+    act == sched::message_act::handle ? started.start_queued() : started.discard_queued();
     return nullptr;
   }
   if (act == sched::message_act::handle || act == sched::message_act::reclaim) self.forget_all();
   return arrive(self, act);
 }
 
-bool limited_side_wait::suspend_for(side_call& one, coroutine& user,
+bool limited_side_wait::suspend_for(side_call& call, coroutine& user,
                                     std::chrono::nanoseconds at_most, const std::stop_token& stop,
                                     bool may_run) {
   takes_ = true;
-  if (may_run ? one.advance_and_take(user) : one.advance_later(user))
-    return !may_run && one.has_ended() && let_others_run(user);
-  if (user.in->cancelled || stop.stop_requested()) {
+  if (may_run ? call.advance_and_take(user) : call.advance_later(user))
+    return !may_run && call.has_ended() && let_others_run(user);
+  if (user.call->cancelled || stop.stop_requested()) {
     ended = outcome::cancelled;
   } else if (at_most.count() <= 0) {
     ended = outcome::timed_out;
   } else {
-    add(one);
+    add(call);
     suspend_in(user);
     limit(at_most, stop);
     return true;
   }
-  one.hold();
+  call.hold();
   return false;
 }
 
@@ -91,7 +91,7 @@ void limited_side_wait::limit(std::chrono::nanoseconds at_most, const std::stop_
   limited = true;
   try {
     if (at_most != std::chrono::nanoseconds::max()) {
-      timers& clock = *who->in->at->clock;
+      timers& clock = *waiter->call->at->clock;
       arm(clock, *this, due_in(clock, at_most));
       armed_ = true;
     }
@@ -106,7 +106,7 @@ void limited_side_wait::limit(std::chrono::nanoseconds at_most, const std::stop_
 
 bool limited_side_wait::disarm() noexcept {
   stop_.reset();  // waits for a callback that is running
-  if (std::exchange(armed_, false)) cancel(*who->in->at->clock, *this);
+  if (std::exchange(armed_, false)) cancel(*waiter->call->at->clock, *this);
   // order: relaxed  whoever could set it has returned, and its lock orders the write
   return !sent_.load(std::memory_order_relaxed);
 }
@@ -153,7 +153,7 @@ bool side_call::prepare(const async_call& outer) noexcept {
 }
 
 bool side_call::advance_slowly(coroutine& user) {
-  async_call& outer = *user.in;
+  async_call& outer = *user.call;
   switch (seen()) {
     case state::given:
       taken();
@@ -174,7 +174,7 @@ bool side_call::advance_slowly(coroutine& user) {
   use(outer);
   become_pending();
   own_wait_.starts_ = this;
-  own_wait_.who = &root_;
+  own_wait_.waiter = &root_;
   at->go_on_later(own_wait_);
   return false;
 }
@@ -189,10 +189,10 @@ bool side_call::run_on() noexcept {
 }
 
 bool side_call::wait(coroutine& user) noexcept {
-  if (user.in->cancelled) {
+  if (user.call->cancelled) {
     // order: relaxed  the user's turn
     if (at_.load(std::memory_order_relaxed) == state::pending) hold();
-    own_wait_.who = &user;
+    own_wait_.waiter = &user;
     own_wait_.ended = outcome::cancelled;
     return false;
   }
@@ -305,15 +305,15 @@ void side_call::discard_queued() noexcept {
   if (at->left->remove(*this)) free();
 }
 
-coroutine* side_call::awaits(const async_call& of) noexcept {
-  if (of.at->resume != &resume_side) return group::awaits(of);
-  const side_wait* const by = static_cast<const side_call&>(of).waiter_;
-  return by == nullptr ? nullptr : by->who;
+coroutine* side_call::awaits(const async_call& call) noexcept {
+  if (call.at->resume != &resume_side) return group::awaits(call);
+  const side_wait* const by = static_cast<const side_call&>(call).waiter_;
+  return by == nullptr ? nullptr : by->waiter;
 }
 
 async_call& side_call::outermost(async_call& of) noexcept {
   async_call* call = &of;
-  while (const coroutine* const above = awaits(*call)) call = above->in;
+  while (const coroutine* const above = awaits(*call)) call = above->call;
   return *call;
 }
 
@@ -347,12 +347,12 @@ void side_call::cancel_here() noexcept {
 
 // The actor has ended, and no turn of it handles the end of this wait.
 bool side_call::end_discarded(suspension& over) noexcept {
-  async_call* in = over.who == nullptr ? nullptr : over.who->in;
-  while (in != nullptr && in->at != nullptr && in->at->resume != &resume_side) {
-    const coroutine* const above = group::awaits(*in);
-    in = above == nullptr ? nullptr : above->in;
+  async_call* call = over.waiter == nullptr ? nullptr : over.waiter->call;
+  while (call != nullptr && call->at != nullptr && call->at->resume != &resume_side) {
+    const coroutine* const above = group::awaits(*call);
+    call = above == nullptr ? nullptr : above->call;
   }
-  side_call* const self = in == nullptr || in->at == nullptr ? nullptr : of(*in);
+  side_call* const self = call == nullptr || call->at == nullptr ? nullptr : of(*call);
   if (self == nullptr || !self->at->left->remove(*self)) return false;
   // order: relaxed  this thread itself takes the wait below
   over.reclaimable.store(true, std::memory_order_relaxed);
@@ -361,35 +361,35 @@ bool side_call::end_discarded(suspension& over) noexcept {
   return true;
 }
 
-bool left_side_calls::add(side_call& one) noexcept {
+bool left_side_calls::add(side_call& call) noexcept {
   std::lock_guard lock(mutex_);
   auto pending = side_call::state::pending;
   // order: acquire  the caller frees what its turn has left; relaxed: the lock publishes the rest
-  if (!one.at_.compare_exchange_strong(pending, side_call::state::left, std::memory_order_acquire))
+  if (!call.at_.compare_exchange_strong(pending, side_call::state::left, std::memory_order_acquire))
     return false;
-  one.listed = true;
-  all_.push_front(one);
+  call.listed = true;
+  all_.push_front(call);
   return true;
 }
 
-bool left_side_calls::remove(side_call& one) noexcept {
+bool left_side_calls::remove(side_call& call) noexcept {
   std::lock_guard lock(mutex_);
-  if (!std::exchange(one.listed, false)) return false;
-  all_.remove(one);
+  if (!std::exchange(call.listed, false)) return false;
+  all_.remove(call);
   return true;
 }
 
 side_call* left_side_calls::take() noexcept {
   std::lock_guard lock(mutex_);
-  async_call* const one = all_.pop_front();
-  if (one != nullptr) one->listed = false;
-  return static_cast<side_call*>(one);
+  async_call* const call = all_.pop_front();
+  if (call != nullptr) call->listed = false;
+  return static_cast<side_call*>(call);
 }
 
 void left_side_calls::end_all() noexcept {
-  while (side_call* const one = take()) {
-    static_cast<void>(one->finish_now());
-    one->free();
+  while (side_call* const call = take()) {
+    static_cast<void>(call->finish_now());
+    call->free();
   }
 }
 

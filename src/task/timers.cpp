@@ -148,12 +148,12 @@ std::int64_t due_in(const timers& clock, std::chrono::nanoseconds span) noexcept
 }
 
 bool sleep_suspension::suspend(coroutine& who) {
-  async_call& in = *who.in;
+  async_call& in = *who.call;
   if (in.cancelled) {
     ended = outcome::cancelled;
     return false;
   }
-  this->who = &who;
+  this->waiter = &who;
   arm(*in.at->clock, *this, due_in(*in.at->clock, std::chrono::nanoseconds(due_tick)));
   enlist(who);  // if the sleep is over already, this turn still ends before the task resumes
   return true;
@@ -167,7 +167,7 @@ const char* sleep_suspension::act_on(sched::message* base, void*, sched::message
   if (act == sched::message_act::describe) return "sleep_for";
   auto& self = *static_cast<sleep_suspension*>(base);
   if (act != sched::message_act::detach) return arrive(self, act);
-  return cancel(*self.who->in->at->clock, self) ? "detached" : nullptr;
+  return cancel(*self.waiter->call->at->clock, self) ? "detached" : nullptr;
 }
 
 void sleep_suspension::await_resume() const {
@@ -176,10 +176,10 @@ void sleep_suspension::await_resume() const {
 }
 
 bool yield_wait::suspend(coroutine& awaiting) noexcept {
-  who = &awaiting;
-  if (awaiting.in->cancelled) return false;
+  waiter = &awaiting;
+  if (awaiting.call->cancelled) return false;
   enlist(awaiting);
-  awaiting.in->at->go_on_later(*this);
+  awaiting.call->at->go_on_later(*this);
   return true;
 }
 
@@ -191,7 +191,7 @@ const char* yield_wait::act_on(sched::message* base, void*, sched::message_act a
 }
 
 void yield_wait::await_resume() const {
-  if (who->in->cancelled) throw cancelled("troupe: yield: the actor of this task was stopped");
+  if (waiter->call->cancelled) throw cancelled("troupe: yield: the actor of this task was stopped");
 }
 
 }  // namespace troupe::tasks

@@ -38,19 +38,19 @@ class generator {
 
 // Never inlined: a coroutine must not keep the address of the generator across a suspension.
 TROUPE_NOINLINE std::uint64_t random_number() {
-  if (const tasks::runtime_state* const here = tasks::simulation_here())
-    return here->runtime.choose_number();
-  thread_local constinit generator here;
-  if (!here.is_seeded()) here.seed();
-  return here.next();
+  if (const tasks::runtime_state* const simulation = tasks::simulation_here())
+    return simulation->runtime.choose_number();
+  thread_local constinit generator own;
+  if (!own.is_seeded()) own.seed();
+  return own.next();
 }
 
 // Zero alone stands for no number.
 template <std::size_t Bytes>
-void fill_randomly(std::array<std::uint8_t, Bytes>& to) {
+void fill_randomly(std::array<std::uint8_t, Bytes>& bytes) {
   for (std::size_t at = 0; at < Bytes; at += sizeof(std::uint64_t)) {
     const std::uint64_t number = random_number() | 1u;
-    std::memcpy(to.data() + at, &number, sizeof number);
+    std::memcpy(bytes.data() + at, &number, sizeof number);
   }
 }
 
@@ -59,12 +59,12 @@ int value_of(char digit) noexcept {
   return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
 }
 
-// Whether all of the text is lower-case hexadecimal; fills `to`, which is half as long.
-bool read_hex(std::string_view text, std::span<std::uint8_t> to) noexcept {
-  for (std::size_t i = 0; i < to.size(); ++i) {
+// Whether all of the text is lower-case hexadecimal; fills `bytes`, which is half as long.
+bool read_hex(std::string_view text, std::span<std::uint8_t> bytes) noexcept {
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
     const int high = value_of(text[2 * i]), low = value_of(text[2 * i + 1]);
     if (high < 0 || low < 0) return false;
-    to[i] = static_cast<std::uint8_t>(16 * high + low);
+    bytes[i] = static_cast<std::uint8_t>(16 * high + low);
   }
   return true;
 }
@@ -87,16 +87,16 @@ constexpr std::size_t trace_at = 3, span_at = 36, flags_at = 53, field_length = 
 }  // namespace
 
 trace_context trace_context::begin() {
-  trace_context made;
-  fill_randomly(made.trace_id);
-  fill_randomly(made.span_id);
-  return made;
+  trace_context trace;
+  fill_randomly(trace.trace_id);
+  fill_randomly(trace.span_id);
+  return trace;
 }
 
 trace_context trace_context::child() const {
-  trace_context made = *this;
-  fill_randomly(made.span_id);
-  return made;
+  trace_context trace = *this;
+  fill_randomly(trace.span_id);
+  return trace;
 }
 
 // A later version may append more behind another `-`; its first four parts are read as those of

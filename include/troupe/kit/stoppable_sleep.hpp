@@ -28,7 +28,7 @@ class sleeping : public sync::waiter {
       : span_(span), alarm_(*this, is_weak) {}
   sleeping(sleeping&& other) noexcept : span_(other.span_), alarm_(*this, other.alarm_.weak) {}
 
-  void begin_in(tasks::coroutine& suspended) noexcept { clock_ = suspended.in->at->clock; }
+  void begin_in(tasks::coroutine& suspended) noexcept { clock_ = suspended.call->at->clock; }
   bool start() noexcept {
     try {
       tasks::arm(*clock_, alarm_, tasks::due_in(*clock_, span_));

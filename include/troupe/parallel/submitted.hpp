@@ -42,7 +42,7 @@ class being_cancelled {
   bool await_ready() const noexcept { return false; }
   template <std::derived_from<tasks::promise_base> Promise>
   bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
-    cancelled_ = who.promise().in->cancelled;
+    cancelled_ = who.promise().call->cancelled;
     return false;
   }
   bool await_resume() const noexcept { return cancelled_; }

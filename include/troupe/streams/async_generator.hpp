@@ -144,7 +144,7 @@ class [[nodiscard]] next_value {
     // The user may have been cancelled after the value was given, even if that was at once.
     void take_late(tasks::coroutine& user) noexcept {
       if (of_ == 0) return;
-      promise().side.own_wait().who = &user;
+      promise().side.own_wait().waiter = &user;
       of_ |= suspends;
     }
     std::optional<T> await_resume() {
@@ -158,7 +158,8 @@ class [[nodiscard]] next_value {
       return *reinterpret_cast<async_promise<T>*>(of_ & ~suspends);
     }
     void check() {
-      if (of_ != 0 && !promise().side.keep_if_cancelled(*promise().side.own_wait().who->in)) return;
+      if (of_ != 0 && !promise().side.keep_if_cancelled(*promise().side.own_wait().waiter->call))
+        return;
       throw_early_end(tasks::outcome::cancelled);
     }
     // Tag: it lets others run, and then, that it has waited. A bool would be stored for each value.
@@ -166,9 +167,9 @@ class [[nodiscard]] next_value {
     std::uintptr_t of_;  // 0: its user is cancelled
   };
   advanced run_before_suspension(tasks::coroutine& user) const {
-    if (user.in->cancelled) [[unlikely]]
+    if (user.call->cancelled) [[unlikely]]
       return advanced(nullptr, false);
-    if (user.in->spend_start()) [[likely]] {
+    if (user.call->spend_start()) [[likely]] {
       advance(user);
       return advanced(of_, false);
     }
@@ -221,10 +222,10 @@ class [[nodiscard]] next_value<T>::limited {
     template <std::derived_from<tasks::promise_base> Promise>
     bool await_suspend(std::coroutine_handle<Promise> user) {
       tasks::coroutine& awaiting = user.promise();
-      if (awaiting.in->cancelled) [[unlikely]]
+      if (awaiting.call->cancelled) [[unlikely]]
         return false;
       user_ = &awaiting;
-      const bool may_spend = awaiting.in->spend_start();
+      const bool may_spend = awaiting.call->spend_start();
       // Then it runs in await_resume(): for a wait that is over at once, it must run now or never.
       runs_late_ = !may_spend && of_.at_most_.count() <= 0;
       return runs_late_ ? tasks::let_others_run(awaiting) : suspend(may_spend);
@@ -232,7 +233,7 @@ class [[nodiscard]] next_value<T>::limited {
     std::optional<T> await_resume() {
       if (runs_late_) [[unlikely]]
         suspend(true);
-      if (user_ == nullptr || of_.of_->side.keep_if_cancelled(*user_->in)) [[unlikely]]
+      if (user_ == nullptr || of_.of_->side.keep_if_cancelled(*user_->call)) [[unlikely]]
         throw_early_end(tasks::outcome::cancelled);
       return of_.of_->take(wait_.ended);
     }

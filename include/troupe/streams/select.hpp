@@ -81,7 +81,7 @@ struct time_now {
   bool await_ready() const noexcept { return false; }
   template <std::derived_from<tasks::promise_base> Promise>
   bool await_suspend(std::coroutine_handle<Promise> user) noexcept {
-    ns = tasks::now_ns(*user.promise().in->at->clock);
+    ns = tasks::now_ns(*user.promise().call->at->clock);
     return false;
   }
   std::chrono::nanoseconds await_resume() const noexcept { return std::chrono::nanoseconds(ns); }

@@ -28,7 +28,7 @@ class holder_of_lock {
  public:
   void begin(const tasks::coroutine& by) noexcept {
     // order: relaxed (both)  for messages
-    method_.store(by.in->call.act, std::memory_order_relaxed);
+    method_.store(by.call->call.act, std::memory_order_relaxed);
     at_.store(by.awaits_at, std::memory_order_relaxed);
     // order: release  a search that sees the coroutine sees its method; pairs with get/acquire
     by_.store(&by, std::memory_order_release);

@@ -128,7 +128,7 @@ class [[nodiscard, gnu::warn_unused]] awaiting : protected Operation {
   }
   // The user may have been cancelled after the operation was done, even if that was at once.
   void take_late(tasks::coroutine & user) noexcept {
-    if (!is_made_) make_wait().who = &user;
+    if (!is_made_) make_wait().waiter = &user;
   }
   // The wait is over, and a coroutine that does not take its value yet has run.
   void end_wait() noexcept requires(waits_in_race<Operation>) {
@@ -176,7 +176,7 @@ class [[nodiscard, gnu::warn_unused]] awaiting : protected Operation {
   // Returns false if the coroutine need not suspend: the operation was done at once, or the call is
   // cancelled.
   TROUPE_INLINE bool suspend(tasks::coroutine & suspended, bool limited) noexcept {
-    tasks::async_call& in = *suspended.in;
+    tasks::async_call& in = *suspended.call;
     if (in.cancelled) [[unlikely]] {
       end_before(tasks::outcome::cancelled);
       return false;
@@ -187,7 +187,7 @@ class [[nodiscard, gnu::warn_unused]] awaiting : protected Operation {
     if (begin([&]() noexcept {
           prepare(suspended, limited);
           if constexpr (waits_in_race<Operation>)
-            Operation::join_race(tasks::race_around(*suspended.in));
+            Operation::join_race(tasks::race_around(*suspended.call));
         })) {
       in.refill();
       if constexpr (waits_for_lock<Operation>) ask_for_search(in, limited);
@@ -229,14 +229,14 @@ class [[nodiscard, gnu::warn_unused]] awaiting : protected Operation {
   }
   bool yields() const noexcept { return wait_.made.yields; }
   void forget() noexcept { wait_.made.forget(); }
-  tasks::coroutine& suspended() const noexcept { return *wait_.made.who; }
+  tasks::coroutine& suspended() const noexcept { return *wait_.made.waiter; }
   // After a wait. A call that was cancelled takes nothing (docs/protocols/given_up_waits.md): a
   // value that was given before the cancellation goes back.
   void check() {
     if constexpr (waits_in_race<Operation>) leave_race();
     if constexpr (requires { Operation::put_back(); }) {
-      const tasks::coroutine* const user = wait_.made.who;
-      if (wait_.made.ended == tasks::outcome::arrived && user != nullptr && user->in->cancelled &&
+      const tasks::coroutine* const user = wait_.made.waiter;
+      if (wait_.made.ended == tasks::outcome::arrived && user != nullptr && user->call->cancelled &&
           Operation::put_back()) [[unlikely]]
         wait_.made.ended = tasks::outcome::cancelled;
     }
@@ -263,15 +263,15 @@ class [[nodiscard, gnu::warn_unused]] awaiting : protected Operation {
   TROUPE_NOINLINE void prepare(tasks::coroutine & suspended, bool limited) noexcept {
     Operation::wake = &wake_coroutine;
     wait& now = make_wait();
-    now.who = &suspended;
+    now.waiter = &suspended;
     now.limited = limited;
     now.enlist(suspended);
   }
   TROUPE_NOINLINE void yield(tasks::coroutine & suspended) noexcept {
     if (!is_made_) prepare(suspended, false);
-    suspended.in->refill();
+    suspended.call->refill();
     wait_.made.yields = true;
-    suspended.in->at->go_on_later(wait_.made);
+    suspended.call->at->go_on_later(wait_.made);
   }
   void leave_race() noexcept {
     tasks::race* const in = Operation::joined_race();
@@ -372,7 +372,7 @@ class [[nodiscard, gnu::warn_unused]] limited_awaiting : protected awaiting<Oper
   }
   value await_resume() {
     on_stop_.reset();  // waits for a callback that is running
-    if (armed_) tasks::cancel(*base::suspended().in->at->clock, *this);
+    if (armed_) tasks::cancel(*base::suspended().call->at->clock, *this);
     return base::await_resume();
   }
   value get()&& {
@@ -403,7 +403,7 @@ class [[nodiscard, gnu::warn_unused]] limited_awaiting : protected awaiting<Oper
     // From here on the wait may be over at any time, but the coroutine resumes after this turn.
     try {
       if (at_most_ != std::chrono::nanoseconds::max()) {
-        tasks::timers& clock = *suspended.in->at->clock;
+        tasks::timers& clock = *suspended.call->at->clock;
         tasks::arm(clock, *this, tasks::due_in(clock, at_most_));
         armed_ = true;
       }
@@ -411,7 +411,7 @@ class [[nodiscard, gnu::warn_unused]] limited_awaiting : protected awaiting<Oper
     } catch (...) {
       if (!Operation::withdraw()) return true;  // it is done already
       base::forget();
-      if (armed_) tasks::cancel(*suspended.in->at->clock, *this);
+      if (armed_) tasks::cancel(*suspended.call->at->clock, *this);
       armed_ = false;
       throw;
     }

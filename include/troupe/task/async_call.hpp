@@ -47,7 +47,7 @@ struct coroutine {
   std::coroutine_handle<> handle() noexcept {
     return std::coroutine_handle<coroutine>::from_promise(*this);
   }
-  async_call* in = nullptr;  // set at the first resumption
+  async_call* call = nullptr;  // set at the first resumption
   // The source line of the last co_await. Before the coroutine begins, it instead holds the object
   // whose method the coroutine is, or its first argument if that is of a class, or the object that
   // the tasks passed to it hold here. From it `spawn` recognizes that the object is a part of the
@@ -123,7 +123,7 @@ class async_call {
   // Starts the root coroutine; returns when it, and each coroutine that it makes ready, has
   // suspended, or the async call is `done`.
   TROUPE_INLINE void start(coroutine& root) noexcept {
-    root.in = this;
+    root.call = this;
     busy = true;
     root.handle().resume();
     busy = false;
@@ -214,9 +214,9 @@ TROUPE_INLINE void coroutine::end() noexcept {
   if ((parent & nested) != 0) {
     parent = 0;
   } else if (coroutine* const awaiting = waiting_parent()) {
-    in->push(*awaiting);
+    call->push(*awaiting);
   } else {
-    in->done = true;
+    call->done = true;
   }
 }
 
@@ -230,8 +230,8 @@ TROUPE_INLINE void coroutine::end() noexcept {
 
 // For an await_suspend whose result is there already: counts the await. Returns true if the
 // coroutine suspends, because it has to let others run first.
-TROUPE_INLINE bool suspend_ready(coroutine& who) noexcept {
-  return !who.in->spend() && let_others_run(who);
+TROUPE_INLINE bool suspend_ready(coroutine& awaiting) noexcept {
+  return !awaiting.call->spend() && let_others_run(awaiting);
 }
 
 // The holder of a lock for which another call waits.
@@ -264,33 +264,33 @@ struct suspension : sched::message {
   // The coroutine is about to suspend. Called in the turn, before any other thread can see the
   // wait.
   void begin(coroutine& suspended) noexcept {
-    who = &suspended;
+    waiter = &suspended;
     enlist(suspended);
   }
   // The second half of begin(), for a wait that had to name its coroutine before it could end.
   void enlist(coroutine& suspended) noexcept {
-    suspended.in->check_alone();
-    suspended.in->awaited = this;
+    suspended.call->check_alone();
+    suspended.call->awaited = this;
   }
   // The coroutine does not suspend after all.
-  void forget() noexcept { who->in->awaited = nullptr; }
+  void forget() noexcept { waiter->call->awaited = nullptr; }
   // Called in the turn after the end of the wait: makes the coroutine ready.
   void end() noexcept {
     forget();
-    who->in->refill();
-    who->in->push(*who);
+    waiter->call->refill();
+    waiter->call->push(*waiter);
   }
   // Called by the winner, on any thread. The caller must not touch the suspension afterwards.
   void over(outcome how) noexcept {
     ended = how;
-    async_call& in = *who->in;
-    in.at->go_on(in.actor, *this);
+    async_call& call = *waiter->call;
+    call.at->go_on(call.actor, *this);
   }
 
   // The body of `act` for most suspensions, except for `describe` and `detach`.
   static const char* arrive(suspension& self, sched::message_act act) noexcept;
 
-  coroutine* who = nullptr;
+  coroutine* waiter = nullptr;
   outcome ended = outcome::arrived;
   bool excused = false;  // does not count as a stall when the program is out of work
   bool limited = false;  // a time limit or a stop token may end it

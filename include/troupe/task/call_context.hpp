@@ -33,8 +33,8 @@ class timers;
 enum class span_kind : std::uint8_t { internal = 1, server = 2, client = 3 };
 
 // Counted references. Thread: any.
-void hold_context(call_context& one) noexcept;
-void drop_context(call_context& one) noexcept;
+void hold_context(call_context& context) noexcept;
+void drop_context(call_context& context) noexcept;
 
 // The context in which the calling thread runs; null for none.
 call_context* current_context() noexcept;
@@ -42,27 +42,27 @@ call_context* current_context() noexcept;
 call_context* exchange_context(call_context* within) noexcept;
 
 // Whether its time is over, or a stop was requested.
-bool is_over(const call_context& one) noexcept;
+bool is_over(const call_context& context) noexcept;
 // A stop: it is over, and so are all contexts within it. Runs the callbacks of their stop tokens.
-void stop_context(call_context& one) noexcept;
+void stop_context(call_context& context) noexcept;
 // Its trace alone, for work that outlives the call; null if it is in no trace.
-call_context* trace_of(const call_context& one) noexcept;
+call_context* trace_of(const call_context& context) noexcept;
 // timed_out or cancelled.
-std::exception_ptr context_error(const call_context& one) noexcept;
+std::exception_ptr context_error(const call_context& context) noexcept;
 
 // Of the span that was begun with this context, while it has not ended; otherwise they do nothing.
 // They never fail: without memory something is missing in the span. `key` and a `const char*` are
 // literals. Thread: any.
 bool is_in_span(const call_context& one, span_kind of) noexcept;
-void name_span(call_context& one, std::string_view name) noexcept;
-void add_to_span(call_context& one, const char* key, std::int64_t value) noexcept;
-void add_to_span(call_context& one, const char* key, const char* value) noexcept;
-void add_to_span(call_context& one, const char* key, std::string_view value) noexcept;
+void name_span(call_context& context, std::string_view name) noexcept;
+void add_to_span(call_context& context, const char* key, std::int64_t value) noexcept;
+void add_to_span(call_context& context, const char* key, const char* value) noexcept;
+void add_to_span(call_context& context, const char* key, std::string_view value) noexcept;
 // A null exception: the failure is no exception.
-void fail_span(call_context& one, const std::exception_ptr& what) noexcept;
+void fail_span(call_context& context, const std::exception_ptr& what) noexcept;
 // It ends now, with that failure or with none (null). A span that nothing ends ends with its
 // context.
-void end_span(call_context& one, const std::exception_ptr& failure) noexcept;
+void end_span(call_context& context, const std::exception_ptr& failure) noexcept;
 
 // In a turn: the call, which has suspended, is cancelled when its context is over.
 void watch_context(async_call& call) noexcept;
@@ -97,18 +97,18 @@ class context_ref {
  public:
   context_ref() = default;
   static context_ref current() noexcept {
-    context_ref here;
-    here.of_ = current_context();
-    if (here.of_ != nullptr) hold_context(*here.of_);
-    return here;
+    context_ref found;
+    found.context_ = current_context();
+    if (found.context_ != nullptr) hold_context(*found.context_);
+    return found;
   }
   // The trace alone of that context. Refers to none if the calling thread runs in no trace.
   static context_ref current_trace() noexcept;
   // A second reference to the same.
   context_ref share() const noexcept {
     context_ref other;
-    other.of_ = of_;
-    if (of_ != nullptr) hold_context(*of_);
+    other.context_ = context_;
+    if (context_ != nullptr) hold_context(*context_);
     return other;
   }
   // A context within `outer`, which may be null. Refers to none when memory has run out.
@@ -123,20 +123,20 @@ class context_ref {
   // Refers to none as make_traced() does.
   static context_ref make_span_from(const trace_context* caller, span_kind of,
                                     const char* name) noexcept;
-  context_ref(context_ref&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
+  context_ref(context_ref&& other) noexcept : context_(std::exchange(other.context_, nullptr)) {}
   context_ref& operator=(context_ref other) noexcept {
-    std::swap(of_, other.of_);
+    std::swap(context_, other.context_);
     return *this;
   }
   ~context_ref() {
-    if (of_ != nullptr) drop_context(*of_);
+    if (context_ != nullptr) drop_context(*context_);
   }
-  call_context* get() const noexcept { return of_; }
+  call_context* get() const noexcept { return context_; }
   // The caller has the reference from now on.
-  call_context* release() noexcept { return std::exchange(of_, nullptr); }
+  call_context* release() noexcept { return std::exchange(context_, nullptr); }
 
  private:
-  call_context* of_ = nullptr;
+  call_context* context_ = nullptr;
 };
 
 // While it exists the calling thread, which runs a function for a call, runs in the call's context,
@@ -145,14 +145,14 @@ class inside_span {
  public:
   inside_span(call_context* within, const char* name, const char* function) noexcept
       : span_(within == nullptr ? context_ref() : begin(*within, name, function)),
-        here_(span_.get() == nullptr ? within : span_.get()) {}
+        inside_(span_.get() == nullptr ? within : span_.get()) {}
   inside_span(const inside_span&) = delete;
   inside_span& operator=(const inside_span&) = delete;
   ~inside_span() {
     if (span_.get() != nullptr) [[unlikely]]
       end();
   }
-  void check() const { here_.check(); }
+  void check() const { inside_.check(); }
   // The function has thrown this.
   void fail(const std::exception_ptr& what) noexcept {
     if (span_.get() != nullptr) [[unlikely]]
@@ -164,7 +164,7 @@ class inside_span {
   void end() noexcept;
 
   const context_ref span_;
-  const inside_context here_;
+  const inside_context inside_;
 };
 
 }  // namespace troupe::tasks

@@ -21,7 +21,7 @@ struct callback final : sched::message, nested_observer {
   callback(state_of<T>& adopted, V&& value, E&& error)
       : message(&act_on),
         nested_observer{{&on_resolved}},
-        of(adopted),
+        state(adopted),
         on_value(std::forward<V>(value)),
         on_error(std::forward<E>(error)),
         actor(hold_current_actor()) {}
@@ -32,16 +32,16 @@ struct callback final : sched::message, nested_observer {
                   "troupe: future::then: a callback is aligned to 16 bytes; keep its over-aligned "
                   "captures in a std::unique_ptr");
     void* place = memory::allocate(sizeof(callback));
-    callback* made = nullptr;
+    callback* created = nullptr;
     try {
-      made = ::new (place) callback(*from, std::forward<decltype(value)>(value),
-                                    std::forward<decltype(error)>(error));
+      created = ::new (place) callback(*from, std::forward<decltype(value)>(value),
+                                       std::forward<decltype(error)>(error));
     } catch (...) {
       memory::deallocate(place, sizeof(callback));
       throw;
     }
     from.release();
-    if (!made->of.attach(*made)) made->go();
+    if (!created->state.attach(*created)) created->go();
   }
 
   static void on_resolved(observer& self) noexcept { static_cast<callback&>(self).go(); }
@@ -64,13 +64,13 @@ struct callback final : sched::message, nested_observer {
   }
 
   void call() noexcept {
-    std::exception_ptr what = of.result.take_failure();
+    std::exception_ptr what = state.result.take_failure();
     try {
       if (what == nullptr) {
         if constexpr (std::is_void_v<T>) {
           static_cast<void>(on_value());
         } else {
-          static_cast<void>(on_value(of.result.take()));
+          static_cast<void>(on_value(state.result.take()));
         }
         return;
       }
@@ -86,13 +86,13 @@ struct callback final : sched::message, nested_observer {
 
   void free() noexcept {
     void* held = actor;
-    of.leave();
+    state.leave();
     std::destroy_at(this);
     memory::deallocate(this, sizeof(callback));
     if (held != nullptr) drop_actor(held);
   }
 
-  state_of<T>& of;
+  state_of<T>& state;
   OnValue on_value;
   OnError on_error;
   void* actor;

@@ -31,9 +31,9 @@ namespace tasks {
 // A coroutine's suspension until a result is ready.
 class future_wait : public suspension, public observer {
  public:
-  explicit future_wait(shared_state& of, sched::message::handler acts = &act_on) noexcept
-      : suspension(acts), observer{&on_resolved}, of_(&of) {}
-  bool suspend(coroutine& who);
+  explicit future_wait(shared_state& state, sched::message::handler acts = &act_on) noexcept
+      : suspension(acts), observer{&on_resolved}, state_(&state) {}
+  bool suspend(coroutine& awaiting);
   void finish() const {  // throws if the wait ended in another way than by the result
     if (ended != outcome::arrived) [[unlikely]]
       throw_early_end();
@@ -46,8 +46,8 @@ class future_wait : public suspension, public observer {
   void give_up() const noexcept;
   [[noreturn]] void throw_early_end() const;
   friend struct debugger_view;  // src/runtime/debugger_table.cpp
-  friend const shared_state* awaited_by(const suspension& one) noexcept;
-  shared_state* of_;
+  friend const shared_state* awaited_by(const suspension& wait) noexcept;
+  shared_state* state_;
 };
 
 // The state for whose result this suspension waits; null for other suspensions.
@@ -56,17 +56,17 @@ const shared_state* awaited_by(const suspension& one) noexcept;
 const ask_link* asked_by(const suspension& one) noexcept;
 // Ends a wait for a result or a lock that would never end. Returns true if the caller must call
 // over(); false if the wait is already ending.
-bool refuse(suspension& one) noexcept;
+bool refuse(suspension& wait) noexcept;
 // Throws the text that the search for deadlocks wrote about this wait
 // (src/actor/waits/deadlocks.cpp).
-[[noreturn]] void throw_refused(const suspension& one);
+[[noreturn]] void throw_refused(const suspension& wait);
 
 // A future_wait with a time limit or a stop token, or both.
 class limited_suspension final : public future_wait, public timer {
  public:
   explicit limited_suspension(shared_state& of) noexcept
       : future_wait(of), timer(&on_time, timer_source::timeout) {}
-  bool suspend(coroutine& who, std::chrono::nanoseconds at_most, const std::stop_token& stop);
+  bool suspend(coroutine& awaiting, std::chrono::nanoseconds at_most, const std::stop_token& stop);
   void finish();
 
  private:
@@ -153,14 +153,14 @@ class promise {
   // or if the exception is null; the promise then stays unchanged.
   template <class... Value>
   requires(sizeof...(Value) == (std::is_void_v<T> ? 0 : 1)) void set_value(Value&&... value) {
-    tasks::resolve_with(take(),
-                        [&](tasks::result_of<T>& to) { to.set(std::forward<Value>(value)...); });
+    tasks::resolve_with(
+        take(), [&](tasks::result_of<T>& result) { result.set(std::forward<Value>(value)...); });
   }
   void set_exception(std::exception_ptr what) {
     if (what == nullptr)
       throw usage_error(
           "troupe: promise::set_exception: the exception is null; give it one, or call set_value");
-    tasks::resolve_with(take(), [&](tasks::result_of<T>& to) { to.fail(std::move(what)); });
+    tasks::resolve_with(take(), [&](tasks::result_of<T>& result) { result.fail(std::move(what)); });
   }
 
   // Whether the future was taken and then dropped, so that no code will read the result. Only a
@@ -247,22 +247,22 @@ class future {
 
   class awaiter {
    public:
-    explicit awaiter(tasks::state_ref<tasks::state_of<T>> of) noexcept
-        : of_(std::move(of)), wait_(*of_) {}
+    explicit awaiter(tasks::state_ref<tasks::state_of<T>> state) noexcept
+        : state_(std::move(state)), wait_(*state_) {}
     awaiter(awaiter&&) = delete;
     bool await_ready() const noexcept { return false; }
     template <std::derived_from<tasks::promise_base> Promise>
-    bool await_suspend(std::coroutine_handle<Promise> who) {
-      if (of_->resolved()) return tasks::suspend_ready(who.promise());
-      return wait_.suspend(who.promise());
+    bool await_suspend(std::coroutine_handle<Promise> awaiting) {
+      if (state_->resolved()) return tasks::suspend_ready(awaiting.promise());
+      return wait_.suspend(awaiting.promise());
     }
     T await_resume() {
       wait_.finish();
-      return of_->result.take();
+      return state_->result.take();
     }
 
    private:
-    tasks::state_ref<tasks::state_of<T>> of_;
+    tasks::state_ref<tasks::state_of<T>> state_;
     tasks::future_wait wait_;
   };
   awaiter operator co_await() {
@@ -308,21 +308,22 @@ class future {
    public:
     class awaiter {
      public:
-      explicit awaiter(limited&& of) noexcept : of_(std::move(of)), wait_(*of_.state_) {}
+      explicit awaiter(limited&& limited) noexcept
+          : limited_(std::move(limited)), wait_(*limited_.state_) {}
       awaiter(awaiter&&) = delete;
       bool await_ready() const noexcept { return false; }
       template <std::derived_from<tasks::promise_base> Promise>
-      bool await_suspend(std::coroutine_handle<Promise> who) {
-        if (of_.state_->resolved()) return tasks::suspend_ready(who.promise());
-        return wait_.suspend(who.promise(), of_.at_most_, of_.stop_);
+      bool await_suspend(std::coroutine_handle<Promise> awaiting) {
+        if (limited_.state_->resolved()) return tasks::suspend_ready(awaiting.promise());
+        return wait_.suspend(awaiting.promise(), limited_.at_most_, limited_.stop_);
       }
       T await_resume() {
         wait_.finish();
-        return of_.state_->result.take();
+        return limited_.state_->result.take();
       }
 
      private:
-      limited of_;
+      limited limited_;
       tasks::limited_suspension wait_;
     };
     awaiter operator co_await() && { return awaiter(std::move(*this)); }
@@ -420,21 +421,21 @@ struct future_access {
     return future<T>(state_ref<state_of<T>>(state));
   }
   template <class T>
-  static state_ref<state_of<T>> take(future<T>&& of) noexcept {
-    return std::move(of.state_);
+  static state_ref<state_of<T>> take(future<T>&& source) noexcept {
+    return std::move(source.state_);
   }
   template <class T>
-  static state_of<T>& state(const future<T>& of) noexcept {
-    return *of.state_;
+  static state_of<T>& state(const future<T>& source) noexcept {
+    return *source.state_;
   }
   template <class T>
-  static state_of<T>* state(const promise<T>& of) noexcept {
-    return of.state_;
+  static state_of<T>* state(const promise<T>& source) noexcept {
+    return source.state_;
   }
   // Gives up the promise's share; the caller must resolve the state.
   template <class T>
-  static state_of<T>& release(promise<T>& of) noexcept {
-    return *std::exchange(of.state_, nullptr);
+  static state_of<T>& release(promise<T>& source) noexcept {
+    return *std::exchange(source.state_, nullptr);
   }
 };
 

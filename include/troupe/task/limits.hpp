@@ -60,16 +60,16 @@ class limited_branch {
 
   class awaiter {
    public:
-    explicit awaiter(limited_branch& of) noexcept : of_(of) {}
+    explicit awaiter(limited_branch& branch) noexcept : branch_(branch) {}
     bool await_ready() const noexcept { return false; }
     template <std::derived_from<promise_base> Promise>
-    bool await_suspend(std::coroutine_handle<Promise> who) {
-      return of_.suspend(who.promise());
+    bool await_suspend(std::coroutine_handle<Promise> awaiting) {
+      return branch_.suspend(awaiting.promise());
     }
-    void await_resume() const noexcept { of_.leave(); }
+    void await_resume() const noexcept { branch_.leave(); }
 
    private:
-    limited_branch& of_;
+    limited_branch& branch_;
   };
   // Waits until the task has ended.
   awaiter end() noexcept { return awaiter(*this); }
@@ -77,7 +77,7 @@ class limited_branch {
   void check(const std::exception_ptr& failure);
 
  private:
-  bool suspend(coroutine& who);
+  bool suspend(coroutine& awaiting);
   void leave() noexcept;
   void end_span(const std::exception_ptr& failure) noexcept;
 

@@ -31,7 +31,7 @@ struct nested_observer : observer {
 // Calls `act` at once, unless 64 such calls are already nested on this thread. In that case the
 // innermost of them makes the call when it has returned, in order of arrival. Without the limit, a
 // chain of any length would need a stack of any size.
-void tell_nested(nested_observer& one, void (*act)(observer&) noexcept) noexcept;
+void tell_nested(nested_observer& listener, void (*act)(observer&) noexcept) noexcept;
 
 // Belongs to an ask, and to each other wait whose result depends on a known actor or job. It
 // records which call waits for which, so that a cycle is found (docs/protocols/deadlocks.md).
@@ -168,7 +168,7 @@ std::uint64_t for_each_blocked(void* context, void (*look)(void* context, const 
 // already ending.
 bool refuse_blocked(std::uint64_t number, std::string&& text) noexcept;
 // The lane of a state that only the thread in run() can resolve; 0 for other states.
-std::uint8_t lane_of(const shared_state& of) noexcept;
+std::uint8_t lane_of(const shared_state& state) noexcept;
 
 template <class T>
 struct state_of : shared_state {

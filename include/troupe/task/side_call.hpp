@@ -49,14 +49,14 @@ class side_wait : public suspension {
  public:
   side_wait() noexcept : suspension(&act_on) {}
   // The suspension as such a wait; null for other suspensions.
-  static const side_wait* of(const suspension& one) noexcept {
-    return one.act == &act_on ? static_cast<const side_wait*>(&one) : nullptr;
+  static const side_wait* of(const suspension& wait) noexcept {
+    return wait.act == &act_on ? static_cast<const side_wait*>(&wait) : nullptr;
   }
   const side_call* first() const noexcept { return first_; }
   bool is_empty() const noexcept { return first_ == nullptr; }
 
   // Adds a pending side call, before the coroutine suspends.
-  void add(side_call& one) noexcept;
+  void add(side_call& call) noexcept;
   // The coroutine suspends until a side call is ready that was added.
   void suspend_in(coroutine& awaiting) noexcept;
   // In the turn: one of the side calls is ready. Returns the call that must be resumed, if any.
@@ -89,7 +89,7 @@ class limited_side_wait final : public side_wait, public timer {
   limited_side_wait() noexcept : timer(&on_time, timer_source::timeout) {}
   // Suspends `user` until the side call is ready or the limit is over. False if it need not wait.
   // may_run: false if others have to run before the side call does.
-  bool suspend_for(side_call& one, coroutine& user, std::chrono::nanoseconds at_most,
+  bool suspend_for(side_call& call, coroutine& user, std::chrono::nanoseconds at_most,
                    const std::stop_token& stop, bool may_run);
   // For a wait of several side calls: to be called last, after suspend_in(). Throws
   // std::system_error.
@@ -113,9 +113,9 @@ class limited_side_wait final : public side_wait, public timer {
 class left_side_calls {
  public:
   // Marks it as given up and adds it, if it is still pending. False: the caller frees it.
-  bool add(side_call& one) noexcept;
+  bool add(side_call& call) noexcept;
   // True if it was here, and is now the caller's to free.
-  bool remove(side_call& one) noexcept;
+  bool remove(side_call& call) noexcept;
   // At the runtime's end, when no turn runs any longer: ends them all.
   void end_all() noexcept;
 
@@ -129,10 +129,10 @@ class left_side_calls {
 class side_call : public async_call {
  public:
   // `gone` frees the coroutine, and with it this object. The coroutine is at no co_await then.
-  explicit side_call(coroutine& of, void (*gone)(side_call&) noexcept) noexcept
-      : async_call(own_wait_), root_(of), gone_(gone) {
+  explicit side_call(coroutine& root, void (*gone)(side_call&) noexcept) noexcept
+      : async_call(own_wait_), root_(root), gone_(gone) {
     own_wait_.takes_ = true;
-    of.in = this;
+    root.call = this;
     busy = true;  // but while it is pending
   }
 
@@ -152,7 +152,7 @@ class side_call : public async_call {
   bool advance_and_take(coroutine& user) { return advance_and_take(user, root_.handle()); }
   // As above, for a caller that has the coroutine's handle, `root`.
   TROUPE_INLINE bool advance_and_take(coroutine& user, std::coroutine_handle<> root) {
-    const async_call& outer = *user.in;
+    const async_call& outer = *user.call;
     if (actor != outer.actor || user_at_ != outer.at || user_nested_ != outer.nested ||
         context != outer.context) [[unlikely]] {
       if (!prepare(outer)) return advance_slowly(user);
@@ -165,7 +165,7 @@ class side_call : public async_call {
   // Instead of advance_and_take(), when others have to run first: a coroutine that would run does
   // so in a later turn. Refills the budget of the user's call.
   [[gnu::cold]] bool advance_later(coroutine& user) {
-    user.in->refill();
+    user.call->refill();
     return advance_slowly(user);
   }
   // The same instead of advance().
@@ -204,13 +204,13 @@ class side_call : public async_call {
 
   // The coroutine of another call that waits for this call, which is a branch or a side call; null
   // if there is none.
-  static coroutine* awaits(const async_call& of) noexcept;
+  static coroutine* awaits(const async_call& call) noexcept;
   // The call at the end of that chain.
   static async_call& outermost(async_call& of) noexcept;
   // The call as a side call; null for other calls.
-  static side_call* of(async_call& one) noexcept {
-    return one.at != nullptr && one.at->resume == &resume_side ? static_cast<side_call*>(&one)
-                                                               : nullptr;
+  static side_call* of(async_call& call) noexcept {
+    return call.at != nullptr && call.at->resume == &resume_side ? static_cast<side_call*>(&call)
+                                                                 : nullptr;
   }
   const side_call* next_waited() const noexcept { return next_waited_; }
   // The resume function of such calls (call_host).

@@ -202,7 +202,7 @@ TROUPE_NOINLINE inline void begin_later(coroutine& child, coroutine& parent,
                                         bool behind_others) noexcept {
   child.parent = coroutine::as_parent(parent);
   child.awaits_at = parent.awaits_at;  // for whoever looks at it while others run
-  if (!behind_others || !start_behind_others(child)) child.in->push(child);
+  if (!behind_others || !start_behind_others(child)) child.call->push(child);
 }
 
 // Called when the parent is about to suspend for its child. Most children never suspend. The child
@@ -210,18 +210,18 @@ TROUPE_NOINLINE inline void begin_later(coroutine& child, coroutine& parent,
 // deep, or others must run first; the parent suspends only if the child does. Returns whether the
 // parent must suspend.
 TROUPE_INLINE bool run_child(coroutine& child, coroutine& parent) noexcept {
-  async_call& in = *parent.in;
-  child.in = &in;
-  const bool may_spend = in.spend_start();
-  if (!may_spend || in.nested == async_call::nested_max) [[unlikely]] {
+  async_call& call = *parent.call;
+  child.call = &call;
+  const bool may_spend = call.spend_start();
+  if (!may_spend || call.nested == async_call::nested_max) [[unlikely]] {
     begin_later(child, parent, !may_spend);
     return true;
   }
   const std::uintptr_t awaiting = coroutine::as_parent(parent);
   child.parent = awaiting | coroutine::nested;
-  ++in.nested;
+  ++call.nested;
   child.handle().resume();
-  --in.nested;
+  --call.nested;
   if (child.parent == 0) return false;
   // The loop of the async call resumes the child later: not before this function returns.
   child.parent = awaiting;
@@ -281,16 +281,16 @@ class [[nodiscard]] task {
 
   class awaiter {
    public:
-    explicit awaiter(task&& of) noexcept : of_(std::move(of)) {}
+    explicit awaiter(task&& task) noexcept : task_(std::move(task)) {}
     bool await_ready() const noexcept { return false; }
     template <std::derived_from<tasks::promise_base> Promise>
     bool await_suspend(std::coroutine_handle<Promise> parent) noexcept {
-      return tasks::run_child(of_.handle_.promise(), parent.promise());
+      return tasks::run_child(task_.handle_.promise(), parent.promise());
     }
-    T await_resume() { return of_.handle_.promise().result.take(); }
+    T await_resume() { return task_.handle_.promise().result.take(); }
 
    private:
-    task of_;
+    task task_;
   };
   awaiter operator co_await() && noexcept { return awaiter(std::move(*this)); }
 
@@ -327,22 +327,22 @@ struct task_access {
     using type = T;
   };
   template <class T>
-  static coroutine& root(task<T>& of) noexcept {
-    return of.handle_.promise();
+  static coroutine& root(task<T>& task) noexcept {
+    return task.handle_.promise();
   }
   template <class T>
-  static result_of<T>& result(task<T>& of) noexcept {
-    return of.handle_.promise().result;
+  static result_of<T>& result(task<T>& task) noexcept {
+    return task.handle_.promise().result;
   }
   // Null for a task that was moved from.
   template <class T>
-  static const void* object_before_start(const task<T>& of) noexcept {
-    return of.handle_ ? of.handle_.promise().object_before_start() : nullptr;
+  static const void* object_before_start(const task<T>& task) noexcept {
+    return task.handle_ ? task.handle_.promise().object_before_start() : nullptr;
   }
   // Gives up the ownership of the root, which another object now owns.
   template <class T>
-  static void release(task<T>& of) noexcept {
-    of.handle_ = nullptr;
+  static void release(task<T>& task) noexcept {
+    task.handle_ = nullptr;
   }
   template <class T>
   static task<T> of_root(coroutine& root) noexcept {

@@ -35,7 +35,7 @@ class waiting_scopes;
 // others. `link` links the branches of a group.
 struct branch : async_call {
   branch(group& within, coroutine& task);
-  group& of;
+  group& owner;
   coroutine& root;
   // Its name from with_span, or the name of the outermost branch around it that has a name: the
   // time of its turns is shown under the time of the handler. Null for most.
@@ -57,14 +57,14 @@ struct group_nest {
 class group : public suspension {
  public:
   // The suspension as a group; null for other suspensions.
-  static const group* of(const suspension& one) noexcept {
-    return one.act == &act_on ? static_cast<const group*>(&one) : nullptr;
+  static const group* of(const suspension& wait) noexcept {
+    return wait.act == &act_on ? static_cast<const group*>(&wait) : nullptr;
   }
   // Calls `look` for each branch that has not ended.
   template <class Look>
   void for_each_unfinished(Look look) const {
-    for (const async_call& one : branches_) {
-      if (!one.done) look(static_cast<const branch&>(one));
+    for (const async_call& call : branches_) {
+      if (!call.done) look(static_cast<const branch&>(call));
     }
   }
   // The call that awaits the group, and the groups around it. Only after the start.
@@ -75,7 +75,7 @@ class group : public suspension {
   // branch.
   static coroutine* awaits(const async_call& branch) noexcept {
     const group* const all = around(branch);
-    return all == nullptr ? nullptr : all->who;
+    return all == nullptr ? nullptr : all->waiter;
   }
   // The wait of `arrived` has ended, and its value is not taken. If the coroutine is the task of a
   // branch of a when_any, the branch wins, unless another has. If branches that have lost have not
@@ -94,8 +94,8 @@ class group : public suspension {
     void (*reclaim)(group&) noexcept;  // runs all branches to their ends, as async_call::finish_now
   };
   explicit group(const kind& one) noexcept : suspension(&act_on), kind_(one) { is_final = true; }
-  static bool has_kind(const group& of, const kind& one, const kind& other) noexcept {
-    return &of.kind_ == &one || &of.kind_ == &other;
+  static bool has_kind(const group& candidate, const kind& one, const kind& other) noexcept {
+    return &candidate.kind_ == &one || &candidate.kind_ == &other;
   }
 
   // Begins the wait: starts the branches. Returns false if all have ended already.
@@ -103,12 +103,12 @@ class group : public suspension {
   // The branch runs in the group from now on.
   void add(branch& one) noexcept;
   void remove(branch& one) noexcept;
-  void prepare_branch(branch& one, bool as_cancelled) noexcept;
+  void prepare_branch(branch& prepared, bool as_cancelled) noexcept;
   void start_branch(branch& one, bool as_cancelled) noexcept;
   // Instead of start_branch: it begins when the branch whose send has happened has run.
-  void postpone_branch(branch& one) noexcept;
-  void run(branch& one) noexcept;
-  void cancel_branch(branch& one) noexcept;
+  void postpone_branch(branch& branch) noexcept;
+  void run(branch& branch) noexcept;
+  void cancel_branch(branch& branch) noexcept;
   // Calls `act` for this group now, or after the groups that are being started or cancelled around
   // it.
   template <class Act>
@@ -126,7 +126,7 @@ class group : public suspension {
   static bool pause(branch& one) noexcept;
   static void resume(branch& one, const suspension* end) noexcept;  // before `end`; null: all
   // The group of which the call is a branch; null if it is none.
-  static group* around(const async_call& of) noexcept;
+  static group* around(const async_call& call) noexcept;
   // The call that awaits the group that the coroutine begins to await, and the groups around that.
   static async_call& root_of(const coroutine& awaiting) noexcept;
 
@@ -156,13 +156,13 @@ class group : public suspension {
   // competitor whose send has happened before wins, if the send was its last operation. The branch
   // is then held until that competitor has run, although the branch was woken first, and this
   // returns true. (docs/protocols/given_up_waits.md)
-  static bool pause_beside_or_hold(branch& one) noexcept;
+  static bool pause_beside_or_hold(branch& candidate) noexcept;
   // After the run, for the groups within `end`; for all if that is null. `one`, a branch of `all`,
   // may be gone.
   static void resume_beside(group& all, const branch& one, const group* end) noexcept;
   // Whether the branch may still win.
-  bool is_open_to(const branch& one) const noexcept {
-    return first_only() && !is_decided_ && !one.cancelled;
+  bool is_open_to(const branch& branch) const noexcept {
+    return first_only() && !is_decided_ && !branch.cancelled;
   }
   bool pause_all_but(const branch& one) noexcept;
   void resume_all_but(const branch& one, const branch* end) noexcept;
@@ -177,8 +177,8 @@ class group : public suspension {
   branch* next_held() noexcept;
 
   struct own_race : race {
-    explicit own_race(group& one) noexcept : of(one) {}
-    group& of;
+    explicit own_race(group& one) noexcept : owner(one) {}
+    group& owner;
   };
 
   const kind& kind_;
@@ -211,8 +211,8 @@ class fixed_group final : public group {
   void start_all() noexcept;
   void cancel_all() noexcept;
   void cancel_losers() noexcept;
-  void skip(branch& one) noexcept;
-  void cancel_unless_postponed(branch& one) noexcept;
+  void skip(branch& branch) noexcept;
+  void cancel_unless_postponed(branch& branch) noexcept;
   void settle_before_cancel() noexcept;
   bool count_done(branch& one) noexcept;  // returns true for the first branch that is done
   void drop_if_lost(branch& one) noexcept;
@@ -233,8 +233,8 @@ class group_awaiter {
   group_awaiter(group_awaiter&&) = delete;
   bool await_ready() const noexcept { return false; }
   template <std::derived_from<promise_base> Promise>
-  bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
-    return group_.start(who.promise(), branches_);
+  bool await_suspend(std::coroutine_handle<Promise> awaiting) noexcept {
+    return group_.start(awaiting.promise(), branches_);
   }
   std::size_t await_resume() const noexcept { return group_.winner(); }
   ~group_awaiter();

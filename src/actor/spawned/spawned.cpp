@@ -346,7 +346,7 @@ using tasks::sleep_suspension;
 // such a task keeps its actor.
 coroutine* root_above(tasks::suspension& sleep) noexcept {
   constexpr int deepest = 16;
-  coroutine* at = sleep.who;
+  coroutine* at = sleep.waiter;
   for (int depth = 0; coroutine* const above = at->waiting_parent(); ++depth) {
     if (depth == deepest) return nullptr;
     at = above;
@@ -355,8 +355,8 @@ coroutine* root_above(tasks::suspension& sleep) noexcept {
 }
 
 void move_to(tasks::async_call& call, tasks::suspension& sleep, coroutine& root) noexcept {
-  for (coroutine* at = sleep.who; at != &root; at = at->waiting_parent()) at->in = &call;
-  root.in = &call;
+  for (coroutine* at = sleep.waiter; at != &root; at = at->waiting_parent()) at->call = &call;
+  root.call = &call;
 }
 
 // The wait's link keeps `act`, since the wait is no mail yet, and `parent` of the root keeps the
@@ -400,7 +400,7 @@ activation& leave_sleep(actor_system& system, tasks::suspension& sleep) {
   root.parent = 0;
   object.own_call.at = &system.host;
   move_to(object.own_call, sleep, root);
-  sleep.enlist(*sleep.who);
+  sleep.enlist(*sleep.waiter);
   add_ref(made);  // for the async call
   active->suspend(object.own_call);
   return *active;
@@ -487,7 +487,7 @@ std::size_t look_at_asleep(
   system.host.clock->for_each(
       [&](tasks::timer& one) {
         sleep_suspension* const sleep = sleep_suspension::of(one);
-        if (sleep != nullptr && sleep->who->in == &system.asleep)
+        if (sleep != nullptr && sleep->waiter->call == &system.asleep)
           look(*sleep, spawned::kept_in(*sleep, *root_above(*sleep), system).act);
       },
       before);
@@ -497,7 +497,7 @@ std::size_t look_at_asleep(
 void end_asleep(actor_system& system) noexcept {
   tasks::timer_list all = system.host.clock->take_back_all([&](tasks::timer& one) {
     const sleep_suspension* const sleep = sleep_suspension::of(one);
-    return sleep != nullptr && sleep->who->in == &system.asleep;
+    return sleep != nullptr && sleep->waiter->call == &system.asleep;
   });
   while (tasks::timer* const one = all.pop_front()) end(system, *sleep_suspension::of(*one));
 }

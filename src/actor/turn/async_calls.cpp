@@ -558,7 +558,7 @@ bool contains(void* actor, const void* object) noexcept {
 }
 void throw_if_deadlock(const tasks::ask_link& ask) { find_circle(ask, ask.asked); }
 std::string take_refusal(const tasks::suspension& refused) {
-  return actor_system::of(*static_cast<const cell*>(refused.who->in->actor))
+  return actor_system::of(*static_cast<const cell*>(refused.waiter->call->actor))
       .deadlocks.take_text(refused);
 }
 

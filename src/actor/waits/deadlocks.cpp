@@ -264,7 +264,7 @@ class collector {
 
   // Each coroutine of this call may hold a lock.
   void add_holders(const tasks::suspension& wait, std::uint32_t at) {
-    for (const tasks::coroutine* holder = wait.who; holder != nullptr;
+    for (const tasks::coroutine* holder = wait.waiter; holder != nullptr;
          holder = holder->waiting_parent())
       resolvers_.push_back({holder, at});
   }

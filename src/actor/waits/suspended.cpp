@@ -37,11 +37,11 @@ bool is_file_of_library(std::string_view file) noexcept {
 }
 
 std::source_location line_in_use(const tasks::suspension& wait) noexcept {
-  for (const tasks::coroutine* at = wait.who; at != nullptr;) {
+  for (const tasks::coroutine* at = wait.waiter; at != nullptr;) {
     const std::source_location place = tasks::location_of(at->awaits_at);
     if (at->awaits_at != nullptr && !is_of_library(place)) return place;
     const tasks::coroutine* const above = at->waiting_parent();
-    at = above != nullptr ? above : tasks::side_call::awaits(*at->in);
+    at = above != nullptr ? above : tasks::side_call::awaits(*at->call);
   }
   return {};  // the library's coroutine was spawned directly
 }

@@ -51,7 +51,7 @@ struct at_once {
     bool await_ready() const noexcept { return false; }
     template <std::derived_from<tasks::promise_base> Promise>
     bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
-      tasks::async_call& in = *who.promise().in;
+      tasks::async_call& in = *who.promise().call;
       is_over_ = !in.spend(share);
       if (is_over_) in.refill();
       return false;

@@ -58,7 +58,7 @@ void end_wait(limited_suspension* one) noexcept {
 
 std::int32_t write_at_once(tasks::coroutine& who, const descriptor& to, std::string_view bytes,
                            bool whole) noexcept {
-  tasks::async_call& in = *who.in;
+  tasks::async_call& in = *who.call;
   slot* const at = to.bound_to(*in.at->io);
   const bool others_turn = in.ready_left() <= operation_suspension::share;
   if (at == nullptr || bytes.empty() || bytes.size() > INT32_MAX || in.cancelled || others_turn)
@@ -85,8 +85,8 @@ void give_up_rest(const descriptor& of) noexcept {
 reactor& operation_suspension::owner() const noexcept { return *at->owner; }
 
 bool operation_suspension::suspend(tasks::coroutine& awaiting, descriptor& on) {
-  who = &awaiting;
-  tasks::async_call& in = *awaiting.in;
+  waiter = &awaiting;
+  tasks::async_call& in = *awaiting.call;
   if (in.cancelled) {
     end_early(reason::cancelled);
     result = -ECANCELED;
@@ -132,7 +132,7 @@ void operation_suspension::give_back() noexcept {
   const bool is_partial = what == action::read && whole && result == -ECANCELED;
   const bool has_given = what == action::read ? done != 0 : result >= 0;
   if (at == nullptr || !has_given || !can_be_kept(what)) return;
-  if (!is_partial && !who->in->cancelled) return;
+  if (!is_partial && !waiter->call->cancelled) return;
   {
     std::lock_guard lock(at->mutex);
     if (at->generation != generation_ || at->fd < 0) return;  // it was closed
@@ -245,7 +245,7 @@ bool limited_suspension::suspend(tasks::coroutine& awaiting, descriptor& on,
   // From here on the operation may end at any time. This object still exists, because its coroutine
   // resumes only after this turn.
   try {
-    tasks::timers& clock = *awaiting.in->at->clock;
+    tasks::timers& clock = *awaiting.call->at->clock;
     timer::weak = operation::weak;
     if (at_most != std::chrono::nanoseconds::max()) {
       tasks::arm(clock, *this, tasks::due_in(clock, at_most));
@@ -261,7 +261,7 @@ bool limited_suspension::suspend(tasks::coroutine& awaiting, descriptor& on,
 
 void limited_suspension::release() noexcept {
   stop_.reset();  // waits for a callback that is running
-  if (armed_) tasks::cancel(*who->in->at->clock, *this);
+  if (armed_) tasks::cancel(*waiter->call->at->clock, *this);
 }
 
 }  // namespace troupe::io

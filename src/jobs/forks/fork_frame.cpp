@@ -255,7 +255,7 @@ bool run_tree_on(job_pool* pool, fork_join& root, std::span<fork_frame* const> p
   if (pool == nullptr) throw usage_error("troupe: fork: the task runs in no runtime");
   kept = ::new (memory::allocate(sizeof(tree_of_task))) tree_of_task(root, *pool);
   root.begin(kept, nullptr, static_cast<std::uint32_t>(parts.size()));
-  if (who.in->cancelled) {
+  if (who.call->cancelled) {
     kept->cancel();
     drop_all(parts);
     return false;
@@ -279,7 +279,7 @@ bool run_tree_for(fork_join& root, std::span<fork_frame* const> parts, tasks::co
                   tree_of_task*& kept) {
   job_pool* const pool = job_pool::current();
   if (pool == nullptr || !pool->is_serial()) return run_tree_on(pool, root, parts, who, kept);
-  if (who.in->cancelled) {
+  if (who.call->cancelled) {
     drop_all(parts);
     throw_cancelled();
   }

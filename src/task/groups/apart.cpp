@@ -6,7 +6,7 @@ namespace troupe::tasks {
 
 bool apart_end::suspend(coroutine& awaiting) noexcept {
   begin(awaiting);
-  if (of_.attach(*this)) return true;
+  if (state_.attach(*this)) return true;
   forget();
   return false;
 }
@@ -19,7 +19,7 @@ const char* apart_end::act_on(sched::message* base, void*, sched::message_act ac
   if (act == sched::message_act::describe) return "the end of a parallel child of its scope";
   if (act == sched::message_act::detach) return nullptr;
   auto& self = static_cast<apart_end&>(*static_cast<suspension*>(base));
-  if (act != sched::message_act::reclaim || !self.of_.detach(self)) return arrive(self, act);
+  if (act != sched::message_act::reclaim || !self.state_.detach(self)) return arrive(self, act);
   self.finish_task();
   self.end();
   return nullptr;

@@ -12,7 +12,7 @@ namespace troupe::tasks {
 // call acts on it.
 template <class Act>
 void group::nest(group_nest* group::*at, Act act) noexcept {
-  group* const outer = around(*who->in);
+  group* const outer = around(*waiter->call);
   group_nest own;
   group_nest& within = outer == nullptr || outer->*at == nullptr ? own : *(outer->*at);
   if (within.depth == group_nest::depth_max) {

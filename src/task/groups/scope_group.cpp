@@ -32,27 +32,27 @@ std::exception_ptr child_cancelled_error() noexcept try {
 }  // namespace
 
 scope_child::scope_child(scope_group& within, coroutine& task, const kind& of_kind) noexcept
-    : branch(within, task), its(of_kind) {}
+    : branch(within, task), operations(of_kind) {}
 
 constinit thread_local waiting_scopes::list waiting_scopes::of_thread{};
 
-void waiting_scopes::add(scope_group& one) noexcept {
-  one.is_listed_ = true;
-  one.next_listed_ = std::exchange(of_thread.first, &one);
+void waiting_scopes::add(scope_group& scope) noexcept {
+  scope.is_listed_ = true;
+  scope.next_listed_ = std::exchange(of_thread.first, &scope);
 }
 
 async_call* waiting_scopes::start_waiting() noexcept {
-  while (scope_group* const one = of_thread.first) {
-    of_thread.first = one->next_listed_;
-    one->is_listed_ = false;
-    one->start_children();
-    if (async_call* const next = one->end_if_done()) return next;
+  while (scope_group* const scope = of_thread.first) {
+    of_thread.first = scope->next_listed_;
+    scope->is_listed_ = false;
+    scope->start_children();
+    if (async_call* const next = scope->end_if_done()) return next;
   }
   return nullptr;
 }
 
 bool scope_wait::suspend(coroutine& awaiting, scope_wait*& last_in) noexcept {
-  if (awaiting.in->cancelled) {
+  if (awaiting.call->cancelled) {
     ended = outcome::cancelled;
     return false;
   }
@@ -70,9 +70,9 @@ void scope_wait::wait_for_end_of(const scope_child& one, coroutine& awaiting) no
   // order: relaxed (all)  as before a wait for a lock: the thread that parks the actor asks again
   if (!locks_are_awaited.load(std::memory_order_relaxed)) [[unlikely]]
     locks_are_awaited.store(true, std::memory_order_relaxed);
-  const call_host& at = *awaiting.in->at;
+  const call_host& at = *awaiting.call->at;
   if (!at.searched_soon->load(std::memory_order_relaxed)) [[unlikely]]
-    at.search_soon(awaiting.in->actor);
+    at.search_soon(awaiting.call->actor);
 }
 
 void scope_wait::check() const {
@@ -81,11 +81,11 @@ void scope_wait::check() const {
 }
 
 scope_wait& scope_wait::take(scope_wait*& from) noexcept {
-  scope_wait& one = *from;
-  from = one.next_;
+  scope_wait& wait = *from;
+  from = wait.next_;
   if (from != nullptr) from->link_ = &from;
-  one.link_ = nullptr;
-  return one;
+  wait.link_ = nullptr;
+  return wait;
 }
 
 const char* scope_wait::act_on(sched::message* base, void* of, sched::message_act act) {
@@ -93,8 +93,8 @@ const char* scope_wait::act_on(sched::message* base, void* of, sched::message_ac
   auto& self = static_cast<scope_wait&>(*static_cast<suspension*>(base));
   if (act == sched::message_act::holder) {
     if (self.child_ == nullptr || self.link_ == nullptr) return nullptr;
-    *static_cast<lock_holder*>(of) = {&self.child_->root, self.child_->of.root().call.act, nullptr,
-                                      true};
+    *static_cast<lock_holder*>(of) = {&self.child_->root, self.child_->owner.root().call.act,
+                                      nullptr, true};
     return "runs";
   }
   if (act != sched::message_act::detach) return arrive(self, act);
@@ -116,41 +116,41 @@ const group::kind scope_group::scope_kind{
 // All children have ended, or the coroutines that await them are destroyed unfinished.
 scope_group::~scope_group() {
   cancelled_ = true;
-  const auto drop = [](scope_child& one) noexcept {
-    one.done = true;
-    one.waits = nullptr;  // those coroutines are destroyed, too
-    one.its.drop(one, child_cancelled_error());
-    one.release();
+  const auto drop = [](scope_child& child) noexcept {
+    child.done = true;
+    child.waits = nullptr;  // those coroutines are destroyed, too
+    child.operations.drop(child, child_cancelled_error());
+    child.release();
   };
   while (scope_child* const one = waiting_.take()) drop(*one);
   for_each_started([&](scope_child& one) noexcept {
     remove(one);
     drop(one);
   });
-  while (scope_child* const one = ended_.take()) one->release();
+  while (scope_child* const child = ended_.take()) child->release();
 }
 
-scope_body::~scope_body() { static_cast<scope_group&>(of).forget_body(); }
+scope_body::~scope_body() { static_cast<scope_group&>(owner).forget_body(); }
 
-void scope_group::queue::add(scope_child& one) noexcept {
-  one.next = nullptr;
-  (first == nullptr ? first : last->next) = &one;
-  last = &one;
+void scope_group::queue::add(scope_child& child) noexcept {
+  child.next = nullptr;
+  (first == nullptr ? first : last->next) = &child;
+  last = &child;
 }
 
-void scope_group::queue::add_first(scope_child& one) noexcept {
-  one.next = std::exchange(first, &one);
-  if (one.next == nullptr) last = &one;
+void scope_group::queue::add_first(scope_child& child) noexcept {
+  child.next = std::exchange(first, &child);
+  if (child.next == nullptr) last = &child;
 }
 
 scope_child* scope_group::queue::take() noexcept {
-  scope_child* const one = first;
-  if (one != nullptr) first = one->next;
-  return one;
+  scope_child* const child = first;
+  if (child != nullptr) first = child->next;
+  return child;
 }
 
 bool scope_group::start(coroutine& awaiting, scope_body* body) noexcept {
-  who = &awaiting;
+  waiter = &awaiting;
   body_ = body;
   if (body != nullptr) {
     ++left_;
@@ -161,10 +161,10 @@ bool scope_group::start(coroutine& awaiting, scope_body* body) noexcept {
 }
 
 void scope_group::start_all() noexcept {
-  if (who->in->cancelled) cancel(true);
+  if (waiter->call->cancelled) cancel(true);
   starting_ = true;
   if (body_ != nullptr) {
-    around_all_ = context_ref::make_within(who->in->context, *who->in->at->clock);
+    around_all_ = context_ref::make_within(waiter->call->context, *waiter->call->at->clock);
     body_->context = around_all_.get();
     start_branch(*body_, body_cancelled_);
   }
@@ -175,17 +175,17 @@ void scope_group::start_all() noexcept {
 void scope_group::start_children() noexcept {
   if (std::exchange(starting_, true)) return;
   while (running_ < limit_) {
-    scope_child* const one = waiting_.take();
-    if (one == nullptr) break;
+    scope_child* const child = waiting_.take();
+    if (child == nullptr) break;
     if (around_children_.get() == nullptr) {
       call_context* const outer = around_all_.get();
-      around_children_ = context_ref::make_within(outer == nullptr ? who->in->context : outer,
-                                                  *who->in->at->clock);
+      around_children_ = context_ref::make_within(outer == nullptr ? waiter->call->context : outer,
+                                                  *waiter->call->at->clock);
     }
     ++running_;
-    add(*one);
-    one->context = around_children_.get();
-    start_branch(*one, false);
+    add(*child);
+    child->context = around_children_.get();
+    start_branch(*child, false);
   }
   starting_ = false;
 }
@@ -205,22 +205,22 @@ bool scope_group::is_running() const noexcept {
          (running != nullptr && side_call::of(*root_) != nullptr && running->actor == root_->actor);
 }
 
-void scope_group::add_child(scope_child& one) {
+void scope_group::add_child(scope_child& child) {
   if (cancelled_) {
-    one.done = true;
+    child.done = true;
     was_cut_ = true;
-    one.its.drop(one, child_cancelled_error());
-    return one.release();
+    child.operations.drop(child, child_cancelled_error());
+    return child.release();
   }
   if (root_ != nullptr && !is_running()) {
-    one.its.drop(one, nullptr);
-    one.release();
+    child.operations.drop(child, nullptr);
+    child.release();
     throw usage_error(
         "troupe: task_scope::spawn: only the body of the scope and its children may add children");
   }
-  one.number = ++spawned_;
+  child.number = ++spawned_;
   ++left_;
-  waiting_.add(one);
+  waiting_.add(child);
   list_if_needed();
 }
 
@@ -238,14 +238,14 @@ std::size_t scope_group::unfinished() const noexcept {
 // A child that ends inside of `act` may be freed by that.
 template <class Act>
 void scope_group::for_each_started(Act act) noexcept {
-  cursor here{branches_.first(), cursors_};
-  cursors_ = &here;
-  while (here.next != nullptr) {
-    auto& one = static_cast<scope_child&>(*here.next);
-    here.next = one.link.next;
-    if (!one.done && one.root.in != nullptr) act(one);
+  cursor position{branches_.first(), cursors_};
+  cursors_ = &position;
+  while (position.next != nullptr) {
+    auto& child = static_cast<scope_child&>(*position.next);
+    position.next = child.link.next;
+    if (!child.done && child.root.call != nullptr) act(child);
   }
-  cursors_ = here.outer;
+  cursors_ = position.outer;
 }
 
 // The body is destroyed before its scope; if it has not ended, it still is in the list.
@@ -254,31 +254,31 @@ void scope_group::forget_body() noexcept {
   body_ = nullptr;
 }
 
-void scope_group::forget_child(scope_child& one) noexcept {
+void scope_group::forget_child(scope_child& child) noexcept {
   for (cursor* at = cursors_; at != nullptr; at = at->outer) {
-    if (at->next == &one) at->next = one.link.next;
+    if (at->next == &child) at->next = child.link.next;
   }
-  remove(one);
+  remove(child);
 }
 
-void scope_group::ended(scope_child& one) noexcept {
+void scope_group::ended(scope_child& child) noexcept {
   --left_;
-  if (&one != body_) --running_;
+  if (&child != body_) --running_;
   // A value that no handle can take is destroyed with the frame.
   using keeps = scope_child::keeps;
-  const bool is_kept = one.refs > 1 || collects_ || &one == body_;
+  const bool is_kept = child.refs > 1 || collects_ || &child == body_;
   const bool is_shared = tells_all_ || !first_failure_.there();
-  std::exception_ptr failure = one.its.settle(one,
-                                              !is_kept    ? keeps::nothing
-                                              : is_shared ? keeps::shared
-                                                          : keeps::its_own,
-                                              first_failure_.look());
+  std::exception_ptr failure = child.operations.settle(child,
+                                                       !is_kept    ? keeps::nothing
+                                                       : is_shared ? keeps::shared
+                                                                   : keeps::its_own,
+                                                       first_failure_.look());
   const bool has_value = failure == nullptr;
-  forget_child(one);
-  if (failure != nullptr) fail(std::move(failure), one.cancelled, is_kept);
-  while (one.waits != nullptr) scope_wait::take(one.waits).over(outcome::arrived);
-  if (&one == body_) return;
-  tell_next(one, has_value);
+  forget_child(child);
+  if (failure != nullptr) fail(std::move(failure), child.cancelled, is_kept);
+  while (child.waits != nullptr) scope_wait::take(child.waits).over(outcome::arrived);
+  if (&child == body_) return;
+  tell_next(child, has_value);
   list_if_needed();
 }
 
@@ -303,66 +303,67 @@ void scope_group::fail(std::exception_ptr&& what, bool was_cancelled, bool is_ke
 }
 
 // Whoever waits for the next child is told of this one, or finds it later.
-void scope_group::tell_next(scope_child& one, bool has_value) noexcept {
+void scope_group::tell_next(scope_child& child, bool has_value) noexcept {
   if (collects_ && !has_value) {
-    one.release();
+    child.release();
   } else if (next_waits_ != nullptr) {
     scope_wait& wait = scope_wait::take(next_waits_);
     wait.has_ended = true;
-    if (collects_) wait.got = &one;
-    if (!collects_) one.release();
+    if (collects_) wait.got = &child;
+    if (!collects_) child.release();
     wait.over(outcome::arrived);
   } else if (collects_) {
-    ended_.add(one);
+    ended_.add(child);
   } else {
     ++untold_;
-    one.release();
+    child.release();
   }
   if (unfinished() != 0) return;
   while (next_waits_ != nullptr) scope_wait::take(next_waits_).over(outcome::arrived);
 }
 
-bool scope_group::try_next(scope_wait& one) noexcept {
+bool scope_group::try_next(scope_wait& wait) noexcept {
   if (collects_) {
-    one.got = ended_.take();
-    one.has_ended = one.got != nullptr;
+    wait.got = ended_.take();
+    wait.has_ended = wait.got != nullptr;
   } else if (untold_ != 0) {
     --untold_;
-    one.has_ended = true;
+    wait.has_ended = true;
   }
-  return one.has_ended || unfinished() == 0;
+  return wait.has_ended || unfinished() == 0;
 }
 
-bool scope_group::wait_next(scope_wait& one, coroutine& awaiting) noexcept {
-  if (!try_next(one)) return one.suspend(awaiting, next_waits_);
-  one.who = &awaiting;  // a child that it has got goes back if the call is cancelled meanwhile
+bool scope_group::wait_next(scope_wait& wait, coroutine& awaiting) noexcept {
+  if (!try_next(wait)) return wait.suspend(awaiting, next_waits_);
+  wait.waiter = &awaiting;  // a child that it has got goes back if the call is cancelled meanwhile
   return suspend_ready(awaiting);
 }
 
-void scope_group::put_back_if_cancelled(scope_wait& one) noexcept {
-  if (one.who == nullptr || !one.who->in->cancelled || one.ended != outcome::arrived) return;
-  one.ended = outcome::cancelled;
-  if (!std::exchange(one.has_ended, false)) return;
+void scope_group::put_back_if_cancelled(scope_wait& wait) noexcept {
+  if (wait.waiter == nullptr || !wait.waiter->call->cancelled || wait.ended != outcome::arrived)
+    return;
+  wait.ended = outcome::cancelled;
+  if (!std::exchange(wait.has_ended, false)) return;
   if (next_waits_ != nullptr) {
     scope_wait& other = scope_wait::take(next_waits_);
     other.has_ended = true;
-    other.got = std::exchange(one.got, nullptr);
+    other.got = std::exchange(wait.got, nullptr);
     other.over(outcome::arrived);
-  } else if (one.got != nullptr) {
-    ended_.add_first(*std::exchange(one.got, nullptr));
+  } else if (wait.got != nullptr) {
+    ended_.add_first(*std::exchange(wait.got, nullptr));
   } else {
     ++untold_;
   }
 }
 
-bool scope_group::wait_for(scope_wait& one, scope_child& child, coroutine& awaiting) {
+bool scope_group::wait_for(scope_wait& wait, scope_child& child, coroutine& awaiting) {
   if (child.done) return suspend_ready(awaiting);
-  if (awaiting.in->actor != who->in->actor)
+  if (awaiting.call->actor != waiter->call->actor)
     throw usage_error(
         "troupe: task_scope::child: only tasks of the scope's actor may await it before the scope "
         "has ended");
-  one.wait_for_end_of(child, awaiting);
-  return one.suspend(awaiting, child.waits);
+  wait.wait_for_end_of(child, awaiting);
+  return wait.suspend(awaiting, child.waits);
 }
 
 void scope_group::cancel(bool body_too) noexcept {
@@ -387,27 +388,27 @@ void scope_group::end_contexts(bool body_too) noexcept {
 }
 
 void scope_group::drop_waiting() noexcept {
-  while (scope_child* const one = waiting_.take()) {
+  while (scope_child* const child = waiting_.take()) {
     --left_;
     was_cut_ = true;
-    one->done = true;
-    one->its.drop(*one, child_cancelled_error());
-    while (one->waits != nullptr) scope_wait::take(one->waits).over(outcome::arrived);
-    tell_next(*one, false);
+    child->done = true;
+    child->operations.drop(*child, child_cancelled_error());
+    while (child->waits != nullptr) scope_wait::take(child->waits).over(outcome::arrived);
+    tell_next(*child, false);
   }
 }
 
 void scope_group::reclaim_all() noexcept {
   cancelled_ = body_cancelled_ = true;
   drop_waiting();
-  for_each_started([this](scope_child& one) noexcept {
-    if (one.finish_now()) ended(one);
+  for_each_started([this](scope_child& child) noexcept {
+    if (child.finish_now()) ended(child);
   });
 }
 
 void scope_group::check() {
   if (first_failure_.there()) std::rethrow_exception(first_failure_.take());
-  if (was_cut_ && who->in->cancelled)
+  if (was_cut_ && waiter->call->cancelled)
     throw cancelled("troupe: scope: the task that awaits it was cancelled");
 }
 

@@ -2,18 +2,18 @@
 
 namespace troupe::tasks {
 
-bool side_crowd::advance(side_call& one, coroutine& user, bool later) {
-  if (one.waiter_ == this) return false;  // it is here, so it is pending (B1)
-  if (later ? one.advance_later_and_keep(user) : one.advance(user)) {
-    note_ready(one.place);
+bool side_crowd::advance(side_call& call, coroutine& user, bool later) {
+  if (call.waiter_ == this) return false;  // it is here, so it is pending (B1)
+  if (later ? call.advance_later_and_keep(user) : call.advance(user)) {
+    note_ready(call.place);
     return true;
   }
-  one.hold();
-  one.waiter_ = this;
-  one.previous_waited_ = nullptr;
-  one.next_waited_ = first_;
-  if (first_ != nullptr) first_->previous_waited_ = &one;
-  first_ = &one;
+  call.hold();
+  call.waiter_ = this;
+  call.previous_waited_ = nullptr;
+  call.next_waited_ = first_;
+  if (first_ != nullptr) first_->previous_waited_ = &call;
+  first_ = &call;
   refs_.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  the owner has one
   return false;
 }
@@ -27,23 +27,23 @@ void side_crowd::note_ready(std::size_t place) noexcept {
 
 void side_crowd::pop_ready() noexcept { first_ready_ = next_[first_ready_]; }
 
-void side_crowd::leave(side_call& one) noexcept {
-  one.waiter_ = nullptr;
+void side_crowd::leave(side_call& call) noexcept {
+  call.waiter_ = nullptr;
   // order: acquire  pairs with abandon/release (B2)
   if (abandoned_.load(std::memory_order_acquire)) return;
-  (one.previous_waited_ == nullptr ? first_ : one.previous_waited_->next_waited_) =
-      one.next_waited_;
-  if (one.next_waited_ != nullptr) one.next_waited_->previous_waited_ = one.previous_waited_;
-  one.previous_waited_ = one.next_waited_ = nullptr;
-  note_ready(one.place);
+  (call.previous_waited_ == nullptr ? first_ : call.previous_waited_->next_waited_) =
+      call.next_waited_;
+  if (call.next_waited_ != nullptr) call.next_waited_->previous_waited_ = call.previous_waited_;
+  call.previous_waited_ = call.next_waited_ = nullptr;
+  note_ready(call.place);
 }
 
 async_call* side_crowd::ready() noexcept {
-  if (who == nullptr) return nullptr;
-  async_call& in = *who->in;
+  if (waiter == nullptr) return nullptr;
+  async_call& call = *waiter->call;
   end();
-  who = nullptr;
-  return in.busy ? nullptr : &in;
+  waiter = nullptr;
+  return call.busy ? nullptr : &call;
 }
 
 void side_crowd::abandon() noexcept {

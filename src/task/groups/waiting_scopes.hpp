@@ -43,7 +43,7 @@ class waiting_scopes {
     waiting_scopes scopes;
     while (async_call* const next = scopes.start_next()) next->at->resume(*next);
   }
-  static void add(scope_group& one) noexcept;
+  static void add(scope_group& scope) noexcept;
 
  private:
   static async_call* start_waiting() noexcept;

@@ -16,30 +16,31 @@
 
 namespace troupe::tasks {
 
-branch::branch(group& within, coroutine& task) : async_call(within), of(within), root(task) {}
+branch::branch(group& within, coroutine& task) : async_call(within), owner(within), root(task) {}
 
 // The group of which this async call is a branch; null when it is a call of its own.
-group* group::around(const async_call& of) noexcept {
-  return of.at->resume == &resume_branch ? &static_cast<const branch&>(of).of : nullptr;
+group* group::around(const async_call& call) noexcept {
+  return call.at->resume == &resume_branch ? &static_cast<const branch&>(call).owner : nullptr;
 }
 
 async_call& group::root_of(const coroutine& awaiting) noexcept {
-  const group* const outer = around(*awaiting.in);
-  return outer == nullptr ? *awaiting.in : *outer->root_;
+  const group* const outer = around(*awaiting.call);
+  return outer == nullptr ? *awaiting.call : *outer->root_;
 }
 
 bool group::start(coroutine& awaiting) noexcept {
-  at_ = *awaiting.in->at;
+  at_ = *awaiting.call->at;
   at_.resume = &resume_branch;
   root_ = &root_of(awaiting);
-  const group* const outer = around(*awaiting.in);
+  const group* const outer = around(*awaiting.call);
   if (outer != nullptr) race_ = outer->race_;
   if (race_ == nullptr && first_only()) race_ = &own_race_;
-  who = &awaiting;
+  waiter = &awaiting;
   nest(&group::starts_, [](group& self) noexcept { self.kind_.start(self); });
   waiting_scopes::start_if_outermost();
   if (left_ == 0) return false;
-  // `who` was set before the branches began: other threads that end their waits may read it by now.
+  // `waiter` was set before the branches began: other threads that end their waits may read it by
+  // now.
   enlist(awaiting);
   suspended_ = true;
   return true;
@@ -49,18 +50,18 @@ void group::add(branch& one) noexcept { branches_.push_back(one); }
 
 void group::remove(branch& one) noexcept { branches_.remove(one); }
 
-void group::prepare_branch(branch& one, bool as_cancelled) noexcept {
-  one.actor = who->in->actor;
-  one.at = &at_;
-  one.refill_at_start();
-  one.cancelled = one.cancelled || as_cancelled;
-  if (one.context == nullptr) one.context = who->in->context;
-  if (around(*who->in) != nullptr) {
-    const char* const outer = static_cast<const branch&>(*who->in).span;
-    if (outer != nullptr) one.span = outer;
+void group::prepare_branch(branch& prepared, bool as_cancelled) noexcept {
+  prepared.actor = waiter->call->actor;
+  prepared.at = &at_;
+  prepared.refill_at_start();
+  prepared.cancelled = prepared.cancelled || as_cancelled;
+  if (prepared.context == nullptr) prepared.context = waiter->call->context;
+  if (around(*waiter->call) != nullptr) {
+    const char* const outer = static_cast<const branch&>(*waiter->call).span;
+    if (outer != nullptr) prepared.span = outer;
   }
-  one.root.in = &one;
-  one.push(one.root);
+  prepared.root.call = &prepared;
+  prepared.push(prepared.root);
 }
 
 void group::start_branch(branch& one, bool as_cancelled) noexcept {
@@ -68,31 +69,31 @@ void group::start_branch(branch& one, bool as_cancelled) noexcept {
   run(one);
 }
 
-void group::postpone_branch(branch& one) noexcept {
-  prepare_branch(one, false);
-  one.held = true;
+void group::postpone_branch(branch& branch) noexcept {
+  prepare_branch(branch, false);
+  branch.held = true;
   has_held_ = true;
 }
 
 // The kind may free the branch when it has ended.
-void group::run(branch& one) noexcept {
+void group::run(branch& branch) noexcept {
   bool has_run = false;
-  one.held = false;
-  one.has_begun = true;
-  const std::uint64_t began = one.span == nullptr ? 0 : observe::begin_counted_span();
+  branch.held = false;
+  branch.has_begun = true;
+  const std::uint64_t began = branch.span == nullptr ? 0 : observe::begin_counted_span();
   {
-    const inside_context here(one.context);
-    has_run = one.loop();
+    const inside_context here(branch.context);
+    has_run = branch.loop();
   }
   if (began != 0) [[unlikely]]
-    observe::end_counted_span(one.span, began);
-  if (!has_run || !one.done) return;
-  kind_.ended(*this, one);
+    observe::end_counted_span(branch.span, began);
+  if (!has_run || !branch.done) return;
+  kind_.ended(*this, branch);
 }
 
-void group::cancel_branch(branch& one) noexcept {
-  one.cancel();
-  if (!one.busy) run(one);
+void group::cancel_branch(branch& branch) noexcept {
+  branch.cancel();
+  if (!branch.busy) run(branch);
 }
 
 // Calls look(wait) for what the branch waits for, and the branches within it, if that cannot be
@@ -118,7 +119,7 @@ bool group::for_each_final(branch& of, Look look) noexcept {
       continue;
     }
     for (; at != &of && branches::next(*at) == nullptr; --depth)
-      at = static_cast<branch*>(at)->of.who->in;
+      at = static_cast<branch*>(at)->owner.waiter->call;
     if (at == &of) return true;
     at = branches::next(*at);
   }
@@ -165,19 +166,19 @@ void group::resume_all_but(const branch& one, const branch* end) noexcept {
   }
 }
 
-bool group::pause_beside_or_hold(branch& one) noexcept {
-  if (one.of.race_ == nullptr) [[likely]]
+bool group::pause_beside_or_hold(branch& candidate) noexcept {
+  if (candidate.owner.race_ == nullptr) [[likely]]
     return false;
-  for (branch* inner = &one;;) {
-    group& all = inner->of;
+  for (branch* inner = &candidate;;) {
+    group& all = inner->owner;
     if (all.is_open_to(*inner) && !all.pause_all_but(*inner)) {
-      resume_beside(one.of, one, &all);
-      one.held = true;
+      resume_beside(candidate.owner, candidate, &all);
+      candidate.held = true;
       all.has_held_ = true;
       return true;
     }
-    if (around(*all.who->in) == nullptr) return false;
-    inner = static_cast<branch*>(all.who->in);
+    if (around(*all.waiter->call) == nullptr) return false;
+    inner = static_cast<branch*>(all.waiter->call);
   }
 }
 
@@ -187,8 +188,8 @@ void group::resume_beside(group& all, const branch& one, const group* end) noexc
   const branch* inner = &one;
   for (group* at = &all; at != nullptr && at != end;) {
     if (at->is_open_to(*inner)) at->resume_all_but(*inner, nullptr);
-    group* const outer = around(*at->who->in);
-    if (outer != nullptr) inner = static_cast<const branch*>(at->who->in);
+    group* const outer = around(*at->waiter->call);
+    if (outer != nullptr) inner = static_cast<const branch*>(at->waiter->call);
     at = outer;
   }
   look_again(*all.race_);
@@ -209,18 +210,18 @@ race* race_around(const async_call& of) noexcept {
   return all == nullptr ? nullptr : all->race_;
 }
 
-void look_again(race& of) noexcept {
-  while (of.must_look()) static_cast<group::own_race&>(of).of.look_again_inside();
+void look_again(race& race) noexcept {
+  while (race.must_look()) static_cast<group::own_race&>(race).owner.look_again_inside();
 }
 
 // The competitors of a branch that it finds are paused.
 branch* group::find_held() noexcept {
   for (async_call& one : branches_) {
-    auto& of = static_cast<branch&>(one);
-    if (of.done) continue;
-    if (of.held && !pause_beside_or_hold(of)) return &of;
-    if (of.awaited == nullptr || of.awaited->act != &act_on) continue;
-    if (branch* const within = static_cast<group*>(of.awaited)->find_held()) return within;
+    auto& candidate = static_cast<branch&>(one);
+    if (candidate.done) continue;
+    if (candidate.held && !pause_beside_or_hold(candidate)) return &candidate;
+    if (candidate.awaited == nullptr || candidate.awaited->act != &act_on) continue;
+    if (branch* const within = static_cast<group*>(candidate.awaited)->find_held()) return within;
   }
   return nullptr;
 }
@@ -228,7 +229,7 @@ branch* group::find_held() noexcept {
 branch* group::next_held() noexcept {
   if (race_ == nullptr) [[likely]]
     return nullptr;
-  for (group* all = this; all != nullptr; all = around(*all->who->in)) {
+  for (group* all = this; all != nullptr; all = around(*all->waiter->call)) {
     if (!all->has_held_) [[likely]]
       continue;
     if (branch* const found = all->find_held()) return found;
@@ -241,9 +242,9 @@ async_call* group::end_if_done() noexcept {
       is_listed_)
     return nullptr;
   suspended_ = false;
-  async_call& in = *who->in;
+  async_call& call = *waiter->call;
   end();
-  return in.busy ? nullptr : &in;
+  return call.busy ? nullptr : &call;
 }
 
 // The wait of a winner until those that have lost have ended. A cancellation ends it at once: the
@@ -264,7 +265,7 @@ struct group::winner_wait : suspension {
 };
 
 suspension* group::win_before_taking(coroutine& arrived) noexcept {
-  async_call& call = *arrived.in;
+  async_call& call = *arrived.call;
   group* const all = around(call);
   if (all == nullptr || !all->first_only() || !fixed_group::is_fixed(*all)) return nullptr;
   auto& won = static_cast<branch&>(call);
@@ -280,7 +281,7 @@ void group::drop_winner_wait(suspension* ended) noexcept {
 bool group::has_others(const branch& winner) const noexcept {
   for (const async_call& each : branches_) {
     const auto& other = static_cast<const branch&>(each);
-    if (&other != &winner && !other.done && other.root.in != nullptr) return true;
+    if (&other != &winner && !other.done && other.root.call != nullptr) return true;
   }
   return false;
 }
@@ -302,7 +303,7 @@ void group::go_on_if_done() noexcept {
 // however deep they nest.
 const char* group::resume_branch(async_call& of) noexcept {
   // Asks that the branch makes are asks of the call that awaits all these groups.
-  async_call* const call = static_cast<branch&>(of).of.root_;
+  async_call* const call = static_cast<branch&>(of).owner.root_;
   async_call* const before = resume_running(side_call::outermost(*call));
   async_call* next = &of;
   {
@@ -310,16 +311,16 @@ const char* group::resume_branch(async_call& of) noexcept {
     if (pause_beside_or_hold(static_cast<branch&>(of))) [[unlikely]]
       next = scopes.start_next_to_run(*call);
     while (next != nullptr && next != call) {
-      auto& one = static_cast<branch&>(*next);
-      group& all = one.of;
+      auto& current = static_cast<branch&>(*next);
+      group& all = current.owner;
       // as for the call itself (actor/turn/async_calls.cpp)
-      if (is_discarding(one.actor)) [[unlikely]]
-        one.cancelled = true;
-      all.run(one);
+      if (is_discarding(current.actor)) [[unlikely]]
+        current.cancelled = true;
+      all.run(current);
       next = all.end_if_done();
       if (next == nullptr) next = all.winner_to_go_on();
       if (next != nullptr) continue;  // its competitors are paused, too
-      resume_beside(all, one, nullptr);
+      resume_beside(all, current, nullptr);
       next = all.next_held();
       if (next == nullptr) next = scopes.start_next_to_run(*call);
     }
@@ -371,7 +372,7 @@ bool fixed_group::start(coroutine& awaiting, std::span<branch> branches) noexcep
 }
 
 void fixed_group::start_all() noexcept {
-  const bool as_cancelled = who->in->cancelled, pauses = first_only() && !as_cancelled;
+  const bool as_cancelled = waiter->call->cancelled, pauses = first_only() && !as_cancelled;
   bool has_moved = false;
   for (branch& one : branches_) {
     // A branch behind one that has won does not start: it could take something that it then drops.
@@ -390,8 +391,8 @@ void fixed_group::start_all() noexcept {
   look_again(*race_);
 }
 
-void fixed_group::skip(branch& one) noexcept {
-  one.done = true;
+void fixed_group::skip(branch& branch) noexcept {
+  branch.done = true;
   --left_;
 }
 
@@ -415,14 +416,14 @@ bool fixed_group::decide(branch& winner) noexcept {
 // A when_any that is itself a branch of a when_any, or is all that such a branch awaits, has its
 // value when it is decided, although it waits for the end of its losers: so it has won there, too.
 void fixed_group::decide_around() noexcept {
-  group* const outer = around(*who->in);
+  group* const outer = around(*waiter->call);
   if (outer == nullptr) return;
-  auto& one = static_cast<branch&>(*who->in);
-  if (&one.root != who || !is_fixed(*outer)) return;
+  auto& own = static_cast<branch&>(*waiter->call);
+  if (&own.root != waiter || !is_fixed(*outer)) return;
   fixed_group& all = as_this(*outer);
   if (!all.first_only()) {
     if (all.branches_.size() == 1) all.decide_around();
-  } else if (all.decide(one)) {
+  } else if (all.decide(own)) {
     all.decide_around();
     all.cancel_losers();
   }
@@ -442,9 +443,9 @@ void fixed_group::cancel_all() noexcept {
   nest(&fixed_group::cancels_, [](group& self) noexcept {
     auto& all = as_this(self);
     all.settle_before_cancel();
-    for (branch& one : all.branches_) {
+    for (branch& branch : all.branches_) {
       // it may not have started yet
-      if (!one.done && one.root.in != nullptr) all.cancel_unless_postponed(one);
+      if (!branch.done && branch.root.call != nullptr) all.cancel_unless_postponed(branch);
     }
   });
 }
@@ -460,20 +461,21 @@ void fixed_group::settle_before_cancel() noexcept {
 void fixed_group::cancel_losers() noexcept {
   nest(&fixed_group::cancels_, [](group& self) noexcept {
     auto& all = as_this(self);
-    for (branch& one : all.branches_) {
-      const bool has_won = &one == &all.branches_[all.winner_];
-      if (!has_won && !one.done && one.root.in != nullptr) all.cancel_unless_postponed(one);
+    for (branch& branch : all.branches_) {
+      const bool has_won = &branch == &all.branches_[all.winner_];
+      if (!has_won && !branch.done && branch.root.call != nullptr)
+        all.cancel_unless_postponed(branch);
     }
   });
 }
 
-void fixed_group::cancel_unless_postponed(branch& one) noexcept {
-  one.has_begun || !is_decided_ ? cancel_branch(one) : skip(one);
+void fixed_group::cancel_unless_postponed(branch& branch) noexcept {
+  branch.has_begun || !is_decided_ ? cancel_branch(branch) : skip(branch);
 }
 
 void fixed_group::reclaim_all() noexcept {
-  for (branch& one : branches_) {
-    if (!one.done && one.finish_now()) count_done(one);
+  for (branch& branch : branches_) {
+    if (!branch.done && branch.finish_now()) count_done(branch);
   }
 }
 

@@ -153,14 +153,14 @@ bool is_running(const runtime_state& runtime) noexcept {
 const runtime_state* simulation_here() noexcept {
   if (!is_running()) return nullptr;
   // order: relaxed  the thread's own
-  const runtime_state* const here = running_here().runtime.load(std::memory_order_relaxed);
-  return here != nullptr && here->is_simulated ? here : nullptr;
+  const runtime_state* const runtime = running_here().runtime.load(std::memory_order_relaxed);
+  return runtime != nullptr && runtime->is_simulated ? runtime : nullptr;
 }
 
 std::int64_t wall_now_ns() noexcept {
   constexpr std::int64_t second = 1'000'000'000;
-  if (const runtime_state* const here = simulation_here())
-    return simulated_start_s * second + here->runtime.now_ns();
+  if (const runtime_state* const simulated = simulation_here())
+    return simulated_start_s * second + simulated->runtime.now_ns();
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
   return std::int64_t{now.tv_sec} * second + now.tv_nsec;
@@ -182,29 +182,29 @@ void for_each_thread(const runtime_state& runtime,
   thread_list& list = thread_list::get();
   std::lock_guard lock(list.mutex);
   for (const running_state& state : list.states) {
-    running_work its{};
+    running_work work{};
     // order: relaxed (all)  a snapshot
     const auto method = state.method.load(std::memory_order_relaxed);
-    its.method = method;
-    its.what = state.what.load(std::memory_order_relaxed);
-    its.actor = state.actor.load(std::memory_order_relaxed);
-    its.begun = state.begun.load(std::memory_order_relaxed);
-    its.system_thread = state.system_thread.load(std::memory_order_relaxed);
-    its.is_posted = method == &describe_procedure;
-    its.worker = state.worker;
-    its.storage = &state;
+    work.method = method;
+    work.what = state.what.load(std::memory_order_relaxed);
+    work.actor = state.actor.load(std::memory_order_relaxed);
+    work.begun = state.begun.load(std::memory_order_relaxed);
+    work.system_thread = state.system_thread.load(std::memory_order_relaxed);
+    work.is_posted = method == &describe_procedure;
+    work.worker = state.worker;
+    work.storage = &state;
     // order: relaxed (both)  a snapshot
-    const bool inside = its.actor != nullptr || state.in_procedure.load(std::memory_order_relaxed);
+    const bool inside = work.actor != nullptr || state.in_procedure.load(std::memory_order_relaxed);
     if (state.runtime.load(std::memory_order_relaxed) != &runtime) continue;
-    if (!inside || its.method == nullptr) its.method = nullptr, its.actor = nullptr;
-    look(its);
+    if (!inside || work.method == nullptr) work.method = nullptr, work.actor = nullptr;
+    look(work);
   }
 }
 
 void for_each_running(const runtime_state& runtime,
                       const std::function<void(const running_work& its)>& look) {
-  for_each_thread(runtime, [&](const running_work& its) {
-    if (its.method != nullptr) look(its);
+  for_each_thread(runtime, [&](const running_work& work) {
+    if (work.method != nullptr) look(work);
   });
 }
 

@@ -16,11 +16,11 @@ turn_of_others& turn_of_others::make(bool starts) {
 
 void turn_of_others::end_turn() noexcept {
   // a stop that discards cancels the call as it is resumed
-  if (!starts_ || !(who->in->cancelled || is_discarding(who->in->actor))) {
+  if (!starts_ || !(waiter->call->cancelled || is_discarding(waiter->call->actor))) {
     end();
   } else {
     forget();
-    who->end();
+    waiter->end();
   }
 }
 
@@ -36,10 +36,10 @@ const char* turn_of_others::act_on(sched::message* base, void*, sched::message_a
   auto& self = static_cast<turn_of_others&>(*static_cast<suspension*>(base));
   switch (act) {
     case sched::message_act::handle: {
-      async_call& in = *self.who->in;
+      async_call& call = *self.waiter->call;
       self.end_turn();
       self.free();
-      return in.at->resume(in);
+      return call.at->resume(call);
     }
     case sched::message_act::discard:
       // that has reclaimed it, if it was the wait of a side call that was given up
@@ -61,14 +61,14 @@ const char* turn_of_others::act_on(sched::message* base, void*, sched::message_a
 
 namespace {
 
-bool wait(coroutine& who, bool starts) noexcept {
-  async_call& in = *who.in;
-  in.refill();
-  if (in.cancelled) return false;
+bool wait(coroutine& awaiting, bool starts) noexcept {
+  async_call& call = *awaiting.call;
+  call.refill();
+  if (call.cancelled) return false;
   try {
     turn_of_others& turn = turn_of_others::make(starts);
-    turn.begin(who);
-    in.at->go_on_later(turn);
+    turn.begin(awaiting);
+    call.at->go_on_later(turn);
     return true;
   } catch (const std::bad_alloc&) {
     return false;

@@ -90,9 +90,9 @@ void span_list::close() noexcept {
 
 void span_list::forget_all() noexcept {
   std::size_t count = 0;
-  for (span_record* one = take_all(); one != nullptr; ++count) {
-    const span_ptr gone(one);
-    one = one->next;
+  for (span_record* span = take_all(); span != nullptr; ++count) {
+    const span_ptr gone(span);
+    span = span->next;
   }
   forget(count);
 }
@@ -102,9 +102,9 @@ span_record* span_list::take_all() noexcept {
   span_record* newest = newest_.exchange(nullptr, std::memory_order_acquire);
   span_record* oldest = nullptr;
   while (newest != nullptr) {
-    span_record* const one = newest;
-    newest = one->next;
-    one->next = std::exchange(oldest, one);
+    span_record* const span = newest;
+    newest = span->next;
+    span->next = std::exchange(oldest, span);
   }
   return oldest;
 }
@@ -140,10 +140,10 @@ void span_list::put(span_ptr ended) noexcept {
     dropped_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  span_record* const one = ended.release();
-  one->next = newest_.load(std::memory_order_relaxed);  // order: relaxed  only compared
+  span_record* const span = ended.release();
+  span->next = newest_.load(std::memory_order_relaxed);  // order: relaxed  only compared
   // order: release  pairs with take_all/acquire; relaxed  only compared
-  while (!newest_.compare_exchange_weak(one->next, one, std::memory_order_release,
+  while (!newest_.compare_exchange_weak(span->next, span, std::memory_order_release,
                                         std::memory_order_relaxed)) {
   }
   // order: relaxed  a limit
@@ -159,16 +159,16 @@ bool span_list::is_within_rate(const trace_context& trace) const noexcept {
 }
 
 trace_context span_list::begin_trace() const {
-  trace_context made = trace_context::begin();
-  made.sampled = is_within_rate(made);
-  return made;
+  trace_context trace = trace_context::begin();
+  trace.sampled = is_within_rate(trace);
+  return trace;
 }
 
 trace_context span_list::continue_trace(const trace_context& caller) const {
-  trace_context made = caller.child();
+  trace_context trace = caller.child();
   // order: relaxed  a limit
-  if (!parent_based_.load(std::memory_order_relaxed)) made.sampled = is_within_rate(made);
-  return made;
+  if (!parent_based_.load(std::memory_order_relaxed)) trace.sampled = is_within_rate(trace);
+  return trace;
 }
 
 }  // namespace troupe::tasks

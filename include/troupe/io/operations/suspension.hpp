@@ -50,7 +50,7 @@ class operation_suspension : public tasks::suspension, public operation {
   // the next operation of the descriptor, and this one ends as cancelled. The same for the part
   // that a read_exact has when its limit is over.
   void give_back_if_lost() noexcept {
-    if (who != nullptr && (who->in->cancelled || (result < 0 && done != 0))) [[unlikely]]
+    if (waiter != nullptr && (waiter->call->cancelled || (result < 0 && done != 0))) [[unlikely]]
       give_back();
   }
   // Closes the descriptor that the operation produced. For a coroutine that was destroyed before it

@@ -47,9 +47,9 @@ class select_base : public select_decision<Parts> {
   // The coroutine that is about to select.
   template <class Coroutine>
   void begin_in(const Coroutine& who) noexcept {
-    choose_case_ = who.in->at->choose_case;
+    choose_case_ = who.call->at->choose_case;
     if (choose_case_ != nullptr) [[unlikely]]
-      actor_ = who.in->actor;
+      actor_ = who.call->actor;
   }
   // Does one of the cases if it can be done at once.
   bool try_now(case_span all) noexcept {

@@ -37,17 +37,18 @@ class await_by {
 // Waits as for a future, and leaves the result in it. Throws cancelled, or deadlock.
 class apart_arrival {
  public:
-  explicit apart_arrival(shared_state& of) noexcept : of_(of), wait_(of) {}
+  explicit apart_arrival(shared_state& state) noexcept : state_(state), wait_(state) {}
   apart_arrival(apart_arrival&&) = delete;
   bool await_ready() const noexcept { return false; }
   template <std::derived_from<promise_base> Promise>
-  bool await_suspend(std::coroutine_handle<Promise> who) {
-    return of_.resolved() ? suspend_ready(who.promise()) : wait_.suspend(who.promise());
+  bool await_suspend(std::coroutine_handle<Promise> awaiting) {
+    return state_.resolved() ? suspend_ready(awaiting.promise())
+                             : wait_.suspend(awaiting.promise());
   }
   void await_resume() const { wait_.finish(); }
 
  private:
-  shared_state& of_;
+  shared_state& state_;
   future_wait wait_;
 };
 
@@ -55,13 +56,13 @@ class apart_arrival {
 // refer to objects that the child's scope keeps.
 class apart_end final : public suspension, public observer {
  public:
-  apart_end(shared_state& of, apart_task& task) noexcept
-      : suspension(&act_on), observer{&on_resolved}, of_(of), task_(task) {}
+  apart_end(shared_state& state, apart_task& task) noexcept
+      : suspension(&act_on), observer{&on_resolved}, state_(state), task_(task) {}
   apart_end(apart_end&&) = delete;
   bool await_ready() const noexcept { return false; }
   template <std::derived_from<promise_base> Promise>
   bool await_suspend(std::coroutine_handle<Promise> awaiting) noexcept {
-    return of_.resolved() ? suspend_ready(awaiting.promise()) : suspend(awaiting.promise());
+    return state_.resolved() ? suspend_ready(awaiting.promise()) : suspend(awaiting.promise());
   }
   void await_resume() const noexcept {}
 
@@ -71,7 +72,7 @@ class apart_end final : public suspension, public observer {
   static void on_resolved(observer& self) noexcept;
   static const char* act_on(sched::message*, void*, sched::message_act);
   void finish_task() noexcept;
-  shared_state& of_;
+  shared_state& state_;
   apart_task& task_;
 };
 

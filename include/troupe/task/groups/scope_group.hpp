@@ -41,10 +41,10 @@ struct scope_child : branch {
   };
   scope_child(scope_group& within, coroutine& task, const kind& of_kind) noexcept;
   void release() noexcept {
-    if (--refs == 0) its.free(*this);
+    if (--refs == 0) operations.free(*this);
   }
 
-  const kind& its;
+  const kind& operations;
   scope_wait* waits = nullptr;  // for this child
   scope_child* next = nullptr;  // of those that have not started, or whose values were not taken
   std::size_t number = 0;       // in the order of start
@@ -159,7 +159,7 @@ class scope_group final : public group {
 
   // The scope gets the child, which waits until it may start. Takes over the ref, even if it throws
   // usage_error: the caller runs in no child of this scope, nor in its body.
-  void add_child(scope_child& one);
+  void add_child(scope_child& child);
   void cancel(bool body_too) noexcept;
   void set_limit(std::size_t most);
   std::size_t unfinished() const noexcept;
@@ -168,11 +168,11 @@ class scope_group final : public group {
   const std::vector<std::exception_ptr>& failures() const noexcept { return failures_; }
 
   // Waits for the next child that ends. Returns false if the coroutine need not suspend.
-  bool wait_next(scope_wait& one, coroutine& awaiting) noexcept;
+  bool wait_next(scope_wait& wait, coroutine& awaiting) noexcept;
   // After the wait: a call that is cancelled takes nothing (docs/protocols/given_up_waits.md).
-  void put_back_if_cancelled(scope_wait& one) noexcept;
+  void put_back_if_cancelled(scope_wait& wait) noexcept;
   // Throws usage_error if the coroutine is of another actor.
-  bool wait_for(scope_wait& one, scope_child& child, coroutine& awaiting);
+  bool wait_for(scope_wait& wait, scope_child& child, coroutine& awaiting);
   // The children whose values were not taken, in the order in which they ended. The caller
   // releases them.
   scope_child* take_ended() noexcept { return std::exchange(ended_.first, nullptr); }
@@ -180,8 +180,8 @@ class scope_group final : public group {
  private:
   friend class waiting_scopes;
   struct queue {
-    void add(scope_child& one) noexcept;
-    void add_first(scope_child& one) noexcept;
+    void add(scope_child& child) noexcept;
+    void add_first(scope_child& child) noexcept;
     scope_child* take() noexcept;
     scope_child* first = nullptr;
     scope_child* last = nullptr;
@@ -192,11 +192,11 @@ class scope_group final : public group {
   void start_children() noexcept;
   void list_if_needed() noexcept;
   bool is_running() const noexcept;
-  void ended(scope_child& one) noexcept;
-  void forget_child(scope_child& one) noexcept;
-  bool try_next(scope_wait& one) noexcept;
+  void ended(scope_child& child) noexcept;
+  void forget_child(scope_child& child) noexcept;
+  bool try_next(scope_wait& wait) noexcept;
   void fail(std::exception_ptr&& what, bool was_cancelled, bool is_kept) noexcept;
-  void tell_next(scope_child& one, bool has_value) noexcept;
+  void tell_next(scope_child& child, bool has_value) noexcept;
   void drop_waiting() noexcept;
   void reclaim_all() noexcept;
   void end_contexts(bool body_too) noexcept;
@@ -231,16 +231,16 @@ class scope_group final : public group {
 // Awaits the children of a scope, and its body.
 class scope_join {
  public:
-  scope_join(scope_group& of, scope_body* body) noexcept : of_(of), body_(body) {}
+  scope_join(scope_group& group, scope_body* body) noexcept : group_(group), body_(body) {}
   bool await_ready() const noexcept { return false; }
   template <std::derived_from<promise_base> Promise>
-  bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
-    return of_.start(who.promise(), body_);
+  bool await_suspend(std::coroutine_handle<Promise> awaiting) noexcept {
+    return group_.start(awaiting.promise(), body_);
   }
-  void await_resume() const { of_.check(); }
+  void await_resume() const { group_.check(); }
 
  private:
-  scope_group& of_;
+  scope_group& group_;
   scope_body* body_;
 };
 

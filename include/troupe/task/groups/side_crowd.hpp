@@ -11,7 +11,7 @@
 //       abandoned crowd may be freed one by one, so that from then on no code follows the links.
 //       A turn that has seen the crowd before that may still follow them: those beside its side
 //       call can only be freed in a later turn, or at the actor's end.
-//   B3  `who` is the user's coroutine exactly while it waits for the crowd.
+//   B3  `waiter` is the user's coroutine exactly while it waits for the crowd.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -28,7 +28,7 @@ namespace troupe::tasks {
 class side_crowd final : public side_wait {
  public:
   struct abandons {
-    void operator()(side_crowd* one) const noexcept { one->abandon(); }
+    void operator()(side_crowd* crowd) const noexcept { crowd->abandon(); }
   };
   using owner = std::unique_ptr<side_crowd, abandons>;
   // Throws std::bad_alloc.
@@ -38,12 +38,12 @@ class side_crowd final : public side_wait {
   void reserve(std::size_t places) { next_.resize(places, side_call::no_place); }
   // Lets the side call run, if it waits for nothing, and takes it in, if it is pending then.
   // Returns whether it is ready. If it has a place, that is then given by pop_ready().
-  bool advance(side_call& one, coroutine& user, bool later);
+  bool advance(side_call& call, coroutine& user, bool later);
   bool any_ready() const noexcept { return first_ready_ != side_call::no_place; }
   std::size_t first_ready() const noexcept { return first_ready_; }
   void pop_ready() noexcept;
   // After a wait of the user.
-  void settle() noexcept { who = nullptr; }
+  void settle() noexcept { waiter = nullptr; }
 
  private:
   friend side_call;
@@ -52,7 +52,7 @@ class side_crowd final : public side_wait {
   void drop() noexcept;
   void note_ready(std::size_t place) noexcept;
   // In a turn of the side call, which is still pending. The caller has its reference then.
-  void leave(side_call& one) noexcept;
+  void leave(side_call& call) noexcept;
   // A side call that has left is ready. Returns the call that must be resumed, if any.
   async_call* ready() noexcept;
 
