@@ -145,13 +145,13 @@ struct name_pair {
 // layout were exchanged, as in tuple<user_id, optional<order_id>>. Other names may have changed.
 bool are_exchanged(const std::vector<name_pair>& names) {
   for (const extent how : {extent::short_name, extent::qualified, extent::spelled}) {
-    const auto has_moved = [&](const name_pair& one) {
-      return one.before.known >= how && !is_named(how, one.now, one.before);
+    const auto has_moved = [&](const name_pair& pair) {
+      return pair.before.known >= how && !is_named(how, pair.now, pair.before);
     };
-    for (const name_pair& one : names) {
-      if (!has_moved(one)) continue;
+    for (const name_pair& pair : names) {
+      if (!has_moved(pair)) continue;
       const bool is_elsewhere = std::ranges::any_of(names, [&](const name_pair& other) {
-        return has_moved(other) && is_named(how, other.now, one.before);
+        return has_moved(other) && is_named(how, other.now, pair.before);
       });
       if (is_elsewhere) return true;
     }

@@ -55,22 +55,22 @@ class answer_to {
 template <class T>
 class answer_of final : public answer_to {
  public:
-  future<T> get_future() { return to_.get_future(); }
+  future<T> get_future() { return answer_.get_future(); }
   void give(std::span<const std::byte> value) noexcept override {
     try {
       if constexpr (std::is_void_v<T>) {
-        to_.set_value();
+        answer_.set_value();
       } else {
-        to_.set_value(decode<T>(value));
+        answer_.set_value(decode<T>(value));
       }
     } catch (...) {
-      to_.set_exception(std::current_exception());
+      answer_.set_exception(std::current_exception());
     }
   }
-  void fail(const std::exception_ptr& why) noexcept override { to_.set_exception(why); }
+  void fail(const std::exception_ptr& why) noexcept override { answer_.set_exception(why); }
 
  private:
-  promise<T> to_;
+  promise<T> answer_;
 };
 
 // The parameters and the result of a member function of a durable class.
@@ -158,7 +158,7 @@ struct request {
 };
 
 // Never throws: a failure is the answer.
-void send(const std::shared_ptr<engine>& to, request what) noexcept;
+void send(const std::shared_ptr<engine>& engine, request what) noexcept;
 // From a handler.
 void send_from(turn_state& from, request what);
 void ask_from(turn_state& from, request what) noexcept;

@@ -137,9 +137,9 @@ struct member_name {
 template <class T, std::size_t I>
 consteval auto name_of_member() {
   constexpr std::string_view name = reflect::member_names<T>[I];
-  member_name<name.size()> made;
-  for (std::size_t at = 0; at < name.size(); ++at) made.text[at] = name[at];
-  return made;
+  member_name<name.size()> result;
+  for (std::size_t at = 0; at < name.size(); ++at) result.text[at] = name[at];
+  return result;
 }
 
 // `Within` are the structs of which T is a part.
@@ -372,9 +372,9 @@ class reader {
 
 template <storable T>
 std::vector<std::byte> encode(const T& value) {
-  writer to;
-  to.write(value);
-  return to.take();
+  writer output;
+  output.write(value);
+  return output.take();
 }
 
 // Throws decode_error, even if only because bytes are left.

@@ -81,15 +81,15 @@ struct named_shape {
 };
 
 template <class T>
-void add_shapes(const std::string& kind, std::vector<class_shape>& to) {
-  to.push_back(class_shape_of(kind, schema_of<T>(), shape_text<T>(naming::none)));
-  if constexpr (upgraded<T>) add_shapes<typename T::previous>(kind, to);
+void add_shapes(const std::string& kind, std::vector<class_shape>& shapes) {
+  shapes.push_back(class_shape_of(kind, schema_of<T>(), shape_text<T>(naming::none)));
+  if constexpr (upgraded<T>) add_shapes<typename T::previous>(kind, shapes);
 }
 named_shape named_shape_of(std::string kind, std::uint32_t schema, const shape_texts& shapes);
 template <class T>
-void add_named_shapes(const std::string& kind, std::vector<named_shape>& to) {
-  to.push_back(named_shape_of(kind, schema_of<T>(), shape_texts_of<T>()));
-  if constexpr (upgraded<T>) add_named_shapes<typename T::previous>(kind, to);
+void add_named_shapes(const std::string& kind, std::vector<named_shape>& shapes) {
+  shapes.push_back(named_shape_of(kind, schema_of<T>(), shape_texts_of<T>()));
+  if constexpr (upgraded<T>) add_named_shapes<typename T::previous>(kind, shapes);
 }
 
 // An object of a durable class, of whatever type.
@@ -140,10 +140,10 @@ template <class Given>
 outcome outcome_of(Given&& given) {
   using type = std::decay_t<Given>;
   if constexpr (is_changes<type>) {
-    outcome made;
-    for (const auto& one : given.events) made.events.push_back(encode(one));
-    if constexpr (requires { given.answer; }) made.value = encode(given.answer);
-    return made;
+    outcome result;
+    for (const auto& one : given.events) result.events.push_back(encode(one));
+    if constexpr (requires { given.answer; }) result.value = encode(given.answer);
+    return result;
   } else {
     return {encode(given), {}};
   }
@@ -210,19 +210,19 @@ struct caller {
 template <auto Method>
 method_entry entry_of() {
   using facts = caller<Method>;
-  method_entry made{&method_tag<Method>,
-                    last_part(base::value_name<Method>()),
-                    facts::shape(naming::none),
-                    0,
-                    nullptr,
-                    nullptr};
-  made.signature = fingerprint_of(made.shape);
+  method_entry entry{&method_tag<Method>,
+                     last_part(base::value_name<Method>()),
+                     facts::shape(naming::none),
+                     0,
+                     nullptr,
+                     nullptr};
+  entry.signature = fingerprint_of(entry.shape);
   if constexpr (facts::awaited::is_task) {
-    made.start = &facts::start;
+    entry.start = &facts::start;
   } else {
-    made.call = &facts::call;
+    entry.call = &facts::call;
   }
-  return made;
+  return entry;
 }
 
 template <class T>
@@ -285,36 +285,36 @@ consteval bool check_event() {
   }
 }
 
-void add_method_names(kind_table& to, const method_entry& method, const shape_texts& shapes);
+void add_method_names(kind_table& table, const method_entry& method, const shape_texts& shapes);
 
 template <class T, auto... Methods>
 kind_table make_kind(std::string_view name) {
   static_assert(!evented<T> || (method_of<decltype(Methods)>::is_const && ...),
                 "troupe: durable: the methods of a class with events are const: they return the "
                 "events, and apply() changes the object");
-  kind_table made;
-  made.tag = &class_tag<T>;
-  made.name = name.empty() ? last_part(base::type_name<T>()) : std::string(name);
-  add_shapes<T>(made.name, made.shapes);
-  add_named_shapes<T>(made.name, made.named_shapes);
-  made.make = &make_object<T>;
-  made.read = &read_object<T>;
-  made.write = &write_object<T>;
+  kind_table table;
+  table.tag = &class_tag<T>;
+  table.name = name.empty() ? last_part(base::type_name<T>()) : std::string(name);
+  add_shapes<T>(table.name, table.shapes);
+  add_named_shapes<T>(table.name, table.named_shapes);
+  table.make = &make_object<T>;
+  table.read = &read_object<T>;
+  table.write = &write_object<T>;
   if constexpr (evented<T>) {
-    made.apply = &apply_event<T>;
+    table.apply = &apply_event<T>;
     using event = typename T::event;
-    made.event_shapes.push_back(
-        class_shape_of(made.name + " event", schema_of<T>(), shape_text<event>(naming::none)));
-    made.named_shapes.push_back(
-        named_shape_of(made.name + " event", schema_of<T>(), shape_texts_of<event>()));
-    made.events_between_snapshots = 100;
+    table.event_shapes.push_back(
+        class_shape_of(table.name + " event", schema_of<T>(), shape_text<event>(naming::none)));
+    table.named_shapes.push_back(
+        named_shape_of(table.name + " event", schema_of<T>(), shape_texts_of<event>()));
+    table.events_between_snapshots = 100;
     if constexpr (requires { T::events_between_snapshots; })
-      made.events_between_snapshots = T::events_between_snapshots;
+      table.events_between_snapshots = T::events_between_snapshots;
   }
-  (made.methods.push_back(entry_of<Methods>()), ...);
+  (table.methods.push_back(entry_of<Methods>()), ...);
   std::size_t method = 0;
-  (add_method_names(made, made.methods[method++], caller<Methods>::shapes()), ...);
-  return made;
+  (add_method_names(table, table.methods[method++], caller<Methods>::shapes()), ...);
+  return table;
 }
 
 }  // namespace parts

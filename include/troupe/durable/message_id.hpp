@@ -42,7 +42,7 @@ struct message_id {
 
 template <>
 struct std::hash<troupe::durable::message_id> {
-  std::size_t operator()(const troupe::durable::message_id& one) const noexcept {
-    return static_cast<std::size_t>(one.low ^ (one.high * 0x9E3779B97F4A7C15u));
+  std::size_t operator()(const troupe::durable::message_id& id) const noexcept {
+    return static_cast<std::size_t>(id.low ^ (id.high * 0x9E3779B97F4A7C15u));
   }
 };

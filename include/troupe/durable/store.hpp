@@ -126,15 +126,15 @@ class ref {
                   "troupe: durable: this is not a method of the actor's class");
     auto answer = std::make_unique<parts::answer_of<Result>>();
     future<Result> later = answer->get_future();
-    parts::request made;
-    made.kind = &parts::class_tag<T>;
-    made.method = &parts::method_tag<Method>;
-    made.key = key_;
-    made.arguments = parts::encode_arguments<facts>(std::forward<Args>(args)...);
-    made.id = id_;
-    made.is_post = is_post;
-    made.answer = std::move(answer);
-    parts::send(engine_, std::move(made));
+    parts::request request;
+    request.kind = &parts::class_tag<T>;
+    request.method = &parts::method_tag<Method>;
+    request.key = key_;
+    request.arguments = parts::encode_arguments<facts>(std::forward<Args>(args)...);
+    request.id = id_;
+    request.is_post = is_post;
+    request.answer = std::move(answer);
+    parts::send(engine_, std::move(request));
     return later;
   }
 

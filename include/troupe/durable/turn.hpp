@@ -100,12 +100,12 @@ class turn {
   template <auto Method, class... Args>
   static parts::request request_of(std::string_view key, Args&&... args) {
     using facts = parts::method_of<decltype(Method)>;
-    parts::request made;
-    made.kind = &parts::class_tag<typename facts::owner>;
-    made.method = &parts::method_tag<Method>;
-    made.key = std::string(key);
-    made.arguments = parts::encode_arguments<facts>(std::forward<Args>(args)...);
-    return made;
+    parts::request request;
+    request.kind = &parts::class_tag<typename facts::owner>;
+    request.method = &parts::method_tag<Method>;
+    request.key = std::string(key);
+    request.arguments = parts::encode_arguments<facts>(std::forward<Args>(args)...);
+    return request;
   }
   void set_reminder(std::string_view name, wall_time due, std::string rule, parts::request what);
   void set_period(std::string_view name, time_span period, parts::request what);

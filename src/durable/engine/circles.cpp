@@ -34,13 +34,13 @@ task<> engine::look_for_circles(std::shared_ptr<engine> self) {
   for (;;) {
     co_await sleep_for(circle_look_every);
     if (!self->find_waiting_asks(waiting)) co_return;
-    for (const circle_question& one : waiting) {
-      if (!waited_before.contains(one.ask)) continue;
-      auto asks = waits_for(self, one);
-      if (co_await std::move(asks)) self->take_back(one.ask);
+    for (const circle_question& question : waiting) {
+      if (!waited_before.contains(question.ask)) continue;
+      auto asks = waits_for(self, question);
+      if (co_await std::move(asks)) self->take_back(question.ask);
     }
     waited_before.clear();
-    for (const circle_question& one : waiting) waited_before.insert(one.ask);
+    for (const circle_question& question : waiting) waited_before.insert(question.ask);
   }
 }
 
@@ -77,10 +77,10 @@ void engine::take_back(const message_id& ask) {
     guard held(*this);
     const record_ref message = known_.find(ask);
     if (message == nullptr || message->stored_with != 0) return;
-    const actor_name& of = message->what.to;
-    activation* const actor = circles_.find_actor(of);
+    const actor_name& name = message->what.to;
+    activation* const actor = circles_.find_actor(name);
     if (actor == nullptr || std::erase(actor->waits, message) == 0) return;
-    text += of.kind + " " + of.key;
+    text += name.kind + " " + name.key;
     known_.remove(message);
     inbox_.leave(*message);
     end_wait(*message);

@@ -72,7 +72,7 @@ task<> engine::commit_all(std::shared_ptr<engine> self) {
     std::exception_ptr failed = self->refusal_of(*taken);
     if (failed == nullptr && taken->needs_transaction()) {
       try {
-        auto commits = self->in_->commit(std::shared_ptr<const batch>(taken, &taken->data));
+        auto commits = self->storage_->commit(std::shared_ptr<const batch>(taken, &taken->data));
         co_await std::move(commits);
       } catch (...) {
         failed = std::current_exception();
@@ -110,47 +110,47 @@ void engine::stored(filling& taken) {
     if (!taken.data.empty()) numbers_.count_commit(taken.turns, now_ns() - taken.began_ns);
     inbox_.handled(taken.data.handled);
     numbers_.counts.turns += taken.turns;
-    for (const settlement& one : taken.settlements) {
-      inbox_.leave(*one.of);
-      end_wait(*one.of);
-      known_.remove(one.of);
+    for (const settlement& settlement : taken.settlements) {
+      inbox_.leave(*settlement.message);
+      end_wait(*settlement.message);
+      known_.remove(settlement.message);
     }
     if (!taken.asks_elsewhere.empty()) need_circle_looks();
     for (const record_ref& one : taken.asks_elsewhere)
       start([&one](std::shared_ptr<engine> self) { return ask_elsewhere(std::move(self), one); });
-    for (const record_ref& one : taken.delivered) {
-      if (!shards_.is_open(one->what.shard)) continue;  // another node will read it
+    for (const record_ref& message : taken.delivered) {
+      if (!shards_.is_open(message->what.shard)) continue;  // another node will read it
       if (!inbox_.has_backlog() && inbox_.is_full()) {
-        inbox_.begin_backlog(one->what.order - 1);
+        inbox_.begin_backlog(message->what.order - 1);
         hold_all();
       }
-      if (one->is(message_place::outbox)) {
-        inbox_.has_backlog() ? leave_out(one) : post_elsewhere(one);
+      if (message->is(message_place::outbox)) {
+        inbox_.has_backlog() ? leave_out(message) : post_elsewhere(message);
         continue;
       }
-      activation& who = actor_of(*one->kind, one->what.to.key);
-      inbox_.has_backlog() || who.refused ? leave_out(one) : enqueue(one, who);
+      activation& actor = actor_of(*message->kind, message->what.to.key);
+      inbox_.has_backlog() || actor.refused ? leave_out(message) : enqueue(message, actor);
     }
     // Those that were due before they were stored.
-    for (const stored_reminder& one : taken.data.reminders) reminders_.plan(one.due);
+    for (const stored_reminder& reminder : taken.data.reminders) reminders_.plan(reminder.due);
     numbers_.counts.reminders += taken.data.fired_reminders.size();
     for (const batch::fired_reminder& one : taken.data.fired_reminders) reminders_.stored(one);
     if (inbox_.has_backlog()) need_inbox();
     actors_.make_room(0, batches_.stored());
   }
   taken.end_spans(nullptr);
-  for (const record_ref& one : taken.posted) give_all(one->on_stored, {});
-  for (settlement& one : taken.settlements) {
+  for (const record_ref& message : taken.posted) give_all(message->on_stored, {});
+  for (settlement& settlement : taken.settlements) {
     // A post that was sent while an ask of the same id was being handled is stored with its turn.
-    if (one.error != nullptr && one.of->what.from == origin::ask) {
-      fail_all(one.of->on_stored, one.error);
+    if (settlement.error != nullptr && settlement.message->what.from == origin::ask) {
+      fail_all(settlement.message->on_stored, settlement.error);
     } else {
-      give_all(one.of->on_stored, {});
+      give_all(settlement.message->on_stored, {});
     }
-    if (one.error != nullptr) {
-      fail_all(one.of->answer, one.error);
+    if (settlement.error != nullptr) {
+      fail_all(settlement.message->answer, settlement.error);
     } else {
-      give_all(one.of->answer, one.value);
+      give_all(settlement.message->answer, settlement.value);
     }
   }
 }
@@ -164,7 +164,7 @@ task<> engine::recover(std::shared_ptr<filling> failed, std::exception_ptr why) 
   while (unknown) {
     std::optional<std::uint64_t> last;
     try {
-      const auto asks = [this] { return in_->last_batch(); };
+      const auto asks = [this] { return storage_->last_batch(); };
       const milliseconds left = waits_for_outcome - spent_since(began_ns);
       auto looks = is_forgotten ? asks() : with_deadline(std::max(left, milliseconds(1)), asks);
       last = co_await std::move(looks);
@@ -244,26 +244,26 @@ void engine::forget_all(filling& failed, const std::exception_ptr& why, bool in_
                                          : availability::state::away,
                          not_done);
     const std::uint64_t failed_number = failed.data.number;
-    const auto add = [&](const record_ref& one, bool is_in_batch = false) {
-      end_wait(*one);
-      if (one->is(message_place::left_out)) one->move(message_place::here);
-      all.push_back({std::move(one->answer), std::move(one->on_stored),
-                     one->stored_with != 0 && one->stored_with < failed_number,
-                     in_doubt && (is_in_batch || one->stored_with == failed_number)});
+    const auto add = [&](const record_ref& message, bool is_in_batch = false) {
+      end_wait(*message);
+      if (message->is(message_place::left_out)) message->move(message_place::here);
+      all.push_back({std::move(message->answer), std::move(message->on_stored),
+                     message->stored_with != 0 && message->stored_with < failed_number,
+                     in_doubt && (is_in_batch || message->stored_with == failed_number)});
     };
-    const auto add_batch = [&](filling& one, bool is_failed) {
-      for (const record_ref& post : one.posted)
+    const auto add_batch = [&](filling& batch, bool is_failed) {
+      for (const record_ref& post : batch.posted)
         all.push_back({nullptr, std::move(post->on_stored), false, in_doubt && is_failed});
-      for (const settlement& settled : one.settlements) add(settled.of, is_failed);
+      for (const settlement& settled : batch.settlements) add(settled.message, is_failed);
     };
     add_batch(failed, true);
     if (batches_.filled() != nullptr) add_batch(*batches_.filled(), false);
-    for (const auto& [name, who] : actors_) {
-      for (const record_ref& one : who->waits) add(one);
-      who->waits.clear();
-      who->refused = false;
-      who->changed_with = 0;
-      if (!who->runs) actors_.let_go(*who);
+    for (const auto& [name, actor] : actors_) {
+      for (const record_ref& one : actor->waits) add(one);
+      actor->waits.clear();
+      actor->refused = false;
+      actor->changed_with = 0;
+      if (!actor->runs) actors_.let_go(*actor);
     }
     for (const auto& [id, one] : known_) add(one);
     known_.clear();
@@ -277,10 +277,10 @@ void engine::forget_all(filling& failed, const std::exception_ptr& why, bool in_
   }
   failed.end_spans(why);
   if (dropped != nullptr) dropped->end_spans(not_done);
-  for (told& one : all) {
-    const std::exception_ptr& done = one.may_be_done ? why : not_done;
-    fail_all(one.on_stored, done);
-    fail_all(one.answer, one.stays ? later : done);
+  for (told& told : all) {
+    const std::exception_ptr& done = told.may_be_done ? why : not_done;
+    fail_all(told.on_stored, done);
+    fail_all(told.answer, told.stays ? later : done);
   }
 }
 
@@ -297,10 +297,10 @@ void engine::try_again_later() {
   guard held(*this);
   const std::weak_ptr<engine> self = weak_from_this();
   const auto again = [self] {
-    const std::shared_ptr<engine> here = self.lock();
-    if (here == nullptr) return;
-    guard at_work(*here);
-    if (here->health_.try_again()) here->need_inbox();
+    const std::shared_ptr<engine> alive = self.lock();
+    if (alive == nullptr) return;
+    guard at_work(*alive);
+    if (alive->health_.try_again()) alive->need_inbox();
   };
   const outside_calls none;
   away_timer_ = on_.after(health_.next_pause(away_first(), pause_max()), again, {.weak = true});
@@ -335,7 +335,7 @@ task<> engine::read_inbox(std::shared_ptr<engine> self) {
     std::vector<stored_message> page;
     std::exception_ptr failed;
     try {
-      auto reads = self->in_->inbox(after, page_messages);
+      auto reads = self->storage_->inbox(after, page_messages);
       page = co_await std::move(reads);
     } catch (...) {
       failed = std::current_exception();
@@ -402,27 +402,28 @@ void engine::take_page(std::vector<stored_message> page, refused& told) {
 void engine::end_backlog() {
   inbox_.end_reading();
   std::vector<record_ref> missed;
-  for (const auto& [id, one] : known_) {
-    if (one->is(message_place::left_out)) missed.push_back(one);
+  for (const auto& [id, message] : known_) {
+    if (message->is(message_place::left_out)) missed.push_back(message);
   }
-  for (const record_ref& one : missed) {
-    inbox_.set_left_out(*one, false);
-    one->move(message_place::looked_up);
-    start([&one](std::shared_ptr<engine> self) { return look_up(std::move(self), one); });
+  for (const record_ref& message : missed) {
+    inbox_.set_left_out(*message, false);
+    message->move(message_place::looked_up);
+    start([&message](std::shared_ptr<engine> self) { return look_up(std::move(self), message); });
   }
 }
 
 // What is in memory is not read from the inbox again.
 void engine::hold_all() {
-  for (const auto& [name, who] : actors_) {
+  for (const auto& [name, actor] : actors_) {
     // A handler of an older generation counts for nothing: its message is read, and handled again.
-    if (who->handles != nullptr && who->generation == generation_)
-      inbox_.hold(who->handles->what.order);
-    for (const record_ref& one : who->waits) inbox_.hold(one->what.order);
+    if (actor->handles != nullptr && actor->generation == generation_)
+      inbox_.hold(actor->handles->what.order);
+    for (const record_ref& message : actor->waits) inbox_.hold(message->what.order);
   }
   outboxes_.for_each([this](const record_ref& post) { inbox_.hold(post->what.order); });
   if (batches_.filled() == nullptr) return;
-  for (const settlement& one : batches_.filled()->settlements) inbox_.hold(one.of->what.order);
+  for (const settlement& settlement : batches_.filled()->settlements)
+    inbox_.hold(settlement.message->what.order);
 }
 
 }  // namespace troupe::durable::parts

@@ -25,10 +25,10 @@ void check(const durable::options& chosen) {
 
 }  // namespace
 
-engine::engine(runtime& on, std::unique_ptr<storage> in, durable::options chosen,
+engine::engine(runtime& on, std::unique_ptr<storage> storage, durable::options chosen,
                std::vector<kind_table> kinds, std::shared_ptr<shard_scope> scope)
     : on_(on),
-      in_(std::move(in)),
+      storage_(std::move(storage)),
       chosen_(chosen),
       classes_(std::move(kinds)),
       clock_(on),
@@ -47,14 +47,14 @@ engine::~engine() {
 task<> engine::open() {
   clock_.open();
   open_reminders();
-  auto opens = in_->open();
+  auto opens = storage_->open();
   opened_storage found = co_await std::move(opens);
-  std::vector<class_shape> added = classes_.compare(found.classes, in_->name());
+  std::vector<class_shape> added = classes_.compare(found.classes, storage_->name());
   if (!added.empty()) {
-    auto keeps = in_->keep_classes(std::move(added));
+    auto keeps = storage_->keep_classes(std::move(added));
     co_await std::move(keeps);
   }
-  auto looks = in_->reminders(1);
+  auto looks = storage_->reminders(1);
   std::vector<stored_reminder> first = co_await std::move(looks);
   show();
   guard held(*this);
@@ -65,11 +65,12 @@ task<> engine::open() {
   need_inbox();
   const std::weak_ptr<engine> self = weak_from_this();
   const auto look = [self] {
-    const std::shared_ptr<engine> here = self.lock();
-    if (here == nullptr) return;
-    guard at_work(*here);
-    here->actors_.put_away(here->actors_.size(), here->now_ns() - here->chosen_.idle_max.count(),
-                           here->batches_.stored());
+    const std::shared_ptr<engine> alive = self.lock();
+    if (alive == nullptr) return;
+    guard at_work(*alive);
+    alive->actors_.put_away(alive->actors_.size(),
+                            alive->now_ns() - alive->chosen_.idle_max.count(),
+                            alive->batches_.stored());
   };
   const outside_calls none;
   idle_timer_ = on_.every(
@@ -88,29 +89,29 @@ record_ref engine::make_record(request& what) const {
                          ", ...> was called");
   check_name(*kind, what.key);
   check_size(what.arguments.size(), "the message has ");
-  auto made = std::make_shared<record>();
-  made->kind = kind;
-  made->method = &*method;
-  made->what.to = {kind->name, std::move(what.key)};
-  made->what.method = method->name;
-  made->what.signature = method->signature;
-  made->what.arguments = std::move(what.arguments);
-  made->what.shard = shards_.of(made->what.to);
-  made->trace = tasks::context_ref::current_trace();
-  return made;
+  auto message = std::make_shared<record>();
+  message->kind = kind;
+  message->method = &*method;
+  message->what.to = {kind->name, std::move(what.key)};
+  message->what.method = method->name;
+  message->what.signature = method->signature;
+  message->what.arguments = std::move(what.arguments);
+  message->what.shard = shards_.of(message->what.to);
+  message->trace = tasks::context_ref::current_trace();
+  return message;
 }
 
 void engine::check_name(const kind_table& kind, std::string_view key) const {
   check_size(key.size(), "the key has ");
   if (shards_.is_divided()) shards_.scope().check_key(key);
-  in_->check_name(kind.name, key);
+  storage_->check_name(kind.name, key);
 }
 
 void engine::check_key(const void* tag, std::string_view key) const {
   const kind_table* const kind = classes_.find(tag);
   if (kind == nullptr) return;
   if (shards_.is_divided()) shards_.scope().check_key(key);
-  in_->check_name(kind->name, key);
+  storage_->check_name(kind->name, key);
 }
 
 // What no database takes would fail the transaction of all others, again and again.
@@ -122,23 +123,23 @@ void engine::check_size(std::size_t size, const char* what) const {
 }
 
 void engine::send(request what) noexcept {
-  record_ref made;
+  record_ref message;
   std::unique_ptr<answer_to> answer;
   try {
     answer = std::move(what.answer);
-    made = make_record(what);
-    made->what.named = !what.id.is_none();
+    message = make_record(what);
+    message->what.named = !what.id.is_none();
     // Senders may use one id, of an order for instance, for messages to several actors.
-    made->what.id =
-        made->what.named
-            ? what.id.part(message_id::of(made->kind->name + '\n' + made->what.to.key).low)
+    message->what.id =
+        message->what.named
+            ? what.id.part(message_id::of(message->kind->name + '\n' + message->what.to.key).low)
             : message_id::random();
-    made->what.from = what.is_post ? origin::post : origin::ask;
-    (what.is_post ? made->on_stored : made->answer) = std::move(answer);
-    accept(made, false);
+    message->what.from = what.is_post ? origin::post : origin::ask;
+    (what.is_post ? message->on_stored : message->answer) = std::move(answer);
+    accept(message, false);
   } catch (...) {
-    if (answer == nullptr && made != nullptr)
-      answer = std::move(what.is_post ? made->on_stored : made->answer);
+    if (answer == nullptr && message != nullptr)
+      answer = std::move(what.is_post ? message->on_stored : message->answer);
     if (answer != nullptr) answer->fail(std::current_exception());
   }
 }
@@ -218,7 +219,7 @@ void engine::check_identity(const record& message) const {
 task<> engine::accept_later(std::shared_ptr<engine> self, record_ref message, bool came_from_node) {
   std::exception_ptr failed;
   try {
-    auto finds = self->in_->find(message->what.id);
+    auto finds = self->storage_->find(message->what.id);
     static_cast<void>(co_await std::move(finds));
     {
       guard held(*self);
@@ -288,7 +289,7 @@ task<> engine::look_up(std::shared_ptr<engine> self, record_ref message) {
   std::exception_ptr failed;
   found_message found;
   try {
-    auto finds = self->in_->find(message->what.id);
+    auto finds = self->storage_->find(message->what.id);
     found = co_await std::move(finds);
   } catch (...) {
     failed = std::current_exception();
@@ -378,12 +379,12 @@ void engine::arrive(const record_ref& message) {
 void engine::take_in(const record_ref& message) {
   message->what.order = inbox_.next_order();
   ++numbers_.counts.messages;
-  activation& who = actor_of(*message->kind, message->what.to.key);
+  activation& actor = actor_of(*message->kind, message->what.to.key);
   const bool nested = message->what.from == origin::nested;
   const bool is_post = message->what.from == origin::post;
-  const bool waits_outside = !nested && (inbox_.has_backlog() || (who.refused && is_post));
+  const bool waits_outside = !nested && (inbox_.has_backlog() || (actor.refused && is_post));
   if (waits_outside || is_post) arrive(message);
-  waits_outside ? leave_out(message) : enqueue(message, who);
+  waits_outside ? leave_out(message) : enqueue(message, actor);
 }
 
 // The message is handled when it is read from the inbox.
@@ -394,17 +395,17 @@ void engine::leave_out(const record_ref& message) {
   known_.put(message);
 }
 
-void engine::enqueue(const record_ref& message, activation& who) {
-  who.waits.push_back(message);
+void engine::enqueue(const record_ref& message, activation& actor) {
+  actor.waits.push_back(message);
   inbox_.set_left_out(*message, false);
   inbox_.count(*message);
-  if (who.runs) return;
-  actors_.begin_run(who);
+  if (actor.runs) return;
+  actors_.begin_run(actor);
   try {
-    start([&who](std::shared_ptr<engine> self) { return run(std::move(self), &who); });
+    start([&actor](std::shared_ptr<engine> self) { return run(std::move(self), &actor); });
   } catch (...) {
-    actors_.end_run(who, now_ns());
-    who.waits.pop_back();
+    actors_.end_run(actor, now_ns());
+    actor.waits.pop_back();
     inbox_.leave(*message);
     throw;
   }
@@ -413,10 +414,10 @@ void engine::enqueue(const record_ref& message, activation& who) {
 // The handler of `asks` has asked.
 void engine::begin_wait(const record_ref& message, const turn_state& asks, activation* asked) {
   asks.handles->asks.push_back(message);
-  message->asker = &asks.who;
+  message->asker = &asks.actor;
   message->asked = asked;
   message->asked_by = asks.handles;
-  ++asks.who.asks;
+  ++asks.actor.asks;
   if (asked != nullptr) ++asked->asked;
 }
 
@@ -457,11 +458,15 @@ void engine::show() {
     }
     now.add_to(to, labels);
   };
-  shown_ = observing::components_of(on_)->add({"durable", "store", in_->name(), collect});
+  shown_ = observing::components_of(on_)->add({"durable", "store", storage_->name(), collect});
 }
 
-void send(const std::shared_ptr<engine>& to, request what) noexcept { to->send(std::move(what)); }
-void send_from(turn_state& from, request what) { from.of.send_from(from, std::move(what)); }
-void ask_from(turn_state& from, request what) noexcept { from.of.ask_from(from, std::move(what)); }
+void send(const std::shared_ptr<engine>& engine, request what) noexcept {
+  engine->send(std::move(what));
+}
+void send_from(turn_state& from, request what) { from.owner.send_from(from, std::move(what)); }
+void ask_from(turn_state& from, request what) noexcept {
+  from.owner.ask_from(from, std::move(what));
+}
 
 }  // namespace troupe::durable::parts

@@ -58,7 +58,7 @@ namespace troupe::durable::parts {
 class engine : public std::enable_shared_from_this<engine> {
  public:
   // `scope`: null for a store that has its database alone.
-  engine(runtime& on, std::unique_ptr<storage> in, durable::options chosen,
+  engine(runtime& on, std::unique_ptr<storage> storage, durable::options chosen,
          std::vector<kind_table> kinds, std::shared_ptr<shard_scope> scope = nullptr);
   engine(const engine&) = delete;
   engine& operator=(const engine&) = delete;
@@ -99,18 +99,18 @@ class engine : public std::enable_shared_from_this<engine> {
   // program's, and what they do at their end may use the store.
   class guard {
    public:
-    explicit guard(engine& of) : of_(of), lock_(of.mutex_) {}
+    explicit guard(engine& engine) : engine_(engine), lock_(engine.mutex_) {}
     guard(const guard&) = delete;
     guard& operator=(const guard&) = delete;
     ~guard() { unlock(); }
     void unlock() noexcept {
       if (!lock_.owns_lock()) return;
-      const std::vector<object> gone = of_.actors_.take_gone();
+      const std::vector<object> gone = engine_.actors_.take_gone();
       lock_.unlock();
     }
 
    private:
-    engine& of_;
+    engine& engine_;
     std::unique_lock<std::mutex> lock_;
   };
 
@@ -128,7 +128,7 @@ class engine : public std::enable_shared_from_this<engine> {
   void arrive(const record_ref& message);
   void leave_out(const record_ref& message);
   activation& actor_of(const kind_table& kind, const std::string& key);
-  void enqueue(const record_ref& message, activation& who);
+  void enqueue(const record_ref& message, activation& actor);
   void check_room() const;
   void begin_wait(const record_ref& message, const turn_state& asks, activation* asked);
   void end_wait(record& message) noexcept;
@@ -137,14 +137,14 @@ class engine : public std::enable_shared_from_this<engine> {
   std::int64_t now_ns() const { return on_.now().count(); }
 
   // turns.cpp: handlers.
-  static task<> run(std::shared_ptr<engine> self, activation* who);
-  bool goes_on(activation& who);
-  record_ref next_for(activation& who);
-  task<std::chrono::milliseconds> load(activation& who, std::chrono::milliseconds waited);
-  void loaded(activation& who, std::optional<stored_state> found, std::uint64_t generation);
-  void refuse_all(activation& who, const std::exception_ptr& why, bool for_good);
-  bytes encoded(turn_state& of, const outcome& given) const;
-  static object before(const turn_state& of) noexcept;
+  static task<> run(std::shared_ptr<engine> self, activation* actor);
+  bool goes_on(activation& actor);
+  record_ref next_for(activation& actor);
+  task<std::chrono::milliseconds> load(activation& actor, std::chrono::milliseconds waited);
+  void loaded(activation& actor, std::optional<stored_state> found, std::uint64_t generation);
+  void refuse_all(activation& actor, const std::exception_ptr& why, bool for_good);
+  bytes encoded(turn_state& turn, const outcome& given) const;
+  static object before(const turn_state& turn) noexcept;
   void store_asking(turn_state& from, bool asks_elsewhere);
   void end_asks(turn_state& done);
   std::chrono::milliseconds finish(turn_state& done, outcome given, bytes state);
@@ -234,10 +234,10 @@ class engine : public std::enable_shared_from_this<engine> {
   void open_reminders();
   static task<> fire(std::shared_ptr<engine> self);
   void fire_all(const std::vector<stored_reminder>& first, std::size_t most);
-  bool fire_one(const stored_reminder& one, due_time now);
+  bool fire_one(const stored_reminder& reminder, due_time now);
 
   runtime& on_;
-  const std::unique_ptr<storage> in_;
+  const std::unique_ptr<storage> storage_;
   const durable::options chosen_;
   classes classes_;
   wall_clock clock_;

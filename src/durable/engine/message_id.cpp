@@ -31,12 +31,12 @@ TROUPE_NOINLINE message_id next_random() {
 }  // namespace
 
 message_id message_id::random() {
-  message_id made;
+  message_id id;
   do {
-    made = kit::is_simulated() ? message_id{kit::random_number(), kit::random_number()}
-                               : next_random();
-  } while (made.is_none());
-  return made;
+    id = kit::is_simulated() ? message_id{kit::random_number(), kit::random_number()}
+                             : next_random();
+  } while (id.is_none());
+  return id;
 }
 
 message_id message_id::of(std::string_view text) noexcept {

@@ -12,8 +12,8 @@ namespace {
 
 using store_counts = durable::counts;
 template <auto Member>
-auto count_of(const store_numbers& of) {
-  return of.counts.*Member;
+auto count_of(const store_numbers& numbers) {
+  return numbers.counts.*Member;
 }
 
 constexpr std::array seconds_bounds{1e-4,   2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2,
@@ -60,11 +60,11 @@ const observe::number_table<store_numbers> all_numbers{
 
 }  // namespace
 
-void store_numbers::add_to(observe::row_sink& to, const std::vector<std::string>& labels) const {
+void store_numbers::add_to(observe::row_sink& sink, const std::vector<std::string>& labels) const {
   store_numbers shown = *this;
   shown.commit_time.sum = std::chrono::duration<double>(counts.commit_time).count();
   shown.commit_turns.sum = static_cast<double>(counts.turns);
-  to.add(all_numbers, labels, shown);
+  sink.add(all_numbers, labels, shown);
 }
 
 void numbers::count_commit(std::uint64_t turns, std::int64_t took_ns) noexcept {

@@ -18,7 +18,7 @@ struct store_numbers {
   durable::counts counts;
   observe::distribution commit_time, commit_turns;
 
-  void add_to(observe::row_sink& to, const std::vector<std::string>& labels) const;
+  void add_to(observe::row_sink& sink, const std::vector<std::string>& labels) const;
 };
 
 class numbers {

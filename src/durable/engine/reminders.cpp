@@ -18,27 +18,28 @@ constexpr milliseconds again_after_failure{1'000};
 void engine::set_reminder(turn_state& from, std::string_view name, wall_time due, std::string rule,
                           request what) {
   check_reminder_name(name);
-  const record_ref made = make_record(what);
-  std::erase_if(from.reminders, [name](const stored_reminder& one) { return one.name == name; });
+  const record_ref message = make_record(what);
+  std::erase_if(from.reminders,
+                [name](const stored_reminder& reminder) { return reminder.name == name; });
   stored_reminder kept;
-  kept.to = {from.who.kind.name, from.who.key};
-  kept.shard = from.who.shard;
+  kept.to = {from.actor.kind.name, from.actor.key};
+  kept.shard = from.actor.shard;
   kept.name = std::string(name);
   kept.due = std::chrono::ceil<milliseconds>(due);
   kept.rule = std::move(rule);
-  kept.method = made->what.method;
-  kept.signature = made->what.signature;
-  kept.arguments = std::move(made->what.arguments);
+  kept.method = message->what.method;
+  kept.signature = message->what.signature;
+  kept.arguments = std::move(message->what.arguments);
   from.reminders.push_back(std::move(kept));
 }
 
 void engine::open_reminders() {
   reminders_.open([self = weak_from_this()] {
-    const std::shared_ptr<engine> here = self.lock();
-    if (here == nullptr) return;
-    guard held(*here);
-    if (!here->reminders_.wake()) return;
-    here->start([](std::shared_ptr<engine> of) { return fire(std::move(of)); });
+    const std::shared_ptr<engine> alive = self.lock();
+    if (alive == nullptr) return;
+    guard held(*alive);
+    if (!alive->reminders_.wake()) return;
+    alive->start([](std::shared_ptr<engine> of) { return fire(std::move(of)); });
   });
 }
 
@@ -53,7 +54,7 @@ task<> engine::fire(std::shared_ptr<engine> self) {
     round = self->inbox_.round();
   }
   try {
-    auto looks = self->in_->reminders(most);
+    auto looks = self->storage_->reminders(most);
     first = co_await std::move(looks);
   } catch (...) {
     failed = true;
@@ -74,33 +75,33 @@ void engine::fire_all(const std::vector<stored_reminder>& first, std::size_t mos
   const due_time now = clock_.now();
   // Those of classes that this program does not have stay, and are read beside others.
   reminders_.begin_rows();
-  for (const stored_reminder& one : first) {
-    if (one.due > now) return reminders_.plan(one.due);
-    if (!fire_one(one, now)) reminders_.skip_row();
+  for (const stored_reminder& reminder : first) {
+    if (reminder.due > now) return reminders_.plan(reminder.due);
+    if (!fire_one(reminder, now)) reminders_.skip_row();
   }
   // The rows change when the batch is stored.
   if (first.size() == most) reminders_.plan(now + again_after_failure / 100);
 }
 
 // With the mutex held. Returns false if nothing was sent.
-bool engine::fire_one(const stored_reminder& one, due_time now) {
-  const kind_table* const kind = classes_.find(one.to.kind);
+bool engine::fire_one(const stored_reminder& reminder, due_time now) {
+  const kind_table* const kind = classes_.find(reminder.to.kind);
   if (kind == nullptr) return false;
-  const std::uint32_t shard = shards_.of(one.to);
+  const std::uint32_t shard = shards_.of(reminder.to);
   if (!shards_.is_open(shard)) return true;
-  if (!reminders_.send(one)) return true;
+  if (!reminders_.send(reminder)) return true;
   const auto message = std::make_shared<record>();
   message->kind = kind;
-  message->method = classes::find_method(*kind, one.method, one.signature);
-  message->what.id = message_id::of(reminder_name_of(one.to, one.name))
-                         .part(static_cast<std::uint64_t>(one.due.time_since_epoch().count()));
-  message->what.to = one.to;
+  message->method = classes::find_method(*kind, reminder.method, reminder.signature);
+  message->what.id = message_id::of(reminder_name_of(reminder.to, reminder.name))
+                         .part(static_cast<std::uint64_t>(reminder.due.time_since_epoch().count()));
+  message->what.to = reminder.to;
   message->what.shard = shard;
-  message->what.method = one.method;
-  message->what.signature = one.signature;
-  message->what.arguments = one.arguments;
-  const std::optional<due_time> next = next_time(one, now);
-  batches_.open().data.fired_reminders.push_back({one.to, one.name, one.due, next});
+  message->what.method = reminder.method;
+  message->what.signature = reminder.signature;
+  message->what.arguments = reminder.arguments;
+  const std::optional<due_time> next = next_time(reminder, now);
+  batches_.open().data.fired_reminders.push_back({reminder.to, reminder.name, reminder.due, next});
   touch(shard);
   if (next) reminders_.plan(*next);
   take_in(message);
@@ -115,13 +116,13 @@ void turn::set_period(std::string_view name, time_span wanted, parts::request wh
   if (wanted.count() <= 0)
     throw option_error("troupe: durable: the period of a reminder must be more than 0");
   const auto period = std::chrono::ceil<std::chrono::milliseconds>(wanted);
-  set_reminder(name, parts::time_after(state_.of.wall_now(), period, 1),
+  set_reminder(name, parts::time_after(state_.owner.wall_now(), period, 1),
                std::string(parts::every_word) + std::to_string(period.count()), std::move(what));
 }
 
 void turn::set_schedule(std::string_view name, std::string_view cron, parts::request what) {
   const cron_schedule times{std::string(cron)};
-  set_reminder(name, times.next(state_.of.wall_now()),
+  set_reminder(name, times.next(state_.owner.wall_now()),
                std::string(parts::cron_word) + std::string(cron), std::move(what));
 }
 

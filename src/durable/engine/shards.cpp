@@ -30,18 +30,18 @@ std::exception_ptr has_moved(std::vector<std::uint32_t> shards = {}) {
 // An answer as its bytes.
 class bytes_answer final : public answer_to {
  public:
-  future<bytes> get_future() { return to_.get_future(); }
+  future<bytes> get_future() { return answer_.get_future(); }
   void give(std::span<const std::byte> value) noexcept override {
     try {
-      to_.set_value(bytes(value.begin(), value.end()));
+      answer_.set_value(bytes(value.begin(), value.end()));
     } catch (...) {
-      to_.set_exception(std::current_exception());
+      answer_.set_exception(std::current_exception());
     }
   }
-  void fail(const std::exception_ptr& why) noexcept override { to_.set_exception(why); }
+  void fail(const std::exception_ptr& why) noexcept override { answer_.set_exception(why); }
 
  private:
-  promise<bytes> to_;
+  promise<bytes> answer_;
 };
 
 }  // namespace
@@ -54,26 +54,26 @@ future<bytes> engine::deliver(stored_message what) {
   auto answer = std::make_unique<bytes_answer>();
   future<bytes> later = answer->get_future();
   std::unique_ptr<answer_to> told = std::move(answer);
-  const auto made = std::make_shared<record>();
+  const auto message = std::make_shared<record>();
   try {
-    made->kind = classes_.find(what.to.kind);
-    if (made->kind == nullptr)
+    message->kind = classes_.find(what.to.kind);
+    if (message->kind == nullptr)
       throw unknown_method("troupe: durable: this node has no class " + what.to.kind);
-    check_name(*made->kind, what.to.key);
-    made->method = classes::find_method(*made->kind, what.method, what.signature);
-    made->what = std::move(what);
-    made->what.shard = shards_.of(made->what.to);
-    made->what.order = 0;
-    made->what.failures = 0;
+    check_name(*message->kind, what.to.key);
+    message->method = classes::find_method(*message->kind, what.method, what.signature);
+    message->what = std::move(what);
+    message->what.shard = shards_.of(message->what.to);
+    message->what.order = 0;
+    message->what.failures = 0;
     // Its handler may have asked others where the asker's node had the actor, too, and its turn may
     // not have been stored.
-    made->again = made->what.from == origin::nested;
-    made->trace = tasks::context_ref::current_trace();
-    (made->what.from == origin::post ? made->on_stored : made->answer) = std::move(told);
-    accept(made, true);
+    message->again = message->what.from == origin::nested;
+    message->trace = tasks::context_ref::current_trace();
+    (message->what.from == origin::post ? message->on_stored : message->answer) = std::move(told);
+    accept(message, true);
   } catch (...) {
     if (told == nullptr)
-      told = std::move(made->what.from == origin::post ? made->on_stored : made->answer);
+      told = std::move(message->what.from == origin::post ? message->on_stored : message->answer);
     if (told != nullptr) told->fail(std::current_exception());
   }
   return later;
@@ -114,7 +114,7 @@ task<> engine::take_over(std::shared_ptr<engine> self) {
     bool failed = false;
     std::uint64_t first = 0;
     try {
-      auto reserves = self->in_->reserve_orders();
+      auto reserves = self->storage_->reserve_orders();
       first = co_await std::move(reserves);
     } catch (...) {
       failed = true;
@@ -158,7 +158,7 @@ void engine::lose(const shard_set& which) {
 // With the mutex held. Tells the storage, too.
 void engine::drop(const shard_set& which) {
   shards_.drop(which);
-  in_->act_for(shards_.all_here());
+  storage_->act_for(shards_.all_here());
   if (which.none()) return;
   actors_.drop(which);
 }
@@ -180,14 +180,14 @@ void engine::drop_moved(const filling& failed, const std::exception_ptr& why) {
 // With the mutex held. The shards of which something begins here, runs, or waits to be stored.
 shard_set engine::working() const {
   shard_set all = batches_.touched();
-  for (const auto& [name, one] : actors_) {
-    if (one->runs || !one->waits.empty() || one->asks != 0 || one->asked != 0 ||
-        one->changed_with > batches_.stored())
-      all.set(one->shard);
+  for (const auto& [name, actor] : actors_) {
+    if (actor->runs || !actor->waits.empty() || actor->asks != 0 || actor->asked != 0 ||
+        actor->changed_with > batches_.stored())
+      all.set(actor->shard);
   }
-  for (const auto& [id, one] : known_) {
-    if (one->is(message_place::looked_up) || one->is(message_place::left_out))
-      all.set(one->what.shard);
+  for (const auto& [id, message] : known_) {
+    if (message->is(message_place::looked_up) || message->is(message_place::left_out))
+      all.set(message->what.shard);
   }
   outboxes_.for_each([&all](const record_ref& post) { all.set(post->what.shard); });
   return all;
@@ -205,10 +205,10 @@ std::vector<held_shard> engine::hand_over(const std::vector<held_shard>& shards,
       put_off(which, told);
     }
     const shard_set busy = working() & which;
-    for (const held_shard& one : shards) {
-      if (busy[one.shard]) continue;
-      done.push_back(one);
-      shards_.give_away(one);
+    for (const held_shard& given : shards) {
+      if (busy[given.shard]) continue;
+      done.push_back(given);
+      shards_.give_away(given);
     }
     drop(which & ~busy);
   }
@@ -218,23 +218,24 @@ std::vector<held_shard> engine::hand_over(const std::vector<held_shard>& shards,
 
 // With the mutex held. What has not begun there begins where the shards go.
 void engine::put_off(const shard_set& which, refused& told) {
-  for (const auto& [name, who] : actors_) {
-    if (!which[who->shard]) continue;
+  for (const auto& [name, actor] : actors_) {
+    if (!which[actor->shard]) continue;
     std::deque<record_ref> stay;
-    for (record_ref& one : std::exchange(who->waits, {})) {
-      if (one->asker != nullptr) {
-        stay.push_back(std::move(one));
+    for (record_ref& message : std::exchange(actor->waits, {})) {
+      if (message->asker != nullptr) {
+        stay.push_back(std::move(message));
         continue;
       }
-      put_off(*one, told);
-      known_.remove(one);
+      put_off(*message, told);
+      known_.remove(message);
     }
-    who->waits = std::move(stay);
+    actor->waits = std::move(stay);
   }
-  known_.remove_if([&](record& one) {
-    if (!which[one.what.shard] || !one.is(message_place::left_out) || one.asker != nullptr)
+  known_.remove_if([&](record& message) {
+    if (!which[message.what.shard] || !message.is(message_place::left_out) ||
+        message.asker != nullptr)
       return false;
-    put_off(one, told);
+    put_off(message, told);
     return true;
   });
   outboxes_.remove_if([&](const record_ref& post) {
@@ -259,11 +260,11 @@ void engine::put_off(record& message, refused& told) {
 // already, and the handler here would not know it.
 void engine::touch_all(const turn_state& done) {
   if (!shards_.is_divided()) return;
-  touch(done.who.shard);
-  record_ref one = done.handles;
-  while (one != nullptr && !one->unheard) {
-    touch(one->what.shard);
-    one = one->asked_by.lock();
+  touch(done.actor.shard);
+  record_ref message = done.handles;
+  while (message != nullptr && !message->unheard) {
+    touch(message->what.shard);
+    message = message->asked_by.lock();
   }
 }
 

@@ -11,12 +11,12 @@ namespace troupe::durable::parts {
 tasks::context_ref engine::begin_turn_span(const record& message) {
   if (message.trace.get() == nullptr) [[likely]]
     return {};
-  tasks::context_ref made = tasks::context_ref::make_spanned(
+  tasks::context_ref context = tasks::context_ref::make_spanned(
       *message.trace.get(), tasks::span_kind::internal, "durable turn");
-  if (made.get() == nullptr) return {};
-  tasks::name_span(*made.get(), message.what.to.kind + "::" + message.what.method);
-  tasks::add_to_span(*made.get(), "troupe.actor.class", std::string_view(message.what.to.kind));
-  return made;
+  if (context.get() == nullptr) return {};
+  tasks::name_span(*context.get(), message.what.to.kind + "::" + message.what.method);
+  tasks::add_to_span(*context.get(), "troupe.actor.class", std::string_view(message.what.to.kind));
+  return context;
 }
 
 // A handler that is a task, in the trace of its message.

@@ -6,10 +6,10 @@ namespace troupe::durable {
 
 task<store> store::open_kinds(runtime& on, std::unique_ptr<storage> in, options chosen,
                               std::vector<parts::kind_table> kinds) {
-  auto made = std::make_shared<parts::engine>(on, std::move(in), chosen, std::move(kinds));
-  auto opens = made->open();
+  auto engine = std::make_shared<parts::engine>(on, std::move(in), chosen, std::move(kinds));
+  auto opens = engine->open();
   co_await std::move(opens);
-  co_return store(std::move(made));
+  co_return store(std::move(engine));
 }
 
 void store::check_name(const void* tag, const char* name, std::string_view key) const {
@@ -29,22 +29,22 @@ class_shape parts::class_shape_of(std::string kind, std::uint32_t schema, std::s
 // Events have a full shape always: those of two schema numbers are compared with it.
 parts::named_shape parts::named_shape_of(std::string kind, std::uint32_t schema,
                                          const shape_texts& shapes) {
-  named_shape made{std::move(kind), schema, shapes.full, {}};
+  named_shape named{std::move(kind), schema, shapes.full, {}};
   const auto add = [&](const char* suffix, const std::string& shape) {
-    made.rows.push_back(class_shape_of(made.kind + suffix, schema, shape));
+    named.rows.push_back(class_shape_of(named.kind + suffix, schema, shape));
   };
   if (shapes.named != shapes.plain) add(" names", shapes.named);
   if (shapes.exact != shapes.plain) add(" exact", shapes.exact);
-  if (shapes.full != shapes.plain || made.kind.ends_with(" event")) add(" full", shapes.full);
-  return made;
+  if (shapes.full != shapes.plain || named.kind.ends_with(" event")) add(" full", shapes.full);
+  return named;
 }
 
 // Of a method the signature is part of the name: with other parameters it is another method.
-void parts::add_method_names(kind_table& to, const method_entry& method,
+void parts::add_method_names(kind_table& table, const method_entry& method,
                              const shape_texts& shapes) {
   const std::string signature = message_id{0, method.signature}.to_string().substr(16);
-  to.named_shapes.push_back(
-      named_shape_of(to.name + "::" + method.name + " " + signature, 1, shapes));
+  table.named_shapes.push_back(
+      named_shape_of(table.name + "::" + method.name + " " + signature, 1, shapes));
 }
 
 std::string parts::last_part(std::string_view name) {

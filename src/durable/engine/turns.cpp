@@ -28,20 +28,20 @@ std::exception_ptr no_such_method(const record& message) {
 }  // namespace
 
 // Handles the messages of one actor until none is left.
-task<> engine::run(std::shared_ptr<engine> self, activation* who) {
+task<> engine::run(std::shared_ptr<engine> self, activation* actor) {
   unsigned in_a_row = 0;
   milliseconds waited{0};
-  while (self->goes_on(*who)) {
-    if (who->it == nullptr) {
-      auto loads = self->load(*who, waited);
+  while (self->goes_on(*actor)) {
+    if (actor->it == nullptr) {
+      auto loads = self->load(*actor, waited);
       waited = co_await std::move(loads);
       continue;
     }
-    const record_ref message = self->next_for(*who);
+    const record_ref message = self->next_for(*actor);
     if (message == nullptr) continue;
     if (++in_a_row % messages_in_a_row == 0) co_await yield();
-    turn_state state(*self, *who, message);
-    state.generation = who->generation;
+    turn_state state(*self, *actor, message);
+    state.generation = actor->generation;
     turn in(state);
     const tasks::context_ref span = begin_turn_span(*message);
     const tasks::context_ref& within = span.get() == nullptr ? message->trace : span;
@@ -53,9 +53,9 @@ task<> engine::run(std::shared_ptr<engine> self, activation* who) {
       if (method == nullptr) std::rethrow_exception(no_such_method(*message));
       if (method->call != nullptr) {
         const tasks::inside_context here(within.get());
-        given = method->call(who->it.get(), in, message->what.arguments);
+        given = method->call(actor->it.get(), in, message->what.arguments);
       } else {
-        auto handler = method->start(who->it.get(), in, message->what.arguments);
+        auto handler = method->start(actor->it.get(), in, message->what.arguments);
         auto running = in_trace(std::move(handler), within);
         given = co_await std::move(running);
       }
@@ -76,38 +76,38 @@ task<> engine::run(std::shared_ptr<engine> self, activation* who) {
 }
 
 // False: the actor has no message, and its task ends.
-bool engine::goes_on(activation& who) {
+bool engine::goes_on(activation& actor) {
   guard held(*this);
-  who.handles = nullptr;
-  who.waits_for.clear();
-  if (who.generation != generation_) actors_.let_go(who);
-  if (!who.waits.empty()) return true;
-  actors_.end_run(who, now_ns());
+  actor.handles = nullptr;
+  actor.waits_for.clear();
+  if (actor.generation != generation_) actors_.let_go(actor);
+  if (!actor.waits.empty()) return true;
+  actors_.end_run(actor, now_ns());
   actors_.make_room(0, batches_.stored());
   return false;
 }
 
 // Null if all was forgotten meanwhile.
-record_ref engine::next_for(activation& who) {
+record_ref engine::next_for(activation& actor) {
   guard held(*this);
-  if (who.waits.empty() || who.generation != generation_) return nullptr;
-  who.handles = std::move(who.waits.front());
-  who.waits.pop_front();
-  who.gives_up = false;
-  return who.handles;
+  if (actor.waits.empty() || actor.generation != generation_) return nullptr;
+  actor.handles = std::move(actor.waits.front());
+  actor.waits.pop_front();
+  actor.gives_up = false;
+  return actor.handles;
 }
 
 // Returns how long the next try to load waits, if this one has failed; else 0.
-task<milliseconds> engine::load(activation& who, milliseconds waited) {
+task<milliseconds> engine::load(activation& actor, milliseconds waited) {
   if (waited.count() > 0) co_await sleep_for(waited);
   std::uint64_t generation = 0;
   {
     guard held(*this);
     // All was forgotten while this waited. Nobody needs the object any more, and the shard may be
     // another node's, which changes what is stored: such an object must not outlast its way back.
-    if (who.waits.empty()) co_return milliseconds(0);
+    if (actor.waits.empty()) co_return milliseconds(0);
     // Turns of it are still being stored; or its shard was lost, and all will be forgotten.
-    if (who.changed_with > batches_.stored() || !shards_.is_here(who.shard))
+    if (actor.changed_with > batches_.stored() || !shards_.is_here(actor.shard))
       co_return load_again_soon;
     generation = generation_;
     ++numbers_.counts.loads;
@@ -115,9 +115,9 @@ task<milliseconds> engine::load(activation& who, milliseconds waited) {
   std::exception_ptr failed;
   bool for_good = false;
   try {
-    auto loads = in_->load({who.kind.name, who.key});
+    auto loads = storage_->load({actor.kind.name, actor.key});
     std::optional<stored_state> found = co_await std::move(loads);
-    loaded(who, std::move(found), generation);
+    loaded(actor, std::move(found), generation);
     co_return milliseconds(0);
   } catch (const database::error& of_the_database) {
     failed = std::current_exception();
@@ -126,54 +126,55 @@ task<milliseconds> engine::load(activation& who, milliseconds waited) {
     failed = std::current_exception();
     for_good = true;
   }
-  if (!lost_to_another(failed)) refuse_all(who, failed, for_good);
+  if (!lost_to_another(failed)) refuse_all(actor, failed, for_good);
   co_return std::clamp(2 * waited, load_again_first, load_again_last);
 }
 
-void engine::loaded(activation& who, std::optional<stored_state> found, std::uint64_t generation) {
-  object made = classes_.object_of(who, found);
-  bytes last = who.kind.apply == nullptr ? who.kind.write(made.get()) : bytes();
+void engine::loaded(activation& actor, std::optional<stored_state> found,
+                    std::uint64_t generation) {
+  object read = classes_.object_of(actor, found);
+  bytes last = actor.kind.apply == nullptr ? actor.kind.write(read.get()) : bytes();
   guard held(*this);
   if (generation != generation_) return;
-  who.generation = generation;
-  who.it = std::move(made);
-  who.last = std::move(last);
-  who.events_in_snapshot = found ? found->number : 0;
-  who.events = found ? found->number + found->events.size() : 0;
+  actor.generation = generation;
+  actor.it = std::move(read);
+  actor.last = std::move(last);
+  actor.events_in_snapshot = found ? found->number : 0;
+  actor.events = found ? found->number + found->events.size() : 0;
 }
 
 // The object cannot be loaded. Messages whose callers wait fail, and leave the inbox if no handler
 // has begun with them. Others stay in the inbox.
-void engine::refuse_all(activation& who, const std::exception_ptr& why, bool for_good) {
+void engine::refuse_all(activation& actor, const std::exception_ptr& why, bool for_good) {
   std::vector<std::pair<std::unique_ptr<answer_to>, bool>> told;
   {
     guard held(*this);
-    who.refused = for_good;
+    actor.refused = for_good;
     std::deque<record_ref> stay;
-    for (record_ref& one : who.waits) {
-      const bool in_inbox = one->stored_with != 0;
+    for (record_ref& message : actor.waits) {
+      const bool in_inbox = message->stored_with != 0;
       // A post that was acknowledged stays, whoever asks for its answer by its id.
-      const bool leaves =
-          one->answer != nullptr && one->what.from != origin::post && !(in_inbox && one->again);
-      if (one->asker != nullptr && !one->unheard) one->asker->gives_up |= !for_good;
-      end_wait(*one);
+      const bool leaves = message->answer != nullptr && message->what.from != origin::post &&
+                          !(in_inbox && message->again);
+      if (message->asker != nullptr && !message->unheard) message->asker->gives_up |= !for_good;
+      end_wait(*message);
       if (leaves && in_inbox) {
         // Its caller is told when that is stored: until then it may still be handled.
-        touch(who.shard);
-        batches_.leave_inbox(*one, false);
-        batches_.open().settlements.push_back({one, {}, why});
+        touch(actor.shard);
+        batches_.leave_inbox(*message, false);
+        batches_.open().settlements.push_back({message, {}, why});
         need_commit();
         continue;
       }
-      told.emplace_back(std::move(one->answer), in_inbox);
+      told.emplace_back(std::move(message->answer), in_inbox);
       if (!leaves && !for_good) {
-        stay.push_back(std::move(one));
+        stay.push_back(std::move(message));
         continue;
       }
-      inbox_.leave(*one);
-      known_.remove(one);
+      inbox_.leave(*message);
+      known_.remove(message);
     }
-    who.waits = std::move(stay);
+    actor.waits = std::move(stay);
     need_inbox();
   }
   for (auto& [answer, may_be_handled] : told)
@@ -182,27 +183,27 @@ void engine::refuse_all(activation& who, const std::exception_ptr& why, bool for
 
 // What of the object is to be stored after the turn; of a class with events it is nothing, unless a
 // snapshot is due.
-bytes engine::encoded(turn_state& of, const outcome& given) const {
-  const activation& who = of.who;
+bytes engine::encoded(turn_state& turn, const outcome& given) const {
+  const activation& actor = turn.actor;
   check_size(given.value.size(), "the answer has ");
   for (const bytes& event : given.events) check_size(event.size(), "the event has ");
-  if (who.kind.apply != nullptr) {
-    of.has_applied = !given.events.empty();
-    for (const bytes& event : given.events) who.kind.apply(who.it.get(), event);
-    if (who.events + given.events.size() <
-        who.events_in_snapshot + who.kind.events_between_snapshots)
+  if (actor.kind.apply != nullptr) {
+    turn.has_applied = !given.events.empty();
+    for (const bytes& event : given.events) actor.kind.apply(actor.it.get(), event);
+    if (actor.events + given.events.size() <
+        actor.events_in_snapshot + actor.kind.events_between_snapshots)
       return {};
   }
-  bytes state = who.kind.write(who.it.get());
+  bytes state = actor.kind.write(actor.it.get());
   check_size(state.size(), "the state has ");
   return state;
 }
 
 // The object as it was before the turn; null if it must be loaded. It calls the program's code.
-object engine::before(const turn_state& of) noexcept {
-  if (of.who.kind.apply != nullptr) return of.has_applied ? nullptr : of.who.it;
+object engine::before(const turn_state& turn) noexcept {
+  if (turn.actor.kind.apply != nullptr) return turn.has_applied ? nullptr : turn.actor.it;
   try {
-    return of.who.kind.read(of.who.kind.shapes.front().schema, of.who.last);
+    return turn.actor.kind.read(turn.actor.kind.shapes.front().schema, turn.actor.last);
   } catch (...) {
     return nullptr;  // whoever loads it is told
   }
@@ -216,16 +217,16 @@ milliseconds engine::finish(turn_state& done, outcome given, bytes state) {
     give_up(done);
     return milliseconds(0);
   }
-  if (done.who.gives_up) {
+  if (done.actor.gives_up) {
     held.unlock();
     return run_again(done, before(done));
   }
-  done.who.gave_up = 0;
+  done.actor.gave_up = 0;
   const record_ref& message = done.handles;
   filling& into = batches_.open();
   touch_all(done);
   batches_.leave_inbox(*message, false);
-  batches_.keep_state(done.who, std::move(state), std::move(given.events));
+  batches_.keep_state(done.actor, std::move(state), std::move(given.events));
   batches_.keep_reminders(done);
   end_asks(done);
   if ((message->what.from == origin::nested && !message->unheard) || message->what.named)
@@ -248,12 +249,12 @@ milliseconds engine::run_again(turn_state& done, object earlier) {
     give_up(done);
     return milliseconds(0);
   }
-  std::swap(done.who.it, earlier);
+  std::swap(done.actor.it, earlier);
   message->again = true;
   ++numbers_.counts.retries;
-  done.who.waits.push_front(message);
-  return std::clamp(load_again_first * (1u << std::min(done.who.gave_up++, 20u)), load_again_first,
-                    load_again_last);
+  done.actor.waits.push_front(message);
+  return std::clamp(load_again_first * (1u << std::min(done.actor.gave_up++, 20u)),
+                    load_again_first, load_again_last);
 }
 
 // The message has ended: nobody asks for the answers to what it has asked. In a cluster an ask
@@ -263,21 +264,21 @@ void engine::end_asks(turn_state& done) {
   if (!shards_.is_divided() ? done.has_asked || message.again
                             : done.has_asked && !message.again && !message.asked_elsewhere)
     batches_.open().data.ended.push_back(message.what.id);
-  for (const record_ref& one : message.asks) one->unheard = true;
+  for (const record_ref& asked : message.asks) asked->unheard = true;
   message.asks.clear();
 }
 
 void engine::send_all(turn_state& done) {
   filling& into = batches_.open();
-  for (record_ref& one : done.sent) {
-    if (!goes_directly(*one, done.who)) {
-      one->move(message_place::outbox);
-      one->what.shard = done.who.shard;
+  for (record_ref& message : done.sent) {
+    if (!goes_directly(*message, done.actor)) {
+      message->move(message_place::outbox);
+      message->what.shard = done.actor.shard;
     }
-    one->what.order = inbox_.next_order();
+    message->what.order = inbox_.next_order();
     ++numbers_.counts.messages;
-    arrive(one);
-    into.delivered.push_back(std::move(one));
+    arrive(message);
+    into.delivered.push_back(std::move(message));
   }
   done.sent.clear();
 }
@@ -296,11 +297,11 @@ milliseconds engine::fail(turn_state& done, const std::exception_ptr& why) {
     give_up(done);
     return milliseconds(0);
   }
-  if (done.who.gives_up) {
+  if (done.actor.gives_up) {
     held.unlock();
     return run_again(done, std::move(earlier));
   }
-  std::swap(done.who.it, earlier);
+  std::swap(done.actor.it, earlier);
   touch_all(done);
   ++numbers_.counts.failed_turns;
   const bool nested = message->what.from == origin::nested;
@@ -311,7 +312,7 @@ milliseconds engine::fail(turn_state& done, const std::exception_ptr& why) {
     ++numbers_.counts.retries;
     batches_.open().data.failed.push_back({message->what.order, message->failures});
     need_commit();
-    done.who.waits.push_front(message);
+    done.actor.waits.push_front(message);
     const auto first = std::chrono::ceil<milliseconds>(
         std::min<std::chrono::nanoseconds>(retry_last, chosen_.retry_first));
     return std::min(retry_last, first * (1u << std::min(message->failures - 1, 20u)));
@@ -359,10 +360,10 @@ void engine::give_up(turn_state& old) {
 }
 
 void engine::send_from(turn_state& from, request what) {
-  record_ref made = make_record(what);
-  made->what.id = from.handles->what.id.part(++from.parts);
-  made->what.from = origin::post;
-  from.sent.push_back(std::move(made));
+  record_ref message = make_record(what);
+  message->what.id = from.handles->what.id.part(++from.parts);
+  message->what.from = origin::post;
+  from.sent.push_back(std::move(message));
 }
 
 // What the asked one does is stored with the message of the one that asks, or after it. In the same
@@ -381,47 +382,47 @@ void engine::store_asking(turn_state& from, bool asks_elsewhere) {
 }
 
 void engine::ask_from(turn_state& from, request what) noexcept {
-  record_ref made;
+  record_ref message;
   std::unique_ptr<answer_to> answer = std::move(what.answer);
   try {
-    made = make_record(what);
-    made->what.id = from.handles->what.id.part(++from.parts);
-    made->what.from = origin::nested;
-    made->what.asker = from.handles->what.id;
-    made->again = from.handles->again;
+    message = make_record(what);
+    message->what.id = from.handles->what.id.part(++from.parts);
+    message->what.from = origin::nested;
+    message->what.asker = from.handles->what.id;
+    message->again = from.handles->again;
     guard held(*this);
     if (!is_current(from)) std::rethrow_exception(health_.last_failure());
     activation* asked = nullptr;
-    if (shards_.is_here(made->what.shard)) {
-      asked = &actor_of(*made->kind, made->what.to.key);
-      circles::check(from.who, *asked);
+    if (shards_.is_here(message->what.shard)) {
+      asked = &actor_of(*message->kind, message->what.to.key);
+      circles::check(from.actor, *asked);
     }
-    check_identity(*made);
+    check_identity(*message);
     from.has_asked = true;
     store_asking(from, asked == nullptr);
-    made->answer = std::move(answer);
-    if (asked != nullptr) from.who.waits_for.push_back(asked);
-    if (std::unique_ptr<answer_to> none; joins(*made, none)) {
-      const record_ref first = known_.find(made->what.id);
+    message->answer = std::move(answer);
+    if (asked != nullptr) from.actor.waits_for.push_back(asked);
+    if (std::unique_ptr<answer_to> none; joins(*message, none)) {
+      const record_ref first = known_.find(message->what.id);
       if (first->asker == nullptr) begin_wait(first, from, asked);  // it was read from the inbox
       return;
     }
-    known_.add(made->what.id, made);
-    begin_wait(made, from, asked);
+    known_.add(message->what.id, message);
+    begin_wait(message, from, asked);
     if (asked == nullptr) {
-      inbox_.count(*made);
-      made->move(message_place::elsewhere);
-      touch(from.who.shard);
-      batches_.open().asks_elsewhere.push_back(made);
+      inbox_.count(*message);
+      message->move(message_place::elsewhere);
+      touch(from.actor.shard);
+      batches_.open().asks_elsewhere.push_back(message);
       need_commit();
-    } else if (made->again) {
-      made->move(message_place::looked_up);
-      start([&made](std::shared_ptr<engine> self) { return look_up(std::move(self), made); });
+    } else if (message->again) {
+      message->move(message_place::looked_up);
+      start([&message](std::shared_ptr<engine> self) { return look_up(std::move(self), message); });
     } else {
-      take_in(made);
+      take_in(message);
     }
   } catch (...) {
-    if (made != nullptr && made->answer != nullptr) answer = std::move(made->answer);
+    if (message != nullptr && message->answer != nullptr) answer = std::move(message->answer);
     if (answer != nullptr) answer->fail(std::current_exception());
   }
 }

@@ -10,16 +10,16 @@ namespace troupe::durable::parts {
 namespace {
 
 void check(const std::vector<kind_table>& kinds) {
-  for (const kind_table& one : kinds) {
-    const auto same = [&one](const kind_table& other) {
-      return other.name == one.name || other.tag == one.tag;
+  for (const kind_table& kind : kinds) {
+    const auto same = [&kind](const kind_table& other) {
+      return other.name == kind.name || other.tag == kind.tag;
     };
     if (std::ranges::count_if(kinds, same) > 1)
-      throw option_error("troupe: durable: two classes are called " + one.name +
+      throw option_error("troupe: durable: two classes are called " + kind.name +
                          "; give one of them another name, kind<T, ...>(\"name\")");
-    for (const method_entry& method : one.methods) {
-      if (std::ranges::count(one.methods, method.name, &method_entry::name) > 1)
-        throw option_error("troupe: durable: " + one.name + " has two methods called " +
+    for (const method_entry& method : kind.methods) {
+      if (std::ranges::count(kind.methods, method.name, &method_entry::name) > 1)
+        throw option_error("troupe: durable: " + kind.name + " has two methods called " +
                            method.name + "; messages are stored by the name alone");
     }
   }
@@ -135,13 +135,13 @@ const kind_table* classes::find(std::string_view name) const noexcept {
 }
 
 // Null if the class has no such method, or one with other parameters or another result.
-const method_entry* classes::find_method(const kind_table& of, std::string_view name,
+const method_entry* classes::find_method(const kind_table& kind, std::string_view name,
                                          std::uint64_t signature) noexcept {
-  const auto fits = [&](const method_entry& one) {
-    return one.name == name && one.signature == signature;
+  const auto fits = [&](const method_entry& method) {
+    return method.name == name && method.signature == signature;
   };
-  const auto at = std::ranges::find_if(of.methods, fits);
-  return at == of.methods.end() ? nullptr : &*at;
+  const auto at = std::ranges::find_if(kind.methods, fits);
+  return at == kind.methods.end() ? nullptr : &*at;
 }
 
 object classes::object_of(const activation& actor, const std::optional<stored_state>& found) const {
@@ -161,13 +161,14 @@ object classes::object_of(const activation& actor, const std::optional<stored_st
 
 // Events have no number of their own: the newest that the store has seen tells whether an event may
 // be of a newer program.
-void classes::apply_events(const activation& actor, const stored_state& found, object& to) const {
+void classes::apply_events(const activation& actor, const stored_state& found,
+                           object& object) const {
   if (found.events.empty()) return;
   if (actor.kind.apply == nullptr)
     throw schema_error("troupe: durable: " + actor.kind.name + " " + actor.key +
                        " is stored as events, and this program's class has none");
   try {
-    for (const bytes& event : found.events) actor.kind.apply(to.get(), event);
+    for (const bytes& event : found.events) actor.kind.apply(object.get(), event);
   } catch (const decode_error&) {
     const auto newer = newer_events_.find(actor.kind.name);
     if (newer == newer_events_.end()) throw;

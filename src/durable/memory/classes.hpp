@@ -34,14 +34,14 @@ class classes {
   const kind_table* find(const void* tag) const noexcept;
   const kind_table* find(std::string_view name) const noexcept;
   // Null if the class has no such method, or one with other parameters or another result.
-  static const method_entry* find_method(const kind_table& of, std::string_view name,
+  static const method_entry* find_method(const kind_table& kind, std::string_view name,
                                          std::uint64_t signature) noexcept;
   // The actor's object as it is stored; a fresh one if it is not. Calls code of the program.
   // Throws schema_error or decode_error.
   object object_of(const activation& actor, const std::optional<stored_state>& found) const;
 
  private:
-  void apply_events(const activation& actor, const stored_state& found, object& to) const;
+  void apply_events(const activation& actor, const stored_state& found, object& object) const;
 
   const std::vector<kind_table> kinds_;
   // Classes whose events a newer program may have stored, with its schema number. Written by

@@ -14,7 +14,7 @@ namespace troupe::durable::parts {
 
 // What is answered when a batch is stored.
 struct settlement {
-  record_ref of;
+  record_ref message;
   bytes value;
   std::exception_ptr error;  // instead of the value
 };

@@ -24,8 +24,9 @@ namespace troupe::durable::parts {
 struct activation;
 
 // What call_identity says of stored messages, of two in memory.
-inline bool is_same_call(const stored_message& one, const stored_message& other) noexcept {
-  return one.to == other.to && one.method == other.method && one.arguments == other.arguments;
+inline bool is_same_call(const stored_message& message, const stored_message& other) noexcept {
+  return message.to == other.to && message.method == other.method &&
+         message.arguments == other.arguments;
 }
 
 // Where a message is that memory knows of.
@@ -107,9 +108,9 @@ struct activation {
 // A handler while it runs.
 struct turn_state {
   turn_state(engine& its, activation& actor, record_ref message) noexcept
-      : of(its), who(actor), handles(std::move(message)) {}
-  engine& of;
-  activation& who;
+      : owner(its), actor(actor), handles(std::move(message)) {}
+  engine& owner;
+  activation& actor;
   const record_ref handles;
   std::uint64_t generation = 0;
   std::uint64_t parts = 0;  // ids given so far

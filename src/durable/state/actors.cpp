@@ -56,20 +56,20 @@ void actors::let_go(activation& actor) {
 void actors::put_away(std::size_t most, std::int64_t used_before_ns, std::uint64_t stored) {
   constexpr std::size_t looks_max = 64;
   std::size_t kept = 0;
-  for (activation* one = by_use_.first(); one != nullptr && most > 0;) {
-    if (one->used_ns > used_before_ns) return;
-    activation* const next = by_use_.next(*one);
-    if (one->changed_with <= stored && !is_waiting(*one) && !one->refused) {
-      TROUPE_INVARIANT(!one->runs && one->waits.empty(), "A1");
-      unlink(*one);
-      if (one->it != nullptr) ++put_away_so_far_;
-      let_go(*one);
-      all_.erase({&one->kind, std::string_view(one->key)});
+  for (activation* actor = by_use_.first(); actor != nullptr && most > 0;) {
+    if (actor->used_ns > used_before_ns) return;
+    activation* const next = by_use_.next(*actor);
+    if (actor->changed_with <= stored && !is_waiting(*actor) && !actor->refused) {
+      TROUPE_INVARIANT(!actor->runs && actor->waits.empty(), "A1");
+      unlink(*actor);
+      if (actor->it != nullptr) ++put_away_so_far_;
+      let_go(*actor);
+      all_.erase({&actor->kind, std::string_view(actor->key)});
       --most;
     } else if (++kept == looks_max) {
       return;
     }
-    one = next;
+    actor = next;
   }
 }
 
@@ -80,10 +80,10 @@ void actors::make_room(std::size_t added, std::uint64_t stored) {
 
 void actors::drop(const shard_set& which) {
   std::erase_if(all_, [&](const auto& each) {
-    activation& one = *each.second;
-    if (!which[one.shard] || one.runs || is_waiting(one)) return false;
-    unlink(one);
-    let_go(one);
+    activation& actor = *each.second;
+    if (!which[actor.shard] || actor.runs || is_waiting(actor)) return false;
+    unlink(actor);
+    let_go(actor);
     return true;
   });
 }

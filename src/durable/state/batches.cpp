@@ -8,9 +8,9 @@ namespace troupe::durable::parts {
 
 filling& batches::open() {
   if (open_ == nullptr) {
-    auto made = std::make_shared<filling>();
-    made->data.number = ++last_number_;
-    open_ = std::move(made);
+    auto batch = std::make_shared<filling>();
+    batch->data.number = ++last_number_;
+    open_ = std::move(batch);
   }
   return *open_;
 }
@@ -129,12 +129,12 @@ void batches::keep_answer(const record& message, const bytes& value, const handl
 void batches::keep_reminders(turn_state& done) {
   batch& into = open().data;
   for (batch::reminder_name& one : done.forgotten) into.removed_reminders.push_back(std::move(one));
-  for (stored_reminder& one : done.reminders) {
+  for (stored_reminder& reminder : done.reminders) {
     // A handler may have removed one of that name before it set this one.
-    std::erase_if(into.removed_reminders, [&one](const batch::reminder_name& removed) {
-      return removed.of == one.to && removed.name == one.name;
+    std::erase_if(into.removed_reminders, [&reminder](const batch::reminder_name& removed) {
+      return removed.of == reminder.to && removed.name == reminder.name;
     });
-    into.reminders.push_back(std::move(one));
+    into.reminders.push_back(std::move(reminder));
   }
 }
 

@@ -68,18 +68,19 @@ circle_steps circles::follow(const circle_question& question) const {
 }
 
 void circles::follow_handler(const activation& actor, const circle_question& question,
-                             std::vector<const activation*>& seen, circle_steps& to) const {
+                             std::vector<const activation*>& seen, circle_steps& steps) const {
   if (actor.handles == nullptr || std::ranges::find(seen, &actor) != seen.end()) return;
   seen.push_back(&actor);
   for (const record_ref& ask : actor.handles->asks) {
     if (ask->asker != &actor) continue;  // it was answered
     if (ask->what.id == question.other) {
-      to.is_found = true;
+      steps.is_found = true;
     } else if (!ask->is(message_place::elsewhere)) {
       if (const activation* const next = find_actor(ask->what.to); next != nullptr)
-        follow_handler(*next, question, seen, to);
+        follow_handler(*next, question, seen, steps);
     } else if (question.nodes_left > 0) {
-      to.elsewhere.push_back({ask->what.to, ask->what.id, question.other, question.nodes_left - 1});
+      steps.elsewhere.push_back(
+          {ask->what.to, ask->what.id, question.other, question.nodes_left - 1});
     }
   }
 }

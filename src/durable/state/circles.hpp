@@ -51,7 +51,7 @@ class circles {
 
  private:
   void follow_handler(const activation& actor, const circle_question& question,
-                      std::vector<const activation*>& seen, circle_steps& to) const;
+                      std::vector<const activation*>& seen, circle_steps& steps) const;
 
   const classes& classes_;
   const actors& actors_;

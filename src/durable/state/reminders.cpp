@@ -52,8 +52,8 @@ std::optional<due_time> next_time(const stored_reminder& reminder, due_time now)
   return std::nullopt;
 }
 
-std::string reminder_name_of(const actor_name& of, const std::string& reminder) {
-  return of.kind + '\n' + of.key + '\n' + reminder;
+std::string reminder_name_of(const actor_name& actor, const std::string& reminder) {
+  return actor.kind + '\n' + actor.key + '\n' + reminder;
 }
 
 void reminders::change(reading to) {

@@ -34,7 +34,7 @@ due_time time_after(due_time begin, std::chrono::milliseconds period, std::int64
 // When the reminder is due next after `now`; no value: never again.
 std::optional<due_time> next_time(const stored_reminder& reminder, due_time now);
 // The name of a reminder, unique among all actors.
-std::string reminder_name_of(const actor_name& of, const std::string& reminder);
+std::string reminder_name_of(const actor_name& actor, const std::string& reminder);
 
 inline constexpr std::string_view every_word = "every ";
 inline constexpr std::string_view cron_word = "cron ";

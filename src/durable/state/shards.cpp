@@ -6,25 +6,25 @@ namespace troupe::durable::parts {
 
 shard_set shards::held_of(const std::vector<held_shard>& named) const noexcept {
   shard_set which;
-  for (const held_shard& one : named) {
-    if (fences_[one.shard] == one.fence) which.set(one.shard);
+  for (const held_shard& held : named) {
+    if (fences_[held.shard] == held.fence) which.set(held.shard);
   }
   return which;
 }
 
 std::vector<std::uint32_t> shards::all_here() const {
-  std::vector<std::uint32_t> here;
+  std::vector<std::uint32_t> all;
   for (std::uint32_t shard = 0; shard < shard_count; ++shard) {
-    if (fences_[shard] != 0) here.push_back(shard);
+    if (fences_[shard] != 0) all.push_back(shard);
   }
-  return here;
+  return all;
 }
 
 shard_set shards::gain(const std::vector<held_shard>& named) {
   shard_set again;
-  for (const held_shard& one : named) {
-    if (is_here(one.shard) && fences_[one.shard] != one.fence) again.set(one.shard);
-    if (fences_[one.shard] != one.fence) gained_[one.shard] = one.fence;
+  for (const held_shard& gained : named) {
+    if (is_here(gained.shard) && fences_[gained.shard] != gained.fence) again.set(gained.shard);
+    if (fences_[gained.shard] != gained.fence) gained_[gained.shard] = gained.fence;
   }
   return again;
 }
@@ -89,8 +89,8 @@ void shards::name_in(filling& taken) const {
 
 std::vector<std::uint32_t> shards::ended_of(const filling& taken) const {
   std::vector<std::uint32_t> ended;
-  for (const held_shard& one : taken.data.shards) {
-    if (!scope_->acts_for(one)) ended.push_back(one.shard);
+  for (const held_shard& held : taken.data.shards) {
+    if (!scope_->acts_for(held)) ended.push_back(held.shard);
   }
   return ended;
 }

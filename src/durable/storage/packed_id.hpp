@@ -22,13 +22,13 @@ constexpr packed_id packed(const message_id& id) noexcept {
 
 // Of bytes that are no id: none.
 constexpr message_id unpacked(std::span<const std::byte> from) noexcept {
-  message_id made;
-  if (from.size() != 16) return made;
+  message_id id;
+  if (from.size() != 16) return id;
   for (std::size_t at = 0; at < 8; ++at) {
-    made.high = made.high << 8 | static_cast<std::uint64_t>(from[at]);
-    made.low = made.low << 8 | static_cast<std::uint64_t>(from[8 + at]);
+    id.high = id.high << 8 | static_cast<std::uint64_t>(from[at]);
+    id.low = id.low << 8 | static_cast<std::uint64_t>(from[8 + at]);
   }
-  return made;
+  return id;
 }
 
 }  // namespace troupe::durable

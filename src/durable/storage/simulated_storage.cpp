@@ -32,44 +32,49 @@ struct simulated_database::tables {
   std::map<std::pair<actor_name, std::string>, stored_reminder> reminders;
 
   void apply(const batch& all);
-  bool may_be_forgotten(const stored_answer& one, bool in_cluster) const;
+  bool may_be_forgotten(const stored_answer& answer, bool in_cluster) const;
 };
 
 // In a cluster a message that is still in the inbox may be sent to another node once more, or ask
 // once more.
-bool simulated_database::tables::may_be_forgotten(const stored_answer& one, bool in_cluster) const {
-  if (!in_cluster) return one.asker.is_none();
-  return std::ranges::none_of(inbox, [&one](const auto& row) {
-    return row.second.id == one.id || row.second.id == one.asker;
+bool simulated_database::tables::may_be_forgotten(const stored_answer& answer,
+                                                  bool in_cluster) const {
+  if (!in_cluster) return answer.asker.is_none();
+  return std::ranges::none_of(inbox, [&answer](const auto& row) {
+    return row.second.id == answer.id || row.second.id == answer.asker;
   });
 }
 
 void simulated_database::tables::apply(const batch& all) {
-  for (const auto& one : all.arrived) {
-    inbox.emplace(one->order, *one);
-    last_order = std::max(last_order, one->order);
+  for (const auto& message : all.arrived) {
+    inbox.emplace(message->order, *message);
+    last_order = std::max(last_order, message->order);
   }
-  for (const batch::failed_message& one : all.failed) {
-    const auto at = inbox.find(one.order);
-    if (at != inbox.end()) at->second.failures = one.failures;
+  for (const batch::failed_message& failed : all.failed) {
+    const auto at = inbox.find(failed.order);
+    if (at != inbox.end()) at->second.failures = failed.failures;
   }
   for (const std::uint64_t order : all.handled) inbox.erase(order);
-  for (const batch::changed_state& one : all.states) states[one.of] = one.state;
-  for (const batch::appended_event& one : all.events) events[one.of][one.number] = one.value;
-  for (const stored_answer& one : all.answers) answers[one.id] = one;
+  for (const batch::changed_state& changed : all.states) states[changed.of] = changed.state;
+  for (const batch::appended_event& event : all.events)
+    events[event.of][event.number] = event.value;
+  for (const stored_answer& answer : all.answers) answers[answer.id] = answer;
   for (const message_id& ended : all.ended)
-    std::erase_if(answers, [&](const auto& one) { return one.second.asker == ended; });
-  std::erase_if(answers, [&](const auto& one) {
-    return one.second.at < all.forget_before && may_be_forgotten(one.second, !all.shards.empty());
+    std::erase_if(answers, [&](const auto& entry) { return entry.second.asker == ended; });
+  std::erase_if(answers, [&](const auto& entry) {
+    return entry.second.at < all.forget_before &&
+           may_be_forgotten(entry.second, !all.shards.empty());
   });
   dead.insert(dead.end(), all.dead.begin(), all.dead.end());
-  for (const stored_reminder& one : all.reminders) reminders[{one.to, one.name}] = one;
-  for (const batch::reminder_name& one : all.removed_reminders) reminders.erase({one.of, one.name});
-  for (const batch::fired_reminder& one : all.fired_reminders) {
-    const auto at = reminders.find({one.of, one.name});
-    if (at == reminders.end() || at->second.due != one.due) continue;
-    if (one.next) {
-      at->second.due = *one.next;
+  for (const stored_reminder& reminder : all.reminders)
+    reminders[{reminder.to, reminder.name}] = reminder;
+  for (const batch::reminder_name& removed : all.removed_reminders)
+    reminders.erase({removed.of, removed.name});
+  for (const batch::fired_reminder& fired : all.fired_reminders) {
+    const auto at = reminders.find({fired.of, fired.name});
+    if (at == reminders.end() || at->second.due != fired.due) continue;
+    if (fired.next) {
+      at->second.due = *fired.next;
     } else {
       reminders.erase(at);
     }
@@ -89,26 +94,26 @@ bool happens(std::uint64_t one_in) { return one_in != 0 && kit::random_number() 
 
 class in_memory : public storage {
  public:
-  explicit in_memory(std::shared_ptr<tables> of, std::string node = {})
-      : of_(std::move(of)), node_(std::move(node)) {}
+  explicit in_memory(std::shared_ptr<tables> tables, std::string node = {})
+      : tables_(std::move(tables)), node_(std::move(node)) {}
 
   std::string name() const override { return "a simulated database"; }
   task<opened_storage> open() override {
     co_await delay();
-    std::lock_guard held(of_->mutex);
+    std::lock_guard held(tables_->mutex);
     check_faults();
-    owner_ = ++of_->owner;
-    co_return opened_storage{of_->last_batch, of_->last_order, of_->classes};
+    owner_ = ++tables_->owner;
+    co_return opened_storage{tables_->last_batch, tables_->last_order, tables_->classes};
   }
   task<> keep_classes(std::vector<class_shape> added) override {
     co_await delay();
-    std::lock_guard held(of_->mutex);
+    std::lock_guard held(tables_->mutex);
     check();
     for (class_shape& shape : added) {
-      std::erase_if(of_->classes, [&shape](const class_shape& other) {
+      std::erase_if(tables_->classes, [&shape](const class_shape& other) {
         return other.kind == shape.kind && other.schema == shape.schema;
       });
-      of_->classes.push_back(std::move(shape));
+      tables_->classes.push_back(std::move(shape));
     }
   }
   task<std::optional<stored_state>> load(actor_name of) override {
@@ -143,20 +148,20 @@ class in_memory : public storage {
   }
   task<std::uint64_t> last_batch() override {
     co_await delay();
-    std::lock_guard held(of_->mutex);
+    std::lock_guard held(tables_->mutex);
     check();
     co_return number_of_last_batch();
   }
 
  protected:
   std::optional<stored_state> look(const actor_name& of) const {
-    std::lock_guard held(of_->mutex);
+    std::lock_guard held(tables_->mutex);
     check();
     std::optional<stored_state> found;
-    const auto state = of_->states.find(of);
-    if (state != of_->states.end()) found = state->second;
-    const auto events = of_->events.find(of);
-    if (events == of_->events.end()) return found;
+    const auto state = tables_->states.find(of);
+    if (state != tables_->states.end()) found = state->second;
+    const auto events = tables_->events.find(of);
+    if (events == tables_->events.end()) return found;
     if (!found) found.emplace();
     for (const auto& [number, event] : events->second) {
       if (number > found->number) found->events.push_back(event);
@@ -164,36 +169,37 @@ class in_memory : public storage {
     return found;
   }
   std::vector<stored_message> look(std::uint64_t after, std::size_t most) const {
-    std::lock_guard held(of_->mutex);
+    std::lock_guard held(tables_->mutex);
     check();
     std::vector<stored_message> found;
-    for (auto at = of_->inbox.upper_bound(after); at != of_->inbox.end() && found.size() < most;
-         ++at) {
+    for (auto at = tables_->inbox.upper_bound(after);
+         at != tables_->inbox.end() && found.size() < most; ++at) {
       if (acts_for(at->second.shard)) found.push_back(at->second);
     }
     return found;
   }
   found_message look(message_id id) const {
-    std::lock_guard held(of_->mutex);
+    std::lock_guard held(tables_->mutex);
     check();
     found_message found;
-    const auto answer = of_->answers.find(id);
-    if (answer != of_->answers.end()) {
+    const auto answer = tables_->answers.find(id);
+    if (answer != tables_->answers.end()) {
       found.answer = answer->second;
       found.call = answer->second.call;
     }
-    const auto waits = std::ranges::find_if(
-        of_->inbox, [&](const auto& one) { return one.second.named && one.second.id == id; });
-    found.in_inbox = waits != of_->inbox.end();
+    const auto waits = std::ranges::find_if(tables_->inbox, [&](const auto& entry) {
+      return entry.second.named && entry.second.id == id;
+    });
+    found.in_inbox = waits != tables_->inbox.end();
     if (found.in_inbox && !found.answer) found.call = call_identity::of(waits->second);
     return found;
   }
   std::vector<stored_reminder> look_at_reminders(std::size_t most) const {
-    std::lock_guard held(of_->mutex);
+    std::lock_guard held(tables_->mutex);
     check();
     std::vector<stored_reminder> found;
-    for (const auto& [name, one] : of_->reminders) {
-      if (acts_for(one.shard)) found.push_back(one);
+    for (const auto& [name, row] : tables_->reminders) {
+      if (acts_for(row.shard)) found.push_back(row);
     }
     std::ranges::sort(found, {}, &stored_reminder::due);
     if (found.size() > most) found.resize(most);
@@ -201,12 +207,12 @@ class in_memory : public storage {
   }
   // Returns whether the answer is lost; then it has been stored or not.
   bool store(const batch& all) {
-    std::lock_guard held(of_->mutex);
+    std::lock_guard held(tables_->mutex);
     check();
     check_shards(all);
-    const bool loses = happens(of_->faults.loses);
+    const bool loses = happens(tables_->faults.loses);
     if (!loses || happens(2)) {
-      of_->apply(all);
+      tables_->apply(all);
       number_of_last_batch() = all.number;
     }
     return loses;
@@ -215,27 +221,27 @@ class in_memory : public storage {
   task<> delay() {
     std::chrono::nanoseconds most{0};
     {
-      std::lock_guard held(of_->mutex);
-      most = of_->faults.delay_max;
+      std::lock_guard held(tables_->mutex);
+      most = tables_->faults.delay_max;
     }
     if (most.count() == 0) co_return;
     co_await sleep_for(std::chrono::nanoseconds(static_cast<std::int64_t>(
         kit::random_number() % static_cast<std::uint64_t>(most.count()))));
   }
   void check_faults() const {
-    if (of_->away || of_->cut_off.contains(node_) || happens(of_->faults.refuses))
+    if (tables_->away || tables_->cut_off.contains(node_) || happens(tables_->faults.refuses))
       fail(database::failure::busy, database::effect::none);
   }
   virtual void check() const {
-    if (owner_ != of_->owner)
+    if (owner_ != tables_->owner)
       throw store_taken("troupe: durable: another store has opened the simulated database since");
     check_faults();
   }
   virtual void check_shards(const batch&) const {}
   virtual bool acts_for(std::uint32_t) const { return true; }
-  virtual std::uint64_t& number_of_last_batch() { return of_->last_batch; }
+  virtual std::uint64_t& number_of_last_batch() { return tables_->last_batch; }
 
-  const std::shared_ptr<tables> of_;
+  const std::shared_ptr<tables> tables_;
   const std::string node_;  // "": of no cluster, or without a name
   std::uint64_t owner_ = 0;
 };
@@ -249,39 +255,39 @@ class node_in_memory final : public in_memory {
 
   task<opened_storage> open() override {
     co_await delay();
-    std::lock_guard held(of_->mutex);
+    std::lock_guard held(tables_->mutex);
     check_faults();
-    owner_ = ++of_->owner;
-    co_return opened_storage{0, reserve(), of_->classes};
+    owner_ = ++tables_->owner;
+    co_return opened_storage{0, reserve(), tables_->classes};
   }
   task<std::uint64_t> reserve_orders() override {
     co_await delay();
-    std::lock_guard held(of_->mutex);
+    std::lock_guard held(tables_->mutex);
     check_faults();
     co_return reserve();
   }
   void act_for(std::vector<std::uint32_t> shards) override {
-    std::lock_guard held(of_->mutex);
+    std::lock_guard held(tables_->mutex);
     shards_ = std::set<std::uint32_t>(shards.begin(), shards.end());
   }
 
  private:
   std::uint64_t reserve() {
-    const std::uint64_t before = of_->last_order;
-    of_->last_order += orders_at_once;
+    const std::uint64_t before = tables_->last_order;
+    tables_->last_order += orders_at_once;
     return before;
   }
   void check() const override { check_faults(); }
   void check_shards(const batch& all) const override {
     std::vector<std::uint32_t> moved;
-    for (const held_shard& one : all.shards) {
-      if (!is_mine_(one)) moved.push_back(one.shard);
+    for (const held_shard& held : all.shards) {
+      if (!is_mine_(held)) moved.push_back(held.shard);
     }
     if (!moved.empty())
       throw shard_moved(std::move(moved), "troupe: durable: another node owns these actors now");
   }
   bool acts_for(std::uint32_t shard) const override { return shards_.contains(shard); }
-  std::uint64_t& number_of_last_batch() override { return of_->last_batches[owner_]; }
+  std::uint64_t& number_of_last_batch() override { return tables_->last_batches[owner_]; }
 
   const std::function<bool(const held_shard&)> is_mine_;
   std::set<std::uint32_t> shards_;
@@ -320,19 +326,19 @@ void simulated_database::set_cut_off(const std::string& node, bool cut_off) {
 std::string simulated_database::dump() const {
   std::lock_guard held(tables_->mutex);
   std::string text = "batch " + std::to_string(tables_->last_batch) + "\n";
-  for (const auto& [order, one] : tables_->inbox)
-    text += "inbox " + std::to_string(order) + " " + one.to.kind + " " + one.to.key + " " +
-            one.method + " " + one.id.to_string() + "\n";
-  for (const auto& [name, one] : tables_->reminders)
-    text += "reminder " + one.to.kind + " " + one.to.key + " " + one.name + "\n";
-  for (const auto& [id, one] : tables_->answers)
-    text += "answer " + id.to_string() + " to " + one.asker.to_string() + "\n";
-  for (const auto& [name, one] : tables_->states)
-    text += "state " + name.kind + " " + name.key + " of " + std::to_string(one.value.size()) +
+  for (const auto& [order, message] : tables_->inbox)
+    text += "inbox " + std::to_string(order) + " " + message.to.kind + " " + message.to.key + " " +
+            message.method + " " + message.id.to_string() + "\n";
+  for (const auto& [name, reminder] : tables_->reminders)
+    text += "reminder " + reminder.to.kind + " " + reminder.to.key + " " + reminder.name + "\n";
+  for (const auto& [id, answer] : tables_->answers)
+    text += "answer " + id.to_string() + " to " + answer.asker.to_string() + "\n";
+  for (const auto& [name, state] : tables_->states)
+    text += "state " + name.kind + " " + name.key + " of " + std::to_string(state.value.size()) +
             " bytes\n";
-  for (const dead_letter& one : tables_->dead)
-    text += "dead " + one.message.to.kind + " " + one.message.to.key + " " + one.message.method +
-            ": " + one.error + "\n";
+  for (const dead_letter& letter : tables_->dead)
+    text += "dead " + letter.message.to.kind + " " + letter.message.to.key + " " +
+            letter.message.method + ": " + letter.error + "\n";
   return text;
 }
 

@@ -47,61 +47,61 @@ bool has_rows(session& in, const char* query) {
   return looks.step();
 }
 
-[[noreturn]] void refuse_taken(const identity& who) {
+[[noreturn]] void refuse_taken(const identity& node) {
   throw store_taken("troupe: durable: another storage of this node of the cluster has opened " +
-                    who.path + " since; this one can store nothing any more");
+                    node.path + " since; this one can store nothing any more");
 }
 
 // A store without a cluster does not know the shards of what it has left there. It is shut out.
-void upgrade(session& in, const identity& who) {
-  if (has_rows(in, "SELECT 1 FROM durable_inbox UNION ALL SELECT 1 FROM durable_reminders"))
+void upgrade(session& session, const identity& node) {
+  if (has_rows(session, "SELECT 1 FROM durable_inbox UNION ALL SELECT 1 FROM durable_reminders"))
     throw usage_error(
         "troupe: durable: a store without a cluster has left messages or reminders "
         "in " +
-        who.path +
+        node.path +
         "; let its program handle them, and remove the reminders, before the first "
         "node opens it");
-  in.run_script(cluster_tables);
-  set_meta(in, "owner", who.owner);
+  session.run_script(cluster_tables);
+  set_meta(session, "owner", node.owner);
 }
 
-void make_tables(session& in, const identity& who) {
-  in.run_script(sqlite_tables);
-  if (!has_rows(in, "SELECT 1 FROM sqlite_master WHERE name = 'cluster_shards'"))
-    throw usage_error("troupe: durable: " + who.path +
+void make_tables(session& session, const identity& node) {
+  session.run_script(sqlite_tables);
+  if (!has_rows(session, "SELECT 1 FROM sqlite_master WHERE name = 'cluster_shards'"))
+    throw usage_error("troupe: durable: " + node.path +
                       " has no table cluster_shards; the leases of the cluster must be in the same "
                       "file");
-  const std::int64_t version = meta(in, "version");
+  const std::int64_t version = meta(session, "version");
   if (version > cluster_tables_version)
-    throw schema_error("troupe: durable: the tables of " + who.path + " have version " +
+    throw schema_error("troupe: durable: the tables of " + node.path + " have version " +
                        std::to_string(version) + ", and this program knows version " +
                        std::to_string(cluster_tables_version) + "; use the newer program");
-  if (version < cluster_tables_version) upgrade(in, who);
-  statement others(in, "SELECT cluster FROM durable_nodes WHERE cluster <> ? LIMIT 1");
-  others.bind_text(1, who.cluster);
+  if (version < cluster_tables_version) upgrade(session, node);
+  statement others(session, "SELECT cluster FROM durable_nodes WHERE cluster <> ? LIMIT 1");
+  others.bind_text(1, node.cluster);
   if (others.step())
-    throw usage_error("troupe: durable: the tables of " + who.path + " belong to the cluster " +
-                      std::string(others.text(0)) + ", and this node is of " + who.cluster +
+    throw usage_error("troupe: durable: the tables of " + node.path + " belong to the cluster " +
+                      std::string(others.text(0)) + ", and this node is of " + node.cluster +
                       "; give each cluster a file of its own");
 }
 
 // Returns the number of the node's last batch; throws if another storage has taken its place.
-std::uint64_t last_batch_of(session& in, const identity& who) {
+std::uint64_t last_batch_of(session& in, const identity& node) {
   statement reads(in, "SELECT owner, last_batch FROM durable_nodes WHERE cluster = ? AND life = ?");
-  reads.bind_text(1, who.cluster);
-  reads.bind_text(2, who.life);
-  if (!reads.step() || reads.integer(0) != who.owner) refuse_taken(who);
+  reads.bind_text(1, node.cluster);
+  reads.bind_text(2, node.life);
+  if (!reads.step() || reads.integer(0) != node.owner) refuse_taken(node);
   return as_number(reads.integer(1));
 }
 
 // The row of a node is kept as long as it may commit.
-void drop_old_nodes(session& in, const identity& who) {
+void drop_old_nodes(session& in, const identity& node) {
   statement drops(in,
                   "DELETE FROM durable_nodes WHERE cluster = $1 AND life <> $2 "
                   "AND at < strftime('%s', 'now') - 30 * 86400 AND NOT EXISTS (SELECT 1 "
                   "FROM cluster_shards AS s WHERE s.cluster = $1 AND s.owner = life)");
-  drops.bind_text(1, who.cluster);
-  drops.bind_text(2, who.life);
+  drops.bind_text(1, node.cluster);
+  drops.bind_text(2, node.life);
   drops.run();
 }
 
@@ -114,37 +114,37 @@ std::uint64_t reserve(session& in, const identity& who) {
   return as_number(before);
 }
 
-opened_storage open_node(session& in, const identity& who) {
+opened_storage open_node(session& in, const identity& node) {
   session_transaction within(in);
-  make_tables(in, who);
-  drop_old_nodes(in, who);
+  make_tables(in, node);
+  drop_old_nodes(in, node);
   statement takes(in,
                   "INSERT INTO durable_nodes VALUES (?, ?, ?, 0, strftime('%s', 'now')) "
                   "ON CONFLICT (cluster, life) DO UPDATE SET owner = excluded.owner, "
                   "at = excluded.at");
-  takes.bind_text(1, who.cluster);
-  takes.bind_text(2, who.life);
-  takes.bind_integer(3, who.owner);
+  takes.bind_text(1, node.cluster);
+  takes.bind_text(2, node.life);
+  takes.bind_integer(3, node.owner);
   takes.run();
   opened_storage found;
-  found.last_batch = last_batch_of(in, who);
-  found.last_order = reserve(in, who);
+  found.last_batch = last_batch_of(in, node);
+  found.last_order = reserve(in, node);
   found.classes = read_classes(in);
   within.commit();
   return found;
 }
 
-void check_shards(session& in, const identity& who, const std::vector<held_shard>& all) {
+void check_shards(session& in, const identity& node, const std::vector<held_shard>& all) {
   std::vector<std::uint32_t> moved;
   statement looks(in,
                   "SELECT 1 FROM cluster_shards WHERE cluster = ? AND shard = ? AND owner = ? "
                   "AND fence = ?");
-  for (const held_shard& one : all) {
-    looks.bind_text(1, who.cluster);
-    looks.bind_integer(2, one.shard);
-    looks.bind_text(3, who.life);
-    looks.bind_integer(4, as_integer(one.fence));
-    if (!looks.step()) moved.push_back(one.shard);
+  for (const held_shard& held : all) {
+    looks.bind_text(1, node.cluster);
+    looks.bind_integer(2, held.shard);
+    looks.bind_text(3, node.life);
+    looks.bind_integer(4, as_integer(held.fence));
+    if (!looks.step()) moved.push_back(held.shard);
     looks.reset();
   }
   if (!moved.empty())
@@ -152,17 +152,17 @@ void check_shards(session& in, const identity& who, const std::vector<held_shard
                       "troupe: durable: another node of the cluster acts for these actors now");
 }
 
-void write(session& in, const batch& all, const identity& who) {
+void write(session& in, const batch& all, const identity& node) {
   session_transaction within(in);
-  last_batch_of(in, who);
-  check_shards(in, who, all.shards);
+  last_batch_of(in, node);
+  check_shards(in, node, all.shards);
   write_rows(in, all, rows_for::cluster);
   statement counts(in,
                    "UPDATE durable_nodes SET last_batch = ?, at = strftime('%s', 'now') "
                    "WHERE cluster = ? AND life = ?");
   counts.bind_integer(1, as_integer(all.number));
-  counts.bind_text(2, who.cluster);
-  counts.bind_text(3, who.life);
+  counts.bind_text(2, node.cluster);
+  counts.bind_text(3, node.life);
   counts.run();
   within.commit();
 }
@@ -221,12 +221,12 @@ class node_in_sqlite final : public in_sqlite {
     });
   }
   void act_for(std::vector<std::uint32_t> shards) override {
-    std::string made = "[";
+    std::string text = "[";
     for (const std::uint32_t one : shards)
-      made += (made.size() == 1 ? "" : ",") + std::to_string(one);
-    made += "]";
+      text += (text.size() == 1 ? "" : ",") + std::to_string(one);
+    text += "]";
     std::lock_guard held(mutex_);
-    shards_ = std::move(made);
+    shards_ = std::move(text);
   }
 
  private:

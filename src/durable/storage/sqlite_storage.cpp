@@ -33,35 +33,36 @@ void set_meta(session& in, const char* name, std::int64_t value) {
 
 namespace {
 
-void bind(statement& to, const stored_message& one, const packed_id& id, const packed_id& asker) {
-  to.bind_integer(1, as_integer(one.order));
-  to.bind_bytes(2, id);
-  to.bind_integer(3, one.named ? 1 : 0);
-  to.bind_integer(4, static_cast<std::int64_t>(one.from));
-  to.bind_text(5, one.to.kind);
-  to.bind_text(6, one.to.key);
-  to.bind_bytes(7, asker);
-  to.bind_text(8, one.method);
-  to.bind_integer(9, as_integer(one.signature));
-  to.bind_bytes(10, one.arguments);
-  to.bind_integer(11, one.failures);
+void bind(statement& statement, const stored_message& message, const packed_id& id,
+          const packed_id& asker) {
+  statement.bind_integer(1, as_integer(message.order));
+  statement.bind_bytes(2, id);
+  statement.bind_integer(3, message.named ? 1 : 0);
+  statement.bind_integer(4, static_cast<std::int64_t>(message.from));
+  statement.bind_text(5, message.to.kind);
+  statement.bind_text(6, message.to.key);
+  statement.bind_bytes(7, asker);
+  statement.bind_text(8, message.method);
+  statement.bind_integer(9, as_integer(message.signature));
+  statement.bind_bytes(10, message.arguments);
+  statement.bind_integer(11, message.failures);
 }
 }  // namespace
 
 stored_message message_of(const statement& row) {
-  stored_message one;
-  one.order = as_number(row.integer(0));
-  one.id = unpacked(row.bytes(1));
-  one.named = row.integer(2) != 0;
-  one.from = static_cast<origin>(row.integer(3));
-  one.to = {std::string(row.text(4)), std::string(row.text(5))};
-  one.asker = unpacked(row.bytes(6));
-  one.method = std::string(row.text(7));
-  one.signature = as_number(row.integer(8));
-  one.arguments = copy_of(row.bytes(9));
-  one.failures = static_cast<std::uint32_t>(row.integer(10));
-  if (row.columns() > 11) one.shard = static_cast<std::uint32_t>(row.integer(11));
-  return one;
+  stored_message message;
+  message.order = as_number(row.integer(0));
+  message.id = unpacked(row.bytes(1));
+  message.named = row.integer(2) != 0;
+  message.from = static_cast<origin>(row.integer(3));
+  message.to = {std::string(row.text(4)), std::string(row.text(5))};
+  message.asker = unpacked(row.bytes(6));
+  message.method = std::string(row.text(7));
+  message.signature = as_number(row.integer(8));
+  message.arguments = copy_of(row.bytes(9));
+  message.failures = static_cast<std::uint32_t>(row.integer(10));
+  if (row.columns() > 11) message.shard = static_cast<std::uint32_t>(row.integer(11));
+  return message;
 }
 
 namespace {
@@ -71,18 +72,18 @@ void write_inbox(session& in, const batch& all, rows_for whom) {
     const bool has_shards = whom == rows_for::cluster;
     statement adds(in, has_shards ? "INSERT INTO durable_inbox VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
                                   : "INSERT INTO durable_inbox VALUES (?,?,?,?,?,?,?,?,?,?,?)");
-    for (const auto& one : all.arrived) {
-      const packed_id id = packed(one->id), asker = packed(one->asker);
-      bind(adds, *one, id, asker);
-      if (has_shards) adds.bind_integer(12, one->shard);
+    for (const auto& message : all.arrived) {
+      const packed_id id = packed(message->id), asker = packed(message->asker);
+      bind(adds, *message, id, asker);
+      if (has_shards) adds.bind_integer(12, message->shard);
       adds.run();
     }
   }
   if (!all.failed.empty()) {
     statement counts(in, "UPDATE durable_inbox SET failures = ? WHERE number = ?");
-    for (const batch::failed_message& one : all.failed) {
-      counts.bind_integer(1, one.failures);
-      counts.bind_integer(2, as_integer(one.order));
+    for (const batch::failed_message& failed : all.failed) {
+      counts.bind_integer(1, failed.failures);
+      counts.bind_integer(2, as_integer(failed.order));
       counts.run();
     }
   }
@@ -98,23 +99,23 @@ void write_inbox(session& in, const batch& all, rows_for whom) {
 void write_states(session& in, const batch& all) {
   if (!all.states.empty()) {
     statement writes(in, "INSERT OR REPLACE INTO durable_state VALUES (?,?,?,?,?,?)");
-    for (const batch::changed_state& one : all.states) {
-      writes.bind_text(1, one.of.kind);
-      writes.bind_text(2, one.of.key);
-      writes.bind_integer(3, one.state.schema);
-      writes.bind_integer(4, as_integer(one.state.fingerprint));
-      writes.bind_integer(5, as_integer(one.state.number));
-      writes.bind_bytes(6, one.state.value);
+    for (const batch::changed_state& changed : all.states) {
+      writes.bind_text(1, changed.of.kind);
+      writes.bind_text(2, changed.of.key);
+      writes.bind_integer(3, changed.state.schema);
+      writes.bind_integer(4, as_integer(changed.state.fingerprint));
+      writes.bind_integer(5, as_integer(changed.state.number));
+      writes.bind_bytes(6, changed.state.value);
       writes.run();
     }
   }
   if (!all.events.empty()) {
     statement adds(in, "INSERT INTO durable_events VALUES (?,?,?,?)");
-    for (const batch::appended_event& one : all.events) {
-      adds.bind_text(1, one.of.kind);
-      adds.bind_text(2, one.of.key);
-      adds.bind_integer(3, as_integer(one.number));
-      adds.bind_bytes(4, one.value);
+    for (const batch::appended_event& event : all.events) {
+      adds.bind_text(1, event.of.kind);
+      adds.bind_text(2, event.of.key);
+      adds.bind_integer(3, as_integer(event.number));
+      adds.bind_bytes(4, event.value);
       adds.run();
     }
   }
@@ -154,14 +155,14 @@ void write_calls(session& in, const batch& all) {
 void write_answers(session& in, const batch& all) {
   if (!all.answers.empty()) {
     statement adds(in, "INSERT OR REPLACE INTO durable_answers VALUES (?,?,?,?,?,?)");
-    for (const stored_answer& one : all.answers) {
-      const packed_id id = packed(one.id), asker = packed(one.asker);
+    for (const stored_answer& answer : all.answers) {
+      const packed_id id = packed(answer.id), asker = packed(answer.asker);
       adds.bind_bytes(1, id);
       adds.bind_bytes(2, asker);
-      adds.bind_integer(3, one.at.time_since_epoch().count());
-      adds.bind_integer(4, one.failed ? 1 : 0);
-      adds.bind_text(5, one.error_type);
-      adds.bind_bytes(6, one.value);
+      adds.bind_integer(3, answer.at.time_since_epoch().count());
+      adds.bind_integer(4, answer.failed ? 1 : 0);
+      adds.bind_text(5, answer.error_type);
+      adds.bind_bytes(6, answer.value);
       adds.run();
     }
     write_calls(in, all);
@@ -179,50 +180,50 @@ void write_answers(session& in, const batch& all) {
 void write_dead(session& in, const batch& all) {
   if (all.dead.empty()) return;
   statement adds(in, "INSERT OR REPLACE INTO durable_dead VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
-  for (const dead_letter& one : all.dead) {
-    const packed_id id = packed(one.message.id), asker = packed(one.message.asker);
-    bind(adds, one.message, id, asker);
-    adds.bind_text(12, one.error_type);
-    adds.bind_text(13, one.error);
-    adds.bind_integer(14, one.at.time_since_epoch().count());
+  for (const dead_letter& letter : all.dead) {
+    const packed_id id = packed(letter.message.id), asker = packed(letter.message.asker);
+    bind(adds, letter.message, id, asker);
+    adds.bind_text(12, letter.error_type);
+    adds.bind_text(13, letter.error);
+    adds.bind_integer(14, letter.at.time_since_epoch().count());
     adds.run();
   }
 }
 
 void write_reminders(session& in, const batch& all, rows_for whom) {
-  for (const stored_reminder& one : all.reminders) {
+  for (const stored_reminder& reminder : all.reminders) {
     const bool has_shards = whom == rows_for::cluster;
     statement writes(in, has_shards
                              ? "INSERT OR REPLACE INTO durable_reminders VALUES (?,?,?,?,?,?,?,?,?)"
                              : "INSERT OR REPLACE INTO durable_reminders VALUES (?,?,?,?,?,?,?,?)");
-    if (has_shards) writes.bind_integer(9, one.shard);
-    writes.bind_text(1, one.to.kind);
-    writes.bind_text(2, one.to.key);
-    writes.bind_text(3, one.name);
-    writes.bind_integer(4, one.due.time_since_epoch().count());
-    writes.bind_text(5, one.rule);
-    writes.bind_text(6, one.method);
-    writes.bind_integer(7, as_integer(one.signature));
-    writes.bind_bytes(8, one.arguments);
+    if (has_shards) writes.bind_integer(9, reminder.shard);
+    writes.bind_text(1, reminder.to.kind);
+    writes.bind_text(2, reminder.to.key);
+    writes.bind_text(3, reminder.name);
+    writes.bind_integer(4, reminder.due.time_since_epoch().count());
+    writes.bind_text(5, reminder.rule);
+    writes.bind_text(6, reminder.method);
+    writes.bind_integer(7, as_integer(reminder.signature));
+    writes.bind_bytes(8, reminder.arguments);
     writes.run();
   }
-  for (const batch::reminder_name& one : all.removed_reminders) {
+  for (const batch::reminder_name& removed : all.removed_reminders) {
     statement removes(in, "DELETE FROM durable_reminders WHERE kind = ? AND key = ? AND name = ?");
-    removes.bind_text(1, one.of.kind);
-    removes.bind_text(2, one.of.key);
-    removes.bind_text(3, one.name);
+    removes.bind_text(1, removed.of.kind);
+    removes.bind_text(2, removed.of.key);
+    removes.bind_text(3, removed.name);
     removes.run();
   }
-  for (const batch::fired_reminder& one : all.fired_reminders) {
-    statement moves(in, one.next ? "UPDATE durable_reminders SET due = $5 WHERE kind = $1 AND "
-                                   "key = $2 AND name = $3 AND due = $4"
-                                 : "DELETE FROM durable_reminders WHERE kind = $1 AND key = $2 "
-                                   "AND name = $3 AND due = $4");
-    moves.bind_text(1, one.of.kind);
-    moves.bind_text(2, one.of.key);
-    moves.bind_text(3, one.name);
-    moves.bind_integer(4, one.due.time_since_epoch().count());
-    if (one.next) moves.bind_integer(5, one.next->time_since_epoch().count());
+  for (const batch::fired_reminder& fired : all.fired_reminders) {
+    statement moves(in, fired.next ? "UPDATE durable_reminders SET due = $5 WHERE kind = $1 AND "
+                                     "key = $2 AND name = $3 AND due = $4"
+                                   : "DELETE FROM durable_reminders WHERE kind = $1 AND key = $2 "
+                                     "AND name = $3 AND due = $4");
+    moves.bind_text(1, fired.of.kind);
+    moves.bind_text(2, fired.of.key);
+    moves.bind_text(3, fired.name);
+    moves.bind_integer(4, fired.due.time_since_epoch().count());
+    if (fired.next) moves.bind_integer(5, fired.next->time_since_epoch().count());
     moves.run();
   }
 }
@@ -269,10 +270,10 @@ std::vector<class_shape> read_classes(session& in) {
 
 namespace {
 
-opened_storage open_tables(session& in, std::int64_t owner, const std::string& path) {
-  session_transaction within(in);
-  in.run_script(sqlite_tables);
-  const std::int64_t version = meta(in, "version");
+opened_storage open_tables(session& session, std::int64_t owner, const std::string& path) {
+  session_transaction within(session);
+  session.run_script(sqlite_tables);
+  const std::int64_t version = meta(session, "version");
   if (version == cluster_tables_version)
     throw schema_error("troupe: durable: the tables of " + path +
                        " belong to a cluster; open them as one of its nodes");
@@ -280,15 +281,15 @@ opened_storage open_tables(session& in, std::int64_t owner, const std::string& p
     throw schema_error("troupe: durable: the tables of " + path + " have version " +
                        std::to_string(version) + ", and this program knows version " +
                        std::to_string(tables_version) + "; use the newer program");
-  set_meta(in, "owner", owner);
+  set_meta(session, "owner", owner);
   opened_storage found;
-  found.last_batch = as_number(meta(in, "last_batch"));
-  found.last_order = as_number(meta(in, "last_number"));
+  found.last_batch = as_number(meta(session, "last_batch"));
+  found.last_order = as_number(meta(session, "last_number"));
   {
-    statement last(in, "SELECT coalesce(max(number), 0) FROM durable_inbox");
+    statement last(session, "SELECT coalesce(max(number), 0) FROM durable_inbox");
     if (last.step()) found.last_order = std::max(found.last_order, as_number(last.integer(0)));
   }
-  found.classes = read_classes(in);
+  found.classes = read_classes(session);
   within.commit();
   return found;
 }
@@ -296,24 +297,24 @@ opened_storage open_tables(session& in, std::int64_t owner, const std::string& p
 void write_classes(session& in, const std::vector<class_shape>& added) {
   session_transaction within(in);
   statement adds(in, "INSERT OR REPLACE INTO durable_classes VALUES (?,?,?,?)");
-  for (const class_shape& one : added) {
-    adds.bind_text(1, one.kind);
-    adds.bind_integer(2, one.schema);
-    adds.bind_integer(3, as_integer(one.fingerprint));
-    adds.bind_text(4, one.shape);
+  for (const class_shape& row : added) {
+    adds.bind_text(1, row.kind);
+    adds.bind_integer(2, row.schema);
+    adds.bind_integer(3, as_integer(row.fingerprint));
+    adds.bind_text(4, row.shape);
     adds.run();
   }
   within.commit();
 }
 
-std::optional<stored_state> read_state(session& in, const actor_name& of) {
+std::optional<stored_state> read_state(session& in, const actor_name& actor) {
   std::optional<stored_state> found;
   {
     statement reads(in,
                     "SELECT \"schema\", fingerprint, number, value FROM durable_state "
                     "WHERE kind = ? AND key = ?");
-    reads.bind_text(1, of.kind);
-    reads.bind_text(2, of.key);
+    reads.bind_text(1, actor.kind);
+    reads.bind_text(2, actor.key);
     if (reads.step())
       found = {static_cast<std::uint32_t>(reads.integer(0)),
                as_number(reads.integer(1)),
@@ -324,8 +325,8 @@ std::optional<stored_state> read_state(session& in, const actor_name& of) {
   statement reads(in,
                   "SELECT value FROM durable_events WHERE kind = ? AND key = ? AND number > ? "
                   "ORDER BY number");
-  reads.bind_text(1, of.kind);
-  reads.bind_text(2, of.key);
+  reads.bind_text(1, actor.kind);
+  reads.bind_text(2, actor.key);
   reads.bind_integer(3, found ? as_integer(found->number) : 0);
   while (reads.step()) {
     if (!found) found.emplace();
@@ -374,16 +375,16 @@ found_message read_message(session& in, const message_id& id) {
 }  // namespace
 
 stored_reminder reminder_of(const statement& row) {
-  stored_reminder one;
-  one.to = {std::string(row.text(0)), std::string(row.text(1))};
-  one.name = std::string(row.text(2));
-  one.due = decltype(one.due)(std::chrono::milliseconds(row.integer(3)));
-  one.rule = std::string(row.text(4));
-  one.method = std::string(row.text(5));
-  one.signature = as_number(row.integer(6));
-  one.arguments = copy_of(row.bytes(7));
-  if (row.columns() > 8) one.shard = static_cast<std::uint32_t>(row.integer(8));
-  return one;
+  stored_reminder reminder;
+  reminder.to = {std::string(row.text(0)), std::string(row.text(1))};
+  reminder.name = std::string(row.text(2));
+  reminder.due = decltype(reminder.due)(std::chrono::milliseconds(row.integer(3)));
+  reminder.rule = std::string(row.text(4));
+  reminder.method = std::string(row.text(5));
+  reminder.signature = as_number(row.integer(6));
+  reminder.arguments = copy_of(row.bytes(7));
+  if (row.columns() > 8) reminder.shard = static_cast<std::uint32_t>(row.integer(8));
+  return reminder;
 }
 
 namespace {
