@@ -157,8 +157,8 @@ struct fork_frame {
     return std::coroutine_handle<fork_frame>::from_promise(*this);
   }
 
-  fork_worker_state* here;  // the visit in which it runs
-  fork_join* within;        // the fork of which it is a part
+  fork_worker_state* worker;  // the visit in which it runs
+  fork_join* within;          // the fork of which it is a part
   bool rested;  // it was stolen, or has suspended: it is not on another fork frame's stack
 };
 
@@ -226,9 +226,9 @@ struct fork_join {
 template <auto In, class Parts>
 TROUPE_INLINE bool fork_join::start(fork_frame& forker, std::uint32_t count,
                                     const Parts& part) noexcept {
-  fork_worker_state& on = *forker.here;
-  fork_tree& in = *on.tree;
-  begin(&in, &forker, count + 1);
+  fork_worker_state& on = *forker.worker;
+  fork_tree& whole = *on.tree;
+  begin(&whole, &forker, count + 1);
   for (std::uint32_t i = 0; i != count; ++i) part(i).within = this;
   if ((on.deques.*In).reserve(count)) [[likely]] {
     for (std::uint32_t i = count; --i != 0;) (on.deques.*In).push(part(i));
@@ -238,7 +238,7 @@ TROUPE_INLINE bool fork_join::start(fork_frame& forker, std::uint32_t count,
   const auto* const stack = static_cast<const std::byte*>(__builtin_frame_address(0));
   // order: relaxed  a hint: the next fork sees a later failure
   if (--on.forks_left < 0 || stack < on.stack_end ||
-      in.failures.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+      whole.failures.load(std::memory_order_relaxed) != 0) [[unlikely]] {
     return start_slow<In>(forker, count, part, stack);
   }
   return run_parts<In>(forker, count, part);
@@ -249,12 +249,12 @@ TROUPE_INLINE bool fork_join::start(fork_frame& forker, std::uint32_t count,
 template <auto In, class Parts>
 TROUPE_INLINE bool fork_join::run_parts(fork_frame& forker, std::uint32_t count,
                                         const Parts& part) noexcept {
-  fork_worker_state& on = *forker.here;
+  fork_worker_state& on = *forker.worker;
   for (std::uint32_t i = 0;;) {
-    fork_frame& one = part(i);
-    one.here = &on;
-    one.rested = false;
-    one.handle().resume();
+    fork_frame& frame = part(i);
+    frame.worker = &on;
+    frame.rested = false;
+    frame.handle().resume();
     if (on.leaving) [[unlikely]]
       return leave(forker, i);
     if (++i == count) return false;
@@ -275,7 +275,7 @@ TROUPE_INLINE bool fork_join::run_parts(fork_frame& forker, std::uint32_t count,
 template <auto In, class Parts>
 TROUPE_NOINLINE bool fork_join::start_slow(fork_frame& forker, std::uint32_t count,
                                            const Parts& part, const std::byte* stack) noexcept {
-  fork_worker_state& on = *forker.here;
+  fork_worker_state& on = *forker.worker;
   // order: relaxed (both)  hints, or this thread's own writes
   const bool queued = status.load(std::memory_order_relaxed) != state::no_memory;
   if (on.forks_left < 0) on.check_and_share();
@@ -296,7 +296,7 @@ TROUPE_NOINLINE bool fork_join::give_up(fork_frame& forker, std::uint32_t ended,
   for (;;) {
     part(ended).handle().destroy();
     if (++ended == count) return false;
-    if (queued && (forker.here->deques.*In).pop() == nullptr) return leave(forker, ended);
+    if (queued && (forker.worker->deques.*In).pop() == nullptr) return leave(forker, ended);
   }
 }
 
@@ -308,7 +308,7 @@ struct fork_frame_end {
   template <class Promise>
   void await_suspend(std::coroutine_handle<Promise> done) const noexcept {
     fork_frame& self = done.promise();
-    fork_worker_state& on = *self.here;
+    fork_worker_state& on = *self.worker;
     fork_join& join = *self.within;
     done.destroy();
     join.end_part(on);
@@ -323,7 +323,7 @@ void run_tree_here(fork_join& root, std::span<fork_frame* const> parts);
 // Runs the parts on the pool; the task's coroutine continues in a turn of its actor. Returns false
 // if the coroutine need not suspend. The tree that is stored in `kept` must live until the
 // coroutine continues.
-bool run_tree_for(fork_join& root, std::span<fork_frame* const> parts, tasks::coroutine& who,
+bool run_tree_for(fork_join& root, std::span<fork_frame* const> parts, tasks::coroutine& awaiting,
                   tree_of_task*& kept);
 void free_tree(tree_of_task& of) noexcept;
 

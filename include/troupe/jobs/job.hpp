@@ -81,16 +81,16 @@ void report_unheard(const job& of, const std::exception_ptr& what) noexcept;
 
 // Puts a new job among the pending jobs of the calling thread; takes over one of its two
 // references.
-void keep(job& made) noexcept;
+void keep(job& kept) noexcept;
 
-// Submits all pending jobs of the calling thread, and returns when `of` is done. If no thread has
-// begun `of`, it runs here. Throws deadlock if `of` would wait for itself; usage_error in an
-// actor's handler.
-void need(job& of);
+// Submits all pending jobs of the calling thread, and returns when `wanted` is done. If no thread
+// has begun `wanted`, it runs here. Throws deadlock if `wanted` would wait for itself; usage_error
+// in an actor's handler.
+void need(job& wanted);
 
-// Submits the same jobs, and returns a future that is ready when `of` is done. Throws
+// Submits the same jobs, and returns a future that is ready when `wanted` is done. Throws
 // std::bad_alloc.
-future<> when_done(job& of);
+future<> when_done(job& wanted);
 
 // Covers the jobs that the calling thread makes pending from now on, until the scope's end
 // (lazy.hpp).
@@ -102,7 +102,7 @@ class pending_scope {
   ~pending_scope();
   // For a job that was made in this scope, or before it: whether the innermost scope around the job
   // runs unwanted jobs.
-  bool runs(const job& one) const noexcept;
+  bool runs(const job& job) const noexcept;
 
  private:
   // jobs made by jobs and works that run inside it do not belong to the scope

@@ -24,7 +24,7 @@ class memory_account;
 // runs, as for lazies. Returns null without a runtime; the bytes are then not counted. The account
 // outlives its runtime.
 memory_account* charge(std::size_t bytes) noexcept;
-void discharge(memory_account& of, std::size_t bytes) noexcept;
+void discharge(memory_account& account, std::size_t bytes) noexcept;
 // Returns `bytes`. Throws usage_error for more than any process can have, since sums of such
 // numbers would overflow.
 std::size_t check_bytes(std::size_t bytes);

@@ -83,10 +83,10 @@ struct shared_loop {
   // several levels of it into one function only if they are small.
   template <class Step>
   TROUPE_INLINE bool run(const Step& step) {
-    own_loops& here = loops_here;
-    stop = end < here.round ? end : here.round;
-    outer = here.innermost;
-    here.innermost = this;
+    own_loops& own = loops_here;
+    stop = end < own.round ? end : own.round;
+    outer = own.innermost;
+    own.innermost = this;
     try {
       if (--loops_here.left < 0) [[unlikely]]
         check_and_share();
@@ -134,11 +134,11 @@ struct shared_loop {
 
 // Calls leave() of a loop that has given parts.
 struct leaves_given {
-  explicit leaves_given(shared_loop& loop) noexcept : of(loop) {}
+  explicit leaves_given(shared_loop& loop) noexcept : giver(loop) {}
   leaves_given(const leaves_given&) = delete;
   leaves_given& operator=(const leaves_given&) = delete;
-  ~leaves_given() { of.leave(); }
-  shared_loop& of;
+  ~leaves_given() { giver.leave(); }
+  shared_loop& giver;
 };
 
 // Whether a loop that begins now belongs to the loops on this stack.
@@ -152,7 +152,7 @@ TROUPE_NOINLINE auto begin_segment(const Function& function) {
   struct call {
     const Function& function;
     std::optional<unit_of<value>> given;
-  } one{function, {}};
+  } called{function, {}};
   run_in_segment(
       [](void* argument) {
         auto& self = *static_cast<call*>(argument);
@@ -162,8 +162,8 @@ TROUPE_NOINLINE auto begin_segment(const Function& function) {
           self.given.emplace(self.function());
         }
       },
-      &one);
-  if constexpr (!std::is_void_v<value>) return std::move(*one.given);
+      &called);
+  if constexpr (!std::is_void_v<value>) return std::move(*called.given);
 }
 
 // A given part of a loop with results of type T: a work.

@@ -141,22 +141,22 @@ using unit_of = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 struct work_access {
   // The caller must run the coroutine, which frees itself.
   template <class T>
-  static fork_frame& begin(work<T>& of) noexcept {
-    of.unbegun_ = false;
-    of.handle_.promise().cell = &of.cell_;
-    return of.handle_.promise();
+  static fork_frame& begin(work<T>& source) noexcept {
+    source.unbegun_ = false;
+    source.handle_.promise().cell = &source.cell_;
+    return source.handle_.promise();
   }
   // Only after begin() and before the end of the work.
   template <class T>
-  static fork_frame& fork_frame_of(const work<T>& of) noexcept {
-    return of.handle_.promise();
+  static fork_frame& fork_frame_of(const work<T>& source) noexcept {
+    return source.handle_.promise();
   }
   template <class T>
-  static unit_of<T> take(work<T>& of) {
+  static unit_of<T> take(work<T>& source) {
     if constexpr (std::is_void_v<T>) {
       return {};
     } else {
-      return of.cell_.take();
+      return source.cell_.take();
     }
   }
 };
@@ -164,14 +164,14 @@ struct work_access {
 // The awaiter of a fork that stays where it is: in the frame of the coroutine that awaits it.
 template <class Fork>
 struct fork_awaiter {
-  Fork& of;
-  bool await_ready() const noexcept { return of.await_ready(); }
+  Fork& awaited;
+  bool await_ready() const noexcept { return awaited.await_ready(); }
   template <class Promise>
   TROUPE_INLINE bool await_suspend(std::coroutine_handle<Promise> who) noexcept(
       std::derived_from<Promise, fork_frame>) {
-    return of.await_suspend(who);
+    return awaited.await_suspend(who);
   }
-  TROUPE_INLINE decltype(auto) await_resume() { return of.await_resume(); }
+  TROUPE_INLINE decltype(auto) await_resume() { return awaited.await_resume(); }
 };
 
 // The awaitable of a work or of a fork. It lies in the frame of the coroutine that awaits it, or on
@@ -188,14 +188,14 @@ class fork_of {
 
   bool await_ready() const noexcept { return false; }
   template <std::derived_from<fork_frame> Promise>
-  TROUPE_INLINE bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
+  TROUPE_INLINE bool await_suspend(std::coroutine_handle<Promise> awaiting) noexcept {
     const auto parts = begin();
-    return join_.start(who.promise(), sizeof...(T),
+    return join_.start(awaiting.promise(), sizeof...(T),
                        [&](std::uint32_t i) -> fork_frame& { return *parts[i]; });
   }
   template <std::derived_from<tasks::promise_base> Promise>
-  bool await_suspend(std::coroutine_handle<Promise> who) {
-    return run_tree_for(join_, begin(), who.promise(), tree_);
+  bool await_suspend(std::coroutine_handle<Promise> awaiting) {
+    return run_tree_for(join_, begin(), awaiting.promise(), tree_);
   }
   decltype(auto) await_resume() {
     join_.check();
@@ -247,17 +247,17 @@ class fork_of_many {
 
   bool await_ready() const noexcept { return works_.empty(); }
   template <std::derived_from<fork_frame> Promise>
-  bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
+  bool await_suspend(std::coroutine_handle<Promise> awaiting) noexcept {
     for (auto& each : works_) work_access::begin(each);
-    return join_.start(who.promise(), static_cast<std::uint32_t>(works_.size()),
+    return join_.start(awaiting.promise(), static_cast<std::uint32_t>(works_.size()),
                        [parts = works_.data()](std::uint32_t i) -> fork_frame& {
                          return work_access::fork_frame_of(parts[i]);
                        });
   }
   template <std::derived_from<tasks::promise_base> Promise>
-  bool await_suspend(std::coroutine_handle<Promise> who) {
+  bool await_suspend(std::coroutine_handle<Promise> awaiting) {
     const std::vector<fork_frame*> parts = begin();
-    return run_tree_for(join_, parts, who.promise(), tree_);
+    return run_tree_for(join_, parts, awaiting.promise(), tree_);
   }
   auto await_resume() {
     if (!works_.empty()) join_.check();
@@ -416,12 +416,12 @@ requires(sizeof...(T) != 0) [[nodiscard]] jobs::fork_of<false, T...> fork(work<T
 }
 template <class T>
 [[nodiscard]] jobs::fork_of_many<T, std::vector<work<T>>> fork(std::vector<work<T>> parts) {
-  for (const work<T>& one : parts) one.check();
+  for (const work<T>& part : parts) part.check();
   return jobs::fork_of_many<T, std::vector<work<T>>>(std::move(parts));
 }
 template <class T>
 [[nodiscard]] jobs::fork_of_many<T, std::span<work<T>>> fork(std::span<work<T>> parts) {
-  for (const work<T>& one : parts) one.check();
+  for (const work<T>& part : parts) part.check();
   return jobs::fork_of_many<T, std::span<work<T>>>(std::move(parts));
 }
 

@@ -98,7 +98,7 @@ bool fork_join::is_cancelled() const noexcept {
 // All fork frames on this stack rest, the forker too; unless the parts that the forker saw end were
 // the last. True when it rests.
 bool fork_join::leave(fork_frame& forker, std::uint32_t ended) noexcept {
-  fork_worker_state& on = *forker.here;
+  fork_worker_state& on = *forker.worker;
   // first, since another thread may resume it at once
   const bool before = std::exchange(forker.rested, true);
   on.leaving = true;
@@ -129,19 +129,19 @@ void fork_worker_state::run(fork_frame& part) noexcept {
     part.rested = true;
     next = &part;
   }
-  while (fork_frame* one = std::exchange(next, nullptr)) {
-    one->here = this;
-    one->handle().resume();
+  while (fork_frame* current = std::exchange(next, nullptr)) {
+    current->worker = this;
+    current->handle().resume();
     leaving = false;
   }
 }
 
 void fork_worker_state::drop(fork_frame& part) noexcept {
-  fork_join& of = *part.within;
+  fork_join& fork = *part.within;
   // the failure may be further out; but this fork's forker would find a part undone
-  of.mark(fork_join::state::cancelled);
+  fork.mark(fork_join::state::cancelled);
   part.handle().destroy();
-  of.end_part(*this);
+  fork.end_part(*this);
 }
 
 bool fork_worker_state::slice_over() noexcept {
@@ -179,13 +179,13 @@ namespace {
 
 // For a fork that does not begin: destroys its parts.
 void drop_all(std::span<fork_frame* const> parts) noexcept {
-  for (fork_frame* one : parts) one->handle().destroy();
+  for (fork_frame* part : parts) part->handle().destroy();
 }
 
-void push_all(fork_deques& to, fork_join& root, std::span<fork_frame* const> parts) noexcept {
+void push_all(fork_deques& deques, fork_join& root, std::span<fork_frame* const> parts) noexcept {
   for (std::size_t i = parts.size(); i-- > 0;) {
     parts[i]->within = &root;
-    to.forks.push(*parts[i]);
+    deques.forks.push(*parts[i]);
   }
 }
 
@@ -218,10 +218,10 @@ void run_tree_here(fork_join& root, std::span<fork_frame* const> parts) try {
 
 // A tree for which a coroutine of an actor waits.
 struct tree_of_task final : fork_tree, tasks::suspension {
-  tree_of_task(fork_join& outermost, job_pool& of)
-      : fork_tree(outermost, &of, of.shares() ? of.workers() : 1, &tell),
+  tree_of_task(fork_join& outermost, job_pool& pool)
+      : fork_tree(outermost, &pool, pool.shares() ? pool.workers() : 1, &tell),
         suspension(&act_on),
-        counted(of.waits()) {}
+        counted(pool.waits()) {}
 
   static void tell(fork_tree& base) noexcept {
     auto& self = static_cast<tree_of_task&>(base);
@@ -251,11 +251,11 @@ void free_tree(tree_of_task& of) noexcept {
 namespace {
 
 bool run_tree_on(job_pool* pool, fork_join& root, std::span<fork_frame* const> parts,
-                 tasks::coroutine& who, tree_of_task*& kept) try {
+                 tasks::coroutine& awaiting, tree_of_task*& kept) try {
   if (pool == nullptr) throw usage_error("troupe: fork: the task runs in no runtime");
   kept = ::new (memory::allocate(sizeof(tree_of_task))) tree_of_task(root, *pool);
   root.begin(kept, nullptr, static_cast<std::uint32_t>(parts.size()));
-  if (who.call->cancelled) {
+  if (awaiting.call->cancelled) {
     kept->cancel();
     drop_all(parts);
     return false;
@@ -264,7 +264,7 @@ bool run_tree_on(job_pool* pool, fork_join& root, std::span<fork_frame* const> p
   if (!deques.forks.reserve(parts.size())) throw std::bad_alloc();
   kept->counted->change(true);
   pool->tree_begins();
-  kept->begin(who);
+  kept->begin(awaiting);
   push_all(deques, root, parts);
   pool->call_runner();
   return true;
@@ -275,11 +275,11 @@ bool run_tree_on(job_pool* pool, fork_join& root, std::span<fork_frame* const> p
 
 }  // namespace
 
-bool run_tree_for(fork_join& root, std::span<fork_frame* const> parts, tasks::coroutine& who,
+bool run_tree_for(fork_join& root, std::span<fork_frame* const> parts, tasks::coroutine& awaiting,
                   tree_of_task*& kept) {
   job_pool* const pool = job_pool::current();
-  if (pool == nullptr || !pool->is_serial()) return run_tree_on(pool, root, parts, who, kept);
-  if (who.call->cancelled) {
+  if (pool == nullptr || !pool->is_serial()) return run_tree_on(pool, root, parts, awaiting, kept);
+  if (awaiting.call->cancelled) {
     drop_all(parts);
     throw_cancelled();
   }

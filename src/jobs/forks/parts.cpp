@@ -54,7 +54,7 @@ class shared_parts {
   // Runs parts, this thread's stretch first. True when some may be left and a look at the clock is
   // due.
   bool run_some(fork_frame& self) {
-    fork_worker_state& on = *self.here;
+    fork_worker_state& on = *self.worker;
     const std::size_t mine = base::worker_number;
     std::size_t part = 0;
     for (std::size_t i = 0; i != threads_; ++i) {
@@ -81,17 +81,17 @@ class shared_parts {
 // Awaited by a work: its result is computed with the work's fork frame.
 class takes_some {
  public:
-  explicit takes_some(shared_parts& all) noexcept : of_(all) {}
+  explicit takes_some(shared_parts& all) noexcept : parts_(all) {}
   bool await_ready() const noexcept { return false; }
   template <class Promise>
-  bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
-    self_ = &who.promise();
+  bool await_suspend(std::coroutine_handle<Promise> awaiting) noexcept {
+    self_ = &awaiting.promise();
     return false;
   }
-  bool await_resume() const { return of_.run_some(*self_); }
+  bool await_resume() const { return parts_.run_some(*self_); }
 
  private:
-  shared_parts& of_;
+  shared_parts& parts_;
   fork_frame* self_ = nullptr;
 };
 
@@ -101,8 +101,8 @@ class asks_for_threads {
  public:
   bool await_ready() const noexcept { return false; }
   template <class Promise>
-  bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
-    fork_worker_state& on = *who.promise().here;
+  bool await_suspend(std::coroutine_handle<Promise> awaiting) noexcept {
+    fork_worker_state& on = *awaiting.promise().worker;
     threads_ = on.tree->threads;
     if (threads_ > 1) on.look_at_next_forks(1);
     return false;
@@ -119,12 +119,12 @@ class fork_of_takers {
   explicit fork_of_takers(std::span<work<>> works) noexcept : works_(works) {}
   bool await_ready() const noexcept { return false; }
   template <class Promise>
-  bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
+  bool await_suspend(std::coroutine_handle<Promise> awaiting) noexcept {
     for (auto& each : works_) work_access::begin(each);
     const auto part = [parts = works_.data()](std::uint32_t i) -> fork_frame& {
       return work_access::fork_frame_of(parts[i]);
     };
-    return join_.start<&fork_deques::loops>(who.promise(),
+    return join_.start<&fork_deques::loops>(awaiting.promise(),
                                             static_cast<std::uint32_t>(works_.size()), part);
   }
   void await_resume() { join_.check(); }

@@ -39,7 +39,7 @@ constinit thread_local std::int64_t looked_ns = 0;
 // The tree of all parts that one loop gave. Its root counts the parts, and the loop itself until
 // that waits.
 struct loop_tree final : tree_of_thread {
-  loop_tree(const loop_segment& in, fork_tree* inside_of) noexcept;
+  loop_tree(const loop_segment& segment, fork_tree* inside_of) noexcept;
   fork_join parts;
 };
 
@@ -58,8 +58,8 @@ struct loop_segment {
   const own_loops before;
 };
 
-loop_tree::loop_tree(const loop_segment& in, fork_tree* inside_of) noexcept
-    : tree_of_thread(parts, in.pool, in.threads) {
+loop_tree::loop_tree(const loop_segment& segment, fork_tree* inside_of) noexcept
+    : tree_of_thread(parts, segment.pool, segment.threads) {
   within = inside_of;
   if (within != nullptr) outermost = within->outermost;
   parts.begin(this, nullptr, 1);
@@ -67,37 +67,36 @@ loop_tree::loop_tree(const loop_segment& in, fork_tree* inside_of) noexcept
 
 namespace {
 
-void set_pace(own_loops& here, std::int64_t now) noexcept {
+void set_pace(own_loops& own, std::int64_t now) noexcept {
   const std::int64_t span = now - std::exchange(looked_ns, now);
-  if (span < look_ns_min) here.looks_after = std::min(2 * here.looks_after, looks_after_max);
+  if (span < look_ns_min) own.looks_after = std::min(2 * own.looks_after, looks_after_max);
   if (span > look_ns_max)
-    here.looks_after =
-        std::max(static_cast<std::int32_t>(here.looks_after * look_ns_max / span), 1);
-  here.round = here.looks_after < looks_after_of_long_rounds ? 1 : long_round;
+    own.looks_after = std::max(static_cast<std::int32_t>(own.looks_after * look_ns_max / span), 1);
+  own.round = own.looks_after < looks_after_of_long_rounds ? 1 : long_round;
 }
 
 // Gives away half of a loop's remaining numbers. This thread keeps the one that it runs next.
-void give_half(loop_segment& in, shared_loop& of, fork_deques& to, bool begun) noexcept {
-  const std::size_t left = of.end - of.next, half = (left + (begun ? 1 : 0)) / 2;
-  if (half == 0 || !to.loops.reserve(1)) return;
-  if (of.tree == nullptr) {
-    auto* made = new (std::nothrow) loop_tree(in, in.tree);
+void give_half(loop_segment& segment, shared_loop& loop, fork_deques& deques, bool begun) noexcept {
+  const std::size_t left = loop.end - loop.next, half = (left + (begun ? 1 : 0)) / 2;
+  if (half == 0 || !deques.loops.reserve(1)) return;
+  if (loop.tree == nullptr) {
+    auto* made = new (std::nothrow) loop_tree(segment, segment.tree);
     if (made == nullptr) return;
-    in.tree = of.tree = made;
-    of.newest_given = nullptr;
+    segment.tree = loop.tree = made;
+    loop.newest_given = nullptr;
   }
-  given_part* const given = of.type.give(of, of.end - half, of.end);
+  given_part* const given = loop.type.give(loop, loop.end - half, loop.end);
   if (given == nullptr) return;
-  fork_join& parts = of.tree->parts;
+  fork_join& parts = loop.tree->parts;
   parts.left.add();
   given->part->within = &parts;
-  given->end = of.end;
-  given->older = of.newest_given;
-  of.newest_given = given;
-  of.end -= half;
-  of.stop = std::min(of.stop, of.end);
-  to.newest_given = given;
-  to.loops.push(*given->part);
+  given->end = loop.end;
+  given->older = loop.newest_given;
+  loop.newest_given = given;
+  loop.end -= half;
+  loop.stop = std::min(loop.stop, loop.end);
+  deques.newest_given = given;
+  deques.loops.push(*given->part);
 }
 
 // The outermost loop that has something left. Loops outside of one that has given had nothing left
@@ -114,26 +113,26 @@ shared_loop& find_outermost(shared_loop& innermost) noexcept {
 
 // Whether no given part is left in the deque. While a thief looks at a part the deque seems empty:
 // another given part would then lie above it, and would be taken back in its place.
-bool has_none_given(fork_deques& in) noexcept {
-  return in.newest_given == nullptr || in.loops.is_empty();
+bool has_none_given(fork_deques& deques) noexcept {
+  return deques.newest_given == nullptr || deques.loops.is_empty();
 }
 
 // If there is work that others could do, puts some of it into this thread's deque, and offers it.
-void give(own_loops& here, std::int64_t now) noexcept {
-  loop_segment& in = *here.segment;
-  if (in.threads == 1) return;
-  fork_deques& deques = in.works->queue.parts;
+void give(own_loops& own, std::int64_t now) noexcept {
+  loop_segment& segment = *own.segment;
+  if (segment.threads == 1) return;
+  fork_deques& deques = segment.works->queue.parts;
   if (deques.empty() && has_none_given(deques)) {
-    shared_loop& from = find_outermost(*here.innermost);
-    give_half(in, from, deques, &from != here.innermost);
+    shared_loop& from = find_outermost(*own.innermost);
+    give_half(segment, from, deques, &from != own.innermost);
   }
-  if (in.tree != nullptr && !deques.empty()) in.pool->offer(*in.tree, now);
+  if (segment.tree != nullptr && !deques.empty()) segment.pool->offer(*segment.tree, now);
 }
 
 }  // namespace
 
 loop_segment::loop_segment() : before(loops_here) {
-  own_loops& here = loops_here;
+  own_loops& own = loops_here;
   const frame* const top = this_stack.top;
   tree = top == nullptr ? nullptr : top->forks;
   pool = tree == nullptr ? job_pool::current() : tree->pool;
@@ -146,18 +145,18 @@ loop_segment::loop_segment() : before(loops_here) {
       pool->tree_begins();
     }
   }
-  here.innermost = nullptr;
-  here.segment = this;
-  here.frame = top;
-  here.left = 0;
+  own.innermost = nullptr;
+  own.segment = this;
+  own.frame = top;
+  own.left = 0;
 }
 
 loop_segment::~loop_segment() {
-  own_loops& here = loops_here;
-  here.innermost = before.innermost;
-  here.segment = before.segment;
-  here.frame = before.frame;
-  here.left = before.left;
+  own_loops& own = loops_here;
+  own.innermost = before.innermost;
+  own.segment = before.segment;
+  own.frame = before.frame;
+  own.left = before.left;
   if (threads > 1) pool->tree_has_ended();
 }
 
@@ -171,40 +170,40 @@ void run_in_segment(void (*function)(void*), void* argument) {
 }
 
 void shared_loop::check_and_share() {
-  own_loops& here = loops_here;
-  const loop_segment& in = *here.segment;
-  if (in.pool == nullptr) {
-    here.left = std::numeric_limits<std::int32_t>::max();
-    here.round = long_round;
+  own_loops& own = loops_here;
+  const loop_segment& segment = *own.segment;
+  if (segment.pool == nullptr) {
+    own.left = std::numeric_limits<std::int32_t>::max();
+    own.round = long_round;
     return;
   }
   // order: relaxed  a hint
-  const bool failed = in.tree != nullptr &&
-                      in.tree->outermost->failures.load(std::memory_order_relaxed) != 0 &&
-                      in.tree->root.is_cancelled();
-  if (failed || in.pool->discarding()) {
+  const bool failed = segment.tree != nullptr &&
+                      segment.tree->outermost->failures.load(std::memory_order_relaxed) != 0 &&
+                      segment.tree->root.is_cancelled();
+  if (failed || segment.pool->discarding()) {
     throw cancelled(
         "troupe: shared_for: it was cancelled: another call has failed, or the runtime was "
         "stopped");
   }
-  if (in.pool->is_simulated()) {
-    here.looks_after = sim_looks_after;
-    here.round = 1;
-    here.left = here.looks_after - 1;
-    return give(here, 0);
+  if (segment.pool->is_simulated()) {
+    own.looks_after = sim_looks_after;
+    own.round = 1;
+    own.left = own.looks_after - 1;
+    return give(own, 0);
   }
   const std::int64_t now = base::now_ns();
-  set_pace(here, now);
-  here.left = here.looks_after - 1;
-  give(here, now);
+  set_pace(own, now);
+  own.left = own.looks_after - 1;
+  give(own, now);
 }
 
 bool shared_loop::go_on() {
-  own_loops& here = loops_here;
+  own_loops& own = loops_here;
   const bool taken_back = next == end;
   if (taken_back && !take_back()) return false;
-  stop = end - next < here.round ? end : next + here.round;
-  if (--here.left < 0 && !taken_back) check_and_share();
+  stop = end - next < own.round ? end : next + own.round;
+  if (--own.left < 0 && !taken_back) check_and_share();
   return true;
 }
 
@@ -215,10 +214,10 @@ bool shared_loop::take_back() noexcept {
   // the deque was empty when this loop, or a loop outside of it, gave
   if (deques.newest_given != newest_given) return false;
   deques.newest_given = nullptr;
-  fork_frame* const one = deques.loops.pop();
-  if (one == nullptr) return false;
-  TROUPE_INVARIANT(one == newest_given->part, "S4");
-  one->handle().destroy();
+  fork_frame* const frame = deques.loops.pop();
+  if (frame == nullptr) return false;
+  TROUPE_INVARIANT(frame == newest_given->part, "S4");
+  frame->handle().destroy();
   tree->parts.left.end(1);  // never the last: the loop itself is counted
   given_part* const given = newest_given;
   newest_given = given->older;
@@ -266,9 +265,9 @@ void shared_loop::throw_first() {
 void shared_loop::leave() noexcept {
   loops_here.innermost = outer;
   if (tree == nullptr) return;
-  while (given_part* const one = newest_given) {
-    newest_given = one->older;
-    type.free(*one);
+  while (given_part* const part = newest_given) {
+    newest_given = part->older;
+    type.free(*part);
   }
   loops_here.segment->tree = tree->within;
   delete tree;

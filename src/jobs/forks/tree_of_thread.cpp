@@ -35,7 +35,7 @@ void sleep(tree_of_thread& tree) noexcept {
 }  // namespace
 
 void help(tree_of_thread& tree, fork_deques& deques, const bottom& under) noexcept {
-  fork_worker_state here(tree.pool, deques, false);
+  fork_worker_state worker(tree.pool, deques, false);
   bool wants_work = false;
   const auto say = [&](bool so) {
     wants_work = so;
@@ -46,7 +46,7 @@ void help(tree_of_thread& tree, fork_deques& deques, const bottom& under) noexce
     if (part == nullptr && tree.pool != nullptr) part = tree.pool->steal_part(deques, &tree);
     if (part != nullptr) {
       if (wants_work) say(false);
-      here.run(*part);
+      worker.run(*part);
     } else if (!wants_work) {
       if (tree.pool != nullptr) tree.pool->count_call(true);
       say(true);

@@ -26,12 +26,12 @@ struct tree_of_thread : fork_tree {
 // pushes later above it.
 class bottom {
  public:
-  explicit bottom(const fork_deques& of) noexcept
-      : forks_(of.forks.mark()), loops_(of.loops.mark()) {}
+  explicit bottom(const fork_deques& deques) noexcept
+      : forks_(deques.forks.mark()), loops_(deques.loops.mark()) {}
   // Takes the newest frame above the mark.
-  fork_frame* pop(fork_deques& of) const noexcept {
-    fork_frame* const one = of.forks.mark() > forks_ ? of.forks.pop() : nullptr;
-    return one != nullptr || of.loops.mark() <= loops_ ? one : of.loops.pop();
+  fork_frame* pop(fork_deques& deques) const noexcept {
+    fork_frame* const one = deques.forks.mark() > forks_ ? deques.forks.pop() : nullptr;
+    return one != nullptr || deques.loops.mark() <= loops_ ? one : deques.loops.pop();
   }
 
  private:

@@ -52,9 +52,9 @@ bool run_on_fresh_thread(job& one) {
 // Names the job in the report of a deadline that passes, if it is the first job that the posted
 // procedure, or the thread's other work, wants.
 struct named_in_procedure {
-  explicit named_in_procedure(const job& one) noexcept {
+  explicit named_in_procedure(const job& job) noexcept {
     // order: relaxed  for running_handlers, a snapshot
-    if (first) what.store(one.name, std::memory_order_relaxed);
+    if (first) what.store(job.name, std::memory_order_relaxed);
   }
   named_in_procedure(const named_in_procedure&) = delete;
   named_in_procedure& operator=(const named_in_procedure&) = delete;
@@ -83,12 +83,12 @@ void run_nested(job& one) {
 }
 
 // Takes the ref that kept the job.
-void run_unshared(job& one, job_pool* pool) {
-  if (claim(one)) {
+void run_unshared(job& job, job_pool* pool) {
+  if (claim(job)) {
     if (pool != nullptr) pool->count_run();
-    run_nested(one);
+    run_nested(job);
   }
-  one.drop_kept();
+  job.drop_kept();
 }
 
 // False when memory is out.
@@ -100,15 +100,15 @@ bool submit_unwanted(job_pool& pool, job& one) noexcept try {
 
 // Drops the job if no thread wants it or can ever want it, or if another thread has begun it.
 // False: the job must be submitted.
-bool drop_if_over(job_pool* pool, job& one) {
+bool drop_if_over(job_pool* pool, job& job) {
   // order: relaxed  a hint: another thread has begun it
-  const bool claimed = one.claimed.load(std::memory_order_relaxed);
+  const bool claimed = job.claimed.load(std::memory_order_relaxed);
   if (!claimed &&
-      (!pending_list::is_orphan(one) || (pending.scope != nullptr && pending.scope->runs(one))))
+      (!pending_list::is_orphan(job) || (pending.scope != nullptr && pending.scope->runs(job))))
     return false;
-  pending.remove(one);
+  pending.remove(job);
   if (!claimed && pool != nullptr) pool->count_dropped();
-  one.drop_kept();
+  job.drop_kept();
   return true;
 }
 
@@ -169,46 +169,46 @@ void submit_pending(job_pool& pool, const job* wanted) {
 }
 
 // Takes the job from where this thread keeps it, and drops the ref that kept it.
-void take_back(job& one, job_pool* pool) {
-  if (pending.has(one)) {
-    pending.remove(one);
-    trace_job(observe::event::lazy_inline, one);
-    one.drop_kept();
+void take_back(job& job, job_pool* pool) {
+  if (pending.has(job)) {
+    pending.remove(job);
+    trace_job(observe::event::lazy_inline, job);
+    job.drop_kept();
   } else if (pool != nullptr) {
     job_queue& mine = pool->queue_here();
     // order: relaxed  only the owner of the queue compares it with itself
-    if (one.kept_by.load(std::memory_order_relaxed) == &mine && mine.remove(one)) {
-      trace_job(observe::event::lazy_inline, one, true);
-      return one.drop_kept();
+    if (job.kept_by.load(std::memory_order_relaxed) == &mine && mine.remove(job)) {
+      trace_job(observe::event::lazy_inline, job, true);
+      return job.drop_kept();
     }
-    if (!pool->memory().take_out(one)) return;
-    trace_job(observe::event::lazy_inline, one, true);
-    one.drop_kept();
+    if (!pool->memory().take_out(job)) return;
+    trace_job(observe::event::lazy_inline, job, true);
+    job.drop_kept();
   }
 }
 
 // Stands in a queue for a job that another thread keeps, and may never submit. Runs that job.
 struct proxy_job final : job {
   proxy_job(job_pool& in, job& wanted) noexcept
-      : job(&perform, wanted.name, wanted.line, true), pool(in), of(wanted) {
-    of.add_ref();
+      : job(&perform, wanted.name, wanted.line, true), pool(in), wanted(wanted) {
+    wanted.add_ref();
     // order: relaxed  no other thread knows this job yet
-    if (observe::tracing()) number.store(number_in_trace(of), std::memory_order_relaxed);
+    if (observe::tracing()) number.store(number_in_trace(wanted), std::memory_order_relaxed);
   }
-  ~proxy_job() { of.drop_ref(); }
+  ~proxy_job() { wanted.drop_ref(); }
   static void perform(job& base, act what) noexcept {
     auto& self = static_cast<proxy_job&>(base);
     if (what == act::free) return delete &self;
-    if ((what != act::run && what != act::cancel) || !claim(self.of)) return;
+    if ((what != act::run && what != act::cancel) || !claim(self.wanted)) return;
     if (what == act::run) {
-      self.pool.begin_run(self.of);
-      return run(self.of);
+      self.pool.begin_run(self.wanted);
+      return run(self.wanted);
     }
     self.pool.count_dropped();
-    cancel(self.of);
+    cancel(self.wanted);
   }
   job_pool& pool;
-  job& of;
+  job& wanted;
 };
 
 // Queues the wanted job, wherever it is kept.
@@ -230,10 +230,10 @@ void submit_wanted(job_pool& pool, job& wanted) {
     pending.put_behind(behind, wanted);
     throw std::bad_alloc();
   }
-  auto& one = *new proxy_job(pool, wanted);
-  one.drop_ref();  // its maker's ref
-  if (pool.submit(one, mine, true)) return;
-  one.drop_kept();
+  auto& proxy = *new proxy_job(pool, wanted);
+  proxy.drop_ref();  // its maker's ref
+  if (pool.submit(proxy, mine, true)) return;
+  proxy.drop_kept();
   throw std::bad_alloc();
 }
 
@@ -242,11 +242,11 @@ struct future_waiter final : waiter {
   // The awaiting coroutine has a handle of the job.
   future_waiter(std::shared_ptr<wait_count> counts, const job& of)
       : waiter(&tell), counted(std::move(counts)), promised(promise_for(of)) {}
-  static promise<> promise_for(const job& of) {
+  static promise<> promise_for(const job& wanted) {
     auto& state = *::new (memory::allocate(sizeof(tasks::ask_state<void>))) tasks::ask_state<void>;
     state.link.kind = tasks::ask_link::of::job;
-    state.link.asked = &of;
-    state.link.name_or_context = of.name;
+    state.link.asked = &wanted;
+    state.link.name_or_context = wanted.name;
     return tasks::future_access::promise_of<void>(state);
   }
   static void tell(waiter& base) noexcept {
@@ -271,39 +271,39 @@ blocking_allowed::blocking_allowed() noexcept
     : before_(std::exchange(pending.inside_handler, true)) {}
 blocking_allowed::~blocking_allowed() { pending.inside_handler = before_; }
 
-bool claim(job& one) noexcept {
+bool claim(job& job) noexcept {
   // Needed also when there is only one ref: several threads may use the same handle.
   // order: relaxed  decides only which thread runs it
-  return !one.claimed.exchange(true, std::memory_order_relaxed);
+  return !job.claimed.exchange(true, std::memory_order_relaxed);
 }
 
 namespace {
 
-TROUPE_NOINLINE void perform_counted(job& one) noexcept {
+TROUPE_NOINLINE void perform_counted(job& job) noexcept {
   const job_pool* const pool = job_pool::current();
-  const counted_run counted(pool == nullptr ? nullptr : pool->counts(), one);
-  one.perform(one, job::act::run);
+  const counted_run counted(pool == nullptr ? nullptr : pool->counts(), job);
+  job.perform(job, job::act::run);
 }
 
 }  // namespace
 
-void run(job& one) noexcept {
-  trace_job(observe::event::lazy_begin, one);
+void run(job& job) noexcept {
+  trace_job(observe::event::lazy_begin, job);
   // order: relaxed  before any wait's mutex
-  one.run_by.store(&this_thread(), std::memory_order_relaxed);
+  job.run_by.store(&this_thread(), std::memory_order_relaxed);
   {
-    const frame here(one);
-    observe::is_watched(observe::watched::counts) ? perform_counted(one)
-                                                  : one.perform(one, job::act::run);
+    const frame here(job);
+    observe::is_watched(observe::watched::counts) ? perform_counted(job)
+                                                  : job.perform(job, job::act::run);
   }
-  trace_job(observe::event::lazy_end, one);
+  trace_job(observe::event::lazy_end, job);
   // If no handle is left, and none can come, no thread can get the job's exception: it must be
   // reported. Checked before the job is done, since a handle that is dropped later may have been
   // used to get it. The one ref left is the caller's, which took it from where the job was kept.
   // order: relaxed  set before the job was queued for it
-  const bool unheard = pending_list::is_orphan(one) && !one.awaited.load(std::memory_order_relaxed);
-  finish(one);
-  if (unheard) one.perform(one, job::act::report);
+  const bool unheard = pending_list::is_orphan(job) && !job.awaited.load(std::memory_order_relaxed);
+  finish(job);
+  if (unheard) job.perform(job, job::act::report);
 }
 
 void report_unheard(const job&, const std::exception_ptr& what) noexcept {
@@ -312,16 +312,16 @@ void report_unheard(const job&, const std::exception_ptr& what) noexcept {
   pool->report(what);
 }
 
-void cancel(job& one) noexcept {
-  one.perform(one, job::act::cancel);
-  finish(one);
+void cancel(job& job) noexcept {
+  job.perform(job, job::act::cancel);
+  finish(job);
 }
 
 namespace {
 
-void free_job(job& one) noexcept {
-  if (!one.is_done()) finish(one);  // no thread will run it
-  one.perform(one, job::act::free);
+void free_job(job& job) noexcept {
+  if (!job.is_done()) finish(job);  // no thread will run it
+  job.perform(job, job::act::free);
 }
 
 }  // namespace
@@ -342,13 +342,13 @@ void job::drop_kept() noexcept {
   if (refs_of_job(refs).drop_kept()) free_job(*this);
 }
 
-TROUPE_NOINLINE void keep(job& made) noexcept {
+TROUPE_NOINLINE void keep(job& kept) noexcept {
   if (pending.made >= pending.sweep_at) [[unlikely]] {
     cleaner.armed = true;  // the thread's first job
     sweep_pending();
   }
-  made.made_in = this_stack.top;
-  pending.append(made);
+  kept.made_in = this_stack.top;
+  pending.append(kept);
 }
 
 namespace {
@@ -358,60 +358,60 @@ namespace {
 // No thread can wait for what lies below this on the stack, so what this runs cannot bury a task.
 void wait_and_help(job& of, job_pool& pool) {
   waiting_thread& self = this_thread();
-  sleeper one(self);
-  if (!attach(of, one)) return;
+  sleeper asleep(self);
+  if (!attach(of, asleep)) return;
   // order: acquire  the waker is done with it; also sees the result
-  while (!one.woken.load(std::memory_order_acquire)) {
+  while (!asleep.woken.load(std::memory_order_acquire)) {
     if (pool.help(of, nullptr) || pool.help(of, &self)) continue;
     const waits_for here(of, waits_for::joins{});  // no circle can lead back here
     const asleep_span traced(of);
     // order: acquire  as above
-    if (!one.woken.load(std::memory_order_acquire)) self.parker.wait();
+    if (!asleep.woken.load(std::memory_order_acquire)) self.parker.wait();
   }
 }
 
 }  // namespace
 
-TROUPE_NOINLINE void need(job& of) {
-  if (of.is_done()) return;
+TROUPE_NOINLINE void need(job& wanted) {
+  if (wanted.is_done()) return;
   if (!may_block_here()) {
     throw usage_error("troupe: lazy::get: a handler must not hold its thread; co_await the lazy");
   }
   static_cast<void>(this_thread());  // this may throw; a thread that has claimed a job must run it
   job_pool* const pool = job_pool::current();
-  if (pool != nullptr && pool->shares()) submit_pending(*pool, &of);
-  take_back(of, pool);
-  if (claim(of)) {
-    if (pool != nullptr) this_stack.top == nullptr ? pool->begin_run(of) : pool->count_run();
-    return run_nested(of);
+  if (pool != nullptr && pool->shares()) submit_pending(*pool, &wanted);
+  take_back(wanted, pool);
+  if (claim(wanted)) {
+    if (pool != nullptr) this_stack.top == nullptr ? pool->begin_run(wanted) : pool->count_run();
+    return run_nested(wanted);
   }
   if (pool != nullptr) pool->attend();
   if (pool != nullptr && pool->shares() && !pool->is_simulated() && this_stack.top == nullptr)
-    return wait_and_help(of, *pool);
-  wait_until_done(of);
+    return wait_and_help(wanted, *pool);
+  wait_until_done(wanted);
 }
 
-TROUPE_NOINLINE future<> when_done(job& of) {
-  of.awaited.store(true, std::memory_order_relaxed);  // order: relaxed  the queue publishes it
+TROUPE_NOINLINE future<> when_done(job& wanted) {
+  wanted.awaited.store(true, std::memory_order_relaxed);  // order: relaxed  the queue publishes it
   job_pool* const pool = job_pool::current();
   if (pool != nullptr && !pool->is_serial()) {
-    if (pool->shares()) submit_pending(*pool, &of);
-    submit_wanted(*pool, of);
+    if (pool->shares()) submit_pending(*pool, &wanted);
+    submit_wanted(*pool, wanted);
   } else {
     static_cast<void>(this_thread());  // as in need()
-    take_back(of, pool);
-    if (claim(of)) {
+    take_back(wanted, pool);
+    if (claim(wanted)) {
       if (pool != nullptr) pool->count_run();
-      run_nested(of);
+      run_nested(wanted);
     }
   }
-  auto made = std::make_unique<future_waiter>(pool == nullptr ? nullptr : pool->waits(), of);
-  future<> later = made->promised.get_future();
-  if (made->counted != nullptr) made->counted->change(true);
-  if (attach(of, *made)) {
-    static_cast<void>(made.release());
+  auto waiter = std::make_unique<future_waiter>(pool == nullptr ? nullptr : pool->waits(), wanted);
+  future<> later = waiter->promised.get_future();
+  if (waiter->counted != nullptr) waiter->counted->change(true);
+  if (attach(wanted, *waiter)) {
+    static_cast<void>(waiter.release());
   } else {
-    future_waiter::tell(*made.release());
+    future_waiter::tell(*waiter.release());
   }
   return later;
 }
@@ -427,25 +427,25 @@ pending_scope::pending_scope(bool runs)
   pending.scope = this;
 }
 
-bool pending_scope::runs(const job& one) const noexcept {
+bool pending_scope::runs(const job& job) const noexcept {
   const pending_scope* at = this;
-  while (at != nullptr && one.position <= at->began_) at = at->outer_;
-  return at != nullptr && at->runs_ && at->in_ == one.made_in;
+  while (at != nullptr && job.position <= at->began_) at = at->outer_;
+  return at != nullptr && at->runs_ && at->in_ == job.made_in;
 }
 
 pending_scope::~pending_scope() {
   job_pool* const pool = runs_ ? job_pool::current() : nullptr;
   while (runs_ && !pending.jobs.empty() && pending.jobs.last()->position > began_) {
-    job& one = *pending.jobs.last();
-    if (one.made_in != in_) {
-      pending.drop(one.position - 1, pool);
+    job& last = *pending.jobs.last();
+    if (last.made_in != in_) {
+      pending.drop(last.position - 1, pool);
       continue;
     }
-    pending.remove(one);
+    pending.remove(last);
     // order: relaxed  the queue publishes it
-    one.needs_memory.store(false, std::memory_order_relaxed);
-    if (pool == nullptr || pool->is_serial() || !submit_unwanted(*pool, one))
-      run_unshared(one, pool);
+    last.needs_memory.store(false, std::memory_order_relaxed);
+    if (pool == nullptr || pool->is_serial() || !submit_unwanted(*pool, last))
+      run_unshared(last, pool);
   }
   pending.drop(began_, job_pool::current());
   pending.scope = outer_;

@@ -14,35 +14,35 @@ namespace troupe::jobs {
 
 // Sorted by age. Only its own thread uses it.
 struct pending_list {
-  void append(job& one) noexcept {
-    one.position = ++made;
-    jobs.push_back(one);
+  void append(job& job) noexcept {
+    job.position = ++made;
+    jobs.push_back(job);
     // order: relaxed  only this thread compares it with itself
-    one.kept_by.store(this, std::memory_order_relaxed);
+    job.kept_by.store(this, std::memory_order_relaxed);
   }
   // Puts the job right after `behind`, or in the oldest position when that is null.
-  void put_behind(job* behind, job& one) noexcept {
-    jobs.insert_after(behind, one);
-    one.kept_by.store(this, std::memory_order_relaxed);  // order: relaxed  as above
+  void put_behind(job* behind, job& job) noexcept {
+    jobs.insert_after(behind, job);
+    job.kept_by.store(this, std::memory_order_relaxed);  // order: relaxed  as above
   }
   // order: relaxed  as above
-  bool has(const job& one) const noexcept {
-    return one.kept_by.load(std::memory_order_relaxed) == this;
+  bool has(const job& job) const noexcept {
+    return job.kept_by.load(std::memory_order_relaxed) == this;
   }
-  void remove(job& one) noexcept {
+  void remove(job& job) noexcept {
     ++removed;
-    jobs.remove(one);
-    one.kept_by.store(nullptr, std::memory_order_relaxed);  // order: relaxed  as above
+    jobs.remove(job);
+    job.kept_by.store(nullptr, std::memory_order_relaxed);  // order: relaxed  as above
   }
   // Drops all jobs made after number `than`, without running them. The pool counts those that no
   // thread can want any more.
   void drop(std::uint64_t than, job_pool* pool) noexcept {
     while (job* const newest = jobs.last()) {
-      job& one = *newest;
-      if (one.position <= than) return;
-      remove(one);
-      if (is_orphan(one)) count_unrun(one, pool);
-      one.drop_kept();
+      job& job = *newest;
+      if (job.position <= than) return;
+      remove(job);
+      if (is_orphan(job)) count_unrun(job, pool);
+      job.drop_kept();
     }
   }
   // Drops a job that has lost its last handle. It may hold the last handle of other jobs, and these
@@ -61,12 +61,12 @@ struct pending_list {
   }
 
   // No handle is left: only this list keeps the job.
-  static bool is_orphan(job& one) noexcept {
-    return job_refs<std::atomic<std::uint32_t>>(one.refs).is_orphan();
+  static bool is_orphan(job& job) noexcept {
+    return job_refs<std::atomic<std::uint32_t>>(job.refs).is_orphan();
   }
-  static void count_unrun(const job& one, job_pool* pool) noexcept {
+  static void count_unrun(const job& job, job_pool* pool) noexcept {
     // order: relaxed  if it is claimed, a thread with a handle has run it
-    if (pool != nullptr && !one.claimed.load(std::memory_order_relaxed)) pool->count_dropped();
+    if (pool != nullptr && !job.claimed.load(std::memory_order_relaxed)) pool->count_dropped();
   }
 
   using list = base::intrusive_list<job, &job::link>;

@@ -55,9 +55,9 @@ struct living {
 };
 
 // The owner's newest part.
-fork_frame* pop_part(fork_deques& of) noexcept {
-  fork_frame* const one = of.forks.pop();
-  return one != nullptr || of.loops.count() == 0 ? one : of.loops.pop();
+fork_frame* pop_part(fork_deques& deques) noexcept {
+  fork_frame* const one = deques.forks.pop();
+  return one != nullptr || deques.loops.count() == 0 ? one : deques.loops.pop();
 }
 
 constinit thread_local job_pool* pool_inside [[gnu::tls_model("initial-exec")]] = nullptr;
@@ -76,30 +76,30 @@ void enlist(job_pool& made) {
 
 // Made with the pool: so calling a runner needs no memory.
 struct job_pool::runner final : sched::runnable {
-  explicit runner(job_pool& pool) noexcept : of(pool) { type = &runner_type; }
+  explicit runner(job_pool& pool) noexcept : pool(pool) { type = &runner_type; }
 
   static sched::after_turn run(sched::runnable& item) {
     auto& self = static_cast<runner&>(item);
-    return self.of.run_some(self);
+    return self.pool.run_some(self);
   }
   static bool deactivate(sched::runnable&) { return false; }
   static bool pending(const sched::runnable&) { return false; }
   static void dispose(sched::runnable& item) noexcept {
     auto* self = static_cast<runner*>(&item);
-    job_pool& of = self->of;
+    job_pool& pool = self->pool;
     const bool arrived = self->arrived;
     std::destroy_at(self);
-    ::new (self) runner(of);
+    ::new (self) runner(pool);
     {
-      std::lock_guard lock(of.runners_mutex_);
-      self->next_free = std::exchange(of.free_runners_, self);
+      std::lock_guard lock(pool.runners_mutex_);
+      self->next_free = std::exchange(pool.free_runners_, self);
     }
-    arrived ? of.runner_ended() : of.runners_.end_unarrived();
+    arrived ? pool.runner_ended() : pool.runners_.end_unarrived();
   }
   static constexpr sched::runnable_vtable runner_type{&run, &deactivate, &pending, &dispose,
                                                       &dispose};
 
-  job_pool& of;
+  job_pool& pool;
   runner* next_free = nullptr;
   bool arrived = false;
   bool found_some = false;
@@ -107,13 +107,13 @@ struct job_pool::runner final : sched::runnable {
   bool jobs_first = true;
 };
 
-job_pool::job_pool(tasks::runtime_state& of, sched::executor& workers, unsigned runners_max,
+job_pool::job_pool(tasks::runtime_state& runtime, sched::executor& workers, unsigned runners_max,
                    job_pool_options options)
-    : runtime_(of),
-      counts_(of.runtime.is_observed() ? std::make_unique<lazy_counts>() : nullptr),
+    : runtime_(runtime),
+      counts_(runtime.runtime.is_observed() ? std::make_unique<lazy_counts>() : nullptr),
       workers_(workers),
       options_(options),
-      waits_(std::make_shared<wait_count>(of.runtime)),
+      waits_(std::make_shared<wait_count>(runtime.runtime)),
       id_(living::get().next_id()),
       memory_(new memory_account(
           *this, [](job_pool& self) noexcept { self.call_runner(); }, options.resource_bytes)),
@@ -137,7 +137,7 @@ job_pool::~job_pool() {
   living& all = living::get();
   {
     std::lock_guard lock(all.mutex);
-    std::erase_if(all.pools, [this](const auto& one) { return one.pool == this; });
+    std::erase_if(all.pools, [this](const auto& entry) { return entry.pool == this; });
   }
   for (auto& queue : queues_) {
     while (job* one = queue->pop()) drop(*one);  // no other thread is left
@@ -171,8 +171,9 @@ constinit thread_local job_pool::known_queue job_pool::known_;
 
 job_queue& job_pool::make_queue_here(bool as_runner) {
   const std::thread::id self = std::this_thread::get_id();
-  const auto is_mine = [&](const auto& one) {
-    return one->owner == self && std::ranges::find(for_runners_, one.get()) == for_runners_.end();
+  const auto is_mine = [&](const auto& queue) {
+    return queue->owner == self &&
+           std::ranges::find(for_runners_, queue.get()) == for_runners_.end();
   };
   std::lock_guard lock(mutex_);
   job_queue* mine = nullptr;
@@ -182,7 +183,7 @@ job_queue& job_pool::make_queue_here(bool as_runner) {
     mine = for_runners_.back();
     for_runners_.pop_back();
   } else if (const auto none = std::ranges::find_if(
-                 queues_, [](const auto& one) { return one->owner == std::thread::id{}; });
+                 queues_, [](const auto& queue) { return queue->owner == std::thread::id{}; });
              none != queues_.end()) {
     mine = none->get();
   } else {
@@ -193,8 +194,8 @@ job_queue& job_pool::make_queue_here(bool as_runner) {
   return *mine;
 }
 
-job_pool::working::working(job_pool& of, bool as_runner)
-    : queue(known_.pool == of.id_ ? *known_.queue : of.make_queue_here(as_runner)),
+job_pool::working::working(job_pool& pool, bool as_runner)
+    : queue(known_.pool == pool.id_ ? *known_.queue : pool.make_queue_here(as_runner)),
       // order: relaxed (both)  a hint for thieves, needed only where jobs are not stolen
       before_(queue.busy.exchange(true, std::memory_order_relaxed)) {}
 // order: relaxed  as above
@@ -258,8 +259,8 @@ std::size_t job_pool::count_left(std::size_t enough) const noexcept {
   std::lock_guard lock(mutex_);
   std::size_t sum = 0;
   for (std::size_t i = 0; i < queues_.size() && sum < enough; ++i) {
-    const job_queue& one = *queues_[(next_victim_ + i) % queues_.size()];
-    if (may_take_from(one)) sum += one.count() + one.parts.count();
+    const job_queue& queue = *queues_[(next_victim_ + i) % queues_.size()];
+    if (may_take_from(queue)) sum += queue.count() + queue.parts.count();
   }
   return std::min(sum, enough);
 }
@@ -278,21 +279,21 @@ bool job_pool::some_left() const noexcept {
   if (runtime_.closing.load(std::memory_order_relaxed)) return false;
   if (memory_->some_may_go_on()) return true;
   std::lock_guard lock(mutex_);
-  return std::ranges::any_of(queues_, [this](const auto& one) {
-    return may_take_from(*one) && (!one->empty() || !one->parts.empty());
+  return std::ranges::any_of(queues_, [this](const auto& queue) {
+    return may_take_from(*queue) && (!queue->empty() || !queue->parts.empty());
   });
 }
 
 std::size_t job_pool::queued() const {
   std::lock_guard lock(mutex_);
   std::size_t sum = 0;
-  for (const auto& one : queues_) sum += one->count();
+  for (const auto& queue : queues_) sum += queue->count();
   return sum + memory_->aside();
 }
 
 // order: relaxed  a hint
-bool job_pool::may_take_from(const job_queue& one) const noexcept {
-  return shares() || !one.busy.load(std::memory_order_relaxed);
+bool job_pool::may_take_from(const job_queue& queue) const noexcept {
+  return shares() || !queue.busy.load(std::memory_order_relaxed);
 }
 
 void job_pool::note_stolen(job& one) noexcept {
@@ -317,19 +318,19 @@ job* job_pool::steal_job(const job_queue& mine) noexcept {
 
 bool job_pool::help(const job& with, waiting_thread* wants_work) noexcept {
   // order: acquire  sees the index to start from; pairs with begin_run/release
-  job_queue* const in = with.queues_in.load(std::memory_order_acquire);
-  if (in == nullptr) return false;
+  job_queue* const queue = with.queues_in.load(std::memory_order_acquire);
+  if (queue == nullptr) return false;
   job* one = nullptr;
   {
     std::lock_guard lock(mutex_);
     // The queue may be another pool's, which has gone.
-    if (std::ranges::find(queues_, in, &std::unique_ptr<job_queue>::get) == queues_.end())
+    if (std::ranges::find(queues_, queue, &std::unique_ptr<job_queue>::get) == queues_.end())
       return false;
     // order: release  a thread that waits for the first time has just made its parker; pairs with
     // submit/acquire
-    if (wants_work != nullptr) in->wants_work.store(wants_work, std::memory_order_release);
+    if (wants_work != nullptr) queue->wants_work.store(wants_work, std::memory_order_release);
     // order: relaxed  the index was published with the queue
-    one = in->steal_from(in->runs_from.load(std::memory_order_relaxed));
+    one = queue->steal_from(queue->runs_from.load(std::memory_order_relaxed));
   }
   if (one == nullptr) return false;
   note_stolen(*one);
@@ -339,10 +340,10 @@ bool job_pool::help(const job& with, waiting_thread* wants_work) noexcept {
 
 fork_frame* job_pool::steal_part(const fork_deques& mine, const fork_tree* only) noexcept {
   const auto wants = [only](const fork_frame& part) {
-    const fork_tree* of = only == nullptr ? nullptr : part.within->tree;
-    while (of != only) {
-      if (of == nullptr) return false;
-      of = of->within;
+    const fork_tree* tree = only == nullptr ? nullptr : part.within->tree;
+    while (tree != only) {
+      if (tree == nullptr) return false;
+      tree = tree->within;
     }
     return true;
   };
@@ -363,20 +364,20 @@ void job_pool::run_job(job& one) noexcept {
     counts_->set_stolen(false);  // the thread that wants the job was faster
 }
 
-void job_pool::run_taken(job& one) noexcept {
-  if (runtime_.discarding()) return drop(one);
+void job_pool::run_taken(job& job) noexcept {
+  if (runtime_.discarding()) return drop(job);
   // order: relaxed  set before the job was queued
-  if (one.needs_memory.load(std::memory_order_relaxed) && memory_->is_short())
-    return set_aside(one);
-  if (claim(one)) {  // else the thread that wants the job runs it
-    if (!one.is_proxy_job) begin_run(one);
+  if (job.needs_memory.load(std::memory_order_relaxed) && memory_->is_short())
+    return set_aside(job);
+  if (claim(job)) {  // else the thread that wants the job runs it
+    if (!job.is_proxy_job) begin_run(job);
     // order: relaxed  for running_handlers, a snapshot
-    tasks::running_here().what.store(one.name, std::memory_order_relaxed);
-    run(one);
+    tasks::running_here().what.store(job.name, std::memory_order_relaxed);
+    run(job);
     // order: relaxed  as above
     tasks::running_here().what.store(nullptr, std::memory_order_relaxed);
   }
-  one.drop_kept();
+  job.drop_kept();
 }
 
 void job_pool::report(std::exception_ptr what) noexcept {
@@ -385,11 +386,11 @@ void job_pool::report(std::exception_ptr what) noexcept {
 
 // If enough memory is freed at this instant, it may be that no other thread sees the job there:
 // this runner looks in its next round (run_one).
-void job_pool::set_aside(job& one) noexcept {
-  trace_job(observe::event::lazy_queued, one);  // before it may be gone
-  if (memory_->set_aside(one)) return;
-  trace_job(observe::event::lazy_taken, one);
-  one.drop_kept();
+void job_pool::set_aside(job& job) noexcept {
+  trace_job(observe::event::lazy_queued, job);  // before it may be gone
+  if (memory_->set_aside(job)) return;
+  trace_job(observe::event::lazy_taken, job);
+  job.drop_kept();
 }
 
 // Jobs and parts take precedence in every other slice, so that neither waits for the other for
@@ -461,12 +462,12 @@ sched::after_turn job_pool::run_some(runner& self) noexcept {
 
 void job_pool::run_parts_left() noexcept {
   fork_deques none;
-  fork_worker_state here(this, none, false);
+  fork_worker_state worker(this, none, false);
   for (;;) {
     fork_frame* part = pop_part(none);
     if (part == nullptr) part = steal_part(none, nullptr);
     if (part == nullptr) return;
-    here.run(*part);
+    worker.run(*part);
   }
 }
 
@@ -521,9 +522,9 @@ void job_pool::late_offer::make(timer& self) noexcept {
   auto& late = static_cast<late_offer&>(self);
   // order: relaxed  the timers' lock publishes it
   late.armed.store(false, std::memory_order_relaxed);
-  if (!late.of.some_left()) return;
-  wake_those_that_want_work(late.of);
-  late.of.call_runner();
+  if (!late.pool.some_left()) return;
+  wake_those_that_want_work(late.pool);
+  late.pool.call_runner();
 }
 
 void job_pool::count_call(bool in_vain) noexcept {

@@ -57,7 +57,7 @@ struct job_pool_options {
 
 class job_pool {
  public:
-  job_pool(tasks::runtime_state& of, sched::executor& workers, unsigned runners_max,
+  job_pool(tasks::runtime_state& runtime, sched::executor& workers, unsigned runners_max,
            job_pool_options options);
   job_pool(const job_pool&) = delete;
   job_pool& operator=(const job_pool&) = delete;
@@ -85,7 +85,7 @@ class job_pool {
   // While this lives the calling thread is at work on its queue. Throws std::bad_alloc.
   class working {
    public:
-    explicit working(job_pool& of, bool as_runner = false);
+    explicit working(job_pool& pool, bool as_runner = false);
     working(const working&) = delete;
     working& operator=(const working&) = delete;
     ~working();
@@ -145,13 +145,13 @@ class job_pool {
   const std::shared_ptr<wait_count>& waits() const noexcept { return waits_; }
   void count_run() noexcept { tasks::count(runtime_, tasks::counted::lazies); }
   // The calling thread is about to run the job, as its outermost one.
-  void begin_run(job& one) noexcept {
+  void begin_run(job& job) noexcept {
     count_run();
     if (known_.pool != id_) return;
     // order: relaxed  the next store publishes it
     known_.queue->runs_from.store(known_.queue->mark(), std::memory_order_relaxed);
     // order: release  pairs with help/acquire
-    one.queues_in.store(known_.queue, std::memory_order_release);
+    job.queues_in.store(known_.queue, std::memory_order_release);
   }
   // order: relaxed  a statistic
   void count_dropped() noexcept { dropped_.fetch_add(1, std::memory_order_relaxed); }
@@ -167,11 +167,11 @@ class job_pool {
   // long to come to its next one.
   struct late_offer final : tasks::timer {
     explicit late_offer(job_pool& pool) noexcept
-        : timer(&make, tasks::timer_source::runtime, true), of(pool) {}
+        : timer(&make, tasks::timer_source::runtime, true), pool(pool) {}
     // remaining parts make offers, too
-    ~late_offer() { tasks::cancel(*of.runtime_.host.clock, *this); }
+    ~late_offer() { tasks::cancel(*pool.runtime_.host.clock, *this); }
     static void make(timer& self) noexcept;
-    job_pool& of;
+    job_pool& pool;
     std::atomic<bool> armed{false};
   };
   struct known_queue {
@@ -186,13 +186,13 @@ class job_pool {
   void runner_ended() noexcept;
   void offer_later() noexcept;
   bool some_left() const noexcept;
-  bool may_take_from(const job_queue& one) const noexcept;
+  bool may_take_from(const job_queue& queue) const noexcept;
   job* steal_job(const job_queue& mine) noexcept;
   void note_stolen(job& one) noexcept;
   bool run_one(job_queue& mine, fork_worker_state& parts, bool jobs_first, bool hands_on) noexcept;
   void run_job(job& one) noexcept;
-  void run_taken(job& one) noexcept;
-  void set_aside(job& one) noexcept;
+  void run_taken(job& job) noexcept;
+  void set_aside(job& job) noexcept;
   sched::after_turn run_some(runner& self) noexcept;
   bool may_linger(runner& self) noexcept;
 
@@ -203,7 +203,7 @@ class job_pool {
   const std::shared_ptr<wait_count> waits_;
   const std::uint64_t id_;
   struct drops_ref {
-    void operator()(memory_account* of) const noexcept { of->drop_ref(); }
+    void operator()(memory_account* account) const noexcept { account->drop_ref(); }
   };
   const std::unique_ptr<memory_account, drops_ref> memory_;  // resources have refs, too
   runner_count<> runners_;

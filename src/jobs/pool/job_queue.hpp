@@ -26,14 +26,14 @@ namespace troupe::jobs {
 class job_queue {
  public:
   // Owner. False when memory is out.
-  bool push(job& one) noexcept {
+  bool push(job& job) noexcept {
     lock.enter();
     const bool room = end_() - begin_() <= mask_ || grow();
     if (room) {
-      one.position = end_();
+      job.position = end_();
       // order: relaxed  only the owner compares it with itself
-      one.kept_by.store(this, std::memory_order_relaxed);
-      slots_[end_() & mask_] = &one;
+      job.kept_by.store(this, std::memory_order_relaxed);
+      slots_[end_() & mask_] = &job;
       set(ends_, end_() + 1);
     }
     lock.leave();
@@ -53,17 +53,17 @@ class job_queue {
   }
 
   // Owner: takes this job out, if it is still in the queue.
-  bool remove(job& one) noexcept {
+  bool remove(job& job) noexcept {
     lock.enter();
-    const std::size_t at = one.position;
-    const bool there = at - begin_() < end_() - begin_() && slots_[at & mask_] == &one;
+    const std::size_t at = job.position;
+    const bool there = at - begin_() < end_() - begin_() && slots_[at & mask_] == &job;
     if (there && at + 1 == end_()) {
       set(ends_, at);
     } else if (there) {
       slots_[at & mask_] = nullptr;
     }
     lock.leave();
-    if (there) let_go(&one);
+    if (there) let_go(&job);
     return there;
   }
 
@@ -111,17 +111,17 @@ class job_queue {
   std::int64_t offered_at_ns = 0;  // owner: when it last asked other threads to take part
 
  private:
-  static job* let_go(job* one) noexcept {
+  static job* let_go(job* job) noexcept {
     // order: relaxed  only compared
-    if (one != nullptr) one->kept_by.store(nullptr, std::memory_order_relaxed);
-    return one;
+    if (job != nullptr) job->kept_by.store(nullptr, std::memory_order_relaxed);
+    return job;
   }
 
   // order: relaxed (all)  a hint for those outside of the lock
   std::size_t begin_() const noexcept { return begins_.load(std::memory_order_relaxed); }
   std::size_t end_() const noexcept { return ends_.load(std::memory_order_relaxed); }
-  static void set(std::atomic<std::size_t>& of, std::size_t to) noexcept {
-    of.store(to, std::memory_order_relaxed);
+  static void set(std::atomic<std::size_t>& count, std::size_t to) noexcept {
+    count.store(to, std::memory_order_relaxed);
   }
 
   bool grow() noexcept {

@@ -38,8 +38,8 @@ class thread_lazies {
   template <class Look>
   void for_each_class(Look look) const {
     // order: acquire  sees the element whole; pairs with of/release
-    for (const lazy_count* one = first_.load(std::memory_order_acquire); one; one = one->next)
-      look(*one);
+    for (const lazy_count* lazy = first_.load(std::memory_order_acquire); lazy; lazy = lazy->next)
+      look(*lazy);
   }
 
   bool next_is_stolen = false;  // the thread's own
@@ -59,13 +59,13 @@ class lazy_counts : public observe::by_thread<thread_lazies> {
 // One run of a job, from construction to destruction. `counts` may be null: then it does nothing.
 class counted_run {
  public:
-  counted_run(lazy_counts* counts, const job& of) noexcept;
+  counted_run(lazy_counts* counts, const job& job) noexcept;
   counted_run(const counted_run&) = delete;
   counted_run& operator=(const counted_run&) = delete;
   ~counted_run();
 
  private:
-  lazy_count* its_ = nullptr;
+  lazy_count* lazy_ = nullptr;
   std::uint64_t began_ = 0;  // 0: no sample
 };
 

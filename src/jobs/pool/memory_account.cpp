@@ -24,22 +24,22 @@ void memory_account::close() noexcept {
   pool_ = nullptr;
 }
 
-bool memory_account::set_aside(job& one) noexcept {
+bool memory_account::set_aside(job& job) noexcept {
   std::lock_guard lock(mutex_);
-  aside_.push_back(one);
+  aside_.push_back(job);
   // order: relaxed  a hint for a thread that wants the job, which looks again under the mutex
-  one.kept_by.store(this, std::memory_order_relaxed);
+  job.kept_by.store(this, std::memory_order_relaxed);
   gate_.put_aside();
   // Checked under the mutex, where no other thread can take the job up, run it and free it.
   // order: relaxed  a hint: a claimed job that stays here is dropped when it is taken up
-  if (!one.claimed.load(std::memory_order_relaxed)) return true;
-  unlink(one);
+  if (!job.claimed.load(std::memory_order_relaxed)) return true;
+  unlink(job);
   return false;
 }
 
-void memory_account::unlink(job& one) noexcept {
-  aside_.remove(one);
-  one.kept_by.store(nullptr, std::memory_order_relaxed);  // order: relaxed  under the mutex
+void memory_account::unlink(job& job) noexcept {
+  aside_.remove(job);
+  job.kept_by.store(nullptr, std::memory_order_relaxed);  // order: relaxed  under the mutex
   gate_.took_up();
 }
 

@@ -46,7 +46,7 @@ class memory_account {
   bool some_may_go_on() const noexcept { return gate_.some_aside() && !gate_.is_short(); }
   // Takes the ref, unless it returns false: then another thread has claimed the job, and may not
   // have seen it here.
-  bool set_aside(job& one) noexcept;
+  bool set_aside(job& job) noexcept;
   job* take_up() noexcept;              // the oldest job, with its ref; or null
   bool take_out(job& wanted) noexcept;  // true when the job was here; its ref is the caller's then
   std::size_t aside() const noexcept { return gate_.aside(); }
@@ -55,7 +55,7 @@ class memory_account {
   std::size_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
 
  private:
-  void unlink(job& one) noexcept;
+  void unlink(job& job) noexcept;
 
   memory_gate<> gate_;  // counts the jobs in the list
   std::atomic<std::size_t> peak_{0};

@@ -15,7 +15,7 @@ memory_account* charge(std::size_t bytes) noexcept {
   return &pool->memory();
 }
 
-void discharge(memory_account& of, std::size_t bytes) noexcept { of.discharge(bytes); }
+void discharge(memory_account& account, std::size_t bytes) noexcept { account.discharge(bytes); }
 
 std::size_t check_bytes(std::size_t bytes) {
   constexpr std::size_t most = std::size_t{1} << 47;  // the size of the address space

@@ -6,11 +6,11 @@
 namespace troupe::jobs {
 
 // True for the first caller: it must run the job.
-bool claim(job& one) noexcept;
+bool claim(job& job) noexcept;
 // The caller has claimed the job, and has a ref. Reports an exception that no handle can give.
-void run(job& one) noexcept;
+void run(job& job) noexcept;
 // In place of run(): threads that wait for the job, or want it later, find it cancelled.
-void cancel(job& one) noexcept;
+void cancel(job& job) noexcept;
 
 // False in a handler, which must not hold its thread.
 bool may_block_here() noexcept;

@@ -9,17 +9,17 @@ namespace {
 constexpr std::size_t links_named = 100;
 
 // Whether the thread will keep waiting. A thread that was refused its wait leaves.
-bool stays(const waiting_thread& one) noexcept {
+bool stays(const waiting_thread& thread) noexcept {
   // order: relaxed  under the mutex
-  if (one.refused.load(std::memory_order_relaxed)) return false;
+  if (thread.refused.load(std::memory_order_relaxed)) return false;
   // order: acquire  as job::is_done
-  return one.at.one != nullptr
-             ? !one.at.one->is_done()
-             : one.at.all != nullptr && !one.at.ended->load(std::memory_order_acquire);
+  return thread.at.awaited != nullptr
+             ? !thread.at.awaited->is_done()
+             : thread.at.all != nullptr && !thread.at.ended->load(std::memory_order_acquire);
 }
 
-bool has_fork_frames(const waiting_thread& one, const fork_tree* of) noexcept {
-  const frame* at = one.at.top;
+bool has_fork_frames(const waiting_thread& thread, const fork_tree* of) noexcept {
+  const frame* at = thread.at.top;
   while (at != nullptr && (at = at->forks_below) != nullptr && at->forks != of) at = at->below;
   return at != nullptr;
 }
@@ -31,13 +31,13 @@ class search {
     reach(self, nullptr);
   }
   // False when the search has reached that thread before.
-  bool reach(waiting_thread& one, waiting_thread* from) noexcept {
-    if (one.reached_in == number_) return false;
-    one.reached_in = number_;
-    one.reached_from = from;
-    one.next_reached = nullptr;
-    last_->next_reached = from == nullptr ? nullptr : &one;
-    last_ = &one;
+  bool reach(waiting_thread& thread, waiting_thread* from) noexcept {
+    if (thread.reached_in == number_) return false;
+    thread.reached_in = number_;
+    thread.reached_from = from;
+    thread.next_reached = nullptr;
+    last_->next_reached = from == nullptr ? nullptr : &thread;
+    last_ = &thread;
     return true;
   }
 
@@ -47,14 +47,14 @@ class search {
   waiting_thread* last_;
 };
 
-std::string name_of(const job* one) { return one == nullptr ? "a fork" : one->name; }
+std::string name_of(const job* job) { return job == nullptr ? "a fork" : job->name; }
 
 // Adds the names of what lies above `wanted` on the thread's stack.
 void name_above(std::vector<std::string>& names, const waiting_thread& on,
                 const waiting_thread::place& wanted) {
   std::vector<std::string> above;
   for (const frame* at = on.at.top; at != nullptr; at = at->below) {
-    if (wanted.one != nullptr ? at->runs == wanted.one : at->forks == wanted.all) break;
+    if (wanted.awaited != nullptr ? at->runs == wanted.awaited : at->forks == wanted.all) break;
     above.push_back(name_of(at->runs));
     if (above.size() > 2 * links_named) above.erase(above.begin(), above.begin() + links_named);
   }
@@ -67,9 +67,9 @@ waiting_thread* find_circle(waiting_thread& self, const waiting_thread_list& wai
   search reached(self);
   for (waiting_thread* from = &self; from != nullptr; from = from->next_reached) {
     if (!stays(*from)) continue;
-    if (const job* const one = from->at.one) {
+    if (const job* const job = from->at.awaited) {
       // order: relaxed  a thread that runs a job stored this before it took the mutex
-      waiting_thread* const runs = one->run_by.load(std::memory_order_relaxed);
+      waiting_thread* const runs = job->run_by.load(std::memory_order_relaxed);
       if (runs == &self) return from;
       if (runs != nullptr) reached.reach(*runs, from);
       continue;
@@ -88,11 +88,11 @@ std::string name_circle(const waiting_thread& last, const waiting_thread& first)
   for (const waiting_thread* at = &last; at != nullptr; at = at->reached_from) circle.push_back(at);
   std::reverse(circle.begin(), circle.end());  // from self on
   std::rotate(circle.begin(), std::find(circle.begin(), circle.end(), &first), circle.end());
-  std::vector<std::string> names{name_of(first.at.one)};
+  std::vector<std::string> names{name_of(first.at.awaited)};
   for (std::size_t i = 0; i != circle.size() && names.size() < links_named; ++i) {
     const waiting_thread& next = *circle[i + 1 == circle.size() ? 0 : i + 1];
     name_above(names, next, circle[i]->at);
-    names.push_back(name_of(next.at.one));
+    names.push_back(name_of(next.at.awaited));
   }
   if (names.size() > links_named) names.resize(links_named);
   std::string chain;

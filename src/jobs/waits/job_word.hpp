@@ -30,13 +30,13 @@ class job_word {
   bool is_done() const noexcept { return word_.load(std::memory_order_acquire) == done; }
 
   // False when the job is done already.
-  bool attach(Waiter& one) noexcept {
+  bool attach(Waiter& waiter) noexcept {
     // order: acquire  sees the result when it is done (W1)
     std::uintptr_t seen = word_.load(std::memory_order_acquire);
     while (seen != done) {
-      one.next = reinterpret_cast<Waiter*>(seen);
+      waiter.next = reinterpret_cast<Waiter*>(seen);
       // order: release  publishes the waiter to finish (W2); acquire: as above
-      if (word_.compare_exchange_strong(seen, reinterpret_cast<std::uintptr_t>(&one),
+      if (word_.compare_exchange_strong(seen, reinterpret_cast<std::uintptr_t>(&waiter),
                                         std::memory_order_release, std::memory_order_acquire)) {
         return true;
       }
@@ -46,18 +46,18 @@ class job_word {
 
   // Takes an attached waiter out, while others may attach. One thread at a time, and only while the
   // job cannot end (W3).
-  void detach(Waiter& one) noexcept {
-    auto seen = reinterpret_cast<std::uintptr_t>(&one);
+  void detach(Waiter& waiter) noexcept {
+    auto seen = reinterpret_cast<std::uintptr_t>(&waiter);
     // order: acquire  sees the waiters that came since, in order to find the one before this; keeps
     // what the others have published (W2)
     if (word_.compare_exchange_strong(
-            seen, reinterpret_cast<std::uintptr_t>(static_cast<Waiter*>(one.next)),
+            seen, reinterpret_cast<std::uintptr_t>(static_cast<Waiter*>(waiter.next)),
             std::memory_order_acquire)) {
       return;
     }
     auto* at = reinterpret_cast<Waiter*>(seen);
-    while (at->next != &one) at = at->next;
-    at->next = static_cast<Waiter*>(one.next);
+    while (at->next != &waiter) at = at->next;
+    at->next = static_cast<Waiter*>(waiter.next);
   }
 
   // The result is there. Returns the waiters, newest first; read a waiter's `next` before you tell

@@ -7,10 +7,10 @@
 namespace troupe::jobs {
 
 // The job's number, which it gets here if it has none. Thread: any.
-std::uint32_t number_in_trace(job& one) noexcept;
+std::uint32_t number_in_trace(job& job) noexcept;
 
 // While a trace is taken.
-void record_job(observe::event kind, job& one, bool was_queued) noexcept;
+void record_job(observe::event kind, job& job, bool was_queued) noexcept;
 
 TROUPE_INLINE void trace_job(observe::event kind, job& one, bool was_queued = false) noexcept {
   if (observe::tracing()) [[unlikely]]

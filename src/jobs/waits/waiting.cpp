@@ -19,11 +19,11 @@ struct all_threads {
   std::mutex mutex;
   waiting_thread* free = nullptr;
   waiting_thread_list waiting;  // the newest first
-  void remove(waiting_thread& one) noexcept {
-    waiting.remove(one);
-    one.at = {};
+  void remove(waiting_thread& thread) noexcept {
+    waiting.remove(thread);
+    thread.at = {};
     // order: relaxed  its own thread reads it, and others do under the mutex
-    one.refused.store(false, std::memory_order_relaxed);
+    thread.refused.store(false, std::memory_order_relaxed);
   }
   // In the child of a fork(): the threads that wait are not there.
   void forget() noexcept { [[maybe_unused]] const auto gone(std::move(waiting)); }
@@ -61,11 +61,11 @@ struct undo {
 };
 
 // The job cannot end before this: the thread that runs it waits, directly or not, for the caller.
-[[noreturn]] void leave_refused(job& of, sleeper& one) {
+[[noreturn]] void leave_refused(job& job, sleeper& waiter) {
   all_threads& all = all_threads::get();
   std::lock_guard lock(all.mutex);  // other threads may leave the same job
-  word_of_job(of.word).detach(one);
-  throw deadlock(one.thread.chain);
+  word_of_job(job.word).detach(waiter);
+  throw deadlock(waiter.thread.chain);
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ waiting_thread& make_this_thread() {
 waits_for::waits_for(const job& of) : self_(this_thread()) {
   all_threads& all = all_threads::get();
   std::lock_guard lock(all.mutex);
-  self_.at = {.one = &of, .top = this_stack.top, .may_refuse = true};
+  self_.at = {.awaited = &of, .top = this_stack.top, .may_refuse = true};
   all.waiting.push_front(self_);
   const waiting_thread* const last = find_circle(self_, all.waiting);
   if (last == nullptr) return;
@@ -96,7 +96,7 @@ waits_for::waits_for(const job& of) : self_(this_thread()) {
 waits_for::waits_for(const job& of, joins) noexcept : self_(this_thread()) {
   all_threads& all = all_threads::get();
   std::lock_guard lock(all.mutex);
-  self_.at = {.one = &of, .top = this_stack.top};
+  self_.at = {.awaited = &of, .top = this_stack.top};
   all.waiting.push_front(self_);
 }
 
@@ -133,25 +133,25 @@ waits_for::~waits_for() {
 void wake_those_that_want_work(const job_pool& of) noexcept {
   all_threads& all = all_threads::get();
   std::lock_guard lock(all.mutex);  // a listed tree has not ended
-  for (waiting_thread& one : all.waiting) {
-    const fork_tree* const tree = one.at.all;
+  for (waiting_thread& thread : all.waiting) {
+    const fork_tree* const tree = thread.at.all;
     // order: relaxed  a hint
     if (tree != nullptr && tree->pool == &of && tree->wants_work.load(std::memory_order_relaxed))
-      one.parker.notify();
+      thread.parker.notify();
   }
 }
 
 void wait_until_done(job& of) {
   const waits_for here(of);
   waiting_thread& self = this_thread();
-  sleeper one(self);
-  if (!attach(of, one)) return;
+  sleeper asleep(self);
+  if (!attach(of, asleep)) return;
   const asleep_span traced(of);
   auto span = tasks::main_lanes::time_to_search;
   // order: acquire  the waker is done with it; also sees the result
-  while (!one.woken.load(std::memory_order_acquire)) {
+  while (!asleep.woken.load(std::memory_order_acquire)) {
     // order: acquire  pairs with the thread that has found the circle
-    if (self.refused.load(std::memory_order_acquire)) leave_refused(of, one);
+    if (self.refused.load(std::memory_order_acquire)) leave_refused(of, asleep);
     if (self.parker.wait_for(span)) continue;
     tasks::main_lanes::search_all_soon();
     span = std::min(2 * span, tasks::main_lanes::longest_to_search);
@@ -162,20 +162,21 @@ namespace {
 
 // No thread runs a job that has ended.
 const void* runner_of(const void* given) noexcept {
-  const job& one = *static_cast<const job*>(given);
+  const job& wanted = *static_cast<const job*>(given);
   // order: relaxed  only compared
-  return one.is_done() ? nullptr : one.run_by.load(std::memory_order_relaxed);
+  return wanted.is_done() ? nullptr : wanted.run_by.load(std::memory_order_relaxed);
 }
 
 void for_each_wait(void* context, void (*look)(void* context, const void* thread,
                                                const void* runner, std::uint32_t& seen_in)) {
   all_threads& all = all_threads::get();
   std::lock_guard lock(all.mutex);
-  for (waiting_thread& one : all.waiting) {
+  for (waiting_thread& thread : all.waiting) {
     // order: relaxed  under the mutex; a thread that is told of a deadlock leaves
-    const bool leaves = one.refused.load(std::memory_order_relaxed);
-    const void* const runner = one.at.one == nullptr || leaves ? nullptr : runner_of(one.at.one);
-    if (runner != nullptr) look(context, &one, runner, one.at.seen_in);
+    const bool leaves = thread.refused.load(std::memory_order_relaxed);
+    const void* const runner =
+        thread.at.awaited == nullptr || leaves ? nullptr : runner_of(thread.at.awaited);
+    if (runner != nullptr) look(context, &thread, runner, thread.at.seen_in);
   }
 }
 
@@ -183,13 +184,13 @@ void for_each_wait(void* context, void (*look)(void* context, const void* thread
 
 constinit const tasks::job_waits waits_of_threads{&runner_of, &for_each_wait};
 
-bool attach(job& of, waiter& one) noexcept { return word_of_job(of.word).attach(one); }
+bool attach(job& job, waiter& one) noexcept { return word_of_job(job.word).attach(one); }
 
-void finish(job& of) noexcept {
-  for (waiter* at = word_of_job(of.word).finish(); at != nullptr;) {
-    waiter& one = *at;
-    at = one.next;
-    one.wake(one);
+void finish(job& job) noexcept {
+  for (waiter* at = word_of_job(job.word).finish(); at != nullptr;) {
+    waiter& waiter = *at;
+    at = waiter.next;
+    waiter.wake(waiter);
   }
 }
 

@@ -81,8 +81,8 @@ void wait_until_done(job& of);
 extern const tasks::job_waits waits_of_threads;
 
 // Adds the waiter. False when the job is done already.
-bool attach(job& of, waiter& one) noexcept;
+bool attach(job& job, waiter& one) noexcept;
 // The job is done: tells all its waiters. The caller has a ref.
-void finish(job& of) noexcept;
+void finish(job& job) noexcept;
 
 }  // namespace troupe::jobs

@@ -53,7 +53,7 @@ struct waiting_thread {
 
   // Guarded by the mutex.
   struct place {
-    const job* one = nullptr;                  // the job that it waits for
+    const job* awaited = nullptr;              // the job that it waits for
     const fork_tree* all = nullptr;            // or the tree whose fork frames it waits for
     const std::atomic<bool>* ended = nullptr;  // the tree's flag
     const frame* top = nullptr;                // of its stack, which does not change while it waits
