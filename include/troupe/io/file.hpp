@@ -82,12 +82,12 @@ class open_job {
 // The common part of all operations of an open file.
 class file_job {
  public:
-  explicit file_job(open_file_ptr of) noexcept : of_(std::move(of)) {}
+  explicit file_job(open_file_ptr file) noexcept : file_(std::move(file)) {}
 
  protected:
   descriptor& prepare_at(operation_suspension& wait, std::int64_t offset);
   void check(const operation_suspension& wait, const char* name) const;
-  open_file_ptr of_;
+  open_file_ptr file_;
 
  private:
   descriptor place_;  // each operation has its own, since any number may be under way
@@ -97,14 +97,14 @@ class file_read_job : public file_job {
  public:
   using result = std::size_t;
   static constexpr action what = action::read_at;
-  file_read_job(open_file_ptr from, std::int64_t offset, std::span<std::byte> to,
+  file_read_job(open_file_ptr from, std::int64_t offset, std::span<std::byte> buffer,
                 bool whole) noexcept
-      : file_job(std::move(from)), to_(to), offset_(offset), whole_(whole) {}
+      : file_job(std::move(from)), buffer_(buffer), offset_(offset), whole_(whole) {}
   descriptor& prepare(operation_suspension& wait);
   std::size_t finish(operation_suspension& wait) const;
 
  private:
-  std::span<std::byte> to_;
+  std::span<std::byte> buffer_;
   std::int64_t offset_;
   bool whole_;
 };

@@ -92,12 +92,12 @@ class exit_job {
  public:
   using result = exit_status;
   static constexpr action what = action::readable;
-  explicit exit_job(std::shared_ptr<child> of) noexcept : of_(std::move(of)) {}
+  explicit exit_job(std::shared_ptr<child> child) noexcept : child_(std::move(child)) {}
   descriptor& prepare(operation_suspension& wait);
   exit_status finish(operation_suspension& wait);
 
  private:
-  std::shared_ptr<child> of_;
+  std::shared_ptr<child> child_;
   descriptor asked_;
 };
 

@@ -29,11 +29,11 @@ class read_job {
  public:
   using result = std::size_t;
   static constexpr action what = action::read;
-  read_job(descriptor& from, stream_kind kind, std::span<std::byte> to, bool whole) noexcept
-      : from_(&from), to_(to), whole_(whole), kind_(kind) {}
+  read_job(descriptor& from, stream_kind kind, std::span<std::byte> buffer, bool whole) noexcept
+      : from_(&from), buffer_(buffer), whole_(whole), kind_(kind) {}
   descriptor& prepare(operation_suspension& wait) const noexcept {
-    wait.data = to_.data();
-    wait.bytes = to_.size();
+    wait.data = buffer_.data();
+    wait.bytes = buffer_.size();
     wait.whole = whole_;
     wait.socket = kind_ == stream_kind::socket;
     wait.asks_first = kind_ == stream_kind::shared;
@@ -51,7 +51,7 @@ class read_job {
 
  private:
   descriptor* from_;
-  std::span<std::byte> to_;
+  std::span<std::byte> buffer_;
   bool whole_;
   stream_kind kind_;
 };

@@ -19,13 +19,13 @@ class connect_job {
  public:
   using result = tcp_stream;
   static constexpr action what = action::connect;
-  explicit connect_job(const endpoint& to) noexcept : to_(to) {}
+  explicit connect_job(const endpoint& endpoint) noexcept : endpoint_(endpoint) {}
   descriptor& prepare(operation_suspension& wait);
   tcp_stream finish(operation_suspension& wait);
 
  private:
-  endpoint to_;
-  descriptor made_;
+  endpoint endpoint_;
+  descriptor connected_;
 };
 
 }  // namespace io

@@ -25,14 +25,14 @@ class receive_job {
  public:
   using result = datagram;
   static constexpr action what = action::receive;
-  receive_job(descriptor& at, std::span<std::byte> to, bool weak) noexcept
-      : at_(&at), to_(to), weak_(weak) {}
+  receive_job(descriptor& at, std::span<std::byte> buffer, bool weak) noexcept
+      : at_(&at), buffer_(buffer), weak_(weak) {}
   descriptor& prepare(operation_suspension& wait) noexcept;
   datagram finish(operation_suspension& wait) const;
 
  private:
   descriptor* at_;
-  std::span<std::byte> to_;
+  std::span<std::byte> buffer_;
   endpoint from_;
   bool weak_;
 };
@@ -42,15 +42,15 @@ class send_job {
   using result = void;
   static constexpr action what = action::send;
   send_job(descriptor& from, std::string_view bytes) noexcept : from_(&from), bytes_(bytes) {}
-  send_job(descriptor& from, std::string_view bytes, const endpoint& to) noexcept
-      : from_(&from), bytes_(bytes), to_(to), has_address_(true) {}
+  send_job(descriptor& from, std::string_view bytes, const endpoint& endpoint) noexcept
+      : from_(&from), bytes_(bytes), endpoint_(endpoint), has_address_(true) {}
   descriptor& prepare(operation_suspension& wait) noexcept;
   void finish(operation_suspension& wait) const;
 
  private:
   descriptor* from_;
   std::string_view bytes_;
-  endpoint to_;
+  endpoint endpoint_;
   bool has_address_ = false;
 };
 
@@ -92,7 +92,7 @@ class udp_socket {
   // Opens a socket for one peer only. Does not wait, and does not find out whether the peer exists:
   // if the peer's system reports that no socket is there, a later operation throws io_error,
   // connection_refused.
-  static udp_socket connect(const endpoint& to, const udp_options& options = {});
+  static udp_socket connect(const endpoint& peer, const udp_options& options = {});
 
   // Waits for the next datagram.
   io::awaitable<io::receive_job> receive(std::span<std::byte> to) noexcept {

@@ -31,14 +31,14 @@ class unix_receive_job {
  public:
   using result = unix_message;
   static constexpr action what = action::receive;
-  unix_receive_job(descriptor& at, std::span<std::byte> to, bool weak) noexcept
-      : at_(&at), to_(to), weak_(weak) {}
+  unix_receive_job(descriptor& at, std::span<std::byte> buffer, bool weak) noexcept
+      : at_(&at), buffer_(buffer), weak_(weak) {}
   descriptor& prepare(operation_suspension& wait) noexcept;
   unix_message finish(operation_suspension& wait) const;
 
  private:
   descriptor* at_;
-  std::span<std::byte> to_;
+  std::span<std::byte> buffer_;
   sockaddr_un from_{};
   bool weak_;
 };

@@ -91,11 +91,11 @@ std::byte* buffer_pool::take() noexcept {
   }
   {
     const std::lock_guard lock(mutex_);
-    if (free_one* one = free_) {
-      free_ = one->next;
+    if (free_one* block = free_) {
+      free_ = block->next;
       --kept_;
       if (mine == nullptr) count(1);
-      return reinterpret_cast<std::byte*>(one);
+      return reinterpret_cast<std::byte*>(block);
     }
   }
   std::byte* const made = make();

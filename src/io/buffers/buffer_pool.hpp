@@ -96,7 +96,7 @@ class buffer_pool {
 };
 
 struct lets_go {
-  void operator()(buffer_pool* of) const noexcept { of->let_go(); }
+  void operator()(buffer_pool* pool) const noexcept { pool->let_go(); }
 };
 using buffer_pool_ptr = std::unique_ptr<buffer_pool, lets_go>;
 

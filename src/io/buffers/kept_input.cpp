@@ -16,24 +16,24 @@ void kept_input::put_back(const operation& from) {
   } else if (from.what == action::accept) {
     connections_.push_front(from.result);
   } else {
-    datagram one{std::string(data, from.done), from.result, {}, 0};
+    datagram datagram{std::string(data, from.done), from.result, {}, 0};
     if (from.address != nullptr) {
-      one.address_bytes = std::min<socklen_t>(from.address_bytes, sizeof one.address);
-      std::memcpy(&one.address, from.address, one.address_bytes);
+      datagram.address_bytes = std::min<socklen_t>(from.address_bytes, sizeof datagram.address);
+      std::memcpy(&datagram.address, from.address, datagram.address_bytes);
     }
-    datagrams_.push_front(std::move(one));
+    datagrams_.push_front(std::move(datagram));
   }
 }
 
-bool kept_input::give(operation& to, buffer_pool& leases) noexcept {
-  if (to.what == action::read) return !bytes_.empty() && give_bytes(to, leases);
-  if (to.what == action::accept) {
+bool kept_input::give(operation& operation, buffer_pool& leases) noexcept {
+  if (operation.what == action::read) return !bytes_.empty() && give_bytes(operation, leases);
+  if (operation.what == action::accept) {
     if (connections_.empty()) return false;
-    to.result = take_connection();
+    operation.result = take_connection();
     return true;
   }
-  if (to.what != action::receive || datagrams_.empty()) return false;
-  give_datagram(to);
+  if (operation.what != action::receive || datagrams_.empty()) return false;
+  give_datagram(operation);
   return true;
 }
 
@@ -44,31 +44,31 @@ int kept_input::take_connection() noexcept {
   return first;
 }
 
-bool kept_input::give_bytes(operation& to, buffer_pool& leases) noexcept {
-  if (to.leased) {
-    to.data = leases.take();
-    if (to.data == nullptr) {
-      to.result = -ENOMEM;
+bool kept_input::give_bytes(operation& operation, buffer_pool& leases) noexcept {
+  if (operation.leased) {
+    operation.data = leases.take();
+    if (operation.data == nullptr) {
+      operation.result = -ENOMEM;
       return true;
     }
-    to.bytes = buffer_pool::buffer_bytes;
+    operation.bytes = buffer_pool::buffer_bytes;
   }
-  const std::size_t part = std::min(to.bytes - to.done, bytes_.size());
-  std::memcpy(to.data + to.done, bytes_.data(), part);
+  const std::size_t part = std::min(operation.bytes - operation.done, bytes_.size());
+  std::memcpy(operation.data + operation.done, bytes_.data(), part);
   bytes_.erase(0, part);
-  to.done += part;
-  to.result = static_cast<int>(std::min<std::size_t>(part, INT32_MAX));
-  return !to.whole || to.done == to.bytes;
+  operation.done += part;
+  operation.result = static_cast<int>(std::min<std::size_t>(part, INT32_MAX));
+  return !operation.whole || operation.done == operation.bytes;
 }
 
-void kept_input::give_datagram(operation& to) noexcept {
+void kept_input::give_datagram(operation& operation) noexcept {
   const datagram& first = datagrams_.front();
-  to.done = std::min(to.bytes, first.bytes.size());
-  std::memcpy(to.data, first.bytes.data(), to.done);
-  to.result = first.result;
-  if (to.address != nullptr) {
-    to.address_bytes = std::min(to.address_bytes, first.address_bytes);
-    std::memcpy(to.address, &first.address, to.address_bytes);
+  operation.done = std::min(operation.bytes, first.bytes.size());
+  std::memcpy(operation.data, first.bytes.data(), operation.done);
+  operation.result = first.result;
+  if (operation.address != nullptr) {
+    operation.address_bytes = std::min(operation.address_bytes, first.address_bytes);
+    std::memcpy(operation.address, &first.address, operation.address_bytes);
   }
   datagrams_.pop_front();
 }

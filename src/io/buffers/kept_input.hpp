@@ -22,7 +22,7 @@ class kept_input {
   // nothing has changed.
   void put_back(const operation& from);
   // Gives it to an operation. True: the operation is done by that.
-  bool give(operation& to, buffer_pool& leases) noexcept;
+  bool give(operation& operation, buffer_pool& leases) noexcept;
   bool empty() const noexcept {
     return bytes_.empty() && datagrams_.empty() && connections_.empty();
   }
@@ -36,8 +36,8 @@ class kept_input {
     sockaddr_storage address;
     socklen_t address_bytes;
   };
-  bool give_bytes(operation& to, buffer_pool& leases) noexcept;
-  void give_datagram(operation& to) noexcept;
+  bool give_bytes(operation& operation, buffer_pool& leases) noexcept;
+  void give_datagram(operation& operation) noexcept;
 
   std::string bytes_;
   std::deque<datagram> datagrams_;

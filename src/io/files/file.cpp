@@ -69,11 +69,11 @@ descriptor& open_job::prepare(operation_suspension& wait) {
 
 file open_job::finish(operation_suspension& wait) {
   check_at(wait, "open", path_);
-  auto made =
+  auto opened =
       std::allocate_shared<open_file>(memory::block_allocator<open_file>(), -1, std::move(path_));
-  made->fd = wait.result;
+  opened->fd = wait.result;
   unclaimed_ = nullptr;
-  return file(std::move(made));
+  return file(std::move(opened));
 }
 
 }  // namespace io
@@ -91,20 +91,20 @@ file file::adopt(int fd, std::string path) {
 namespace io {
 
 descriptor& file_job::prepare_at(operation_suspension& wait, std::int64_t offset) {
-  if (of_ == nullptr)
+  if (file_ == nullptr)
     throw usage_error("troupe: file: it is not open: it was closed or moved from");
   wait.offset = offset;
-  place_ = descriptor::borrow(of_->fd);
+  place_ = descriptor::borrow(file_->fd);
   return place_;
 }
 
 void file_job::check(const operation_suspension& wait, const char* name) const {
-  check_at(wait, name, of_->path);
+  check_at(wait, name, file_->path);
 }
 
 descriptor& file_read_job::prepare(operation_suspension& wait) {
-  wait.data = to_.data();
-  wait.bytes = to_.size();
+  wait.data = buffer_.data();
+  wait.bytes = buffer_.size();
   wait.whole = whole_;
   return prepare_at(wait, offset_);
 }
@@ -112,7 +112,7 @@ descriptor& file_read_job::prepare(operation_suspension& wait) {
 // Bytes that came are returned, whatever happened after them.
 std::size_t file_read_job::finish(operation_suspension& wait) const {
   if (whole_ || wait.done == 0) check(wait, whole_ ? "read_exact" : "read");
-  if (whole_ && wait.done < to_.size()) throw end_of_file("read_exact", of_->path, wait.done);
+  if (whole_ && wait.done < buffer_.size()) throw end_of_file("read_exact", file_->path, wait.done);
   return wait.done;
 }
 
@@ -127,7 +127,7 @@ descriptor& file_write_job::prepare(operation_suspension& wait) {
 
 std::size_t file_write_job::finish(operation_suspension& wait) const {
   if (whole_ || wait.done == 0) check(wait, whole_ ? "write_all" : "write");
-  if (whole_ && wait.done < wait.bytes) throw io_error("write_all", of_->path, ENOSPC);
+  if (whole_ && wait.done < wait.bytes) throw io_error("write_all", file_->path, ENOSPC);
   return wait.done;
 }
 
@@ -155,14 +155,14 @@ file_status status_job::finish(operation_suspension& wait) const {
 }
 
 descriptor& close_job::prepare(operation_suspension& wait) {
-  shared_ = of_ != nullptr && of_.use_count() > 1;  // the last owner closes the file
+  shared_ = file_ != nullptr && file_.use_count() > 1;  // the last owner closes the file
   wait.extra = shared_ ? 1 : 0;
   return prepare_at(wait, 0);
 }
 
 void close_job::finish(operation_suspension& wait) {
   // Whatever the system reports, the descriptor is closed, unless the system was not asked.
-  if (wait.result != -ECANCELED && !shared_) of_->fd = -1;
+  if (wait.result != -ECANCELED && !shared_) file_->fd = -1;
   check(wait, "close");
 }
 

@@ -10,38 +10,38 @@
 
 namespace troupe::io {
 
-bool attempt_file(kernel& calls, int fd, operation& one, bool at_once) noexcept {
+bool attempt_file(kernel& calls, int fd, operation& operation, bool at_once) noexcept {
   for (;;) {
-    const std::size_t bytes = std::min(one.bytes - one.done, step_bytes_max);
-    const std::int64_t offset = one.offset == own_position
+    const std::size_t bytes = std::min(operation.bytes - operation.done, step_bytes_max);
+    const std::int64_t offset = operation.offset == own_position
                                     ? own_position
-                                    : one.offset + static_cast<std::int64_t>(one.done);
+                                    : operation.offset + static_cast<std::int64_t>(operation.done);
     bool transfers = false;
     const std::ptrdiff_t result = uninterrupted([&]() -> std::ptrdiff_t {
-      switch (one.what) {
+      switch (operation.what) {
         case action::status:
-          return calls.status(fd, reinterpret_cast<struct statx*>(one.data));
+          return calls.status(fd, reinterpret_cast<struct statx*>(operation.data));
         case action::open:
           // Creating or truncating writes a directory entry to the disk.
-          if (at_once && (one.extra & (O_CREAT | O_TRUNC)) != 0) return -EAGAIN;
-          return calls.open(reinterpret_cast<const char*>(one.data), one.extra,
-                            static_cast<mode_t>(one.bytes), at_once);
+          if (at_once && (operation.extra & (O_CREAT | O_TRUNC)) != 0) return -EAGAIN;
+          return calls.open(reinterpret_cast<const char*>(operation.data), operation.extra,
+                            static_cast<mode_t>(operation.bytes), at_once);
         case action::read_at:
           transfers = true;
-          return calls.read_at(fd, one.data + one.done, bytes, offset, at_once);
+          return calls.read_at(fd, operation.data + operation.done, bytes, offset, at_once);
         case action::close:
-          if (one.extra != 0) return 0;
+          if (operation.extra != 0) return 0;
           break;
         default:
           break;
       }
       if (at_once) return -EAGAIN;
-      switch (one.what) {
+      switch (operation.what) {
         case action::write_at:
           transfers = true;
-          return calls.write_at(fd, one.data + one.done, bytes, offset);
+          return calls.write_at(fd, operation.data + operation.done, bytes, offset);
         case action::sync:
-          return calls.sync(fd, one.extra != 0);
+          return calls.sync(fd, operation.extra != 0);
         // Even when it is interrupted, the descriptor is closed, and its number may already be used
         // again.
         case action::close: {
@@ -53,9 +53,9 @@ bool attempt_file(kernel& calls, int fd, operation& one, bool at_once) noexcept 
       }
     });
     if (at_once && would_block(result)) return false;
-    if (!transfers || result <= 0) return finish(one, result);
-    one.done += static_cast<std::size_t>(result);
-    if (!one.whole || one.done == one.bytes) return finish(one, result);
+    if (!transfers || result <= 0) return finish(operation, result);
+    operation.done += static_cast<std::size_t>(result);
+    if (!operation.whole || operation.done == operation.bytes) return finish(operation, result);
   }
 }
 

@@ -22,8 +22,8 @@ TROUPE_INLINE std::ptrdiff_t uninterrupted(Call call) noexcept {
 
 inline bool would_block(std::ptrdiff_t result) noexcept { return result == -EAGAIN; }
 
-inline bool finish(operation& one, std::ptrdiff_t result) noexcept {
-  one.result = result > INT32_MAX ? INT32_MAX : static_cast<int>(result);
+inline bool finish(operation& operation, std::ptrdiff_t result) noexcept {
+  operation.result = result > INT32_MAX ? INT32_MAX : static_cast<int>(result);
   return true;
 }
 

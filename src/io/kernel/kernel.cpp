@@ -116,9 +116,9 @@ class real final : public kernel {
     return checked(::getpeername(fd, name, bytes));
   }
   int poll(int fd, short events) noexcept override {
-    pollfd one{fd, events, 0};
-    const int found = checked(::poll(&one, 1, 0));
-    return found <= 0 ? found : one.revents;
+    pollfd polled{fd, events, 0};
+    const int found = checked(::poll(&polled, 1, 0));
+    return found <= 0 ? found : polled.revents;
   }
 
   int make_set() noexcept override { return checked(::epoll_create1(EPOLL_CLOEXEC)); }

@@ -60,11 +60,11 @@ struct child {
 };
 
 descriptor& exit_job::prepare(operation_suspension&) {
-  if (of_ == nullptr)
+  if (child_ == nullptr)
     throw usage_error(
         "troupe: process::wait: no process was started, or the object was moved from; call "
         "process::start() first");
-  asked_ = descriptor::borrow(of_->pidfd);
+  asked_ = descriptor::borrow(child_->pidfd);
   return asked_;
 }
 
@@ -72,8 +72,8 @@ exit_status exit_job::finish(operation_suspension& wait) {
   wait.check("process::wait");
   asked_.close();
   // The descriptor is readable, so the child has ended.
-  if (const std::optional<exit_status> status = of_->poll()) return *status;
-  throw io_error("process::wait", of_->name, ECHILD);
+  if (const std::optional<exit_status> status = child_->poll()) return *status;
+  throw io_error("process::wait", child_->name, ECHILD);
 }
 
 }  // namespace io
@@ -112,12 +112,12 @@ struct wired {
   owned_fd theirs, ours;
 };
 
-void give_pipe(wired& to, bool child_reads, const std::string& program) {
+void give_pipe(wired& wired, bool child_reads, const std::string& program) {
   std::array<int, 2> ends{};
   checked(::pipe2(ends.data(), O_CLOEXEC), "pipe", program);
   const owned_fd low(ends[child_reads ? 0 : 1]);
-  to.ours.reset(ends[child_reads ? 1 : 0]);
-  to.theirs.reset(checked(::fcntl(low.get(), F_DUPFD_CLOEXEC, first_free), "fcntl", program));
+  wired.ours.reset(ends[child_reads ? 1 : 0]);
+  wired.theirs.reset(checked(::fcntl(low.get(), F_DUPFD_CLOEXEC, first_free), "fcntl", program));
 }
 
 // For posix_spawn: what the child does before it runs the program.
@@ -186,12 +186,12 @@ void check_no_zero(const std::string& text, const char* what) {
 }
 
 std::vector<char*> pointers(const std::vector<std::string>& texts, const std::string* first) {
-  std::vector<char*> made;
-  made.reserve(texts.size() + 2);
-  if (first != nullptr) made.push_back(const_cast<char*>(first->c_str()));
-  for (const std::string& text : texts) made.push_back(const_cast<char*>(text.c_str()));
-  made.push_back(nullptr);
-  return made;
+  std::vector<char*> result;
+  result.reserve(texts.size() + 2);
+  if (first != nullptr) result.push_back(const_cast<char*>(first->c_str()));
+  for (const std::string& text : texts) result.push_back(const_cast<char*>(text.c_str()));
+  result.push_back(nullptr);
+  return result;
 }
 
 [[noreturn]] void refuse(const std::string& program, const process_options& options, int number) {
@@ -225,25 +225,25 @@ process process::start(const std::string& program, const std::vector<std::string
   const child_stream chosen[] = {options.in, options.out, options.err};
   for (int i = 0; i < 3; ++i) {
     const child_stream& wanted = chosen[i];
-    wired& one = streams[static_cast<std::size_t>(i)];
+    wired& wired = streams[static_cast<std::size_t>(i)];
     switch (wanted.from_) {
       case child_stream::from::inherited:
         continue;
       case child_stream::from::pipe:
-        give_pipe(one, i == STDIN_FILENO, program);
+        give_pipe(wired, i == STDIN_FILENO, program);
         break;
       case child_stream::from::null: {
         const owned_fd low(checked(::open("/dev/null", O_RDWR | O_CLOEXEC), "open", "/dev/null"));
-        one.theirs.reset(
+        wired.theirs.reset(
             checked(::fcntl(low.get(), F_DUPFD_CLOEXEC, first_free), "fcntl", program));
         break;
       }
       case child_stream::from::descriptor:
-        one.theirs.reset(checked(::fcntl(wanted.fd_, F_DUPFD_CLOEXEC, first_free),
-                                 "process::start: a descriptor for", program));
+        wired.theirs.reset(checked(::fcntl(wanted.fd_, F_DUPFD_CLOEXEC, first_free),
+                                   "process::start: a descriptor for", program));
         break;
     }
-    how.put(one.theirs.get(), i);
+    how.put(wired.theirs.get(), i);
   }
   if (!options.directory.empty()) how.go_to(options.directory);
   const std::vector<owned_fd> copies = give_descriptors(how, options.descriptors, program);
@@ -252,11 +252,11 @@ process process::start(const std::string& program, const std::vector<std::string
   const std::vector<char*> words = pointers(arguments, &program);
   const std::vector<char*> own =
       options.environment ? pointers(*options.environment, nullptr) : std::vector<char*>();
-  process made;
+  process started;
   for (int i = 0; i < 3; ++i) {
-    wired& one = streams[static_cast<std::size_t>(i)];
-    pipe_stream* const end[] = {&made.in_, &made.out_, &made.err_};
-    if (one.ours.get() >= 0) *end[i] = pipe_stream::adopt(one.ours.take());
+    wired& wired = streams[static_cast<std::size_t>(i)];
+    pipe_stream* const end[] = {&started.in_, &started.out_, &started.err_};
+    if (wired.ours.get() >= 0) *end[i] = pipe_stream::adopt(wired.ours.take());
   }
   const int pid = how.start(program, words.data(), options.environment ? own.data() : environ);
   if (pid < 0) refuse(program, options, -pid);
@@ -265,7 +265,7 @@ process process::start(const std::string& program, const std::vector<std::string
   const int number = errno;
   try {
     if (pidfd < 0) throw io_error("pidfd_open", program, number);
-    made.child_ = std::make_shared<io::child>(pid, pidfd, program);
+    started.child_ = std::make_shared<io::child>(pid, pidfd, program);
   } catch (...) {
     // Without a pidfd the program could not wait for the child.
     ::kill(pid, SIGKILL);
@@ -274,7 +274,7 @@ process process::start(const std::string& program, const std::vector<std::string
     if (pidfd >= 0) ::close(pidfd);
     throw;
   }
-  return made;
+  return started;
 }
 
 bool process::kill(int signal) {

@@ -25,13 +25,13 @@ struct reaper {
 };
 reaper& the_reaper() {
   static reaper& only = *[] {
-    auto* const made = new reaper;
-    base::hold_at_fork(made->mutex, [] noexcept {
+    auto* const created = new reaper;
+    base::hold_at_fork(created->mutex, [] noexcept {
       // The children are the parent's, and the thread is not there.
       the_reaper().children.clear();
       the_reaper().runs = false;
     });
-    return made;
+    return created;
   }();
   return only;
 }
@@ -53,7 +53,7 @@ constexpr int round_ms = 50;
 void look_at(std::vector<pollfd>& children, std::size_t first) noexcept {
   const auto begin = children.begin() + static_cast<std::ptrdiff_t>(first);
   children.erase(
-      std::remove_if(begin, children.end(), [](const pollfd& one) { return reaped(one.fd); }),
+      std::remove_if(begin, children.end(), [](const pollfd& child) { return reaped(child.fd); }),
       children.end());
 }
 

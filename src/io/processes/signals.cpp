@@ -46,12 +46,12 @@ void on_signal(int signal) {
   // order: seq_cst (both)  either this handler sees that the listener has gone, or the listener
   // waits for this handler; pairs with stop_writing
   handling.fetch_add(1, std::memory_order_seq_cst);
-  for (listener_place& one : places) {
-    if ((one.signals.load(std::memory_order_seq_cst) & bit_of(signal)) == 0) continue;
+  for (listener_place& place : places) {
+    if ((place.signals.load(std::memory_order_seq_cst) & bit_of(signal)) == 0) continue;
     const auto number = static_cast<unsigned char>(signal);
     // order: relaxed  written before the signals were
     [[maybe_unused]] const auto written =
-        ::write(one.pipe.load(std::memory_order_relaxed), &number, 1);
+        ::write(place.pipe.load(std::memory_order_relaxed), &number, 1);
   }
   // order: release  the handler has finished writing; pairs with stop_writing's load
   handling.fetch_sub(1, std::memory_order_release);
@@ -77,11 +77,11 @@ void check_can_listen(int signal) {
 
 // The caller holds the mutex.
 void leave(int signal) noexcept {
-  disposition& of = dispositions[signal];
-  if (--of.listeners != 0) return;
+  disposition& disposition = dispositions[signal];
+  if (--disposition.listeners != 0) return;
   struct sigaction now {};
   ::sigaction(signal, nullptr, &now);
-  if (now.sa_handler == &on_signal) ::sigaction(signal, &of.before, nullptr);
+  if (now.sa_handler == &on_signal) ::sigaction(signal, &disposition.before, nullptr);
 }
 
 void leave_all(std::uint64_t signals) noexcept {
@@ -92,14 +92,14 @@ void leave_all(std::uint64_t signals) noexcept {
 
 // The caller holds the mutex. Returns false with errno set.
 bool enter(int signal) noexcept {
-  disposition& of = dispositions[signal];
-  if (of.listeners++ != 0) return true;
+  disposition& disposition = dispositions[signal];
+  if (disposition.listeners++ != 0) return true;
   struct sigaction ours {};
   ours.sa_handler = &on_signal;
   ours.sa_flags = SA_RESTART;
   sigemptyset(&ours.sa_mask);
-  if (::sigaction(signal, &ours, &of.before) == 0) return true;
-  of.listeners = 0;
+  if (::sigaction(signal, &ours, &disposition.before) == 0) return true;
+  disposition.listeners = 0;
   return false;
 }
 
@@ -129,13 +129,13 @@ signal_listener signal_listener::listen(std::initializer_list<int> signals,
     check_can_listen(signal);
     wanted |= bit_of(signal);
   }
-  signal_listener made;
-  made.weak_ = options.weak;
+  signal_listener listener;
+  listener.weak_ = options.weak;
 
   std::lock_guard lock(changes);
   // order: relaxed  under the mutex
-  const auto is_free = [](const listener_place& one) {
-    return one.pipe.load(std::memory_order_relaxed) < 0;
+  const auto is_free = [](const listener_place& candidate) {
+    return candidate.pipe.load(std::memory_order_relaxed) < 0;
   };
   const auto place = std::ranges::find_if(places, is_free);
   if (place == places.end())
@@ -145,8 +145,8 @@ signal_listener signal_listener::listen(std::initializer_list<int> signals,
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) < 0)
     throw io_error("pipe", "signal_listener", errno);
-  made.descriptor_ = io::descriptor(ends[0]);
-  made.place_ = static_cast<int>(place - places.begin());
+  listener.descriptor_ = io::descriptor(ends[0]);
+  listener.place_ = static_cast<int>(place - places.begin());
   place->pipe.store(ends[1], std::memory_order_relaxed);  // order: relaxed  as above
   // The signals are set before the handler is installed, so that the first signal is not lost.
   for (int signal = 1; signal <= signals_max; ++signal) {
@@ -157,10 +157,10 @@ signal_listener signal_listener::listen(std::initializer_list<int> signals,
     const int number = errno;
     // order: release  as above
     place->signals.fetch_and(~bit_of(signal), std::memory_order_release);
-    made.release_slot();
+    listener.release_slot();
     throw io_error("sigaction", "signal " + std::to_string(signal), number);
   }
-  return made;
+  return listener;
 }
 
 // The caller holds the mutex.

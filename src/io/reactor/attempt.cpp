@@ -11,107 +11,110 @@
 namespace troupe::io {
 namespace {
 
-std::ptrdiff_t transfer(kernel& calls, const slot& at, operation& one) noexcept {
-  std::byte* const data = one.data + one.done;
-  std::size_t bytes = one.bytes - one.done;
-  if (one.asks_first) {
+std::ptrdiff_t transfer(kernel& calls, const slot& at, operation& operation) noexcept {
+  std::byte* const data = operation.data + operation.done;
+  std::size_t bytes = operation.bytes - operation.done;
+  if (operation.asks_first) {
     // a pipe that can be written has space for this much
     bytes = std::min<std::size_t>(bytes, PIPE_BUF);
-    const int found = calls.poll(at.fd, one.what == action::read ? POLLIN : POLLOUT);
+    const int found = calls.poll(at.fd, operation.what == action::read ? POLLIN : POLLOUT);
     if (found <= 0) return found == 0 ? -EAGAIN : found;
   }
-  if (one.what == action::read) {
-    return one.socket ? calls.receive(at.fd, data, bytes, nullptr, nullptr)
-                      : calls.read(at.fd, data, bytes);
+  if (operation.what == action::read) {
+    return operation.socket ? calls.receive(at.fd, data, bytes, nullptr, nullptr)
+                            : calls.read(at.fd, data, bytes);
   }
-  return one.socket ? calls.send(at.fd, data, bytes, nullptr, 0) : calls.write(at.fd, data, bytes);
+  return operation.socket ? calls.send(at.fd, data, bytes, nullptr, 0)
+                          : calls.write(at.fd, data, bytes);
 }
 
-bool datagram(kernel& calls, slot& at, operation& one) noexcept {
-  const bool in = one.what == action::receive;
+bool datagram(kernel& calls, slot& at, operation& operation) noexcept {
+  const bool in = operation.what == action::receive;
   const std::ptrdiff_t result = uninterrupted([&] {
-    return in ? calls.receive(at.fd, one.data, one.bytes, one.address,
-                              one.address == nullptr ? nullptr : &one.address_bytes)
-              : calls.send(at.fd, one.data, one.bytes, one.address, one.address_bytes);
+    return in ? calls.receive(at.fd, operation.data, operation.bytes, operation.address,
+                              operation.address == nullptr ? nullptr : &operation.address_bytes)
+              : calls.send(at.fd, operation.data, operation.bytes, operation.address,
+                           operation.address_bytes);
   });
   if (would_block(result)) {
     (in ? at.can_read : at.can_write) = false;
     return false;
   }
-  if (result >= 0) one.done = std::min(static_cast<std::size_t>(result), one.bytes);
-  return finish(one, result);
+  if (result >= 0) operation.done = std::min(static_cast<std::size_t>(result), operation.bytes);
+  return finish(operation, result);
 }
 
 // A short part may mean that the socket is full or that the file has ended: the next call shows
 // which.
-bool send_file(kernel& calls, slot& at, operation& one) noexcept {
-  while (one.done != one.bytes) {
-    std::size_t bytes = std::min(one.bytes - one.done, step_bytes_max);
-    if (one.asks_first) {
+bool send_file(kernel& calls, slot& at, operation& operation) noexcept {
+  while (operation.done != operation.bytes) {
+    std::size_t bytes = std::min(operation.bytes - operation.done, step_bytes_max);
+    if (operation.asks_first) {
       bytes = std::min<std::size_t>(bytes, PIPE_BUF);
       const int found = calls.poll(at.fd, POLLOUT);
       if (found == 0) {
         at.can_write = false;
         return false;
       }
-      if (found < 0) return finish(one, found);
+      if (found < 0) return finish(operation, found);
     }
     const std::ptrdiff_t part = uninterrupted([&] {
-      return calls.send_file(at.fd, one.extra, one.offset + static_cast<std::int64_t>(one.done),
-                             bytes);
+      return calls.send_file(at.fd, operation.extra,
+                             operation.offset + static_cast<std::int64_t>(operation.done), bytes);
     });
     if (would_block(part)) {
       at.can_write = false;
       return false;
     }
-    if (part <= 0) return finish(one, part);
-    one.done += static_cast<std::size_t>(part);
-    if (!one.whole) break;
+    if (part <= 0) return finish(operation, part);
+    operation.done += static_cast<std::size_t>(part);
+    if (!operation.whole) break;
   }
-  return finish(one, 0);
+  return finish(operation, 0);
 }
 
-bool accept(kernel& calls, slot& at, operation& one) noexcept {
-  const socklen_t room = one.address_bytes;
+bool accept(kernel& calls, slot& at, operation& operation) noexcept {
+  const socklen_t room = operation.address_bytes;
   std::ptrdiff_t result = 0;
   do {
-    one.address_bytes = room;
-    result = uninterrupted([&] { return calls.accept(at.fd, one.address, &one.address_bytes); });
+    operation.address_bytes = room;
+    result = uninterrupted(
+        [&] { return calls.accept(at.fd, operation.address, &operation.address_bytes); });
   } while (is_of_the_peer(result));
-  if (!would_block(result)) return finish(one, result);
+  if (!would_block(result)) return finish(operation, result);
   at.can_read = false;
   return false;
 }
 
 // When a signal interrupts connect(), the connection is still made. Once begun, the socket becomes
 // writable when it is connected or has failed.
-bool connect(kernel& calls, slot& at, operation& one) noexcept {
-  if (one.begun) {
+bool connect(kernel& calls, slot& at, operation& operation) noexcept {
+  if (operation.begun) {
     if (calls.poll(at.fd, POLLOUT) == 0) {
       at.can_write = false;
       return false;
     }
-    return finish(one, -calls.pending_error(at.fd));
+    return finish(operation, -calls.pending_error(at.fd));
   }
-  const int result = calls.connect(at.fd, one.address, one.address_bytes);
-  if (result != -EINPROGRESS && result != -EINTR) return finish(one, result);
-  one.begun = true;
+  const int result = calls.connect(at.fd, operation.address, operation.address_bytes);
+  if (result != -EINPROGRESS && result != -EINTR) return finish(operation, result);
+  operation.begun = true;
   at.can_write = false;
   return false;
 }
 
-bool readiness(kernel& calls, slot& at, operation& one) noexcept {
-  const bool in = one.what == action::readable;
+bool readiness(kernel& calls, slot& at, operation& operation) noexcept {
+  const bool in = operation.what == action::readable;
   const int found = calls.poll(at.fd, in ? POLLIN : POLLOUT);
-  if (found != 0) return finish(one, found > 0 && (found & POLLNVAL) != 0 ? -EBADF : found);
+  if (found != 0) return finish(operation, found > 0 && (found & POLLNVAL) != 0 ? -EBADF : found);
   (in ? at.can_read : at.can_write) = false;
   return false;
 }
 
 // Belongs to no direction: leaves `can_read` and `can_write` unchanged.
-bool has_ended(kernel& calls, const slot& at, operation& one) noexcept {
-  const int found = calls.poll(at.fd, static_cast<short>(one.extra));
-  return found != 0 && finish(one, found > 0 && (found & POLLNVAL) != 0 ? -EBADF : found);
+bool has_ended(kernel& calls, const slot& at, operation& operation) noexcept {
+  const int found = calls.poll(at.fd, static_cast<short>(operation.extra));
+  return found != 0 && finish(operation, found > 0 && (found & POLLNVAL) != 0 ? -EBADF : found);
 }
 
 }  // namespace
@@ -132,31 +135,31 @@ bool is_of_the_peer(std::ptrdiff_t result) noexcept {
   }
 }
 
-bool attempt(kernel& calls, slot& at, operation& one) noexcept {
-  switch (one.what) {
+bool attempt(kernel& calls, slot& at, operation& operation) noexcept {
+  switch (operation.what) {
     case action::read:
     case action::write: {
-      const auto part = [&] { return transfer(calls, at, one); };
-      return one.leased ? lease(at, one, part) : stream(at, one, part);
+      const auto part = [&] { return transfer(calls, at, operation); };
+      return operation.leased ? lease(at, operation, part) : stream(at, operation, part);
     }
     case action::accept:
-      return accept(calls, at, one);
+      return accept(calls, at, operation);
     case action::connect:
-      return connect(calls, at, one);
+      return connect(calls, at, operation);
     case action::readable:
     case action::writable:
-      return readiness(calls, at, one);
+      return readiness(calls, at, operation);
     case action::ended:
-      return has_ended(calls, at, one);
+      return has_ended(calls, at, operation);
     case action::receive:
     case action::send:
-      return datagram(calls, at, one);
+      return datagram(calls, at, operation);
     case action::send_file:
-      return send_file(calls, at, one);
+      return send_file(calls, at, operation);
     default:
       break;
   }
-  return finish(one, -EINVAL);
+  return finish(operation, -EINVAL);
 }
 
 }  // namespace troupe::io

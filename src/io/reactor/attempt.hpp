@@ -11,18 +11,19 @@ namespace troupe::io {
 // The caller holds the slot's mutex. Returns true when the operation is done; `result` and `done`
 // hold its result. Returns false when the system would block; then `can_read` or `can_write` of the
 // slot is false.
-bool attempt(kernel& calls, slot& at, operation& one) noexcept;
+bool attempt(kernel& calls, slot& at, operation& operation) noexcept;
 
 // True when the operation waits until something can be read, false when it waits to write.
-inline bool reads(const operation& one) noexcept {
-  return one.what == action::read || one.what == action::accept || one.what == action::readable ||
-         one.what == action::receive || is_of_file(one.what);
+inline bool reads(const operation& operation) noexcept {
+  return operation.what == action::read || operation.what == action::accept ||
+         operation.what == action::readable || operation.what == action::receive ||
+         is_of_file(operation.what);
 }
 
 // The queue of its slot in which the operation waits.
-inline operation_queue& queue_of(operation& one) noexcept {
-  if (reads(one)) return one.at->readers;
-  return one.what == action::ended ? one.at->watchers : one.at->writers;
+inline operation_queue& queue_of(operation& operation) noexcept {
+  if (reads(operation)) return operation.at->readers;
+  return operation.what == action::ended ? operation.at->watchers : operation.at->writers;
 }
 
 // True when the error of accept() concerns the connection and not the listener. accept(2) says to

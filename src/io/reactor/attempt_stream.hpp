@@ -32,42 +32,44 @@ TROUPE_INLINE std::ptrdiff_t send_some(kernel& calls, int fd, const void* data,
 // For a socket, a short part says that the system has no more bytes, or no more space. The next
 // call would fail, so it is not made, unless the peer has closed: after that no further edge comes.
 template <class Transfer>
-TROUPE_INLINE bool stream(slot& at, operation& one, Transfer transfer) noexcept {
-  bool& can = one.what == action::read ? at.can_read : at.can_write;
+TROUPE_INLINE bool stream(slot& at, operation& operation, Transfer transfer) noexcept {
+  bool& can = operation.what == action::read ? at.can_read : at.can_write;
   for (;;) {
     const std::ptrdiff_t result = uninterrupted(transfer);
     if (would_block(result)) {
       can = false;
       return false;
     }
-    if (result < 0) return finish(one, result);
+    if (result < 0) return finish(operation, result);
     const auto part = static_cast<std::size_t>(result);
-    const bool is_short = part < one.bytes - one.done;
-    one.done += part;
-    if (is_short && part != 0 && one.socket && !at.hung_up) can = false;
-    if (!one.whole || part == 0 || one.done == one.bytes) return finish(one, result);
+    const bool is_short = part < operation.bytes - operation.done;
+    operation.done += part;
+    if (is_short && part != 0 && operation.socket && !at.hung_up) can = false;
+    if (!operation.whole || part == 0 || operation.done == operation.bytes)
+      return finish(operation, result);
     if (!can) return false;
   }
 }
 
 // Takes a buffer when there may be bytes, and gives it back when there are none.
 template <class Transfer>
-TROUPE_INLINE bool lease(slot& at, operation& one, Transfer transfer) noexcept {
+TROUPE_INLINE bool lease(slot& at, operation& operation, Transfer transfer) noexcept {
   buffer_pool& pool = *at.owner->buffers;
-  one.data = pool.take();
-  if (one.data == nullptr) return finish(one, -ENOMEM);
-  one.bytes = buffer_pool::buffer_bytes;
-  const bool over = stream(at, one, transfer);
-  if (one.done == 0) pool.give(std::exchange(one.data, nullptr));
+  operation.data = pool.take();
+  if (operation.data == nullptr) return finish(operation, -ENOMEM);
+  operation.bytes = buffer_pool::buffer_bytes;
+  const bool over = stream(at, operation, transfer);
+  if (operation.done == 0) pool.give(std::exchange(operation.data, nullptr));
   return over;
 }
 
 // Reads from a socket.
-TROUPE_INLINE bool read_socket(kernel& calls, slot& at, operation& one) noexcept {
+TROUPE_INLINE bool read_socket(kernel& calls, slot& at, operation& operation) noexcept {
   const auto part = [&] {
-    return receive_some(calls, at.fd, one.data + one.done, one.bytes - one.done);
+    return receive_some(calls, at.fd, operation.data + operation.done,
+                        operation.bytes - operation.done);
   };
-  return one.leased ? lease(at, one, part) : stream(at, one, part);
+  return operation.leased ? lease(at, operation, part) : stream(at, operation, part);
 }
 
 // The caller holds the slot's mutex. Returns how many bytes the socket takes now, or -errno.

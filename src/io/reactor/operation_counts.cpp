@@ -21,8 +21,8 @@ std::uint64_t begin_sample(observe::sample_stride& stride) noexcept {
   return (now & ~stride_mask) | width;
 }
 
-std::uint64_t bytes_of(const operation& one) noexcept {
-  switch (one.what) {
+std::uint64_t bytes_of(const operation& operation) noexcept {
+  switch (operation.what) {
     case action::read:
     case action::write:
     case action::receive:
@@ -30,7 +30,7 @@ std::uint64_t bytes_of(const operation& one) noexcept {
     case action::send_file:
     case action::read_at:
     case action::write_at:
-      return one.done;
+      return operation.done;
     default:
       return 0;
   }
@@ -48,7 +48,7 @@ const char* name_of(action what) noexcept {
 
 thread_operations::~thread_operations() {
   // order: relaxed  no other thread uses them any longer
-  for (auto& one : kinds_) delete one.load(std::memory_order_relaxed);
+  for (auto& count : kinds_) delete count.load(std::memory_order_relaxed);
 }
 
 operation_count* thread_operations::of(action what) noexcept {
@@ -61,35 +61,37 @@ operation_count* thread_operations::of(action what) noexcept {
   return made;
 }
 
-void operation_counts::begin(operation& one) noexcept {
-  one.began = 0;
+void operation_counts::begin(operation& operation) noexcept {
+  operation.began = 0;
   thread_operations* const own = here();
-  operation_count* const its = own == nullptr ? nullptr : own->of(one.what);
-  if (its != nullptr && its->stride.samples(its->begun.add(1)))
-    one.began = begin_sample(its->stride);
+  operation_count* const count = own == nullptr ? nullptr : own->of(operation.what);
+  if (count != nullptr && count->stride.samples(count->begun.add(1)))
+    operation.began = begin_sample(count->stride);
 }
 
-void operation_counts::end(const operation& one) noexcept {
+void operation_counts::end(const operation& operation) noexcept {
   thread_operations* const own = here();
-  operation_count* const its = own == nullptr ? nullptr : own->of(one.what);
-  if (its == nullptr) return;
-  its->done.add(1);
-  its->bytes.add(bytes_of(one));
-  if (one.result < 0) (one.result == -ECANCELED ? its->cancelled : its->errors).add(1);
-  if (one.began == 0) return;
-  const std::uint64_t now = observe::now_ticks(), began = one.began & ~stride_mask;
-  its->samples.add(1);
-  its->took.add(now > began ? now - began : 0, std::uint64_t{1} << (one.began & stride_mask));
+  operation_count* const count = own == nullptr ? nullptr : own->of(operation.what);
+  if (count == nullptr) return;
+  count->done.add(1);
+  count->bytes.add(bytes_of(operation));
+  if (operation.result < 0)
+    (operation.result == -ECANCELED ? count->cancelled : count->errors).add(1);
+  if (operation.began == 0) return;
+  const std::uint64_t now = observe::now_ticks(), began = operation.began & ~stride_mask;
+  count->samples.add(1);
+  count->took.add(now > began ? now - began : 0,
+                  std::uint64_t{1} << (operation.began & stride_mask));
 }
 
 void operation_counts::add_write(std::ptrdiff_t result) noexcept {
   thread_operations* const own = here();
-  operation_count* const its = own == nullptr ? nullptr : own->of(action::write);
-  if (its == nullptr) return;
-  its->begun.add(1);
-  its->done.add(1);
-  if (result < 0) its->errors.add(1);
-  if (result > 0) its->bytes.add(static_cast<std::uint64_t>(result));
+  operation_count* const count = own == nullptr ? nullptr : own->of(action::write);
+  if (count == nullptr) return;
+  count->begun.add(1);
+  count->done.add(1);
+  if (result < 0) count->errors.add(1);
+  if (result > 0) count->bytes.add(static_cast<std::uint64_t>(result));
 }
 
 }  // namespace troupe::io

@@ -54,8 +54,8 @@ class thread_operations {
 class operation_counts : public observe::by_thread<thread_operations> {
  public:
   // Just before an operation starts, and when it has ended.
-  void begin(operation& one) noexcept;
-  void end(const operation& one) noexcept;
+  void begin(operation& operation) noexcept;
+  void end(const operation& operation) noexcept;
   // A write that was tried without an operation has returned this.
   void add_write(std::ptrdiff_t result) noexcept;
 };

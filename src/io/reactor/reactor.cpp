@@ -39,22 +39,22 @@ void reactor::grow() {
 }
 
 slot& reactor::open(int fd, bool borrowed) {
-  slot* made = nullptr;
+  slot* slot = nullptr;
   {
     std::lock_guard lock(slots_mutex_);
     if (free_ == nullptr) grow();
-    made = free_;
+    slot = free_;
     if (in_use_ == 0) self_ = shared_from_this();
     ++in_use_;
-    free_ = made->next_free;
+    free_ = slot->next_free;
   }
-  std::lock_guard lock(made->mutex);
-  made->fd = fd;
-  made->borrowed = borrowed;
-  made->registered = made->duplicated = made->hung_up = made->rest_comes = made->closing = false;
-  made->reader_ends = made->writer_ends = made->watcher_ends = false;
-  made->can_read = made->can_write = true;
-  return *made;
+  std::lock_guard lock(slot->mutex);
+  slot->fd = fd;
+  slot->borrowed = borrowed;
+  slot->registered = slot->duplicated = slot->hung_up = slot->rest_comes = slot->closing = false;
+  slot->reader_ends = slot->writer_ends = slot->watcher_ends = false;
+  slot->can_read = slot->can_write = true;
+  return *slot;
 }
 
 void reactor::close(slot& at) noexcept {
@@ -91,9 +91,9 @@ void reactor::free_slot(slot& at) noexcept {
 // Not of files: their operations do not wait in the epoll set.
 bool reactor::awaits_outside() noexcept {
   const auto waits = [](const operation_queue& all) noexcept {
-    const operation* one = all.front();
-    while (one != nullptr && one->weak) one = all.behind(*one);
-    return one != nullptr;
+    const operation* operation = all.front();
+    while (operation != nullptr && operation->weak) operation = all.behind(*operation);
+    return operation != nullptr;
   };
   const std::lock_guard lock(slots_mutex_);
   for (const auto& chunk : slots_) {
@@ -124,10 +124,10 @@ sched::poller::counts reactor::count() const noexcept {
 // The caller, who makes an operation pending, counts as outstanding work itself, as a busy worker
 // or by a hold. So when the first operation comes just as the last one leaves, the order of the two
 // calls of the runtime does not matter.
-void reactor::enter(const operation& one) noexcept {
+void reactor::enter(const operation& operation) noexcept {
   // order: relaxed  a statistic
   shards_[base::worker_number % shards].waits.fetch_add(1, std::memory_order_relaxed);
-  if (!one.weak) wait_for(1);
+  if (!operation.weak) wait_for(1);
 }
 
 void reactor::wait_for(std::int64_t more) noexcept {
@@ -177,47 +177,47 @@ class reactor::call_aside {
     if (one != nullptr) end(*one, std::uncaught_exceptions() > 0 ? -ENOMEM : -ECANCELED);
   }
   void operator()() noexcept {
-    operation* const one = begin();
+    operation* const operation = begin();
     at_ = nullptr;
-    if (one == nullptr) return;
-    attempt_file(by_->calls, one->at->fd, *one, false);
-    end(*one, one->result);
+    if (operation == nullptr) return;
+    attempt_file(by_->calls, operation->at->fd, *operation, false);
+    end(*operation, operation->result);
   }
 
  private:
   operation* begin() noexcept {
     std::lock_guard lock(at_->mutex);
-    operation* const one = at_->readers.front();
-    if (one == nullptr || !one->aside || one->begun) return nullptr;
-    one->begun = true;
-    return one;
+    operation* const operation = at_->readers.front();
+    if (operation == nullptr || !operation->aside || operation->begun) return nullptr;
+    operation->begun = true;
+    return operation;
   }
-  void end(operation& one, int result) noexcept {
+  void end(operation& operation, int result) noexcept {
     {
-      std::lock_guard lock(one.at->mutex);
-      one.at->readers.remove(one);
-      one.pending = false;
-      one.result = result;
+      std::lock_guard lock(operation.at->mutex);
+      operation.at->readers.remove(operation);
+      operation.pending = false;
+      operation.result = result;
     }
-    by_->complete(one);
+    by_->complete(operation);
   }
 
   std::shared_ptr<reactor> by_;
   slot* at_;
 };
 
-bool reactor::try_file(operation& one) noexcept {
-  return attempt_file(calls, one.at->fd, one, true);
+bool reactor::try_file(operation& operation) noexcept {
+  return attempt_file(calls, operation.at->fd, operation, true);
 }
 
-void reactor::start_aside(operation& one) noexcept {
-  slot& at = *one.at;
+void reactor::start_aside(operation& operation) noexcept {
+  slot& at = *operation.at;
   {
     std::lock_guard lock(at.mutex);
-    one.pending = true;
-    one.aside = true;
-    enter(one);
-    at.readers.push(one);
+    operation.pending = true;
+    operation.aside = true;
+    enter(operation);
+    at.readers.push(operation);
   }
   hand_aside(at);
 }

@@ -26,12 +26,12 @@ namespace troupe::io {
 
 class reactor : public sched::poller, public std::enable_shared_from_this<reactor> {
  public:
-  reactor(kernel& calls, sched::runtime_host& of,
+  reactor(kernel& calls, sched::runtime_host& host,
           buffer_pool_ptr leases = buffer_pool_ptr(new buffer_pool))
       : calls(calls),
         buffers(std::move(leases)),
-        counted(of.is_observed() ? std::make_unique<operation_counts>() : nullptr),
-        runtime_(of) {
+        counted(host.is_observed() ? std::make_unique<operation_counts>() : nullptr),
+        runtime_(host) {
     buffers->serve_workers_of(waiting);
   }
 
@@ -93,16 +93,16 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
 
  protected:
   // enter: an operation becomes pending. complete: an operation has completed.
-  void enter(const operation& one) noexcept;
-  void complete(operation& one) noexcept;
+  void enter(const operation& operation) noexcept;
+  void complete(operation& operation) noexcept;
   // The second half of complete(): only the counts.
   void leave(bool weak) noexcept;
 
   // Tries an operation of a file, each of which has a slot of its own. Returns true when the
   // operation is done because it did not have to wait.
-  bool try_file(operation& one) noexcept;
+  bool try_file(operation& operation) noexcept;
   // Gives the operation to a thread of the runtime that may block.
-  void start_aside(operation& one) noexcept;
+  void start_aside(operation& operation) noexcept;
   // The second half of start_aside(). The operation that is pending in the slot may be gone by now.
   void hand_aside(slot& at) noexcept;
 

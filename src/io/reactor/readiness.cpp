@@ -65,33 +65,34 @@ class readiness_reactor final : public reactor {
   }
   ~readiness_reactor() override { close_all(); }
 
-  bool start(operation& one) noexcept override {
-    slot& at = *one.at;
-    if (one.what >= action::ended) [[unlikely]]
-      return start_other(at, one);
-    if (one.what == action::write && one.done != 0) return start_rest(at, one);
+  bool start(operation& operation) noexcept override {
+    slot& at = *operation.at;
+    if (operation.what >= action::ended) [[unlikely]]
+      return start_other(at, operation);
+    if (operation.what == action::write && operation.done != 0) return start_rest(at, operation);
     std::lock_guard lock(at.mutex);
-    operation_queue& queue = reads(one) ? at.readers : at.writers;
-    const bool can = reads(one) ? at.can_read : at.can_write && !at.rest_comes;
-    if (queue.empty() && (can || (one.what == action::connect && !one.begun))) {
-      if (attempt(calls, at, one)) return true;
+    operation_queue& queue = reads(operation) ? at.readers : at.writers;
+    const bool can = reads(operation) ? at.can_read : at.can_write && !at.rest_comes;
+    if (queue.empty() && (can || (operation.what == action::connect && !operation.begun))) {
+      if (attempt(calls, at, operation)) return true;
     }
-    if (!at.registered && !tell_of(at, one)) return true;
-    one.pending = true;
-    enter(one);
-    queue.push(one);
+    if (!at.registered && !tell_of(at, operation)) return true;
+    operation.pending = true;
+    enter(operation);
+    queue.push(operation);
     return false;
   }
 
-  void cancel(operation& one) noexcept override {
+  void cancel(operation& operation) noexcept override {
     {
-      std::lock_guard lock(one.at->mutex);
-      if (!one.pending || one.due || (one.aside && one.begun)) return;  // R2: its turn comes
-      queue_of(one).remove(one);
-      one.pending = false;
-      one.result = -ECANCELED;
+      std::lock_guard lock(operation.at->mutex);
+      if (!operation.pending || operation.due || (operation.aside && operation.begun))
+        return;  // R2: its turn comes
+      queue_of(operation).remove(operation);
+      operation.pending = false;
+      operation.result = -ECANCELED;
     }
-    complete(one);
+    complete(operation);
   }
 
   std::int32_t write_at_once(slot& at, std::string_view bytes, bool whole) noexcept override {
@@ -111,37 +112,37 @@ class readiness_reactor final : public reactor {
     tell(after);
   }
 
-  bool carry_out(operation& one) noexcept override {
+  bool carry_out(operation& operation) noexcept override {
     news after;
     {
-      slot& at = *one.at;
+      slot& at = *operation.at;
       std::lock_guard lock(at.mutex);
-      one.due = false;
-      if (one.pending) {  // false when its stream was closed
-        if (!at.can_read || !try_now(at, one)) return false;
-        at.readers.remove(one);
-        one.pending = false;
+      operation.due = false;
+      if (operation.pending) {  // false when its stream was closed
+        if (!at.can_read || !try_now(at, operation)) return false;
+        at.readers.remove(operation);
+        operation.pending = false;
         go_on(at, at.readers, at.can_read, after);
       }
     }
     tell(after);
-    leave(one.weak);
+    leave(operation.weak);
     return true;
   }
-  void give_up(operation& one) noexcept override {
+  void give_up(operation& operation) noexcept override {
     news after;
     {
-      slot& at = *one.at;
+      slot& at = *operation.at;
       std::lock_guard lock(at.mutex);
-      one.due = false;
-      if (std::exchange(one.pending, false)) {
-        at.readers.remove(one);
-        one.result = -ECANCELED;
+      operation.due = false;
+      if (std::exchange(operation.pending, false)) {
+        at.readers.remove(operation);
+        operation.result = -ECANCELED;
         go_on(at, at.readers, at.can_read, after);
       }
     }
     tell(after);
-    leave(one.weak);
+    leave(operation.weak);
   }
 
   bool poll(sched::fetched_events& events, bool busy) noexcept override {
@@ -168,11 +169,11 @@ class readiness_reactor final : public reactor {
     // removed. A descriptor that is closed leaves the set by itself.
     if (at.registered && at.borrowed) calls.remove(set_, at.fd);
     for (operation_queue* queue : {&at.readers, &at.writers, &at.watchers}) {
-      while (operation* one = queue->front()) {
-        queue->remove(*one);
-        one->pending = false;
-        one->result = -ECANCELED;
-        if (!one->due) ended.push(*one);  // R2
+      while (operation* operation = queue->front()) {
+        queue->remove(*operation);
+        operation->pending = false;
+        operation->result = -ECANCELED;
+        if (!operation->due) ended.push(*operation);  // R2
       }
     }
     return true;
@@ -180,32 +181,32 @@ class readiness_reactor final : public reactor {
 
  private:
   // Starts an operation of a file, or one that waits for the peer's end.
-  bool start_other(slot& at, operation& one) noexcept {
-    if (one.what == action::ended) {
+  bool start_other(slot& at, operation& operation) noexcept {
+    if (operation.what == action::ended) {
       std::lock_guard lock(at.mutex);
-      if (attempt(calls, at, one) || (!at.registered && !tell_of(at, one))) return true;
-      one.pending = true;
-      enter(one);
-      at.watchers.push(one);
+      if (attempt(calls, at, operation) || (!at.registered && !tell_of(at, operation))) return true;
+      operation.pending = true;
+      enter(operation);
+      at.watchers.push(operation);
       return false;
     }
-    const bool done = try_file(one);
-    if (!done) start_aside(one);
+    const bool done = try_file(operation);
+    if (!done) start_aside(operation);
     return done;
   }
 
   // The rest of a write that was begun at once comes before writes that have been queued since.
   // Those follow behind it.
-  bool start_rest(slot& at, operation& one) noexcept {
+  bool start_rest(slot& at, operation& operation) noexcept {
     news after;
     {
       std::lock_guard lock(at.mutex);
       at.rest_comes = false;
-      if (!at.can_write || !attempt(calls, at, one)) {
-        if (at.registered || tell_of(at, one)) {
-          one.pending = true;
-          enter(one);
-          at.writers.push_front(one);
+      if (!at.can_write || !attempt(calls, at, operation)) {
+        if (at.registered || tell_of(at, operation)) {
+          operation.pending = true;
+          enter(operation);
+          at.writers.push_front(operation);
           return false;
         }
       }
@@ -221,8 +222,8 @@ class readiness_reactor final : public reactor {
   }
 
   // From now on the set reports on this slot, also on what is possible already. Returns false when
-  // `one` is done instead.
-  bool tell_of(slot& at, operation& one) noexcept {
+  // `operation` is done instead.
+  bool tell_of(slot& at, operation& operation) noexcept {
     int result = calls.add(set_, at.fd, interests, tag_of(at));
     // The runtime already waits for this descriptor in another slot, so a duplicate of it is added.
     if (result == -EEXIST && at.borrowed && !at.duplicated) {
@@ -235,9 +236,10 @@ class readiness_reactor final : public reactor {
     }
     if (result >= 0) return at.registered = true;
     // epoll refuses what never blocks (a file).
-    one.result = result == -EPERM && (one.what == action::readable || one.what == action::writable)
-                     ? POLLIN | POLLOUT
-                     : result;
+    operation.result = result == -EPERM && (operation.what == action::readable ||
+                                            operation.what == action::writable)
+                           ? POLLIN | POLLOUT
+                           : result;
     return false;
   }
 
@@ -293,40 +295,41 @@ class readiness_reactor final : public reactor {
   // An operation that waits only for a reset keeps waiting when the peer has ended its half: a
   // reset comes with an edge of its own.
   void end_watchers(slot& at, news& after) noexcept {
-    for (operation* one = at.watchers.front(); one != nullptr;) {
-      operation* const next = at.watchers.behind(*one);
-      if (attempt(calls, at, *one)) {
-        at.watchers.remove(*one);
-        one->pending = false;
-        after.ended.push(*one);
+    for (operation* watcher = at.watchers.front(); watcher != nullptr;) {
+      operation* const next = at.watchers.behind(*watcher);
+      if (attempt(calls, at, *watcher)) {
+        at.watchers.remove(*watcher);
+        watcher->pending = false;
+        after.ended.push(*watcher);
       }
-      one = next;
+      watcher = next;
     }
   }
 
-  TROUPE_INLINE bool try_now(slot& at, operation& one) noexcept {
-    return one.what == action::read && one.socket && !one.asks_first ? read_socket(calls, at, one)
-                                                                     : attempt(calls, at, one);
+  TROUPE_INLINE bool try_now(slot& at, operation& operation) noexcept {
+    return operation.what == action::read && operation.socket && !operation.asks_first
+               ? read_socket(calls, at, operation)
+               : attempt(calls, at, operation);
   }
 
   TROUPE_INLINE void go_on(slot& at, operation_queue& queue, const bool& can,
                            news& after) noexcept {
-    while (operation* one = can ? queue.front() : nullptr) {
+    while (operation* operation = can ? queue.front() : nullptr) {
       // R2 holds even if leases have come back since. Nothing is written here: the turn of the
       // operation may be reading `due`.
-      if (one->due) return;
+      if (operation->due) return;
       // order: relaxed  a test sets it before there is a reactor
-      if (one->in_turn &&
+      if (operation->in_turn &&
           buffers->nearly_leased() >= leases_ahead.load(std::memory_order_relaxed)) {
-        one->due = true;
-        after.due = one;
+        operation->due = true;
+        after.due = operation;
         return;
       }
       // then the direction is no longer possible, and the loop ends
-      if (!try_now(at, *one)) continue;
-      queue.remove(*one);
-      one->pending = false;
-      after.ended.push(*one);
+      if (!try_now(at, *operation)) continue;
+      queue.remove(*operation);
+      operation->pending = false;
+      after.ended.push(*operation);
     }
   }
 

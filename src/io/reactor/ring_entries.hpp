@@ -14,8 +14,8 @@ namespace troupe::io {
 
 // True when the ring only reports that the operation is ready. `provides`: the system can take
 // buffers from the ring of buffers.
-inline bool is_polled(const operation& one, bool provides) noexcept {
-  switch (one.what) {
+inline bool is_polled(const operation& operation, bool provides) noexcept {
+  switch (operation.what) {
     case action::accept:
     case action::connect:
     case action::open:
@@ -25,28 +25,31 @@ inline bool is_polled(const operation& one, bool provides) noexcept {
     case action::close:
       return false;
     case action::read:
-      return !one.socket || (one.leased && (one.begun || !provides));
+      return !operation.socket || (operation.leased && (operation.begun || !provides));
     case action::write:
-      return !one.socket;
+      return !operation.socket;
     default:
       return true;
   }
 }
 
-inline void prepare_of_file(io_uring_sqe& entry, operation& one) noexcept {
-  const int fd = one.at->fd;
-  const auto bytes = static_cast<unsigned>(std::min(one.bytes - one.done, step_bytes_max));
+inline void prepare_of_file(io_uring_sqe& entry, operation& operation) noexcept {
+  const int fd = operation.at->fd;
+  const auto bytes =
+      static_cast<unsigned>(std::min(operation.bytes - operation.done, step_bytes_max));
   const auto offset = static_cast<std::uint64_t>(
-      one.offset == own_position ? own_position : one.offset + static_cast<std::int64_t>(one.done));
-  if (one.what == action::open) {
-    io_uring_prep_openat(&entry, fd, reinterpret_cast<const char*>(one.data), one.extra,
-                         static_cast<mode_t>(one.bytes));
-  } else if (one.what == action::read_at) {
-    io_uring_prep_read(&entry, fd, one.data + one.done, bytes, offset);
-  } else if (one.what == action::write_at) {
-    io_uring_prep_write(&entry, fd, one.data + one.done, bytes, offset);
-  } else if (one.what == action::sync) {
-    io_uring_prep_fsync(&entry, fd, one.extra != 0 ? IORING_FSYNC_DATASYNC : 0);
+      operation.offset == own_position
+          ? own_position
+          : operation.offset + static_cast<std::int64_t>(operation.done));
+  if (operation.what == action::open) {
+    io_uring_prep_openat(&entry, fd, reinterpret_cast<const char*>(operation.data), operation.extra,
+                         static_cast<mode_t>(operation.bytes));
+  } else if (operation.what == action::read_at) {
+    io_uring_prep_read(&entry, fd, operation.data + operation.done, bytes, offset);
+  } else if (operation.what == action::write_at) {
+    io_uring_prep_write(&entry, fd, operation.data + operation.done, bytes, offset);
+  } else if (operation.what == action::sync) {
+    io_uring_prep_fsync(&entry, fd, operation.extra != 0 ? IORING_FSYNC_DATASYNC : 0);
   } else {
     io_uring_prep_close(&entry, fd);
   }

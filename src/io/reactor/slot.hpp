@@ -30,14 +30,14 @@ class operation_queue {
  public:
   bool empty() const noexcept { return last_ == nullptr; }
   operation* front() const noexcept { return last_ == nullptr ? nullptr : last_->next; }
-  operation* behind(const operation& one) const noexcept {
-    return &one == last_ ? nullptr : one.next;
+  operation* behind(const operation& operation) const noexcept {
+    return &operation == last_ ? nullptr : operation.next;
   }
-  void push(operation& one) noexcept {
-    operation& before = last_ == nullptr ? one : *last_;
-    one.next = last_ == nullptr ? &one : last_->next;
-    before.next = &one;
-    last_ = &one;
+  void push(operation& added) noexcept {
+    operation& before = last_ == nullptr ? added : *last_;
+    added.next = last_ == nullptr ? &added : last_->next;
+    before.next = &added;
+    last_ = &added;
   }
   void push_front(operation& one) noexcept {
     operation* const last = last_;
@@ -45,11 +45,11 @@ class operation_queue {
     if (last != nullptr) last_ = last;
   }
   // Takes constant time for the first operation. A slot seldom has a second one.
-  void remove(operation& one) noexcept {
+  void remove(operation& removed) noexcept {
     operation* before = last_;
-    while (before->next != &one) before = before->next;
-    before->next = one.next;
-    if (last_ == &one) last_ = before == &one ? nullptr : before;
+    while (before->next != &removed) before = before->next;
+    before->next = removed.next;
+    if (last_ == &removed) last_ = before == &removed ? nullptr : before;
   }
 
  private:

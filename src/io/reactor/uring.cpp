@@ -38,36 +38,37 @@ class uring_reactor final : public reactor {
         queues_(calls, submission_entries, completion_entries),
         provides_(leases().open(queues_.ring())) {}
 
-  bool start(operation& one) noexcept override {
-    slot& at = *one.at;
-    if (is_of_file(one.what) && try_file(one)) return true;
-    if (one.what == action::status) return start_aside(one), false;
+  bool start(operation& operation) noexcept override {
+    slot& at = *operation.at;
+    if (is_of_file(operation.what) && try_file(operation)) return true;
+    if (operation.what == action::status) return start_aside(operation), false;
     std::lock_guard lock(at.mutex);
-    operation_queue& queue = queue_of(one);
+    operation_queue& queue = queue_of(operation);
     const bool first = queue.empty();
-    if (first && (one.what == action::send_file || one.what == action::ended) &&
-        attempt(calls, at, one))
+    if (first && (operation.what == action::send_file || operation.what == action::ended) &&
+        attempt(calls, at, operation))
       return true;
-    one.pending = true;
-    enter(one);
-    queue.push(one);
-    if (first) push(one);
+    operation.pending = true;
+    enter(operation);
+    queue.push(operation);
+    if (first) push(operation);
     return false;
   }
 
   // The kernel is asked while the slot's mutex keeps the operation from completing. So the request
   // cannot hit a later operation at the same address.
-  void cancel(operation& one) noexcept override {
+  void cancel(operation& operation) noexcept override {
     {
-      slot& at = *one.at;
+      slot& at = *operation.at;
       std::lock_guard lock(at.mutex);
-      if (!one.pending || (one.aside && one.begun)) return;
-      if (queue_of(one).front() == &one && !one.aside) return ask_for_end(one);
-      queue_of(one).remove(one);
-      one.pending = false;
-      one.result = -ECANCELED;
+      if (!operation.pending || (operation.aside && operation.begun)) return;
+      if (queue_of(operation).front() == &operation && !operation.aside)
+        return ask_for_end(operation);
+      queue_of(operation).remove(operation);
+      operation.pending = false;
+      operation.result = -ECANCELED;
     }
-    complete(one);
+    complete(operation);
   }
 
   bool poll(sched::fetched_events& events, bool) noexcept override {
@@ -111,12 +112,12 @@ class uring_reactor final : public reactor {
   buffer_ring& leases() const noexcept { return static_cast<buffer_ring&>(*buffers); }
   // The caller of all of these holds the slot's mutex.
 
-  static void end(operation_queue& queue, operation& one, int result,
+  static void end(operation_queue& queue, operation& operation, int result,
                   operation_queue& ended) noexcept {
-    queue.remove(one);
-    one.pending = false;
-    one.result = result;
-    ended.push(one);
+    queue.remove(operation);
+    operation.pending = false;
+    operation.result = result;
+    ended.push(operation);
   }
 
   void push(operation& one) noexcept {
@@ -124,38 +125,38 @@ class uring_reactor final : public reactor {
                 [&](io_uring_sqe& entry) { prepare(entry, one); });
   }
 
-  void prepare(io_uring_sqe& entry, operation& one) const noexcept {
-    const int fd = one.at->fd;
-    const int flags = one.whole ? MSG_WAITALL : 0;
+  void prepare(io_uring_sqe& entry, operation& operation) const noexcept {
+    const int fd = operation.at->fd;
+    const int flags = operation.whole ? MSG_WAITALL : 0;
     // An entry of the ring has 32 bits for the length.
-    const std::size_t bytes = std::min(one.bytes - one.done, step_bytes_max);
-    if (is_of_file(one.what)) {
-      prepare_of_file(entry, one);
-    } else if (is_polled(one)) {
-      const bool watches = one.what == action::ended;
+    const std::size_t bytes = std::min(operation.bytes - operation.done, step_bytes_max);
+    if (is_of_file(operation.what)) {
+      prepare_of_file(entry, operation);
+    } else if (is_polled(operation)) {
+      const bool watches = operation.what == action::ended;
       io_uring_prep_poll_add(&entry, fd,
-                             watches      ? static_cast<unsigned>(one.extra)
-                             : reads(one) ? POLLIN
-                                          : POLLOUT);
-    } else if (one.what == action::read && one.leased) {
-      prepare_lease(entry, *one.at);
-    } else if (one.what == action::read) {
-      io_uring_prep_recv(&entry, fd, one.data + one.done, bytes, flags);
-      if (provides_ && !one.at->can_read) entry.ioprio |= IORING_RECVSEND_POLL_FIRST;
-    } else if (one.what == action::write) {
-      io_uring_prep_send(&entry, fd, one.data + one.done, bytes, flags | MSG_NOSIGNAL);
-    } else if (one.what == action::accept) {
-      io_uring_prep_accept(&entry, fd, one.address,
-                           one.address == nullptr ? nullptr : &one.address_bytes,
+                             watches            ? static_cast<unsigned>(operation.extra)
+                             : reads(operation) ? POLLIN
+                                                : POLLOUT);
+    } else if (operation.what == action::read && operation.leased) {
+      prepare_lease(entry, *operation.at);
+    } else if (operation.what == action::read) {
+      io_uring_prep_recv(&entry, fd, operation.data + operation.done, bytes, flags);
+      if (provides_ && !operation.at->can_read) entry.ioprio |= IORING_RECVSEND_POLL_FIRST;
+    } else if (operation.what == action::write) {
+      io_uring_prep_send(&entry, fd, operation.data + operation.done, bytes, flags | MSG_NOSIGNAL);
+    } else if (operation.what == action::accept) {
+      io_uring_prep_accept(&entry, fd, operation.address,
+                           operation.address == nullptr ? nullptr : &operation.address_bytes,
                            SOCK_NONBLOCK | SOCK_CLOEXEC);
     } else {
-      io_uring_prep_connect(&entry, fd, one.address, one.address_bytes);
+      io_uring_prep_connect(&entry, fd, operation.address, operation.address_bytes);
     }
   }
 
-  static bool& ends(operation& one) noexcept {
-    if (reads(one)) return one.at->reader_ends;
-    return one.what == action::ended ? one.at->watcher_ends : one.at->writer_ends;
+  static bool& ends(operation& operation) noexcept {
+    if (reads(operation)) return operation.at->reader_ends;
+    return operation.what == action::ended ? operation.at->watcher_ends : operation.at->writer_ends;
   }
 
   // The operation is in the ring.
@@ -174,26 +175,26 @@ class uring_reactor final : public reactor {
     }
   }
 
-  void finish(operation& one, int result, unsigned flags) noexcept {
-    slot& at = *one.at;
+  void finish(operation& finished, int result, unsigned flags) noexcept {
+    slot& at = *finished.at;
     operation_queue ended;
     bool last = false;
     {
       std::unique_lock lock(at.mutex);
-      receive_lease(one, result, flags);
+      receive_lease(finished, result, flags);
       // Some file systems cannot do this operation in the ring.
-      if (result == -EAGAIN && is_of_file(one.what) && one.what != action::close) {
-        if (!ends(one)) {
-          one.aside = true;
+      if (result == -EAGAIN && is_of_file(finished.what) && finished.what != action::close) {
+        if (!ends(finished)) {
+          finished.aside = true;
           lock.unlock();
           return hand_aside(at);
         }
         result = -ECANCELED;
       }
-      if (!take(at, one, result)) return push(one);
-      operation_queue& queue = queue_of(one);
-      ends(one) = false;
-      end(queue, one, one.result, ended);
+      if (!take(at, finished, result)) return push(finished);
+      operation_queue& queue = queue_of(finished);
+      ends(finished) = false;
+      end(queue, finished, finished.result, ended);
       if (operation* const next = queue.front()) push(*next);
       last = at.closing && at.readers.empty() && at.writers.empty() && at.watchers.empty();
     }
@@ -203,12 +204,13 @@ class uring_reactor final : public reactor {
 
   // Takes the buffer that the system has chosen. If the system does not say that the socket has
   // more bytes, the next read need not try before it waits.
-  void receive_lease(operation& one, int result, unsigned flags) noexcept {
-    if (one.what == action::read) one.at->can_read = (flags & IORING_CQE_F_SOCK_NONEMPTY) != 0;
+  void receive_lease(operation& operation, int result, unsigned flags) noexcept {
+    if (operation.what == action::read)
+      operation.at->can_read = (flags & IORING_CQE_F_SOCK_NONEMPTY) != 0;
     if ((flags & IORING_CQE_F_BUFFER) == 0) return;
     std::byte* const came = leases().taken(flags >> IORING_CQE_BUFFER_SHIFT);
     if (result > 0) {
-      one.data = came;
+      operation.data = came;
     } else {
       buffers->give(came);
     }
@@ -217,29 +219,31 @@ class uring_reactor final : public reactor {
   // Applies what the ring says about an operation. Returns false when the operation has to be
   // submitted again. A request to end the operation may have come while it was not in the ring:
   // then the kernel did not see that request, so it is obeyed here.
-  bool take(slot& at, operation& one, int result) noexcept {
-    if (is_over(at, one, result)) return true;
-    if (!at.closing && !ends(one)) return false;
-    one.result = -ECANCELED;
+  bool take(slot& at, operation& operation, int result) noexcept {
+    if (is_over(at, operation, result)) return true;
+    if (!at.closing && !ends(operation)) return false;
+    operation.result = -ECANCELED;
     return true;
   }
 
-  bool is_over(slot& at, operation& one, int result) noexcept {
-    one.result = result;
+  bool is_over(slot& at, operation& operation, int result) noexcept {
+    operation.result = result;
     // Whatever the system says, the descriptor is closed, and its number may already be used again.
-    if (one.what == action::close && result != -ECANCELED)
-      return one.result = result == -EINTR ? 0 : result, true;
+    if (operation.what == action::close && result != -ECANCELED)
+      return operation.result = result == -EINTR ? 0 : result, true;
     // The ring has no buffer at this moment, whether or not bytes have come. So the operation first
     // waits until there is something to read.
-    if (result == -ENOBUFS && one.leased && !one.begun) return one.begun = true, false;
+    if (result == -ENOBUFS && operation.leased && !operation.begun)
+      return operation.begun = true, false;
     // The system cancels what a thread has submitted when that thread ends. Then it is submitted
     // again.
     if (result == -EINTR || result == -EAGAIN || result == -ECANCELED) return false;
-    if (one.what == action::accept && is_of_the_peer(result)) return false;
-    if (result <= 0 || one.what == action::accept || one.what == action::open) return true;
-    if (is_polled(one)) return !at.closing && attempt(calls, at, one);
-    one.done += static_cast<std::size_t>(result);
-    return !one.whole || one.done == one.bytes;
+    if (operation.what == action::accept && is_of_the_peer(result)) return false;
+    if (result <= 0 || operation.what == action::accept || operation.what == action::open)
+      return true;
+    if (is_polled(operation)) return !at.closing && attempt(calls, at, operation);
+    operation.done += static_cast<std::size_t>(result);
+    return !operation.whole || operation.done == operation.bytes;
   }
 
   bool is_polled(const operation& one) const noexcept { return io::is_polled(one, provides_); }

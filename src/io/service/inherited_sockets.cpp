@@ -37,19 +37,19 @@ inherited_sockets inherited_sockets::take() {
   std::optional<passed> all = read_variables(seen, ::getpid(), ::getppid());
   for (const char* name : {"LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "TROUPE_PREDECESSOR"})
     ::unsetenv(name);
-  inherited_sockets made;
-  if (!all) return made;
-  made.all_.reserve(all->names.size());
+  inherited_sockets sockets;
+  if (!all) return sockets;
+  sockets.all_.reserve(all->names.size());
   for (std::size_t i = 0; i < all->names.size(); ++i) {
     const int fd = first_socket + static_cast<int>(i);
     close_at_exec(fd);
-    made.all_.push_back({fd, std::move(all->names[i]), all->from && all->from->files[i] == '1'});
+    sockets.all_.push_back({fd, std::move(all->names[i]), all->from && all->from->files[i] == '1'});
   }
   if (all->from) {
     close_at_exec(all->from->ready_fd);
     keep_ready_pipe(all->from->ready_fd);
   }
-  return made;
+  return sockets;
 }
 
 inherited_sockets::~inherited_sockets() {
@@ -89,9 +89,9 @@ std::optional<unix_listener> inherited_sockets::unix_socket(std::string_view nam
   bool removes_file = false;
   const int fd = take_one(name, true, removes_file);
   if (fd < 0) return std::nullopt;
-  unix_listener made = unix_listener::adopt(fd, options);
-  if (removes_file) made.file_ = io::socket_file(path_of(fd));
-  return made;
+  unix_listener listener = unix_listener::adopt(fd, options);
+  if (removes_file) listener.file_ = io::socket_file(path_of(fd));
+  return listener;
 }
 
 }  // namespace troupe::service

@@ -46,21 +46,21 @@ struct address {
 };
 
 // False if there is no service manager, or its socket is of a kind that is not supported.
-bool find_manager(address& to) noexcept {
+bool find_manager(address& manager) noexcept {
   const char* const path = std::getenv("NOTIFY_SOCKET");
   if (path == nullptr || *path == '\0') return false;
   const std::size_t bytes = std::strlen(path);
   const std::string_view name(path, bytes);
   const bool is_path = name[0] == '/' || name.starts_with("./") || name.starts_with("../");
-  if ((!is_path && name[0] != '@') || bytes >= sizeof to.at.sun_path) {
+  if ((!is_path && name[0] != '@') || bytes >= sizeof manager.at.sun_path) {
     notification.failed(path, 0,
                         "NOTIFY_SOCKET must be the path of a Unix socket of at most 107 bytes");
     return false;
   }
-  to.at.sun_family = AF_UNIX;
-  std::memcpy(to.at.sun_path, path, bytes);
-  if (path[0] == '@') to.at.sun_path[0] = '\0';  // a name without a file
-  to.bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + bytes);
+  manager.at.sun_family = AF_UNIX;
+  std::memcpy(manager.at.sun_path, path, bytes);
+  if (path[0] == '@') manager.at.sun_path[0] = '\0';  // a name without a file
+  manager.bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + bytes);
   return true;
 }
 

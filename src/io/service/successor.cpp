@@ -23,16 +23,16 @@ namespace {
 
 // This process's environment without what was passed to it.
 std::vector<std::string> own_environment() {
-  std::vector<std::string> made;
+  std::vector<std::string> environment;
   for (char** one = environ; *one != nullptr; ++one) {
     const std::string_view text(*one);
     const std::string_view name = text.substr(0, text.find('='));
     if (name == "LISTEN_FDS" || name == "LISTEN_PID" || name == "LISTEN_FDNAMES" ||
         name == "TROUPE_PREDECESSOR")
       continue;
-    made.emplace_back(text);
+    environment.emplace_back(text);
   }
-  return made;
+  return environment;
 }
 
 // Waits until the program says that it is ready, or ends.
@@ -55,9 +55,9 @@ successor& successor::operator=(successor&& other) noexcept {
 }
 
 successor::~successor() {
-  for (handed& one : all_) {
-    one.file.remove();  // first, so that a client that finds the file finds a listener
-    ::close(one.fd);
+  for (handed& handed : all_) {
+    handed.file.remove();  // first, so that a client that finds the file finds a listener
+    ::close(handed.fd);
   }
 }
 
@@ -71,12 +71,12 @@ void successor::add(int fd, std::string name, io::socket_file file) {
   all_.push_back({copy, std::move(name), std::move(file)});
 }
 
-void successor::hand(const tcp_listener& one, std::string name) {
-  add(one.fd(), std::move(name), io::socket_file());
+void successor::hand(const tcp_listener& listener, std::string name) {
+  add(listener.fd(), std::move(name), io::socket_file());
 }
 
-void successor::hand(unix_listener& one, std::string name) {
-  add(one.fd(), std::move(name), std::move(one.file_));
+void successor::hand(unix_listener& listener, std::string name) {
+  add(listener.fd(), std::move(name), std::move(listener.file_));
 }
 
 task<process> successor::start(std::string program, std::vector<std::string> arguments,
@@ -86,10 +86,10 @@ task<process> successor::start(std::string program, std::vector<std::string> arg
   options.environment = own_environment();
   predecessor said{::getpid(), first_socket + static_cast<int>(all_.size()), {}};
   std::string names;
-  for (handed& one : all_) {
-    options.descriptors.push_back(one.fd);
-    names += (&one == all_.data() ? "" : ":") + one.name;
-    said.files += one.file.is_kept() ? '1' : '0';
+  for (handed& handed : all_) {
+    options.descriptors.push_back(handed.fd);
+    names += (&handed == all_.data() ? "" : ":") + handed.name;
+    said.files += handed.file.is_kept() ? '1' : '0';
   }
   options.descriptors.push_back(there.fd());
   options.environment->push_back("LISTEN_FDS=" + std::to_string(all_.size()));
@@ -112,7 +112,7 @@ task<process> successor::start(std::string program, std::vector<std::string> arg
     std::rethrow_exception(failed);
   }
   notify("READY=1\nMAINPID=" + std::to_string(next.id()) + "\n");
-  for (handed& one : all_) one.file.release();
+  for (handed& handed : all_) handed.file.release();
   co_return next;
 }
 

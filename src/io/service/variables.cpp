@@ -18,10 +18,10 @@ std::optional<int> number_in(std::string_view text) {
 }
 
 // The text up to the separator, which is cut off.
-std::string_view take_part(std::string_view& of, char separator) {
-  const std::size_t at = std::min(of.find(separator), of.size());
-  const std::string_view part = of.substr(0, at);
-  of.remove_prefix(std::min(at + 1, of.size()));
+std::string_view take_part(std::string_view& rest, char separator) {
+  const std::size_t at = std::min(rest.find(separator), rest.size());
+  const std::string_view part = rest.substr(0, at);
+  rest.remove_prefix(std::min(at + 1, rest.size()));
   return part;
 }
 
@@ -43,26 +43,26 @@ std::optional<predecessor> predecessor::parse(std::string_view text) {
   return predecessor{*id, *fd, std::string(text)};
 }
 
-std::optional<passed> read_variables(const variables& of, pid_t own, pid_t parent) {
-  if (of.fds == nullptr) return std::nullopt;
-  passed made;
-  if (of.predecessor != nullptr) {
-    made.from = predecessor::parse(of.predecessor);
-    if (!made.from) refuse("TROUPE_PREDECESSOR", of.predecessor);
-    if (made.from->id != parent) return std::nullopt;
+std::optional<passed> read_variables(const variables& variables, pid_t own, pid_t parent) {
+  if (variables.fds == nullptr) return std::nullopt;
+  passed passed;
+  if (variables.predecessor != nullptr) {
+    passed.from = predecessor::parse(variables.predecessor);
+    if (!passed.from) refuse("TROUPE_PREDECESSOR", variables.predecessor);
+    if (passed.from->id != parent) return std::nullopt;
   } else {
-    if (of.pid == nullptr) return std::nullopt;
-    const std::optional<int> meant = number_in(of.pid);
-    if (!meant) refuse("LISTEN_PID", of.pid);
+    if (variables.pid == nullptr) return std::nullopt;
+    const std::optional<int> meant = number_in(variables.pid);
+    if (!meant) refuse("LISTEN_PID", variables.pid);
     if (*meant != own) return std::nullopt;
   }
-  const std::optional<int> count = number_in(of.fds);
-  if (!count || *count > sockets_most) refuse("LISTEN_FDS", of.fds);
-  std::string_view names = of.names == nullptr ? std::string_view() : of.names;
-  for (int i = 0; i < *count; ++i) made.names.emplace_back(take_part(names, ':'));
-  if (made.from && made.from->files.size() != made.names.size())
-    refuse("TROUPE_PREDECESSOR", of.predecessor);
-  return made;
+  const std::optional<int> count = number_in(variables.fds);
+  if (!count || *count > sockets_most) refuse("LISTEN_FDS", variables.fds);
+  std::string_view names = variables.names == nullptr ? std::string_view() : variables.names;
+  for (int i = 0; i < *count; ++i) passed.names.emplace_back(take_part(names, ':'));
+  if (passed.from && passed.from->files.size() != passed.names.size())
+    refuse("TROUPE_PREDECESSOR", variables.predecessor);
+  return passed;
 }
 
 }  // namespace troupe::service

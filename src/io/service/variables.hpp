@@ -44,6 +44,6 @@ struct passed {
 
 // What is passed to the process `own`, whose parent is `parent`. Empty if the variables are not
 // set, or are meant for another process. Throws option_error if they are malformed. Pure.
-std::optional<passed> read_variables(const variables& of, pid_t own, pid_t parent);
+std::optional<passed> read_variables(const variables& variables, pid_t own, pid_t parent);
 
 }  // namespace troupe::service

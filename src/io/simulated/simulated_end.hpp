@@ -39,7 +39,7 @@ struct simulated_end {
   std::string path, peer_path;  // of a Unix socket, which has no endpoints
   bool is_unix = false;
   std::weak_ptr<simulated_end> other;
-  std::string in;                             // bytes that came and were not read yet
+  std::string received;                       // bytes that came and were not read yet
   std::size_t under_way = 0;                  // bytes on their way here
   std::size_t capacity = 65'536;              // the most bytes in both of these together
   std::deque<simulated_end_ptr> connections;  // of a listener
@@ -62,13 +62,14 @@ struct simulated_end {
   std::uint32_t interests = 0, raised = 0;
 
   bool can_read() const noexcept {
-    return !in.empty() || finished || error != 0 || !connections.empty() || !packets.empty();
+    return !received.empty() || finished || error != 0 || !connections.empty() || !packets.empty();
   }
   bool can_write() const noexcept {
     if (is == state::failed || datagrams) return !wants_room;
     if (is != state::connected) return false;
-    const simulated_end_ptr to = other.lock();
-    return gone || to == nullptr || to->in.size() + to->under_way < to->capacity;
+    const simulated_end_ptr far_end = other.lock();
+    return gone || far_end == nullptr ||
+           far_end->received.size() + far_end->under_way < far_end->capacity;
   }
   std::uint32_t level() const noexcept {
     std::uint32_t now = 0;
@@ -84,9 +85,9 @@ struct simulated_end {
 using lock_of = std::lock_guard<std::recursive_mutex>;
 
 inline endpoint endpoint_from(const sockaddr* from, socklen_t bytes) noexcept {
-  endpoint made;
-  std::memcpy(made.data(), from, std::min(bytes, endpoint::capacity()));
-  return made;
+  endpoint result;
+  std::memcpy(result.data(), from, std::min(bytes, endpoint::capacity()));
+  return result;
 }
 
 inline int give_name(const endpoint& from, sockaddr* to, socklen_t* bytes) noexcept {
@@ -96,19 +97,19 @@ inline int give_name(const endpoint& from, sockaddr* to, socklen_t* bytes) noexc
   return 0;
 }
 
-inline endpoint with_port(endpoint of, std::uint16_t port) {
-  const bool v6 = of.is_v6();
+inline endpoint with_port(endpoint address, std::uint16_t port) {
+  const bool v6 = address.is_v6();
   // The port of a sockaddr_in lies at the same position as that of a sockaddr_in6.
-  reinterpret_cast<sockaddr_in*>(of.data())->sin_port = htons(port);
+  reinterpret_cast<sockaddr_in*>(address.data())->sin_port = htons(port);
   static_cast<void>(v6);
-  return of;
+  return address;
 }
 
-inline bool accepts(const endpoint& listener, const endpoint& to) {
-  return listener == to ||
-         (listener.port() == to.port() && with_port(endpoint::any(0), to.port()) == listener &&
-          !to.is_v6()) ||
-         (listener.port() == to.port() && listener == endpoint::any_v6(to.port()));
+inline bool accepts(const endpoint& listener, const endpoint& address) {
+  return listener == address ||
+         (listener.port() == address.port() &&
+          with_port(endpoint::any(0), address.port()) == listener && !address.is_v6()) ||
+         (listener.port() == address.port() && listener == endpoint::any_v6(address.port()));
 }
 
 inline std::string path_from(const sockaddr* from, socklen_t bytes) {

@@ -9,13 +9,13 @@
 #include "io/simulated/simulated_end.hpp"
 
 namespace troupe::io {
-std::uint64_t simulated_kernel::choose_for(end& of, std::uint64_t bound) {
-  return simulation_.choose(sched::choice_kind::outcome, bound, &of.choices);
+std::uint64_t simulated_kernel::choose_for(end& end, std::uint64_t bound) {
+  return simulation_.choose(sched::choice_kind::outcome, bound, &end.choices);
 }
 
-std::int64_t simulated_kernel::delay_to(end& of) {
+std::int64_t simulated_kernel::delay_to(end& end) {
   return static_cast<std::int64_t>(
-      simulation_.choose(sched::choice_kind::delay, delay_ns_max, &of.choices));
+      simulation_.choose(sched::choice_kind::delay, delay_ns_max, &end.choices));
 }
 
 simulated_kernel::end* simulated_kernel::find(int fd) noexcept {
@@ -35,87 +35,89 @@ int simulated_kernel::put(end_ptr one) {
 }
 
 simulated_kernel::end_ptr simulated_kernel::make(int domain) {
-  auto made = std::make_shared<end>();
-  made->local = domain == AF_INET6 ? endpoint::loopback_v6(0) : endpoint::loopback(0);
+  auto created = std::make_shared<end>();
+  created->local = domain == AF_INET6 ? endpoint::loopback_v6(0) : endpoint::loopback(0);
   constexpr std::size_t capacities[] = {65'536, 4'096, 100};
-  simulation_.begin(made->choices);
-  made->capacity = capacities[choose_for(*made, 3)];
-  return made;
+  simulation_.begin(created->choices);
+  created->capacity = capacities[choose_for(*created, 3)];
+  return created;
 }
 
 simulated_kernel::end_ptr simulated_kernel::listener_at(const endpoint& to) const {
-  for (const auto& [fd, one] : ends_) {
-    if (one->is == end::state::listening && !one->is_unix && accepts(one->local, to)) return one;
+  for (const auto& [fd, entry] : ends_) {
+    if (entry->is == end::state::listening && !entry->is_unix && accepts(entry->local, to))
+      return entry;
   }
   return nullptr;
 }
 
 simulated_kernel::end_ptr simulated_kernel::listener_at(const std::string& path) const {
-  for (const auto& [fd, one] : ends_) {
-    if (one->is == end::state::listening && one->is_unix && one->path == path) return one;
+  for (const auto& [fd, entry] : ends_) {
+    if (entry->is == end::state::listening && entry->is_unix && entry->path == path) return entry;
   }
   return nullptr;
 }
 
 // Sends news that is on its way for a while, and arrives after everything that was sent there
 // before.
-void simulated_kernel::send_news(const end_ptr& to, news what, std::string bytes,
+void simulated_kernel::send_news(const end_ptr& end, news what, std::string bytes,
                                  end_ptr connection) {
   if (ended_) return;
-  const std::int64_t due = simulation_.now_ns() + delay_to(*to);
-  to->last_due_ns = std::max(to->last_due_ns, due);
-  to->under_way += bytes.size();
+  const std::int64_t due = simulation_.now_ns() + delay_to(*end);
+  end->last_due_ns = std::max(end->last_due_ns, due);
+  end->under_way += bytes.size();
   under_way_.push(
-      {to->last_due_ns, sent_++, to, what, std::move(bytes), std::move(connection), {}});
+      {end->last_due_ns, sent_++, end, what, std::move(bytes), std::move(connection), {}});
 }
 
-void simulated_kernel::arrive(arrival& one) {
-  const end_ptr to = one.to.lock();
-  if (to == nullptr) {
+void simulated_kernel::arrive(arrival& arrival) {
+  const end_ptr end = arrival.target.lock();
+  if (end == nullptr) {
     // The listener has closed in the meantime, so the connection is reset.
-    const end_ptr peer = one.what == news::connection ? one.connection->other.lock() : nullptr;
+    const end_ptr peer =
+        arrival.what == news::connection ? arrival.connection->other.lock() : nullptr;
     if (peer != nullptr) send_news(peer, news::reset);
     return;
   }
-  switch (one.what) {
+  switch (arrival.what) {
     case news::bytes:
-      to->under_way -= one.bytes.size();
-      to->in += one.bytes;
-      return raise(*to, EPOLLIN);
+      end->under_way -= arrival.bytes.size();
+      end->received += arrival.bytes;
+      return raise(*end, EPOLLIN);
     case news::connection:
-      to->connections.push_back(std::move(one.connection));
-      return raise(*to, EPOLLIN);
+      end->connections.push_back(std::move(arrival.connection));
+      return raise(*end, EPOLLIN);
     case news::connected:
-      to->is = end::state::connected;
-      return raise(*to, EPOLLOUT);
+      end->is = end::state::connected;
+      return raise(*end, EPOLLOUT);
     case news::refused:
-      to->is = end::state::failed;
-      to->error = ECONNREFUSED;
-      return raise(*to, EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP);
+      end->is = end::state::failed;
+      end->error = ECONNREFUSED;
+      return raise(*end, EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP);
     case news::finished:
-      to->finished = true;
-      return raise(*to, EPOLLIN | EPOLLRDHUP);
+      end->finished = true;
+      return raise(*end, EPOLLIN | EPOLLRDHUP);
     case news::reset:
-      to->finished = to->gone = true;
-      to->error = ECONNRESET;
-      return raise(*to, EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP);
+      end->finished = end->gone = true;
+      end->error = ECONNRESET;
+      return raise(*end, EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP);
     case news::room:
-      return raise(*to, EPOLLOUT);
+      return raise(*end, EPOLLOUT);
     case news::packet:
-      to->under_way -= one.bytes.size();
-      --to->packets_under_way;
-      to->packets.push_back({one.from,
-                             one.connection == nullptr ? std::string() : one.connection->path,
-                             std::move(one.bytes)});
-      return raise(*to, EPOLLIN);
+      end->under_way -= arrival.bytes.size();
+      --end->packets_under_way;
+      end->packets.push_back(
+          {arrival.from, arrival.connection == nullptr ? std::string() : arrival.connection->path,
+           std::move(arrival.bytes)});
+      return raise(*end, EPOLLIN);
   }
 }
 
 void simulated_kernel::raise(end& at, std::uint32_t events) {
   if (at.interests == 0) return;
   if (at.raised == 0) {
-    for (auto& [fd, one] : ends_) {
-      if (one.get() == &at) raised_.push_back(one);
+    for (auto& [fd, entry] : ends_) {
+      if (entry.get() == &at) raised_.push_back(entry);
     }
   }
   at.raised |= events;
@@ -191,10 +193,10 @@ int simulated_kernel::socket(int domain, int type, int) noexcept {
       (type != SOCK_STREAM && type != SOCK_DGRAM)) {
     return -EAFNOSUPPORT;
   }
-  const end_ptr made = make(domain);
-  made->datagrams = type == SOCK_DGRAM;
-  made->is_unix = is_unix;
-  return put(made);
+  const end_ptr end = make(domain);
+  end->datagrams = type == SOCK_DGRAM;
+  end->is_unix = is_unix;
+  return put(end);
 }
 
 int simulated_kernel::bind(int fd, const sockaddr* to, socklen_t bytes) noexcept {
@@ -230,10 +232,10 @@ int simulated_kernel::accept(int fd, sockaddr* peer, socklen_t* bytes) noexcept 
   if (at == nullptr) return -EBADF;
   if (interrupts(*at)) return -EINTR;
   if (at->connections.empty()) return -EAGAIN;
-  const end_ptr made = at->connections.front();
+  const end_ptr end = at->connections.front();
   at->connections.pop_front();
-  give_name(made->peer, peer, bytes);
-  return put(made);
+  give_name(end->peer, peer, bytes);
+  return put(end);
 }
 
 // Both ends are on one machine, so they are connected at once.
@@ -254,20 +256,20 @@ void simulated_kernel::pair_up(const end_ptr& at, const end_ptr& theirs) {
   at->other = theirs;
 }
 
-int simulated_kernel::connect(int fd, const sockaddr* to, socklen_t bytes) noexcept {
+int simulated_kernel::connect(int fd, const sockaddr* address, socklen_t bytes) noexcept {
   const lock_of lock(mutex_);
   const auto found = ends_.find(fd);
   if (found == ends_.end()) return -EBADF;
   const end_ptr at = found->second;
-  if (to->sa_family == AF_UNSPEC) {
+  if (address->sa_family == AF_UNSPEC) {
     if (at->is != end::state::connected || at->datagrams || at->is_unix) return -EAFNOSUPPORT;
     reset(*at);
     return 0;
   }
   if (at->is_unix)
-    return at->datagrams ? connect_to_receiver(*at, path_from(to, bytes))
-                         : connect_unix(at, path_from(to, bytes));
-  at->peer = endpoint_from(to, bytes);
+    return at->datagrams ? connect_to_receiver(*at, path_from(address, bytes))
+                         : connect_unix(at, path_from(address, bytes));
+  at->peer = endpoint_from(address, bytes);
   name_if_unbound(*at);
   if (at->datagrams) {
     at->is = end::state::connected;
@@ -291,7 +293,7 @@ int simulated_kernel::connect(int fd, const sockaddr* to, socklen_t bytes) noexc
 void simulated_kernel::reset(end& at) {
   if (const end_ptr to = at.other.lock(); to != nullptr) send_news(to, news::reset);
   at.other.reset();
-  at.in.clear();
+  at.received.clear();
   at.written = at.finished = at.gone = true;
   at.error = ECONNRESET;
   raise(at, EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP);
@@ -322,13 +324,13 @@ int simulated_kernel::close(int fd) noexcept {
   // Bytes that were not read, and connections that were not accepted, are lost; the peer is told
   // so.
   const auto leave = [this](end& gone, bool lost) {
-    const end_ptr to = gone.other.lock();
-    if (to == nullptr) return;
-    send_news(to, lost ? news::reset : news::finished);
+    const end_ptr peer = gone.other.lock();
+    if (peer == nullptr) return;
+    send_news(peer, lost ? news::reset : news::finished);
     // A peer that waits for space finds that this end has gone.
-    if (std::exchange(to->wants_room, false)) send_news(to, news::room);
+    if (std::exchange(peer->wants_room, false)) send_news(peer, news::room);
   };
-  leave(*at, at->resets || !at->in.empty());
+  leave(*at, at->resets || !at->received.empty());
   for (const end_ptr& one : at->connections) leave(*one, true);
   // Senders that wait for space find that this end has gone.
   if (at->is_unix && at->datagrams) tell_of_room(*at);
@@ -344,13 +346,13 @@ std::ptrdiff_t simulated_kernel::receive(int fd, void* data, std::size_t bytes, 
                                  : real_kernel().receive(fd, data, bytes, peer, peer_bytes);
   if (interrupts(*at)) return -EINTR;
   if (at->datagrams) return receive_packet(*at, data, bytes, peer, peer_bytes);
-  if (at->in.empty()) {
+  if (at->received.empty()) {
     if (at->error != 0) return -std::exchange(at->error, 0);
     return at->finished || bytes == 0 ? 0 : -EAGAIN;
   }
-  const std::size_t part = std::min(bytes, at->in.size());
-  std::memcpy(data, at->in.data(), part);
-  at->in.erase(0, part);
+  const std::size_t part = std::min(bytes, at->received.size());
+  std::memcpy(data, at->received.data(), part);
+  at->received.erase(0, part);
   if (const end_ptr from = at->other.lock(); from != nullptr && from->wants_room) {
     from->wants_room = false;
     send_news(from, news::room);
@@ -370,7 +372,7 @@ std::ptrdiff_t simulated_kernel::send(int fd, const void* data, std::size_t byte
   if (at->error != 0) return -std::exchange(at->error, 0);
   const end_ptr peer = at->other.lock();
   if (at->written || at->gone || peer == nullptr) return -EPIPE;
-  const std::size_t used = peer->in.size() + peer->under_way;
+  const std::size_t used = peer->received.size() + peer->under_way;
   const std::size_t room = peer->capacity - std::min(used, peer->capacity);
   const std::size_t part = std::min(bytes, room);
   if (part < bytes) at->wants_room = true;
@@ -503,19 +505,19 @@ constexpr std::size_t datagram_max = 65'507, queue_max = 200 * 1024;
 // bytes; number of datagrams
 constexpr std::size_t unix_datagram_max = 200 * 1024, unix_queue_max = 10;
 
-void give_path(const std::string& path, sockaddr* to, socklen_t* bytes) noexcept {
-  if (to == nullptr) return;
-  to->sa_family = AF_UNIX;
+void give_path(const std::string& path, sockaddr* address, socklen_t* bytes) noexcept {
+  if (address == nullptr) return;
+  address->sa_family = AF_UNIX;
   const std::size_t most = std::min<std::size_t>(path.size(), *bytes - sizeof(sa_family_t));
-  std::memcpy(to->sa_data, path.data(), most);
+  std::memcpy(address->sa_data, path.data(), most);
   *bytes = static_cast<socklen_t>(sizeof(sa_family_t) + most);
 }
 
 }  // namespace
 
 simulated_kernel::end_ptr simulated_kernel::receiver_at(const std::string& path) const {
-  for (const auto& [fd, one] : ends_) {
-    if (one->datagrams && one->is_unix && !path.empty() && one->path == path) return one;
+  for (const auto& [fd, entry] : ends_) {
+    if (entry->datagrams && entry->is_unix && !path.empty() && entry->path == path) return entry;
   }
   return nullptr;
 }
@@ -546,16 +548,18 @@ std::ptrdiff_t simulated_kernel::send_by_path(const end_ptr& from, const void* d
 }
 
 void simulated_kernel::tell_of_room(const end& at) {
-  for (const auto& [fd, one] : ends_) {
-    if (!one->wants_room || !one->datagrams || !one->is_unix || one->peer_path != at.path) continue;
-    one->wants_room = false;
-    send_news(one, news::room);
+  for (const auto& [fd, entry] : ends_) {
+    if (!entry->wants_room || !entry->datagrams || !entry->is_unix || entry->peer_path != at.path)
+      continue;
+    entry->wants_room = false;
+    send_news(entry, news::room);
   }
 }
 
 simulated_kernel::end_ptr simulated_kernel::receiver_at(const endpoint& to) const {
-  for (const auto& [fd, one] : ends_) {
-    if (one->datagrams && !one->is_unix && one->bound && accepts(one->local, to)) return one;
+  for (const auto& [fd, entry] : ends_) {
+    if (entry->datagrams && !entry->is_unix && entry->bound && accepts(entry->local, to))
+      return entry;
   }
   return nullptr;
 }
@@ -577,7 +581,7 @@ std::ptrdiff_t simulated_kernel::send_packet(end& from, const void* data, std::s
   if (sender == endpoint::any_v6(sender.port())) sender = endpoint::loopback_v6(sender.port());
   if (at->is == end::state::connected && at->peer != sender) return sent;
   std::size_t queued = at->under_way + bytes;
-  for (const end::packet& one : at->packets) queued += one.bytes.size();
+  for (const end::packet& packet : at->packets) queued += packet.bytes.size();
   if (queued > queue_max) return sent;
   at->under_way += bytes;
   ++at->packets_under_way;

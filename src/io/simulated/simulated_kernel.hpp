@@ -33,7 +33,7 @@ class simulated_kernel final : public kernel {
   int bind(int fd, const sockaddr* to, socklen_t bytes) noexcept override;
   int listen(int fd, int backlog) noexcept override;
   int accept(int fd, sockaddr* peer, socklen_t* bytes) noexcept override;
-  int connect(int fd, const sockaddr* to, socklen_t bytes) noexcept override;
+  int connect(int fd, const sockaddr* address, socklen_t bytes) noexcept override;
   int shutdown(int fd, int how) noexcept override;
   int close(int fd) noexcept override;
   std::ptrdiff_t receive(int fd, void* data, std::size_t bytes, sockaddr* peer,
@@ -85,7 +85,7 @@ class simulated_kernel final : public kernel {
     std::int64_t due_ns;
     // items that are due at the same time arrive in the order in which they were sent
     std::uint64_t number;
-    std::weak_ptr<end> to;
+    std::weak_ptr<end> target;
     news what;
     std::string bytes;
     end_ptr connection;
@@ -117,18 +117,18 @@ class simulated_kernel final : public kernel {
                              socklen_t to_bytes);
   std::ptrdiff_t receive_packet(end& at, void* data, std::size_t bytes, sockaddr* peer,
                                 socklen_t* peer_bytes);
-  void send_news(const end_ptr& to, news what, std::string bytes = {},
+  void send_news(const end_ptr& end, news what, std::string bytes = {},
                  end_ptr connection = nullptr);
-  void arrive(arrival& one);
+  void arrive(arrival& arrival);
   void raise(end& at, std::uint32_t events);
   void catch_up();
   std::uint64_t choose(std::uint64_t bound) {
     return simulation_.choose(sched::choice_kind::call, bound);
   }
   bool interrupts() { return choose(16) == 0; }
-  std::uint64_t choose_for(end& of, std::uint64_t bound);
+  std::uint64_t choose_for(end& end, std::uint64_t bound);
   bool interrupts(end& of) { return choose_for(of, 16) == 0; }
-  std::int64_t delay_to(end& of);
+  std::int64_t delay_to(end& end);
   std::size_t part_of(std::size_t bytes);
 
   sched::simulated& simulation_;

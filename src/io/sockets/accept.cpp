@@ -28,10 +28,10 @@ descriptor& accept_base::prepare(operation_suspension& wait) noexcept {
 
 descriptor accept_base::take(operation_suspension& wait) {
   wait.check("accept");
-  descriptor made(wait.result);
+  descriptor accepted(wait.result);
   unclaimed_ = nullptr;
-  made.bind(*tasks::current_io());
-  return made;
+  accepted.bind(*tasks::current_io());
+  return accepted;
 }
 
 namespace {

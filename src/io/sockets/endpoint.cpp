@@ -27,11 +27,11 @@ std::uint16_t port_of(std::string_view text, std::string_view digits) {
 }  // namespace
 
 endpoint endpoint::v4(std::uint32_t address, std::uint16_t port) noexcept {
-  endpoint made{sockaddr_in6{}};
-  made.address_.v4.sin_family = AF_INET;
-  made.address_.v4.sin_port = htons(port);
-  made.address_.v4.sin_addr.s_addr = htonl(address);
-  return made;
+  endpoint result{sockaddr_in6{}};
+  result.address_.v4.sin_family = AF_INET;
+  result.address_.v4.sin_port = htons(port);
+  result.address_.v4.sin_addr.s_addr = htonl(address);
+  return result;
 }
 
 endpoint endpoint::any_v6(std::uint16_t port) noexcept {
@@ -42,9 +42,9 @@ endpoint endpoint::any_v6(std::uint16_t port) noexcept {
 }
 
 endpoint endpoint::loopback_v6(std::uint16_t port) noexcept {
-  endpoint made = any_v6(port);
-  made.address_.v6.sin6_addr = in6addr_loopback;
-  return made;
+  endpoint result = any_v6(port);
+  result.address_.v6.sin6_addr = in6addr_loopback;
+  return result;
 }
 
 endpoint endpoint::parse(std::string_view text) {
@@ -53,16 +53,16 @@ endpoint endpoint::parse(std::string_view text) {
   if (colon == std::string_view::npos) refuse(text);
   std::string host(text.substr(0, colon));
   const std::uint16_t port = port_of(text, text.substr(colon + 1));
-  endpoint made;
+  endpoint result;
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
     host = host.substr(1, host.size() - 2);
-    made = any_v6(port);
-    if (::inet_pton(AF_INET6, host.c_str(), &made.address_.v6.sin6_addr) != 1) refuse(text);
+    result = any_v6(port);
+    if (::inet_pton(AF_INET6, host.c_str(), &result.address_.v6.sin6_addr) != 1) refuse(text);
   } else {
-    made = any(port);
-    if (::inet_pton(AF_INET, host.c_str(), &made.address_.v4.sin_addr) != 1) refuse(text);
+    result = any(port);
+    if (::inet_pton(AF_INET, host.c_str(), &result.address_.v4.sin_addr) != 1) refuse(text);
   }
-  return made;
+  return result;
 }
 
 std::uint16_t endpoint::port() const noexcept {

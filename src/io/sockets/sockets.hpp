@@ -14,8 +14,8 @@ namespace troupe::io {
 
 // The system calls of the runtime whose handler this thread runs; elsewhere those of the system.
 inline kernel& current_kernel() {
-  const reactor* here = reactor::current();
-  return here == nullptr ? system_kernel() : here->calls;
+  const reactor* reactor = reactor::current();
+  return reactor == nullptr ? system_kernel() : reactor->calls;
 }
 // The system calls with which the descriptor was made.
 inline kernel& kernel_of(const descriptor& open) {
@@ -31,9 +31,9 @@ inline int checked(int result, const char* call, const std::string& what) {
 // Creates a socket, and binds it to the runtime whose handler this thread runs.
 inline descriptor make_socket(int domain, int type, const std::string& what) {
   kernel& calls = current_kernel();
-  descriptor made(checked(calls.socket(domain, type, 0), "socket", what));
-  if (sched::io_driver_slot* driver = tasks::current_io()) made.bind(*driver);
-  return made;
+  descriptor socket(checked(calls.socket(domain, type, 0), "socket", what));
+  if (sched::io_driver_slot* driver = tasks::current_io()) socket.bind(*driver);
+  return socket;
 }
 
 inline void shutdown_write_of(const descriptor& open) {

@@ -10,20 +10,20 @@ namespace troupe {
 namespace io {
 
 descriptor& connect_job::prepare(operation_suspension& wait) {
-  made_ = make_socket(to_.data()->sa_family, SOCK_STREAM, to_.to_string());
-  checked(kernel_of(made_).set_option(made_.fd(), IPPROTO_TCP, TCP_NODELAY, 1), "setsockopt",
-          to_.to_string());
-  wait.address = to_.data();
-  wait.address_bytes = to_.size();
-  return made_;
+  connected_ = make_socket(endpoint_.data()->sa_family, SOCK_STREAM, endpoint_.to_string());
+  checked(kernel_of(connected_).set_option(connected_.fd(), IPPROTO_TCP, TCP_NODELAY, 1),
+          "setsockopt", endpoint_.to_string());
+  wait.address = endpoint_.data();
+  wait.address_bytes = endpoint_.size();
+  return connected_;
 }
 
 tcp_stream connect_job::finish(operation_suspension& wait) {
   // A socket that is not connected cannot name its peer, so the name is taken from here.
   if (wait.result < 0 && wait.result != -ECANCELED)
-    throw io_error("connect", to_.to_string(), -wait.result);
+    throw io_error("connect", endpoint_.to_string(), -wait.result);
   wait.check("connect");
-  return tcp_stream(std::move(made_));
+  return tcp_stream(std::move(connected_));
 }
 
 }  // namespace io
@@ -47,11 +47,11 @@ endpoint tcp_stream::peer() const {
 
 tcp_listener tcp_listener::listen(const endpoint& at, const listen_options& options) {
   const std::string name = at.to_string();
-  tcp_listener made;
-  made.weak_ = options.weak;
-  made.descriptor_ = io::make_socket(at.data()->sa_family, SOCK_STREAM, name);
-  io::kernel& calls = io::kernel_of(made.descriptor_);
-  const int fd = made.fd();
+  tcp_listener listener;
+  listener.weak_ = options.weak;
+  listener.descriptor_ = io::make_socket(at.data()->sa_family, SOCK_STREAM, name);
+  io::kernel& calls = io::kernel_of(listener.descriptor_);
+  const int fd = listener.fd();
   const auto set = [&](int level, int option) {
     io::checked(calls.set_option(fd, level, option, 1), "setsockopt", name);
   };
@@ -60,7 +60,7 @@ tcp_listener tcp_listener::listen(const endpoint& at, const listen_options& opti
   set(IPPROTO_TCP, TCP_NODELAY);  // accepted connections inherit it
   io::checked(calls.bind(fd, at.data(), at.size()), "bind", name);
   io::checked(calls.listen(fd, options.backlog), "listen", name);
-  return made;
+  return listener;
 }
 
 tcp_listener tcp_listener::adopt(int fd, const listen_options& options) {
@@ -69,13 +69,13 @@ tcp_listener tcp_listener::adopt(int fd, const listen_options& options) {
     throw option_error("troupe: tcp_listener::adopt: descriptor " + std::to_string(fd) +
                        " is no listening TCP socket");
   }
-  tcp_listener made;
-  made.weak_ = options.weak;
-  made.descriptor_ = io::adopt_listening(fd);
+  tcp_listener listener;
+  listener.weak_ = options.weak;
+  listener.descriptor_ = io::adopt_listening(fd);
   // accepted connections inherit it
   io::checked(io::system_kernel().set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1), "setsockopt",
               "descriptor " + std::to_string(fd));
-  return made;
+  return listener;
 }
 
 endpoint tcp_listener::local() const { return io::local_of(descriptor_); }

@@ -68,12 +68,12 @@ bool is_left_over(kernel& calls, const std::string& path, const unix_address& at
 
 }  // namespace
 
-socket_file bind_unix(const descriptor& made, const std::string& path, int type) {
+socket_file bind_unix(const descriptor& socket, const std::string& path, int type) {
   const unix_address at(path);
-  kernel& calls = kernel_of(made);
-  int bound = calls.bind(made.fd(), at.data(), at.size());
+  kernel& calls = kernel_of(socket);
+  int bound = calls.bind(socket.fd(), at.data(), at.size());
   if (bound == -EADDRINUSE && is_left_over(calls, path, at, type) && ::unlink(path.c_str()) == 0) {
-    bound = calls.bind(made.fd(), at.data(), at.size());
+    bound = calls.bind(socket.fd(), at.data(), at.size());
   }
   checked(bound, "bind", path);
   return is_file(path) && &calls == &system_kernel() ? socket_file(path) : socket_file();
@@ -82,27 +82,29 @@ socket_file bind_unix(const descriptor& made, const std::string& path, int type)
 }  // namespace io
 
 unix_stream unix_stream::connect(const std::string& path) {
-  const io::unix_address to(path);
-  io::descriptor made = io::make_socket(AF_UNIX, SOCK_STREAM, path);
-  io::checked(io::kernel_of(made).connect(made.fd(), to.data(), to.size()), "connect", path);
-  return unix_stream(std::move(made));
+  const io::unix_address address(path);
+  io::descriptor socket = io::make_socket(AF_UNIX, SOCK_STREAM, path);
+  io::checked(io::kernel_of(socket).connect(socket.fd(), address.data(), address.size()), "connect",
+              path);
+  return unix_stream(std::move(socket));
 }
 
 void unix_stream::shutdown_write() { io::shutdown_write_of(descriptor_); }
 
 unix_listener unix_listener::listen(const std::string& path, const listen_options& options) {
   static_cast<void>(io::unix_address(path));  // checks the path before anything else is done
-  unix_listener made;
-  made.weak_ = options.weak;
-  made.descriptor_ = io::make_socket(AF_UNIX, SOCK_STREAM, path);
-  made.file_ = io::bind_unix(made.descriptor_, path, SOCK_STREAM);
+  unix_listener listener;
+  listener.weak_ = options.weak;
+  listener.descriptor_ = io::make_socket(AF_UNIX, SOCK_STREAM, path);
+  listener.file_ = io::bind_unix(listener.descriptor_, path, SOCK_STREAM);
   // Nobody can connect before listen().
-  if (options.permissions && made.file_.is_kept()) {
+  if (options.permissions && listener.file_.is_kept()) {
     const int changed = ::chmod(path.c_str(), *options.permissions & 07777);
     io::checked(changed == 0 ? 0 : -errno, "chmod", path);
   }
-  io::checked(io::kernel_of(made.descriptor_).listen(made.fd(), options.backlog), "listen", path);
-  return made;
+  io::checked(io::kernel_of(listener.descriptor_).listen(listener.fd(), options.backlog), "listen",
+              path);
+  return listener;
 }
 
 unix_listener unix_listener::adopt(int fd, const listen_options& options) {
@@ -110,10 +112,10 @@ unix_listener unix_listener::adopt(int fd, const listen_options& options) {
     throw option_error("troupe: unix_listener::adopt: descriptor " + std::to_string(fd) +
                        " is no listening Unix socket");
   }
-  unix_listener made;
-  made.weak_ = options.weak;
-  made.descriptor_ = io::adopt_listening(fd);
-  return made;
+  unix_listener listener;
+  listener.weak_ = options.weak;
+  listener.descriptor_ = io::adopt_listening(fd);
+  return listener;
 }
 
 }  // namespace troupe

@@ -2,8 +2,8 @@
 
 namespace troupe::io {
 
-bool arrival::begin(stream& of) noexcept {
-  at = of.descriptor_.bound();
+bool arrival::begin(stream& stream) noexcept {
+  at = stream.descriptor_.bound();
   const bool has_kept = at != nullptr && what == action::readable && at->kept != nullptr;
   return at != nullptr && !has_kept && !owner().begin(*this);
 }

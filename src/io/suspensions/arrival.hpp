@@ -26,7 +26,7 @@ class arrival : public operation {
 
   // Call it in a turn, for a stream that was used before. False: bytes, the end or an error are
   // there already, and nothing is reported. True: it is reported, perhaps before this returns.
-  bool begin(stream& of) noexcept;
+  bool begin(stream& stream) noexcept;
   // Any thread, as long as the arrival exists: if it still waits, it is reported now, with a
   // negative result.
   void end() noexcept { owner().cancel(*this); }

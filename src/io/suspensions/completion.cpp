@@ -15,9 +15,9 @@ void operation::completed() noexcept {
   self.came(self);
 }
 
-void reactor::complete(operation& one) noexcept {
-  const bool weak = one.weak;
-  one.completed();
+void reactor::complete(operation& operation) noexcept {
+  const bool weak = operation.weak;
+  operation.completed();
   leave(weak);
 }
 

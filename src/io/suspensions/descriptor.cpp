@@ -29,9 +29,9 @@ slot& descriptor::bind(sched::io_driver_slot& driver) {
     return *known;
   if (fd_ == -1)
     throw usage_error("troupe: I/O: the stream is not open: it was closed or moved from");
-  reactor& here = reactor::of(driver);
-  if (slot_ == nullptr) slot_ = &here.open(fd_, borrowed_);
-  if (slot_->owner != &here)
+  reactor& reactor = reactor::of(driver);
+  if (slot_ == nullptr) slot_ = &reactor.open(fd_, borrowed_);
+  if (slot_->owner != &reactor)
     throw usage_error(
         "troupe: I/O: this stream belongs to another runtime, where it was used first");
   return *slot_;

@@ -23,17 +23,18 @@
 namespace troupe::io {
 namespace {
 
-void trace_end(const operation& of) noexcept {
+void trace_end(const operation& operation) noexcept {
   if (!observe::tracing()) [[likely]]
     return;
-  observe::record(observe::event::io_end, name_of(of.what),
-                  of.done != 0 ? of.done : static_cast<std::uint64_t>(std::int64_t{of.result}));
+  observe::record(observe::event::io_end, name_of(operation.what),
+                  operation.done != 0 ? operation.done
+                                      : static_cast<std::uint64_t>(std::int64_t{operation.result}));
 }
 
 // A write that is over at once: the program takes the same way whether or not it is traced.
-void trace_write(const descriptor& to, std::int32_t sent) noexcept {
+void trace_write(const descriptor& descriptor, std::int32_t sent) noexcept {
   const char* const name = name_of(action::write);
-  observe::record(observe::event::io_begin, name, static_cast<std::uint64_t>(to.fd()));
+  observe::record(observe::event::io_begin, name, static_cast<std::uint64_t>(descriptor.fd()));
   observe::record(observe::event::io_end, name,
                   static_cast<std::uint64_t>(static_cast<std::int64_t>(sent)));
 }
@@ -56,43 +57,43 @@ void end_wait(limited_suspension* one) noexcept {
   memory::deallocate(one, sizeof(limited_suspension));
 }
 
-std::int32_t write_at_once(tasks::coroutine& who, const descriptor& to, std::string_view bytes,
-                           bool whole) noexcept {
-  tasks::async_call& in = *who.call;
-  slot* const at = to.bound_to(*in.at->io);
-  const bool others_turn = in.ready_left() <= operation_suspension::share;
-  if (at == nullptr || bytes.empty() || bytes.size() > INT32_MAX || in.cancelled || others_turn)
+std::int32_t write_at_once(tasks::coroutine& awaiting, const descriptor& descriptor,
+                           std::string_view bytes, bool whole) noexcept {
+  tasks::async_call& call = *awaiting.call;
+  slot* const at = descriptor.bound_to(*call.at->io);
+  const bool others_turn = call.ready_left() <= operation_suspension::share;
+  if (at == nullptr || bytes.empty() || bytes.size() > INT32_MAX || call.cancelled || others_turn)
     return 0;
   // A write that is refused counts, too. Otherwise a coroutine that keeps writing to a peer that
   // has gone would let no other turn run.
-  static_cast<void>(in.spend(operation_suspension::share));  // some units are left
+  static_cast<void>(call.spend(operation_suspension::share));  // some units are left
   const std::int32_t sent = at->owner->write_at_once(*at, bytes, whole);
   // A part of a whole write is counted with the rest.
   const bool is_over =
       sent < 0 || (sent > 0 && (!whole || static_cast<std::size_t>(sent) == bytes.size()));
   if (is_over && observe::tracing()) [[unlikely]]
-    trace_write(to, sent);
+    trace_write(descriptor, sent);
   if (operation_counts* const counts = at->owner->counted.get(); counts != nullptr && is_over)
       [[unlikely]]
     counts->add_write(sent);
   return sent;
 }
 
-void give_up_rest(const descriptor& of) noexcept {
-  if (slot* const at = of.bound()) at->owner->give_up_rest(*at);
+void give_up_rest(const descriptor& descriptor) noexcept {
+  if (slot* const at = descriptor.bound()) at->owner->give_up_rest(*at);
 }
 
 reactor& operation_suspension::owner() const noexcept { return *at->owner; }
 
 bool operation_suspension::suspend(tasks::coroutine& awaiting, descriptor& on) {
   waiter = &awaiting;
-  tasks::async_call& in = *awaiting.call;
-  if (in.cancelled) {
+  tasks::async_call& call = *awaiting.call;
+  if (call.cancelled) {
     end_early(reason::cancelled);
     result = -ECANCELED;
     return false;
   }
-  at = &on.bind(*in.at->io);
+  at = &on.bind(*call.at->io);
   generation_ = at->generation;
   // write_at_once() has tried it, with this result
   if (what == action::write && result < 0) return false;
@@ -103,16 +104,16 @@ bool operation_suspension::suspend(tasks::coroutine& awaiting, descriptor& on) {
   // A read into an empty buffer completes at once: it must not wait for a byte that may never come.
   const bool is_empty = what == action::read && bytes == 0 && !leased;
   if (!is_empty && !take_kept() && !owner().begin(*this)) {
-    in.refill();
+    call.refill();
     // Even if the operation has ended already, this turn ends before the coroutine resumes.
     enlist(awaiting);
     return true;
   }
   trace_end(*this);
-  if (in.spend(what == action::accept ? accept_share : share)) return false;
-  in.refill();
+  if (call.spend(what == action::accept ? accept_share : share)) return false;
+  call.refill();
   enlist(awaiting);
-  in.at->go_on_later(*this);
+  call.at->go_on_later(*this);
   return true;
 }
 

@@ -24,9 +24,9 @@ class descriptor {
   explicit descriptor(int fd) noexcept : fd_(fd) {}
   // Wraps a descriptor that has another owner; it is never closed here.
   static descriptor borrow(int fd) noexcept {
-    descriptor made(fd);
-    made.borrowed_ = true;
-    return made;
+    descriptor borrowed(fd);
+    borrowed.borrowed_ = true;
+    return borrowed;
   }
   descriptor(descriptor&& other) noexcept
       : slot_(std::exchange(other.slot_, nullptr)),

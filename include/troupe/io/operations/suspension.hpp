@@ -145,7 +145,7 @@ class its_own {
 // call give_up_rest().
 std::int32_t write_at_once(tasks::coroutine& who, const descriptor& to, std::string_view bytes,
                            bool whole) noexcept;
-void give_up_rest(const descriptor& of) noexcept;
+void give_up_rest(const descriptor& descriptor) noexcept;
 
 template <class Job>
 class limited;
@@ -156,16 +156,16 @@ template <class Awaitable>
 class awaiter_of {
  public:
   static constexpr bool puts_back = Awaitable::puts_back;  // for the branches of when_any
-  explicit awaiter_of(Awaitable& of) noexcept : of_(of) {}
+  explicit awaiter_of(Awaitable& of) noexcept : awaited_(of) {}
   bool await_ready() const noexcept { return false; }
   template <std::derived_from<tasks::promise_base> Promise>
   bool await_suspend(std::coroutine_handle<Promise> who) {
-    return of_.await_suspend(who);
+    return awaited_.await_suspend(who);
   }
-  decltype(auto) await_resume() { return of_.await_resume(); }
+  decltype(auto) await_resume() { return awaited_.await_resume(); }
 
  private:
-  Awaitable& of_;
+  Awaitable& awaited_;
 };
 
 template <class Job>
@@ -222,12 +222,12 @@ class [[nodiscard, gnu::warn_unused]] awaitable {
   awaiter_of<awaitable> operator co_await()&& noexcept { return awaiter_of<awaitable>(*this); }
   bool await_ready() const noexcept { return false; }
   template <std::derived_from<tasks::promise_base> Promise>
-  bool await_suspend(std::coroutine_handle<Promise> who) {
+  bool await_suspend(std::coroutine_handle<Promise> awaiting) {
     if constexpr (may_be_done_at_once<Job>) {
-      if (job_.done_at_once(who.promise())) return false;
+      if (job_.done_at_once(awaiting.promise())) return false;
     }
     operation_suspension& wait = begin_for(wait_, job_);
-    return wait.suspend(who.promise(), job_.prepare(wait));
+    return wait.suspend(awaiting.promise(), job_.prepare(wait));
   }
   result await_resume() {
     if constexpr (may_be_done_at_once<Job>) {
@@ -286,13 +286,13 @@ class [[nodiscard, gnu::warn_unused]] limited {
   awaiter_of<limited> operator co_await()&& noexcept { return awaiter_of<limited>(*this); }
   bool await_ready() const noexcept { return false; }
   template <std::derived_from<tasks::promise_base> Promise>
-  bool await_suspend(std::coroutine_handle<Promise> who) {
+  bool await_suspend(std::coroutine_handle<Promise> awaiting) {
     if constexpr (may_be_done_at_once<Job>) {
-      if (at_most_.count() > 0 && !stop_.stop_requested() && job_.done_at_once(who.promise()))
+      if (at_most_.count() > 0 && !stop_.stop_requested() && job_.done_at_once(awaiting.promise()))
         return false;
     }
     limited_suspension& wait = begin_for(wait_, job_);
-    return wait.suspend(who.promise(), job_.prepare(wait), at_most_, stop_);
+    return wait.suspend(awaiting.promise(), job_.prepare(wait), at_most_, stop_);
   }
   result await_resume() {
     if constexpr (may_be_done_at_once<Job>) {

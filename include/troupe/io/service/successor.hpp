@@ -50,8 +50,8 @@ class successor {
   // the program ends without a successor, since clients that connect later would wait in vain. The
   // file of a Unix socket belongs to this object then, and later to the new process. Names may be
   // empty; they have no ':'. Throws option_error for others, io_error.
-  void hand(const tcp_listener& one, std::string name = {});
-  void hand(unix_listener& one, std::string name = {});
+  void hand(const tcp_listener& listener, std::string name = {});
+  void hand(unix_listener& listener, std::string name = {});
 
   // Starts the program, and completes when it is ready. It has the environment and the standard
   // streams of this process. Await it in a task. Errors: as process::start; io_error if the program
