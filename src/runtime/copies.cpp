@@ -21,15 +21,15 @@ constexpr std::uint16_t at(std::uint64_t word, unsigned shift) noexcept {
 
 build build::here() noexcept {
   constexpr std::string_view version = TROUPE_VERSION;
-  build made{.is_checked = TROUPE_CHECKED != 0,
-             .is_sanitized = TROUPE_SANITIZED_THREAD != 0 || TROUPE_PLAIN_BLOCKS != 0};
+  build result{.is_checked = TROUPE_CHECKED != 0,
+               .is_sanitized = TROUPE_SANITIZED_THREAD != 0 || TROUPE_PLAIN_BLOCKS != 0};
   const char* from = version.data();
   const char* const end = from + version.size();
-  for (std::uint16_t* number : {&made.major, &made.minor, &made.patch}) {
+  for (std::uint16_t* number : {&result.major, &result.minor, &result.patch}) {
     from = std::from_chars(from, end, *number).ptr;
     if (from != end) ++from;
   }
-  return made;
+  return result;
 }
 
 std::uint64_t build::word() const noexcept {

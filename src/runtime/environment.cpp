@@ -75,7 +75,7 @@ void resolve_warnings(runtime_options& options) {
   const time_span times[] = {limits.handler, limits.mailbox, limits.growth,  limits.ask,
                              limits.lock,    limits.io,      limits.request, limits.statement,
                              limits.timer,   limits.again,   limits.kept};
-  if (std::ranges::any_of(times, [](time_span one) { return one.count() < 0; }) ||
+  if (std::ranges::any_of(times, [](time_span span) { return span.count() < 0; }) ||
       limits.descriptors_percent > 100) {
     throw option_error(
         "troupe: runtime_options::warnings: times must not be negative, and descriptors_percent at "
@@ -88,10 +88,10 @@ void resolve_warnings(runtime_options& options) {
 
 // Of a search or a replay. explore() reports the failures itself.
 void resolve_explored(runtime_options& options) {
-  const auto of = sched::exploring::execution_here();
-  if (of == nullptr) return;
+  const auto execution = sched::exploring::execution_here();
+  if (execution == nullptr) return;
   options.policy = policy::simulated;
-  options.seed = of->plan.seed;
+  options.seed = execution->plan.seed;
 }
 
 constinit thread_local bool makes_own_service = false;

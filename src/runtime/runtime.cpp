@@ -42,8 +42,8 @@ runtime::~runtime() {
   core_->shut_down();
 }
 
-std::shared_ptr<observing::component_list> observing::components_of(const runtime& of) {
-  return of.core_->components;
+std::shared_ptr<observing::component_list> observing::components_of(const runtime& runtime) {
+  return runtime.core_->components;
 }
 
 void main_thread::check_may_wait() const {

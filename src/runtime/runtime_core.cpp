@@ -40,15 +40,15 @@ actor::limits limits_of(const turn_limits& chosen) {
 
 // Without the names when memory is out.
 template <class Named>
-Named with_names(Named one, const actor::failed_call& where) noexcept {
-  one.actor_id = where.id;
+Named with_names(Named named, const actor::failed_call& where) noexcept {
+  named.actor_id = where.id;
   try {
-    one.actor = where.actor;
-    one.method = where.method;
+    named.actor = where.actor;
+    named.method = where.method;
   } catch (const std::bad_alloc&) {
-    one.actor.clear();
+    named.actor.clear();
   }
-  return one;
+  return named;
 }
 
 // Never destroyed: threads may end after the program's static objects.
@@ -276,10 +276,10 @@ void runtime_core::make_executors(std::unique_ptr<sched::choice_source> source) 
     system->executors[index].store(&one, std::memory_order_release);
   };
   if (options.policy == policy::simulated) {
-    auto made = std::make_unique<sched::simulated>(options.seed, alive_, std::move(source));
-    simulated_ = made.get();
+    auto executor = std::make_unique<sched::simulated>(options.seed, alive_, std::move(source));
+    simulated_ = executor.get();
     main_lane = &simulated_->add_lane();
-    pool = std::move(made);
+    pool = std::move(executor);
   } else {
     main_ = std::make_unique<sched::thread_executor>(alive_, self, &wakes_);
     main_lane = main_.get();
@@ -757,8 +757,8 @@ void runtime_core::throw_stalled() {
 
 // One round, for a loop of the user's own. False when that was the last one.
 bool runtime_core::run_round(std::chrono::nanoseconds at_most) {
-  entry here(*this);
-  here.answers_stop = false;
+  entry round(*this);
+  round.answers_stop = false;
   if (!step_all() && at_most.count() > 0 && !alive_.empty()) {
     wait_main(at_most);
     step_all();
@@ -766,10 +766,10 @@ bool runtime_core::run_round(std::chrono::nanoseconds at_most) {
   failures.throw_first();
   // order: relaxed  a hint; the next round sees it
   const bool stopping = stop_asked_.load(std::memory_order_relaxed);
-  here.answers_stop = stopping;  // if its deadline has passed
+  round.answers_stop = stopping;  // if its deadline has passed
   if (stopping) carry_out_stop();
   if (!alive_.empty() || end_overdue() || !is_out_of_work() || tells_of_deadlock()) {
-    here.answers_stop = false;
+    round.answers_stop = false;
     return true;
   }
   end_stop();
@@ -828,8 +828,8 @@ std::string runtime_core::running() const {
 }
 
 std::string runtime_core::dump() {
-  const actor::actor_system::gate_guard here(*system);
-  if (!here.let_in()) return "troupe: dump: the runtime is ending\n";
+  const actor::actor_system::gate_guard gate(*system);
+  if (!gate.let_in()) return "troupe: dump: the runtime is ending\n";
   const tasks::timers::counts timers = clock->count(&system->deadlocks.own_timer());
   std::size_t holds = 0;
   {
@@ -873,13 +873,13 @@ void add(worker_metrics& to, const worker_metrics& more) noexcept {
 
 runtime_metrics runtime_core::metrics() {
   runtime_metrics now;
-  for (const auto& of : pool->count()) {
-    now.workers.push_back({.turns = of.turns,
-                           .steals = of.steals,
-                           .stolen = of.stolen,
-                           .parks = of.parks,
-                           .woken = of.wakes,
-                           .queued = of.queued});
+  for (const auto& worker : pool->count()) {
+    now.workers.push_back({.turns = worker.turns,
+                           .steals = worker.steals,
+                           .stolen = worker.stolen,
+                           .parks = worker.parks,
+                           .woken = worker.wakes,
+                           .queued = worker.queued});
   }
   std::int64_t suspended = 0, alive = 0;
   tasks::for_each_count(*system, [&](unsigned number, const tasks::counts& of) {
@@ -909,10 +909,10 @@ runtime_metrics runtime_core::metrics() {
   now.suspended = not_negative(suspended);
   now.timers_armed = clock->count(&system->deadlocks.own_timer()).armed;
   if (const sched::poller* there = io.taken()) {
-    const auto of = there->count();
-    now.io_waits = of.waits;
-    now.io_in_flight = of.in_flight;
-    now.io_open = of.open;
+    const auto polled = there->count();
+    now.io_waits = polled.waits;
+    now.io_in_flight = polled.in_flight;
+    now.io_open = polled.open;
   }
   now.lazies_queued = jobs->queued();
   now.resource_bytes = jobs->memory().used();

@@ -160,9 +160,9 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
 
   struct lines_timer final : tasks::timer {
     explicit lines_timer(failure_lines& lines) noexcept
-        : timer(&on_time, tasks::timer_source::runtime, true), of(lines) {}
-    static void on_time(timer& self) noexcept { static_cast<lines_timer&>(self).of.on_time(); }
-    failure_lines& of;
+        : timer(&on_time, tasks::timer_source::runtime, true), lines(lines) {}
+    static void on_time(timer& self) noexcept { static_cast<lines_timer&>(self).lines.on_time(); }
+    failure_lines& lines;
   };
   lines_timer tells_left_out_{lines};
 

@@ -60,7 +60,7 @@ task<T> run_apart(task<T> given) {
 
 // Blocks the thread until the scope has ended. An exception that ends the wait before stops the
 // scope, and is returned when the scope has ended.
-std::exception_ptr wait_for_scope(runtime& rt, shared_state& of, std::stop_source& stop);
+std::exception_ptr wait_for_scope(runtime& rt, shared_state& state, std::stop_source& stop);
 
 template <class T>
 T block_for_scope(runtime& rt, task<T> all) {

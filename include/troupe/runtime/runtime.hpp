@@ -32,7 +32,7 @@ namespace troupe {
 class runtime;
 namespace observing {
 class component_list;
-std::shared_ptr<component_list> components_of(const runtime& of);
+std::shared_ptr<component_list> components_of(const runtime& runtime);
 }  // namespace observing
 
 // Keeps run() from returning while it exists. For an outside source of messages (a thread of yours,

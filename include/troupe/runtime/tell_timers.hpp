@@ -30,8 +30,11 @@ timer start_timer(const cell& of, time_span span, time_span period, unique_funct
 template <class T, auto Method, class... Args>
 class repeated_tell {
  public:
-  repeated_tell(const ref<T>& to, std::stop_source ends, Args&&... args)
-      : to_(to), ended_(to.watch()), ends_(std::move(ends)), given_(std::move(args)...) {}
+  repeated_tell(const ref<T>& receiver, std::stop_source ends, Args&&... args)
+      : receiver_(receiver),
+        ended_(receiver.watch()),
+        ends_(std::move(ends)),
+        given_(std::move(args)...) {}
   repeated_tell(repeated_tell&&) = default;
 
   void operator()() {
@@ -48,7 +51,7 @@ class repeated_tell {
     auto unhandled = std::make_shared<char>();
     last_ = unhandled;
     try {
-      to_.tell(
+      receiver_.tell(
           [unhandled = std::move(unhandled), given = given_](T& self) mutable -> decltype(auto) {
             return std::apply(
                 [&self](auto&... each) -> decltype(auto) {
@@ -61,7 +64,7 @@ class repeated_tell {
     }
   }
 
-  ref<T> to_;
+  ref<T> receiver_;
   future<ended> ended_;
   std::stop_source ends_;
   std::tuple<Args...> given_;
@@ -102,8 +105,8 @@ timer ref<T>::tell_after(time_span span, Args... args) const {
   if (!address_.refers()) refuse();
   return actor::start_timer(
       *address_.get(), span, std::chrono::nanoseconds(0),
-      [to = *this, ... given = std::move(args)]() mutable {
-        to.template tell<Method>(std::move(given)...);
+      [receiver = *this, ... given = std::move(args)]() mutable {
+        receiver.template tell<Method>(std::move(given)...);
       },
       timer_options());
 }

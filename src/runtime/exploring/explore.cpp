@@ -68,20 +68,20 @@ void explored_run::eventually(std::function<bool()> condition, time_span within,
 
 void explored_run::after_turn(std::int64_t now_ns) {
   for (std::size_t i = wishes_.size(); i-- > 0;) {
-    wish& one = wishes_[i];
-    if (one.holds()) {
+    wish& wish = wishes_[i];
+    if (wish.holds()) {
       wishes_.erase(wishes_.begin() + static_cast<std::ptrdiff_t>(i));
-    } else if (now_ns > one.within_ns) {
-      break_off("troupe: eventually: the condition did not hold in time, at " + place(one.at));
+    } else if (now_ns > wish.within_ns) {
+      break_off("troupe: eventually: the condition did not hold in time, at " + place(wish.at));
     }
   }
 }
 
 void explored_run::out_of_work() {
   after_turn(0);
-  for (const wish& one : wishes_)
+  for (const wish& wish : wishes_)
     break_off("troupe: eventually: the program ended before the condition held, at " +
-              place(one.at));
+              place(wish.at));
   for (const auto& check : checks_) check();
 }
 
@@ -168,10 +168,10 @@ std::string unmet_of(const exploring::execution& seen) {
 }
 
 // Of an execution that a reader could follow.
-void tell_story(explore_report& report, const exploration& of, const exploring::schedule& plan,
-                const exploring::execution& seen) {
+void tell_story(explore_report& report, const exploration& exploration,
+                const exploring::schedule& plan, const exploring::execution& seen) {
   constexpr std::uint64_t turns_max = 20'000;
-  if (seen.turns <= turns_max) of.run(plan, true, &report.story);
+  if (seen.turns <= turns_max) exploration.run(plan, true, &report.story);
 }
 
 void keep(explore_report& report, const exploration& of, const exploring::shrunk& found,
@@ -189,9 +189,9 @@ void keep(explore_report& report, const exploration& of, const exploring::shrunk
 }
 
 // False if it fails.
-bool replay_kept(explore_report& report, const exploration& of,
+bool replay_kept(explore_report& report, const exploration& exploration,
                  const exploring::kept_schedule& kept) {
-  const exploring::outcome seen = of.run(kept.plan, false);
+  const exploring::outcome seen = exploration.run(kept.plan, false);
   ++report.schedules;
   report.unmet += unmet_of(*seen.seen);
   if (seen.failure.empty()) return true;
@@ -200,11 +200,11 @@ bool replay_kept(explore_report& report, const exploration& of,
   report.reduced = kept.plan.by == exploring::strategy::holds;
   report.holds = static_cast<unsigned>(kept.plan.holds.size());
   report.schedule = exploring::text_of(kept);
-  tell_story(report, of, kept.plan, *seen.seen);
+  tell_story(report, exploration, kept.plan, *seen.seen);
   return false;
 }
 
-void search(explore_report& report, const exploration& of, const explore_options& options,
+void search(explore_report& report, const exploration& exploration, const explore_options& options,
             const std::string& name) {
   runtime_options seeded;
   seeded.seed = options.seed;
@@ -213,21 +213,21 @@ void search(explore_report& report, const exploration& of, const explore_options
                                     ? clock::time_point::max()
                                     : clock::now() + options.time;
   exploring::portfolio schedules(seed);
-  const exploring::runner run = [&of](const exploring::schedule& plan, bool records) {
-    return of.run(plan, records);
+  const exploring::runner run = [&exploration](const exploring::schedule& plan, bool records) {
+    return exploration.run(plan, records);
   };
   exploring::schedule plan = schedules.plain();
   constexpr std::uint64_t first_turns_max = 1'000'000;
   plan.turns_max = options.turns != 0 ? options.turns : first_turns_max;
   for (std::uint64_t number = 1;; ++number) {
-    const exploring::outcome seen = of.run(plan, number == 1);
+    const exploring::outcome seen = exploration.run(plan, number == 1);
     ++report.schedules;
     if (!seen.failure.empty()) {
       const exploring::shrunk small = exploring::shrink(plan, seen, run);
       if (report.failure.empty() || small.reduced) {
         report.failure = seen.failure;
         report.strategy = exploring::name_of(plan);
-        keep(report, of, small, name, options.folder);
+        keep(report, exploration, small, name, options.folder);
       }
       // another schedule may say more of the failure than a seed does
       if (small.reduced) return;

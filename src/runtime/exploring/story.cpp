@@ -9,8 +9,10 @@ void story::mark() noexcept {
   if (failing_ == none) failing_ = running_;
 }
 
-story::story(const sched::exploring::execution& of)
-    : listener{&hear}, of_(of), watched_before_(observe::is_watched(observe::watched::events)) {
+story::story(const sched::exploring::execution& execution)
+    : listener{&hear},
+      execution_(execution),
+      watched_before_(observe::is_watched(observe::watched::events)) {
   observe::listen_here(this);
   observe::watch(observe::watched::events);
 }
@@ -49,14 +51,15 @@ void story::note(observe::event kind, const char* what, std::uint64_t id) {
 
 void story::begin_step(const char* method, std::uint64_t actor) {
   const auto last = last_of_actor_.find(actor);
-  step made{method, actor, of_.turns, none, last == last_of_actor_.end() ? none : last->second};
+  step begun{method, actor, execution_.turns, none,
+             last == last_of_actor_.end() ? none : last->second};
   if (const auto sent = sent_.find({actor, method}); sent != sent_.end() && !sent->second.empty()) {
-    made.sender = sent->second.front();
+    begun.sender = sent->second.front();
     sent->second.pop_front();
   }
   running_ = steps_.size();
   last_of_actor_[actor] = running_;
-  steps_.push_back(made);
+  steps_.push_back(begun);
 }
 
 std::vector<bool> story::past() const {
@@ -79,10 +82,10 @@ std::string story::actor_text(std::uint64_t actor) const {
 }
 
 bool story::was_held(std::uint64_t turn) const {
-  if (turn == 0 || turn > of_.seen.size()) return false;
-  const auto& id = of_.seen[turn - 1].id;
-  return std::ranges::any_of(of_.plan.holds,
-                             [&](const auto& one) { return !one.connection && one.held == id; });
+  if (turn == 0 || turn > execution_.seen.size()) return false;
+  const auto& id = execution_.seen[turn - 1].id;
+  return std::ranges::any_of(execution_.plan.holds,
+                             [&](const auto& hold) { return !hold.connection && hold.held == id; });
 }
 
 std::string story::sender_text(std::size_t sender) const {
@@ -95,21 +98,21 @@ std::string story::waiting() const {
   constexpr int lines_max = 10;
   std::string text;
   int lines = 0;
-  for (const auto& [to, senders] : sent_) {
+  for (const auto& [receiver, senders] : sent_) {
     if (senders.empty() || lines++ >= lines_max) continue;
-    text += "  not handled yet: " + to.second + " of " + actor_text(to.first) + ", sent by " +
-            sender_text(senders.front()) + '\n';
+    text += "  not handled yet: " + receiver.second + " of " + actor_text(receiver.first) +
+            ", sent by " + sender_text(senders.front()) + '\n';
   }
   return text;
 }
 
-std::string story::line_of(const step& one) const {
+std::string story::line_of(const step& step) const {
   std::string text =
-      "  turn " + std::to_string(one.turn) + ": " + one.method + " of " + actor_text(one.actor);
-  const bool continues = one.sender == none && one.earlier != none &&
-                         steps_[one.earlier].method == std::string(one.method);
-  text += continues ? ", continued" : ", sent by " + sender_text(one.sender);
-  if (was_held(one.turn)) text += "; it was held";
+      "  turn " + std::to_string(step.turn) + ": " + step.method + " of " + actor_text(step.actor);
+  const bool continues = step.sender == none && step.earlier != none &&
+                         steps_[step.earlier].method == std::string(step.method);
+  text += continues ? ", continued" : ", sent by " + sender_text(step.sender);
+  if (was_held(step.turn)) text += "; it was held";
   return text + '\n';
 }
 

@@ -23,7 +23,7 @@ namespace troupe {
 
 class story : private observe::listener {
  public:
-  explicit story(const sched::exploring::execution& of);
+  explicit story(const sched::exploring::execution& execution);
   story(const story&) = delete;
   story& operator=(const story&) = delete;
   ~story();
@@ -47,13 +47,13 @@ class story : private observe::listener {
   void note(observe::event kind, const char* what, std::uint64_t id);
   void begin_step(const char* method, std::uint64_t actor);
   std::vector<bool> past() const;
-  std::string line_of(const step& one) const;
+  std::string line_of(const step& step) const;
   std::string sender_text(std::size_t sender) const;
   std::string waiting() const;
   std::string actor_text(std::uint64_t actor) const;
   bool was_held(std::uint64_t turn) const;
 
-  const sched::exploring::execution& of_;
+  const sched::exploring::execution& execution_;
   const bool watched_before_;
   std::vector<step> steps_;
   std::size_t running_ = none, failing_ = none;

@@ -120,42 +120,42 @@ bool line::write() const noexcept {
 }
 
 // "Parser #3, &Parser::parse", "a posted procedure".
-void add_place(line& to, const actor::failed_call& where) noexcept {
+void add_place(line& line, const actor::failed_call& where) noexcept {
   constexpr std::size_t name_max = 300;
   const std::string_view actor = where.actor, method = where.method;
   if (actor.empty()) {
     if (method == "post") {
-      to.add("a posted procedure");
+      line.add("a posted procedure");
     } else if (method == "lazy") {
-      to.add("a lazy whose value was not wanted");
+      line.add("a lazy whose value was not wanted");
     } else {
-      to.add(method, name_max);
+      line.add(method, name_max);
     }
     return;
   }
-  to.add(actor, name_max);
-  if (where.id != 0) to.add(" #").add(where.id, false);
-  to.add(", ").add(method, name_max);
+  line.add(actor, name_max);
+  if (where.id != 0) line.add(" #").add(where.id, false);
+  line.add(", ").add(method, name_max);
 }
 
-void add_what(line& to, const std::exception_ptr& what) noexcept {
+void add_what(line& line, const std::exception_ptr& what) noexcept {
   constexpr std::size_t what_max = 1'000;
   std::string_view text;
   const std::type_info* type = nullptr;
   const auto finish = [&] {
-    to.add(text, what_max);
+    line.add(text, what_max);
     if (type == nullptr) return;
     char* const name = abi::__cxa_demangle(type->name(), nullptr, nullptr, nullptr);
-    to.add(text.empty() ? "" : " (")
+    line.add(text.empty() ? "" : " (")
         .add(name != nullptr ? name : type->name(), 200)
         .add(text.empty() ? "" : ")");
     std::free(name);
   };
   try {
     std::rethrow_exception(what);
-  } catch (const std::exception& one) {
-    type = &typeid(one);
-    const char* const said = one.what();
+  } catch (const std::exception& exception) {
+    type = &typeid(exception);
+    const char* const said = exception.what();
     text = said == nullptr ? "" : said;
     finish();
   } catch (...) {
@@ -187,8 +187,8 @@ bool failure_lines::write_failure(const std::exception_ptr& what, const actor::f
 }
 
 void failure_lines::write_text(const char* text) noexcept {
-  line one;
-  one.add(text).end().write();
+  line line;
+  line.add(text).end().write();
 }
 
 failure_lines::report failure_lines::tell(const std::exception_ptr& what,

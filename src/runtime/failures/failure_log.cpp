@@ -41,8 +41,8 @@ std::size_t failure_log::bytes_of(const std::exception_ptr& what,
   std::size_t text = 0;
   try {
     std::rethrow_exception(what);
-  } catch (const std::exception& one) {
-    const char* const said = one.what();
+  } catch (const std::exception& exception) {
+    const char* const said = exception.what();
     text = said == nullptr ? 0 : std::strlen(said);
   } catch (...) {
   }
@@ -66,11 +66,11 @@ void failure_log::add(std::exception_ptr what, const actor::failed_call& where,
       ++dropped_;
       node.splice(node.begin(), others_);
     } else {
-      entry& made = node.front();
-      made.where = where;
-      made.what = std::move(what);
-      made.bytes = bytes;
-      made.heard = heard;
+      entry& added = node.front();
+      added.where = where;
+      added.what = std::move(what);
+      added.bytes = bytes;
+      added.heard = heard;
     }
     if (!node.empty()) put(node, gone);
   }
@@ -112,14 +112,14 @@ failure_log::counts failure_log::count() const {
   return {added_, dropped_, first_.size() + newest_.size(), bytes_};
 }
 
-failure failure_log::as_failure(const entry& of) {
-  failure one;
-  one.memory = of.where.keeps.held;
-  one.what = of.what;
-  one.actor = of.where.actor;
-  one.method = of.where.method;
-  one.actor_id = of.where.id;
-  return one;
+failure failure_log::as_failure(const entry& entry) {
+  failure failure;
+  failure.memory = entry.where.keeps.held;
+  failure.what = entry.what;
+  failure.actor = entry.where.actor;
+  failure.method = entry.where.method;
+  failure.actor_id = entry.where.id;
+  return failure;
 }
 
 std::vector<failure> failure_log::all() const {
@@ -136,8 +136,8 @@ std::vector<failure> failure_log::unheard() const {
   std::vector<failure> all;
   std::lock_guard lock(mutex_);
   for (const std::list<entry>* part : {&first_, &newest_}) {
-    for (const entry& one : *part) {
-      if (!one.heard) all.push_back(as_failure(one));
+    for (const entry& entry : *part) {
+      if (!entry.heard) all.push_back(as_failure(entry));
     }
   }
   return all;
@@ -225,16 +225,16 @@ void failure_log::throw_first() {
 
 // Destroys the exceptions, then what they refer to; then the nodes become spare ones.
 void failure_log::forget(std::list<entry>& gone) noexcept {
-  for (entry& one : gone) {
-    if (!one.of_others) one.what = nullptr;
-    one.where = {};
+  for (entry& entry : gone) {
+    if (!entry.of_others) entry.what = nullptr;
+    entry.where = {};
   }
   std::lock_guard lock(mutex_);
-  for (auto one = gone.begin(); one != gone.end();) {
-    const auto next = std::next(one);
-    std::list<entry>& to = one->of_others ? others_ : spare_;
-    if (&to == &others_ || spare_.size() < spare_max) to.splice(to.begin(), gone, one);
-    one = next;
+  for (auto node = gone.begin(); node != gone.end();) {
+    const auto next = std::next(node);
+    std::list<entry>& list = node->of_others ? others_ : spare_;
+    if (&list == &others_ || spare_.size() < spare_max) list.splice(list.begin(), gone, node);
+    node = next;
   }
 }
 

@@ -62,7 +62,7 @@ class failure_log {
   static constexpr std::size_t spare_max = 16;
   static std::size_t bytes_of(const std::exception_ptr& what,
                               const actor::failed_call& where) noexcept;
-  static failure as_failure(const entry& of);
+  static failure as_failure(const entry& entry);
   void put(std::list<entry>& node, std::list<entry>& gone) noexcept;
   void drop_surplus(std::list<entry>& gone) noexcept;
   void take_out(std::list<entry>& all) noexcept;

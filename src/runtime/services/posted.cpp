@@ -11,7 +11,7 @@ namespace troupe {
 namespace {
 
 struct posted final : sched::runnable {
-  actor::actor_system* of = nullptr;
+  actor::actor_system* system = nullptr;
   unique_function<void()> procedure;
 };
 
@@ -23,17 +23,17 @@ void dispose(sched::runnable& item) noexcept {
 
 sched::after_turn run(sched::runnable& item) {
   auto& self = static_cast<posted&>(item);
-  if (!self.of->discarding()) {
-    const tasks::inside_procedure here(*self.of);
+  if (!self.system->discarding()) {
+    const tasks::inside_procedure here(*self.system);
     const observe::sampled_procedure sample;
     observe::trace(observe::event::post_begin, nullptr);
     try {
       self.procedure();
     } catch (...) {
-      self.of->report(nullptr, nullptr, std::current_exception());
+      self.system->report(nullptr, nullptr, std::current_exception());
     }
   }
-  if (!self.of->discarding()) observe::trace(observe::event::post_end, nullptr);
+  if (!self.system->discarding()) observe::trace(observe::event::post_end, nullptr);
   // What the procedure holds is destroyed here, since dispose must not run user code
   // (runnable.hpp).
   self.procedure = nullptr;
@@ -48,11 +48,11 @@ constexpr sched::runnable_vtable posted_type{&run, &deactivate, &pending, &dispo
 }  // namespace
 
 sched::runnable& make_posted(actor::actor_system& home, unique_function<void()> procedure) {
-  auto& made = *::new (memory::allocate(sizeof(posted))) posted;
-  made.type = &posted_type;
-  made.of = &home;
-  made.procedure = std::move(procedure);
-  return made;
+  auto& item = *::new (memory::allocate(sizeof(posted))) posted;
+  item.type = &posted_type;
+  item.system = &home;
+  item.procedure = std::move(procedure);
+  return item;
 }
 
 }  // namespace troupe

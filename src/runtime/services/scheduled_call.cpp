@@ -57,11 +57,11 @@ bool scheduled_call::cancel() noexcept {
 }
 
 void scheduled_call::on_time(timer& self) noexcept {
-  auto& one = static_cast<scheduled_call&>(self);
+  auto& call = static_cast<scheduled_call&>(self);
   // a call that cannot be posted may have ended when the exception comes: keep the core
-  const std::shared_ptr<runtime_core> core = one.core_;
+  const std::shared_ptr<runtime_core> core = call.core_;
   try {
-    one.actor() == nullptr ? core->post(firing(one)) : one.send_turn();
+    call.actor() == nullptr ? core->post(firing(call)) : call.send_turn();
   } catch (...) {
     core->system->report(nullptr, nullptr, std::current_exception());
   }
@@ -81,9 +81,9 @@ const char* scheduled_call::turn::act_on(sched::message* base, void*, sched::mes
   };
   const std::unique_ptr<turn, decltype(free)> self(static_cast<turn*>(base), free);
   if (act == sched::message_act::handle) {
-    self->of();
+    self->firing();
   } else {
-    std::exchange(self->of.of, nullptr)->end();
+    std::exchange(self->firing.fired, nullptr)->end();
   }
   return nullptr;
 }
@@ -195,18 +195,18 @@ timer runtime_core::schedule(std::chrono::nanoseconds span, unique_function<void
   if (chosen.context) procedure = in_contexts(*system, *chosen.context, std::move(procedure));
   if (tasks::context_ref current = tasks::context_ref::current_trace(); current.get() != nullptr)
     procedure = in_trace(std::move(current), std::move(procedure));
-  held_actor to;
-  if (in_turns) to.hold_current();
-  auto& made =
-      *new scheduled_call(shared_from_this(), std::move(procedure), period, chosen, to.get());
-  to.release();
-  timer handle(made);
+  held_actor actor;
+  if (in_turns) actor.hold_current();
+  auto& call =
+      *new scheduled_call(shared_from_this(), std::move(procedure), period, chosen, actor.get());
+  actor.release();
+  timer handle(call);
   try {
-    made.start(span, chosen.stop);
+    call.start(span, chosen.stop);
     // another thread's call may be the first event in a while
     if (simulated_ != nullptr) simulated_->poke();
   } catch (...) {
-    made.drop_ref();
+    call.drop_ref();
     throw;
   }
   return handle;

@@ -42,24 +42,24 @@ struct scheduled_call final : tasks::timer {
  private:
   // Travels with the call to a worker and through it, and continues the call however that ends.
   struct firing {
-    explicit firing(scheduled_call& fired) noexcept : of(&fired) {}
-    firing(firing&& other) noexcept : of(std::exchange(other.of, nullptr)) {}
+    explicit firing(scheduled_call& fired) noexcept : fired(&fired) {}
+    firing(firing&& other) noexcept : fired(std::exchange(other.fired, nullptr)) {}
     firing& operator=(firing&&) = delete;
     ~firing() {
-      if (of != nullptr) of->go_on();
+      if (fired != nullptr) fired->go_on();
     }
-    void operator()() { of->call(); }
-    scheduled_call* of;
+    void operator()() { fired->call(); }
+    scheduled_call* fired;
   };
   // The firing as a message to an actor.
   struct turn final : sched::message {
-    explicit turn(scheduled_call& fired) noexcept : message(&act_on), of(fired) {}
+    explicit turn(scheduled_call& fired) noexcept : message(&act_on), firing(fired) {}
     static const char* act_on(sched::message*, void*, sched::message_act);
-    firing of;
+    firing firing;
   };
   struct on_stop {
-    scheduled_call& of;
-    void operator()() const noexcept { of.cancel(); }
+    scheduled_call& call;
+    void operator()() const noexcept { call.cancel(); }
   };
 
   static void on_time(timer& self) noexcept;

@@ -58,8 +58,8 @@ void side_pool::shut_down() {
   }
   lock.unlock();
   filled_.notify_all();
-  for (std::thread& one : threads_) {
-    if (one.joinable()) one.join();
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) thread.join();
   }
 }
 
