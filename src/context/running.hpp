@@ -48,9 +48,9 @@ inline void check_running(const context& of, const std::atomic<const void*>& run
     // order: relaxed  catches a wrong program only sometimes
     const void* on = runs_on.load(std::memory_order_relaxed);
     if (on != nullptr && on != this_thread()) {
-      throw unguarded_error(
-          "troupe: " + describe(of) +
-          " is used by two threads at once: persist or promote what the other one is to have");
+      throw unguarded_error("troupe: " + describe(of) +
+                            " is used by two threads at once: persist or promote the objects that "
+                            "the other thread needs");
     }
   }
 }

@@ -106,7 +106,7 @@ void refuse_time_parameter(int number) {
 void refuse_parameter(int number) {
   throw error(failure::conversion, 0,
               "troupe: parameter " + std::to_string(number) +
-                  " is larger than what a database stores, a signed number of 64 bits");
+                  " is larger than the largest number of a database, a signed one of 64 bits");
 }
 void refuse_columns(int has, std::size_t needs) {
   throw error(failure::statement, 0,

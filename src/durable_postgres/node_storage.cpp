@@ -84,7 +84,7 @@ task<> make_cluster_tables(transaction& within, identity_ref who) {
   const std::int64_t version = co_await std::move(reads_version);
   if (version > cluster_tables_version)
     throw schema_error("troupe: durable: the tables of the PostgreSQL database have version " +
-                       std::to_string(version) + ", and this program knows version " +
+                       std::to_string(version) + ", and this program reads version " +
                        std::to_string(cluster_tables_version) + "; use the newer program");
   if (version < cluster_tables_version) {
     auto upgrades = upgrade(within, who);

@@ -62,7 +62,7 @@ task<opened_storage> open_tables(transaction& within, std::int64_t owner) {
         "cluster can open them, and a store without a cluster cannot");
   if (version > tables_version)
     throw schema_error("troupe: durable: the tables of the PostgreSQL database have version " +
-                       std::to_string(version) + ", and this program knows version " +
+                       std::to_string(version) + ", and this program reads version " +
                        std::to_string(tables_version) + "; use the newer program");
   auto takes =
       within.execute("UPDATE durable_meta SET value = $1::bigint WHERE name = 'owner'", owner);

@@ -62,7 +62,7 @@ void check() {
     return;
   throw usage_error("troupe: two builds of the library are in this process and share objects: " +
                     build::of(seen).text() + "; and " + build::here().text() +
-                    ". Use one build for both, or hide the names of one: link it with "
+                    ". Use one build for both, or hide the names of one build: link it with "
                     "-Wl,--exclude-libs,ALL");
 }
 

@@ -529,7 +529,7 @@ void runtime_core::carry_out_stop() {
   // it became empty just now, and no other thread will end the stop
   if (alive_.empty()) end_overdue();
   throw deadline_error("troupe: stop: the deadline passed with handlers still running: " +
-                       running() + "; what was queued is discarded");
+                       running() + "; the queued messages are discarded");
 }
 
 void runtime_core::stop(stop_mode mode, std::chrono::nanoseconds deadline) {

@@ -11,6 +11,7 @@ import unittest.mock
 import layers
 import layout
 import links
+import messages
 import rooms
 import text
 import tidy
@@ -358,6 +359,22 @@ class Checks(unittest.TestCase):
             self.assertEqual(words.check(self.root), [])
             self.write("words.txt", (self.root / "words.txt").read_text() + "guide x 1\n")
             self.assertEqual(words.check(self.root), ["words.txt: guide x is no pattern any more: run `words.py update`"])
+
+    def test_the_list_of_messages_is_as_the_sources(self):
+        self.write("src/a/a.cpp", 'throw error("troupe: a: "\n    "the file " + path_ + " has " + std::to_string(size) +\n'
+                                  '            (is_new ? " new" : " old") + \'.\');  // "troupe: no text"\n'
+                                  'return bad ? "troupe: b" : std::string("troupe: c ") + name_of(kind) + ", d";\n'
+                                  '#define E(verb) "troupe: " verb ": e"\n')
+        self.write("src/a/a.test.cpp", 'auto other = "troupe: f";\n')
+        texts = ["troupe: a: the file {path} has {size}{ new| old}.", "troupe: b", "troupe: c {kind}, d", "troupe: {verb}: e"]
+        with unittest.mock.patch.object(messages, "LIST", self.root / "messages.txt"):
+            stale = "messages.txt is stale: run `messages.py update`, and read what changed"
+            self.assertEqual(messages.check(self.root), [stale])
+            messages.LIST.write_text(messages.listed(self.root))
+            self.assertEqual(messages.LIST.read_text().splitlines()[1:], ["", "src/a/a.cpp"] + ["  " + text for text in texts])
+            self.assertEqual(messages.check(self.root), [])
+            self.write("src/a/b.hpp", 'const char* text = "troupe: g: " + name + " has gone";\n')
+            self.assertEqual(messages.check(self.root), ["src/a/b.hpp: come_gone: troupe: g: {name} has gone", stale])
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@
   static_assert((found) != detail::misfit::too_few,                                                \
                 "troupe: " verb                                                                    \
                 ": the method has more parameters: default arguments are not part of its type, "   \
-                "so give them too");                                                               \
+                "and must be given");                                                              \
   static_assert((found) != detail::misfit::unfit,                                                  \
                 "troupe: " verb ": these arguments do not fit the method's parameters");           \
   static_assert(                                                                                   \
@@ -49,9 +49,9 @@
       "std::unique_ptr or a std::shared_ptr to it");                                               \
   static_assert((found) != detail::misfit::sliced,                                                 \
                 "troupe: " verb                                                                    \
-                ": an argument's class derives from the parameter's, so only the base would be "   \
+                ": an argument's class derives from the parameter's, and only the base would be "  \
                 "sent; take a "                                                                    \
-                "std::unique_ptr to it, or static_cast it to the base if that is what you mean");  \
+                "std::unique_ptr to it, or static_cast it to the base if you mean that");          \
   static_assert((found) != detail::misfit::not_moved,                                              \
                 "troupe: " verb ": an argument can only be moved; give it with std::move");        \
   static_assert(                                                                                   \

@@ -16,10 +16,10 @@ struct scheduled_call;
 // The texts of the compile errors of after() and every().
 #define TROUPE_REFUSES_COROUTINE_OF(name) \
   "troupe: " name ": this is a coroutine, which would never run: let the procedure spawn its task"
-#define TROUPE_TIMER_REFUSES(name)                                                              \
-  "troupe: " name                                                                               \
-  ": it takes a time with its unit, as std::chrono::milliseconds(100), and what can be called " \
-  "without arguments, and moved"
+#define TROUPE_TIMER_REFUSES(name)                                                           \
+  "troupe: " name                                                                            \
+  ": it takes a time with its unit, as std::chrono::milliseconds(100), and a callable that " \
+  "takes no arguments and can be moved"
 
 // Options of after() and every().
 struct timer_options {

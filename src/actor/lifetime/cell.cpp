@@ -43,7 +43,7 @@ void refuse_far_base(std::size_t offset) {
       "troupe: ref: the base class lies " + std::to_string(offset) +
       " bytes behind the beginning of the object, and a ref can be of one up to " +
       std::to_string(address::offset_max) +
-      ": let the class derive from it first, or keep what is large in a std::unique_ptr");
+      ": let the class derive from it first, or keep large members in a std::unique_ptr");
 }
 
 bool current_is_reentrant() noexcept { return current_cell()->type->reentrant; }

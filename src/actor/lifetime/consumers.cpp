@@ -28,7 +28,7 @@ void hand_over(cell& actor, consume_request& request) noexcept {
     if (heap_of(actor) != nullptr) {
       throw usage_error(std::string("troupe: consume: ") + actor.type->name +
                         " has a context of its own (spawn_options::context), which would go before "
-                        "what is taken out of it");
+                        "the object that is taken out of it");
     }
     request.take(object_of(actor), adopted);
   } catch (...) {

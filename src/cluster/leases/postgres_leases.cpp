@@ -63,7 +63,7 @@ task<> make_tables(transaction& within, std::string cluster) {
   const std::optional<std::int64_t> version = co_await std::move(asks);
   if (version.value_or(0) > sql::tables_version)
     throw usage_error("troupe: cluster: the tables of the PostgreSQL database have version " +
-                      std::to_string(*version) + ", and this program knows version " +
+                      std::to_string(*version) + ", and this program reads version " +
                       std::to_string(sql::tables_version) + "; use the newer program");
 }
 

@@ -61,7 +61,7 @@ void make_tables(session& database, const std::string& cluster) {
   looks.bind_text(1, cluster);
   if (looks.step() && looks.integer(0) > tables_version)
     throw usage_error("troupe: cluster: the leases in the SQLite file have version " +
-                      std::to_string(looks.integer(0)) + ", and this program knows version " +
+                      std::to_string(looks.integer(0)) + ", and this program reads version " +
                       std::to_string(tables_version) + "; use the newer program");
   looks.reset();
   statement adds_shard(database, "INSERT OR IGNORE INTO cluster_shards VALUES (?, ?, '', 0, 0)");

@@ -70,7 +70,7 @@ void compare_events(const kind_table& kind, const std::vector<class_shape>& stor
           std::to_string(events->schema) + " as " + events->full +
           ". Stored events have no schema number and are read as the program's type: alternatives "
           "of a std::variant and enumerators may be added, and nothing else may change. Keep the "
-          "former alternatives at their places, and append one for what has changed");
+          "former alternatives at their places, and append one for the changed type");
   }
 }
 

@@ -74,7 +74,7 @@ void make_tables(session& session, const identity& node) {
   const std::int64_t version = meta(session, "version");
   if (version > cluster_tables_version)
     throw schema_error("troupe: durable: the tables of " + node.path + " have version " +
-                       std::to_string(version) + ", and this program knows version " +
+                       std::to_string(version) + ", and this program reads version " +
                        std::to_string(cluster_tables_version) + "; use the newer program");
   if (version < cluster_tables_version) upgrade(session, node);
   statement others(session, "SELECT cluster FROM durable_nodes WHERE cluster <> ? LIMIT 1");

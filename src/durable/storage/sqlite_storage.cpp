@@ -279,7 +279,7 @@ opened_storage open_tables(session& session, std::int64_t owner, const std::stri
                        " belong to a cluster; open them as one of its nodes");
   if (version > tables_version)
     throw schema_error("troupe: durable: the tables of " + path + " have version " +
-                       std::to_string(version) + ", and this program knows version " +
+                       std::to_string(version) + ", and this program reads version " +
                        std::to_string(tables_version) + "; use the newer program");
   set_meta(session, "owner", owner);
   opened_storage found;

@@ -142,8 +142,8 @@ task<named_actor> wait_for_name(std::shared_ptr<registry_state> in, std::string 
 std::vector<std::string> names_of(const registry_state& in) { return in.names(); }
 
 void refuse_name_of_other(std::string_view name, const char* wanted, const char* found) {
-  throw usage_error("troupe: registry: the name " + std::string(name) + " is that of a " + found +
-                    ", and not of a " + wanted + "; find it by the class by which it was added");
+  throw usage_error("troupe: registry: the name " + std::string(name) + " belongs to a " + found +
+                    ", not to a " + wanted + "; find it by the class by which it was added");
 }
 
 void refuse_to_name_none(std::string_view name) {
