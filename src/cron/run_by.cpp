@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kit/surroundings.hpp"
+#include "kit/clock_and_random.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/kit/stoppable_sleep.hpp"
 #include "troupe/runtime/here.hpp"

@@ -1,6 +1,6 @@
 #include "troupe/kit/cache_core.hpp"
 
-#include "kit/surroundings.hpp"
+#include "kit/clock_and_random.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/kit/retry.hpp"
 #include "troupe/task/call_context.hpp"

@@ -10,7 +10,7 @@
 #include <mutex>
 
 #include "base/invariant.hpp"
-#include "kit/surroundings.hpp"
+#include "kit/clock_and_random.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/base/small_mutex.hpp"
 

@@ -11,7 +11,7 @@
 #include <mutex>
 
 #include "base/invariant.hpp"
-#include "kit/surroundings.hpp"
+#include "kit/clock_and_random.hpp"
 
 namespace troupe::kit {
 

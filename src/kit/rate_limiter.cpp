@@ -11,7 +11,7 @@
 #include <string>
 
 #include "base/clock.hpp"
-#include "kit/surroundings.hpp"
+#include "kit/clock_and_random.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/base/small_mutex.hpp"
 #include "troupe/kit/stoppable_sleep.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kit/surroundings.hpp"
+#include "kit/clock_and_random.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/runtime/here.hpp"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "kit/surroundings.hpp"
+#include "kit/clock_and_random.hpp"
 
 namespace troupe::kit {
 

@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "actor/actor_system.hpp"
-#include "actor/lifetime/extras.hpp"
+#include "actor/lifetime/optional_state.hpp"
 #include "actor/mailbox/activation.hpp"
 #include "actor/spawned/spawned.hpp"
 #include "io/reactor/slot.hpp"
@@ -19,7 +19,7 @@
 #include "troupe/io/operations/suspension.hpp"
 #include "troupe/sync/mutex.hpp"
 #include "troupe/task/future.hpp"
-#include "troupe/task/groups/apart.hpp"
+#include "troupe/task/groups/parallel_child.hpp"
 #include "troupe/task/groups/scope_group.hpp"
 #include "troupe/task/side_call.hpp"
 #include "troupe/task/timer.hpp"

@@ -15,7 +15,7 @@
 #include <thread>
 #include <utility>
 
-#include "base/walks/hand_over.hpp"
+#include "base/walks/waiters_first.hpp"
 #include "observe/histogram.hpp"
 #include "sched/runtime_host.hpp"
 #include "task/wheel.hpp"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "kit/surroundings.hpp"
+#include "kit/clock_and_random.hpp"
 #include "support/conformance.hpp"
 #include "troupe/cluster/node.hpp"
 #include "troupe/cluster/simulation.hpp"

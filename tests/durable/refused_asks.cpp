@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "kit/surroundings.hpp"
+#include "kit/clock_and_random.hpp"
 #include "support/conformance.hpp"
 #include "troupe/database/error.hpp"
 #include "troupe/durable/simulated_storage.hpp"

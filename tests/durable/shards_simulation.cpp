@@ -16,7 +16,7 @@
 
 #include "durable/engine/engine.hpp"
 #include "durable/transfers.hpp"
-#include "kit/surroundings.hpp"
+#include "kit/clock_and_random.hpp"
 #include "simulation/seeds.hpp"
 #include "support/conformance.hpp"
 #include "troupe/durable/simulated_storage.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "kit/surroundings.hpp"
+#include "kit/clock_and_random.hpp"
 #include "troupe/durable/kind.hpp"
 #include "troupe/task/timer.hpp"
 

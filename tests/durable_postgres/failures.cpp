@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "durable_postgres/place.hpp"
-#include "kit/surroundings.hpp"
+#include "kit/clock_and_random.hpp"
 #include "support/conformance.hpp"
 #include "troupe/database/error.hpp"
 #include "troupe/durable/store.hpp"

@@ -20,7 +20,7 @@
 #include "durable/transfers.hpp"
 #include "durable_postgres/place.hpp"
 #include "durable_postgres/shards_table.hpp"
-#include "kit/surroundings.hpp"
+#include "kit/clock_and_random.hpp"
 #include "support/conformance.hpp"
 #include "troupe/database/error.hpp"
 

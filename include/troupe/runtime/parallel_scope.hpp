@@ -16,7 +16,7 @@
 #include "troupe/runtime/runtime.hpp"
 #include "troupe/task/call_context.hpp"
 #include "troupe/task/current_actor.hpp"
-#include "troupe/task/groups/apart.hpp"
+#include "troupe/task/groups/parallel_child.hpp"
 #include "troupe/task/limits.hpp"
 #include "troupe/task/scope.hpp"
 

@@ -13,7 +13,7 @@
 
 #include "actor/actor_system.hpp"
 #include "actor/counting/last_handler.hpp"
-#include "actor/lifetime/extras.hpp"
+#include "actor/lifetime/optional_state.hpp"
 #include "actor/lifetime/supervision_state.hpp"
 #include "actor/mailbox/activation.hpp"
 #include "memory/slot_space.hpp"

@@ -3,7 +3,7 @@
 #include <new>
 
 #include "actor/actor_system.hpp"
-#include "actor/lifetime/extras.hpp"
+#include "actor/lifetime/optional_state.hpp"
 
 namespace troupe::actor {
 

@@ -4,7 +4,7 @@
 
 #include "actor/actor_system.hpp"
 #include "actor/counting/last_handler.hpp"
-#include "actor/lifetime/extras.hpp"
+#include "actor/lifetime/optional_state.hpp"
 #include "actor/mailbox/activation.hpp"
 #include "actor/turn/turn.hpp"
 #include "base/invariant.hpp"

@@ -8,7 +8,7 @@
 #include <mutex>
 
 #include "base/atomics.hpp"
-#include "base/walks/hand_over.hpp"
+#include "base/walks/waiters_first.hpp"
 #include "troupe/actor/cell.hpp"
 
 namespace troupe::actor {

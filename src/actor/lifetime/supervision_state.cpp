@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "actor/actor_system.hpp"
-#include "actor/lifetime/extras.hpp"
+#include "actor/lifetime/optional_state.hpp"
 #include "actor/turn/turn.hpp"
 #include "troupe/actor/call.hpp"
 #include "troupe/base/error.hpp"

@@ -10,7 +10,7 @@
 
 #include <cstddef>
 
-#include "actor/lifetime/extras.hpp"
+#include "actor/lifetime/optional_state.hpp"
 #include "actor/mailbox/mailbox.hpp"
 #include "base/invariant.hpp"
 #include "memory/stable_pool.hpp"

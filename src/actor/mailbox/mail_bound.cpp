@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "actor/actor_system.hpp"
-#include "actor/lifetime/extras.hpp"
+#include "actor/lifetime/optional_state.hpp"
 #include "actor/mailbox/activation.hpp"
 #include "actor/turn/turn.hpp"
 #include "sched/stealing/worker.hpp"

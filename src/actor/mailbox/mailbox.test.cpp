@@ -1,6 +1,6 @@
 #include "actor/mailbox/mailbox.hpp"
 
-#include "actor/waits/holding.hpp"
+#include "actor/waits/hold_parked.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 
 #include "actor/actor_system.hpp"
 #include "actor/counting/last_handler.hpp"
-#include "actor/lifetime/extras.hpp"
+#include "actor/lifetime/optional_state.hpp"
 #include "actor/spawned/queued_result.hpp"
 #include "actor/turn/turn.hpp"
 #include "sched/stealing/worker.hpp"

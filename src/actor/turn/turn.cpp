@@ -14,7 +14,7 @@
 
 #include "actor/actor_system.hpp"
 #include "actor/counting/last_handler.hpp"
-#include "actor/mailbox/out_of_mail.hpp"
+#include "actor/mailbox/empty_mailbox.hpp"
 #include "actor/mailbox/watched_message.hpp"
 #include "actor/spawned/spawned.hpp"
 #include "actor/turn/traced.hpp"

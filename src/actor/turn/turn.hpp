@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "actor/lifetime/extras.hpp"
+#include "actor/lifetime/optional_state.hpp"
 #include "actor/mailbox/activation.hpp"
 #include "sched/runnable.hpp"
 #include "task/running/actor_functions.hpp"

@@ -18,7 +18,7 @@
 #include "actor/spawned/spawned.hpp"
 #include "actor/turn/turn.hpp"
 #include "actor/waits/suspended.hpp"
-#include "actor/waits/two_looks.hpp"
+#include "actor/waits/two_pass_search.hpp"
 #include "actor/waits/wait_graph.hpp"
 #include "task/main_lanes.hpp"
 #include "task/running/job_waits.hpp"

@@ -1,6 +1,6 @@
 #include "actor/waits/waiting.hpp"
 
-#include "actor/lifetime/extras.hpp"
+#include "actor/lifetime/optional_state.hpp"
 #include "actor/mailbox/activation.hpp"
 
 namespace troupe::actor {

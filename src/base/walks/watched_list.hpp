@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <mutex>
 
-#include "base/walks/hand_over.hpp"
+#include "base/walks/waiters_first.hpp"
 #include "troupe/base/intrusive_list.hpp"
 
 namespace troupe::base {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "cluster/leases/lease_book.hpp"
-#include "kit/surroundings.hpp"
+#include "kit/clock_and_random.hpp"
 #include "troupe/database/error.hpp"
 #include "troupe/runtime/here.hpp"
 #include "troupe/task/timer.hpp"

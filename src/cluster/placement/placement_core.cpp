@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "kit/surroundings.hpp"
+#include "kit/clock_and_random.hpp"
 #include "troupe/base/error.hpp"
 
 namespace troupe::cluster {

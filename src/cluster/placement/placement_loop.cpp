@@ -6,7 +6,7 @@
 
 #include "cluster/placement/placement_core.hpp"
 #include "cluster/placement/share.hpp"
-#include "kit/surroundings.hpp"
+#include "kit/clock_and_random.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/task/limits.hpp"
 

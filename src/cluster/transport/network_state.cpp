@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "kit/surroundings.hpp"
+#include "kit/clock_and_random.hpp"
 #include "troupe/cluster/error.hpp"
 #include "troupe/runtime/here.hpp"
 #include "troupe/task/timer.hpp"

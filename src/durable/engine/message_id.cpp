@@ -3,7 +3,7 @@
 #include <random>
 
 #include "base/mix_bits.hpp"
-#include "kit/surroundings.hpp"
+#include "kit/clock_and_random.hpp"
 #include "troupe/base/platform.hpp"
 
 namespace troupe::durable {

@@ -1,6 +1,6 @@
 #include "durable/memory/wall_clock.hpp"
 
-#include "kit/surroundings.hpp"
+#include "kit/clock_and_random.hpp"
 #include "task/running/running.hpp"
 
 namespace troupe::durable::parts {

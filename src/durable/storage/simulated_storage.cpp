@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "kit/surroundings.hpp"
+#include "kit/clock_and_random.hpp"
 #include "troupe/durable/error.hpp"
 #include "troupe/task/timer.hpp"
 

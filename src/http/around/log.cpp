@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/text/json_string.hpp"
-#include "kit/surroundings.hpp"
+#include "kit/clock_and_random.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/http/around/limits.hpp"
 #include "troupe/http/fault.hpp"

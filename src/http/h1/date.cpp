@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "kit/surroundings.hpp"
+#include "kit/clock_and_random.hpp"
 #include "troupe/base/platform.hpp"
 
 namespace troupe::http {

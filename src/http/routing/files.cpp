@@ -22,7 +22,7 @@
 #include "http/routing/folder.hpp"
 #include "http/routing/response_parts.hpp"
 #include "http/values/parts.hpp"
-#include "kit/surroundings.hpp"
+#include "kit/clock_and_random.hpp"
 #include "troupe/http/values/accept.hpp"
 #include "troupe/io/error.hpp"
 

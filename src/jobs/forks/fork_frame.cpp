@@ -8,7 +8,7 @@
 
 #include "base/atomics.hpp"
 #include "base/clock.hpp"
-#include "jobs/forks/tree_of_thread.hpp"
+#include "jobs/forks/thread_fork_tree.hpp"
 #include "jobs/pool/job_pool.hpp"
 #include "jobs/pool/run.hpp"
 #include "jobs/waits/waiting.hpp"

@@ -9,7 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/invariant.hpp"
-#include "jobs/forks/tree_of_thread.hpp"
+#include "jobs/forks/thread_fork_tree.hpp"
 #include "jobs/pool/job_pool.hpp"
 #include "jobs/pool/run.hpp"
 #include "jobs/waits/waiting.hpp"

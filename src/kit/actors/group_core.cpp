@@ -1,7 +1,7 @@
 #include "troupe/kit/actors/group_core.hpp"
 
 #include "base/mix_bits.hpp"
-#include "kit/surroundings.hpp"
+#include "kit/clock_and_random.hpp"
 
 namespace troupe::kit {
 std::size_t random_below(std::size_t below) noexcept {

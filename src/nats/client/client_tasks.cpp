@@ -1,7 +1,7 @@
 // The tasks that keep a client connected.
 #include <vector>
 
-#include "kit/surroundings.hpp"
+#include "kit/clock_and_random.hpp"
 #include "nats/client/client.hpp"
 #include "troupe/kit/retry.hpp"
 #include "troupe/kit/stoppable_sleep.hpp"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "kit/surroundings.hpp"
+#include "kit/clock_and_random.hpp"
 #include "troupe/base/error.hpp"
 
 namespace troupe::nats {

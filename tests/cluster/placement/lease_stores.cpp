@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cluster/placement/places.hpp"
-#include "kit/surroundings.hpp"
+#include "kit/clock_and_random.hpp"
 #include "troupe/database/error.hpp"
 
 namespace troupe::test {

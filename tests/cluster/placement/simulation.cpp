@@ -17,7 +17,7 @@
 
 #include "cluster/leases/memory_leases.hpp"
 #include "cluster/placement/placement.hpp"
-#include "kit/surroundings.hpp"
+#include "kit/clock_and_random.hpp"
 #include "simulation/seeds.hpp"
 #include "support/conformance.hpp"
 

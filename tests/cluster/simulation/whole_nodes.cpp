@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "cluster/node/simulation_parts.hpp"
-#include "kit/surroundings.hpp"
+#include "kit/clock_and_random.hpp"
 #include "simulation/seeds.hpp"
 #include "support/conformance.hpp"
 #include "support/linearizable.hpp"

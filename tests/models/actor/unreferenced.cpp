@@ -16,8 +16,8 @@
 // mutation: revive_again_relaxed
 #include "models/relacy_atomics.hpp"
 
+#include "actor/mailbox/empty_mailbox.hpp"
 #include "actor/mailbox/mailbox.hpp"
-#include "actor/mailbox/out_of_mail.hpp"
 #include "actor/mailbox/sending.hpp"
 #include "troupe/actor/cell.hpp"
 

@@ -1,6 +1,6 @@
-// The search for circles of waits (src/actor/waits/two_looks.hpp, wait_graph.cpp): small programs
-// of three actors, with each order of their steps and of the search's looks at one actor after the
-// other.
+// The search for circles of waits (src/actor/waits/two_pass_search.hpp, wait_graph.cpp): small
+// programs of three actors, with each order of their steps and of the search's looks at one actor
+// after the other.
 //
 // A step is atomic, because a search that looks at an actor holds it; parking.cpp models that. Each
 // actor uses the memory of its waits again and again (D1).
@@ -25,7 +25,7 @@
 #include <utility>
 #include <vector>
 
-#include "actor/waits/two_looks.hpp"
+#include "actor/waits/two_pass_search.hpp"
 #include "actor/waits/wait_graph.cpp"
 
 namespace {

@@ -29,7 +29,7 @@
 
 #include "actor/mailbox/mailbox.hpp"
 #include "actor/mailbox/sending.hpp"
-#include "actor/waits/holding.hpp"
+#include "actor/waits/hold_parked.hpp"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include "http/client/downloads/part_file.hpp"
 #include "http/client/exchange.hpp"
 #include "http/h1/date.hpp"
-#include "kit/surroundings.hpp"
+#include "kit/clock_and_random.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/io/file.hpp"

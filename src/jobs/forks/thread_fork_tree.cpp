@@ -1,4 +1,4 @@
-#include "jobs/forks/tree_of_thread.hpp"
+#include "jobs/forks/thread_fork_tree.hpp"
 
 #include "base/thread_name.hpp"
 #include "jobs/pool/job_pool.hpp"

@@ -1,4 +1,4 @@
-// extras: state that few actors need, between their cell and their object.
+// optional_state: state that few actors need, between their cell and their object.
 #pragma once
 
 #include <atomic>

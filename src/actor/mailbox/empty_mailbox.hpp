@@ -1,5 +1,5 @@
-// out_of_mail: the steps for an actor whose list of mail is empty (docs/protocols/unreferenced.md).
-// A template, so that the model runs this very source.
+// empty_mailbox: the steps for an actor whose list of mail is empty
+// (docs/protocols/unreferenced.md). A template, so that the model runs this very source.
 #pragma once
 
 #include <cstdint>

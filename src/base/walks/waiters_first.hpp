@@ -1,5 +1,5 @@
-// hand_over: lets threads that wait for a mutex have it before one thread that takes it again and
-// again, for a long walk in pieces. Without it that thread would often take the mutex once more
+// waiters_first: lets threads that wait for a mutex have it before one thread that takes it again
+// and again, for a long walk in pieces. Without it that thread would often take the mutex once more
 // before a thread that its unlock has woken comes to it.
 #pragma once
 

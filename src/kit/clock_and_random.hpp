@@ -1,4 +1,4 @@
-// surroundings: the time and the chance of the runtime whose handler is running.
+// clock_and_random: the time and the chance of the runtime whose handler is running.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// two_looks: the steps of a search for circles of waits: a first look at everything, a second look
-// if the first one found a circle, and the refusal. A template, so that
+// two_pass_search: the steps of a search for cycles of waits: a first pass over everything, a
+// second pass if the first one found a cycle, and the refusal. A template, so that
 // tests/models/actor/wait_circles.cpp checks this very source (docs/protocols/deadlocks.md).
 #pragma once
 

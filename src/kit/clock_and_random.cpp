@@ -1,4 +1,4 @@
-#include "kit/surroundings.hpp"
+#include "kit/clock_and_random.hpp"
 
 #include <ctime>
 

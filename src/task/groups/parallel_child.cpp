@@ -1,4 +1,4 @@
-#include "troupe/task/groups/apart.hpp"
+#include "troupe/task/groups/parallel_child.hpp"
 
 #include "task/running/running.hpp"
 

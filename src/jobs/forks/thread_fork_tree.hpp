@@ -1,4 +1,4 @@
-// tree_of_thread: a tree of forks whose end a thread waits for. Meanwhile the thread helps with
+// thread_fork_tree: a tree of forks whose end a thread waits for. Meanwhile the thread helps with
 // that tree, and with the trees within it.
 #pragma once
 

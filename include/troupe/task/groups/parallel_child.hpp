@@ -1,5 +1,5 @@
-// apart: how a child of a scope awaits a task that was spawned, and that must not outlive it. For
-// the library's own use; users meet task_scope::spawn_parallel.
+// parallel_child: how a child of a scope awaits a task that was spawned, and that must not outlive
+// it. For the library's own use; users meet task_scope::spawn_parallel.
 #pragma once
 
 #include "troupe/base/language.hpp"

@@ -1,4 +1,4 @@
-// holding: how a thread that looks at a parked actor takes it over for an instant
+// hold_parked: how a thread that looks at a parked actor takes it over for an instant
 // (docs/protocols/suspended_turns.md#being-looked-at). A template, so that
 // tests/models/sched/parking.cpp checks this very source.
 #pragma once
