@@ -54,7 +54,7 @@ actor_system::actor_system(limits turn, actor_host& of, bool observed)
 
 actor_system::~actor_system() {
   if (slots_of_thread.system == this) slots_of_thread = {};
-  slots.for_each([](void* slot) { end_extras(*static_cast<cell*>(slot)); });
+  slots.for_each([](void* slot) { end_optional_state(*static_cast<cell*>(slot)); });
 }
 
 void actor_system::report(const cell* actor, message::handler method,

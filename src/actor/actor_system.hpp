@@ -169,7 +169,7 @@ inline memory::slot_space::magazines* own_magazines(actor_system& system) noexce
 // For a cell that was never used, or has ended: no thread can reach it any longer.
 inline void free_cell(cell& unused) noexcept {
   actor_system& system = actor_system::of(unused);
-  end_extras(unused);
+  end_optional_state(unused);
   system.slots.free(&unused, own_magazines(system));
 }
 

@@ -135,7 +135,7 @@ struct debugger_view {
   static constexpr debugger_function functions[] = {
       {"future", &future_wait::act_on}, {"tasks", &group::act_on},
       {"stream", &side_wait::act_on},   {"sleep", &sleep_suspension::act_on},
-      {"yield", &yield_wait::act_on},   {"parallel child", &apart_end::act_on},
+      {"yield", &yield_wait::act_on},   {"parallel child", &parallel_child_end::act_on},
       {"child", &scope_wait::act_on},   {"turn of others", &turn_of_others::act_on},
   };
 };
@@ -162,11 +162,11 @@ struct debugger_view {
       {"cell.constructed", cell::constructed},
       {"cell.stopped", cell::stopped},
       {"cell.guards", cell::guards},
-      {"cell.has_extras", cell::has_extras},
+      {"cell.has_extras", cell::has_optional_state},
       {"cell.bounded", cell::bounded},
-      {"cell_extras.calls", number(offsetof(cell_extras, async_calls))},
-      TROUPE_OFFSET(cell_extras, adopted),
-      TROUPE_OFFSET(cell_extras, supervision),
+      {"cell_extras.calls", number(offsetof(optional_state, async_calls))},
+      {"cell_extras.adopted", number(offsetof(optional_state, adopted))},
+      {"cell_extras.supervision", number(offsetof(optional_state, supervision))},
       {"supervision.parent", number(offsetof(supervision_state, parent))},
       {"mailbox.active", number(mailbox::active_tag)},
       {"mailbox.closed", number(mailbox::closed)},

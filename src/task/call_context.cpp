@@ -475,7 +475,7 @@ bool limited_branch::suspend(coroutine& awaiting) {
   own_->limit(limits_.at_most, std::move(limits_.stop));
   if (may_end && !limits_.is_last_resort) own_->set_limited();
   if (limits_.running != nullptr) {
-    // order: release  pairs with apart_end::finish_task/acquire
+    // order: release  pairs with parallel_child_end::finish_task/acquire
     limits_.running->store(&call, std::memory_order_release);
   }
   branch_.context = own_;

@@ -123,7 +123,7 @@ class timers {
   sched::runtime_host& runtime_;
   const bool has_thread_;
   std::mutex mutex_;
-  base::hand_over turns_;
+  base::waiters_first turns_;
   std::condition_variable changed_;
   wheel wheel_;
   std::int64_t armed_ = 0;

@@ -163,7 +163,8 @@ struct cell {
     // its handlers were quick when a turn last checked the clock (src/actor/turn/turn.cpp)
     quick = 8,
     slow = 16,  // its handlers were not quick; neither of the two flags: no turn has checked yet
-    has_extras = 32,  // members that few actors need lie before the object (optional_state.hpp)
+    has_optional_state =
+        32,           // members that few actors need lie before the object (optional_state.hpp)
     cancels = 64,     // the actor is being stopped: none of its turns suspends any more
     ends_soon = 128,  // the actor ends when its suspended turn has ended
   };

@@ -25,12 +25,12 @@ namespace troupe {
 namespace tasks {
 
 template <class T>
-task<T> run_apart(task<T> given) {
-  apart_task apart;
+task<T> run_in_parallel(task<T> given) {
+  parallel_child child;
   task_limits limits;
-  limits.stop = apart.stop.get_token();
+  limits.stop = child.stop.get_token();
   limits.within = context_ref::current();
-  limits.running = &apart.running;
+  limits.running = &child.running;
   limits.is_last_resort = true;
   future<T> later =
       actor::spawn_task(actor::placement{actor::running_system("task_scope::spawn_parallel")},
@@ -47,8 +47,8 @@ task<T> run_apart(task<T> given) {
     refused = std::current_exception();
   }
   if (ends_early) {
-    apart.stop.request_stop();
-    co_await end_of(state, apart);
+    child.stop.request_stop();
+    co_await end_of(state, child);
   }
   if (!later.ready()) throw cancelled("troupe: scope: the runtime has ended");
   if (refused != nullptr) {

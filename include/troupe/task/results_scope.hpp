@@ -57,7 +57,7 @@ class results_scope {
   }
   template <class... Given>
   void spawn_parallel(Given&&... given) {
-    add(tasks::run_apart(tasks::make_child(std::forward<Given>(given)...)));
+    add(tasks::run_in_parallel(tasks::make_child(std::forward<Given>(given)...)));
   }
   void limit(std::size_t most) { group_.set_limit(most); }
   void cancel() noexcept { group_.cancel(false); }

@@ -70,7 +70,7 @@ using child_value =
 
 // Spawns the task, and ends when it has ended (include/troupe/runtime/parallel_scope.hpp).
 template <class T>
-task<T> run_apart(task<T> given);
+task<T> run_in_parallel(task<T> given);
 
 }  // namespace tasks
 
@@ -129,7 +129,7 @@ class task_scope {
   //     }
   template <class... Given>
   child<tasks::child_value<Given...>> spawn_parallel(Given&&... given) {
-    return spawn(tasks::run_apart(tasks::make_child(std::forward<Given>(given)...)));
+    return spawn(tasks::run_in_parallel(tasks::make_child(std::forward<Given>(given)...)));
   }
 
   // From now on at most so many children run at once; the others wait until one has ended. Errors:

@@ -96,8 +96,8 @@ std::size_t scan_slab(std::uint64_t number, const slab& home, std::size_t first,
     if (actor.type == nullptr || (actor.flags & cell::stopped) != 0) continue;
     const void* const where = reinterpret_cast<const std::byte*>(&home) + at;
     seen_actor seen = look_at(actor, where, number * slot_space::slots_max + i + 1);
-    if (has_extras(actor) && at + sizeof(cell) + sizeof(cell_extras) <= used)
-      seen.supervision = as<cell_extras>(bytes.data() + at + sizeof(cell)).supervision.get();
+    if (has_optional_state(actor) && at + sizeof(cell) + sizeof(optional_state) <= used)
+      seen.supervision = as<optional_state>(bytes.data() + at + sizeof(cell)).supervision.get();
     const std::size_t last = at + last_offset(actor);
     if (counted && actor.offset != 0 && last + last_bytes <= used)
       seen.last = as<message::handler>(bytes.data() + last);

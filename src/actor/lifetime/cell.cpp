@@ -143,8 +143,9 @@ namespace {
 static_assert(cell_type::slots_begin == memory::slot_space::first_slot);
 
 // While the runtime is observed, a word in front of the object keeps the last handler.
-constexpr std::size_t extra_of(const actor_system& system, bool has_extras) noexcept {
-  return (has_extras ? sizeof(cell_extras) : 0) + (system.counts != nullptr ? last_bytes : 0);
+constexpr std::size_t extra_of(const actor_system& system, bool has_optional_state) noexcept {
+  return (has_optional_state ? sizeof(optional_state) : 0) +
+         (system.counts != nullptr ? last_bytes : 0);
 }
 
 TROUPE_INLINE cell& make_cell_at(const placement& where, const cell_type& type, std::size_t offset,
@@ -155,7 +156,7 @@ TROUPE_INLINE cell& make_cell_at(const placement& where, const cell_type& type, 
            static_cast<std::uint8_t>(offset / 8));
 }
 
-TROUPE_NOINLINE cell& make_cell_with_extras(const placement& where, const cell_type& type) {
+TROUPE_NOINLINE cell& make_cell_with_optional_state(const placement& where, const cell_type& type) {
   std::unique_ptr<mail_bound> bound;
   if (where.mailbox_messages != 0) {
     bound = std::make_unique<mail_bound>(where.mailbox_messages,
@@ -173,26 +174,26 @@ TROUPE_NOINLINE cell& make_cell_with_extras(const placement& where, const cell_t
   const std::size_t extra = extra_of(where.system, true);
   cell& actor = make_cell_at(where, type, type.offset_behind(extra), type.slot_bytes_behind(extra),
                              bound != nullptr);
-  actor.flags |= cell::has_extras;
-  auto& extras = *::new (&actor + 1) cell_extras{{where.turn_messages, where.turn_ns},
-                                                 {},
-                                                 std::move(bound),
-                                                 std::move(heap),
-                                                 std::move(supervision)};
+  actor.flags |= cell::has_optional_state;
+  auto& optional = *::new (&actor + 1) optional_state{{where.turn_messages, where.turn_ns},
+                                                      {},
+                                                      std::move(bound),
+                                                      std::move(heap),
+                                                      std::move(supervision)};
   if (where.parent != nullptr) {
     add_ref(*where.parent);
-    extras.supervision->parent = where.parent;
+    optional.supervision->parent = where.parent;
   }
-  if (!where.name.empty()) extras.named = where.system.names.add(id_of(actor), where.name);
+  if (!where.name.empty()) optional.named = where.system.names.add(id_of(actor), where.name);
   return actor;
 }
 
 TROUPE_NOINLINE cell& make_unusual_cell(const placement& where, const cell_type& type,
-                                        bool extras) {
+                                        bool optional) {
   const std::size_t extra = extra_of(where.system, false);
-  cell& made = extras ? make_cell_with_extras(where, type)
-                      : make_cell_at(where, type, type.offset_behind(extra),
-                                     type.slot_bytes_behind(extra), false);
+  cell& made = optional ? make_cell_with_optional_state(where, type)
+                        : make_cell_at(where, type, type.offset_behind(extra),
+                                       type.slot_bytes_behind(extra), false);
   if (where.system.counts != nullptr) begin_last(made);
   return made;
 }
@@ -213,19 +214,19 @@ cell& make_adopted(const placement& where, const cell_type& type, void* object) 
     actor.flags |= cell::stopped;
   } else {
     actor.flags |= cell::constructed;
-    cell_extras::of(actor).adopted = object;
+    optional_state::of(actor).adopted = object;
   }
   return actor;
 }
 
 cell& make_cell(const placement& where, const cell_type& type) {
-  const bool extras =
+  const bool optional =
       type.reentrant || type.adopted ||
       (where.has_options && (where.turn_messages != 0 || where.mailbox_messages != 0 ||
                              where.on_error != error_policy::resume || where.parent != nullptr ||
                              where.context != nullptr || !where.name.empty()));
-  cell& made = extras || where.system.counts != nullptr
-                   ? make_unusual_cell(where, type, extras)
+  cell& made = optional || where.system.counts != nullptr
+                   ? make_unusual_cell(where, type, optional)
                    : make_cell_at(where, type, type.offset, type.slot_bytes, false);
   tasks::count(where.system, tasks::counted::spawned);
   if (thread_counts* const counts = where.system.counts_here()) [[unlikely]]

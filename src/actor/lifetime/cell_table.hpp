@@ -48,7 +48,7 @@ class cell_table {
   friend struct debugger_view;  // src/runtime/debugger_table.cpp
   struct alignas(base::line_bytes) bucket {
     std::mutex mutex;
-    base::hand_over turns;
+    base::waiters_first turns;
     Node* first = nullptr;
   };
   std::array<bucket, buckets> buckets_;

@@ -44,8 +44,8 @@ void end_object(cell& actor, ended how) noexcept {
 }
 
 void leave_parent(cell& actor) noexcept {
-  if (!has_extras(actor) || cell_extras::of(actor).supervision == nullptr) return;
-  if (cell* parent = std::exchange(cell_extras::of(actor).supervision->parent, nullptr))
+  if (!has_optional_state(actor) || optional_state::of(actor).supervision == nullptr) return;
+  if (cell* parent = std::exchange(optional_state::of(actor).supervision->parent, nullptr))
     drop_ref(*parent);
 }
 

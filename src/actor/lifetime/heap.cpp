@@ -20,7 +20,7 @@ kept_memory actor_heap::keep() noexcept try {
 }
 
 actor_heap* heap_of(cell& actor) noexcept {
-  return has_extras(actor) ? cell_extras::of(actor).heap.get() : nullptr;
+  return has_optional_state(actor) ? optional_state::of(actor).heap.get() : nullptr;
 }
 
 kept_failure report_own(cell& actor, message::handler method, std::exception_ptr what) noexcept {

@@ -12,9 +12,10 @@
 
 namespace troupe::actor {
 
-// Lies in the actor's extras; used in the actor's turns only. What the constructor allocated lives
-// as long as the object. When the actor ends or is constructed anew, everything is discarded in one
-// step. The context itself lives until the cell goes, since it may be the current one.
+// Lies in the actor's optional state; used in the actor's turns only. What the constructor
+// allocated lives as long as the object. When the actor ends or is constructed anew, everything is
+// discarded in one step. The context itself lives until the cell goes, since it may be the current
+// one.
 class actor_heap {
  public:
   actor_heap(const context_options& options, bool rolls_back)

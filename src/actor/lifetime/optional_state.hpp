@@ -23,7 +23,7 @@ struct limits {
 
 using async_call_list = base::intrusive_list<tasks::async_call, &tasks::async_call::link>;
 
-struct cell_extras {
+struct optional_state {
   limits turn{0, 0};                  // messages == 0: the system's limits
   async_call_list async_calls;        // the suspended calls of a reentrant actor
   std::unique_ptr<mail_bound> bound;  // of a bounded mailbox
@@ -45,25 +45,27 @@ struct cell_extras {
   tasks::async_call* next_looked = nullptr;
   std::uint32_t looked_in = 0;
 
-  static cell_extras& of(cell& actor) noexcept {
-    return *reinterpret_cast<cell_extras*>(&actor + 1);
+  static optional_state& of(cell& actor) noexcept {
+    return *reinterpret_cast<optional_state*>(&actor + 1);
   }
-  static const cell_extras& of(const cell& actor) noexcept {
-    return *reinterpret_cast<const cell_extras*>(&actor + 1);
+  static const optional_state& of(const cell& actor) noexcept {
+    return *reinterpret_cast<const optional_state*>(&actor + 1);
   }
 };
 
-inline bool has_extras(const cell& actor) noexcept { return (actor.flags & cell::has_extras) != 0; }
+inline bool has_optional_state(const cell& actor) noexcept {
+  return (actor.flags & cell::has_optional_state) != 0;
+}
 // The supervision of an actor that has an error policy or a parent; null for others, for which a
 // handler that throws has no consequences.
 inline supervision_state* supervision_of(cell& actor) noexcept {
-  return has_extras(actor) ? cell_extras::of(actor).supervision.get() : nullptr;
+  return has_optional_state(actor) ? optional_state::of(actor).supervision.get() : nullptr;
 }
 inline bool is_adopted(const cell& actor) noexcept {
-  return has_extras(actor) && cell_extras::of(actor).adopted != nullptr;
+  return has_optional_state(actor) && optional_state::of(actor).adopted != nullptr;
 }
 inline void* object_of(cell& actor) noexcept {
-  return is_adopted(actor) ? cell_extras::of(actor).adopted : actor.object();
+  return is_adopted(actor) ? optional_state::of(actor).adopted : actor.object();
 }
 // How many bytes after the object's beginning `part` lies; SIZE_MAX if it is no part of the object.
 inline std::size_t offset_in(cell& actor, const void* part) noexcept {
@@ -72,17 +74,17 @@ inline std::size_t offset_in(cell& actor, const void* part) noexcept {
   return offset < actor.type->bytes ? offset : SIZE_MAX;
 }
 inline mail_bound* bound_of(cell& actor) noexcept {
-  return actor.is_bounded() ? cell_extras::of(actor).bound.get() : nullptr;
+  return actor.is_bounded() ? optional_state::of(actor).bound.get() : nullptr;
 }
 
 // For an actor that has a name, when no ref to it is left.
 void forget_name(cell& named) noexcept;
 
 // The cell's slot will be freed now.
-inline void end_extras(cell& actor) noexcept {
-  if (!has_extras(actor)) return;
-  if (cell_extras::of(actor).named) forget_name(actor);
-  std::destroy_at(&cell_extras::of(actor));
+inline void end_optional_state(cell& actor) noexcept {
+  if (!has_optional_state(actor)) return;
+  if (optional_state::of(actor).named) forget_name(actor);
+  std::destroy_at(&optional_state::of(actor));
 }
 
 }  // namespace troupe::actor

@@ -125,7 +125,7 @@ struct reconstruction final : message {
       end_object(actor);
       return nullptr;
     }
-    supervision_state& own = *cell_extras::of(actor).supervision;
+    supervision_state& own = *optional_state::of(actor).supervision;
     restart(actor, own, construct_anew(actor, own));
     return nullptr;
   }
@@ -231,7 +231,7 @@ void end_with_call(cell& actor) noexcept {
 }
 
 void set_factory(cell& of, unique_function<void(void*)> make) {
-  cell_extras::of(of).supervision->make = std::move(make);
+  optional_state::of(of).supervision->make = std::move(make);
 }
 
 // A handler may make very many children of its own actor: each such message would walk along those
@@ -262,14 +262,14 @@ future<ended> watch(cell& actor) {
 }
 
 base::list_link<cell>& sibling_link_of(cell& child) noexcept {
-  return cell_extras::of(child).supervision->sibling_link;
+  return optional_state::of(child).supervision->sibling_link;
 }
 
 void supervision_table::add_child(cell& parent, cell& child) {
   // order: relaxed  the parent's own turn sees it
   in_use_.store(true, std::memory_order_relaxed);
   std::lock_guard lock(mutex_);
-  supervision_state& own = *cell_extras::of(child).supervision;
+  supervision_state& own = *optional_state::of(child).supervision;
   if (own.has_ended) return;
   children_[&parent].push_back(child);
   own.is_listed = true;
@@ -300,7 +300,7 @@ void supervision_table::end(cell& of, cell* parent, ended how) noexcept {
     if (const auto found = children_.find(&of); found != children_.end()) {
       // All of them exist: a child that goes leaves the list first, under this mutex.
       while (cell* const child = found->second.pop_front()) {
-        cell_extras::of(*child).supervision->is_listed = false;
+        optional_state::of(*child).supervision->is_listed = false;
         send_stop(*child);
       }
       children_.erase(found);
@@ -327,7 +327,7 @@ void supervision_table::for_each_child(std::size_t most,
 
 // Under the mutex.
 void supervision_table::leave(cell& parent, cell& child) noexcept {
-  supervision_state& own = *cell_extras::of(child).supervision;
+  supervision_state& own = *optional_state::of(child).supervision;
   own.has_ended = true;
   if (!std::exchange(own.is_listed, false)) return;
   const auto found = children_.find(&parent);

@@ -17,8 +17,8 @@
 
 namespace troupe::actor {
 
-// For an actor that has an error policy or a parent; lies in its extras. Only the actor's owner
-// uses it, except for what supervision_table's mutex guards.
+// For an actor that has an error policy or a parent; lies in its optional state. Only the actor's
+// owner uses it, except for what supervision_table's mutex guards.
 struct supervision_state {
   error_policy on_error = error_policy::resume;
   restart_limit restart{};

@@ -168,11 +168,11 @@ struct activation : sched::runnable {
   static constexpr std::uintptr_t urgent_tag = 8;
 
   // Where the urgent mail of the list ends, so that many urgent messages cost no walk each. It is
-  // kept where there is space: in the suspended call, else in the extras. Null inside when it is
-  // not known, for example after the list was taken or put back.
+  // kept where there is space: in the suspended call, else in the optional state. Null inside when
+  // it is not known, for example after the list was taken or put back.
   mail_link** urgent_end() noexcept {
     if (suspended != nullptr) return &suspended->urgent_end;
-    return has_extras(*actor) ? &cell_extras::of(*actor).urgent_end : nullptr;
+    return has_optional_state(*actor) ? &optional_state::of(*actor).urgent_end : nullptr;
   }
 
   void forget_urgent_end() noexcept {

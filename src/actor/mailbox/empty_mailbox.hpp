@@ -8,7 +8,7 @@
 
 namespace troupe::actor {
 
-enum class out_of_mail : std::uint8_t {
+enum class step_without_mail : std::uint8_t {
   collects,  // the mailbox word has mail: collect it
   rests,
   // no ref to the actor is left: destroy its object, then ask again, since the destructor may send
@@ -19,14 +19,14 @@ enum class out_of_mail : std::uint8_t {
 
 // In the actor's turn, with an empty list.
 template <class Refs, class Mailbox, class Activation>
-TROUPE_INLINE out_of_mail ask_out_of_mail(Refs& refs, Mailbox box, Activation& active,
-                                          bool stopped) noexcept {
+TROUPE_INLINE step_without_mail next_step_without_mail(Refs& refs, Mailbox box, Activation& active,
+                                                       bool stopped) noexcept {
   // In this order: the check that follows sees the messages that a former holder sent before it
   // dropped its ref.
   if (active.unreferenced() && refs.revive()) active.set_unreferenced(false);
-  if (box.has_mail(active)) return out_of_mail::collects;
-  if (!active.unreferenced()) return out_of_mail::rests;
-  return stopped ? out_of_mail::goes : out_of_mail::ends;
+  if (box.has_mail(active)) return step_without_mail::collects;
+  if (!active.unreferenced()) return step_without_mail::rests;
+  return stopped ? step_without_mail::goes : step_without_mail::ends;
 }
 
 }  // namespace troupe::actor

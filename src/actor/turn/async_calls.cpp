@@ -103,11 +103,11 @@ const char* resume(tasks::async_call& async_call) noexcept {
 // Takes the call out of its reentrant actor's list, also under a running cancel_turns, and while a
 // look pauses there.
 void unlist(tasks::async_call& async_call) noexcept {
-  cell_extras& extras = cell_extras::of(*static_cast<cell*>(async_call.actor));
-  if (extras.next_cancelled == &async_call)
-    extras.next_cancelled = async_call_list::next(async_call);
-  if (extras.next_looked == &async_call) extras.next_looked = async_call_list::next(async_call);
-  extras.async_calls.remove(async_call);
+  optional_state& optional = optional_state::of(*static_cast<cell*>(async_call.actor));
+  if (optional.next_cancelled == &async_call)
+    optional.next_cancelled = async_call_list::next(async_call);
+  if (optional.next_looked == &async_call) optional.next_looked = async_call_list::next(async_call);
+  optional.async_calls.remove(async_call);
 }
 
 // In the actor's turn: resumes one of a reentrant actor's suspended calls.
@@ -115,7 +115,7 @@ const char* resume_reentrant(tasks::async_call& async_call) noexcept {
   if (!run_again(async_call)) return nullptr;
   cell& actor = *static_cast<cell*>(async_call.actor);
   unlist(async_call);
-  if (cell_extras::of(actor).async_calls.empty()) call_consumer_in(actor);
+  if (optional_state::of(actor).async_calls.empty()) call_consumer_in(actor);
   leave(async_call, actor);
   return nullptr;
 }
@@ -151,8 +151,8 @@ void begin_reentrant(tasks::async_call& call, tasks::coroutine& root) noexcept {
   tasks::running_state& state = tasks::running_here();
   cell& actor = *active_here().actor;
   if (!start(state, call, root, actor_system::of(actor).host_reentrant)) return;
-  cell_extras::of(actor).async_calls.push_front(call);
-  if (!cell_extras::of(actor).listed) actor_system::of(actor).waiting.add(actor);
+  optional_state::of(actor).async_calls.push_front(call);
+  if (!optional_state::of(actor).listed) actor_system::of(actor).waiting.add(actor);
 }
 
 // The same for other actors: if the call suspends, the actor handles only urgent mail until it
@@ -166,13 +166,13 @@ void begin(tasks::async_call& call, tasks::coroutine& root) noexcept {
 
 void cancel_turns(activation& active) noexcept {
   active.actor->flags |= cell::cancels;
-  if (has_extras(*active.actor)) {
+  if (has_optional_state(*active.actor)) {
     // A call that fails here may cause cancel_turns again, within this loop; the inner one then
     // cancels the rest, and this loop finds none left.
-    cell_extras& extras = cell_extras::of(*active.actor);
-    extras.next_cancelled = extras.async_calls.first();
-    while (tasks::async_call* call = extras.next_cancelled) {
-      extras.next_cancelled = async_call_list::next(*call);
+    optional_state& optional = optional_state::of(*active.actor);
+    optional.next_cancelled = optional.async_calls.first();
+    while (tasks::async_call* call = optional.next_cancelled) {
+      optional.next_cancelled = async_call_list::next(*call);
       call->cancel();
       resume_reentrant(*call);
     }
@@ -510,12 +510,12 @@ bool is_cancelled(const std::exception_ptr& what) noexcept {
 }
 
 void end_reentrant(cell& actor) noexcept {
-  if (!has_extras(actor)) return;
+  if (!has_optional_state(actor)) return;
   inside_actor inside(actor);
   tasks::running_state& state = tasks::running_here();
   sched::runnable* const active_before = std::exchange(state.active, nullptr);
   tasks::async_call* const call_before = state.running_call;
-  while (tasks::async_call* call = cell_extras::of(actor).async_calls.first()) {
+  while (tasks::async_call* call = optional_state::of(actor).async_calls.first()) {
     const bool done = call->finish_now();
     unlist(*call);
     call->call.act(&call->call, nullptr, done ? message_act::complete : message_act::discard);

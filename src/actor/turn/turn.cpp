@@ -336,15 +336,15 @@ enum class next_step : std::uint8_t { batch, stop };
 TROUPE_INLINE next_step out_of_batch(activation& active, turn_limit& limit,
                                      sched::after_turn& after) noexcept {
   cell& actor = *active.actor;
-  switch (ask_out_of_mail(actor.refs, mailbox(actor.word), active,
-                          (actor.flags & cell::stopped) != 0)) {
-    case out_of_mail::collects:
+  switch (next_step_without_mail(actor.refs, mailbox(actor.word), active,
+                                 (actor.flags & cell::stopped) != 0)) {
+    case step_without_mail::collects:
       collect(active);
       return limit.handled != 0 && limit.arrivals_over() ? next_step::stop : next_step::batch;
-    case out_of_mail::ends:
+    case step_without_mail::ends:
       end_object(actor, ended(ended::why::unreferenced));
       return next_step::batch;
-    case out_of_mail::goes:
+    case step_without_mail::goes:
       after = sched::after_turn::gone;
       return next_step::stop;
     default:
@@ -430,13 +430,13 @@ TROUPE_NOINLINE sched::after_turn run_on(tasks::running_state& state, activation
 
 namespace {
 
-// Whether the turn may take the fast path: the actor is alive, not known to be slow, without extras
-// (so with the runtime's own limits) and without guarded messages; the runtime has no
-// slow_path_flags but that of counts; and this thread's last turn was this runtime's.
+// Whether the turn may take the fast path: the actor is alive, not known to be slow, without
+// optional state (so with the runtime's own limits) and without guarded messages; the runtime has
+// no slow_path_flags but that of counts; and this thread's last turn was this runtime's.
 TROUPE_INLINE bool takes_fast_path(const tasks::running_state& state, unsigned flags,
                                    const actor_system& system) noexcept {
   constexpr unsigned looked_at =
-      cell::constructed | cell::stopped | cell::slow | cell::has_extras | cell::guards;
+      cell::constructed | cell::stopped | cell::slow | cell::has_optional_state | cell::guards;
   // order: relaxed  as in discarding()
   const unsigned slow = system.slow_path_flags.load(std::memory_order_relaxed);
   // order: relaxed  the thread's own
@@ -561,15 +561,15 @@ TROUPE_INLINE sched::after_turn run_fast_path(tasks::running_state& state, activ
   }
   if (link == 0 && active.marks == activation::told_unreferenced) {
     const auto ask = [&] {
-      return ask_out_of_mail(actor.refs, mailbox(actor.word), active, !actor.alive());
+      return next_step_without_mail(actor.refs, mailbox(actor.word), active, !actor.alive());
     };
-    out_of_mail next = ask();
-    if (next == out_of_mail::ends) {
+    step_without_mail next = ask();
+    if (next == step_without_mail::ends) {
       end_on_fast_path(state, actor_system::of(actor), actor);
       // the destructor may have sent to its actor
-      next = active.empty() ? ask() : out_of_mail::collects;
+      next = active.empty() ? ask() : step_without_mail::collects;
     }
-    if (next == out_of_mail::goes) {
+    if (next == step_without_mail::goes) {
       state.own.add(tasks::counted::messages, handled);
       // order: relaxed  the next turn looks by itself
       state.unusual.store(false, std::memory_order_relaxed);
@@ -607,7 +607,7 @@ bool deactivate(sched::runnable& item) {
     if (active.actor->type == &spawned_type && fall_asleep(active)) return true;
     actor_system::of(*active.actor).waiting.add(*active.suspended, active);
   }
-  if (active.suspended == nullptr) cell_extras::of(*active.actor).parked_as = &active;
+  if (active.suspended == nullptr) optional_state::of(*active.actor).parked_as = &active;
   const bool waits_for_others = deadlock_search::concerns(active);
   actor_system& system = actor_system::of(*active.actor);
   // From here the actor is in no queue, and no worker owns it until mail comes that wakes it.
@@ -634,7 +634,7 @@ bool pending(const sched::runnable& item) {
 
 void free_slot(cell& actor) noexcept {
   actor_system& system = actor_system::of(actor);
-  if (has_extras(actor) && cell_extras::of(actor).listed) system.waiting.remove(actor);
+  if (has_optional_state(actor) && optional_state::of(actor).listed) system.waiting.remove(actor);
   free_cell(actor);
 }
 

@@ -104,8 +104,8 @@ void end_when_over(activation& active) noexcept;
 void leave_parent(cell& actor) noexcept;
 // Whether some of the actor's calls are suspended.
 inline bool suspends(const activation& active) noexcept {
-  return active.suspended != nullptr ||
-         (has_extras(*active.actor) && !cell_extras::of(*active.actor).async_calls.empty());
+  return active.suspended != nullptr || (has_optional_state(*active.actor) &&
+                                         !optional_state::of(*active.actor).async_calls.empty());
 }
 const char* stop_now_by_message(message* mail, void* object, message_act act);
 // Under drop_old: makes the actor drop surplus mail although its turn is suspended.

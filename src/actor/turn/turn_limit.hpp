@@ -51,14 +51,14 @@ TROUPE_INLINE unsigned first_look(unsigned flags) noexcept {
 }
 
 inline limits limits_of(const actor_system& system, const cell& actor) noexcept {
-  return has_extras(actor) && cell_extras::of(actor).turn.messages != 0
-             ? cell_extras::of(actor).turn
+  return has_optional_state(actor) && optional_state::of(actor).turn.messages != 0
+             ? optional_state::of(actor).turn
              : system.turn;
 }
 
 // How many messages this turn may handle.
 TROUPE_INLINE unsigned message_limit(const actor_system& system, const cell& actor) noexcept {
-  if (!has_extras(actor) && !system.is_simulated) [[likely]]
+  if (!has_optional_state(actor) && !system.is_simulated) [[likely]]
     return system.turn.messages;
   const unsigned most = limits_of(system, actor).messages;
   return system.is_simulated ? system.runtime.choose_limit(most) : most;

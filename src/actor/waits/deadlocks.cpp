@@ -540,7 +540,7 @@ std::size_t deadlock_search::search_locked() {
     }
     // The circle of the first look was none, or a part of it could not be looked at again.
     // order: relaxed  a hint
-    void went_on() { self.incomplete_.store(true, std::memory_order_relaxed); }
+    void not_confirmed() { self.incomplete_.store(true, std::memory_order_relaxed); }
     std::size_t refuse(const collector& seen,
                        const std::vector<std::vector<std::uint32_t>>& circles) {
       std::vector<refused_wait> chosen;
@@ -554,7 +554,7 @@ std::size_t deadlock_search::search_locked() {
   } looks{*this};
   ++number_;
   if (snapshot_ == nullptr) snapshot_ = std::make_unique<wait_snapshot>();
-  return search_by_two_looks(looks);
+  return search_in_two_passes(looks);
 }
 
 // Holds each turn once more. A wait is refused when it is still the very wait that was seen (D1),

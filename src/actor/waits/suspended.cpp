@@ -97,7 +97,7 @@ suspended_call look_at(const cell& actor, const message& call, const tasks::susp
 namespace {
 
 // One look at all suspended calls. A reentrant actor may have any number of them: so it remembers
-// where the look goes on, while it is not held (cell_extras::next_looked).
+// where the look goes on, while it is not held (optional_state::next_looked).
 class look_at_calls {
  public:
   using function = std::function<void(cell&, const tasks::async_call&)>;
@@ -132,13 +132,13 @@ class look_at_calls {
     const bool begins = !is_begun(actor);
     if (begins && active.suspended != nullptr) look_(actor, *active.suspended);
     if (!actor.type->reentrant) return false;
-    cell_extras& extras = cell_extras::of(actor);
-    extras.looked_in = number_;
-    if (begins) extras.next_looked = extras.async_calls.first();
-    for (; extras.next_looked != nullptr; --most) {
+    optional_state& optional = optional_state::of(actor);
+    optional.looked_in = number_;
+    if (begins) optional.next_looked = optional.async_calls.first();
+    for (; optional.next_looked != nullptr; --most) {
       if (most == 0) return true;
-      const tasks::async_call& one = *extras.next_looked;
-      extras.next_looked = async_call_list::next(one);
+      const tasks::async_call& one = *optional.next_looked;
+      optional.next_looked = async_call_list::next(one);
       look_(actor, one);
     }
     return false;
@@ -146,7 +146,7 @@ class look_at_calls {
 
  private:
   bool is_begun(cell& actor) const noexcept {
-    return actor.type->reentrant && cell_extras::of(actor).looked_in == number_;
+    return actor.type->reentrant && optional_state::of(actor).looked_in == number_;
   }
 
   actor_system& system_;
@@ -178,7 +178,7 @@ not_held for_each_held(actor_system& system, const look_at_calls::function& look
          [&]() -> activation& { return waiting_lists::activation_of(call); });
   });
   system.waiting.for_each_reentrant([&](cell& actor, auto& listed) {
-    hold(actor, listed, [&]() -> activation& { return *cell_extras::of(actor).parked_as; });
+    hold(actor, listed, [&]() -> activation& { return *optional_state::of(actor).parked_as; });
   });
   return missed;
 }

@@ -24,12 +24,12 @@ void waiting_lists::remove(tasks::async_call& done) noexcept {
 
 void waiting_lists::add(cell& reentrant) noexcept {
   reentrants_.push_front(reentrant);
-  cell_extras::of(reentrant).listed = true;
+  optional_state::of(reentrant).listed = true;
 }
 
 void waiting_lists::remove(cell& reentrant) noexcept {
   reentrants_.remove(reentrant);
-  cell_extras::of(reentrant).listed = false;
+  optional_state::of(reentrant).listed = false;
 }
 
 void waiting_lists::for_each_call(const std::function<void(tasks::async_call&, list_lock&)>& look) {

@@ -40,7 +40,7 @@ class waiting_lists {
   // For a listed call.
   static activation& activation_of(const tasks::async_call& listed) noexcept;
   void remove(tasks::async_call& done) noexcept;
-  // For an actor with extras.
+  // For an actor with optional state.
   void add(cell& reentrant) noexcept;
   void remove(cell& reentrant) noexcept;
 
@@ -63,7 +63,7 @@ class waiting_lists {
 
   std::array<shard, shards> shards_;
   static base::list_link<cell>& link_of(cell& reentrant) noexcept {
-    return cell_extras::of(reentrant).listed_link;
+    return optional_state::of(reentrant).listed_link;
   }
   base::watched_list<cell, &waiting_lists::link_of> reentrants_;
 };

@@ -12,7 +12,7 @@
 namespace troupe::base {
 
 // One for each mutex. Threads: any; one walks at a time.
-class hand_over {
+class waiters_first {
  public:
   // Locks the mutex, for a thread that holds it for an instant.
   template <class Mutex>

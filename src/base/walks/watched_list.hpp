@@ -53,7 +53,7 @@ class watched_list {
 
  private:
   Mutex mutex_;
-  hand_over turns_;
+  waiters_first turns_;
   list all_;
   T* next_ = nullptr;  // at which the walk goes on
 };

@@ -202,9 +202,9 @@ void run_tree_here(fork_join& root, std::span<fork_frame* const> parts) try {
   if (pool != nullptr) works.emplace(*pool);
   fork_deques& deques = pool == nullptr ? *own : works->queue.parts;
   if (!deques.forks.reserve(parts.size())) throw std::bad_alloc();
-  tree_of_thread tree(root, pool, threads_of(pool));
+  thread_fork_tree tree(root, pool, threads_of(pool));
   root.begin(&tree, nullptr, static_cast<std::uint32_t>(parts.size()));
-  const bottom under(deques);
+  const deque_mark under(deques);
   push_all(deques, root, parts);
   if (pool != nullptr) pool->tree_begins();
   // the first part may be long

@@ -38,7 +38,7 @@ constinit thread_local std::int64_t looked_ns = 0;
 
 // The tree of all parts that one loop gave. Its root counts the parts, and the loop itself until
 // that waits.
-struct loop_tree final : tree_of_thread {
+struct loop_tree final : thread_fork_tree {
   loop_tree(const loop_segment& segment, fork_tree* inside_of) noexcept;
   fork_join parts;
 };
@@ -59,7 +59,7 @@ struct loop_segment {
 };
 
 loop_tree::loop_tree(const loop_segment& segment, fork_tree* inside_of) noexcept
-    : tree_of_thread(parts, segment.pool, segment.threads) {
+    : thread_fork_tree(parts, segment.pool, segment.threads) {
   within = inside_of;
   if (within != nullptr) outermost = within->outermost;
   parts.begin(this, nullptr, 1);
@@ -230,7 +230,7 @@ bool shared_loop::take_back() noexcept {
 void shared_loop::wait() noexcept {
   if (tree->parts.left.end(1)) return;
   fork_deques& deques = loops_here.segment->works->queue.parts;
-  const bottom under(deques);
+  const deque_mark under(deques);
   help(*tree, deques, under);
 }
 

@@ -11,13 +11,13 @@ unsigned threads_of(const job_pool* pool) noexcept {
                                             : pool->workers() + (base::worker_number == 0 ? 1 : 0);
 }
 
-tree_of_thread::tree_of_thread(fork_join& top, job_pool* of, unsigned takes_part)
+thread_fork_tree::thread_fork_tree(fork_join& top, job_pool* of, unsigned takes_part)
     : fork_tree(top, of, takes_part, &tell) {
   sleeper = &this_thread();
 }
 
-void tree_of_thread::tell(fork_tree& base) noexcept {
-  auto& self = static_cast<tree_of_thread&>(base);
+void thread_fork_tree::tell(fork_tree& base) noexcept {
+  auto& self = static_cast<thread_fork_tree&>(base);
   waiting_thread& waits = *self.sleeper;
   // order: release  publishes what the parts did; the last touch
   self.woken.store(true, std::memory_order_release);
@@ -27,14 +27,14 @@ void tree_of_thread::tell(fork_tree& base) noexcept {
 namespace {
 
 // Sleeps until the tree ends, or another thread asks this one to take part.
-void sleep(tree_of_thread& tree) noexcept {
+void sleep(thread_fork_tree& tree) noexcept {
   const waits_for here(tree, tree.woken);
   if (!tree.done()) tree.sleeper->parker.wait();
 }
 
 }  // namespace
 
-void help(tree_of_thread& tree, fork_deques& deques, const bottom& under) noexcept {
+void help(thread_fork_tree& tree, fork_deques& deques, const deque_mark& under) noexcept {
   fork_worker_state worker(tree.pool, deques, false);
   bool wants_work = false;
   const auto say = [&](bool so) {

@@ -13,9 +13,9 @@ namespace troupe::jobs {
 // them.
 unsigned threads_of(const job_pool* pool) noexcept;
 
-struct tree_of_thread : fork_tree {
+struct thread_fork_tree : fork_tree {
   // The calling thread is the one that waits. Throws std::bad_alloc at a thread's first call.
-  tree_of_thread(fork_join& top, job_pool* of, unsigned takes_part);
+  thread_fork_tree(fork_join& top, job_pool* of, unsigned takes_part);
   static void tell(fork_tree& base) noexcept;
   // order: acquire  sees what the parts did; pairs with tell
   bool done() const noexcept { return woken.load(std::memory_order_acquire); }
@@ -24,9 +24,9 @@ struct tree_of_thread : fork_tree {
 
 // Marks a position in the thread's deques: what was there before lies below it, what the thread
 // pushes later above it.
-class bottom {
+class deque_mark {
  public:
-  explicit bottom(const fork_deques& deques) noexcept
+  explicit deque_mark(const fork_deques& deques) noexcept
       : forks_(deques.forks.mark()), loops_(deques.loops.mark()) {}
   // Takes the newest frame above the mark.
   fork_frame* pop(fork_deques& deques) const noexcept {
@@ -40,6 +40,6 @@ class bottom {
 
 // Takes part in this tree, and in no other work, until the tree has ended. What lies below on this
 // stack may wait for the tree: so it must never have to wait for other work put on top of it.
-void help(tree_of_thread& tree, fork_deques& deques, const bottom& under) noexcept;
+void help(thread_fork_tree& tree, fork_deques& deques, const deque_mark& under) noexcept;
 
 }  // namespace troupe::jobs

@@ -24,7 +24,7 @@
 namespace {
 
 using namespace troupe;
-using actor::out_of_mail;
+using actor::step_without_mail;
 using models::access;
 using models::place;
 
@@ -200,14 +200,14 @@ struct unreferenced_model
     gone_ = true;
   }
 
-  out_of_mail ask(activation& active) {
+  step_without_mail ask(activation& active) {
     if (!models::mutated("revive_after_look")) {
-      return actor::ask_out_of_mail(refs_, mailbox(word_), active, stopped_);
+      return actor::next_step_without_mail(refs_, mailbox(word_), active, stopped_);
     }
-    if (mailbox(word_).has_mail(active)) return out_of_mail::collects;
+    if (mailbox(word_).has_mail(active)) return step_without_mail::collects;
     if (active.unreferenced() && refs_.revive()) active.set_unreferenced(false);
-    if (!active.unreferenced()) return out_of_mail::rests;
-    return stopped_ ? out_of_mail::goes : out_of_mail::ends;
+    if (!active.unreferenced()) return step_without_mail::rests;
+    return stopped_ ? step_without_mail::goes : step_without_mail::ends;
   }
 
   // As in turn.cpp.
@@ -216,16 +216,16 @@ struct unreferenced_model
     for (;;) {
       handle_list(active);
       switch (ask(active)) {
-        case out_of_mail::ends:
+        case step_without_mail::ends:
           end_object();
           if (models::mutated("end_without_asking_again")) return free_cell();
           continue;
-        case out_of_mail::goes:
+        case step_without_mail::goes:
           return free_cell();
-        case out_of_mail::rests:
+        case step_without_mail::rests:
           if (box.rest(active)) return;
           break;
-        case out_of_mail::collects:
+        case step_without_mail::collects:
           break;
       }
       box.collect(active, [&](message& mail, bool) {

@@ -204,7 +204,7 @@ class world {
   }
   std::size_t search() {
     ++number_;
-    const std::size_t told = troupe::actor::search_by_two_looks(*this);
+    const std::size_t told = troupe::actor::search_in_two_passes(*this);
     progress_.clear();
     return told;
   }
@@ -235,7 +235,7 @@ class world {
     }
     return first_ = seen;
   }
-  void went_on() {}
+  void not_confirmed() {}
   std::size_t refuse(const graph&, const std::vector<std::vector<std::uint32_t>>& circles) {
     progress_ += "refuse";
     std::size_t refused = 0;

@@ -18,7 +18,7 @@
 namespace troupe::tasks {
 
 // The state that the awaiting child and the spawned task share. It lies in the child's frame.
-struct apart_task {
+struct parallel_child {
   std::stop_source stop;                      // ends the task
   std::atomic<async_call*> running{nullptr};  // set when it has begun to wait
 };
@@ -35,10 +35,10 @@ class await_by {
 };
 
 // Waits as for a future, and leaves the result in it. Throws cancelled, or deadlock.
-class apart_arrival {
+class parallel_child_result {
  public:
-  explicit apart_arrival(shared_state& state) noexcept : state_(state), wait_(state) {}
-  apart_arrival(apart_arrival&&) = delete;
+  explicit parallel_child_result(shared_state& state) noexcept : state_(state), wait_(state) {}
+  parallel_child_result(parallel_child_result&&) = delete;
   bool await_ready() const noexcept { return false; }
   template <std::derived_from<promise_base> Promise>
   bool await_suspend(std::coroutine_handle<Promise> awaiting) {
@@ -54,11 +54,11 @@ class apart_arrival {
 
 // Waits for the end of a task whose stop was requested. Nothing ends this wait early: the task may
 // refer to objects that the child's scope keeps.
-class apart_end final : public suspension, public observer {
+class parallel_child_end final : public suspension, public observer {
  public:
-  apart_end(shared_state& state, apart_task& task) noexcept
+  parallel_child_end(shared_state& state, parallel_child& task) noexcept
       : suspension(&act_on), observer{&on_resolved}, state_(state), task_(task) {}
-  apart_end(apart_end&&) = delete;
+  parallel_child_end(parallel_child_end&&) = delete;
   bool await_ready() const noexcept { return false; }
   template <std::derived_from<promise_base> Promise>
   bool await_suspend(std::coroutine_handle<Promise> awaiting) noexcept {
@@ -73,10 +73,10 @@ class apart_end final : public suspension, public observer {
   static const char* act_on(sched::message*, void*, sched::message_act);
   void finish_task() noexcept;
   shared_state& state_;
-  apart_task& task_;
+  parallel_child& task_;
 };
 
-using arrival_of = await_by<apart_arrival, shared_state>;
-using end_of = await_by<apart_end, shared_state, apart_task>;
+using arrival_of = await_by<parallel_child_result, shared_state>;
+using end_of = await_by<parallel_child_end, shared_state, parallel_child>;
 
 }  // namespace troupe::tasks
