@@ -281,7 +281,7 @@ TEST(deadlock_search, is_asked_for_by_a_thread_that_begins_to_wait_for_a_job) {
   turn_behind_a_thread here(two);
   std::thread runs_one([&] { EXPECT_EQ(one.get(), 1); });
   waits = &here;
-  // The search that the answer's wait asks for finds no circle; the next one comes only later.
+  // The search that the answer's wait asks for finds no cycle; the next one comes only later.
   wait_until([] { return find_blocked().thread != nullptr; });
   const std::uint64_t before = here.home->deadlocks.rounds();
   wait_until([&] { return here.home->deadlocks.rounds() > before + 1; });

@@ -18,7 +18,7 @@ std::exception_ptr broken_error() noexcept try {
 namespace {
 
 // order: relaxed (both)  hints for the turn that would handle the ask
-void check_for_circle(ask_link& asked, const coroutine& awaiting) try {
+void check_for_cycle(ask_link& asked, const coroutine& awaiting) try {
   runtime_state::of(awaiting.call->actor).actors->throw_if_deadlock(asked);
 } catch (...) {
   asked.refused.store(true, std::memory_order_relaxed);
@@ -43,7 +43,7 @@ bool future_wait::suspend(coroutine& awaiting) {
                           awaiting.call->answers == asked->parent &&
                           (asked->asker == nullptr || asked->asker == awaiting.call->actor);
     if (!limited && by_asker) {
-      if (asked->may_close_circle()) check_for_circle(*asked, awaiting);
+      if (asked->may_close_cycle()) check_for_cycle(*asked, awaiting);
       // order: relaxed  a hint for that
       asked->waited.store(true, std::memory_order_relaxed);
     }
@@ -65,7 +65,7 @@ void throw_refused(const suspension& wait) {
 
 void future_wait::throw_early_end() const {
   if (ended == outcome::deadlock) {
-    // order: relaxed  as in check_for_circle
+    // order: relaxed  as in check_for_cycle
     if (state_->asked != nullptr) state_->asked->refused.store(true, std::memory_order_relaxed);
     throw_refused(*this);
   }

@@ -61,7 +61,7 @@ class main_lanes {
   static std::chrono::nanoseconds time_to_call_run() noexcept;
   static void set_time_to_call_run(std::chrono::nanoseconds time) noexcept;
 
-  // A thread that runs a job may close a circle by its wait when all searches have been: it asks
+  // A thread that runs a job may close a cycle by its wait when all searches have been: it asks
   // for another one after this time, then after twice, four times, ... as long.
   static constexpr std::chrono::nanoseconds time_to_search = std::chrono::milliseconds(100);
   static constexpr std::chrono::nanoseconds longest_to_search = std::chrono::hours(1);

@@ -131,7 +131,7 @@ class two_nodes {
       auto delivers = of_.engine_of(of_.leases_[shard].node).deliver(std::move(what));
       co_return co_await std::move(delivers);
     }
-    task<bool> waits_for(durable::parts::circle_question what) override {
+    task<bool> waits_for(durable::parts::cycle_question what) override {
       const std::uint32_t shard = shard_of("", what.to.key);
       return engine::waits_for(of_.engines_[static_cast<std::size_t>(of_.leases_[shard].node)],
                                std::move(what));

@@ -101,7 +101,7 @@ class small_cluster {
     task<durable::bytes> forward(stored_message what) override {
       return of_.forward(std::move(what));
     }
-    task<bool> waits_for(durable::parts::circle_question what) override {
+    task<bool> waits_for(durable::parts::cycle_question what) override {
       const node_ref at = of_.owner_of(shard_of("", what.to.key));
       if (at == nullptr) throw usage_error("nobody has it");
       return engine::waits_for(at->runs, std::move(what));

@@ -136,7 +136,7 @@ class scope final : public durable::parts::shard_scope {
   task<durable::bytes> forward(stored_message what) override {
     return forward_over(all_, faults_, std::move(what));
   }
-  task<bool> waits_for(durable::parts::circle_question what) override {
+  task<bool> waits_for(durable::parts::cycle_question what) override {
     const node_ref at = all_.owner_of(shard_of_key(what.to.key));
     if (at == nullptr) throw no_answer("nobody has it");
     return engine::waits_for(at->runs, std::move(what));

@@ -117,8 +117,8 @@ struct locking : permit_waiter {
 // Thread: any. Waiting coroutines and threads get the lock in the order in which they came. A guard
 // may be dropped on another thread than the one that took it. Cost: about 8 ns when no party holds
 // it; 56 bytes. Errors: a coroutine that waits throws cancelled when its call is cancelled, and
-// deadlock when each holder in a circle waits for the lock of the next; guards that were moved are
-// not found in circles. A second lock() by the same coroutine is such a circle. Lifetime: the mutex
+// deadlock when each holder in a cycle waits for the lock of the next; guards that were moved are
+// not found in cycles. A second lock() by the same coroutine is such a cycle. Lifetime: the mutex
 // must live as long as guards and waits.
 //
 // Example:

@@ -280,7 +280,7 @@ class [[nodiscard, gnu::warn_unused]] awaiting : protected Operation {
     if (wait_.made.ended == tasks::outcome::arrived && Operation::has_entered_race()) in->leave();
     tasks::look_again(*in);
   }
-  // A search for circles of waits, unless one is due. The wait may be over by now, but not the
+  // A search for cycles of waits, unless one is due. The wait may be over by now, but not the
   // turn.
   void ask_for_search(tasks::async_call & in, bool limited) const noexcept {
     // order: relaxed (both)  the search that is asked for sees it

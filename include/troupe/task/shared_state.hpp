@@ -44,7 +44,7 @@ struct ask_link {
   ask_link& operator=(const ask_link&) = delete;
   ~ask_link();
   // Whether the ask may close a cycle of waits. If false, throw_if_deadlock would find nothing.
-  bool may_close_circle() const noexcept {
+  bool may_close_cycle() const noexcept {
     return by_turn && (asker == asked || (parent != nullptr && callee_active));
   }
   // the actor whose turn asked, if an async call asked and its actor handles no messages meanwhile

@@ -213,7 +213,7 @@ namespace {
 
 // The chain of asks from one ask up to its askers, each held by its lock while this object lives:
 // an ask's parent goes only when the ask drops it, and that needs the ask's lock. Locks are taken
-// upwards only, so threads cannot wait for each other in a circle here.
+// upwards only, so threads cannot wait for each other in a cycle here.
 class asks_above {
  public:
   // The caller keeps `first` alive.
@@ -235,7 +235,7 @@ class asks_above {
   std::span<const tasks::ask_link* const> all() const noexcept { return {held_.data(), count_}; }
 
  private:
-  // A longer circle is found by the search (deadlocks.hpp).
+  // A longer cycle is found by the search (deadlocks.hpp).
   static constexpr unsigned links_max = 9;
   void take(const tasks::ask_link& ask) noexcept {
     ask.lock();
@@ -250,7 +250,7 @@ struct named_ask {
   tasks::source_line at;
 };
 
-[[noreturn]] TROUPE_NOINLINE void throw_circle(std::span<const named_ask> upwards) {
+[[noreturn]] TROUPE_NOINLINE void throw_cycle(std::span<const named_ask> upwards) {
   std::string names, places;
   for (const named_ask& ask : upwards) {
     const std::string method = ask.method(nullptr, nullptr, message_act::describe);
@@ -272,9 +272,9 @@ bool is_waited_for(const tasks::shared_state& answer, const tasks::shared_state*
   return above != nullptr && above->asked->forwarded.load(std::memory_order_relaxed) == &answer;
 }
 
-// Throws deadlock when the ask that is about to be awaited would close a circle of suspended turns:
+// Throws deadlock when the ask that is about to be awaited would close a cycle of suspended turns:
 // when its callee is among the askers above it.
-void find_circle(const tasks::ask_link& ask, const void* callee) {
+void find_cycle(const tasks::ask_link& ask, const void* callee) {
   std::array<named_ask, 9> found;
   std::size_t count = 0;
   {
@@ -299,7 +299,7 @@ void find_circle(const tasks::ask_link& ask, const void* callee) {
     return named.at != nullptr && is_of_library(tasks::location_of(named.at));
   };
   if (std::ranges::any_of(upwards, names_library)) return;
-  throw_circle(upwards);
+  throw_cycle(upwards);
 }
 
 void link_to(tasks::ask_link& link, tasks::shared_state& parent) noexcept {
@@ -345,7 +345,7 @@ void link_ask(tasks::ask_link& link, const cell& callee, message::handler method
     if (system.is_simulated) link.main_lane.store(system.main_lane, std::memory_order_relaxed);
     return link_to_answer(link);
   }
-  // Two kinds of askers close no circle: a reentrant actor answers while it waits, and a spawned
+  // Two kinds of askers close no cycle: a reentrant actor answers while it waits, and a spawned
   // task cannot be asked. (A spawned task may also have another actor when it resumes.)
   const cell_type* const type = static_cast<const cell*>(asking->actor)->type;
   if (!type->reentrant && type != &spawned_type) link.asker = asking->actor;
@@ -399,7 +399,7 @@ void forward_answer(tasks::ask_link& ask, tasks::shared_state& from) {
                                           : from.asked->main_lane.load(std::memory_order_relaxed);
   ask.main_lane.store(lane, std::memory_order_relaxed);  // order: relaxed  as above
   if (from.asked != nullptr && from.asked->parent != nullptr && from.asked->parent->asked == &ask) {
-    find_circle(*from.asked, from.asked->asked);
+    find_cycle(*from.asked, from.asked->asked);
   }
   // From here on no turn of this actor gives the answer. Freeing a chain of any length would need
   // recursion of the same depth: an answer that does not follow from this very ask counts as
@@ -556,7 +556,7 @@ void send_with_ref(void* actor, message& mail) {
 bool contains(void* actor, const void* object) noexcept {
   return offset_in(*static_cast<cell*>(actor), object) != SIZE_MAX;
 }
-void throw_if_deadlock(const tasks::ask_link& ask) { find_circle(ask, ask.asked); }
+void throw_if_deadlock(const tasks::ask_link& ask) { find_cycle(ask, ask.asked); }
 std::string take_refusal(const tasks::suspension& refused) {
   return actor_system::of(*static_cast<const cell*>(refused.waiter->call->actor))
       .deadlocks.take_text(refused);

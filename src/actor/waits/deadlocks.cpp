@@ -30,7 +30,7 @@
 namespace troupe::actor {
 namespace {
 
-// A search in vain may take at most 1/30 of a thread's time, one that found a circle at most 1/2.
+// A search in vain may take at most 1/30 of a thread's time, one that found a cycle at most 1/2.
 constexpr std::int64_t share_in_vain = 30, share_of_use = 2;
 constexpr std::size_t lines_max = 50;
 using waits = wait_node::waits;
@@ -367,10 +367,10 @@ constexpr const char* main_thread_words =
     "which this thread would call: call run() first, or co_await the future in a task. It waits "
     "for:";
 
-// Chooses the wait of the circle that is told: the blocked thread that would call run(), which then
-// continues without the answer; else the youngest actor's wait. Each circle has one of these, since
+// Chooses the wait of the cycle that is told: the blocked thread that would call run(), which then
+// continues without the answer; else the youngest actor's wait. Each cycle has one of these, since
 // threads that wait only for each other's jobs find that themselves.
-refused_wait tell(const collector& seen, std::span<const std::uint32_t> circle,
+refused_wait tell(const collector& seen, std::span<const std::uint32_t> cycle,
                   const actor_system& system) {
   const collector::leaf* chosen = nullptr;
   std::uint64_t blocked = 0;
@@ -378,11 +378,11 @@ refused_wait tell(const collector& seen, std::span<const std::uint32_t> circle,
   const char* asked = "";
   std::size_t count = 0;
   const auto first = std::ranges::find_if(
-      circle, [&](std::uint32_t node) { return seen.leaves[node].blocked != 0; });
+      cycle, [&](std::uint32_t node) { return seen.leaves[node].blocked != 0; });
   const auto begin =
-      first == circle.end() ? std::size_t{0} : static_cast<std::size_t>(first - circle.begin());
-  for (std::size_t i = 0; i < circle.size(); ++i) {
-    const collector::leaf& leaf = seen.leaves[circle[(begin + i) % circle.size()]];
+      first == cycle.end() ? std::size_t{0} : static_cast<std::size_t>(first - cycle.begin());
+  for (std::size_t i = 0; i < cycle.size(); ++i) {
+    const collector::leaf& leaf = seen.leaves[cycle[(begin + i) % cycle.size()]];
     if (leaf.blocked != 0) blocked = leaf.blocked;
     if (leaf.call.method == nullptr) continue;
     if (leaf.wait != nullptr && (chosen == nullptr || leaf.call.id > chosen->call.id))
@@ -408,7 +408,7 @@ deadlock_search::deadlock_search(actor_system& system) noexcept
     : timer(&on_time, tasks::timer_source::runtime, true), system_(system) {}
 deadlock_search::~deadlock_search() = default;
 
-// The timer has expired: searches, and arms the timer again if a circle was found or if the search
+// The timer has expired: searches, and arms the timer again if a cycle was found or if the search
 // may have missed something.
 void deadlock_search::on_time(timer& base) noexcept {
   auto& self = static_cast<deadlock_search&>(base);
@@ -480,7 +480,7 @@ void deadlock_search::arm(std::int64_t after_ns) noexcept {
                             tasks::due_in(*system_.host.clock, std::chrono::nanoseconds(after_ns)));
     armed_ = true;
   } catch (...) {
-    // No thread could be started for the timer: then circles are found when the program is out of
+    // No thread could be started for the timer: then cycles are found when the program is out of
     // work.
   }
 }
@@ -514,7 +514,7 @@ std::size_t deadlock_search::search() noexcept {
   std::size_t refused = 0;
   try {
     refused = search_locked();
-    incomplete = refused != 0;  // another circle may lead through what was connected with this one
+    incomplete = refused != 0;  // another cycle may lead through what was connected with this one
   } catch (...) {
     // Memory is out; a later search may have enough.
   }
@@ -538,14 +538,14 @@ std::size_t deadlock_search::search_locked() {
       self.in_flight_.store(seen.missed.in_flight != 0, std::memory_order_relaxed);
       return seen;
     }
-    // The circle of the first look was none, or a part of it could not be looked at again.
+    // The cycle of the first look was none, or a part of it could not be looked at again.
     // order: relaxed  a hint
     void not_confirmed() { self.incomplete_.store(true, std::memory_order_relaxed); }
     std::size_t refuse(const collector& seen,
-                       const std::vector<std::vector<std::uint32_t>>& circles) {
+                       const std::vector<std::vector<std::uint32_t>>& cycles) {
       std::vector<refused_wait> chosen;
-      for (const auto& circle : circles) {
-        refused_wait wait = tell(seen, circle, self.system_);
+      for (const auto& cycle : cycles) {
+        refused_wait wait = tell(seen, cycle, self.system_);
         if (wait.wait != nullptr || wait.blocked != 0) chosen.push_back(std::move(wait));
       }
       return self.refuse(std::move(chosen));

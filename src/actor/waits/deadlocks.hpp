@@ -2,7 +2,7 @@
 //
 // A turn that begins to wait for another turn's work records nothing but the wait itself, which
 // says what it is for; then the turn asks for a search, unless one is due already. The search holds
-// each suspended turn for an instant, copies what that turn waits for, and looks for circles.
+// each suspended turn for an instant, copies what that turn waits for, and looks for cycles.
 // Invariants
 //   D1  a wait that a search has seen carries that search's number (suspension::seen_in, and the
 //       like for a thread that waits for a job); a later wait in the same memory does not. The wait
@@ -48,7 +48,7 @@ class deadlock_search : private tasks::timer {
   ~deadlock_search();
 
   // Any thread: makes a search start within 100 ms, or within 30 times the duration of the last
-  // search if that is longer. After a search that found a circle the next one starts within 1 ms,
+  // search if that is longer. After a search that found a cycle the next one starts within 1 ms,
   // or within twice that search's duration: the turns that continue often wait for each other again
   // soon.
   void search_soon() noexcept;

@@ -12,18 +12,18 @@ namespace troupe::actor {
 // World:
 //   Graph collect(bool second)       `nodes` and `calls`; the second look takes only waits that the
 //                                 first one saw and that are not over
-//   void not_confirmed()                the circle of the first look was none
-//   size_t refuse(Graph, circles) refuses one wait of each circle, if it is still the same wait and
+//   void not_confirmed()          the cycle of the first pass was none
+//   size_t refuse(Graph, cycles)  refuses one wait of each cycle, if it is still the same wait and
 //                                 is not over; returns how many
 template <class World>
 std::size_t search_in_two_passes(World& world) {
   {
     const auto first = world.collect(false);
-    if (find_circles(first.nodes, find_stuck(first.nodes), first.calls).empty()) return 0;
+    if (find_cycles(first.nodes, find_stuck(first.nodes), first.calls).empty()) return 0;
   }
   const auto second = world.collect(true);
-  const auto circles = find_circles(second.nodes, find_stuck(second.nodes), second.calls);
-  if (!circles.empty()) return world.refuse(second, circles);
+  const auto cycles = find_cycles(second.nodes, find_stuck(second.nodes), second.calls);
+  if (!cycles.empty()) return world.refuse(second, cycles);
   world.not_confirmed();
   return 0;
 }

@@ -72,11 +72,11 @@ std::vector<bool> find_stuck(std::span<const wait_node> nodes) {
   return stuck;
 }
 
-std::vector<std::vector<std::uint32_t>> find_circles(std::span<const wait_node> nodes,
-                                                     const std::vector<bool>& stuck,
-                                                     std::span<const std::uint32_t> order) {
-  std::vector<std::vector<std::uint32_t>> circles;
-  if (stuck.empty()) return circles;
+std::vector<std::vector<std::uint32_t>> find_cycles(std::span<const wait_node> nodes,
+                                                    const std::vector<bool>& stuck,
+                                                    std::span<const std::uint32_t> order) {
+  std::vector<std::vector<std::uint32_t>> cycles;
+  if (stuck.empty()) return cycles;
   // the start of the walk that reached this node first
   std::vector<std::uint32_t> reached_from(nodes.size(), wait_node::none);
   for (const std::uint32_t start : order) {
@@ -87,14 +87,14 @@ std::vector<std::vector<std::uint32_t>> find_circles(std::span<const wait_node> 
       at = stuck_for(nodes, stuck, at);
     }
     if (reached_from[at] != start) continue;  // an earlier walk has been here
-    std::vector<std::uint32_t>& circle = circles.emplace_back();
+    std::vector<std::uint32_t>& cycle = cycles.emplace_back();
     std::uint32_t next = at;
     do {
-      circle.push_back(next);
+      cycle.push_back(next);
       next = stuck_for(nodes, stuck, next);
     } while (next != at);
   }
-  return circles;
+  return cycles;
 }
 
 }  // namespace troupe::actor

@@ -26,11 +26,11 @@ struct wait_node {
 // Which nodes are stuck; empty when no node waits for another one. Time and memory: linear.
 std::vector<bool> find_stuck(std::span<const wait_node> nodes);
 
-// Circles of stuck nodes, in each of which every node needs the next one. No two circles have a
-// node in common; connected stuck nodes give one circle. The search starts from the nodes in
+// Cycles of stuck nodes, in each of which every node needs the next one. No two cycles have a
+// node in common; connected stuck nodes give one cycle. The search starts from the nodes in
 // `order`, one after the other.
-std::vector<std::vector<std::uint32_t>> find_circles(std::span<const wait_node> nodes,
-                                                     const std::vector<bool>& stuck,
-                                                     std::span<const std::uint32_t> order);
+std::vector<std::vector<std::uint32_t>> find_cycles(std::span<const wait_node> nodes,
+                                                    const std::vector<bool>& stuck,
+                                                    std::span<const std::uint32_t> order);
 
 }  // namespace troupe::actor

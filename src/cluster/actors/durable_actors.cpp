@@ -44,8 +44,8 @@ class node_scope final : public durable::parts::shard_scope {
   task<bytes> forward(stored_message message) override {
     return durable_actors::forward(&actors_, node(), std::move(message));
   }
-  task<bool> waits_for(durable::parts::circle_question question) override {
-    return durable_actors::ask_for_circle(&actors_, node(), std::move(question));
+  task<bool> waits_for(durable::parts::cycle_question question) override {
+    return durable_actors::ask_for_cycle(&actors_, node(), std::move(question));
   }
 
  private:
@@ -286,12 +286,12 @@ task<> durable_actors::answer_message(durable_actors* self, state_ref, std::stri
   if (!reply.empty()) self->core_.answer(std::move(reply), std::move(frame));
 }
 
-constexpr std::chrono::seconds circle_answer_max{2};
+constexpr std::chrono::seconds cycle_answer_max{2};
 constexpr std::string_view yes = "yes", no = "no";
 
 // Where the actor is.
-task<bool> durable_actors::ask_for_circle(durable_actors* self, state_ref,
-                                          durable::parts::circle_question question) {
+task<bool> durable_actors::ask_for_cycle(durable_actors* self, state_ref,
+                                         durable::parts::cycle_question question) {
   node_core& core = self->core_;
   const auto owner = core.owners().owner(shard_of(question.to.kind, question.to.key));
   if (owner == nullptr) co_return false;
@@ -301,32 +301,32 @@ task<bool> durable_actors::ask_for_circle(durable_actors* self, state_ref,
   }
   const bytes encoded = durable::encode(question);
   request_frame frame;
-  frame.to = request_frame::target::circle;
+  frame.to = request_frame::target::cycle;
   frame.arguments = as_text(encoded);
   auto asks = core.way().request(core.subject_of(owner->id), write_request(frame));
-  auto limited = with_deadline(circle_answer_max, std::move(asks));
+  auto limited = with_deadline(cycle_answer_max, std::move(asks));
   const std::string got = co_await std::move(limited);
   const std::optional<answer_frame> is = read_answer(got);
   co_return is && is->kind == answer_kind::value && is->bytes == yes;
 }
 
-std::string durable_actors::serve_circle(const request_frame& request, const std::string& reply,
-                                         semaphore::permit permit) {
+std::string durable_actors::serve_cycle(const request_frame& request, const std::string& reply,
+                                        semaphore::permit permit) {
   if (engine_ == nullptr || !core_.stage().has_joined())
     return write_answer({answer_kind::value, {}, no});
   try {
-    auto question = durable::decode<durable::parts::circle_question>(as_bytes(request.arguments));
+    auto question = durable::decode<durable::parts::cycle_question>(as_bytes(request.arguments));
     const outside_calls none;
     static_cast<void>(core_.on().spawn(
-        answer_circle(this, core_.node(), reply, std::move(question), std::move(permit))));
+        answer_cycle(this, core_.node(), reply, std::move(question), std::move(permit))));
     return {};
   } catch (const durable::decode_error& e) {
     return write_answer({answer_kind::malformed, {}, e.what()});
   }
 }
 
-task<> durable_actors::answer_circle(durable_actors* self, state_ref, std::string reply,
-                                     durable::parts::circle_question question, semaphore::permit) {
+task<> durable_actors::answer_cycle(durable_actors* self, state_ref, std::string reply,
+                                    durable::parts::cycle_question question, semaphore::permit) {
   constexpr std::uint32_t nodes_max = 16;
   question.nodes_left = std::min(question.nodes_left, nodes_max);
   auto looks = durable::parts::engine::waits_for(self->engine_, std::move(question));

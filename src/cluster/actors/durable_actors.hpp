@@ -38,13 +38,13 @@ class durable_actors {
   static task<bytes> forward(durable_actors* self, state_ref keeps,
                              durable::stored_message message);
   // Asks the node where the actor is.
-  static task<bool> ask_for_circle(durable_actors* self, state_ref keeps,
-                                   durable::parts::circle_question question);
+  static task<bool> ask_for_cycle(durable_actors* self, state_ref keeps,
+                                   durable::parts::cycle_question question);
 
   // Of other nodes. They return the frame that says why it did not run; "": an answer follows.
   std::string serve_message(const request_frame& request, const std::string& reply,
                             semaphore::permit permit);
-  std::string serve_circle(const request_frame& request, const std::string& reply,
+  std::string serve_cycle(const request_frame& request, const std::string& reply,
                            semaphore::permit permit);
 
  private:
@@ -53,8 +53,8 @@ class durable_actors {
   task<std::string> request(const std::string& owner, const bytes& encoded, bool& again);
   static task<> answer_message(durable_actors* self, state_ref keeps, std::string reply,
                                future<bytes> from, semaphore::permit permit);
-  static task<> answer_circle(durable_actors* self, state_ref keeps, std::string reply,
-                              durable::parts::circle_question question, semaphore::permit permit);
+  static task<> answer_cycle(durable_actors* self, state_ref keeps, std::string reply,
+                              durable::parts::cycle_question question, semaphore::permit permit);
   // Whether durable actors of this node are in the database of the cluster.
   bool is_shared() const noexcept { return engine_ != nullptr && !core_.is_alone(); }
 

@@ -92,7 +92,7 @@ std::optional<request_frame> read_request(std::string_view from) noexcept {
   request_frame what;
   std::uint8_t target = 0;
   if (!reader.get_mark(request_mark) || !reader.get(target) ||
-      target > static_cast<std::uint8_t>(request_frame::target::circle) ||
+      target > static_cast<std::uint8_t>(request_frame::target::cycle) ||
       !reader.get(what.signature) || !reader.get(what.remaining_us) || what.remaining_us < 0 ||
       !reader.get_text(what.trace) || !reader.get_text(what.kind) || !reader.get_text(what.key) ||
       !reader.get_text(what.method))

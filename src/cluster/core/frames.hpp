@@ -22,7 +22,7 @@ struct request_frame {
     shard = 0,
     member = 1,   // the actor that each node has one of
     durable = 2,  // the arguments are a durable::stored_message
-    circle = 3,   // they are a durable::parts::circle_question
+    cycle = 3,    // they are a durable::parts::cycle_question
   };
   target to = target::shard;
   std::string_view arguments;

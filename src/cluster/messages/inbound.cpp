@@ -134,7 +134,7 @@ std::string inbound::dispatch(const request_frame& request, const std::string& r
                               semaphore::permit permit) {
   using enum request_frame::target;
   if (request.to == durable) return durable_.serve_message(request, reply, std::move(permit));
-  if (request.to == circle) return durable_.serve_circle(request, reply, std::move(permit));
+  if (request.to == cycle) return durable_.serve_cycle(request, reply, std::move(permit));
   return serve(request, reply, std::move(permit));
 }
 
@@ -144,7 +144,7 @@ bool inbound::take_now(const incoming& message) {
   const std::optional<request_frame> request = read_request(message.bytes);
   if (!request) return true;
   using enum request_frame::target;
-  if (request->to == durable || request->to == circle) return false;
+  if (request->to == durable || request->to == cycle) return false;
   std::optional<semaphore::permit> permit = permits_->try_acquire();
   if (!permit) return false;
   served_.fetch_add(1, relaxed);

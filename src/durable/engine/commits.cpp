@@ -115,7 +115,7 @@ void engine::stored(filling& taken) {
       end_wait(*settlement.message);
       known_.remove(settlement.message);
     }
-    if (!taken.asks_elsewhere.empty()) need_circle_looks();
+    if (!taken.asks_elsewhere.empty()) need_cycle_looks();
     for (const record_ref& one : taken.asks_elsewhere)
       start([&one](std::shared_ptr<engine> self) { return ask_elsewhere(std::move(self), one); });
     for (const record_ref& message : taken.delivered) {

@@ -40,7 +40,7 @@
 #include "durable/state/actors.hpp"
 #include "durable/state/availability.hpp"
 #include "durable/state/batches.hpp"
-#include "durable/state/circles.hpp"
+#include "durable/state/cycles.hpp"
 #include "durable/state/inbox.hpp"
 #include "durable/state/known_messages.hpp"
 #include "durable/state/outboxes.hpp"
@@ -86,7 +86,7 @@ class engine : public std::enable_shared_from_this<engine> {
   // act for them any more. In the others nothing new begins from now on, if `closes`; what has
   // begun there goes on. For all others that were closed, this or lost() has to follow.
   std::vector<held_shard> hand_over(const std::vector<held_shard>& shards, bool closes);
-  static task<bool> waits_for(std::shared_ptr<engine> self, circle_question what);
+  static task<bool> waits_for(std::shared_ptr<engine> self, cycle_question what);
 
   bool knows(const void* tag) const noexcept { return classes_.find(tag) != nullptr; }
   // Throws usage_error if no actor of that class has that key here. Each message is checked as
@@ -224,10 +224,10 @@ class engine : public std::enable_shared_from_this<engine> {
   void bring_here(const record_ref& message);
   void end_ask(const record_ref& message, const std::exception_ptr& failed, const bytes& value);
 
-  // circles.cpp
-  void need_circle_looks();
-  static task<> look_for_circles(std::shared_ptr<engine> self);
-  bool find_waiting_asks(std::vector<circle_question>& waiting);
+  // cycles.cpp
+  void need_cycle_looks();
+  static task<> look_for_cycles(std::shared_ptr<engine> self);
+  bool find_waiting_asks(std::vector<cycle_question>& waiting);
   void take_back(const message_id& ask);
 
   // reminders.cpp
@@ -249,7 +249,7 @@ class engine : public std::enable_shared_from_this<engine> {
   batches batches_;
   actors actors_;
   known_messages known_;
-  circles circles_{classes_, actors_, known_};
+  cycles cycles_{classes_, actors_, known_};
   std::uint64_t generation_ = 1;
 
   timer idle_timer_;

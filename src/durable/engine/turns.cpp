@@ -395,7 +395,7 @@ void engine::ask_from(turn_state& from, request what) noexcept {
     activation* asked = nullptr;
     if (shards_.is_here(message->what.shard)) {
       asked = &actor_of(*message->kind, message->what.to.key);
-      circles::check(from.actor, *asked);
+      cycles::check(from.actor, *asked);
     }
     check_identity(*message);
     from.has_asked = true;

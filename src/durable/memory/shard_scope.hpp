@@ -15,7 +15,7 @@ using shard_set = std::bitset<shard_count>;
 
 // Whether an ask, which waits at this actor or is handled by it, waits for another ask to be
 // answered, over at most so many other nodes.
-struct circle_question {
+struct cycle_question {
   actor_name to;
   message_id ask, other;
   std::uint32_t nodes_left = 16;
@@ -43,7 +43,7 @@ class shard_scope {
   // handler_failed, unknown_method and deadlock.
   virtual task<bytes> forward(stored_message what) = 0;
   // Asks engine::waits_for at the node that acts for `what.to`. Errors: any; then it is not known.
-  virtual task<bool> waits_for(circle_question what) = 0;
+  virtual task<bool> waits_for(cycle_question what) = 0;
 };
 
 }  // namespace troupe::durable::parts

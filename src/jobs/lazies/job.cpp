@@ -36,7 +36,7 @@ constexpr std::ptrdiff_t stack_max = 1 << 20;  // bytes
 
 // False when no thread can be started.
 bool run_on_fresh_thread(job& one) {
-  const waits_for it(one, waits_for::joins{});  // first, so that the other thread finds a circle
+  const waits_for it(one, waits_for::joins{});  // first, so that the other thread finds a cycle
   try {
     std::thread([&one, pool = job_pool::current()] {
       const job_pool::inside its(pool);
@@ -363,7 +363,7 @@ void wait_and_help(job& of, job_pool& pool) {
   // order: acquire  the waker is done with it; also sees the result
   while (!asleep.woken.load(std::memory_order_acquire)) {
     if (pool.help(of, nullptr) || pool.help(of, &self)) continue;
-    const waits_for here(of, waits_for::joins{});  // no circle can lead back here
+    const waits_for here(of, waits_for::joins{});  // no cycle can lead back here
     const asleep_span traced(of);
     // order: acquire  as above
     if (!asleep.woken.load(std::memory_order_acquire)) self.parker.wait();

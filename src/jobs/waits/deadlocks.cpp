@@ -63,7 +63,7 @@ void name_above(std::vector<std::string>& names, const waiting_thread& on,
 
 }  // namespace
 
-waiting_thread* find_circle(waiting_thread& self, const waiting_thread_list& waiting) noexcept {
+waiting_thread* find_cycle(waiting_thread& self, const waiting_thread_list& waiting) noexcept {
   search reached(self);
   for (waiting_thread* from = &self; from != nullptr; from = from->next_reached) {
     if (!stays(*from)) continue;
@@ -83,15 +83,15 @@ waiting_thread* find_circle(waiting_thread& self, const waiting_thread_list& wai
   return nullptr;
 }
 
-std::string name_circle(const waiting_thread& last, const waiting_thread& first) {
-  std::vector<const waiting_thread*> circle;
-  for (const waiting_thread* at = &last; at != nullptr; at = at->reached_from) circle.push_back(at);
-  std::reverse(circle.begin(), circle.end());  // from self on
-  std::rotate(circle.begin(), std::find(circle.begin(), circle.end(), &first), circle.end());
+std::string name_cycle(const waiting_thread& last, const waiting_thread& first) {
+  std::vector<const waiting_thread*> cycle;
+  for (const waiting_thread* at = &last; at != nullptr; at = at->reached_from) cycle.push_back(at);
+  std::reverse(cycle.begin(), cycle.end());  // from self on
+  std::rotate(cycle.begin(), std::find(cycle.begin(), cycle.end(), &first), cycle.end());
   std::vector<std::string> names{name_of(first.at.awaited)};
-  for (std::size_t i = 0; i != circle.size() && names.size() < links_named; ++i) {
-    const waiting_thread& next = *circle[i + 1 == circle.size() ? 0 : i + 1];
-    name_above(names, next, circle[i]->at);
+  for (std::size_t i = 0; i != cycle.size() && names.size() < links_named; ++i) {
+    const waiting_thread& next = *cycle[i + 1 == cycle.size() ? 0 : i + 1];
+    name_above(names, next, cycle[i]->at);
     names.push_back(name_of(next.at.awaited));
   }
   if (names.size() > links_named) names.resize(links_named);

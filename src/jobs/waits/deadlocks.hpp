@@ -11,12 +11,12 @@
 
 namespace troupe::jobs {
 
-// Finds a circle through `self`, which is listed as waiting already. Returns the circle's last
+// Finds a cycle through `self`, which is listed as waiting already. Returns the cycle's last
 // thread, from which `reached_from` leads back to `self`; or null.
-waiting_thread* find_circle(waiting_thread& self, const waiting_thread_list& waiting) noexcept;
+waiting_thread* find_cycle(waiting_thread& self, const waiting_thread_list& waiting) noexcept;
 
-// Names the circle that ends with `last`: which job wants which, beginning with what `first`, one
+// Names the cycle that ends with `last`: which job wants which, beginning with what `first`, one
 // of its threads, waits for.
-std::string name_circle(const waiting_thread& last, const waiting_thread& first);
+std::string name_cycle(const waiting_thread& last, const waiting_thread& first);
 
 }  // namespace troupe::jobs

@@ -87,10 +87,10 @@ waits_for::waits_for(const job& of) : self_(this_thread()) {
   std::lock_guard lock(all.mutex);
   self_.at = {.awaited = &of, .top = this_stack.top, .may_refuse = true};
   all.waiting.push_front(self_);
-  const waiting_thread* const last = find_circle(self_, all.waiting);
+  const waiting_thread* const last = find_cycle(self_, all.waiting);
   if (last == nullptr) return;
   const undo leaves(all, self_);
-  throw deadlock(words + name_circle(*last, self_));
+  throw deadlock(words + name_cycle(*last, self_));
 }
 
 waits_for::waits_for(const job& of, joins) noexcept : self_(this_thread()) {
@@ -100,21 +100,21 @@ waits_for::waits_for(const job& of, joins) noexcept : self_(this_thread()) {
   all.waiting.push_front(self_);
 }
 
-// Each circle has a thread that waits for a job and may be refused that. A thread that waits for a
+// Each cycle has a thread that waits for a job and may be refused that. A thread that waits for a
 // tree, or joins a thread, waits for something younger than everything that its stack held before:
-// so these alone cannot make a circle.
+// so these alone cannot make a cycle.
 waits_for::waits_for(const fork_tree& of, const std::atomic<bool>& ended) noexcept
     : self_(this_thread()) {
   all_threads& all = all_threads::get();
   std::lock_guard lock(all.mutex);
   self_.at = {.all = &of, .ended = &ended, .top = this_stack.top};
   all.waiting.push_front(self_);
-  while (waiting_thread* const last = find_circle(self_, all.waiting)) {
+  while (waiting_thread* const last = find_cycle(self_, all.waiting)) {
     waiting_thread* chosen = last;
     while (chosen != nullptr && !chosen->at.may_refuse) chosen = chosen->reached_from;
     if (chosen == nullptr) return;
     try {
-      chosen->chain = words + name_circle(*last, *chosen);
+      chosen->chain = words + name_cycle(*last, *chosen);
     } catch (...) {  // no memory for the text
       chosen->chain.clear();
     }
@@ -150,7 +150,7 @@ void wait_until_done(job& of) {
   auto span = tasks::main_lanes::time_to_search;
   // order: acquire  the waker is done with it; also sees the result
   while (!asleep.woken.load(std::memory_order_acquire)) {
-    // order: acquire  pairs with the thread that has found the circle
+    // order: acquire  pairs with the thread that has found the cycle
     if (self.refused.load(std::memory_order_acquire)) leave_refused(of, asleep);
     if (self.parker.wait_for(span)) continue;
     tasks::main_lanes::search_all_soon();

@@ -3,7 +3,7 @@
 // Everything on a thread's stack needs what lies above it, and all of it needs what the thread
 // waits for. One thread runs a job; a tree of forks needs each thread that has one of its fork
 // frames on its stack. So a path from a wait over threads to their waits is exact, and a path that
-// comes back is a deadlock. The last thread of a circle that begins to wait searches for it, under
+// comes back is a deadlock. The last thread of a cycle that begins to wait searches for it, under
 // one mutex.
 #pragma once
 
@@ -36,7 +36,7 @@ class waits_for {
   // For a thread that joins the thread that runs the job.
   struct joins {};
   waits_for(const job& of, joins) noexcept;
-  // For a thread that sleeps until the tree has ended. In a circle with this wait another thread's
+  // For a thread that sleeps until the tree has ended. In a cycle with this wait another thread's
   // wait for a job is refused.
   waits_for(const fork_tree& of, const std::atomic<bool>& ended) noexcept;
   waits_for(const waits_for&) = delete;
@@ -77,7 +77,7 @@ struct sleeper : waiter {
 // Sleeps until the job, which another thread runs, is done. Throws deadlock.
 void wait_until_done(job& of);
 
-// For the search for circles of actors and threads.
+// For the search for cycles of actors and threads.
 extern const tasks::job_waits waits_of_threads;
 
 // Adds the waiter. False when the job is done already.

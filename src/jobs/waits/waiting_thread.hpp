@@ -48,7 +48,7 @@ TROUPE_INLINE frame::~frame() { this_stack.top = below; }
 // job has just ended.
 struct waiting_thread {
   base::parker parker;
-  // what the thread waits for waits for it; `chain` names the circle
+  // what the thread waits for waits for it; `chain` names the cycle
   std::atomic<bool> refused{false};
 
   // Guarded by the mutex.
@@ -58,7 +58,7 @@ struct waiting_thread {
     const std::atomic<bool>* ended = nullptr;  // the tree's flag
     const frame* top = nullptr;                // of its stack, which does not change while it waits
     bool may_refuse = false;
-    // the last search for circles of actors and threads that saw this wait
+    // the last search for cycles of actors and threads that saw this wait
     std::uint32_t seen_in = 0;
   } at;
   std::string chain;

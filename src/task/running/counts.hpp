@@ -15,7 +15,7 @@ enum class counted : std::uint8_t {
   ended,      // actors that have ended
   suspended,  // turns suspended now: those that began here less those that ended here
   lazies,     // run
-  // links followed from an ask to its askers, in search of a circle
+  // links followed from an ask to its askers, in search of a cycle
   // (src/actor/turn/async_calls.cpp)
   hops,
   // (src/actor/turn/async_calls.cpp)

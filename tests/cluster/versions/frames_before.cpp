@@ -25,7 +25,7 @@ namespace {
 using namespace cluster::parts;
 using durable::message_id;
 using durable::stored_message;
-using durable::parts::circle_question;
+using durable::parts::cycle_question;
 
 constexpr std::string_view trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
@@ -44,8 +44,8 @@ stored_message a_message() {
   made.failures = 2;
   return made;
 }
-circle_question a_question() {
-  circle_question made;
+cycle_question a_question() {
+  cycle_question made;
   made.to = {"Account", "ada"};
   made.ask = message_id{1, 2};
   made.other = message_id{3, 4};
@@ -77,7 +77,7 @@ std::map<std::string, std::string> frames() {
   all["request.shard"] = write_request(a_request(shard, "arguments"));
   all["request.member"] = write_request(a_request(member, ""));
   all["request.durable"] = write_request(a_request(durable, message));
-  all["request.circle"] = write_request(a_request(circle, question));
+  all["request.circle"] = write_request(a_request(cycle, question));
   all["request.empty"] = write_request(request_frame());
   for (int kind = 0; kind <= static_cast<int>(answer_kind::deadlock); ++kind) {
     answer_frame made;
@@ -139,7 +139,7 @@ void expect_read(const std::string& name, const std::string& kept) {
     EXPECT_EQ(message.to.key, a_message().to.key);
   }
   if (name == "request.circle") {
-    const auto question = durable::decode<circle_question>(as_bytes(got->arguments));
+    const auto question = durable::decode<cycle_question>(as_bytes(got->arguments));
     EXPECT_EQ(durable::encode(question), durable::encode(a_question()));
   }
 }

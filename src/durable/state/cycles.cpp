@@ -1,4 +1,4 @@
-#include "durable/state/circles.hpp"
+#include "durable/state/cycles.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace troupe::durable::parts {
 
-void circles::check(const activation& asker, const activation& asked) {
+void cycles::check(const activation& asker, const activation& asked) {
   std::vector<const activation*> path;
   const std::function<bool(const activation&)> leads_back = [&](const activation& from) {
     path.push_back(&from);
@@ -28,12 +28,12 @@ void circles::check(const activation& asker, const activation& asked) {
   throw deadlock(text);
 }
 
-void circles::end_looks() noexcept {
+void cycles::end_looks() noexcept {
   TROUPE_INVARIANT(looks_, "C2");
   looks_ = false;
 }
 
-bool circles::find_waiting_asks(std::vector<circle_question>& waiting) {
+bool cycles::find_waiting_asks(std::vector<cycle_question>& waiting) {
   waiting.clear();
   bool any_elsewhere = false;
   for (const auto& [id, ask] : known_) {
@@ -49,13 +49,13 @@ bool circles::find_waiting_asks(std::vector<circle_question>& waiting) {
   return any_elsewhere;
 }
 
-activation* circles::find_actor(const actor_name& name) const {
+activation* cycles::find_actor(const actor_name& name) const {
   const kind_table* const kind = classes_.find(name.kind);
   return kind == nullptr ? nullptr : actors_.find(*kind, name.key);
 }
 
-circle_steps circles::follow(const circle_question& question) const {
-  circle_steps found;
+cycle_steps cycles::follow(const cycle_question& question) const {
+  cycle_steps found;
   const activation* const actor = find_actor(question.to);
   if (actor == nullptr) return found;
   const auto is_it = [&](const record_ref& ask) { return ask->what.id == question.ask; };
@@ -67,8 +67,8 @@ circle_steps circles::follow(const circle_question& question) const {
   return found;
 }
 
-void circles::follow_handler(const activation& actor, const circle_question& question,
-                             std::vector<const activation*>& seen, circle_steps& steps) const {
+void cycles::follow_handler(const activation& actor, const cycle_question& question,
+                            std::vector<const activation*>& seen, cycle_steps& steps) const {
   if (actor.handles == nullptr || std::ranges::find(seen, &actor) != seen.end()) return;
   seen.push_back(&actor);
   for (const record_ref& ask : actor.handles->asks) {

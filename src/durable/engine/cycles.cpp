@@ -1,5 +1,5 @@
-// Circles of asks over several nodes (circles.hpp): the questions to other nodes. The ask that
-// closes a circle did not run: it is taken back, and fails with `deadlock`.
+// Cycles of asks over several nodes (cycles.hpp): the questions to other nodes. The ask that
+// closes a cycle did not run: it is taken back, and fails with `deadlock`.
 #include <algorithm>
 #include <chrono>
 #include <set>
@@ -12,51 +12,51 @@ namespace troupe::durable::parts {
 namespace {
 
 // An ask that waits for less is not looked at.
-constexpr std::chrono::milliseconds circle_look_every{500};
+constexpr std::chrono::milliseconds cycle_look_every{500};
 
 }  // namespace
 
 // With the mutex held. An ask goes to another node.
-void engine::need_circle_looks() {
-  if (!circles_.begin_looks()) return;
+void engine::need_cycle_looks() {
+  if (!cycles_.begin_looks()) return;
   try {
-    start([](std::shared_ptr<engine> self) { return look_for_circles(std::move(self)); });
+    start([](std::shared_ptr<engine> self) { return look_for_cycles(std::move(self)); });
   } catch (...) {
-    circles_.end_looks();
+    cycles_.end_looks();
     throw;
   }
 }
 
 // As long as answers of other nodes are waited for.
-task<> engine::look_for_circles(std::shared_ptr<engine> self) {
+task<> engine::look_for_cycles(std::shared_ptr<engine> self) {
   std::set<message_id> waited_before;
-  std::vector<circle_question> waiting;
+  std::vector<cycle_question> waiting;
   for (;;) {
-    co_await sleep_for(circle_look_every);
+    co_await sleep_for(cycle_look_every);
     if (!self->find_waiting_asks(waiting)) co_return;
-    for (const circle_question& question : waiting) {
+    for (const cycle_question& question : waiting) {
       if (!waited_before.contains(question.ask)) continue;
       auto asks = waits_for(self, question);
       if (co_await std::move(asks)) self->take_back(question.ask);
     }
     waited_before.clear();
-    for (const circle_question& question : waiting) waited_before.insert(question.ask);
+    for (const cycle_question& question : waiting) waited_before.insert(question.ask);
   }
 }
 
-bool engine::find_waiting_asks(std::vector<circle_question>& waiting) {
+bool engine::find_waiting_asks(std::vector<cycle_question>& waiting) {
   guard held(*this);
-  return circles_.find_waiting_asks(waiting);
+  return cycles_.find_waiting_asks(waiting);
 }
 
-task<bool> engine::waits_for(std::shared_ptr<engine> self, circle_question what) {
-  circle_steps next;
+task<bool> engine::waits_for(std::shared_ptr<engine> self, cycle_question what) {
+  cycle_steps next;
   {
     guard held(*self);
-    next = self->circles_.follow(what);
+    next = self->cycles_.follow(what);
   }
   if (next.is_found) co_return true;
-  for (circle_question& one : next.elsewhere) {
+  for (cycle_question& one : next.elsewhere) {
     bool leads_back = false;
     try {
       auto asks = self->shards_.scope().waits_for(std::move(one));
@@ -78,7 +78,7 @@ void engine::take_back(const message_id& ask) {
     const record_ref message = known_.find(ask);
     if (message == nullptr || message->stored_with != 0) return;
     const actor_name& name = message->what.to;
-    activation* const actor = circles_.find_actor(name);
+    activation* const actor = cycles_.find_actor(name);
     if (actor == nullptr || std::erase(actor->waits, message) == 0) return;
     text += name.kind + " " + name.key;
     known_.remove(message);
