@@ -10,7 +10,8 @@
 #   HEADERS_OF names pkg-config modules that consist of headers, which only the build of the component needs.
 #   A target that exists already is taken instead of a search: PkgConfig::MODULE for PKG and MAY_USE, LIBRARY::LIBRARY
 #     for SOURCE_OF and HEADERS_OF. So a package manager needs no change of these files.
-#   TEXTS names files of these folders that the sources see as NAME_text.hpp, made from NAME_text.hpp.in beside them.
+#   TEXTS names files of these folders that the sources see as NAME_text.hpp, made from NAME_text.hpp.in beside them. A file without
+#   one is a part of the next header, as @STEM@.
 #   A component with neither sources nor public headers is not made: its layer is not written yet.
 function(troupe_component name)
   cmake_parse_arguments(arg "" "" "LAYERS;LINK;PKG;MAY_USE;SOURCE_OF;HEADERS_OF;TEXTS" ${ARGN})
@@ -128,6 +129,9 @@ function(troupe_component name)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${file}")
     file(READ "${PROJECT_SOURCE_DIR}/src/${file}" ${stem})
     cmake_path(REMOVE_FILENAME file OUTPUT_VARIABLE folder)
+    if(NOT EXISTS "${PROJECT_SOURCE_DIR}/src/${folder}${stem}_text.hpp.in")
+      continue()
+    endif()
     configure_file("${PROJECT_SOURCE_DIR}/src/${folder}${stem}_text.hpp.in" "${PROJECT_BINARY_DIR}/texts/${folder}${stem}_text.hpp" @ONLY)
     target_include_directories(${target} PRIVATE "${PROJECT_BINARY_DIR}/texts")
   endforeach()

@@ -114,7 +114,7 @@ def check_sums(browser, pid):
     check("all animals are there", number(shown["actors"]) > 100_000, shown)
     # A row's messages are those of its handlers, and the rows together are all messages: those that were counted between
     # two looks of the program at itself are the difference.
-    rows = {row[0]: number(row[-1]) for row in browser.rows("#classes")}
+    rows = {row[0]: number(row[-2]) for row in browser.rows("#classes")}
     parts = {one["class"]: sum(h["messages"] + h["resumed"] for h in one["handlers"]) for one in said["classes"]}
     check("the classes' messages", rows == parts, (rows, parts))
     check("they add up", before["total"]["messages"] <= sum(rows.values()) <= after["total"]["messages"], (rows, before["total"], after["total"]))
@@ -190,7 +190,86 @@ def check_keyboard(browser):
     check("100 actors of it", len([row for row in browser.rows("#detail") if row[1] == "Fish"]) == 100, len(browser.rows("#detail")))
     browser.press(browser.keys.ESCAPE)
     browser.wait("back where it was", lambda: browser.focused()["text"] == "Fish" and not browser.all("#detail:not([hidden])"))
+    browser.press("/")
+    check("a key leads to the filter, and writes nothing there", browser.driver.execute_script("return [document.activeElement.id, $('filter').value]") == ["filter", ""], browser.focused())
+    browser.press(browser.keys.TAB)
     browser.click("sorted by time again", "#classes thead button", "busy %")
+
+
+LINES = """
+  return [...document.querySelectorAll(arguments[0])].map((svg) => {
+    const d = svg.firstElementChild.getAttribute('d') || '', at = svg.getBoundingClientRect();
+    return { points: d.split(/[ML]/).length - 1, shown: at.width >= 60 && at.height >= 10 };
+  });"""
+
+
+def check_courses(browser):
+    """Lines of the last minutes, which the program has kept: a page that is loaded anew has them at once."""
+    browser.driver.execute_script("course.times.length = 0")
+    browser.wait("the course that the program kept, after a gap", lambda: browser.driver.execute_script("return course.times.length") >= 10)
+    browser.load()
+    browser.wait("it is there from the beginning", lambda: browser.driver.execute_script("return course.times.length") >= 10, 3)
+    for what, selector in (("rates", "#rates svg"), ("a class", "#classes tbody tr:first-child svg"), ("trouble", "#warning-list li:first-child svg")):
+        browser.wait(f"a line of {what}", lambda s=selector: any(one["points"] >= 10 and one["shown"] for one in browser.driver.execute_script(LINES, s)), MOMENTS_MAX)
+    sloth = browser.wait("the sloth's trouble", lambda: [one for one in browser.all("#warning-list li") if "Sloth::climb" in one.text])[0]
+    browser.wait("the number that shows it", lambda: re.search(r"\d+ %", sloth.find_element(browser.css, ".course").text))
+    title = sloth.find_element(browser.css, ".course").get_attribute("title")
+    check("what it is", title == "of a thread in the handler in the last five minutes", title)
+
+
+def check_address(browser):
+    """The address says what is open; Back and an address of another browser lead there."""
+    address = lambda: browser.driver.execute_script("return location.search")
+    opened = lambda: browser.text("#detail-title") if browser.all("#detail:not([hidden])") else ""
+    browser.load()
+    check("nothing is open", (address(), opened()) == ("", ""), address())
+    browser.click("the snake", "#classes tbody button", "Snake", MOMENTS_MAX)
+    browser.wait("its address", lambda: address() == "?class=Snake" and opened() == "Class Snake")
+    actor = browser.wait("its actor", lambda: [one.text for one in browser.all("#detail tbody button") if one.text.startswith("#")])[0]
+    browser.click("the actor", "#detail tbody button", actor)
+    browser.wait("the actor's address", lambda: address() == f"?actor={actor[1:]}" and opened() == f"Actor {actor}")
+    browser.driver.back()
+    browser.wait("back at the class", lambda: address() == "?class=Snake" and opened() == "Class Snake")
+    browser.driver.back()
+    browser.wait("back at the beginning", lambda: (address(), opened()) == ("", ""))
+    browser.driver.forward()
+    browser.wait("forward", lambda: opened() == "Class Snake")
+    browser.click("close", "#close")
+    browser.wait("closed", lambda: (address(), opened()) == ("", ""))
+    url = browser.url
+    browser.url = url + "?class=Sloth&sort=alive&filter=s&trouble=long_handler+Sloth+%26Sloth%3A%3Aclimb"
+    browser.load()
+    browser.wait("a class by its address", lambda: opened() == "Class Sloth" and browser.rows("#detail table"), MOMENTS_MAX)
+    sorted_by = [one.text for one in browser.all("#classes th[aria-sort]")]
+    check("its order and filter", sorted_by[0].startswith("alive") and browser.driver.execute_script("return $('filter').value") == "s", sorted_by)
+    browser.wait("the trouble that is open", lambda: any("blocking()" in one.text for one in browser.all("#warning-list details[open]")), MOMENTS_MAX)
+    browser.url = url
+    browser.load()
+
+
+def check_legend(browser):
+    browser.click("the legend", "#legend summary")
+    browser.wait("the limits", lambda: ["p99", "of classes and handlers", "> 10.0 ms"] in browser.rows("#thresholds") and len(browser.rows("#thresholds")) >= 8)
+    browser.click("the legend", "#legend summary")
+
+
+def check_order(browser):
+    """Rows change places only if that is clear; a graph of nothing takes no room."""
+    order = lambda kept, values: browser.driver.execute_script(
+        "return inStableOrder(arguments[0], Object.entries(arguments[1]), (one) => one[0], (one) => one[1]).map((one) => one[0])", kept, values)
+    for kept, values, wanted in ((["a", "b"], {"a": 10, "b": 11}, "ab"), (["a", "b"], {"a": 10, "b": 13}, "ba"), ([], {"a": 1, "b": 3, "c": 2}, "bca"),
+                                 (["c", "a"], {"a": 5, "b": 9, "c": 5}, "bca"), (["a", "b"], {"b": 1}, "b"), (["b", "a"], {"a": 0, "b": 0}, "ba")):
+        check(f"{values} after {kept}", "".join(order(kept, values)) == wanted, order(kept, values))
+    heights = browser.driver.execute_script("""
+        const now = state.now, height = () => [$('graph').getBoundingClientRect().height, $('graph-none').hidden];
+        const before = height();
+        state.now = { ...now, waits: null, runtimes: now.runtimes.map((one) => ({ ...one, edges: [] })) };
+        drawGraph();
+        const empty = height();
+        state.now = now;
+        drawGraph();
+        return [...before, ...empty];""")
+    check("the graph is collapsed", heights[0] > 100 and heights[1:] == [True, 0, False], heights)
 
 
 def luminance(colour):
@@ -258,6 +337,11 @@ def check_cluster(browser):
             return [map.getAttribute('aria-label'), [...colours], map.title];""")
         check("the map has one colour", len(colours) == 1 and not colours[0].startswith("0,0,0"), colours)
         check("and says who owns what", label == "Shards by owner: corner 1024" and re.fullmatch(r"shard 1023: corner", title), (label, title))
+        browser.click("the node", "#cluster tbody button", "corner (this program)", MOMENTS_MAX)
+        browser.wait("its shards", lambda: "owns 1\u202f024 of 1\u202f024 shards" in browser.text("#detail-body") and "Shards 0–1023" in browser.text("#detail-body"))
+        check("its address", browser.driver.execute_script("return location.search").startswith("?node="), browser.driver.execute_script("return location.href"))
+        browser.driver.back()
+        browser.wait("closed", lambda: not browser.all("#detail:not([hidden])"))
         browser.width(400, 1640)
         browser.wait("drawn again", lambda: browser.driver.execute_script("return document.querySelector('#cluster canvas').clientWidth") < 400)
         widths = browser.driver.execute_script("return [document.documentElement.scrollWidth, window.innerWidth]")
@@ -291,6 +375,10 @@ def main():
         check_filter(browser)
         check_flame(browser)
         check_trace(browser)
+        check_courses(browser)
+        check_address(browser)
+        check_legend(browser)
+        check_order(browser)
         check_keyboard(browser)
         check_looks(browser)
         check_alone(browser)
