@@ -23,7 +23,7 @@
 
 #include "base/accounts/account.hpp"
 #include "base/intrusive_queue.hpp"
-#include "base/walks/hand_over.hpp"
+#include "base/walks/waiters_first.hpp"
 #include "base/walks/walked_list.hpp"
 #include "http/behind_proxy/counters.hpp"
 #include "http/h2/counters.hpp"
@@ -181,7 +181,7 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
   static base::list_link<connection>& link_of(connection& live) noexcept;
 
   mutable std::mutex mutex_;
-  mutable base::hand_over turns_;
+  mutable base::waiters_first turns_;
   using live_list = base::walked_list<connection, &server_state::link_of>;
   mutable live_list live_;
   using parked_list = base::walked_list<parked, &parked::link>;

@@ -81,9 +81,9 @@ const char* scheduled_call::turn::act_on(sched::message* base, void*, sched::mes
   };
   const std::unique_ptr<turn, decltype(free)> self(static_cast<turn*>(base), free);
   if (act == sched::message_act::handle) {
-    self->firing();
+    self->due();
   } else {
-    std::exchange(self->firing.fired, nullptr)->end();
+    std::exchange(self->due.fired, nullptr)->end();
   }
   return nullptr;
 }

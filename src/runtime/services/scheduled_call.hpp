@@ -53,9 +53,9 @@ struct scheduled_call final : tasks::timer {
   };
   // The firing as a message to an actor.
   struct turn final : sched::message {
-    explicit turn(scheduled_call& fired) noexcept : message(&act_on), firing(fired) {}
+    explicit turn(scheduled_call& fired) noexcept : message(&act_on), due(fired) {}
     static const char* act_on(sched::message*, void*, sched::message_act);
-    firing firing;
+    firing due;
   };
   struct on_stop {
     scheduled_call& call;
