@@ -54,7 +54,12 @@ void add_span(std::string& out, const tasks::span_record& span) {
     out += "\",\"parentSpanId\":\"";
     add_hex(out, span.parent);
   }
-  out += "\",\"flags\":1,\"name\":";
+  out += '"';
+  if (!span.at.tracestate().empty()) {
+    out += ",\"traceState\":";
+    base::add_json_string(out, span.at.tracestate());
+  }
+  out += ",\"flags\":1,\"name\":";
   base::add_json_string(out, name_of(span));
   out += ",\"kind\":" + std::to_string(static_cast<int>(span.kind));
   out += ",\"startTimeUnixNano\":\"" + std::to_string(span.began_unix_ns);

@@ -4,8 +4,11 @@
 #include <bit>
 #include <cstddef>
 #include <cstring>
+#include <new>
 #include <random>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "task/running/running.hpp"
 #include "task/running/runtime_state.hpp"
@@ -84,6 +87,82 @@ bool is_zero(std::span<const std::uint8_t> bytes) noexcept {
 // 00-0123456789abcdef0123456789abcdef-0123456789abcdef-01
 constexpr std::size_t trace_at = 3, span_at = 36, flags_at = 53, field_length = 55;
 
+// ---- tracestate: name=value,name=value ----
+
+// The standard asks for at least as many characters; entries that are longer than `long_entry` are
+// the first to be left out, then the last ones, which are the oldest.
+constexpr std::size_t state_length_max = 512, long_entry = 128, entries_max = 32;
+
+bool is_small_letter(char c) noexcept { return c >= 'a' && c <= 'z'; }
+bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+
+bool is_name_part(std::string_view part, std::size_t length_max, bool digit_may_begin) noexcept {
+  if (part.empty() || part.size() > length_max) return false;
+  if (!is_small_letter(part[0]) && !(digit_may_begin && is_digit(part[0]))) return false;
+  return std::ranges::all_of(part, [](char c) {
+    return is_small_letter(c) || is_digit(c) || c == '_' || c == '-' || c == '*' || c == '/';
+  });
+}
+
+// A vendor, or a tenant of a vendor: fw529a3039@dt.
+bool is_state_name(std::string_view name) noexcept {
+  const std::size_t at = name.find('@');
+  if (at == std::string_view::npos) return is_name_part(name, 256, false);
+  return is_name_part(name.substr(0, at), 241, true) &&
+         is_name_part(name.substr(at + 1), 14, false);
+}
+
+bool is_state_value(std::string_view value) noexcept {
+  return !value.empty() && value.size() <= 256 &&
+         std::ranges::all_of(value, [](char c) { return c >= ' ' && c <= '~' && c != '='; });
+}
+
+std::string_view without_blanks(std::string_view text) noexcept {
+  const std::size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+// Nothing if the list breaks the rules.
+std::vector<std::string_view> entries_in(std::string_view field) {
+  std::vector<std::string_view> entries;
+  while (!field.empty()) {
+    const std::size_t comma = std::min(field.find(','), field.size());
+    const std::string_view entry = without_blanks(field.substr(0, comma));
+    field.remove_prefix(std::min(comma + 1, field.size()));
+    if (entry.empty()) continue;
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string_view::npos || !is_state_name(entry.substr(0, equals)) ||
+        !is_state_value(entry.substr(equals + 1)) || entries.size() == entries_max)
+      return {};
+    entries.push_back(entry);
+  }
+  return entries;
+}
+
+// Null for none.
+std::shared_ptr<const std::string> read_state(std::string_view field) {
+  if (field.empty()) return nullptr;
+  std::vector<std::string_view> entries = entries_in(field);
+  const auto length = [&] {
+    std::size_t sum = 0;
+    for (const std::string_view entry : entries) sum += entry.size() + 1;
+    return sum == 0 ? 0 : sum - 1;
+  };
+  for (std::size_t i = entries.size(); i-- > 0 && length() > state_length_max;)
+    if (entries[i].size() > long_entry)
+      entries.erase(entries.begin() + static_cast<std::ptrdiff_t>(i));
+  while (length() > state_length_max) entries.pop_back();
+  if (entries.empty()) return nullptr;
+  std::string list;
+  list.reserve(length());
+  for (const std::string_view entry : entries) {
+    if (!list.empty()) list += ',';
+    list += entry;
+  }
+  return std::make_shared<const std::string>(std::move(list));
+}
+
 }  // namespace
 
 trace_context trace_context::begin() {
@@ -101,7 +180,8 @@ trace_context trace_context::child() const {
 
 // A later version may append more behind another `-`; its first four parts are read as those of
 // version 0, as the standard says.
-std::optional<trace_context> trace_context::parse(std::string_view field) noexcept {
+std::optional<trace_context> trace_context::parse(std::string_view field,
+                                                  std::string_view state) noexcept {
   if (field.size() < field_length || field[trace_at - 1] != '-' || field[span_at - 1] != '-' ||
       field[flags_at - 1] != '-')
     return std::nullopt;
@@ -115,6 +195,10 @@ std::optional<trace_context> trace_context::parse(std::string_view field) noexce
       is_zero(read.trace_id) || is_zero(read.span_id))
     return std::nullopt;
   read.sampled = (flags[0] & 1) != 0;
+  try {
+    read.tracestate_ = read_state(state);
+  } catch (const std::bad_alloc&) {  // the trace itself is worth more
+  }
   return read;
 }
 

@@ -48,6 +48,7 @@ struct Counter {
     const auto trace = this_call::trace();
     return trace ? trace->traceparent().substr(3, 32) : std::string();
   }
+  std::string tracestate() const { return std::string(this_call::trace()->tracestate()); }
   task<std::string> trace_id_in_task() { co_return trace_id(); }
   void note(int n) { notes.push_back(n); }
   std::vector<int> its_notes() const { return notes; }
@@ -75,8 +76,8 @@ struct Counter {
 auto counters() {
   return kind<Counter, &Counter::add, &Counter::get, &Counter::fail, &Counter::fail_known,
               &Counter::slow, &Counter::remaining_ms, &Counter::remaining_in_task_ms,
-              &Counter::trace_id, &Counter::trace_id_in_task, &Counter::note, &Counter::its_notes,
-              &Counter::ask_other, &Counter::other, &Counter::pass_through>();
+              &Counter::trace_id, &Counter::trace_id_in_task, &Counter::tracestate, &Counter::note,
+              &Counter::its_notes, &Counter::ask_other, &Counter::other, &Counter::pass_through>();
 }
 
 cluster::options named(std::string name) {
@@ -257,6 +258,10 @@ TEST_P(cluster_nodes, deadlines_and_traces_travel) {
     const auto traced_task = [&] { return counter.ask<&Counter::trace_id_in_task>(); };
     EXPECT_EQ(co_await with_trace(trace, traced), id);
     EXPECT_EQ(co_await with_trace(trace, traced_task), id);
+    const auto with_state = trace_context::parse(trace.traceparent(), "a=1,b=x y");
+    const auto stated = [&] { return counter.ask<&Counter::tracestate>(); };
+    EXPECT_EQ(co_await with_trace(*with_state, stated), "a=1,b=x y");
+    EXPECT_EQ(co_await with_trace(*with_state, traced), id);
     const auto slow = [&] { return counter.ask<&Counter::slow>(60'000); };
     EXPECT_THROW(co_await with_deadline(30ms, slow), timed_out);
     EXPECT_EQ(co_await counter.ask<&Counter::add>(1), 1);

@@ -162,6 +162,11 @@ TEST_P(nats_connection, headers_and_traces_travel) {
     const auto [answer, header] = co_await std::move(both);
     EXPECT_EQ(answer.payload, "a");
     EXPECT_EQ(trace_context::parse(header)->trace_id, trace.trace_id);
+    EXPECT_FALSE(traced->head.get("tracestate"));
+    const auto with_state = trace_context::parse(trace.traceparent(), "a=1");
+    co_await with_trace(*with_state, publishes);
+    const auto stated = co_await in.next();
+    EXPECT_EQ(stated->head.get("tracestate"), "a=1");
   });
 }
 

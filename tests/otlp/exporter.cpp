@@ -150,6 +150,12 @@ TEST(otlp_exporter, sends_spans_as_json) {
   {
     runtime rt;
     rt.spawn([]() -> task<> {
+      const auto caller = trace_context::parse(
+          "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "a=\"1\"");
+      const auto stated = []() -> task<> {
+        co_await with_span("stated", []() -> task<> { co_return; });
+      };
+      co_await with_trace(*caller, stated);
       co_await with_span("outer", []() -> task<> {
         this_call::span_attribute("number", -5);
         this_call::span_attribute("text", "\xff\x01");
@@ -160,8 +166,8 @@ TEST(otlp_exporter, sends_spans_as_json) {
   }
   EXPECT_TRUE(spans.flush(20s));
   const exporter_counts counts = spans.counts();
-  EXPECT_EQ(counts.exported, 2u);
-  EXPECT_EQ(all_of(counts), 2u);
+  EXPECT_EQ(counts.exported, 3u);
+  EXPECT_EQ(all_of(counts), 3u);
   std::string all;
   for (const std::string& one : at.requests()) all += one;
   for (const char* part :
@@ -173,7 +179,7 @@ TEST(otlp_exporter, sends_spans_as_json) {
         R"({"key":"telemetry.sdk.name","value":{"stringValue":"troupe"}})",
         R"({"key":"telemetry.sdk.version","value":{"stringValue":")", R"("name":"outer","kind":1)",
         R"({"key":"number","value":{"intValue":"-5"}})", R"("key":"text")", R"("parentSpanId":")",
-        R"("status":{}})"})
+        R"("status":{}})", R"(,"traceState":"a=\"1\"","flags":1,"name":"stated")"})
     EXPECT_NE(all.find(part), std::string::npos) << part << "\n" << all;
 }
 

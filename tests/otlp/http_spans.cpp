@@ -127,6 +127,14 @@ TEST_P(http_spans, belong_to_the_caller_s_trace) {
   EXPECT_EQ(span.parent, caller.span_id);
 }
 
+TEST_P(http_spans, have_the_caller_s_tracestate) {
+  recording seen;
+  send(get("/streamed", "traceparent: " + parent +
+                            "\r\ntracestate: a=1\r\ntracestate: b=2\r\nConnection: close\r\n"));
+  EXPECT_EQ(seen.only("GET /streamed").at.tracestate(), "a=1,b=2");
+  EXPECT_EQ(seen.only("in the stream").at.tracestate(), "a=1,b=2");
+}
+
 // The caller has the trace's number, and could choose one that is always recorded.
 TEST_P(http_spans, are_recorded_without_asking_the_caller) {
   const std::string unsampled = parent.substr(0, parent.size() - 1) + "0";

@@ -75,7 +75,8 @@ struct options {
   // The largest message and header that are taken from a server; more ends the connection.
   std::size_t message_bytes_max = 64 * 1024 * 1024;
   std::size_t header_bytes_max = 64 * 1024;
-  // Whether publish and request send the trace of the caller as the header `traceparent`.
+  // Whether publish and request send the trace of the caller, as the headers `traceparent` and
+  // `tracestate`.
   bool send_trace = true;
 
   // Called for each event of the connection, in its tasks, one at a time; it must neither block nor

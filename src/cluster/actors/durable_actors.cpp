@@ -184,8 +184,8 @@ task<std::string> durable_actors::request(const std::string& owner, const bytes&
   frame.to = request_frame::target::durable;
   frame.remaining_us = std::chrono::duration_cast<std::chrono::microseconds>(at_most).count();
   frame.arguments = as_text(encoded);
-  std::string trace;
-  if (const auto context = this_call::trace()) frame.trace = trace = context->traceparent();
+  const std::string trace = write_trace();
+  frame.trace = trace;
   core_.traffic().sent.fetch_add(1, relaxed);
   const std::stop_token end = members_.end_of(owner);
   bool is_lost = false;

@@ -67,6 +67,21 @@ class frame_reader {
 
 }  // namespace
 
+std::string write_trace() {
+  const auto trace = this_call::trace();
+  if (!trace) return {};
+  std::string text = trace->traceparent();
+  if (!trace->tracestate().empty()) (text += ' ') += trace->tracestate();
+  return text;
+}
+
+std::optional<trace_context> read_trace(std::string_view from) noexcept {
+  const std::size_t blank = std::min(from.find(' '), from.size());
+  const std::string_view parent = from.substr(0, blank);
+  from.remove_prefix(std::min(blank + 1, from.size()));
+  return trace_context::parse(parent, from);
+}
+
 // Each of a message's parts is copied once: a string that grows looks for room at each.
 std::string write_request(const request_frame& what) {
   constexpr std::size_t numbers = 3 + 8 + 8 + 4 * 4;

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "troupe/cluster/calls.hpp"
+#include "troupe/task/trace_context.hpp"
 
 namespace troupe::cluster::parts {
 
@@ -17,7 +18,7 @@ struct request_frame {
   std::uint64_t signature = 0;    // of the method's parameters and result
   std::int64_t remaining_us = 0;  // until the deadline; 0: none
   std::string_view kind, key, method;
-  std::string_view trace;  // as traceparent; empty: none
+  std::string_view trace;  // as written by write_trace(); empty: none
   enum class target : std::uint8_t {
     shard = 0,
     member = 1,   // the actor that each node has one of
@@ -27,6 +28,10 @@ struct request_frame {
   target to = target::shard;
   std::string_view arguments;
 };
+// The trace of the calling handler: `traceparent`, a blank, and `tracestate`; without the latter
+// two if it is empty. Empty without a trace.
+std::string write_trace();
+std::optional<trace_context> read_trace(std::string_view from) noexcept;
 std::string write_request(const request_frame& what);
 // Nothing for bytes that are no request. Lifetime: the views are of the bytes.
 std::optional<request_frame> read_request(std::string_view from) noexcept;

@@ -175,7 +175,7 @@ std::string inbound::serve(const request_frame& request, const std::string& repl
   if (request.remaining_us > 0)
     message->deadline_ns =
         core_.now_ns() + 1'000 * std::min(request.remaining_us, remaining_us_max);
-  message->trace = trace_context::parse(request.trace);
+  message->trace = read_trace(request.trace);
   std::string why;
   try {
     if (method->serve(node, target, as_bytes(request.arguments), message)) return {};

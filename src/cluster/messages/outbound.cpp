@@ -64,7 +64,7 @@ void outbound::send(std::unique_ptr<outgoing> message) {
   const nanoseconds left = this_call::remaining(), ask_timeout = core_.chosen().ask_timeout;
   message->is_callers_deadline = left <= ask_timeout;
   message->deadline_ns = core_.ns_after(std::min(left, ask_timeout));
-  if (const auto trace = this_call::trace()) message->trace = trace->traceparent();
+  message->trace = write_trace();
   const std::uint32_t shard = message->target.shard;
   const outside_calls none;
   // With the lock, so that the route gets messages in the order in which they stand in the line.
@@ -156,7 +156,7 @@ bool outbound::give_here(outgoing& message) {
   const state_ref node = core_.node();
   auto request = std::make_unique<served>(node, std::move(message.answer));
   request->deadline_ns = message.deadline_ns;
-  request->trace = trace_context::parse(message.trace);
+  request->trace = read_trace(message.trace);
   try {
     if (message.method->serve(node, target, message.arguments, request)) return true;
   } catch (...) {

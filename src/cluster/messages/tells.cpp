@@ -26,8 +26,8 @@ void outbound::tell(const address& target, const method_entry& method, const byt
   request.kind = target.kind->name;
   request.key = target.key;
   request.method = method.name;
-  std::string trace;
-  if (const auto context = this_call::trace()) request.trace = trace = context->traceparent();
+  const std::string trace = write_trace();
+  request.trace = trace;
   request.arguments = as_text(arguments);
   std::string frame = write_request(request);
   lane& shard_lane = lanes_[target.shard];

@@ -98,6 +98,8 @@ std::string lines_of(const client_core& core, client_request& asked, const url& 
     // A call that is recorded has a span of its own.
     const bool recorded = trace->sampled && observe::is_watched(observe::watched::spans);
     append_field(head, "traceparent", (recorded ? *trace : trace->child()).traceparent(), "client");
+    if (!trace->tracestate().empty() && !names_field(client_access::fields(asked), "tracestate"))
+      append_field(head, "tracestate", trace->tracestate(), "client");
   }
   return head;
 }

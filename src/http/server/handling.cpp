@@ -146,7 +146,7 @@ void handling::begin_trace() {
     return;
   std::optional<trace_context> caller;
   if (asked.in_trace && asked.fields.count("traceparent") == 1)
-    caller = trace_context::parse(asked.fields["traceparent"]);
+    caller = trace_context::parse(asked.fields["traceparent"], asked.fields.list("tracestate"));
   if (!records) {
     if (caller) trace_ = tasks::context_ref::make_traced(caller->child());
     return;

@@ -70,6 +70,7 @@ void add_trace(client& by, headers& head) {
   const auto trace = this_call::trace();
   if (!trace || head.get("traceparent") || !by.sends_traces()) return;
   head.set("traceparent", trace->traceparent());
+  if (!trace->tracestate().empty()) head.set("tracestate", trace->tracestate());
 }
 
 task<message> ask(handle_ptr by, message what) {

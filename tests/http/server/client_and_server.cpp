@@ -128,6 +128,19 @@ http::router traced_routes(const ref<trace_log>& log) {
       co_await to.write(" " + trace_log::here());
     });
   });
+  made.get("/state", [](const http::request& asked) {
+    return http::response::owned(std::to_string(asked.fields().count("tracestate")) + " " +
+                                     asked.fields().list("tracestate"),
+                                 "text/plain");
+  });
+  made.get("/state_later", [](const http::request& asked) -> task<http::response> {
+    const client web;
+    client_request inner("GET", "http://" + std::string(asked.host()) + "/state");
+    if (asked.fields().has("own-state")) inner.field("TraceState", "own=1");
+    client_response got = co_await web.send(std::move(inner));
+    std::string text = co_await got.read_all();
+    co_return http::response::owned(std::move(text), "text/plain");
+  });
   // Waits, and asks this server again.
   made.get("/later", [](const http::request& asked) -> task<http::response> {
     const std::string at = "http://" + std::string(asked.host());
@@ -188,6 +201,31 @@ task<> check_traces(client web, std::string at, ref<trace_log> log) {
   EXPECT_NE(outer->span_id, inner->span_id);
 }
 
+// Data of other tracing systems go through a server and its client, with the trace alone.
+task<> check_states(client web, std::string at) {
+  const std::string parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+  using lines = std::vector<std::pair<std::string, std::string>>;
+  const struct {
+    lines fields;
+    std::string sent;
+  } cases[] = {
+      {{{"traceparent", parent}}, "0 "},
+      {{{"traceparent", parent}, {"tracestate", "a=1,b=x y"}}, "1 a=1,b=x y"},
+      {{{"tracestate", "a=1"}, {"traceparent", parent}, {"tracestate", "b=2"}}, "1 a=1,b=2"},
+      {{{"traceparent", parent}, {"tracestate", "a=1"}, {"own-state", "1"}}, "1 own=1"},
+      {{{"traceparent", parent}, {"tracestate", "A=1"}}, "0 "},
+      {{{"traceparent", parent + "x"}, {"tracestate", "a=1"}}, "0 "},
+      {{{"tracestate", "a=1"}}, "0 "},
+  };
+  for (const auto& one : cases) {
+    client_request asked("GET", at + "/state_later");
+    for (const auto& [name, value] : one.fields) asked.field(name, value);
+    client_response got = co_await web.send(std::move(asked));
+    const std::string text = co_await got.read_all();
+    EXPECT_EQ(text, one.sent);
+  }
+}
+
 task<> check_streamed(client web, std::string at) {
   const std::vector<std::string> no_parent,
       one_parent{"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"};
@@ -216,6 +254,8 @@ TEST_P(http_client_and_server, a_trace_goes_from_one_to_the_other) {
     const client web;
     task<> checking = check_traces(web, at, log);
     co_await std::move(checking);
+    task<> stating = check_states(web, at);
+    co_await std::move(stating);
     task<> streaming = check_streamed(web, at);
     co_await std::move(streaming);
     web.close_idle();
