@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <string_view>
 
@@ -114,7 +115,8 @@ class thread_writer {
 
 void chrome_writer::begin(output& to) noexcept {
   to << "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":1,\"name\":\"process_"
-        "name\",\"args\":{\"name\":\"troupe\"}}";
+        "name\",\"args\":{\"name\":\"";
+  to.quoted(::program_invocation_short_name) << "\"}}";
 }
 
 void chrome_writer::add(output& to, const ring& one) noexcept {

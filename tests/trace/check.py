@@ -43,6 +43,8 @@ def events_of(path):
         if kind == "M":
             if event["name"] not in ("process_name", "thread_name") or not isinstance(event["args"]["name"], str):
                 fail(f"{path}: is no metadata: {event}")
+            if event["name"] == "process_name" and event["args"]["name"] != PROGRAM.name:
+                fail(f"{path}: is the trace of another program: {event}")
             continue
         if not isinstance(event["tid"], int) or not isinstance(event["ts"], (int, float)) or event["ts"] < 0 or not event["cat"]:
             fail(f"{path}: has no place or time: {event}")
