@@ -70,9 +70,8 @@ void read_endpoint(exporter_options& options, complaints& bad) {
 
 // Headers have secrets: a complaint says nothing of their values, and spans and metrics may go to
 // collectors that do not trust each other.
-void read_headers(const char* name, const std::string& url, request_fields& fields,
-                  complaints& bad) {
-  const char* text = value_of(name);
+void read_headers(const char* name, const char* text, const std::string& url,
+                  request_fields& fields, complaints& bad) {
   if (text == nullptr) {
     name = "OTEL_EXPORTER_OTLP_HEADERS";
     text = value_of("OTEL_EXPORTER_OTLP_HEADERS");
@@ -103,8 +102,9 @@ void read_metrics(exporter_options& options, complaints& bad) {
     }
   }
   if (!options.metrics_url.empty())
-    read_headers("OTEL_EXPORTER_OTLP_METRICS_HEADERS", options.metrics_url, options.metrics_fields,
-                 bad);
+    read_headers("OTEL_EXPORTER_OTLP_METRICS_HEADERS",
+                 value_of("OTEL_EXPORTER_OTLP_METRICS_HEADERS"), options.metrics_url,
+                 options.metrics_fields, bad);
 }
 
 void read_resource(exporter_options& options, complaints& bad) {
@@ -192,7 +192,8 @@ exporter_options exporter_options::from_environment() {
   exporter_options options;
   complaints bad;
   read_endpoint(options, bad);
-  read_headers("OTEL_EXPORTER_OTLP_TRACES_HEADERS", options.url, options.fields, bad);
+  read_headers("OTEL_EXPORTER_OTLP_TRACES_HEADERS", value_of("OTEL_EXPORTER_OTLP_TRACES_HEADERS"),
+               options.url, options.fields, bad);
   read_metrics(options, bad);
   read_resource(options, bad);
   bad.add(
