@@ -230,6 +230,22 @@ task<std::optional<stored_state>> in_postgres::load(actor_name of) {
   co_return found;
 }
 
+// As in_sqlite::keys().
+task<std::vector<std::string>> in_postgres::keys(actor_name from, bool is_behind,
+                                                 std::size_t most) {
+  const std::string where = std::string(" WHERE kind = $1::text AND key ") +
+                            (is_behind ? ">" : ">=") +
+                            " $2::text ORDER BY key LIMIT $3::bigint) AS ";
+  const std::string text = "SELECT key FROM (SELECT key FROM durable_state" + where +
+                           "states UNION SELECT key FROM (SELECT DISTINCT key FROM durable_events" +
+                           where + "events ORDER BY key LIMIT $3::bigint";
+  auto asks = reading(reads_.query<std::string>(text, stored_text(from.kind), stored_text(from.key),
+                                                as_integer(most)));
+  std::vector<std::string> found = co_await std::move(asks);
+  for (std::string& key : found) key = text_of_stored(key);
+  co_return found;
+}
+
 task<std::vector<stored_message>> in_postgres::inbox(std::uint64_t after, std::size_t most) {
   auto asks = reading(reads_.query<message_row>(
       "SELECT number, id, named, origin, kind, key, asker, method, signature, arguments, failures, "

@@ -4,6 +4,7 @@
 
 #include "troupe/durable/store.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -442,6 +443,98 @@ struct OtherCounter {
   void apply(const std::string&) { ++sum; }
   durable::changes<std::string> add(int) const { return {{"one"}}; }
 };
+
+// All keys of the class with that prefix, by pages of that size.
+template <class T>
+task<std::vector<std::string>> all_keys(store opened, std::string prefix, std::size_t most) {
+  std::vector<std::string> found;
+  durable::key_range range{.prefix = std::move(prefix), .most = most};
+  for (bool has_more = true; has_more;) {
+    auto asks = opened.keys<T>(range);
+    const durable::key_page page = co_await std::move(asks);
+    EXPECT_LE(page.keys.size(), most);
+    EXPECT_TRUE(!page.has_more || page.keys.size() == most);
+    found.insert(found.end(), page.keys.begin(), page.keys.end());
+    has_more = page.has_more;
+    if (has_more) range.after = page.keys.back();
+  }
+  co_return found;
+}
+
+using key_list = std::vector<std::string>;
+const key_list keys_stored{"b", "a/2", "a/10", "a", "b\xc3\xa4", "a/1", "it's", ""};
+const key_list keys_of_a{"a/1", "a/10", "a/2"}, keys_of_b{"b", "b\xc3\xa4"};
+const key_list keys_behind_b{"b\xc3\xa4", "it's"}, keys_of_counters{"few", "many"};
+constexpr std::size_t page_sizes[] = {1, 3, 8, 100}, refused_sizes[] = {0, 10'001};
+
+task<key_list> keys_in(store bank, durable::key_range range) {
+  auto asks = bank.keys<Account>(std::move(range));
+  durable::key_page page = co_await std::move(asks);
+  co_return std::move(page.keys);
+}
+
+TEST_P(durable_stores, keys_come_in_pages_in_the_order_of_their_bytes) {
+  const auto both = [](store all) -> task<> {
+    for (const std::string& key : keys_stored)
+      co_await all.get<Account>(key).ask<&Account::deposit>(1);
+    // A state and events, and events alone.
+    for (int i = 1; i <= 12; ++i) co_await all.get<Counter>("many").ask<&Counter::add>(1);
+    co_await all.get<Counter>("few").ask<&Counter::add>(1);
+    key_list sorted = keys_stored;
+    std::ranges::sort(sorted);
+    for (const std::size_t most : page_sizes) {
+      auto asks = all_keys<Account>(all, "", most);
+      const key_list found = co_await std::move(asks);
+      EXPECT_EQ(found, sorted) << most;
+      auto asks_prefix = all_keys<Account>(all, "a/", most);
+      const key_list found_prefix = co_await std::move(asks_prefix);
+      EXPECT_EQ(found_prefix, keys_of_a) << most;
+    }
+    auto asks_counters = all_keys<Counter>(all, "", 10);
+    const key_list counters = co_await std::move(asks_counters);
+    EXPECT_EQ(counters, keys_of_counters);
+  };
+  with(both, durable::options(), accounts(),
+       kind<Counter, &Counter::add, &Counter::add_twice, &Counter::value>());
+}
+
+TEST_P(durable_stores, keys_begin_behind_the_last_of_a_page_and_with_the_prefix) {
+  with([](store bank) -> task<> {
+    for (const std::string& key : keys_stored)
+      co_await bank.get<Account>(key).ask<&Account::deposit>(1);
+    durable::key_range range;
+    range.after = "b";
+    auto asks_behind = keys_in(bank, range);
+    const key_list behind = co_await std::move(asks_behind);
+    EXPECT_EQ(behind, keys_behind_b);
+    range.prefix = "b";
+    range.after = "a/2";
+    auto asks_before = keys_in(bank, range);
+    const key_list before = co_await std::move(asks_before);
+    EXPECT_EQ(before, keys_of_b);
+    range.prefix = "c";
+    auto asks_none = keys_in(bank, range);
+    const key_list none = co_await std::move(asks_none);
+    EXPECT_EQ(none, key_list());
+  });
+}
+
+TEST_P(durable_stores, keys_of_an_unknown_class_or_of_no_page_are_refused) {
+  with([](store bank) -> task<> {
+    auto unknown = bank.keys<Counter>();
+    auto asks = error_of<usage_error>(std::move(unknown));
+    std::string said = co_await std::move(asks);
+    EXPECT_NE(said.find("not given to store::open"), std::string::npos) << said;
+    for (const std::size_t most : refused_sizes) {
+      durable::key_range range;
+      range.most = most;
+      auto keys = bank.keys<Account>(range);
+      auto refused = error_of<usage_error>(std::move(keys));
+      said = co_await std::move(refused);
+      EXPECT_NE(said.find("it is 1 to 10000"), std::string::npos) << said;
+    }
+  });
+}
 
 TEST_P(durable_stores, events_of_another_shape_are_refused_under_the_same_number) {
   with([](store all) -> task<> { co_await all.get<Counter>("one").ask<&Counter::add>(1); },

@@ -56,6 +56,11 @@ class uncertain final : public durable::storage {
     check(effect::none);
     return over_->load(std::move(of));
   }
+  task<std::vector<std::string>> keys(durable::actor_name from, bool is_behind,
+                                      std::size_t most) override {
+    check(effect::none);
+    return over_->keys(std::move(from), is_behind, most);
+  }
   task<std::vector<durable::stored_message>> inbox(std::uint64_t after, std::size_t most) override {
     check(effect::none);
     return over_->inbox(after, most);

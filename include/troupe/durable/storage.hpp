@@ -222,6 +222,10 @@ class storage {
   virtual task<> keep_classes(std::vector<class_shape> added) = 0;
   // No value: the actor was never stored.
   virtual task<std::optional<stored_state>> load(actor_name of) = 0;
+  // Keys of actors of that class whose state or events are stored, in the order of their bytes:
+  // from that key on, or behind it.
+  virtual task<std::vector<std::string>> keys(actor_name from, bool is_behind,
+                                              std::size_t most) = 0;
   // The messages of the inbox with a larger order, the smallest first.
   virtual task<std::vector<stored_message>> inbox(std::uint64_t after, std::size_t most) = 0;
   virtual task<found_message> find(message_id id) = 0;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -76,6 +77,18 @@ struct counts {
   std::size_t actors = 0;   // in memory now
   std::size_t waiting = 0;  // messages in memory now
   bool is_away = false;     // the last commit failed, and none has succeeded since
+};
+
+// Which keys store::keys() returns.
+struct key_range {
+  std::string prefix;                // of each of them
+  std::optional<std::string> after;  // only those behind this key: the last one of another page
+  std::size_t most = 100;            // 1 to 10,000
+};
+// Keys in the order of their bytes. The next page begins after keys.back().
+struct key_page {
+  std::vector<std::string> keys;
+  bool has_more = false;
 };
 
 // A durable actor, by its class and key. The first message makes the object: from the stored state,
@@ -193,6 +206,31 @@ class store {
     return ref<T>(engine_, std::string(key));
   }
 
+  // The keys of the class's actors whose state or events are stored, page by page. In a cluster
+  // these are the actors of all nodes. An actor whose first turn is not stored yet is left out.
+  // Cost: one read of the database. Errors: usage_error as get(), and for `most`; database::error.
+  //
+  // Example (declarations):
+  //     #include <troupe/durable/store.hpp>
+  //     struct Customer {
+  //       std::string name;
+  //       void rename(std::string to) { name = std::move(to); }
+  //     };
+  //     troupe::task<> greet(troupe::durable::store shop) {
+  //       troupe::durable::key_range range{.prefix = "de/"};
+  //       for (bool has_more = true; has_more;) {
+  //         auto asks = shop.keys<Customer>(range);
+  //         const troupe::durable::key_page page = co_await std::move(asks);
+  //         for (const std::string& key : page.keys) std::cout << key << '\n';
+  //         has_more = page.has_more;
+  //         if (has_more) range.after = page.keys.back();
+  //       }
+  //     }
+  template <class T>
+  task<key_page> keys(key_range range = {}) const {
+    return keys_of(engine_, &parts::class_tag<T>, base::type_name<T>(), std::move(range));
+  }
+
   // Thread: any. Cost: some us.
   durable::counts counts() const;
 
@@ -201,6 +239,8 @@ class store {
   static task<store> open_kinds(runtime& on, std::unique_ptr<storage> in, options chosen,
                                 std::vector<parts::kind_table> kinds);
   void check_name(const void* tag, const char* name, std::string_view key) const;
+  static task<key_page> keys_of(std::shared_ptr<parts::engine> engine, const void* tag,
+                                const char* name, key_range range);
 
   std::shared_ptr<parts::engine> engine_;
 };

@@ -114,6 +114,12 @@ void engine::check_key(const void* tag, std::string_view key) const {
   storage_->check_name(kind->name, key);
 }
 
+task<std::vector<std::string>> engine::keys(const void* tag, std::string from, bool is_behind,
+                                            std::size_t most) const {
+  storage& database = *in_;
+  return database.keys({classes_.find(tag)->name, std::move(from)}, is_behind, most);
+}
+
 // What no database takes would fail the transaction of all others, again and again.
 void engine::check_size(std::size_t size, const char* what) const {
   if (size > chosen_.state_bytes_max)

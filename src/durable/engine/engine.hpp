@@ -92,6 +92,9 @@ class engine : public std::enable_shared_from_this<engine> {
   // Throws usage_error if no actor of that class has that key here. Each message is checked as
   // well: those of handlers and of other nodes name their receivers without a ref.
   void check_key(const void* tag, std::string_view key) const;
+  // As storage::keys(), of the class with that tag, which was given to open().
+  task<std::vector<std::string>> keys(const void* tag, std::string from, bool is_behind,
+                                      std::size_t most) const;
   durable::counts counts() const;
 
  private:

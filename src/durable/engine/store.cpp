@@ -12,11 +12,37 @@ task<store> store::open_kinds(runtime& on, std::unique_ptr<storage> in, options 
   co_return store(std::move(engine));
 }
 
-void store::check_name(const void* tag, const char* name, std::string_view key) const {
-  if (!engine_->knows(tag))
+namespace {
+
+void check_class(const parts::engine& engine, const void* tag, const char* name) {
+  if (!engine.knows(tag))
     throw usage_error("troupe: durable: " + std::string(name) +
                       " was not given to store::open; add kind<T, &T::method, ...>()");
+}
+
+}  // namespace
+
+void store::check_name(const void* tag, const char* name, std::string_view key) const {
+  check_class(*engine_, tag, name);
   engine_->check_key(tag, key);
+}
+
+task<key_page> store::keys_of(std::shared_ptr<parts::engine> engine, const void* tag,
+                              const char* name, key_range range) {
+  constexpr std::size_t most_max = 10'000;
+  check_class(*engine, tag, name);
+  if (range.most == 0 || range.most > most_max)
+    throw usage_error("troupe: durable: key_range::most is " + std::to_string(range.most) +
+                      ": it is 1 to " + std::to_string(most_max));
+  const bool is_behind = range.after && *range.after >= range.prefix;
+  // One more says whether there is another page.
+  auto asks = engine->keys(tag, is_behind ? *range.after : range.prefix, is_behind, range.most + 1);
+  key_page page;
+  page.keys = co_await std::move(asks);
+  std::erase_if(page.keys, [&](const std::string& key) { return !key.starts_with(range.prefix); });
+  page.has_more = page.keys.size() > range.most;
+  if (page.has_more) page.keys.pop_back();
+  co_return page;
 }
 
 counts store::counts() const { return engine_->counts(); }

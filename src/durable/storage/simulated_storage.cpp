@@ -122,6 +122,12 @@ class in_memory : public storage {
     co_await delay();
     co_return found;
   }
+  task<std::vector<std::string>> keys(actor_name from, bool is_behind, std::size_t most) override {
+    co_await delay();
+    std::vector<std::string> found = look_at_keys(from, is_behind, most);
+    co_await delay();
+    co_return found;
+  }
   task<std::vector<stored_message>> inbox(std::uint64_t after, std::size_t most) override {
     co_await delay();
     std::vector<stored_message> found = look(after, most);
@@ -154,6 +160,22 @@ class in_memory : public storage {
   }
 
  protected:
+  std::vector<std::string> look_at_keys(const actor_name& from, bool is_behind,
+                                        std::size_t most) const {
+    std::lock_guard held(of_->mutex);
+    check();
+    std::set<std::string> found;
+    const auto add = [&](const auto& rows) {
+      auto row = is_behind ? rows.upper_bound(from) : rows.lower_bound(from);
+      for (std::size_t i = 0; i < most && row != rows.end() && row->first.kind == from.kind; ++i)
+        found.insert((row++)->first.key);
+    };
+    add(of_->states);
+    add(of_->events);
+    std::vector<std::string> keys(found.begin(), found.end());
+    keys.resize(std::min(keys.size(), most));
+    return keys;
+  }
   std::optional<stored_state> look(const actor_name& of) const {
     std::lock_guard held(tables_->mutex);
     check();

@@ -397,6 +397,23 @@ std::vector<stored_reminder> read_reminders(session& in, std::size_t most) {
   return found;
 }
 
+// A query for each kind of row, so that a page of a large class reads no more than a page.
+std::vector<std::string> read_keys(session& in, const actor_name& from, bool is_behind,
+                                   std::size_t most) {
+  const std::string where = std::string(" WHERE kind = ?1 AND key ") + (is_behind ? ">" : ">=") +
+                            " ?2 ORDER BY key LIMIT ?3)";
+  const std::string text = "SELECT key FROM (SELECT key FROM durable_state" + where +
+                           " UNION SELECT key FROM (SELECT DISTINCT key FROM durable_events" +
+                           where + " ORDER BY key LIMIT ?3";
+  std::vector<std::string> found;
+  statement reads(in, text.c_str());
+  reads.bind_text(1, from.kind);
+  reads.bind_text(2, from.key);
+  reads.bind_integer(3, static_cast<std::int64_t>(most));
+  while (reads.step()) found.emplace_back(reads.text(0));
+  return found;
+}
+
 }  // namespace
 
 task<opened_storage> in_sqlite::open() {
@@ -409,6 +426,11 @@ task<> in_sqlite::keep_classes(std::vector<class_shape> added) {
 }
 task<std::optional<stored_state>> in_sqlite::load(actor_name of) {
   return on_thread([of = std::move(of)](session& in) { return read_state(in, of); });
+}
+task<std::vector<std::string>> in_sqlite::keys(actor_name from, bool is_behind, std::size_t most) {
+  return on_thread([from = std::move(from), is_behind, most](session& in) {
+    return read_keys(in, from, is_behind, most);
+  });
 }
 task<std::vector<stored_message>> in_sqlite::inbox(std::uint64_t after, std::size_t most) {
   return on_thread([after, most](session& in) { return read_inbox(in, after, most); });
