@@ -84,28 +84,12 @@ failed_call place_of_dropped() noexcept {
   return where;
 }
 
-bool actor_system::enter_gate() noexcept {
-  // order: seq_cst  gate_entries before closing; close() does it the other way round: at least one
-  // of the two threads sees the other
-  gate_entries.fetch_add(1, std::memory_order_seq_cst);
-  return !closing.load(std::memory_order_seq_cst);
+gate::ends actor_system::how_thread_ends() const noexcept {
+  return own_worker(*this) != nullptr ? gate::ends::with_pool : gate::ends::by_leave;
 }
-
-// order: release  what the thread did inside the gate is seen by the end; pairs with close and
-// destroy
-void actor_system::leave() noexcept { gate_entries.fetch_sub(1, std::memory_order_release); }
-
-void actor_system::close() noexcept {
-  // order: seq_cst  as enter_gate
-  closing.store(true, std::memory_order_seq_cst);
-  wait_for_gate_entries();
-}
-
-void actor_system::wait_for_gate_entries() const noexcept {
-  // order: seq_cst  as enter_gate; acquires what the threads inside the gate did
-  for (int spin = 0; gate_entries.load(std::memory_order_seq_cst) != 0; ++spin)
-    base::std_atomics::wait_a_little(spin);
-}
+bool actor_system::enter_gate() noexcept { return entrance.enter(closing, how_thread_ends()); }
+void actor_system::leave() noexcept { entrance.leave(how_thread_ends()); }
+void actor_system::close() noexcept { entrance.close(closing); }
 
 void actor_system::make_dead_letter(cell& actor, message& mail, bool observed) noexcept {
   if (is_counted(mail)) leave_mailbox(actor);
@@ -198,7 +182,7 @@ void actor_system::destroy(actor_system* self) noexcept {
     left += actor.refs.make_orphan();
   });
   // Waits for threads that dropped a last ref before it could be counted.
-  self->wait_for_gate_entries();
+  self->entrance.wait();
   // order: acq_rel  as drop_orphan_ref
   if (self->orphan_refs.fetch_sub(open - left, std::memory_order_acq_rel) == open - left)
     delete self;

@@ -16,6 +16,7 @@
 #include "actor/counting/message_counts.hpp"
 #include "actor/lifetime/actor_names.hpp"
 #include "actor/lifetime/consumers.hpp"
+#include "actor/lifetime/gate.hpp"
 #include "actor/lifetime/kept_failure.hpp"
 #include "actor/lifetime/optional_state.hpp"
 #include "actor/mailbox/guards.hpp"
@@ -63,9 +64,7 @@ class actor_system : public tasks::runtime_state {
   void destroy_actor(cell& actor) noexcept;
   static void destroy(actor_system* self) noexcept;
 
-  // The gate. Any thread may wake actors and drop last refs while the end begins. It does so
-  // between enter_gate() and leave(), and the end waits until no thread is inside. False: the end
-  // has begun, and no actor is woken any longer; leave() must follow all the same.
+  // See gate.hpp. A worker of this system's pool changes no word.
   bool enter_gate() noexcept;
   void leave() noexcept;
   class gate_guard {
@@ -129,12 +128,12 @@ class actor_system : public tasks::runtime_state {
   std::vector<std::unique_ptr<memory::slot_space::magazines>> magazines_of_workers;
   base::list_link<actor_system> debugger_link;  // src/runtime/debugger_table.cpp
   // Written often, and by several threads: in lines of their own, since all else is read in turns.
-  alignas(base::line_bytes) std::atomic<std::uint32_t> gate_entries{0};
+  alignas(base::line_bytes) gate entrance;
   // calls that wait without their actor
   alignas(base::line_bytes) std::atomic<std::size_t> sleepers{0};
 
  private:
-  void wait_for_gate_entries() const noexcept;
+  gate::ends how_thread_ends() const noexcept;
 };
 
 // The calling thread's worker if it is one of this system's pool; else null. A pool ends before its

@@ -39,10 +39,10 @@ constexpr pair pairs[] = {
     PAIR(io::reactor, waiting, slots_mutex_),
     PAIR(io::reactor, waiting, shards_),
     PAIR(actor::actor_system, counts, sleepers),
-    PAIR(actor::actor_system, counts, gate_entries),
-    PAIR(actor::actor_system, executors, gate_entries),
-    PAIR(actor::actor_system, dead_letters, gate_entries),
-    PAIR(actor::actor_system, gate_entries, sleepers),
+    PAIR(actor::actor_system, counts, entrance),
+    PAIR(actor::actor_system, executors, entrance),
+    PAIR(actor::actor_system, dead_letters, entrance),
+    PAIR(actor::actor_system, entrance, sleepers),
 };
 static_assert(alignof(sched::work_stealing) >= line && alignof(io::reactor) >= line &&
               alignof(actor::actor_system) >= line);

@@ -37,7 +37,8 @@ struct actor_side {
       : actor(actor),
         system(actor_system::of(actor)),
         executor(system.executor_of(actor)),
-        urgent(urgent) {}
+        urgent(urgent),
+        ends(own_worker(system) != nullptr ? gate::ends::with_pool : gate::ends::by_leave) {}
 
   void refuse(message& mail) {
     if (urgent) {
@@ -56,8 +57,8 @@ struct actor_side {
   // order: relaxed  a hint; the gate decides
   bool closing() const noexcept { return system.closing.load(std::memory_order_relaxed); }
   bool wakes_always() const noexcept { return actor.type->reentrant; }
-  bool enter_gate() noexcept { return system.enter_gate(); }
-  void leave() noexcept { system.leave(); }
+  bool enter_gate() noexcept { return system.entrance.enter(system.closing, ends); }
+  void leave() noexcept { system.entrance.leave(ends); }
   activation& activate(message& mail) { return actor::activate(actor, mail, urgent); }
   static void put_away(activation& active) noexcept {
     active.clear();
@@ -75,14 +76,15 @@ struct actor_side {
     sched::worker* deferred_at = active.home_worker.load(std::memory_order_relaxed);
     if (deferred_at == nullptr) return;
     deferred_at->wake_hints.push(active);
-    if (system.enter_gate()) executor.attend();  // that worker may be in a long handler (P11)
-    system.leave();
+    if (enter_gate()) executor.attend();  // that worker may be in a long handler (P11)
+    leave();
   }
 
   cell& actor;
   actor_system& system;
   sched::executor& executor;
   const bool urgent;
+  const gate::ends ends;
 };
 
 // A thread that ends a wait has no ref to the waiting actor. The actor may resume and end its whole
@@ -95,7 +97,7 @@ TROUPE_NOINLINE void deliver_as_stranger(cell& actor, message& mail) {
 
 TROUPE_NOINLINE void deliver_from_afar(cell& actor, message& mail, bool urgent = false) {
   actor_side side(actor, urgent);
-  if (urgent && own_worker(side.system) == nullptr) [[unlikely]]
+  if (urgent && side.ends == gate::ends::by_leave) [[unlikely]]
     return deliver_as_stranger(actor, mail);
   // Senders that never pause would keep the receiver busy with dead letters, and a stop or the
   // runtime's end would never finish: so the sender makes the dead letter itself.
