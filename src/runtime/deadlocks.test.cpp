@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -306,6 +307,29 @@ TEST(deadlock_search, rests_when_it_has_told_one_and_nothing_waits_any_more) {
   }
   EXPECT_LE(home.deadlocks.rounds() - before, 20u);
   held.release();
+  rt.run();
+}
+
+// The search waits for a lock, as it may work for long.
+TEST(deadlock_search, stops_no_timer) {
+  runtime rt({.workers = 2});
+  auto first = rt.spawn<first_actor>();
+  actor::actor_system& home = *first.ask<&first_actor::home>().get().value;
+  event then;
+  auto answer = first.ask<&first_actor::await_lazy>(lazy<int>([] { return 1; }), then);
+  wait_for_suspended(rt, 1);
+  promise<> expired;
+  future<> has_expired = expired.get_future();
+  {
+    const std::lock_guard looking(home.looking);
+    const std::uint64_t before = home.deadlocks.rounds();
+    home.deadlocks.search_soon();
+    wait_until([&] { return home.deadlocks.rounds() > before; });
+    const timer fires = rt.after(std::chrono::milliseconds(1), [&] { expired.set_value(); });
+    EXPECT_TRUE(has_expired.wait_for(std::chrono::seconds(20)));
+  }
+  then.set();
+  EXPECT_EQ(answer.get(), 1);
   rt.run();
 }
 

@@ -314,6 +314,7 @@ void runtime_core::shut_down() {
   system->discard(true);
   system->close();
   clock->shut_down();
+  system->deadlocks.shut_down();
   aside.shut_down();
   {
     std::lock_guard lock(pinned_mutex_);

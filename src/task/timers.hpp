@@ -81,6 +81,7 @@ class timers {
     return taken;
   }
   std::int64_t now_ns() const noexcept { return runtime_.now_ns(); }
+  bool has_thread() const noexcept { return has_thread_; }
   struct counts {
     std::size_t armed = 0;
     std::int64_t strong = 0;  // of these, those that keep the program alive

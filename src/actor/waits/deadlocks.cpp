@@ -408,26 +408,33 @@ deadlock_search::deadlock_search(actor_system& system) noexcept
     : timer(&on_time, tasks::timer_source::runtime, true), system_(system) {}
 deadlock_search::~deadlock_search() = default;
 
-// The timer has expired: searches, and arms the timer again if a cycle was found or if the search
-// may have missed something.
+// The timer has expired. The search has a thread of its own, since other timers must not wait for
+// it; under the simulated policy there is only one thread.
 void deadlock_search::on_time(timer& base) noexcept {
   auto& self = static_cast<deadlock_search&>(base);
-  const actor_system::gate_guard gate(self.system_);
-  if (!gate.let_in()) return;
-  self.rounds_.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  a statistic
+  const bool asked =
+      self.system_.host.clock->has_thread() && self.thread_.ask([&self] { self.make_round(); });
+  if (!asked) self.make_round();
+}
+
+// Searches, and arms the timer again if a cycle was found or if the search may have missed
+// something. Until here the timer counts as armed.
+void deadlock_search::make_round() noexcept {
+  const actor_system::gate_guard here(system_);
+  if (!here.let_in()) return;
+  rounds_.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  a statistic
   bool ordered = false, was_asked_for = false;
   {
-    std::lock_guard lock(self.arming_);
-    self.armed_ = false;
+    std::lock_guard lock(arming_);
+    armed_ = false;
     // order: relaxed  a hint
-    was_asked_for = self.request_.soon().load(std::memory_order_relaxed);
-    ordered = self.request_.begin();
+    was_asked_for = request_.soon().load(std::memory_order_relaxed);
+    ordered = request_.begin();
   }
-  const bool refused = self.search() != 0;
+  const bool refused = search() != 0;
   // order: relaxed (both)  this thread's own, or a hint
-  if (refused || !ordered || self.incomplete_.load(std::memory_order_relaxed))
-    return self.arm_anew();
-  if (self.in_flight_.load(std::memory_order_relaxed)) self.arm_later(was_asked_for);
+  if (refused || !ordered || incomplete_.load(std::memory_order_relaxed)) return arm_anew();
+  if (in_flight_.load(std::memory_order_relaxed)) arm_later(was_asked_for);
 }
 
 void deadlock_search::search_soon() noexcept {

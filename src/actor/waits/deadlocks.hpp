@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "actor/waits/search_request.hpp"
+#include "actor/waits/search_thread.hpp"
 #include "troupe/task/timer.hpp"
 
 namespace troupe::actor {
@@ -53,6 +54,8 @@ class deadlock_search : private tasks::timer {
   // soon.
   void search_soon() noexcept;
   const std::atomic<bool>& soon() const noexcept { return request_.soon(); }
+  // At the runtime's end, when no thread passes the gate any longer: ends the thread that searches.
+  void shut_down() noexcept { thread_.shut_down(); }
   // For code that counts only the users' timers.
   const tasks::timer& own_timer() const noexcept { return *this; }
   // By the owner of an actor that is about to be parked: whether a search must know the actor's
@@ -76,6 +79,7 @@ class deadlock_search : private tasks::timer {
   static constexpr std::int64_t longest_ns = 100'000'000, shortest_ns = 1'000'000,
                                 latest_ns = 1'600'000'000;
   static void on_time(timer& self) noexcept;
+  void make_round() noexcept;
   void arm(std::int64_t after_ns) noexcept;
   void arm_first() noexcept;
   void arm_anew() noexcept;
@@ -100,6 +104,7 @@ class deadlock_search : private tasks::timer {
   std::atomic<std::uint64_t> rounds_{0};
   std::mutex texts_mutex_;
   std::unordered_map<const tasks::suspension*, std::string> texts_;
+  search_thread thread_;
 };
 
 }  // namespace troupe::actor
