@@ -11,9 +11,9 @@
 #include "runtime/environment.hpp"
 #include "runtime/exploring/story.hpp"
 #include "sched/exploring/explored.hpp"
-#include "sched/exploring/portfolio.hpp"
 #include "sched/exploring/schedule_file.hpp"
-#include "sched/exploring/shrinking.hpp"
+#include "sched/exploring/searching/portfolio.hpp"
+#include "sched/exploring/searching/shrinking.hpp"
 
 namespace troupe {
 namespace exploring = sched::exploring;

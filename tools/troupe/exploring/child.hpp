@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sched/exploring/schedule_file.hpp"
-#include "sched/exploring/shrinking.hpp"
+#include "sched/exploring/searching/shrinking.hpp"
 
 namespace troupe_tool {
 

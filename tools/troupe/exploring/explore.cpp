@@ -18,9 +18,9 @@
 #include <utility>
 
 #include "exploring/child.hpp"
-#include "sched/exploring/portfolio.hpp"
 #include "sched/exploring/schedule_file.hpp"
-#include "sched/exploring/shrinking.hpp"
+#include "sched/exploring/searching/portfolio.hpp"
+#include "sched/exploring/searching/shrinking.hpp"
 #include "trust/failure.hpp"
 #include "trust/visible.hpp"
 

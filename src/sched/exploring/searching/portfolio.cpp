@@ -1,4 +1,4 @@
-#include "sched/exploring/portfolio.hpp"
+#include "sched/exploring/searching/portfolio.hpp"
 
 #include <algorithm>
 #include <array>

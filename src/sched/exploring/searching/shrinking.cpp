@@ -1,4 +1,4 @@
-#include "sched/exploring/shrinking.hpp"
+#include "sched/exploring/searching/shrinking.hpp"
 
 #include <algorithm>
 #include <optional>
