@@ -36,8 +36,14 @@ const ring* first_ring() noexcept;
 // For a simulation, which tells what it did (runtime/exploring/story.hpp).
 struct listener {
   void (*hear)(listener& self, event kind, const char* what, std::uint64_t id) noexcept;
+  // Before `suspended` of actor `id`: the event that it awaits, an ask's method or null, and the
+  // line of the wait; 0 if none is known.
+  void (*hear_wait)(listener& self, std::uint64_t id, const char* event, const char* method,
+                    const char* file, std::uint32_t line) noexcept;
 };
 void listen_here(listener* by) noexcept;
+// Null if there is none.
+listener* listener_here() noexcept;
 
 // Whether the calling thread has one: otherwise record() makes it, and needs memory.
 bool has_ring() noexcept;

@@ -141,6 +141,8 @@ const ring* first_ring() noexcept { return rings.load(std::memory_order_acquire)
 
 void listen_here(listener* by) noexcept { listens = by; }
 
+listener* listener_here() noexcept { return listens; }
+
 bool has_ring() noexcept { return of_thread != nullptr; }
 
 TROUPE_NOINLINE void record(event kind, const char* what, std::uint64_t id) noexcept {

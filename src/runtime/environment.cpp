@@ -149,10 +149,10 @@ runtime_options resolve(runtime_options options) {
   if (!makes_own_service) resolve_explored(options);
   resolve_workers(options);
   resolve_failures(options);
-  if (sched::exploring::explored_in_process() != nullptr) {
-    options.failure_lines = 0;
-    if (sched::exploring::execution_here()->stops_on_failure) options.stop_on_failure = true;
-  }
+  if (sched::exploring::explored_in_process() != nullptr) options.failure_lines = 0;
+  if (const auto explored = makes_own_service ? nullptr : sched::exploring::execution_here();
+      explored != nullptr && explored->stops_on_failure)
+    options.stop_on_failure = true;
   resolve_warnings(options);
   options.io = resolve_io(options.io, options.policy);
   return options;

@@ -9,10 +9,14 @@ import re
 import subprocess
 import sys
 import tempfile
+import xml.dom.minidom
 
 TOOL, PROGRAM = sys.argv[1:3]
 SECONDS_MAX = 300
 FOLDER = pathlib.Path(tempfile.mkdtemp(prefix="troupe_explore"))
+# the held turn, the line that sent its message, and where it runs otherwise
+LATE = re.compile(r"turn \d+: Clerk::got of Clerk #\d+, sent by Stock #\d+ in turn \d+ at \S*explored_program\.cpp:\d+; "
+                  r"it was held, and runs otherwise in turn \d+, before ")
 KINDS = {"crash": "signal: Aborted", "status": "exit status 3", "expect": "the condition is false at", "hang": "it did not end within"}
 
 
@@ -32,6 +36,8 @@ def found(kind, says):
     done = run(TOOL, "explore", "-o", file, *limit, "--", PROGRAM, kind)
     check(f"{kind} is found", done.returncode == 1 and says in done.stdout, done.stdout + done.stderr)
     check(f"{kind} is one late turn", "reduced to 1 late turn in" in done.stdout, done.stdout)
+    told = done.stdout[done.stdout.index("the turns that led to it:"):]
+    check(f"{kind} is told with its lines", LATE.search(told) and "Stock::read of Stock #" in told, done.stdout)
     check(f"{kind} says how to repeat it", f"troupe replay {file} -- {PROGRAM} {kind}" in done.stdout, done.stdout)
     return file
 
@@ -53,13 +59,29 @@ def without_hold_passes(kind, file):
     check(f"{kind} says that a hold is not met", done.returncode == 0 and "this hold was not met: hold" in done.stderr, done.stderr)
 
 
+def is_drawn(kind, file):
+    for name, marks in {"story.svg": ["<svg ", "marker-end", ">Stock #"], "story.txt": ["turn ", "--->", "<---", "held"]}.items():
+        done = run(TOOL, "replay", "--story", name, file, "--", PROGRAM, kind)
+        check(f"{kind} fails again when it is drawn", done.returncode == 1 and LATE.search(done.stdout), done.stdout + done.stderr)
+        drawn = (FOLDER / name).read_text(encoding="ascii")
+        check(f"{kind} is drawn as {name}", all(mark in drawn for mark in [*marks, "explored_program.cpp:"]), drawn)
+    xml.dom.minidom.parse(str(FOLDER / "story.svg"))
+
+
 for kind, says in KINDS.items():
     file = found(kind, says)
     if kind == "hang":
         continue
     repeats(kind, file, 100 if kind == "status" else 10)
+    is_drawn(kind, file)
     without_hold_passes(kind, file)
 
+done = run(TOOL, "explore", "--story", "found.svg", "--", PROGRAM, "crash")
+check("explore draws what it finds", (FOLDER / "found.svg").read_text().startswith("<?xml"), done.stdout + done.stderr)
+done = run(TOOL, "replay", "--story", "none.svg", "failure.schedule", "--", PROGRAM, "none")
+check("a program that is right has no story", done.returncode == 0 and "did not fail" in done.stdout, done.stdout + done.stderr)
+done = run(TOOL, "replay", "--story", "nowhere/a.svg", "failure.schedule", "--", PROGRAM, "crash")
+check("a file that cannot be written is named", done.returncode == 1 and "nowhere/a.svg cannot be written" in done.stderr, done.stderr)
 done = run(TOOL, "explore", "--schedules", 40, PROGRAM, "none")
 check("a program that is right passes", done.returncode == 0 and "no failure in 40 schedules" in done.stdout, done.stdout + done.stderr)
 done = run(TOOL, "explore", PROGRAM, "idle")

@@ -169,7 +169,7 @@ int run(int argc, char** argv) {
   } else if (command == "explore") {
     return explore(chosen.explored);
   } else if (command == "replay") {
-    replay(chosen.replayed, chosen.explored.program);
+    return replay(chosen.replayed, chosen.explored);
   }
   for (const auto& [name, act] : commands) {
     if (name == command) act(chosen);

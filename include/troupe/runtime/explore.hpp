@@ -43,7 +43,8 @@ struct explore_options {
   // Names the file of a failure that was found, and selects the files to repeat. Default: the
   // function that calls explore().
   std::string name = {};
-  // The folder in which to write the file; it must exist. Default: none is written.
+  // The folder in which to write the file, and its diagram as an .svg file beside it; it must
+  // exist. Default: none is written.
   std::string folder = {};
 };
 
@@ -77,8 +78,11 @@ class explored_run {
 struct explore_report {
   std::string failure;   // empty: none was found
   std::string schedule;  // the text of the file that repeats it
-  // The handlers that led to the failure: turn, actor, sender, and whether the turn was held.
+  // The handlers that led to the failure: turn, actor, sender with its source line, and, of a held
+  // turn, where it runs without the hold. Source lines need a program with debugging information
+  // (-g) and the program `addr2line` of binutils.
   std::string story;
+  std::string diagram;          // the same as a sequence diagram: an SVG file
   std::string file;             // where that was written; empty if nowhere
   std::string strategy;         // that found it
   unsigned schedules = 0;       // executions of the search; the failing one is the last

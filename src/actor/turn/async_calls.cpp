@@ -13,6 +13,7 @@
 #include "actor/turn/turn.hpp"
 #include "actor/waits/deadlocks.hpp"
 #include "actor/waits/suspended.hpp"
+#include "observe/ring.hpp"
 #include "task/running/actor_functions.hpp"
 #include "task/running/running.hpp"
 #include "troupe/actor/call.hpp"
@@ -43,12 +44,23 @@ void complete(tasks::async_call& done) noexcept {
   done.call.act(&done.call, nullptr, message_act::complete);
 }
 
+// For a story: also the line of the wait.
+void tell_wait(const tasks::async_call& suspended) noexcept {
+  observe::listener* const listener = observe::listener_here();
+  if (listener == nullptr || suspended.awaited == nullptr) return;
+  const awaited words = look_at(*suspended.awaited);
+  listener->hear_wait(*listener, id_of(*static_cast<const cell*>(suspended.actor)), words.what,
+                      words.of, words.at.file_name(), words.at.line());
+}
+
 TROUPE_NOINLINE void trace_part(const tasks::async_call& async_call, observe::event kind) noexcept {
   const char* what = async_call.call.act(nullptr, nullptr, message_act::describe);
-  if (kind == observe::event::suspended)
+  if (kind == observe::event::suspended) {
     what = async_call.awaited == nullptr
                ? nullptr
                : async_call.awaited->act(async_call.awaited, nullptr, message_act::describe);
+    tell_wait(async_call);
+  }
   observe::record(kind, what, id_of(*static_cast<const cell*>(async_call.actor)));
 }
 

@@ -3,17 +3,22 @@
 #include "troupe/runtime/explore.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <ostream>
+#include <system_error>
 #include <utility>
 
 #include "runtime/environment.hpp"
 #include "runtime/exploring/story.hpp"
+#include "runtime/exploring/story_diagram.hpp"
 #include "sched/exploring/explored.hpp"
 #include "sched/exploring/schedule_file.hpp"
 #include "sched/exploring/searching/portfolio.hpp"
 #include "sched/exploring/searching/shrinking.hpp"
+#include "sched/exploring/story_listener.hpp"
 
 namespace troupe {
 namespace exploring = sched::exploring;
@@ -24,7 +29,7 @@ std::string place(const std::source_location& at) {
 }
 
 [[noreturn]] void break_off(const std::string& what) {
-  if (exploring::execution* const current = exploring::explored_in_process()) {
+  if (const auto current = exploring::execution_here()) {
     if (current->on_break) current->on_break();
     if (current->broken.empty()) current->broken = what;
   }
@@ -91,10 +96,10 @@ class exploration {
       : body_(body), dead_letters_(dead_letters) {}
 
   exploring::outcome run(const exploring::schedule& plan, bool records,
-                         std::string* story_text = nullptr) const {
+                         story* told = nullptr) const {
     auto seen = std::make_shared<exploring::execution>(plan);
     seen->records = records;
-    seen->stops_on_failure = story_text != nullptr;
+    seen->stops_on_failure = told != nullptr;
     explored_run properties;
     seen->on_turn = [&properties](std::int64_t now_ns) { properties.after_turn(now_ns); };
     seen->on_quiet = [this, &properties](std::uint64_t dead_letters) {
@@ -105,32 +110,26 @@ class exploration {
     std::string failure;
     try {
       const exploring::explored_here here(seen);
-      if (story_text == nullptr) {
+      if (told == nullptr) {
         body_(properties);
       } else {
-        tell(properties, *seen, *story_text);
+        tell(properties, *seen, *told);
       }
     } catch (...) {
       failure = text_of_current();
     }
+    seen->on_break = nullptr;
     seen->on_turn = nullptr;
     seen->on_quiet = nullptr;
     return {seen->broken.empty() ? failure : seen->broken, std::move(seen)};
   }
 
  private:
-  void tell(explored_run& properties, exploring::execution& told, std::string& text) const {
-    story heard(told);
-    told.on_break = [&heard] { heard.mark(); };
-    try {
-      body_(properties);
-    } catch (...) {
-      told.on_break = nullptr;
-      text = heard.text();
-      throw;
-    }
-    told.on_break = nullptr;
-    text = heard.text();
+  void tell(explored_run& properties, exploring::execution& seen, story& told) const {
+    const auto note = [&told](const exploring::story_event& event) { told.note(event); };
+    const exploring::story_listener listener(seen, note);
+    seen.on_break = [note] { note({.kind = exploring::story_kind::broken}); };
+    body_(properties);
   }
   const std::function<void(explored_run&)>& body_;
   const bool dead_letters_;
@@ -171,7 +170,17 @@ std::string unmet_of(const exploring::execution& seen) {
 void tell_story(explore_report& report, const exploration& exploration,
                 const exploring::schedule& plan, const exploring::execution& seen) {
   constexpr std::uint64_t turns_max = 20'000;
-  if (seen.turns <= turns_max) exploration.run(plan, true, &report.story);
+  if (seen.turns > turns_max) return;
+  story led, otherwise;
+  exploration.run(plan, true, &led);
+  if (!plan.holds.empty()) {
+    exploring::schedule free = plan;
+    free.holds.clear();
+    exploration.run(free, true, &otherwise);
+  }
+  const told_story told = led.tell(report.failure, plan.holds, otherwise);
+  report.story = text_of(told);
+  report.diagram = svg_diagram(told, report.failure);
 }
 
 void keep(explore_report& report, const exploration& of, const exploring::shrunk& found,
@@ -186,6 +195,11 @@ void keep(explore_report& report, const exploration& of, const exploring::shrunk
   if (folder.empty()) return;
   report.file = (std::filesystem::path(folder) / file_name(name)).string();
   exploring::write_schedule(report.file, kept);
+  const std::string drawn = std::filesystem::path(report.file).replace_extension(".svg").string();
+  std::ofstream out(drawn, std::ios::trunc);
+  out << report.diagram;
+  out.close();
+  if (!out) throw std::system_error(errno, std::generic_category(), "troupe: " + drawn);
 }
 
 // False if it fails.

@@ -1,74 +1,129 @@
 #include "runtime/exploring/story.hpp"
 
 #include <algorithm>
-#include <new>
+#include <cstdlib>
+#include <istream>
+#include <set>
+#include <string_view>
+
+#include "runtime/exploring/source_lines.hpp"
 
 namespace troupe {
 
-void story::mark() noexcept {
-  if (failing_ == none) failing_ = running_;
-}
+using sched::exploring::hold;
+using sched::exploring::story_event;
+using sched::exploring::story_kind;
 
-story::story(const sched::exploring::execution& execution)
-    : listener{&hear},
-      execution_(execution),
-      watched_before_(observe::is_watched(observe::watched::events)) {
-  observe::listen_here(this);
-  observe::watch(observe::watched::events);
-}
-
-story::~story() {
-  if (!watched_before_) observe::unwatch(observe::watched::events);
-  observe::listen_here(nullptr);
-}
-
-void story::hear(listener& self, observe::event kind, const char* what, std::uint64_t id) noexcept {
-  try {
-    static_cast<story&>(self).note(kind, what, id);
-  } catch (const std::bad_alloc&) {  // the story has a gap
-  }
-}
-
-void story::note(observe::event kind, const char* what, std::uint64_t id) {
-  switch (kind) {
-    case observe::event::spawned:
-    case observe::event::turn_begin:
-      classes_[id] = what;
+void story::note(const story_event& event) {
+  switch (event.kind) {
+    case story_kind::module:
+      modules_.push_back(event.text);
       break;
-    case observe::event::sent:
-      sent_[{id, what}].push_back(running_);
+    case story_kind::spawned:
+      classes_[event.actor] = event.text;
       break;
-    case observe::event::handle_begin:
-      begin_step(what, id);
+    case story_kind::sent:
+      last_sent_ = &sent_[{event.actor, event.text}].emplace_back(sent{running_, event.callers});
       break;
-    case observe::event::handle_end:
+    case story_kind::begun:
+      begin(event);
+      break;
+    case story_kind::ended:
       running_ = none;
       break;
-    default:
+    case story_kind::waits:
+      wait(event);
+      break;
+    case story_kind::outside:
+      if (running_ == none) outside_[steps_.size()] = event.text;
+      break;
+    case story_kind::broken:
+      if (failing_ == none) failing_ = running_;
       break;
   }
 }
 
-void story::begin_step(const char* method, std::uint64_t actor) {
-  const auto last = last_of_actor_.find(actor);
-  step begun{method, actor, execution_.turns, none,
-             last == last_of_actor_.end() ? none : last->second};
-  if (const auto sent = sent_.find({actor, method}); sent != sent_.end() && !sent->second.empty()) {
-    begun.sender = sent->second.front();
-    sent->second.pop_front();
+void story::read(std::istream& lines) {
+  story_event event;
+  for (std::string line; std::getline(lines, line) && !lines.eof();) {
+    if (sched::exploring::read_event(line, event)) note(event);
   }
-  running_ = steps_.size();
-  last_of_actor_[actor] = running_;
-  steps_.push_back(begun);
 }
 
-std::vector<bool> story::past() const {
+// GCC 12 places a call in a co_await at the end of the coroutine: it takes the line of the wait.
+void story::wait(const story_event& event) {
+  const auto last = last_of_actor_.find(event.actor);
+  if (last == last_of_actor_.end()) return;
+  steps_[last->second].awaits = event.text;
+  if (!event.place.empty()) steps_[last->second].awaits += " at " + event.place;
+  if (running_ == last->second && last_sent_ != nullptr && event.text.starts_with("the answer of"))
+    last_sent_->asked_at = event.place;
+}
+
+void story::begin(const story_event& event) {
+  step next{.method = event.text, .actor = event.actor, .turn = event.turn, .id = event.id};
+  if (const auto last = last_of_actor_.find(event.actor); last != last_of_actor_.end()) {
+    next.earlier = last->second;
+    if (steps_[next.earlier].method == next.method) steps_[next.earlier].wait_is_over = true;
+  }
+  const auto found = sent_.find({event.actor, event.text});
+  if (found != sent_.end() && !found->second.empty()) {
+    next.by = std::move(found->second.front());
+    found->second.pop_front();
+  } else {
+    find_waker(next, event.ready_after);
+  }
+  last_sent_ = nullptr;
+  running_ = steps_.size();
+  last_of_actor_[event.actor] = running_;
+  steps_.push_back(std::move(next));
+}
+
+void story::find_waker(step& next, std::uint64_t ready_after) const {
+  next.continues = true;
+  std::size_t waker = steps_.size();
+  while (waker != 0 && steps_[waker - 1].turn > ready_after) --waker;
+  if (const auto outside = outside_.find(waker); outside != outside_.end()) {
+    next.outside = outside->second;
+    return;
+  }
+  if (waker == 0 || steps_[waker - 1].turn != ready_after) return;
+  if (steps_[waker - 1].actor != next.actor) next.by.sender = waker - 1;
+}
+
+// The handlers from which the story goes back: the one that fails, or those whose waits the failure
+// names, or the last one.
+std::vector<std::size_t> story::ends(const std::string& failure) const {
+  if (steps_.empty()) return {};
+  if (failing_ != none) return {failing_};
+  std::vector<std::size_t> found = waits_of(failure);
+  if (found.empty()) found.push_back(steps_.size() - 1);
+  return found;
+}
+
+// "Stock #3 in Stock::write waits at shop.cpp:7 for ..."
+std::vector<std::size_t> story::waits_of(const std::string& failure) const {
+  std::set<std::size_t> found;
+  for (std::size_t at = 0; (at = failure.find(" #", at)) != std::string::npos; ++at) {
+    const char* const digits = failure.c_str() + at + 2;
+    char* end = nullptr;
+    const std::uint64_t actor = std::strtoull(digits, &end, 10);
+    if (end == digits || std::string_view(end).substr(0, 4) != " in ") continue;
+    for (std::size_t i = steps_.size(); i-- > 0;) {
+      if (steps_[i].actor != actor || steps_[i].awaits.empty()) continue;
+      found.insert(i);
+      break;
+    }
+  }
+  return {found.begin(), found.end()};
+}
+
+std::vector<bool> story::past(const std::vector<std::size_t>& ends) const {
   std::vector<bool> found(steps_.size());
-  if (found.empty()) return found;
-  found[failing_ == none ? found.size() - 1 : failing_] = true;
+  for (const std::size_t end : ends) found[end] = true;
   for (std::size_t i = found.size(); i-- > 0;) {
     if (!found[i]) continue;
-    for (const std::size_t cause : {steps_[i].sender, steps_[i].earlier}) {
+    for (const std::size_t cause : {steps_[i].by.sender, steps_[i].earlier}) {
       if (cause != none) found[cause] = true;
     }
   }
@@ -77,61 +132,180 @@ std::vector<bool> story::past() const {
 
 std::string story::actor_text(std::uint64_t actor) const {
   const auto known = classes_.find(actor);
-  return (known == classes_.end() ? std::string("actor") : std::string(known->second)) + " #" +
+  return (known == classes_.end() ? std::string("actor") : known->second) + " #" +
          std::to_string(actor);
 }
 
-bool story::was_held(std::uint64_t turn) const {
-  if (turn == 0 || turn > execution_.seen.size()) return false;
-  const auto& id = execution_.seen[turn - 1].id;
-  return std::ranges::any_of(execution_.plan.holds,
-                             [&](const auto& hold) { return !hold.connection && hold.held == id; });
-}
+// Makes a told_story of the causal past.
+class story_teller {
+ public:
+  story_teller(const story& whole, const std::vector<hold>& holds, const story& without)
+      : whole_(whole), holds_(holds), without_(without) {}
 
-std::string story::sender_text(std::size_t sender) const {
-  if (sender == none) return "the program";
-  return actor_text(steps_[sender].actor) + " in turn " + std::to_string(steps_[sender].turn);
-}
-
-// The messages that were sent and not handled: held ones are among them.
-std::string story::waiting() const {
-  constexpr int lines_max = 10;
-  std::string text;
-  int lines = 0;
-  for (const auto& [receiver, senders] : sent_) {
-    if (senders.empty() || lines++ >= lines_max) continue;
-    text += "  not handled yet: " + receiver.second + " of " + actor_text(receiver.first) +
-            ", sent by " + sender_text(senders.front()) + '\n';
+  told_story tell(const std::string& failure) {
+    const std::vector<std::size_t> ends = whole_.ends(failure);
+    const std::vector<bool> past = whole_.past(ends);
+    const auto count = static_cast<std::size_t>(std::ranges::count(past, true));
+    std::size_t left_out = told_.left_out = count - std::min(count, told_max);
+    for (std::size_t i = 0; i < past.size(); ++i) {
+      if (!past[i]) continue;
+      if (left_out != 0) {
+        --left_out;
+      } else {
+        add(i);
+      }
+    }
+    for (const std::size_t end : ends) {
+      const auto place = places_.find(end);
+      if (place == places_.end()) continue;
+      told_message& message = told_.messages[place->second];
+      message.waits_for = whole_.steps_[end].awaits;
+      message.fails = message.waits_for.empty();
+    }
+    add_waiting();
+    name_lines();
+    return std::move(told_);
   }
+
+ private:
+  static constexpr std::size_t told_max = 30, waiting_max = 10, none = story::none;
+
+  std::size_t actor_of(std::uint64_t actor) {
+    const auto [found, is_new] = lanes_.try_emplace(actor, told_.actors.size());
+    if (is_new) told_.actors.push_back(whole_.actor_text(actor));
+    return found->second;
+  }
+
+  told_message made(const std::string& method, std::uint64_t actor, const story::sent& by) {
+    told_message message;
+    message.method = method;
+    if (by.sender != none) {
+      const story::step& sender = whole_.steps_[by.sender];
+      message.sender = actor_of(sender.actor);
+      message.cause_turn = sender.turn;
+      if (const auto cause = places_.find(by.sender); cause != places_.end())
+        message.cause = cause->second;
+    }
+    message.receiver = actor_of(actor);
+    message.place = by.asked_at;
+    callers_.push_back(message.place.empty() ? by.callers : std::vector<story::code_address>());
+    return message;
+  }
+
+  void add(std::size_t nth) {
+    const story::step& step = whole_.steps_[nth];
+    told_message message = made(step.method, step.actor, step.by);
+    message.turn = step.turn;
+    message.continues = step.continues;
+    message.by = step.outside;
+    if (!step.wait_is_over) message.waits_for = step.awaits;
+    message.is_held = std::ranges::any_of(
+        holds_, [&](const hold& held) { return !held.connection && held.held == step.id; });
+    if (message.is_held) message.otherwise = otherwise(without_step(step.id));
+    places_[nth] = told_.messages.size();
+    told_.messages.push_back(std::move(message));
+  }
+
+  std::size_t without_step(const story::turn_id& id) const {
+    for (std::size_t i = 0; i < without_.steps_.size(); ++i) {
+      if (without_.steps_[i].id == id) return i;
+    }
+    return none;
+  }
+
+  // Where the schedule without holds runs that step.
+  std::string otherwise(std::size_t nth) const {
+    if (nth == none) return "";
+    std::string text = "in turn " + std::to_string(without_.steps_[nth].turn);
+    if (nth + 1 == without_.steps_.size()) return text;
+    const story::step& next = without_.steps_[nth + 1];
+    return text + ", before " + next.method + " of " + without_.actor_text(next.actor);
+  }
+
+  // The messages that were sent and not handled; held ones are the first.
+  void add_waiting() {
+    std::set<std::pair<std::uint64_t, std::string>> held;
+    for (const hold& one : holds_) {
+      const std::size_t nth = one.connection ? none : without_step(one.held);
+      if (nth == none || is_told(one)) continue;
+      const story::step& step = without_.steps_[nth];
+      const auto found = whole_.sent_.find({step.actor, step.method});
+      if (found == whole_.sent_.end() || found->second.empty()) continue;
+      if (!held.insert(found->first).second) continue;
+      told_message message = made(step.method, step.actor, found->second.front());
+      message.is_held = true;
+      message.otherwise = otherwise(nth);
+      told_.messages.push_back(std::move(message));
+    }
+    std::size_t count = held.size();
+    for (const auto& [receiver, senders] : whole_.sent_) {
+      if (senders.empty() || held.contains(receiver) || receiver.second == "unreferenced") continue;
+      if (count++ >= waiting_max) break;
+      told_.messages.push_back(made(receiver.second, receiver.first, senders.front()));
+    }
+  }
+
+  bool is_told(const hold& kept) const {
+    return std::ranges::any_of(whole_.steps_,
+                               [&](const story::step& step) { return step.id == kept.held; });
+  }
+
+  void name_lines() {
+    const std::vector<std::string> places = places_of(whole_.modules_, callers_);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      if (told_.messages[i].place.empty()) told_.messages[i].place = places[i];
+    }
+  }
+
+  const story& whole_;
+  const std::vector<hold>& holds_;
+  const story& without_;
+  told_story told_;
+  std::map<std::uint64_t, std::size_t> lanes_;  // of actors
+  std::map<std::size_t, std::size_t> places_;   // of steps, in told_.messages
+  std::vector<std::vector<story::code_address>> callers_;
+};
+
+told_story story::tell(const std::string& failure, const std::vector<hold>& holds,
+                       const story& without) const {
+  return story_teller(*this, holds, without).tell(failure);
+}
+
+namespace {
+
+std::string sender_text(const told_story& told, const told_message& message) {
+  std::string text =
+      message.sender == told_message::none
+          ? "the program"
+          : told.actors[message.sender] + " in turn " + std::to_string(message.cause_turn);
+  if (!message.place.empty()) text += " at " + message.place;
   return text;
 }
 
-std::string story::line_of(const step& step) const {
+std::string reason_of(const told_story& told, const told_message& message) {
+  if (!message.continues) return ", sent by " + sender_text(told, message);
+  if (!message.by.empty()) return ", continued by " + message.by;
+  if (message.sender == told_message::none) return ", continued";
+  return ", continued by " + sender_text(told, message);
+}
+
+std::string line_of(const told_story& told, const told_message& message) {
   std::string text =
-      "  turn " + std::to_string(step.turn) + ": " + step.method + " of " + actor_text(step.actor);
-  const bool continues = step.sender == none && step.earlier != none &&
-                         steps_[step.earlier].method == std::string(step.method);
-  text += continues ? ", continued" : ", sent by " + sender_text(step.sender);
-  if (was_held(step.turn)) text += "; it was held";
+      message.turn == 0 ? "  not handled yet: " : "  turn " + std::to_string(message.turn) + ": ";
+  text += message.method + " of " + told.actors[message.receiver] + reason_of(told, message);
+  if (message.is_held) text += message.turn == 0 ? "; it is held" : "; it was held";
+  if (!message.otherwise.empty()) text += ", and runs otherwise " + message.otherwise;
+  if (!message.waits_for.empty()) text += "; it waits for " + message.waits_for;
   return text + '\n';
 }
 
-std::string story::text() const {
-  constexpr std::size_t lines_max = 30;
-  const std::vector<bool> told = past();
-  std::size_t left_out = static_cast<std::size_t>(std::ranges::count(told, true));
-  left_out -= std::min(left_out, lines_max);
+}  // namespace
+
+std::string text_of(const told_story& told) {
   std::string text;
-  if (left_out != 0) text = "  (" + std::to_string(left_out) + " earlier ones)\n";
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
-    if (!told[i]) continue;
-    if (left_out != 0) {
-      --left_out;
-    } else {
-      text += line_of(steps_[i]);
-    }
-  }
-  return text + waiting();
+  if (told.left_out != 0) text = "  (" + std::to_string(told.left_out) + " earlier ones)\n";
+  for (const told_message& message : told.messages) text += line_of(told, message);
+  return text;
 }
 
 }  // namespace troupe

@@ -1,66 +1,101 @@
-// story: the causal past of a failure, in words: which handler ran in which turn, who had sent the
-// message, and which turns were held.
+// story: the causal past of a failure: which handler ran in which turn, which source line had sent
+// its message, which turns were held, and how these run without their holds.
 //
-// It is told of one execution on the calling thread, from the events that a trace has. A handler
-// depends on the sender of its message, and on the handlers of its actor before it; what neither
-// leads to the failure is left out.
-// Thread: the simulation's own.
+// A handler depends on the sender of its message, and on the handlers of its actor before it;
+// other handlers are left out. The text and the diagrams are made from the same
+// told_story. Thread: any, one at a time.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <iosfwd>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "observe/ring.hpp"
-#include "sched/exploring/schedule.hpp"
-#include "troupe/observe/trace.hpp"
+#include "sched/exploring/story_event.hpp"
 
 namespace troupe {
 
-class story : private observe::listener {
- public:
-  explicit story(const sched::exploring::execution& execution);
-  story(const story&) = delete;
-  story& operator=(const story&) = delete;
-  ~story();
+// A message of a story: the call of a handler, or its next part.
+struct told_message {
+  static constexpr std::size_t none = SIZE_MAX;
+  std::string method;
+  std::size_t receiver = none;   // in told_story::actors
+  std::size_t sender = none;     // in told_story::actors; none: the program
+  std::size_t cause = none;      // in told_story::messages: the handler that sent it
+  std::uint64_t turn = 0;        // 0: it was not handled
+  std::uint64_t cause_turn = 0;  // 0: sent outside of a turn
+  std::string place{};           // FILE:LINE of the call that sent it, if it is known
+  bool continues = false;        // the next part of a handler
+  std::string by{};              // a timer or I/O that ended the wait
+  bool is_held = false;
+  std::string otherwise{};  // where a held one runs without the holds
+  std::string waits_for{};  // of a handler that waits at the end
+  bool fails = false;       // the failure is in it
+};
 
-  // The handler that runs is the one that fails; otherwise it is the last one.
-  void mark() noexcept;
-  // After the execution, or in its end.
-  std::string text() const;
+struct told_story {
+  std::vector<std::string> actors;     // "Stock #3", in the order in which they take part
+  std::vector<told_message> messages;  // the handled ones in the order of their turns
+  std::size_t left_out = 0;            // earlier handlers that led to these
+};
+
+// Collects the events of one execution.
+class story {
+ public:
+  void note(const sched::exploring::story_event& event);
+  // Reads the events of another process's file (seen_file.hpp).
+  void read(std::istream& lines);
+  // The failure names the handlers that wait, if they are the failure. `without` is the story of
+  // the same schedule without holds.
+  told_story tell(const std::string& failure, const std::vector<sched::exploring::hold>& holds,
+                  const story& without) const;
 
  private:
+  using code_address = sched::exploring::code_address;
+  using turn_id = sched::exploring::turn_id;
   static constexpr std::size_t none = SIZE_MAX;
+  struct sent {
+    std::size_t sender;  // the step that sent it
+    std::vector<code_address> callers;
+    std::string asked_at{};  // the line in which the sender awaits the answer
+  };
   struct step {
-    const char* method;
+    std::string method;
     std::uint64_t actor;
     std::uint64_t turn;
-    std::size_t sender;   // the step that sent the message
-    std::size_t earlier;  // the step of the same actor before it
+    turn_id id;
+    sent by{none, {}};
+    std::size_t earlier = none;  // the step of the same actor before it
+    bool continues = false;
+    std::string outside{};  // that ended the wait
+    std::string awaits{};
+    bool wait_is_over = false;
   };
-  static void hear(listener& self, observe::event kind, const char* what,
-                   std::uint64_t id) noexcept;
-  void note(observe::event kind, const char* what, std::uint64_t id);
-  void begin_step(const char* method, std::uint64_t actor);
-  std::vector<bool> past() const;
-  std::string line_of(const step& step) const;
-  std::string sender_text(std::size_t sender) const;
-  std::string waiting() const;
+  friend class story_teller;
+  void begin(const sched::exploring::story_event& event);
+  void wait(const sched::exploring::story_event& event);
+  // The handler that ended the wait of this one.
+  void find_waker(step& next, std::uint64_t ready_after) const;
+  std::vector<std::size_t> ends(const std::string& failure) const;
+  std::vector<std::size_t> waits_of(const std::string& failure) const;
+  std::vector<bool> past(const std::vector<std::size_t>& ends) const;
   std::string actor_text(std::uint64_t actor) const;
-  bool was_held(std::uint64_t turn) const;
 
-  const sched::exploring::execution& execution_;
-  const bool watched_before_;
+  std::vector<std::string> modules_;
   std::vector<step> steps_;
   std::size_t running_ = none, failing_ = none;
-  std::map<std::uint64_t, const char*> classes_;
+  sent* last_sent_ = nullptr;  // by the handler that runs
+  std::map<std::uint64_t, std::string> classes_;
   std::map<std::uint64_t, std::size_t> last_of_actor_;
-  // the senders of the messages that have not been handled, oldest first
-  std::map<std::pair<std::uint64_t, std::string>, std::deque<std::size_t>> sent_;
+  std::map<std::size_t, std::string> outside_;  // by the number of the step that comes next
+  // the messages that have not been handled, oldest first
+  std::map<std::pair<std::uint64_t, std::string>, std::deque<sent>> sent_;
 };
+
+std::string text_of(const told_story& told);
 
 }  // namespace troupe

@@ -12,6 +12,7 @@
 
 #include "sched/exploring/exploring_source.hpp"
 #include "sched/exploring/schedule_file.hpp"
+#include "sched/exploring/story_listener.hpp"
 #include "troupe/base/error.hpp"
 
 namespace troupe::sched::exploring {
@@ -43,6 +44,7 @@ class replay {
       static_cast<void>(!::write(seen_, whole.data(), whole.size()));
     };
     of_->on_seen("program " + program_id());
+    if (kept_.tells) tell_story();
   }
   replay(const replay&) = delete;
   replay& operator=(const replay&) = delete;
@@ -65,10 +67,19 @@ class replay {
   const std::shared_ptr<execution>& of() const noexcept { return of_; }
 
  private:
+  // Of the thread that makes the first runtime. A crash loses no event.
+  void tell_story() {
+    of_->records = of_->stops_on_failure = true;
+    const auto write = [this](const story_event& event) { of_->on_seen(line_of(event)); };
+    of_->on_break = [write] { write({.kind = story_kind::broken}); };
+    story_ = std::make_unique<story_listener>(*of_, write);
+  }
+
   const std::string file_;
   const kept_schedule kept_;
   const std::shared_ptr<execution> of_;
   int seen_ = -1;  // open until the program ends
+  std::unique_ptr<story_listener> story_;
 };
 
 std::shared_ptr<execution> execution_of_program() {

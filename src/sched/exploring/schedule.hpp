@@ -3,8 +3,8 @@
 // A schedule of holds is "the oldest runnable first, one message a turn, but the held turns wait".
 // It is what a file keeps: each hold names one turn by its maker and its number among the maker's
 // children, so it means the same turn in each execution, and in a changed program as long as that
-// turn exists. The other strategies only search (searching/portfolio.hpp); their finds are turned into holds
-// (searching/shrinking.hpp).
+// turn exists. The other strategies only search (searching/portfolio.hpp); their finds are turned
+// into holds (searching/shrinking.hpp).
 // Thread: the simulation's own.
 #pragma once
 

@@ -131,6 +131,8 @@ void read_search(const std::string& what, line_reader& of, kept_schedule& kept) 
     kept.records = true;
   } else if (what == "dead-letters") {
     kept.dead_letters = true;
+  } else if (what == "story") {
+    kept.tells = true;
   } else {
     of.fail();
   }
@@ -226,6 +228,7 @@ std::string text_of(const kept_schedule& kept) {
   if (kept.plan.late) text += "late\n";
   if (kept.records) text += "record\n";
   if (kept.dead_letters) text += "dead-letters\n";
+  if (kept.tells) text += "story\n";
   std::uint64_t turns = 0;
   for (const std::uint64_t hash : kept.hashes)
     text += "hash " + std::to_string(turns += turns_a_hash) + ' ' + hex(hash) + '\n';

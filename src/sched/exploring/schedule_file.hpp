@@ -13,7 +13,8 @@
 //
 // A schedule that could not be reduced to holds has a line `strategy` instead. `troupe explore`
 // gives a program plans with further lines: `arrival N` and `late-connection N` are held_arrivals
-// and held_connections, `late`, `record`, and `dead-letters`, which makes a dead letter a failure.
+// and held_connections, `late`, `record`, `dead-letters`, which makes a dead letter a failure, and
+// `story`, which adds the events of a story (story_event.hpp).
 // Thread: any.
 #pragma once
 
@@ -33,6 +34,7 @@ struct kept_schedule {
   std::string remarks;
   bool records = false;
   bool dead_letters = false;
+  bool tells = false;
 };
 
 std::string text_of(const kept_schedule& kept);

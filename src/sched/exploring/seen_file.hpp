@@ -8,6 +8,7 @@
 //     made hold 9e37… 2 0        a hold of held_arrivals or held_connections
 //     met 0                      a hold of the plan
 //     hash 83fe…                 each 1,000 turns
+//     story …                    an event of a story (story_event.hpp)
 //
 // Turns and arrivals are written only by an execution that records.
 // Thread: any, one at a time.

@@ -283,6 +283,8 @@ void command_line::add_explore_commands() {
   made->add_option("--jobs", chosen.jobs, "executions at a time (default: one a processor)")
       ->check(CLI::Range(1u, 1'024u));
   made->add_option("-o,--output", chosen.file, "the file to write (default failure.schedule)");
+  constexpr const char* story = "write the failure's sequence diagram: SVG for a name in .svg";
+  made->add_option("--story", chosen.story, story);
   made->add_flag("--dead-letters", chosen.dead_letters, "a dead letter is a failure");
   made->footer(
       "troupe explore [OPTIONS] PROGRAM [ARGUMENTS], or with -- before the program. It is run\n"
@@ -291,6 +293,7 @@ void command_line::add_explore_commands() {
   CLI::App* const replayed =
       app_.add_subcommand("replay", "Runs a program by a schedule that explore has written.");
   replayed->add_option("SCHEDULE", chosen_.replayed, "the file")->required();
+  replayed->add_option("--story", chosen.story, story);
   replayed->footer(
       "troupe replay SCHEDULE -- PROGRAM [ARGUMENTS]; the program may be a debugger with it.");
 }

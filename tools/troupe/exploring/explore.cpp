@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "exploring/child.hpp"
+#include "exploring/telling.hpp"
 #include "sched/exploring/schedule_file.hpp"
 #include "sched/exploring/searching/portfolio.hpp"
 #include "sched/exploring/searching/shrinking.hpp"
@@ -29,6 +30,10 @@ namespace exploring = troupe::sched::exploring;
 namespace {
 
 using clock = std::chrono::steady_clock;
+
+std::chrono::milliseconds run_limit(const explore_choices& chosen) {
+  return std::chrono::milliseconds(static_cast<long>(chosen.run_seconds * 1000));
+}
 
 class program_search {
  public:
@@ -53,6 +58,7 @@ class program_search {
   bool search_on();
   bool report(bool is_first);
   void write(const std::string& text, const exploring::shrunk& small) const;
+  void tell(const std::string& text, const exploring::schedule& plan) const;
 
   const explore_choices& chosen_;
   const clock::time_point end_;
@@ -72,7 +78,7 @@ exploring::outcome program_search::run_one(const exploring::schedule& plan, bool
   kept.records = records;
   kept.dead_letters = chosen_.dead_letters;
   return run_child(chosen_.program, fmt::format("{}/{}", folder_.path(), slot), kept,
-                   std::chrono::milliseconds(static_cast<long>(chosen_.run_seconds * 1000)));
+                   run_limit(chosen_));
 }
 
 std::optional<std::uint64_t> program_search::take() {
@@ -179,8 +185,26 @@ bool program_search::report(bool is_first) {
   } else {
     put("not reduced to late turns: the file keeps the strategy and its seed\n");
   }
-  if (small.reduced || is_first) write(failing.seen.failure, small);
+  if (small.reduced || is_first) {
+    tell(failing.seen.failure, small.plan);
+    write(failing.seen.failure, small);
+  }
   return small.reduced;
+}
+
+void print_story(const troupe::told_story& told) {
+  if (!told.messages.empty()) put("the turns that led to it:\n" + troupe::text_of(told));
+}
+
+// Of an execution that a reader could follow.
+void program_search::tell(const std::string& text, const exploring::schedule& plan) const {
+  exploring::kept_schedule kept;
+  kept.plan = plan;
+  kept.dead_letters = chosen_.dead_letters;
+  const troupe::told_story told =
+      story_of(chosen_.program, folder_.path() + "/story", kept, text, run_limit(chosen_));
+  print_story(told);
+  if (!chosen_.story.empty()) write_diagram(chosen_.story, told, text);
 }
 
 void program_search::write(const std::string& text, const exploring::shrunk& small) const {
@@ -204,14 +228,48 @@ int explore(const explore_choices& chosen) {
   return search.run();
 }
 
-void replay(const std::string& file, const std::vector<std::string>& program) {
-  if (program.empty())
-    throw failure(fmt::format("replay: a program is missing: troupe replay {} -- ./program", file));
+namespace {
+
+exploring::kept_schedule schedule_of(const std::string& file) {
   try {
-    exploring::read_schedule(file);
+    return exploring::read_schedule(file);
   } catch (const std::exception& wrong) {
     throw failure(wrong.what());
   }
+}
+
+int replay_told(const exploring::kept_schedule& kept, const explore_choices& chosen) {
+  const work_folder folder;
+  const std::string stem = folder.path() + "/replay";
+  const exploring::outcome seen = run_child(chosen.program, stem, kept, run_limit(chosen));
+  for (std::size_t i = 0; i < seen.seen->met.size(); ++i) {
+    if (seen.seen->met[i] == 0)
+      print_line("this hold was not met: " + exploring::text_of(kept.plan.holds[i]));
+  }
+  if (seen.failure.empty()) {
+    print_line("the program did not fail");
+    return 0;
+  }
+  print_line("the program fails: " + seen.failure);
+  const troupe::told_story told =
+      story_of(chosen.program, stem, kept, seen.failure, run_limit(chosen));
+  if (told.messages.empty())
+    throw failure(
+        "the program made no runtime by the schedule: a test that calls explore() has "
+        "its story in its report");
+  print_story(told);
+  write_diagram(chosen.story, told, seen.failure);
+  return 1;
+}
+
+}  // namespace
+
+int replay(const std::string& file, const explore_choices& chosen) {
+  const std::vector<std::string>& program = chosen.program;
+  if (program.empty())
+    throw failure(fmt::format("replay: a program is missing: troupe replay {} -- ./program", file));
+  const exploring::kept_schedule known = schedule_of(file);
+  if (!chosen.story.empty()) return replay_told(known, chosen);
   ::setenv("TROUPE_REPLAY", std::filesystem::absolute(file).c_str(), 1);
   std::vector<std::string> kept = program;
   std::vector<char*> words;

@@ -16,6 +16,7 @@ struct explore_choices {
   std::uint64_t seed = 1;
   unsigned jobs = 0;  // 0: one for each processor
   std::string file = "failure.schedule";
+  std::string story;  // the file of the diagram; empty: none
   bool dead_letters = false;
 };
 
@@ -23,7 +24,8 @@ struct explore_choices {
 // failure.
 int explore(const explore_choices& chosen);
 
-// Becomes the program. Throws failure.
-[[noreturn]] void replay(const std::string& file, const std::vector<std::string>& program);
+// Becomes the program; but with a file for a diagram, it runs the program twice, prints its story
+// and returns the exit status: 0 if the program did not fail. Throws failure.
+int replay(const std::string& file, const explore_choices& chosen);
 
 }  // namespace troupe_tool

@@ -1,0 +1,78 @@
+#include "sched/exploring/story_event.hpp"
+
+#include <array>
+#include <cstddef>
+#include <sstream>
+#include <string_view>
+
+namespace troupe::sched::exploring {
+namespace {
+
+constexpr std::string_view head = "story";
+constexpr std::array<std::string_view, 8> kinds{"module", "spawned", "sent",    "begun",
+                                                "ended",  "waits",   "outside", "broken"};
+
+void write_callers(std::ostream& line, const std::vector<code_address>& callers) {
+  line << ' ' << callers.size() << std::hex;
+  for (const code_address& caller : callers) line << ' ' << caller.module << ':' << caller.offset;
+  line << std::dec;
+}
+
+void read_callers(std::istream& words, std::vector<code_address>& callers) {
+  constexpr std::size_t callers_max = 1'000;
+  std::size_t count = 0;
+  words >> count;
+  if (count > callers_max) words.setstate(std::ios::failbit);
+  words >> std::hex;
+  for (char colon = 0; words && count-- != 0;) {
+    code_address& caller = callers.emplace_back();
+    words >> caller.module >> colon >> caller.offset;
+    if (colon != ':') words.setstate(std::ios::failbit);
+  }
+  words >> std::dec;
+}
+
+}  // namespace
+
+std::string line_of(const story_event& event) {
+  std::ostringstream line;
+  line << head << ' ' << kinds[static_cast<std::size_t>(event.kind)] << ' ' << event.actor;
+  if (event.kind == story_kind::sent) write_callers(line, event.callers);
+  if (event.kind == story_kind::begun) {
+    line << ' ' << event.turn << ' ' << std::hex << event.id.maker << std::dec << ' '
+         << event.id.nth << ' ' << event.id.run << ' ' << event.ready_after;
+  }
+  line << ' ' << event.text;
+  if (event.kind == story_kind::waits) line << '\t' << event.place;
+  return line.str();
+}
+
+bool read_event(const std::string& line, story_event& event) {
+  std::istringstream words(line);
+  std::string first, kind;
+  words >> first >> kind >> event.actor;
+  if (!words || first != head) return false;
+  std::size_t which = 0;
+  while (which < kinds.size() && kinds[which] != kind) ++which;
+  if (which == kinds.size()) return false;
+  event.kind = static_cast<story_kind>(which);
+  event.callers.clear();
+  if (event.kind == story_kind::sent) read_callers(words, event.callers);
+  if (event.kind == story_kind::begun) {
+    words >> event.turn >> std::hex >> event.id.maker >> std::dec >> event.id.nth >> event.id.run >>
+        event.ready_after;
+  }
+  if (!words) return false;
+  words.get();  // the space before the text
+  event.text.clear();
+  event.place.clear();
+  if (event.kind == story_kind::waits) {
+    std::getline(words, event.text, '\t');
+    std::getline(words, event.place);
+  } else {
+    std::getline(words, event.text);
+  }
+  return true;
+}
+
+}  // namespace troupe::sched::exploring

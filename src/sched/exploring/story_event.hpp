@@ -1,0 +1,51 @@
+// story_event: an event of an execution from which a story is told: a handler ran in a turn, a
+// source line sent its message.
+//
+// The story itself is told by runtime/exploring/story.hpp. An execution in another process writes
+// its events into its file (seen_file.hpp).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sched/exploring/schedule.hpp"
+
+namespace troupe::sched::exploring {
+
+// An address in the program's code, which is the same in each process.
+struct code_address {
+  std::uint32_t module = 0;  // the nth `module` event
+  std::uint64_t offset = 0;  // in its file
+  auto operator<=>(const code_address&) const = default;
+};
+
+enum class story_kind : std::uint8_t {
+  module,   // `text` is the path of a program or a library
+  spawned,  // an actor, of class `text`
+  sent,     // message `text` to the actor
+  begun,    // handler `text` of the actor, or its next part
+  ended,    // that handler, or it is suspended
+  waits,    // the handler of the actor, for `text` at `place`
+  outside,  // `text`, a timer or I/O, makes something ready
+  broken,   // a property does not hold
+};
+
+struct story_event {
+  story_kind kind = story_kind::broken;
+  std::uint64_t actor = 0;
+  std::string text{};
+  std::string place{};                  // of `waits`: FILE:LINE, or empty
+  std::vector<code_address> callers{};  // of `sent`: the calls that led to it, the innermost first
+  // Of `begun`: the turn's number from 1 on, its name, and the number of the last turn that had
+  // begun when it became ready.
+  std::uint64_t turn = 0;
+  turn_id id{};
+  std::uint64_t ready_after = 0;
+};
+
+// One line without its end. A reader returns false for a line that is none.
+std::string line_of(const story_event& event);
+bool read_event(const std::string& line, story_event& event);
+
+}  // namespace troupe::sched::exploring
