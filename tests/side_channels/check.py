@@ -73,6 +73,7 @@ DESCRIPTORS = {
     "src/runtime/observing/stacks/stacks.cpp": "observation",  # where the stacks lie; without it only registers are copied
     "src/base/threads/thread_clock.cpp": "observation",  # whether a thread is blocked; no failure is worth a word
     "src/runtime/observing/core_numbers.cpp": "observation",  # the numbers of the process; those that cannot be read are 0
+    "src/runtime/exploring/explore.cpp": None,  # the diagram of a find; explore() throws if it cannot be written
     "src/runtime/pool_size.cpp": None,  # the quota of CPUs; without it all count
     "src/observe/session.cpp": "the trace",
     "src/log/writer.cpp": "the log's file",
