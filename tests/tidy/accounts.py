@@ -5,14 +5,13 @@ import re
 
 DOCUMENT = pathlib.Path("docs/protocols/accounts.md")
 # Where objects live as long as a connection, a stream or a session.
-FOLDERS = ("src/http", "src/nats", "src/protocol", "src/tls")
-HEADERS = ("include/troupe/http/request.hpp", "include/troupe/http/response.hpp", "include/troupe/http/websocket.hpp",
-           "include/troupe/http/parser.hpp")
+FOLDERS = ("src/http", "src/nats", "src/protocol", "src/tls", "include/troupe/http", "include/troupe/nats", "include/troupe/protocol",
+           "include/troupe/tls")
 
 # A member whose memory grows: a container, a buffer, or an object that has some.
 GROWS = (r"std::(?:string|vector|deque|list|map|set|unordered_map|unordered_set)\b(?!_view)", r"std::unique_ptr<(?:char|std::byte)\[\]>",
          r"input\b", r"output\b", r"header_lines\b", r"response\b", r"(?:std::optional<)?head_block\b", r"std::unique_ptr<decoded_body>",
-         r"channel<", r"(?:troupe::)?file\b")
+         r"channel<", r"(?:troupe::)?file\b", r"(?:const )?std::unique_ptr<encoder>")
 MEMBER = re.compile(r"^\s+(?:mutable |const |static )*(" + "|".join(GROWS) + r")[^()]*?[ >](\w+_(?:(?:, | = [^;,]*, )\w+_)*)(?: = [^;]*|\{[^;]*\})?;")
 CLASS = re.compile(r"^\s*(?:template <[^>]*>\s*)?(?:class|struct) (\w+)[^;]*$")
 ROW = re.compile(r"^\| `(\w+)::(\w+)` \| (.*?) \|")
@@ -22,9 +21,8 @@ CHARGED = re.compile(r"`(\w+)::(\w+)\(\)`")
 def members(tree):
     """(class, member): where it is declared."""
     found = {}
-    for path in tree.files(suffixes=(".hpp",)):
-        name = str(path)
-        if not name.startswith(tuple(f + "/" for f in FOLDERS)) and name not in HEADERS:
+    for path in tree.files(suffixes=(".hpp", ".cpp")):
+        if not str(path).startswith(tuple(f + "/" for f in FOLDERS)) or path.name.endswith(".test.cpp"):
             continue
         inside = {}  # the class that was begun last at each indentation
         for number, line in enumerate(tree.lines(path), 1):

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -13,6 +14,7 @@
 #include "troupe/context/context.hpp"
 #include "troupe/http/message.hpp"
 #include "troupe/http/parser.hpp"
+#include "troupe/http/values/kept_share.hpp"
 #include "troupe/http/values/value_text.hpp"
 #include "troupe/io/endpoint.hpp"
 #include "troupe/task/task.hpp"
@@ -23,6 +25,8 @@ namespace troupe::http {
 namespace h2 {
 class exchange;
 }
+
+struct compress;
 
 // The connection of a request: the source of the rest of its body, and the peer's address. For the
 // library's own use.
@@ -35,6 +39,11 @@ struct request_source {
   virtual bool is_lost() const noexcept = 0;
   virtual std::stop_token client_gone() = 0;
   virtual std::optional<tls_certificate> client_certificate() = 0;
+  // A reader of the body keeps more of it than before.
+  virtual void count_kept() noexcept = 0;
+  // The answer is encoded as it is streamed, by an encoder of so many bytes. Returns false if the
+  // client has no room for it.
+  virtual bool reserve_encoder(std::size_t bytes) noexcept = 0;
 
  protected:
   ~request_source() = default;
@@ -233,19 +242,25 @@ class request {
   std::stop_token client_gone() const { return source_->client_gone(); }
 
  private:
+  friend struct compress;
   friend class connection;
   friend class handling;
+  friend class values::kept_share;
   friend class multipart_reader;
   friend class h2::exchange;
   std::string_view path_text(std::string_view name) const;
   task<std::string_view> read_behind_collected();
   task<> collect();
   std::optional<std::string_view> nth_cookie(std::string_view name, std::size_t at) const noexcept;
+  // Of the body, in its readers as well.
+  std::size_t kept_bytes() const noexcept;
+  std::size_t kept_files() const noexcept;
   const message_head* head_ = nullptr;
   const path_values* path_values_ = nullptr;
   std::string_view path_, body_;
   http::fields trailer_;
-  std::string collected_;  // read by read_all(), by an abandoned call as well
+  std::string collected_;                       // read by read_all(), by an abandoned call as well
+  std::shared_ptr<values::kept_of_body> kept_;  // by forms and multipart_readers; null without
   request_source* source_ = nullptr;
   std::stop_token stopping_;
   context* memory_ = nullptr;

@@ -107,6 +107,13 @@ std::size_t account::room() const noexcept {
   return ledger_->room_of(*peer_);
 }
 
+bool account::has_spare(std::size_t bytes) const noexcept {
+  if (peer_ == nullptr) return true;
+  const ledger& book = *in_;
+  std::lock_guard lock(book.mutex_);
+  return book.has_spare(*peer_, bytes);
+}
+
 // ---- all holders ----
 
 ledger::ledger(const limits& most) noexcept : most_(most) {}
@@ -176,6 +183,13 @@ std::size_t ledger::room_of(const peer& peer) const noexcept {
   const std::size_t left = all >= most_.bytes ? 0 : most_.bytes - all;
   if (!peer.has_share) return left;
   return std::min(left, own >= most_.peer_bytes ? 0 : most_.peer_bytes - own);
+}
+
+bool ledger::has_spare(const peer& client, std::size_t bytes) const noexcept {
+  const auto fits = [bytes](std::size_t kept, std::size_t limit) {
+    return kept <= limit && bytes <= limit - kept;
+  };
+  return fits(bytes_, most_.bytes) && (!client.has_share || fits(client.bytes, most_.peer_bytes));
 }
 
 // Call it when the peer has got more.

@@ -69,6 +69,10 @@ class account {
   // How many bytes the holder may keep beyond its lease until a limit is reached.
   std::size_t room() const noexcept;
 
+  // Whether so much more fits, even if no holder that was asked to end does so: for memory that the
+  // holder can do without.
+  bool has_spare(std::size_t bytes) const noexcept;
+
   // Whether the holder was asked to end.
   bool is_ending() const noexcept;
 
@@ -146,6 +150,7 @@ class ledger {
   bool end_largest_of(peer& peer, bool by_descriptors) noexcept;
   bool end_largest_of_all(bool by_descriptors) noexcept;
   std::size_t room_of(const peer& peer) const noexcept;
+  bool has_spare(const peer& client, std::size_t bytes) const noexcept;
 
   mutable std::mutex mutex_;
   const limits most_;

@@ -59,6 +59,21 @@ TEST_F(account_ledger, keeps_a_lease_that_is_a_little_too_large) {
   EXPECT_EQ(one.leased(), 4 * kib);
 }
 
+TEST_F(account_ledger, has_no_spare_memory_while_holders_are_ending) {
+  holder large(book, first), other(book, second), proxy(book, unnamed);
+  EXPECT_TRUE(large.has_spare(mib));
+  EXPECT_FALSE(large.has_spare(mib + 1));
+  large.hold(mib + 64 * kib);
+  EXPECT_EQ(large.asked, 1);
+  EXPECT_GT(large.room(), 0u);
+  EXPECT_FALSE(large.has_spare(1));
+  EXPECT_TRUE(other.has_spare(mib));
+  proxy.hold(7 * mib - 128 * kib);
+  EXPECT_TRUE(other.has_spare(64 * kib));
+  EXPECT_FALSE(other.has_spare(64 * kib + 1));
+  EXPECT_FALSE(proxy.has_spare(64 * kib + 1));
+}
+
 TEST_F(account_ledger, ends_the_largest_holder_of_a_peer_past_its_share) {
   holder small(book, first), large(book, first), other(book, second), newcomer(book, first);
   other.hold(mib);

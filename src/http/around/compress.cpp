@@ -126,6 +126,10 @@ void compress::operator()(const request& asked, response& answer) const {
   if (!compression.has_word("Vary", "Accept-Encoding") && !compression.has_word("Vary", "*"))
     answer.field("Vary", "Accept-Encoding");
   if (!chosen.best) return;
+  // A stream has an encoder for as long as its client likes. Without room for one it is sent as it
+  // is, even to a client that refuses that.
+  if (compression.is_stream() && !asked.source_->reserve_encoder(small_encoder_bytes(*chosen.best)))
+    return;
   compression.is_not_modified() ? compression.weaken_tag() : compression.encode(*chosen.best);
 }
 

@@ -1,6 +1,7 @@
 // encoder: makes texts smaller by the codings of Content-Encoding: gzip, brotli and zstd.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -29,6 +30,9 @@ class encoder {
   virtual void add(std::string_view bytes, std::string& to, until what) = 0;
   // Begins the next text.
   virtual void reset() = 0;
+  // How far back a text may refer. Each stream has an encoder of its own, for as long as its client
+  // likes: a small window leaves a client room for more streams.
+  enum class window : std::uint8_t { large, small };
 
  protected:
   encoder() = default;
@@ -36,8 +40,10 @@ class encoder {
   encoder& operator=(const encoder&) = delete;
 };
 
-// For a coding of has_coding(). Throws std::bad_alloc. Cost: about 260 KiB for gzip, and 1 MiB for
-// the other ones, while it lives.
-std::unique_ptr<encoder> make_encoder(coding one);
+// For a coding of has_coding(). Throws std::bad_alloc. Cost: about 260 KiB for gzip, and 1 to 2 MiB
+// for the other ones, 650 KiB with a small window, while it lives.
+std::unique_ptr<encoder> make_encoder(coding one, encoder::window within = encoder::window::large);
+// The memory of one with a small window, at most.
+std::size_t small_encoder_bytes(coding one) noexcept;
 
 }  // namespace troupe::http

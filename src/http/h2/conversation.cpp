@@ -29,6 +29,11 @@ std::int64_t after(std::int64_t from_ns, std::chrono::nanoseconds span) noexcept
   return span.count() > never_ns - from_ns ? never_ns : from_ns + span.count();
 }
 
+// The limit may be one of descriptors: a file counts as a good part of memory.
+std::size_t size_of(const exchange& request) noexcept {
+  return request.kept_bytes() + request.files() * base::account::lease_bytes;
+}
+
 }  // namespace
 
 bool is_allowed_cipher(std::string_view name) noexcept {
@@ -418,9 +423,19 @@ exchange* conversation::oldest_kept_back() noexcept {
 
 // Whether the client may keep the bytes of another window.
 bool conversation::has_room(exchange& request) noexcept {
+  return account_of(request).room() >=
+         server_.options.http2.stream_window + base::account::lease_bytes;
+}
+
+const base::account& conversation::account_of(exchange& request) noexcept {
   const base::account* const own = request.account();
-  const std::size_t room = own != nullptr ? own->room() : on_->account_.room();
-  return room >= server_.options.http2.stream_window + base::account::lease_bytes;
+  return own != nullptr ? *own : on_->account_;
+}
+
+bool conversation::reserve(exchange& request, std::size_t bytes) noexcept {
+  if (is_from_proxy()) request.count_for_client();
+  count_buffers();
+  return account_of(request).has_spare(bytes);
 }
 
 void conversation::give_window(exchange& request) {
@@ -456,17 +471,20 @@ bool conversation::end_streams() {
   }
   count_buffers();
   const bool is_over = on_->account_.is_ending();
-  while (is_over && freed < least && on_->account_.leased() > least) {
+  while (is_over && freed < least) {
     const auto largest = std::ranges::max_element(exchanges_, {}, [](const auto& entry) {
       return entry.second->is_closed() || entry.second->account() != nullptr
                  ? 0
-                 : entry.second->kept_bytes();
+                 : size_of(*entry.second);
     });
-    if (largest == exchanges_.end() || largest->second->is_closed()) {
+    const bool is_open = largest != exchanges_.end() && !largest->second->is_closed();
+    const bool has_files = is_open && largest->second->files() != 0;
+    if (on_->account_.leased() <= least && !has_files) break;
+    if (!is_open) {
       session_->terminate(code::enhance_your_calm);
       return false;
     }
-    freed += largest->second->kept_bytes();
+    freed += size_of(*largest->second);
     end_stream(largest->first, *largest->second);
   }
   count_buffers();
@@ -523,14 +541,14 @@ void conversation::count_buffers() noexcept {
       (room_ == nullptr ? 0 : read_bytes) + out_.capacity() + lines_.bytes() + session_->memory();
   std::size_t files = 0;
   for (auto& [stream, request] : exchanges_) {
-    const std::size_t own = request->kept_bytes();
-    if (own > base::account::slack_bytes && is_from_proxy()) [[unlikely]]
+    const std::size_t own = request->kept_bytes(), own_files = request->files();
+    if ((own > base::account::slack_bytes || own_files != 0) && is_from_proxy()) [[unlikely]]
       request->count_for_client();
     if (base::account* const account = request->account()) {
-      account->hold(own, request->files());
+      account->hold(own, own_files);
     } else {
       bytes += own;
-      files += request->files();
+      files += own_files;
     }
   }
   on_->account_.hold(bytes, files);

@@ -75,6 +75,8 @@ class conversation final : private session_events {
   void end_streams_soon() noexcept;
   // A stream has just got more. Ends streams at once if the client is past its budget.
   void keep_to_budget();
+  // Whether the request's client has room for so much more.
+  bool reserve(exchange& request, std::size_t bytes) noexcept;
   // The connection ends when the requests that have come are answered.
   void end_after_this();
   endpoint peer();
@@ -109,6 +111,7 @@ class conversation final : private session_events {
   void give_windows();
   void watch_time() noexcept;
   void count_buffers() noexcept;
+  const base::account& account_of(exchange& request) noexcept;
   bool end_streams();
   void end_late_streams();
   void note_written(std::size_t bytes) noexcept {

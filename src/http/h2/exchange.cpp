@@ -147,9 +147,23 @@ void exchange::closed() noexcept {
 
 std::size_t exchange::kept_bytes() const noexcept {
   return sizeof *this + block_.bytes() + (trailer_ ? trailer_->bytes() : 0) + unread_.capacity() +
-         piece_.capacity() + request_.collected_.capacity() + pending_.capacity() +
-         answer_.body_.capacity() + above_bytes_ + queued_bytes_ +
+         piece_.capacity() + request_.kept_bytes() + pending_.capacity() +
+         answer_.body_.capacity() + encoder_bytes_ + above_bytes_ + queued_bytes_ +
          (decoded_ == nullptr ? 0 : decoded_->memory());
+}
+
+std::size_t exchange::files() const noexcept { return files_ + request_.kept_files(); }
+
+void exchange::count_kept() noexcept { conversation_.keep_to_budget(); }
+
+bool exchange::reserve_encoder(std::size_t bytes) noexcept {
+  if (!conversation_.reserve(*this, bytes)) return false;
+  encoder_bytes_ = bytes;
+  return true;
+}
+
+void exchange::retains(std::size_t bytes) noexcept {
+  if (bytes > std::exchange(above_bytes_, bytes)) conversation_.keep_to_budget();
 }
 
 void exchange::took(std::size_t bytes) {
@@ -391,6 +405,7 @@ task<> exchange::run_handler_later() {
 
 void exchange::finish() noexcept {
   done_ = true;
+  encoder_bytes_ = 0;
   if (is_noted()) [[unlikely]]
     note_end();
   news_.reset();

@@ -78,7 +78,7 @@ class exchange final : public handling, private transport {
   }
   // How many bytes are kept for this stream, in this object and below it.
   std::size_t kept_bytes() const noexcept;
-  std::size_t files() const noexcept { return files_; }
+  std::size_t files() const noexcept;
   // Ends the stream, and frees what can be freed at once.
   void give_up() noexcept;
   // The client that a trusted proxy names; null if the connection's client is the one.
@@ -127,7 +127,9 @@ class exchange final : public handling, private transport {
                                 std::uint64_t bytes) override;
   task<> send_owned(std::string bytes) override;
   slowest_pace message_pace() const noexcept override;
-  void retains(std::size_t bytes) noexcept override { above_bytes_ = bytes; }
+  void retains(std::size_t bytes) noexcept override;
+  void count_kept() noexcept override;
+  bool reserve_encoder(std::size_t bytes) noexcept override;
 
   // What a stream keeps that comes by a trusted proxy.
   class own_account final : public base::account {

@@ -199,15 +199,24 @@ void connection::wait_for_handshake(phase at, std::int64_t now_ns) noexcept {
 
 void connection::count_buffers() noexcept {
   const std::size_t bytes = kept_bytes();
-  if (bytes > base::account::slack_bytes) [[unlikely]]
+  const std::size_t files = files_ + request_.kept_files();
+  if (bytes > base::account::slack_bytes || files != 0) [[unlikely]]
     find_client();
-  account_.hold(bytes, files_);
+  account_.hold(bytes, files);
 }
 
 std::size_t connection::kept_bytes() const noexcept {
-  return input_.capacity() + out_.capacity() + body_in_.capacity() +
-         request_.collected_.capacity() + (decoded_ == nullptr ? 0 : decoded_->memory()) +
-         above_bytes_ + queued_bytes_;
+  return input_.capacity() + out_.capacity() + body_in_.capacity() + request_.kept_bytes() +
+         (decoded_ == nullptr ? 0 : decoded_->memory()) + encoder_bytes_ + above_bytes_ +
+         queued_bytes_;
+}
+
+bool connection::reserve_encoder(std::size_t bytes) noexcept {
+  find_client();
+  if (!account_.has_spare(bytes)) return false;
+  encoder_bytes_ = bytes;
+  count_buffers();
+  return true;
 }
 
 // A trusted proxy has no share: what a request keeps counts for the client that the proxy names.
@@ -362,12 +371,14 @@ void connection::finish_request() noexcept {
   if (decoded_ != nullptr) [[unlikely]]
     decoded_.reset();
   is_serving_ = false;
-  files_ = 0;
+  files_ = encoder_bytes_ = 0;
   if (behind_ != nullptr) [[unlikely]]
     leave_client();
   if (request_.collected_.capacity() > kept_body_bytes) base::release(request_.collected_);
   request_.collected_.clear();
   request_.is_taken_ = request_.is_parted_ = false;
+  if (request_.kept_ != nullptr) [[unlikely]]
+    request_.kept_.reset();
   if (memory_ && failure_ == nullptr) memory_->rollback(*empty_memory_);
 }
 

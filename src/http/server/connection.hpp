@@ -133,6 +133,8 @@ class connection : public transport, protected handling {
     above_bytes_ = bytes;
     count_buffers();
   }
+  void count_kept() noexcept final { count_buffers(); }
+  bool reserve_encoder(std::size_t bytes) noexcept final;
   // A parked connection keeps nothing; its client may have gone when the call returns.
   void stop_counting() noexcept {
     account_.close();

@@ -101,6 +101,7 @@ class handling : protected request_source {
   tasks::context_ref trace_;  // of the request
   counted_request counted_;
   std::unique_ptr<decoded_body> decoded_;  // of a body that is decoded
+  std::size_t encoder_bytes_ = 0;          // for an answer that is streamed
 
  private:
   task<std::string_view> next_decoded();

@@ -61,6 +61,43 @@ std::optional<std::string_view> request::nth_cookie(std::string_view name,
   return std::nullopt;
 }
 
+std::size_t request::kept_bytes() const noexcept {
+  // order: relaxed  a statistic; publishes nothing
+  const std::size_t above = kept_ == nullptr ? 0 : kept_->bytes.load(std::memory_order_relaxed);
+  return collected_.capacity() + above;
+}
+
+std::size_t request::kept_files() const noexcept {
+  // order: relaxed  a statistic; publishes nothing
+  return kept_ == nullptr ? 0 : kept_->files.load(std::memory_order_relaxed);
+}
+
+namespace values {
+
+void kept_share::keep(request& asked, std::size_t bytes, std::size_t files) {
+  if (all_ == nullptr) {
+    if (asked.kept_ == nullptr) asked.kept_ = std::make_shared<kept_of_body>();
+    all_ = asked.kept_;
+  }
+  const bool tells = bytes > told_ + untold_bytes || files > files_;
+  count(bytes, files);
+  if (!tells) return;
+  told_ = bytes;
+  asked.source_->count_kept();
+}
+
+// The differences wrap, and the sums are right.
+void kept_share::count(std::size_t bytes, std::size_t files) noexcept {
+  if (all_ == nullptr) return;
+  // order: relaxed (both)  statistics; they publish nothing
+  all_->bytes.fetch_add(bytes - bytes_, std::memory_order_relaxed);
+  all_->files.fetch_add(files - files_, std::memory_order_relaxed);
+  bytes_ = bytes;
+  files_ = files;
+}
+
+}  // namespace values
+
 task<> request::collect() {
   if (std::exchange(is_taken_, false)) collected_.clear();
   for (;;) {

@@ -49,7 +49,9 @@ troupe::file make_nameless(std::string_view folder) {
 // Fills a form within its limits.
 class form_maker {
  public:
-  explicit form_maker(const form_limits& limits) : limits_(limits) {}
+  // `asked`: the request whose body the form is; null if it is a text.
+  explicit form_maker(const form_limits& limits, request* asked = nullptr)
+      : limits_(limits), asked_(asked) {}
 
   void count_field() {
     if (++count_ > limits_.fields) fail_large("", std::to_string(limits_.fields) + " fields");
@@ -80,8 +82,10 @@ class form_maker {
       if (piece.empty()) break;
       check_field(name, value.size() + piece.size());
       value += piece;
+      count_kept(name.size() + value.size());
     }
     add(std::move(name), std::move(value));
+    count_kept();
   }
   form finish() { return std::move(form_); }
 
@@ -101,9 +105,12 @@ class form_maker {
       if (file.in_memory() && file.bytes_ + piece.size() <= limits_.kept_bytes) {
         use_memory(piece.size());
         file.text_ += piece;
+        count_kept();
       } else {
         if (file.in_memory()) {
           file.on_disk_ = make_nameless(limits_.folder);
+          ++on_disk_;
+          count_kept();
           co_await file.on_disk_.write_all_at(0, std::string_view(file.text_));
           memory_ -= file.text_.size();
           base::release(file.text_);
@@ -115,9 +122,18 @@ class form_maker {
     form_.files_.push_back(std::move(file));
   }
 
+  // `apart`: of a part that is not a part of the form yet.
+  void count_kept(std::size_t apart = 0) {
+    if (asked_ == nullptr) return;
+    const std::size_t heads = form_.fields_.capacity() * sizeof form_.fields_[0] +
+                              form_.files_.capacity() * sizeof(form_file);
+    form_.kept_.keep(*asked_, memory_ + heads + apart, on_disk_);
+  }
+
   const form_limits& limits_;
+  request* const asked_;
   form form_;
-  std::size_t count_ = 0, memory_ = 0;
+  std::size_t count_ = 0, memory_ = 0, on_disk_ = 0;
 };
 
 bool form::find(std::string_view name, std::size_t& at, std::string& to) const {
@@ -169,7 +185,7 @@ task<form> read_form(request& asked, form_limits limits) {
   within.parts = limits.fields;
   within.head_bytes = limits.head_bytes;
   multipart_reader parts(asked, within);
-  form_maker maker(limits);
+  form_maker maker(limits, &asked);
   while (co_await parts.next()) co_await maker.add_part(parts);
   co_return maker.finish();
 }

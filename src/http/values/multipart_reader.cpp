@@ -40,6 +40,7 @@ task<multipart_parser::step> multipart_reader::advance() {
     from_.is_parted_ = true;
     if (more.empty()) parser_.check_end();
     input_ += more;
+    kept_.keep(from_, input_.capacity());
   }
 }
 

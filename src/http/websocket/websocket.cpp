@@ -278,7 +278,10 @@ task<> websocket::send_in_order(int code, std::string payload) {
   const bool may_deflate =
       parts_->can_deflate && code < close_frame && payload.size() >= terms_.deflate->least_bytes;
   try {
-    if (may_deflate) deflated = parts_->out.compress(payload);
+    if (may_deflate) {
+      deflated = parts_->out.compress(payload);
+      over_.retains(kept_bytes());
+    }
     const bool is_deflated = !deflated.empty();
     std::string bytes =
         frame_of(is_deflated ? last_frame | first_reserved_bit | code : last_frame | code,
@@ -348,6 +351,7 @@ void websocket::begin_next() noexcept { next_ = paced_arrival(input_.size() - at
 task<bool> websocket::more() {
   input_.erase(0, at_);
   at_ = 0;
+  over_.retains(kept_bytes());  // the last bytes may have been inflated since
   constexpr std::size_t at_once = 4096;
   // The shortest wait, for bytes that came while the user did not receive.
   constexpr std::chrono::nanoseconds shortest = std::chrono::milliseconds(1);

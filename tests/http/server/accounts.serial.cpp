@@ -14,9 +14,13 @@
 #include <vector>
 
 #include "http/h2/h2_peer.hpp"
+#include "http/websocket/handshake/deflate.hpp"
+#include "support/open_files.hpp"
 #include "support/resident.hpp"
 #include "support/scratch.hpp"
 #include "tls/certificates.hpp"
+#include "troupe/http/around/compress.hpp"
+#include "troupe/http/values/form.hpp"
 #include "troupe/http/websocket.hpp"
 #include "troupe/tls/stream.hpp"
 
@@ -148,6 +152,67 @@ std::string unread_by_h2(const char* path, const origin& from) {
   return all;
 }
 
+// The coding of an answer is the path's last word.
+std::string encoded_stream(const char* path, const origin& from) {
+  const std::string coding(std::string_view(path).substr(std::string_view(path).rfind('/') + 1));
+  return "GET "s + path + " HTTP/1.1\r\nHost: a\r\n" + from.line() + "Accept-Encoding: " + coding +
+         "\r\n\r\n";
+}
+std::string encoded_streams_by_h2(const char* path, const origin& from) {
+  const std::string coding(std::string_view(path).substr(std::string_view(path).rfind('/') + 1));
+  h2::field_pairs fields = from.field();
+  fields.emplace_back("accept-encoding", coding);
+  std::string all = h2::hello;
+  for (std::int32_t stream = 1; stream < 200; stream += 2)
+    all += h2::ask(stream, h2::get(path, fields));
+  return all;
+}
+// A form that does not end, with so many parts of so many bytes.
+std::string half_form(int parts, std::size_t bytes, bool is_file) {
+  std::string all;
+  for (int i = 0; i < parts; ++i) {
+    const std::string name = "f" + std::to_string(i);
+    all += "--b\r\nContent-Disposition: form-data; name=" + name +
+           (is_file ? "; filename=" + name : "") + "\r\n\r\n" + std::string(bytes, 'x') + "\r\n";
+  }
+  return all;
+}
+std::string form(const std::string& begun, const origin& from) {
+  return "POST /form HTTP/1.1\r\nHost: a\r\n" + from.line() +
+         "Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 1000000\r\n\r\n" + begun;
+}
+std::string form_of_fields(const char*, const origin& from) {
+  return form(half_form(15, 60'000, false), from);
+}
+std::string form_of_files(const char*, const origin& from) {
+  return form(half_form(14, 66'000, true), from);
+}
+std::string forms_by_h2(const std::string& begun, const origin& from) {
+  h2::field_pairs fields = from.field();
+  fields.emplace_back("content-type", "multipart/form-data; boundary=b");
+  std::string all = h2::hello;
+  for (std::int32_t stream = 1; stream < 200; stream += 2) {
+    all += h2::ask(stream, h2::post("/form", fields), false);
+    for (std::size_t at = 0; at < begun.size(); at += 16'000)
+      all += h2::frame_of(h2::data, 0, stream, begun.substr(at, 16'000));
+  }
+  return all;
+}
+std::string forms_of_fields_by_h2(const char*, const origin& from) {
+  return forms_by_h2(half_form(1, 60'000, false), from);
+}
+std::string forms_of_files_by_h2(const char*, const origin& from) {
+  return forms_by_h2(half_form(1, 66'000, true), from);
+}
+// A message of few bytes that unfolds to many, less its last frame.
+std::string folded_message(const char*, const origin& from) {
+  std::string asked = upgrade(from);
+  asked.insert(asked.size() - 2, "Sec-WebSocket-Extensions: permessage-deflate\r\n");
+  http::message_deflater deflater(15, true, {});
+  const std::string folded = deflater.compress(std::string(1'000'000, 'x'));
+  return asked + "\x42\xfe"s + h2::number(folded.size(), 2) + "\0\0\0\0"s + folded;
+}
+
 std::string wait(const char* path, const origin& from) {
   return "GET "s + path + " HTTP/1.1\r\nHost: a\r\n" + from.line() + "\r\n";
 }
@@ -176,12 +241,26 @@ const std::vector<attack> attacks{
     {"files that are not read", 30, unread, "/files/large"},
     {"files that are not read, by HTTP/2", 8, unread_by_h2, "/files/large"},
     {"streams that are not read, by HTTP/2", 8, unread_by_h2, "/pieces"},
+    {"streams by gzip", 60, encoded_stream, "/ticks/gzip"},
+    {"streams by gzip and HTTP/2", 2, encoded_streams_by_h2, "/ticks/gzip"},
+    {"streams by brotli", 60, encoded_stream, "/ticks/br"},
+    {"streams by brotli and HTTP/2", 2, encoded_streams_by_h2, "/ticks/br"},
+    {"streams by zstd", 60, encoded_stream, "/ticks/zstd"},
+    {"streams by zstd and HTTP/2", 2, encoded_streams_by_h2, "/ticks/zstd"},
+    {"forms of fields", 120, form_of_fields, ""},
+    {"forms of fields, by HTTP/2", 8, forms_of_fields_by_h2, ""},
+    {"messages that unfold", 120, folded_message, ""},
 };
 // The same with few bytes and more connections than the server has descriptors for.
 const std::vector<attack> crowds{
     {"requests whose handlers wait", 300, wait, "/wait"},
     {"bodies that come slowly", 300, upload, "/read"},
     {"heads that do not end", 300, half_head, "/"},
+};
+// The files of forms, which are on the disk.
+const std::vector<attack> forms{
+    {"forms of files", 20, form_of_files, ""},
+    {"forms of files, by HTTP/2", 2, forms_of_files_by_h2, ""},
 };
 constexpr std::size_t few_descriptors = 256;
 
@@ -207,11 +286,30 @@ router routes_over(const std::string& folder) {
     co_return response::text("late");
   });
   routes.get("/talk", [] {
-    return response::websocket([](http::websocket& peer) -> task<> {
-      while (co_await peer.receive()) {
+    http::websocket_options options;
+    options.deflate.emplace();
+    return response::websocket(
+        [](http::websocket& peer) -> task<> {
+          while (co_await peer.receive()) {
+          }
+        },
+        std::move(options));
+  });
+  routes.post("/form", [](request& asked) -> task<response> {
+    const http::form all = co_await http::read_form(asked);
+    co_return response::text(std::to_string(all.fields().size()));
+  });
+  std::string numbers;  // made once: the handlers' own time is no concern of this test
+  for (int i = 0; i < 2'000; ++i) numbers += std::to_string(i * 7919) + " ";
+  routes.get("/ticks/{coding}", [numbers](const std::string&) {
+    return response::stream("text/plain", [&numbers](http::body_writer& out) -> task<> {
+      for (;;) {
+        co_await out.write(numbers);
+        co_await sleep_for(1h);
       }
     });
   });
+  routes.around("/ticks/{coding}", http::compress());
   routes.get("/pieces", [] {
     return response::stream("text/plain", [](http::body_writer& out) -> task<> {
       for (int i = 0; i < 64; ++i) co_await out.write(std::string(64 * 1024, 'z'));
@@ -244,6 +342,7 @@ class siege {
           senders.emplace_back(at_, attacker_, one.bytes(one.path, attacker_));
       }
       texts_ = resident_bytes() - before_;
+      files_before_ = open_files();
       for (int i = 0; i < looks; ++i) {
         attack_for(100ms, senders);
         look();
@@ -258,6 +357,7 @@ class siege {
   std::chrono::nanoseconds slowest{0};
   int served = 0;
   std::size_t most_kept = 0, most_resident = 0, most_of_a_client = 0;
+  int most_files = 0;  // of forms, and connections
   std::uint64_t ended = 0;
 
  private:
@@ -299,6 +399,7 @@ class siege {
     const http::kept_counts kept = web_.kept();
     most_kept = std::max(most_kept, kept.bytes);
     most_of_a_client = std::max(most_of_a_client, kept.largest_client_bytes);
+    most_files = std::max(most_files, open_files() - files_before_);
     ended = kept.ended;
     const std::size_t resident = resident_bytes();
     const std::size_t known = before_ + texts_;
@@ -311,6 +412,7 @@ class siege {
   runtime rt_;
   endpoint at_;
   std::size_t before_ = 0, texts_ = 0;
+  int files_before_ = 0;
 };
 
 void check(const siege& after, const std::string& name) {
@@ -343,6 +445,18 @@ TEST(http_accounts, a_crowd_of_one_client_leaves_descriptors_for_others) {
       siege with(has_proxy, few_descriptors);
       with.run({one});
       check(with, one.name);
+    }
+  }
+}
+
+TEST(http_accounts, files_of_forms_take_the_share_of_their_client) {
+  constexpr int share_of_files = few_descriptors / 8, others = 8;
+  for (const bool has_proxy : {false, true}) {
+    for (const attack& one : forms) {
+      siege with(has_proxy, few_descriptors);
+      with.run({one});
+      check(with, one.name);
+      EXPECT_LE(with.most_files, share_of_files + others) << one.name;
     }
   }
 }

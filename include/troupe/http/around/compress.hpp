@@ -21,7 +21,9 @@ namespace troupe::http {
 // an answer that contains both a secret and data that an attacker can choose (BREACH).
 //
 // Cost: the time of the compression on the handler's thread (see `bytes_max`); an encoder for each
-// thread and coding is kept, at most 1.3 MiB a thread, and a streamed answer has one of its own.
+// thread and coding is kept, at most 1.3 MiB a thread, and a streamed answer has one of its own, of
+// up to 672 KiB, which counts as kept for its client: without room (server_options::buffer_bytes)
+// the answer is sent as it is.
 //
 // Example:
 //     #include <troupe/http/router.hpp>

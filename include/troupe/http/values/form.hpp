@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "troupe/http/request.hpp"
+#include "troupe/http/values/kept_share.hpp"
 #include "troupe/http/values/multipart.hpp"
 #include "troupe/http/values/value_text.hpp"
 #include "troupe/io/file.hpp"
@@ -97,6 +98,7 @@ class form {
   bool find(std::string_view name, std::size_t& at, std::string& to) const;
   std::vector<std::pair<std::string, std::string>> fields_;
   std::vector<form_file> files_;
+  values::kept_share kept_;
 };
 
 // Reads the form that is the body: application/x-www-form-urlencoded or multipart/form-data.

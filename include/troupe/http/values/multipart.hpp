@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "troupe/http/request.hpp"
+#include "troupe/http/values/kept_share.hpp"
 #include "troupe/task/task.hpp"
 
 namespace troupe::http {
@@ -110,7 +111,8 @@ class multipart_reader {
   request& from_;
   multipart_parser parser_;
   std::string input_;
-  std::size_t used_ = 0;  // of `input_`
+  std::size_t used_ = 0;     // of `input_`
+  values::kept_share kept_;  // `input_`
   bool in_part_ = false, is_over_ = false;
 };
 

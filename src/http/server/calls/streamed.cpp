@@ -20,7 +20,8 @@ namespace {
 // A stream that sends what it gets through an encoder to another one.
 class encoded_transport final : public transport {
  public:
-  encoded_transport(body_writer& writer, coding by) : writer(writer), encoder_(make_encoder(by)) {}
+  encoded_transport(body_writer& writer, coding by)
+      : writer(writer), encoder_(make_encoder(by, encoder::window::small)) {}
 
   task<std::size_t> receive(std::span<char>, std::chrono::nanoseconds) override { co_return 0; }
   task<std::uint64_t> send_file(const file&, std::uint64_t, std::uint64_t) override { co_return 0; }
