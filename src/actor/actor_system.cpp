@@ -189,7 +189,7 @@ void actor_system::destroy(actor_system* self) noexcept {
 }
 
 void actor_system::drop_orphan_ref() noexcept {
-  // order: acq_rel  the thread that drops the last ref frees what all have used
+  // order: acq_rel  the thread that drops the last ref frees the memory that all have used
   if (orphan_refs.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
 }
 

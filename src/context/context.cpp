@@ -164,8 +164,8 @@ snapshot::~snapshot() {
   if (context_ == nullptr) return;
   TROUPE_REQUIRE(context_->newest_ == this, "snapshots nest: one that is newer must end first");
   context_->newest_ = older_;
-  // What was persisted since this snapshot is newer than what was before. From now on both are one
-  // level.
+  // Objects that were persisted since this snapshot are newer than those before. From now on both
+  // are one level.
   if (context_->keeps_ != nullptr) access::chain(*context_->keeps_, keeps_);
   contexts::keep** end = &context_->keeps_;
   while (*end != nullptr) end = &(*end)->older;

@@ -18,7 +18,7 @@ using key_values = std::vector<std::pair<std::string, std::string>>;
 std::optional<key_values> read_key_values(std::string_view text);
 
 // Sets metrics_url as OTEL_METRICS_EXPORTER, in small letters, and the endpoints of metrics and of
-// all say; null if they are unset. Returns what is wrong with them, or an empty text.
+// all say; null if they are unset. Returns the text of their error, or an empty one.
 std::string choose_metrics(std::string_view exporter, const char* exact, const char* base,
                            exporter_options& options);
 

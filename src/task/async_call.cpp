@@ -10,7 +10,7 @@ namespace troupe::tasks {
 void async_call::cancel() noexcept {
   cancelled = true;
   const bool was_busy = std::exchange(busy, true);
-  // If the detach fails, what the call waits for has come already.
+  // If the detach fails, the awaited event has already arrived.
   if (suspension* wait = awaited;
       wait != nullptr && wait->act(wait, nullptr, sched::message_act::detach) != nullptr) {
     wait->ended = outcome::cancelled;

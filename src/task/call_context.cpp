@@ -148,7 +148,7 @@ call_context::call_context(call_context* parent, timers& clock) noexcept
 // A loop, since a chain of contexts may be long.
 void call_context::drop() noexcept {
   call_context* node = this;
-  // order: acq_rel  the thread that frees it sees what the others did
+  // order: acq_rel  the thread that frees it sees the writes of the others
   while (node != nullptr && node->refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     call_context* const above = node->parent_;
     if (above != nullptr) {

@@ -171,7 +171,7 @@ TROUPE_NOINLINE void forget_parent(ask_link& ask) noexcept {
 }  // namespace
 
 void ask_link::lock() const noexcept {
-  // order: acquire  sees what the holder before did; pairs with unlock/release
+  // order: acquire  sees the writes of the holder before; pairs with unlock/release
   for (int spin = 0; locked.exchange(true, std::memory_order_acquire); ++spin)
     base::std_atomics::wait_a_little(spin);
 }
@@ -215,7 +215,7 @@ void shared_state::be_done() noexcept {
 void shared_state::add_ref() noexcept { refs.fetch_add(1, std::memory_order_relaxed); }
 
 void shared_state::drop_ref() noexcept {
-  // order: acquire  the only ref left: sees what the other holders did
+  // order: acquire  the only ref left: sees the writes of the other holders
   if (refs.load(std::memory_order_acquire) != 1) {
     // order: acq_rel  what this holder did is seen by the holder that frees the state; pairs with
     // itself

@@ -244,7 +244,8 @@ void side_call::run_in_context() noexcept {
   loop();
 }
 
-// What its coroutine awaited has come. Returns the call that must be resumed next, if any.
+// The event that its coroutine awaited has arrived. Returns the call that must be resumed next, if
+// any.
 async_call* side_call::resume_once() noexcept {
   // The first as for the call itself (actor/turn/async_calls.cpp).
   // order: relaxed  a hint: a side call that is given up meanwhile is found to be so below

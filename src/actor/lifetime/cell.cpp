@@ -119,7 +119,7 @@ void construction::accept_mail(cell& actor) {
   building->activation_ = &made;
 }
 
-// Queues the actor for its first turn, which handles what was sent to it during its construction.
+// Queues the actor for its first turn, which handles the messages sent during its construction.
 void construction::start(cell& made) {
   actor_system& system = actor_system::of(made);
   // order: relaxed  set before the last threads ended

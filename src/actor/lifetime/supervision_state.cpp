@@ -83,7 +83,7 @@ void end_failed(cell& actor, kept_failure failed) noexcept {
   end_object(actor, ended(ended::why::failed, std::move(failed.what), std::move(failed.memory)));
 }
 
-// Returns what the constructor threw; empty when it succeeded.
+// Returns the exception of the constructor; null when it succeeded.
 kept_failure construct_anew(cell& actor, supervision_state& own) noexcept {
   std::exception_ptr what;
   try {
@@ -108,7 +108,7 @@ bool is_over(const cell& actor) noexcept {
 }
 
 // The time until the reconstruction, as a suspended call: messages queue behind it. A stop ends it
-// early, since what was sent before the stop must be handled.
+// early, since messages that were sent before the stop must be handled.
 struct reconstruction final : message {
   explicit reconstruction(std::chrono::nanoseconds backoff)
       : message(&act_on), waiting(wait(backoff)), own_call(*this) {}

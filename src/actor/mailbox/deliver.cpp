@@ -30,7 +30,7 @@ activation& activate(cell& to, message& mail, bool urgent) {
   }
 }
 
-// What send_from_afar needs of the actor, all read before the message is in the mailbox
+// The data of the actor that send_from_afar needs, all read before the message is in the mailbox
 // (sending.hpp).
 struct actor_side {
   actor_side(cell& actor, bool urgent) noexcept

@@ -120,7 +120,7 @@ void mail_bound::give_room(std::unique_lock<std::mutex>& lock) noexcept {
 // True when the waiter was queued; else there was room, which is the caller's now.
 template <class... What>
 bool mail_bound::enqueue(cell& to, What&&... waiter) {
-  // destroyed outside of the lock: the destructors of what the waiters hold are the user's
+  // destroyed outside of the lock: the destructors of the waiters' objects are the user's
   std::list<waiting> gone;
   std::lock_guard lock(mutex_);
   if (count_ < limit_ || open_) {

@@ -27,7 +27,7 @@ constinit const cell_type spawned_type{
 
 namespace {
 
-// What a task is in all of its states.
+// The part of a task that is the same in all of its states.
 struct spawned {
   message::handler act;
   tasks::coroutine* root;
@@ -245,7 +245,7 @@ bool is_queued(const sched::runnable& item) noexcept {
   return item.type == &queued_type || item.type == &queued_from_outside_type;
 }
 
-// The end has begun, and what observes dead letters may be gone: so this one is not observed.
+// The end has begun, and the observer of dead letters may be gone: this letter is not observed.
 void refuse(sched::runnable& item) noexcept {
   activation* const active =
       is_queued(item) ? become_actor(item, spawned::take(static_cast<queued_task&>(item)))

@@ -77,7 +77,7 @@ void run(tasks::running_state& state, tasks::async_call& async_call, Part part) 
 // Runs the call's loop until the call waits again. True when the call has ended.
 TROUPE_INLINE bool run_again(tasks::async_call& async_call) noexcept {
   tasks::running_state& state = tasks::running_here();
-  // A stop discards, and the call was resumed by what it awaited. It must not wait for anything
+  // A stop discards, and the end of a wait has resumed the call. It must not wait for anything
   // else, or it could run endlessly: so it is cancelled now.
   if (actor_system::of(*static_cast<cell*>(async_call.actor)).discarding()) [[unlikely]]
     async_call.cancelled = true;

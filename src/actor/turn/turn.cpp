@@ -118,7 +118,7 @@ TROUPE_INLINE void handle_counted(tasks::running_state& state, thread_counts& co
   handle(state, object, mail);
 }
 
-// At the end of a turn of a runtime that is observed. What runs meanwhile is in running_state.
+// At the end of a turn of a runtime that is observed. running_state says which handler runs.
 TROUPE_INLINE void keep_last(const tasks::running_state& state, cell& actor) noexcept {
   // order: relaxed  the thread's own
   set_last(actor, state.method.load(std::memory_order_relaxed));
@@ -332,7 +332,7 @@ TROUPE_INLINE void begin_turn(tasks::running_state& state, actor_system& system,
 enum class next_step : std::uint8_t { batch, stop };
 
 // The actor's list is empty: decides by its mailbox and its refs whether the turn continues.
-// `after` is what the turn ends with, if it ends.
+// `after` is the result of the turn, if it ends.
 TROUPE_INLINE next_step out_of_batch(activation& active, turn_limit& limit,
                                      sched::after_turn& after) noexcept {
   cell& actor = *active.actor;

@@ -35,7 +35,7 @@ constexpr std::int64_t share_in_vain = 30, share_of_use = 2;
 constexpr std::size_t lines_max = 50;
 using waits = wait_node::waits;
 
-// What will resolve a state, as far as that is known.
+// The party that will resolve a state, as far as it is known.
 struct source {
   // an async call may be about to answer it, or be the task that gives it
   const tasks::shared_state* state = nullptr;
@@ -72,7 +72,7 @@ bool find_source(const tasks::shared_state& of, const tasks::job_waits* jobs,
 
 }  // namespace
 
-// What a look has seen. The next look uses the memory again.
+// The findings of a look. The next look uses the memory again.
 struct wait_snapshot {
   struct leaf {
     const tasks::suspension* wait = nullptr;  // null: a thread
@@ -104,7 +104,7 @@ struct wait_snapshot {
   // the call that add_call is looking at, and its branches
   std::vector<const tasks::async_call*> async_calls;
   std::vector<call> ids;
-  // what can resolve a wait: a state, an actor or a thread, and its node
+  // a party that can resolve a wait, a state, an actor or a thread, and its node
   std::vector<resolver> resolvers;
   // the newest number among the threads' waits, at the first look
   std::uint64_t newest_blocked = 0;
@@ -225,8 +225,8 @@ class collector {
            find_source(thread.waits_for, system_.waits_for_jobs, from);
   }
 
-  // Sets what node `at` waits for. `call` is the call `root`, or one of the tasks that it runs side
-  // by side.
+  // Sets the target of the wait of node `at`. `call` is the call `root`, or one of the tasks that
+  // it runs side by side.
   void fill(const cell& actor, const tasks::async_call& root, std::uint32_t at,
             const tasks::async_call& call) {
     tasks::suspension* const wait = call.awaited;
@@ -269,7 +269,7 @@ class collector {
       resolvers_.push_back({holder, at});
   }
 
-  // False when the wait is over, or nothing is known of what will end it.
+  // False when the wait is over, or the party that will end it is unknown.
   bool source_of(const tasks::suspension& wait, source& found) noexcept {
     if (wait.for_lock) {
       tasks::lock_holder holder;
@@ -324,7 +324,7 @@ class collector {
     return found != resolvers_.end() && found->by == by ? &*found : nullptr;
   }
 
-  // Turns what each node waits for into the node that will resolve it. A node whose resolver is no
+  // Turns the target of each wait into the node that will resolve it. A node whose resolver is no
   // node waits for none: it can resume by itself.
   void connect() {
     std::ranges::sort(resolvers_,
@@ -521,7 +521,8 @@ std::size_t deadlock_search::search() noexcept {
   std::size_t refused = 0;
   try {
     refused = search_locked();
-    incomplete = refused != 0;  // another cycle may lead through what was connected with this one
+    incomplete =
+        refused != 0;  // another cycle may lead through nodes that were connected with this one
   } catch (...) {
     // Memory is out; a later search may have enough.
   }

@@ -12,7 +12,7 @@
 namespace troupe::actor {
 namespace {
 
-// Looks at what the tasks of each suspended call wait for, also at those that run side by side.
+// Looks at the waits of the tasks of each suspended call, including tasks side by side.
 class marker {
  public:
   marker(std::uint32_t now, std::uint32_t before) noexcept : now_(now), before_(before) {}

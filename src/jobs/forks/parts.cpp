@@ -28,8 +28,8 @@ class alignas(base::line_bytes) stretch {
   }
   // False when none is left.
   bool take(std::size_t& part) noexcept {
-    // order: relaxed (both)  decides which thread takes which part; what a part does is published
-    // when its taker ends
+    // order: relaxed (both)  decides which thread takes which part; the effects of a part are
+    // published when its taker ends
     if (next_.load(std::memory_order_relaxed) >= end_) return false;
     part = next_.fetch_add(1, std::memory_order_relaxed);
     return part < end_;

@@ -19,7 +19,7 @@ thread_fork_tree::thread_fork_tree(fork_join& top, job_pool* of, unsigned takes_
 void thread_fork_tree::tell(fork_tree& base) noexcept {
   auto& self = static_cast<thread_fork_tree&>(base);
   waiting_thread& waits = *self.sleeper;
-  // order: release  publishes what the parts did; the last touch
+  // order: release  publishes the effects of the parts; the last touch
   self.woken.store(true, std::memory_order_release);
   waits.parker.notify();
 }

@@ -1,4 +1,4 @@
-// What a thread does with the jobs that it makes, and with those that it wants.
+// How a thread handles the jobs that it makes, and the jobs that it wants.
 #include "troupe/jobs/job.hpp"
 
 #include <algorithm>

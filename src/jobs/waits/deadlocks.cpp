@@ -49,7 +49,7 @@ class search {
 
 std::string name_of(const job* job) { return job == nullptr ? "a fork" : job->name; }
 
-// Adds the names of what lies above `wanted` on the thread's stack.
+// Adds the names of the jobs and forks above `wanted` on the thread's stack.
 void name_above(std::vector<std::string>& names, const waiting_thread& on,
                 const waiting_thread::place& wanted) {
   std::vector<std::string> above;

@@ -53,7 +53,7 @@ void side_crowd::abandon() noexcept {
 }
 
 void side_crowd::drop() noexcept {
-  // order: acq_rel  the last one sees what the others did, and frees it
+  // order: acq_rel  the last holder sees the writes of the others, and frees it
   if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
 }
 

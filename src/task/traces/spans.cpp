@@ -33,7 +33,7 @@ const std::type_info* type_in(const std::exception_ptr& error) {
 #endif
 }
 
-// The name of its class; what it says may hold secrets.
+// The name of its class; its text may hold secrets.
 std::string type_of(const std::exception_ptr& what) {
   const std::type_info* const type = type_in(what);
   if (type == nullptr) return "unknown";
