@@ -109,7 +109,7 @@ std::size_t account::room() const noexcept {
 
 bool account::has_spare(std::size_t bytes) const noexcept {
   if (peer_ == nullptr) return true;
-  const ledger& book = *in_;
+  const ledger& book = *ledger_;
   std::lock_guard lock(book.mutex_);
   return book.has_spare(*peer_, bytes);
 }

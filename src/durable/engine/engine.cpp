@@ -116,7 +116,7 @@ void engine::check_key(const void* tag, std::string_view key) const {
 
 task<std::vector<std::string>> engine::keys(const void* tag, std::string from, bool is_behind,
                                             std::size_t most) const {
-  storage& database = *in_;
+  storage& database = *storage_;
   return database.keys({classes_.find(tag)->name, std::move(from)}, is_behind, most);
 }
 
