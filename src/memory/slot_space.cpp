@@ -109,7 +109,9 @@ slab* slot_space::new_slab(std::size_t size_class) {
     chunk_ = static_cast<std::byte*>(map_chunk(chunks_++));
     chunk_left_ = chunk_bytes;
   }
-  auto* made = ::new (chunk_) slab{owner_, bytes_of(size_class), size_class, 0, {}, slabs_made_};
+  const std::size_t bytes = bytes_of(size_class);
+  const std::uint64_t slots_a_byte = ((std::uint64_t{1} << 32) + bytes - 1) / bytes;
+  auto* made = ::new (chunk_) slab{owner_, bytes, size_class, 0, {}, slabs_made_, slots_a_byte};
   numbered_.add(slabs_made_, made);
   ++slabs_made_;
   chunk_ += slab_bytes;
@@ -122,7 +124,7 @@ void* slot_space::allocate_alone(std::size_t bytes) {
   void* memory = nullptr;
   // The size is not rounded up: malloc can use the bytes behind the slot.
   if (::posix_memalign(&memory, slab_bytes, first_slot + bytes) != 0) throw std::bad_alloc();
-  auto* made = ::new (memory) slab{owner_, bytes, alone, 1, {}, 0};
+  auto* made = ::new (memory) slab{owner_, bytes, alone, 1, {}, 0, 0};
   void* slot = static_cast<std::byte*>(memory) + first_slot;
   static_cast<slot_head*>(slot)->in_use = nullptr;
   std::lock_guard lock(slabs_mutex_);

@@ -56,6 +56,7 @@ inline constexpr auto kinds = [] {
       {"sched", "parked", nullptr, end},
       {"sched", "woke a worker", nullptr, instant},
       {"sched", "stole", "runnables", instant},
+      {"sched", "arrived from other threads", "runnables", instant},
       {"timer", "timer", nullptr, instant},
       {"io", "begins", "descriptor", instant},
       {"io", "ended", "result", instant},

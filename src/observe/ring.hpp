@@ -45,6 +45,9 @@ void listen_here(listener* by) noexcept;
 // Null if there is none.
 listener* listener_here() noexcept;
 
+// From now on that is called with each event of is_beside(), whether or not a trace is taken.
+void record_beside(void (*put)(event kind, const char* what, std::uint64_t id) noexcept) noexcept;
+
 // Whether the calling thread has one: otherwise record() makes it, and needs memory.
 bool has_ring() noexcept;
 

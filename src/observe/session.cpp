@@ -95,8 +95,9 @@ fatal_signal fatal_signals[] = {
 
 constinit std::atomic<pid_t> crashed_first{0};     // the thread that writes the trace
 constinit std::atomic<bool> crash_written{false};  // that thread has written it
+constinit std::atomic<void (*)() noexcept> writes_too{nullptr};
 
-void write_crash(bool is_crash) noexcept {
+void write_trace(bool is_crash) noexcept {
   // order: relaxed  other threads continue; what they record from here on is not read
   watches.fetch_and(static_cast<std::uint8_t>(~(one_sampler - 1)), std::memory_order_relaxed);
   const bool done = recording::get().write();
@@ -104,6 +105,13 @@ void write_crash(bool is_crash) noexcept {
                        : "troupe: the trace up to the crash could not be written\n")
                : (done ? "troupe: the trace up to the signal was written\n"
                        : "troupe: the trace up to the signal could not be written\n"));
+}
+
+void write_crash(bool is_crash) noexcept {
+  if (recording::get().wanted) write_trace(is_crash);
+  // order: acquire  pairs with write_at_crash
+  if (const auto write = writes_too.load(std::memory_order_acquire); is_crash && write != nullptr)
+    write();
   crash_written.store(true, std::memory_order_release);  // order: release  pairs with await_writer
 }
 
@@ -136,7 +144,7 @@ void on_fatal_signal(int signal, ::siginfo_t* why, void*) {
       if (one.signal != signal) continue;
       is_crash = one.is_crash;
       // a thread that was just taking memory must not take any here
-      if (is_crash || has_ring()) record(event::mark, one.mark, 0);
+      if (tracing() && (is_crash || has_ring())) record(event::mark, one.mark, 0);
     }
     write_crash(is_crash);
   } else if (first != self) {  // otherwise writing the trace has crashed
@@ -149,11 +157,13 @@ void on_fatal_signal(int signal, ::siginfo_t* why, void*) {
   errno = error_before;
 }
 
-void catch_fatal_signals() {
+// Crashes, and with a trace also requests to end. The caller holds the lock of `recording`.
+void catch_fatal_signals(bool requests_too) noexcept {
   struct ::sigaction action = {};
   action.sa_sigaction = &on_fatal_signal;
   action.sa_flags = SA_ONSTACK | SA_SIGINFO;
   for (fatal_signal& one : fatal_signals) {
+    if (one.is_caught || !(one.is_crash || requests_too)) continue;
     ::sigaction(one.signal, nullptr, &one.before);
     const bool is_default =
         (one.before.sa_flags & SA_SIGINFO) == 0 && one.before.sa_handler == SIG_DFL;
@@ -187,11 +197,18 @@ void begin(recording& now) {
   now.wanted = true;
   now.began = tick_scale();
   watch(watched::events);
-  catch_fatal_signals();
+  catch_fatal_signals(true);
   std::atexit(&at_exit);
 }
 
 }  // namespace
+
+void write_at_crash(void (*write)() noexcept) noexcept {
+  std::lock_guard lock(recording::get().mutex);
+  // order: release  pairs with write_crash
+  writes_too.store(write, std::memory_order_release);
+  catch_fatal_signals(false);
+}
 
 session::session() {
   recording& now = recording::get();

@@ -15,4 +15,8 @@ class session {
   ~session();
 };
 
+// From now on a crash calls that in the signal handler, after the trace, if one is taken, was
+// written. Call it once. Thread: any.
+void write_at_crash(void (*write)() noexcept) noexcept;
+
 }  // namespace troupe::observe

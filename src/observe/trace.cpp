@@ -17,6 +17,8 @@
 namespace troupe::observe {
 
 constinit std::atomic<std::uint8_t> watches{0};
+constinit std::atomic<void (*)(event kind, const char* what, std::uint64_t id) noexcept> beside{
+    nullptr};
 
 void watch(watched what) noexcept {
   if (is_watched(what)) return;
@@ -139,6 +141,10 @@ TROUPE_NOINLINE ring* make_ring() noexcept {
 // order: acquire  pairs with make_ring
 const ring* first_ring() noexcept { return rings.load(std::memory_order_acquire); }
 
+void record_beside(void (*put)(event kind, const char* what, std::uint64_t id) noexcept) noexcept {
+  beside.store(put, std::memory_order_relaxed);  // order: relaxed  a function of the program
+}
+
 void listen_here(listener* by) noexcept { listens = by; }
 
 listener* listener_here() noexcept { return listens; }
@@ -146,6 +152,11 @@ listener* listener_here() noexcept { return listens; }
 bool has_ring() noexcept { return of_thread != nullptr; }
 
 TROUPE_NOINLINE void record(event kind, const char* what, std::uint64_t id) noexcept {
+  if (is_beside(kind)) {
+    // order: relaxed  as record_beside
+    if (const auto put = beside.load(std::memory_order_relaxed)) put(kind, what, id);
+    if (!tracing()) return;
+  }
   if (listens != nullptr) listens->hear(*listens, kind, what, id);
   ring* to = of_thread;
   if (to == nullptr) [[unlikely]] {

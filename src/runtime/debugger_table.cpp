@@ -10,6 +10,8 @@
 #include "actor/spawned/spawned.hpp"
 #include "io/reactor/slot.hpp"
 #include "memory/slot_space.hpp"
+#include "observe/flight/recorder.hpp"
+#include "observe/kinds.hpp"
 #include "task/running/running.hpp"
 #include "task/running/turn_of_others.hpp"
 #include "task/timers.hpp"
@@ -33,22 +35,61 @@ namespace troupe {
 namespace {
 
 template <class T>
-constexpr std::uint32_t number(T value) {
+constexpr std::uint32_t as_u32(T value) {
   return static_cast<std::uint32_t>(value);
 }
 
 }  // namespace
 
 #define TROUPE_OFFSET(type, member) \
-  { #type "." #member, number(offsetof(type, member)) }
+  { #type "." #member, as_u32(offsetof(type, member)) }
+
+namespace observe {
+struct debugger_view {
+  using turn_ring = flight_recorder::ring_of_turns;
+  static constexpr debugger_entry entries[] = {
+      TROUPE_OFFSET(flight_recorder, ring_),
+      TROUPE_OFFSET(flight_recorder, rate_),
+      TROUPE_OFFSET(flight_recorder, high_),
+      TROUPE_OFFSET(flight_recorder, next_),
+      TROUPE_OFFSET(flight_recorder, thread_),
+      TROUPE_OFFSET(flight_recorder, name_),
+      TROUPE_OFFSET(turn_ring, numbers_),
+      TROUPE_OFFSET(turn_ring, codes_),
+      TROUPE_OFFSET(turn_ring, mask_),
+      TROUPE_OFFSET(turn_ring, written_),
+      {"turn.shift", subjects::shift},
+      {"turn.time", subjects::time},
+      {"turn.time_high", subjects::time_high},
+      {"turn.other", subjects::other},
+      {"turn.tick_shift", flight_recorder::tick_shift},
+      {"turn.number_bits", flight_recorder::number_bits},
+      {"turn.time_bits", flight_recorder::time_bits},
+      {"turn.messages_max", flight_recorder::messages_max},
+      {"turn.line", as_u32(event::suspended)},
+      {"turn.handler", as_u32(event::handle_end)},
+      {"subject.bytes", as_u32(sizeof(subject))},
+      {"subject.count", as_u32(subjects::size)},
+      TROUPE_OFFSET(subject, at),
+      TROUPE_OFFSET(subject, name),
+      TROUPE_OFFSET(subject, line),
+      TROUPE_OFFSET(subject, kind),
+      TROUPE_OFFSET(subject, ready),
+      {"event.bytes", as_u32(sizeof(kind_of_event))},
+      {"event.name", as_u32(offsetof(kind_of_event, name))},
+      {"event.id", as_u32(offsetof(kind_of_event, id))},
+      {"event.when", as_u32(offsetof(kind_of_event, when))},
+  };
+};
+}  // namespace observe
 
 namespace memory {
 struct debugger_view {
   static constexpr debugger_entry entries[] = {
-      {"slab.bytes", number(slab_bytes)},
-      {"slab.first_slot", number(slot_space::first_slot)},
-      {"slab.alone", number(slot_space::alone)},
-      {"slab.slots_max", number(slot_space::slots_max)},
+      {"slab.bytes", as_u32(slab_bytes)},
+      {"slab.first_slot", as_u32(slot_space::first_slot)},
+      {"slab.alone", as_u32(slot_space::alone)},
+      {"slab.slots_max", as_u32(slot_space::slots_max)},
       TROUPE_OFFSET(slab, owner),
       TROUPE_OFFSET(slab, slot_bytes),
       TROUPE_OFFSET(slab, size_class),
@@ -64,8 +105,8 @@ struct debugger_view {
 namespace tasks {
 struct debugger_view {
   static constexpr debugger_entry entries[] = {
-      {"list.first", number(offsetof(decltype(group::branches_), first_))},
-      {"link.next", number(offsetof(base::list_link<async_call>, next))},
+      {"list.first", as_u32(offsetof(decltype(group::branches_), first_))},
+      {"link.next", as_u32(offsetof(base::list_link<async_call>, next))},
       TROUPE_OFFSET(runtime_state, host),
       TROUPE_OFFSET(runtime_state, closing),
       TROUPE_OFFSET(call_host, clock),
@@ -77,13 +118,13 @@ struct debugger_view {
       TROUPE_OFFSET(running_state, running_call),
       TROUPE_OFFSET(running_state, worker),
       TROUPE_OFFSET(running_state, link),
-      {"coroutine.frame", number(sizeof(void*) * 2)},  // from the frame to the promise
-      {"coroutine.bytes", number(sizeof(coroutine))},
-      {"coroutine.tags", number(coroutine::tags)},
-      {"coroutine.in", number(offsetof(coroutine, call))},
+      {"coroutine.frame", as_u32(sizeof(void*) * 2)},  // from the frame to the promise
+      {"coroutine.bytes", as_u32(sizeof(coroutine))},
+      {"coroutine.tags", as_u32(coroutine::tags)},
+      {"coroutine.in", as_u32(offsetof(coroutine, call))},
       TROUPE_OFFSET(coroutine, awaits_at),
       TROUPE_OFFSET(coroutine, parent),
-      {"async_call.bytes", number(sizeof(async_call))},
+      {"async_call.bytes", as_u32(sizeof(async_call))},
       TROUPE_OFFSET(async_call, call),
       TROUPE_OFFSET(async_call, actor),
       TROUPE_OFFSET(async_call, at),
@@ -93,43 +134,43 @@ struct debugger_view {
       TROUPE_OFFSET(async_call, done),
       TROUPE_OFFSET(async_call, cancelled),
       TROUPE_OFFSET(async_call, busy),
-      {"suspension.act", number(offsetof(suspension, act))},
-      {"suspension.who", number(offsetof(suspension, waiter))},
+      {"suspension.act", as_u32(offsetof(suspension, act))},
+      {"suspension.who", as_u32(offsetof(suspension, waiter))},
       TROUPE_OFFSET(suspension, ended),
       TROUPE_OFFSET(suspension, limited),
       TROUPE_OFFSET(suspension, for_lock),
-      {"future_wait.of_", number(offsetof(future_wait, state_))},
+      {"future_wait.of_", as_u32(offsetof(future_wait, state_))},
       TROUPE_OFFSET(group, kind_),
       TROUPE_OFFSET(group, branches_),
-      {"group.kind_name", number(offsetof(group::kind, name))},
-      {"branch.of", number(offsetof(branch, owner))},
+      {"group.kind_name", as_u32(offsetof(group::kind, name))},
+      {"branch.of", as_u32(offsetof(branch, owner))},
       TROUPE_OFFSET(branch, root),
       TROUPE_OFFSET(side_wait, first_),
       TROUPE_OFFSET(side_call, waiter_),
       TROUPE_OFFSET(side_call, next_waited_),
-      {"shared_state.done", number(shared_state::done)},
-      {"shared_state.untaken", number(shared_state::untaken)},
+      {"shared_state.done", as_u32(shared_state::done)},
+      {"shared_state.untaken", as_u32(shared_state::untaken)},
       TROUPE_OFFSET(shared_state, word),
       TROUPE_OFFSET(shared_state, asked),
-      {"ask_link.answer", number(ask_link::of::answer)},
-      {"ask_link.object", number(ask_link::of::object)},
-      {"ask_link.permit", number(ask_link::of::permit)},
-      {"ask_link.job", number(ask_link::of::job)},
+      {"ask_link.answer", as_u32(ask_link::of::answer)},
+      {"ask_link.object", as_u32(ask_link::of::object)},
+      {"ask_link.permit", as_u32(ask_link::of::permit)},
+      {"ask_link.job", as_u32(ask_link::of::job)},
       TROUPE_OFFSET(ask_link, asker),
       TROUPE_OFFSET(ask_link, asked),
       TROUPE_OFFSET(ask_link, method),
-      {"ask_link.name", number(offsetof(ask_link, name_or_context))},
+      {"ask_link.name", as_u32(offsetof(ask_link, name_or_context))},
       TROUPE_OFFSET(ask_link, parent),
       TROUPE_OFFSET(ask_link, forwarded),
       TROUPE_OFFSET(ask_link, at),
       TROUPE_OFFSET(ask_link, kind),
       TROUPE_OFFSET(timers, wheel_),
-      {"wheel.slot_count", number(wheel::levels* wheel::slots)},
+      {"wheel.slot_count", as_u32(wheel::levels* wheel::slots)},
       TROUPE_OFFSET(wheel, slots_),
       TROUPE_OFFSET(wheel, due_),
       TROUPE_OFFSET(timer, link),
       TROUPE_OFFSET(timer, expired),
-      {"sleep.timer", number(offsetof(sleep_suspension, expired) - offsetof(timer, expired))},
+      {"sleep.timer", as_u32(offsetof(sleep_suspension, expired) - offsetof(timer, expired))},
   };
 
   static constexpr debugger_function functions[] = {
@@ -152,7 +193,7 @@ struct debugger_view {
       TROUPE_OFFSET(cell_type, bytes),
       TROUPE_OFFSET(cell_type, name),
       TROUPE_OFFSET(cell_type, reentrant),
-      {"cell.bytes", number(sizeof(cell))},
+      {"cell.bytes", as_u32(sizeof(cell))},
       TROUPE_OFFSET(cell, word),
       TROUPE_OFFSET(cell, type),
       TROUPE_OFFSET(cell, refs),
@@ -164,30 +205,30 @@ struct debugger_view {
       {"cell.guards", cell::guards},
       {"cell.has_extras", cell::has_optional_state},
       {"cell.bounded", cell::bounded},
-      {"cell_extras.calls", number(offsetof(optional_state, async_calls))},
-      {"cell_extras.adopted", number(offsetof(optional_state, adopted))},
-      {"cell_extras.supervision", number(offsetof(optional_state, supervision))},
-      {"supervision.parent", number(offsetof(supervision_state, parent))},
-      {"mailbox.active", number(mailbox::active_tag)},
-      {"mailbox.closed", number(mailbox::closed)},
-      {"mailbox.parked", number(mailbox::parked_tag)},
-      {"mailbox.urgent", number(mailbox::urgent_tag)},
-      {"mailbox.tags", number(mailbox::tags)},
-      {"activation.bytes", number(sizeof(activation))},
+      {"cell_extras.calls", as_u32(offsetof(optional_state, async_calls))},
+      {"cell_extras.adopted", as_u32(offsetof(optional_state, adopted))},
+      {"cell_extras.supervision", as_u32(offsetof(optional_state, supervision))},
+      {"supervision.parent", as_u32(offsetof(supervision_state, parent))},
+      {"mailbox.active", as_u32(mailbox::active_tag)},
+      {"mailbox.closed", as_u32(mailbox::closed)},
+      {"mailbox.parked", as_u32(mailbox::parked_tag)},
+      {"mailbox.urgent", as_u32(mailbox::urgent_tag)},
+      {"mailbox.tags", as_u32(mailbox::tags)},
+      {"activation.bytes", as_u32(sizeof(activation))},
       TROUPE_OFFSET(activation, actor),
       TROUPE_OFFSET(activation, oldest),
       TROUPE_OFFSET(activation, suspended),
-      {"message.next", number(offsetof(message, next))},
-      {"message.act", number(offsetof(message, act))},
+      {"message.next", as_u32(offsetof(message, next))},
+      {"message.act", as_u32(offsetof(message, act))},
       TROUPE_OFFSET(spawned_task, root),
-      {"guards.buckets", number(offsetof(actor_system, guards) + offsetof(guard_table, table_) +
+      {"guards.buckets", as_u32(offsetof(actor_system, guards) + offsetof(guard_table, table_) +
                                 offsetof(guards, buckets_))},
-      {"guards.bucket_count", number(guards::buckets)},
-      {"guards.bucket_bytes", number(sizeof(guards::bucket))},
-      {"guards.first", number(offsetof(guards::bucket, first))},
-      {"guards.of", number(offsetof(conditional_message, of))},
-      {"guards.next", number(offsetof(conditional_message, next_waiting))},
-      {"guards.next_actor", number(offsetof(conditional_message, next_in_table))},
+      {"guards.bucket_count", as_u32(guards::buckets)},
+      {"guards.bucket_bytes", as_u32(sizeof(guards::bucket))},
+      {"guards.first", as_u32(offsetof(guards::bucket, first))},
+      {"guards.of", as_u32(offsetof(conditional_message, of))},
+      {"guards.next", as_u32(offsetof(conditional_message, next_waiting))},
+      {"guards.next_actor", as_u32(offsetof(conditional_message, next_in_table))},
   };
 };
 }  // namespace actor
@@ -199,13 +240,13 @@ struct debugger_view {
   using shared_wait = awaiting<locking<shared_mutex, true>>;
   static constexpr debugger_entry entries[] = {
       // All locks have this in the same way.
-      {"lock_wait.self", number(offsetof(lock_wait::wait, self))},
-      {"lock_wait.lock", number(offsetof(lock_wait, lock))},
-      {"mutex.holder", number(offsetof(mutex, holder_))},
-      {"shared_mutex.holder", number(offsetof(shared_mutex, holder_))},
-      {"holder.by", number(offsetof(holder_of_lock, by_))},
-      {"holder.method", number(offsetof(holder_of_lock, method_))},
-      {"holder.at", number(offsetof(holder_of_lock, at_))},
+      {"lock_wait.self", as_u32(offsetof(lock_wait::wait, self))},
+      {"lock_wait.lock", as_u32(offsetof(lock_wait, lock))},
+      {"mutex.holder", as_u32(offsetof(mutex, holder_))},
+      {"shared_mutex.holder", as_u32(offsetof(shared_mutex, holder_))},
+      {"holder.by", as_u32(offsetof(holder_of_lock, by_))},
+      {"holder.method", as_u32(offsetof(holder_of_lock, method_))},
+      {"holder.at", as_u32(offsetof(holder_of_lock, at_))},
   };
   static constexpr debugger_function functions[] = {
       {"lock", &lock_wait::act_on},
@@ -218,7 +259,7 @@ struct debugger_view {
 namespace io {
 struct debugger_view {
 #define TROUPE_ACTION(name) \
-  { "action." #name, number(action::name) }
+  { "action." #name, as_u32(action::name) }
   static constexpr debugger_entry entries[] = {
       TROUPE_OFFSET(operation_suspension, what),
       TROUPE_OFFSET(operation_suspension, at),
@@ -271,10 +312,15 @@ struct debugger_table {
   const void* threads = nullptr;
   base::intrusive_list<actor::actor_system, &actor::actor_system::debugger_link> systems;
   const actor::cell_type* spawned = &actor::spawned_type;
-  std::uint64_t part_count = 5;
-  part parts[5] = {part_of<memory::debugger_view>(), part_of<tasks::debugger_view>(),
-                   part_of<actor::debugger_view>(), part_of<sync::debugger_view>(),
-                   part_of<io::debugger_view>()};
+  std::uint64_t part_count = 6;
+  part parts[6] = {part_of<memory::debugger_view>(), part_of<tasks::debugger_view>(),
+                   part_of<actor::debugger_view>(),  part_of<sync::debugger_view>(),
+                   part_of<io::debugger_view>(),     part_of<observe::debugger_view>()};
+  // Behind the parts, where an older script does not look: the flight recorders, and the meanings
+  // of the codes of their records.
+  const void* recorders = nullptr;
+  const void* subjects = nullptr;
+  const void* events = nullptr;
 };
 
 std::mutex systems_mutex;
@@ -288,6 +334,9 @@ extern "C" {
 void show_debugger(actor::actor_system& begun) noexcept {
   std::lock_guard lock(systems_mutex);
   troupe_debugger.threads = tasks::list_of_threads();
+  troupe_debugger.recorders = observe::list_of_recorders();
+  troupe_debugger.subjects = observe::subjects::all();
+  troupe_debugger.events = observe::kinds.data();
   troupe_debugger.systems.push_back(begun);
 }
 

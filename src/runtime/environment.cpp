@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 
+#include "observe/flight/recorder.hpp"
 #include "runtime/pool_size.hpp"
 #include "sched/exploring/explored.hpp"
 #include "troupe/base/error.hpp"
@@ -86,6 +87,22 @@ void resolve_warnings(runtime_options& options) {
     options.warning_lines = static_cast<unsigned>(number);
 }
 
+void resolve_flight_recorder(runtime_options& options) {
+  using recorder = observe::flight_recorder;
+  constexpr unsigned mib = 20;
+  std::uint64_t number = 0;
+  if (read_number("TROUPE_FLIGHT_RECORDER", 0, recorder::bytes_most >> mib, number))
+    options.flight_recorder_bytes = static_cast<std::size_t>(number) << mib;
+  if (options.flight_recorder_bytes == 0 ||
+      (options.flight_recorder_bytes >= recorder::bytes_least &&
+       options.flight_recorder_bytes <= recorder::bytes_most))
+    return;
+  throw option_error("troupe: runtime_options::flight_recorder_bytes = " +
+                     std::to_string(options.flight_recorder_bytes) + ": must be 0, or " +
+                     std::to_string(recorder::bytes_least) + " to " +
+                     std::to_string(recorder::bytes_most));
+}
+
 // Of a search or a replay. explore() reports the failures itself.
 void resolve_explored(runtime_options& options) {
   const auto execution = sched::exploring::execution_here();
@@ -154,6 +171,7 @@ runtime_options resolve(runtime_options options) {
       explored != nullptr && explored->stops_on_failure)
     options.stop_on_failure = true;
   resolve_warnings(options);
+  resolve_flight_recorder(options);
   options.io = resolve_io(options.io, options.policy);
   return options;
 }

@@ -4,6 +4,7 @@
 #include "runtime/runtime_core.hpp"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -11,9 +12,11 @@
 
 #include "actor/turn/running_handlers.hpp"
 #include "actor/turn/turn.hpp"
+#include "actor/turn/turn_records.hpp"
 #include "actor/waits/suspended.hpp"
 #include "base/clock.hpp"
 #include "base/invariant.hpp"
+#include "observe/flight/last_turns.hpp"
 #include "runtime/debugger_table.hpp"
 #include "runtime/environment.hpp"
 #include "runtime/observing/history_watch.hpp"
@@ -75,6 +78,11 @@ runtime_core::runtime_core(runtime_options chosen)
     // order: relaxed  no turn has begun yet
     if (system->is_simulated)
       system->slow_path_flags.fetch_or(actor::actor_system::simulates, std::memory_order_relaxed);
+    if (options.flight_recorder_bytes != 0) {
+      actor::begin_recording(*system, options.flight_recorder_bytes);
+      observe::write_at_crash(
+          []() noexcept { static_cast<void>(observe::write_last_turns(STDERR_FILENO, 40)); });
+    }
     system->main_lane = tasks::main_lanes::claim();
     system->observes_dead_letters = options.on_dead_letter != nullptr;
     system->began_ns = system->is_simulated ? 0 : now_ns();

@@ -226,6 +226,63 @@ def check_kinds(program, folder):
                "waits at .* for a shared lock held by locks_all since kinds.cpp", "^22 suspended calls$")
 
 
+def check_told_turns(said, crashed):
+    source = (SOURCE_DIR / "tests" / "debugger" / "recorded.cpp").read_text(encoding="utf-8").splitlines()
+
+    def line(words):
+        return next(number for number, text in enumerate(source, 1) if words in text)
+
+    # Newest first. An optimised handler has the line of its body.
+    number, thread, before = r"#\d+", r"\S+(?: \d)?", r" +\d+\.\d{3}[~ ] +"
+    place = r"(?: \(recorded\.cpp:\d+\))"
+    expect(said, rf"{number} &Account::read{place}\n(?:.*\n)*?{before}{thread} +  #\d+ waits at recorded\.cpp:{line('line of the last wait')}\n"
+                 rf"(?:.*\n)*?{before}{thread} +{number} &Bank::audit{place}\n(?:.*\n)*?"
+                 rf".*{number} &Account::withdraw{place}\n(?:.*\n)+?.*{number} &Account::deposit{place}\n",
+           rf"{number} &Account::withdraw \(recorded\.cpp:{line('void withdraw')}\)$", r"timer$")
+    if crashed:
+        expect(said, rf"^ +{thread} +runs {number} &Account::crash \(recorded\.cpp:{line('void crash')}\)$")
+
+
+def check_turns(program, folder):
+    """The last turns, live, of a core file, and as the program itself writes them at its crash."""
+    all_turns = "info troupe turns -n 0"
+    core = folder / "core"
+    with Running(program) as running:
+        live = gdb(["-p", running.pid], [all_turns, "info troupe turns -n 1", "info troupe turns withdraw",
+                                         f"generate-core-file {core}"])
+    check_told_turns(live, False)
+    expect(live, "^older ones: `info troupe turns -n 0` lists all$")
+    if live.count("&Account::withdraw") != 2:
+        fail(f"a pattern chooses nothing:\n{live}")
+    of_core = gdb([program, core], [all_turns])
+    check_told_turns(of_core, False)
+    if of_core.strip() not in live:
+        fail(f"the live process said:\n{live}\nand the core file:\n{of_core}")
+    # A crash: under GDB, and alone, with the kernel's own core file where it makes one.
+    said = gdb(["--args", program, "crash"], ["run", all_turns])
+    check_told_turns(said, True)
+    core.unlink()
+    alone = subprocess.run([pathlib.Path(program).resolve(), "crash"], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY,) * 2))
+    expect(alone.stderr, r"^troupe: the last turns, newest first\n.*\n +\S.* runs #2 &\S*Account::crash\n"
+                         r"(?:.*\n)*.* #2 &\S*Account::read\n(?:.*\n)*.* &\S*Bank::audit\n(?:.*\n)*"
+                         r".* #2 &\S*Account::withdraw\n(?:.*\n)*.* #2 &\S*Account::deposit\n")
+    if alone.returncode != -11:
+        fail(f"the crash ended with {alone.returncode}")
+    for made in folder.glob("core*"):
+        check_told_turns(gdb([program, made], [all_turns]), True)
+    # The oldest turns are gone, and the newest ones are there.
+    with Running(program, "many") as running:
+        said = gdb(["-p", running.pid], [all_turns])
+    counted = said.count("&Counter::count")
+    if not 1000 < counted < 3 * 8192:
+        fail(f"a ring of 8,192 records has {counted} turns of one handler")
+    stripped = folder / "stripped"
+    subprocess.run(["strip", "-o", stripped, program], check=True)
+    with Running(stripped) as running:
+        expect(gdb(["-p", running.pid], [all_turns]), r"#2 &Account::withdraw$")
+
+
 def check_damage(program, folder):
     with Running(program) as running:
         said = gdb(["-p", running.pid], [f"source {SOURCE_DIR / 'tests' / 'debugger' / 'damage.py'}"])

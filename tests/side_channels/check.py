@@ -44,6 +44,8 @@ VARIABLES = {
     "OTEL_EXPORTER_OTLP_METRICS_HEADERS": "the export by OTLP",
     # Numbers of lines on standard error, which rows "standard error" are about.
     "TROUPE_FAILURE_LINES": None, "TROUPE_WARNING_LINES": None,
+    # A table on standard error at a crash.
+    "TROUPE_FLIGHT_RECORDER": None,
     # How the program itself runs.
     "TROUPE_FAILURES_KEPT": None, "TROUPE_STOP_ON_FAILURE": None, "TROUPE_WORKERS": None, "TROUPE_SEED": None, "TROUPE_POLICY": None,
     "TROUPE_CHOICES": None, "TROUPE_REPLAY": None, "TROUPE_EXPLORE": None, "TROUPE_IO": None, "LISTEN_FDS": None, "LISTEN_PID": None, "LISTEN_FDNAMES": None, "TROUPE_PREDECESSOR": None, "TMPDIR": None,
@@ -56,7 +58,7 @@ OPTIONS = {
         "on_error": None, "on_dead_letter": None, "on_warning": None, "failure_lines": None, "warning_lines": None, "warnings": None,
         "workers": None, "policy": None, "seed": None, "blocking_threads": None, "queued_lazies": None, "resource_bytes": None,
         "serial_lazies": None, "steal_lazies": None, "io": None, "turn": None, "failures_kept": None, "failure_bytes": None,
-        "stop_on_failure": None,
+        "stop_on_failure": None, "flight_recorder_bytes": None,
     },
     ("include/troupe/log/log.hpp", "options"): {"as": None, "file": "the log's file", "callback": "the log"},
     ("include/troupe/otlp/options.hpp", "exporter_options"): {

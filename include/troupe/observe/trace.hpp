@@ -31,6 +31,7 @@ enum class event : std::uint8_t {
   park_end,
   woke,         // another worker
   stole,        // `id` runnables from another worker
+  arrived,      // `id` runnables, of which other threads have mail or have made them
   timer,        // a timer is due
   io_begin,     // an operation on descriptor `id`
   io_end,       // with its result
@@ -75,8 +76,34 @@ TROUPE_INLINE std::uint8_t all_watched() noexcept {
   return watches.load(std::memory_order_relaxed);
 }
 TROUPE_INLINE bool tracing() noexcept { return is_watched(watched::events); }
+
+// The events that a flight recorder keeps beside the turns
+// (src/observe/flight/recorder.hpp): causes for a worker to begin or end a row of turns, and the
+// marks of the user.
+constexpr bool is_beside(event kind) noexcept {
+  switch (kind) {
+    case event::post_end:
+    case event::park_begin:
+    case event::park_end:
+    case event::stole:
+    case event::arrived:
+    case event::timer:
+    case event::io_end:
+    case event::mark:
+      return true;
+    default:
+      return false;
+  }
+}
+// Null while there is no flight recorder.
+extern constinit std::atomic<void (*)(event kind, const char* what, std::uint64_t id) noexcept>
+    beside;
+// order: relaxed  as above
+TROUPE_INLINE bool is_recorded(event kind) noexcept {
+  return tracing() || (is_beside(kind) && beside.load(std::memory_order_relaxed) != nullptr);
+}
 TROUPE_INLINE void trace(event kind, const char* what, std::uint64_t id = 0) noexcept {
-  if (tracing()) [[unlikely]]
+  if (is_recorded(kind)) [[unlikely]]
     record(kind, what, id);
 }
 

@@ -169,6 +169,15 @@ struct runtime_options {
   // events that they wait for (docs/guide/observing.md). Costs a few ns a message, and a thread
   // that keeps no program alive. Default false. TROUPE_OBSERVE (1 or 0) overrides it.
   bool observe = false;
+  // Bytes of the flight recorder of each thread: a ring of its last turns (actor, handler, number
+  // of messages), with the lines at which they wait, steals, mail from other threads, ends of I/O
+  // and
+  // times. A crash writes the newest ones to standard error; `troupe dump` and GDB show them, GDB
+  // even of a core file (docs/guide/debugging.md). A turn takes 6 bytes, or 12 if it is slow; pages
+  // are touched as they fill. At least 64 KiB, at most 16 MiB, else an option_error; the first
+  // runtime of a process with the option decides for all. Default 0: none. TROUPE_FLIGHT_RECORDER
+  // (a number of MiB, 0 to 16) overrides it.
+  std::size_t flight_recorder_bytes = 0;
   // Called for each warning of an observed runtime: when its cause is first found, and when the
   // cause is found again, though not sooner than `warnings.again`. The observer's thread calls it;
   // the destructor of the runtime may make the last calls. It must not throw; it should return

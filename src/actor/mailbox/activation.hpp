@@ -208,9 +208,10 @@ struct activation : sched::runnable {
 
 using mailbox = mailbox_word<message, activation, std::atomic<std::uintptr_t>>;
 
-// The scheduler's functions for an activation (turn.cpp): of a runtime that is not observed, and of
-// one that is.
-extern const sched::runnable_vtable turn_type, counted_turn_type;
+// The scheduler's functions for an activation (turn.cpp): of a runtime that is not observed, of one
+// that is, and of both with a flight recorder.
+extern const sched::runnable_vtable turn_type, counted_turn_type, recorded_turn_type,
+    recorded_counted_turn_type;
 
 // Throws std::bad_alloc. A recycled block is not constructed anew, since a sender with an old
 // address may be reading its `home_worker`.

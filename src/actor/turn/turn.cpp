@@ -19,6 +19,7 @@
 #include "actor/spawned/spawned.hpp"
 #include "actor/turn/traced.hpp"
 #include "actor/turn/turn_limit.hpp"
+#include "actor/turn/turn_records.hpp"
 #include "base/clock.hpp"
 #include "base/invariant.hpp"
 #include "observe/ticks.hpp"
@@ -432,7 +433,7 @@ namespace {
 
 // Whether the turn may take the fast path: the actor is alive, not known to be slow, without
 // optional state (so with the runtime's own limits) and without guarded messages; the runtime has
-// no slow_path_flags but that of counts; and this thread's last turn was this runtime's.
+// no slow_path_flags but those of `turns`; and this thread's last turn was this runtime's.
 TROUPE_INLINE bool takes_fast_path(const tasks::running_state& state, unsigned flags,
                                    const actor_system& system) noexcept {
   constexpr unsigned looked_at =
@@ -440,8 +441,9 @@ TROUPE_INLINE bool takes_fast_path(const tasks::running_state& state, unsigned f
   // order: relaxed  as in discarding()
   const unsigned slow = system.slow_path_flags.load(std::memory_order_relaxed);
   // order: relaxed  the thread's own
-  return (flags & looked_at) == cell::constructed &&
-         (slow & ~unsigned{tasks::runtime_state::counts_messages}) == 0 &&
+  constexpr unsigned of_types =
+      tasks::runtime_state::counts_messages | tasks::runtime_state::records_turns;
+  return (flags & looked_at) == cell::constructed && (slow & ~of_types) == 0 &&
          state.runtime.load(std::memory_order_relaxed) == &system;
 }
 
@@ -594,6 +596,19 @@ sched::after_turn run(sched::runnable& item) {
   return run_fast_path<Counted>(state, active, flags);
 }
 
+// The same in a runtime whose turns a flight recorder keeps. Until the scheduler disposes of the
+// actor, its slot still has its number. `method` is null afterwards if the turn handled the
+// runtime's own mail alone.
+template <bool Counted>
+sched::after_turn run_recorded(sched::runnable& item) {
+  tasks::running_state& state = tasks::running_here();
+  state.method.store(nullptr, std::memory_order_relaxed);  // order: relaxed  the thread's own
+  const std::int64_t before = state.own[tasks::counted::messages];
+  const sched::after_turn after = run<Counted>(item);
+  record_turn(state, static_cast<activation&>(item), before, after);
+  return after;
+}
+
 bool deactivate(sched::runnable& item) {
   auto& active = static_cast<activation&>(item);
   mailbox box(active.actor->word);
@@ -677,5 +692,9 @@ void report_failure(message::handler method, std::exception_ptr what) noexcept {
 const sched::runnable_vtable turn_type{&run<false>, &deactivate, &pending, &dispose, &discard};
 const sched::runnable_vtable counted_turn_type{&run<true>, &deactivate, &pending, &dispose,
                                                &discard};
+const sched::runnable_vtable recorded_turn_type{&run_recorded<false>, &deactivate, &pending,
+                                                &dispose, &discard};
+const sched::runnable_vtable recorded_counted_turn_type{&run_recorded<true>, &deactivate, &pending,
+                                                        &dispose, &discard};
 
 }  // namespace troupe::actor

@@ -24,7 +24,7 @@ namespace troupe::io {
 namespace {
 
 void trace_end(const operation& operation) noexcept {
-  if (!observe::tracing()) [[likely]]
+  if (!observe::is_recorded(observe::event::io_end)) [[likely]]
     return;
   observe::record(observe::event::io_end, name_of(operation.what),
                   operation.done != 0 ? operation.done
@@ -34,7 +34,8 @@ void trace_end(const operation& operation) noexcept {
 // A write that is over at once: the program takes the same way whether or not it is traced.
 void trace_write(const descriptor& descriptor, std::int32_t sent) noexcept {
   const char* const name = name_of(action::write);
-  observe::record(observe::event::io_begin, name, static_cast<std::uint64_t>(descriptor.fd()));
+  if (observe::tracing())
+    observe::record(observe::event::io_begin, name, static_cast<std::uint64_t>(descriptor.fd()));
   observe::record(observe::event::io_end, name,
                   static_cast<std::uint64_t>(static_cast<std::int64_t>(sent)));
 }
@@ -71,7 +72,7 @@ std::int32_t write_at_once(tasks::coroutine& awaiting, const descriptor& descrip
   // A part of a whole write is counted with the rest.
   const bool is_over =
       sent < 0 || (sent > 0 && (!whole || static_cast<std::size_t>(sent) == bytes.size()));
-  if (is_over && observe::tracing()) [[unlikely]]
+  if (is_over && observe::is_recorded(observe::event::io_end)) [[unlikely]]
     trace_write(descriptor, sent);
   if (operation_counts* const counts = at->owner->counted.get(); counts != nullptr && is_over)
       [[unlikely]]

@@ -15,6 +15,7 @@
 #include "runtime/observing/relations.hpp"
 #include "runtime/observing/stacks/stacks.hpp"
 #include "runtime/observing/summary.hpp"
+#include "runtime/observing/turns/turns.hpp"
 #include "runtime/runtime_core.hpp"
 #include "troupe/log/log.hpp"
 
@@ -27,9 +28,9 @@ constexpr std::string_view usage =
     "ask one of: summary; numbers [components]; dump; warnings; actors RUNTIME FROM COUNT [CLASS]; "
     "longest RUNTIME COUNT "
     "[CLASS]; actor RUNTIME ID; waits RUNTIME; threads RUNTIME; stacks RUNTIME [WORKER|running]; "
-    "history RUNTIME AGO SECONDS [TABLE]; trace MILLISECONDS; log [LEVEL [LOGGER]]. "
-    "RUNTIME is a number from 0 on, FROM the id of an actor, COUNT at most 1000, AGO and SECONDS "
-    "at most 3600, MILLISECONDS 1 to 600000";
+    "history RUNTIME AGO SECONDS [TABLE]; turns COUNT; trace MILLISECONDS; log [LEVEL [LOGGER]]. "
+    "RUNTIME is a number from 0 on, FROM the id of an actor, COUNT at most 1000 (of turns 100000), "
+    "AGO and SECONDS at most 3600, MILLISECONDS 1 to 600000";
 
 // Takes the next word of the line; empty at its end.
 std::string_view take_word(std::string_view& line) {
@@ -151,6 +152,18 @@ std::string history(std::string_view rest, std::span<runtime_core* const> cores)
   return std::move(text).take();
 }
 
+std::string turns(std::string_view rest) {
+  constexpr std::uint64_t turns_max = 100'000;
+  std::uint64_t count = 0;
+  if (!take_number(rest, count) || !rest.empty() || count == 0 || count > turns_max)
+    return refusal(usage);
+  if (!are_turns_recorded())
+    return refusal("no flight recorder: start the program with TROUPE_FLIGHT_RECORDER=1");
+  json_text text;
+  write_turns(text, count);
+  return std::move(text).take();
+}
+
 std::string stacks(std::string_view rest, std::span<runtime_core* const> cores) {
   constexpr std::uint64_t worker_max = 100'000;
   std::uint64_t runtime = 0, worker = 0;
@@ -194,6 +207,7 @@ std::string answer(std::string_view question, std::span<runtime_core* const> cor
   if (what == "log") return log_levels(rest);
   if (what == "stacks") return stacks(rest, cores);
   if (what == "history") return history(rest, cores);
+  if (what == "turns") return turns(rest);
   if (what == "summary" && rest.empty()) return summary(cores);
   if (what == "numbers" && (rest.empty() || rest == "components"))
     return numbers(cores, !rest.empty());

@@ -412,6 +412,7 @@ void work_stealing::take_list(worker& self, runnable* item) {
     ++taken;
   }
   self.lock.leave();
+  observe::trace(observe::event::arrived, nullptr, static_cast<std::uint64_t>(taken));
   alive_.take_over(taken, was_busy);
   if (item != nullptr) [[unlikely]]
     put_back(item);

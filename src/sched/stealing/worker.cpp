@@ -7,6 +7,7 @@
 #include "base/invariant.hpp"
 #include "base/threads/at_fork.hpp"
 #include "sched/stealing/work_stealing.hpp"
+#include "troupe/observe/trace.hpp"
 
 namespace troupe::sched {
 
@@ -51,6 +52,7 @@ void worker::deactivate_all() noexcept {
 
 worker::wake_hints_taken worker::take_wake_hints() noexcept {
   wake_hints_taken taken;
+  std::uint64_t queued = 0;
   const auto look = [&](runnable& item) {
     // order: relaxed  written inside the home's lock only; if it is not ours, it is another
     // worker's
@@ -66,11 +68,13 @@ worker::wake_hints_taken worker::take_wake_hints() noexcept {
       ++taken.kept;
     } else if (is_idle(item) && item.type->pending(item)) {
       push(item);
+      ++queued;
     }
   };
   if (wake_hints.take(look)) {
     for (unsigned slot = 0; slot < deferred_count_; ++slot) look(*deferred_[slot]);
   }
+  if (queued != 0) observe::trace(observe::event::arrived, nullptr, queued);
   return taken;
 }
 

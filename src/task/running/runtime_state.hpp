@@ -48,6 +48,8 @@ class runtime_state {
     // messages are counted by class and handler (src/actor/counting/message_counts.hpp): `turns`
     // has a fast path of its own for that
     counts_messages = 16,
+    // a flight recorder keeps each turn (src/observe/flight/recorder.hpp): `turns` does it
+    records_turns = 32,
   };
   std::atomic<std::uint8_t> slow_path_flags{0};
   // order: relaxed  a stop need not be seen by the very next message

@@ -7,6 +7,7 @@ import gdb
 
 from .actors import Program
 from .memory import Unreadable
+from .turns import last_turns, recorders
 from .waits import Call, coroutines_from, guarded_messages, next_actor, sleepers
 
 SHOWN = 100
@@ -335,6 +336,39 @@ The ACTOR is a number, a ref or an address."""
         gdb.write(f"{actor} {actor.state(mail)}: {counted(len(mail), 'message')}\n")
 
 
+class Turns(gdb.Command):
+    """List the last turns, newest first: info troupe turns [-n COUNT] [HANDLER]
+At most COUNT lines, 100 unless it is given, 0 for all that the flight recorders have. HANDLER is a
+pattern for what a line says. The program needs a flight recorder: TROUPE_FLIGHT_RECORDER=1."""
+
+    def __init__(self):
+        super().__init__("info troupe turns", gdb.COMMAND_STATUS)
+
+    @guarded
+    def invoke(self, text, from_tty):
+        usage = "Usage: info troupe turns [-n COUNT] [HANDLER]"
+        most, words = options_of(text, usage)
+        pattern = filter_of(words, usage)
+        program = Program()
+        all_recorders = recorders(program)
+        if not all_recorders:
+            raise Unreadable("the program has no flight recorder: start it with TROUPE_FLIGHT_RECORDER=1")
+        gdb.write("   before (ms)  thread           turn\n")
+        for one in all_recorders:
+            for line in one.running():
+                gdb.write(f"{'':15} {one.name:<16} {line}\n")
+        shown = 0
+        for turn in last_turns(all_recorders):
+            line = turn.text()
+            if pattern is not None and not pattern.search(line):
+                continue
+            if shown >= most:
+                gdb.write("older ones: `info troupe turns -n 0` lists all\n")
+                break
+            shown += 1
+            gdb.write(f"{turn.before()} {turn.recorder.name:<16} {line}\n")
+
+
 class Backtrace(gdb.Command):
     """Show the suspended turn of an actor, with the chain of what it awaits: troupe backtrace ACTOR
 The ACTOR is a number, a ref or an address. The innermost coroutine comes first, as in `backtrace`;
@@ -462,6 +496,7 @@ def register():
     Actors()
     Waits()
     Mail()
+    Turns()
     Backtrace("troupe backtrace")
     Backtrace("info troupe turn")
     Object()

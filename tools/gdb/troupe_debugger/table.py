@@ -45,6 +45,8 @@ class Table:
         self.threads = memory.word(at)
         self.systems = at + WORD
         self.spawned_type = memory.word(at + 3 * WORD)
+        # Behind the parts: the list of flight recorders, their subjects, the kinds of events.
+        self.behind = at + 5 * WORD + self._checked(memory.word(at + 4 * WORD)) * 4 * WORD
         try:
             self._read_parts(at + 5 * WORD, self._checked(memory.word(at + 4 * WORD)))
         except Unreadable:

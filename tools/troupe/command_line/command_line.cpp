@@ -178,8 +178,11 @@ void command_line::add_program_commands() {
       ->check(CLI::Range(1, 1000));
   actors->add_flag("--longest", chosen_.longest, "those with most mail");
   actors->add_flag("--json", chosen_.as_json, "as JSON");
-  add("dump", "The warnings; what each suspended turn and blocked thread waits for.")
-      ->add_flag("--all", chosen_.every_line, "each line, even where many say the same");
+  add("dump",
+      "The warnings; what each suspended turn and blocked thread waits for; the last turns, if the "
+      "program has a flight recorder.")
+      ->add_flag("--all", chosen_.every_line,
+                 "each line, even where many say the same, and 1000 turns instead of 40");
   CLI::App* const stack = add("stack", "The functions that the threads are in, with their lines.");
   stack->add_option("WORKER", chosen_.worker, "of this worker alone; 0: of no worker's threads")
       ->check(CLI::Range(0u, 100'000u));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <unordered_map>
@@ -126,6 +127,27 @@ void print_table(const table& all) {
   for (const table_line& line : all.lines) print_line(line.text);
 }
 
+// The newest turns, if the program has a flight recorder.
+void print_turns(program& of, bool every_line) {
+  constexpr int some = 40, many = 1000;
+  json answer;
+  try {
+    answer = of.ask(fmt::format("turns {}", every_line ? many : some));
+  } catch (const failure&) {
+    return;  // it has none, or its library is older
+  }
+  const json& turns = answer.at("turns");
+  if (turns.empty()) return;
+  print_line("the last turns, newest first");
+  print_line("   before (ms)  thread           turn");
+  for (const json& one : turns) {
+    print_line(fmt::format("{:11.3f}{}   {:<16} {}",
+                           static_cast<double>(one.at("before_ns").get<std::int64_t>()) / 1e6,
+                           one.at("estimate").get<bool>() ? '~' : ' ',
+                           one.at("thread").get<std::string>(), one.at("text").get<std::string>()));
+  }
+}
+
 }  // namespace
 
 std::string grouped(std::string_view dump) {
@@ -157,6 +179,7 @@ void show_dump(program& of, bool every_line) {
   const json summary = of.ask("summary");
   print_table(work_table({json(), summary}, width));
   print_table(member_table(summary, width));
+  print_turns(of, every_line);
 }
 
 }  // namespace troupe_tool
