@@ -182,10 +182,17 @@ def observed(program: Program) -> Program:
     return replace(program, start=lambda workers: ("env", "TROUPE_OBSERVE=1", *program.start(workers)))
 
 
+def recorded(program: Program) -> Program:
+    """The same, with a flight recorder."""
+    return replace(program, start=lambda workers: ("env", "TROUPE_FLIGHT_RECORDER=16", *program.start(workers)))
+
+
 def kind_of(program: str) -> str:
     """Of whom the rows of a program ask."""
     if program.startswith("observed_"):
         return "unobserved"
+    if program.startswith("recorded_"):
+        return "unrecorded"
     return {"sqlite": "database", "postgres": "database", "postgres_web": "database", "nats": "messaging", "cluster": "messaging", "cluster_alone": "plain", "context": "allocator", "tasks": "tasks", "ramp": "tasks", "json": "allocator", "http": "web", "tls": "web", "h2": "web2"}.get(program, "runtime")
 
 
@@ -196,7 +203,9 @@ TROUPE = Contestant("troupe", "this library",
                      "echo": served(troupe("echo")), "http": asked_http(with_argument(troupe("http"), "context")),
                      "json": asked_http(with_argument(troupe("http"), "context")), "tls": asked_tls(troupe("tls")), "h2": asked_h2(with_argument(troupe("http"), "context")),
                      "observed_actors": observed(troupe("actors")), "observed_coro": observed(troupe("coro")),
-                     "observed_http": observed(asked_http(with_argument(troupe("http"), "context")))})
+                     "observed_http": observed(asked_http(with_argument(troupe("http"), "context"))),
+                     "recorded_actors": recorded(troupe("actors")), "recorded_coro": recorded(troupe("coro")),
+                     "recorded_http": recorded(asked_http(with_argument(troupe("http"), "context")))})
 
 # Of those whose actors can ask, but that have nothing like a task beside them.
 NO_TASKS = {bench: "it has no tasks beside its actors" for bench in ("spawn", "await_ready", "switch", "memory", "timers")}
@@ -303,6 +312,9 @@ PEERS = (
     Contestant("unobserved", "this library, without observation",
                {"observed_actors": troupe("actors"), "observed_coro": troupe("coro"),
                 "observed_http": asked_http(with_argument(troupe("http"), "context"))}, kind="unobserved"),
+    Contestant("unrecorded", "this library, without a flight recorder",
+               {"recorded_actors": troupe("actors"), "recorded_coro": troupe("coro"),
+                "recorded_http": asked_http(with_argument(troupe("http"), "context"))}, kind="unrecorded"),
     Contestant("malloc", "glibc's malloc",
                {**allocator("malloc", "malloc_arena"), "json": asked_http(with_argument(troupe("http"), "malloc"))},
                ("g++",), ("g++",), kind="allocator"),

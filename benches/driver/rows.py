@@ -293,6 +293,15 @@ ROWS = (
         "the same for io/http_plaintext", workers=(1,)),
     Row("observe/http_plaintext_cpu", "us/request", "less", "observed_http", "http_plaintext", 300_000, same,
         "the same: what a request costs the server", workers=(1,), value="cpu_us"),
+    Row("story/ping_pong", "ns/round trip", "less", "recorded_actors", "ping_pong", 2_000_000, same,
+        "actor/ping_pong with a flight recorder, beside the same without it"),
+    Row("story/counting", "ns/message", "less", "recorded_actors", "counting", 10_000_000, same,
+        "the same for actor/counting"),
+    Row("story/ask", "ns/ask", "less", "recorded_coro", "ask", 2_000_000, same, "the same for coro/ask"),
+    Row("story/http_plaintext", "requests/s", "more", "recorded_http", "http_plaintext", 300_000, same,
+        "the same for io/http_plaintext", workers=(1,)),
+    Row("story/http_plaintext_cpu", "us/request", "less", "recorded_http", "http_plaintext", 300_000, same,
+        "the same: what a request costs the server", workers=(1,), value="cpu_us"),
 )
 
 
