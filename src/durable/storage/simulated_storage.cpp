@@ -162,7 +162,7 @@ class in_memory : public storage {
  protected:
   std::vector<std::string> look_at_keys(const actor_name& from, bool is_behind,
                                         std::size_t most) const {
-    std::lock_guard held(of_->mutex);
+    std::lock_guard held(tables_->mutex);
     check();
     std::set<std::string> found;
     const auto add = [&](const auto& rows) {
