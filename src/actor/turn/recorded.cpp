@@ -51,7 +51,7 @@ TROUPE_NOINLINE std::uint16_t learn_handler(observe::flight_recorder& recorder,
 TROUPE_NOINLINE void record_line(observe::flight_recorder& recorder, const activation& active,
                                  std::uint32_t actor) noexcept {
   if (active.suspended == nullptr || active.suspended->awaited == nullptr) return;
-  for (const tasks::coroutine* waiting = active.suspended->awaited->who; waiting != nullptr;) {
+  for (const tasks::coroutine* waiting = active.suspended->awaited->waiter; waiting != nullptr;) {
     if (waiting->awaits_at != nullptr) {
       const std::uint64_t key =
           observe::subjects::key_of(observe::event::suspended, waiting->awaits_at);
@@ -61,7 +61,7 @@ TROUPE_NOINLINE void record_line(observe::flight_recorder& recorder, const activ
       if (code != 0) return recorder.put(actor, code, 0);
     }
     const tasks::coroutine* const above = waiting->waiting_parent();
-    waiting = above != nullptr ? above : tasks::side_call::awaits(*waiting->in);
+    waiting = above != nullptr ? above : tasks::side_call::awaits(*waiting->call);
   }
 }
 

@@ -170,8 +170,8 @@ class in_memory : public storage {
       for (std::size_t i = 0; i < most && row != rows.end() && row->first.kind == from.kind; ++i)
         found.insert((row++)->first.key);
     };
-    add(of_->states);
-    add(of_->events);
+    add(tables_->states);
+    add(tables_->events);
     std::vector<std::string> keys(found.begin(), found.end());
     keys.resize(std::min(keys.size(), most));
     return keys;
