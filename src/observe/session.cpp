@@ -140,18 +140,18 @@ void on_fatal_signal(int signal, ::siginfo_t* why, void*) {
   // order: relaxed (both)  decides which thread is the first; what it writes is a file
   if (crashed_first.compare_exchange_strong(first, self, std::memory_order_relaxed)) {
     bool is_crash = true;
-    for (const fatal_signal& one : fatal_signals) {
-      if (one.signal != signal) continue;
-      is_crash = one.is_crash;
+    for (const fatal_signal& caught : fatal_signals) {
+      if (caught.signal != signal) continue;
+      is_crash = caught.is_crash;
       // a thread that was just taking memory must not take any here
-      if (tracing() && (is_crash || has_ring())) record(event::mark, one.mark, 0);
+      if (tracing() && (is_crash || has_ring())) record(event::mark, caught.mark, 0);
     }
     write_crash(is_crash);
   } else if (first != self) {  // otherwise writing the trace has crashed
     await_writer();
   }
-  for (const fatal_signal& one : fatal_signals) {
-    if (one.is_caught) ::sigaction(one.signal, &one.before, nullptr);
+  for (const fatal_signal& caught : fatal_signals) {
+    if (caught.is_caught) ::sigaction(caught.signal, &caught.before, nullptr);
   }
   raise_again(signal, *why);
   errno = error_before;
@@ -162,13 +162,13 @@ void catch_fatal_signals(bool requests_too) noexcept {
   struct ::sigaction action = {};
   action.sa_sigaction = &on_fatal_signal;
   action.sa_flags = SA_ONSTACK | SA_SIGINFO;
-  for (fatal_signal& one : fatal_signals) {
-    if (one.is_caught || !(one.is_crash || requests_too)) continue;
-    ::sigaction(one.signal, nullptr, &one.before);
+  for (fatal_signal& caught : fatal_signals) {
+    if (caught.is_caught || !(caught.is_crash || requests_too)) continue;
+    ::sigaction(caught.signal, nullptr, &caught.before);
     const bool is_default =
-        (one.before.sa_flags & SA_SIGINFO) == 0 && one.before.sa_handler == SIG_DFL;
-    one.is_caught = one.is_crash || is_default;
-    if (one.is_caught) ::sigaction(one.signal, &action, nullptr);
+        (caught.before.sa_flags & SA_SIGINFO) == 0 && caught.before.sa_handler == SIG_DFL;
+    caught.is_caught = caught.is_crash || is_default;
+    if (caught.is_caught) ::sigaction(caught.signal, &action, nullptr);
   }
 }
 

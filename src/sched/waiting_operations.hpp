@@ -61,23 +61,23 @@ class basic_waiting_operations {
     return add_to_all(n);
   }
 
-  bool has(const share* one) const noexcept { return one != nullptr && one->is_of(*this); }
+  bool has(const share* own) const noexcept { return own != nullptr && own->is_of(*this); }
 
   // Before the first operation. The shares outlive the pool of their workers.
-  void adopt(share& one) {
-    shares_.push_back(&one);
-    one.belong_to(this);
+  void adopt(share& own) {
+    shares_.push_back(&own);
+    own.belong_to(this);
   }
   // When its worker works for this pool no longer.
-  static void let_go(share& one) noexcept {
-    one.belong_to(nullptr);
-    one.set(0);
+  static void let_go(share& own) noexcept {
+    own.belong_to(nullptr);
+    own.set(0);
   }
 
   // A statistic.
   std::int64_t count() const noexcept {
     std::int64_t sum = all_.load(std::memory_order_relaxed);  // order: relaxed  a statistic
-    for (const share* one : shares_) sum += one->is_of(*this) ? one->change() : 0;
+    for (const share* own : shares_) sum += own->is_of(*this) ? own->change() : 0;
     return sum;
   }
 

@@ -116,7 +116,7 @@ TEST_P(asio_of_boost, functions_run_on_the_pool) {
   std::atomic<int> seen{0};
   net::post(on, [&] { ++seen; });
   net::dispatch(on, [&] { ++seen; });
-  const auto serial = net::make_strand(on);
+  const auto serial = boost::asio::make_strand(on);
   for (int i = 0; i < 10; ++i) net::post(serial, [&] { ++seen; });
   rt.spawn(
       [](runtime* of, std::atomic<int>* count) -> task<> {

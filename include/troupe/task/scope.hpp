@@ -218,7 +218,8 @@ class task_scope::child {
     bool await_ready() const noexcept { return false; }
     template <std::derived_from<tasks::promise_base> Promise>
     bool await_suspend(std::coroutine_handle<Promise> who) {
-      return static_cast<tasks::scope_group&>(of_.of_->of).wait_for(wait_, *of_.of_, who.promise());
+      return static_cast<tasks::scope_group&>(of_.of_->owner)
+          .wait_for(wait_, *of_.of_, who.promise());
     }
     T await_resume() {
       wait_.check();

@@ -39,13 +39,13 @@ class durable_actors {
                              durable::stored_message message);
   // Asks the node where the actor is.
   static task<bool> ask_for_cycle(durable_actors* self, state_ref keeps,
-                                   durable::parts::cycle_question question);
+                                  durable::parts::cycle_question question);
 
   // Of other nodes. They return the frame that says why it did not run; "": an answer follows.
   std::string serve_message(const request_frame& request, const std::string& reply,
                             semaphore::permit permit);
   std::string serve_cycle(const request_frame& request, const std::string& reply,
-                           semaphore::permit permit);
+                          semaphore::permit permit);
 
  private:
   task<bytes> forward_once(const durable::stored_message& message, const std::string& owner,
@@ -54,7 +54,7 @@ class durable_actors {
   static task<> answer_message(durable_actors* self, state_ref keeps, std::string reply,
                                future<bytes> from, semaphore::permit permit);
   static task<> answer_cycle(durable_actors* self, state_ref keeps, std::string reply,
-                              durable::parts::cycle_question question, semaphore::permit permit);
+                             durable::parts::cycle_question question, semaphore::permit permit);
   // Whether durable actors of this node are in the database of the cluster.
   bool is_shared() const noexcept { return engine_ != nullptr && !core_.is_alone(); }
 

@@ -191,7 +191,9 @@ TEST_P(pools, waits_are_counted_by_their_time) {
   EXPECT_EQ(sum_of(seen, 0.025, 1e9), 2u) << "one that gave up, and one that was served";
   EXPECT_EQ(sum_of(seen, 0, 1e9), 6u);
   EXPECT_GE(seen.waited, 115ms);
-  if (simulated()) EXPECT_LE(seen.waited, 125ms);
+  if (simulated()) {
+    EXPECT_LE(seen.waited, 125ms);
+  }
   EXPECT_EQ(seen.lent, 5u);
 }
 
