@@ -81,9 +81,9 @@ struct counts {
 
 // Which keys store::keys() returns.
 struct key_range {
-  std::string prefix;                // of each of them
-  std::optional<std::string> after;  // only those behind this key: the last one of another page
-  std::size_t most = 100;            // 1 to 10,000
+  std::string prefix{};                // of each of them
+  std::optional<std::string> after{};  // only those behind this key: the last one of another page
+  std::size_t most = 100;              // 1 to 10,000
 };
 // Keys in the order of their bytes. The next page begins after keys.back().
 struct key_page {
