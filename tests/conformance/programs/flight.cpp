@@ -173,7 +173,7 @@ TEST_P(flight_recorders, overwrite_the_oldest_turns) {
 // A reader sees what was written, or nothing: here each actor has its handler, so that a mixture of
 // two records names a handler that the actor does not have.
 TEST_P(flight_recorders, may_be_read_while_threads_record) {
-  if (GetParam().policy == policy::simulated) GTEST_SKIP() << "needs several threads";
+  if (GetParam().policy == policy::simulated) GTEST_SKIP() << "needs threads";
   std::atomic<bool> done{false};
   std::vector<std::string> mixtures;
   std::size_t looks = 0, seen = 0;
