@@ -471,7 +471,8 @@ void runtime_core::post(unique_function<void()> procedure) {
   if (!procedure)
     throw usage_error("troupe: post: the procedure is empty; give it something to call");
   const auto submit = [&] { pool->submit(make_posted(*system, std::move(procedure))); };
-  if (system->discarding()) return;                 // also from before the pool ends
+  // order: relaxed  the thread that ends the runtime is the one that runs its last destructors
+  if (system->discarding() || system->closing.load(std::memory_order_relaxed)) return;
   if (tasks::is_running(*system)) return submit();  // the end waits for handlers and procedures
   // A thread of a component, such as Asio's own, posts while the runtime ends, until that joins it.
   // The end waits for the threads inside the gate before it drains the pool for the last time: a

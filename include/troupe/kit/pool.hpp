@@ -294,7 +294,8 @@ class borrow_call {
  private:
   static task<result> borrow(std::shared_ptr<pool_state<Resource>> from, tasks::limits within) {
     pool_state<Resource>::start_looks(from);
-    if (!from->take_at_once()) {
+    const bool ends = co_await tasks::being_cancelled();
+    if (ends || within.stop().stop_requested() || !from->take_at_once()) {
       const pool_core::counted_wait counted(*from);
       auto waits = from->wait();
       if (within.any()) {

@@ -14,6 +14,7 @@
 #include "troupe/sched/message.hpp"
 #include "troupe/task/future.hpp"
 #include "troupe/task/task.hpp"
+#include "troupe/task/when.hpp"
 
 namespace troupe::submissions {
 
@@ -35,21 +36,7 @@ void report(std::exception_ptr what, owned_context of,
 // actor had stopped. The caller holds the actor. Throws std::bad_alloc.
 future<bool> run_in_turn(void* actor, void* what, void (*run)(void* what) noexcept);
 
-// co_await it: whether the task is being cancelled, by its actor's stop or the runtime's end.
-class being_cancelled {
- public:
-  being_cancelled() noexcept {}
-  bool await_ready() const noexcept { return false; }
-  template <std::derived_from<tasks::promise_base> Promise>
-  bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
-    cancelled_ = who.promise().call->cancelled;
-    return false;
-  }
-  bool await_resume() const noexcept { return cancelled_; }
-
- private:
-  bool cancelled_ = false;
-};
+using tasks::being_cancelled;
 
 // A reference to the actor whose turn this is, if any.
 class actor_hold {

@@ -306,6 +306,22 @@ task<awaited_value<Awaitable>> await_it(Awaitable awaited) {
   co_return co_await std::move(awaited);
 }
 
+// co_await it: whether the task is being cancelled, by its actor's stop or the runtime's end.
+class being_cancelled {
+ public:
+  being_cancelled() noexcept {}
+  bool await_ready() const noexcept { return false; }
+  template <std::derived_from<tasks::promise_base> Promise>
+  bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
+    cancelled_ = who.promise().call->cancelled;
+    return false;
+  }
+  bool await_resume() const noexcept { return cancelled_; }
+
+ private:
+  bool cancelled_ = false;
+};
+
 // co_await it between the end of a task's wait and the taking of its value. The task of a branch
 // wins here, and its value can still be put back while the branches that have lost end
 // (docs/protocols/given_up_waits.md). Elsewhere it does nothing.

@@ -6,8 +6,8 @@
 #pragma once
 
 #include <condition_variable>
+#include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -31,7 +31,7 @@ class search_thread {
       if (ending_) return false;
       try {
         if (!thread_.joinable()) thread_ = std::thread([this, round] { live(round); });
-      } catch (const std::system_error&) {
+      } catch (const std::exception&) {
         return false;
       }
       asked_ = true;

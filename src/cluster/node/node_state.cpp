@@ -93,6 +93,7 @@ task<> node_state::join(state_ref self) {
     }
     core.owners().set_failure(failed);
     if (failed == nullptr) {
+      self->begin_sweeps();
       has_joined = core.stage().join();
       if (!has_joined) break;
     }
@@ -103,11 +104,10 @@ task<> node_state::join(state_ref self) {
   }
   if (!has_joined) {
     // It has been stopped while it was joining.
+    self->sweeper_.cancel();
     core.owners().kill();
     self->joined_or_failed_.set();
-    co_return;
   }
-  self->begin_sweeps();
 }
 
 void node_state::begin_sweeps() {
@@ -135,8 +135,8 @@ task<> node_state::stop(state_ref self) {
   if (!core.stage().begin_to_leave()) co_return;
   const time_span drain_max = core.chosen().drain_max;
   const std::int64_t until = core.ns_after(drain_max);
-  self->sweeper_.cancel();
   if (core.stage().has_joined()) {
+    self->sweeper_.cancel();
     auto rests = self->rest(core.ns_after(drain_max / 4));
     co_await std::move(rests);
     auto leaves = core.owners().stop(nanoseconds(std::max<std::int64_t>(until - core.now_ns(), 0)));

@@ -251,6 +251,10 @@ bool conversation::ask_why() {
       server_.continue_in_budget(*on_);
       return end_streams();
     case ending::none:
+      // A stream has ended others for the budget before the reader, whose read was ended for it,
+      // had its turn.
+      if (std::exchange(renewed_, false)) return true;
+      break;
     case ending::aborted:
       break;
   }
@@ -455,7 +459,9 @@ void conversation::keep_to_budget() {
   // order: acquire  pairs with connection::end/release
   if (on_->ending_.load(std::memory_order_acquire) != ending::over_budget) return;
   server_.continue_in_budget(*on_);
+  renewed_ = true;
   static_cast<void>(end_streams());  // at its end the session is over
+  wake_writer();
 }
 
 // Ends streams whose client is over its budget, and if the connection's client is, the largest ones

@@ -151,6 +151,7 @@ class conversation final : private session_events {
   bool has_more_ = false;        // the session had more to send than fits
   bool broken_ = false;          // no bytes can be sent any more
   bool at_end_ = false;          // the client has ended its half
+  bool renewed_ = false;         // streams were ended for the budget, and the read may have been
   bool counts_end_ = true;
 };
 

@@ -38,7 +38,10 @@ buffer_pool::~buffer_pool() {
 buffer_pool::magazine* buffer_pool::own() noexcept {
   if (here_.pool == this) [[likely]]
     return here_.own;
-  return has_magazines_ && workers_->has(sched::busy_share::current()) ? claim() : nullptr;
+  if (!has_magazines_) return nullptr;
+  // order: relaxed  only compared with
+  const auto* const workers = workers_.load(std::memory_order_relaxed);
+  return workers != nullptr && workers->has(sched::busy_share::current()) ? claim() : nullptr;
 }
 
 TROUPE_NOINLINE buffer_pool::magazine* buffer_pool::claim() noexcept {
@@ -138,6 +141,7 @@ void buffer_pool::let_go() noexcept {
   {
     const std::lock_guard lock(mutex_);
     let_go_ = true;
+    workers_.store(nullptr, std::memory_order_relaxed);  // order: relaxed  as own
     last = leased() == 0;
   }
   if (last) delete this;

@@ -35,7 +35,10 @@ class buffer_pool {
   buffer_pool(const buffer_pool&) = delete;
   buffer_pool& operator=(const buffer_pool&) = delete;
   // Called by the reactor as its first use of the pool, and as its last one.
-  void serve_workers_of(const sched::waiting_operations& reactor) noexcept { workers_ = &reactor; }
+  void serve_workers_of(const sched::waiting_operations& reactor) noexcept {
+    // order: relaxed  only compared with
+    workers_.store(&reactor, std::memory_order_relaxed);
+  }
   void let_go() noexcept;
 
   // Returns null when there is no memory.
@@ -79,7 +82,8 @@ class buffer_pool {
   void count_own(magazine& own, std::int64_t change) noexcept;
 
   bool has_magazines_ = true;
-  const sched::waiting_operations* workers_ = nullptr;
+  // null after let_go(): another reactor may lie at that address then
+  std::atomic<const sched::waiting_operations*> workers_{nullptr};
   std::atomic<magazine*> magazines_{nullptr};
   free_one* free_ = nullptr;
   std::size_t kept_ = 0;

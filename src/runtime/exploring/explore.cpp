@@ -195,6 +195,7 @@ void keep(explore_report& report, const exploration& of, const exploring::shrunk
   if (folder.empty()) return;
   report.file = (std::filesystem::path(folder) / file_name(name)).string();
   exploring::write_schedule(report.file, kept);
+  if (report.diagram.empty()) return;
   const std::string drawn = std::filesystem::path(report.file).replace_extension(".svg").string();
   std::ofstream out(drawn, std::ios::trunc);
   out << report.diagram;

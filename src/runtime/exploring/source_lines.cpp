@@ -96,16 +96,31 @@ void ask(const std::string& module, const std::set<std::uint64_t>& offsets,
   }
 }
 
+// The name of a function without the type that it returns, which is written for templates.
+std::string_view name_of(std::string_view function) {
+  int depth = 0;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < function.size(); ++i) {
+    const char c = function[i];
+    if (c == '(' && depth == 0 && !function.substr(i).starts_with("(anonymous namespace)")) {
+      function = function.substr(0, i);
+      break;
+    }
+    if (c == '<' || c == '(') ++depth;
+    if (c == '>' || c == ')') --depth;
+    if (c == ' ' && depth == 0) begin = i + 1;
+  }
+  return function.substr(begin);
+}
+
 // The library, the standard library, and the parts of either that the compiler made.
 bool is_of_library(const frame& at) {
-  const std::string_view place = at.place, function = at.function;
+  const std::string_view place = at.place, name = name_of(at.function);
   for (const char* const folder : {"/include/troupe/", "/include/c++/", "/usr/include/"}) {
     if (place.find(folder) != std::string_view::npos) return true;
   }
   if (place.starts_with("include/troupe/")) return true;
-  const std::string_view name = function.substr(0, function.find_first_of("(<"));
-  const bool is_named = name.find("troupe::") != std::string_view::npos ||
-                        name.find("std::") != std::string_view::npos;
+  const bool is_named = name.starts_with("troupe::") || name.starts_with("std::");
   if (place.empty()) return is_named || name.starts_with("??") || name.starts_with('_');
   const bool is_source = place.starts_with("src/") || place.find("/src/") != std::string_view::npos;
   return is_named && is_source;

@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <link.h>
-#include <sys/auxv.h>
 #include <unwind.h>
 
 #include <array>
@@ -45,13 +44,14 @@ std::string without_qualifiers(std::string text) {
 }
 
 std::string path_of(const ::link_map& module) {
-  const char* path = module.l_name;
-  if (path == nullptr || *path == '\0')
-    path = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));  // the program itself
   std::error_code failed;
-  const std::filesystem::path whole =
-      std::filesystem::absolute(path == nullptr ? "" : path, failed);
-  return failed ? std::string(path) : whole.string();
+  if (module.l_name == nullptr || *module.l_name == '\0') {
+    static const std::string program =
+        std::filesystem::read_symlink("/proc/self/exe", failed).string();
+    return program;
+  }
+  const std::filesystem::path whole = std::filesystem::absolute(module.l_name, failed);
+  return failed ? std::string(module.l_name) : whole.string();
 }
 
 }  // namespace

@@ -164,6 +164,32 @@ std::uint64_t sum_of(const pool_counts& of, double from, double to) {
   return sum;
 }
 
+TEST_P(pools, a_borrow_that_is_to_end_takes_no_free_resource) {
+  const pool<connection> all({.max = 1}, maker());
+  bool was_stopped = false;
+  const auto uses = [&]() -> task<> {
+    { auto held = co_await all.borrow(); }  // it is free now
+    std::stop_source enough;
+    enough.request_stop();
+    try {
+      auto held = co_await all.borrow().stop(enough.get_token());
+    } catch (const cancelled&) {
+      was_stopped = true;
+    }
+  };
+  in_task(uses());
+  EXPECT_TRUE(was_stopped);
+  EXPECT_EQ(all.counts().lent, 1u);
+
+  runtime rt(options());
+  const auto for_ever = [&]() -> task<> {
+    for (;;) auto held = co_await all.borrow();
+  };
+  rt.spawn(for_ever());
+  rt.after(2ms, [&] { rt.stop(stop_mode::discard); });
+  rt.run();  // returns, and the runtime ends
+}
+
 TEST_P(pools, waits_are_counted_by_their_time) {
   const pool<connection> all({.max = 1}, maker());
   const auto gives_up = [&]() -> task<> {

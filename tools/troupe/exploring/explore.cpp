@@ -203,6 +203,7 @@ void program_search::tell(const std::string& text, const exploring::schedule& pl
   kept.dead_letters = chosen_.dead_letters;
   const troupe::told_story told =
       story_of(chosen_.program, folder_.path() + "/story", kept, text, run_limit(chosen_));
+  if (told.messages.empty()) return;
   print_story(told);
   if (!chosen_.story.empty()) write_diagram(chosen_.story, told, text);
 }
@@ -255,8 +256,8 @@ int replay_told(const exploring::kept_schedule& kept, const explore_choices& cho
       story_of(chosen.program, stem, kept, seen.failure, run_limit(chosen));
   if (told.messages.empty())
     throw failure(
-        "the program made no runtime by the schedule: a test that calls explore() has "
-        "its story in its report");
+        "there is no story: the program made no runtime by the schedule (a test that calls "
+        "explore() has its story in its report), or it fails otherwise while it is told");
   print_story(told);
   write_diagram(chosen.story, told, seen.failure);
   return 1;

@@ -13,15 +13,19 @@ namespace troupe_tool {
 namespace exploring = troupe::sched::exploring;
 namespace {
 
-troupe::story heard(const std::vector<std::string>& program, const std::string& stem,
-                    const exploring::kept_schedule& plan, std::chrono::milliseconds limit) {
+struct heard_run {
+  troupe::story story;
+  std::string failure;
+};
+heard_run hear(const std::vector<std::string>& program, const std::string& stem,
+               const exploring::kept_schedule& plan, std::chrono::milliseconds limit) {
   exploring::kept_schedule told = plan;
   told.tells = true;
-  run_child(program, stem, told, limit);
-  troupe::story made;
+  heard_run run;
+  run.failure = run_child(program, stem, told, limit).failure;
   std::ifstream events(stem + ".seen");
-  made.read(events);
-  return made;
+  run.story.read(events);
+  return run;
 }
 
 }  // namespace
@@ -29,14 +33,16 @@ troupe::story heard(const std::vector<std::string>& program, const std::string& 
 troupe::told_story story_of(const std::vector<std::string>& program, const std::string& stem,
                             const exploring::kept_schedule& plan, const std::string& failed,
                             std::chrono::milliseconds limit) {
-  const troupe::story led = heard(program, stem, plan, limit);
+  const heard_run led = hear(program, stem, plan, limit);
+  // Telling takes time: a long run may end at its limit, and that is another failure.
+  if (led.failure != failed) return {};
   troupe::story otherwise;
   if (!plan.plan.holds.empty()) {
     exploring::kept_schedule free = plan;
     free.plan.holds.clear();
-    otherwise = heard(program, stem, free, limit);
+    otherwise = hear(program, stem, free, limit).story;
   }
-  return led.tell(failed, plan.plan.holds, otherwise);
+  return led.story.tell(failed, plan.plan.holds, otherwise);
 }
 
 void write_diagram(const std::string& file, const troupe::told_story& told,
