@@ -167,9 +167,15 @@ class exporter::worker {
       std::unique_lock lock(mutex_);
       stopping_ = true;
       wake(lock);
-      changed_.wait_for(lock, std::min<std::chrono::nanoseconds>(options_.flush_time, span_max),
-                        [&] { return done_; });
+      const std::chrono::nanoseconds half = half_flush_time();
+      const auto is_done = [&] { return done_; };
+      if (!changed_.wait_for(lock, half, is_done)) {
+        // A collector of spans that is silent does not keep the last metrics waiting.
+        if (!options_.metrics_url.empty() && !sent_last_) cut_.request_stop();
+        changed_.wait_for(lock, half, is_done);
+      }
     }
+    cut_.request_stop();
     stop_.request_stop();
     thread_.join();
     ended_spans.close();
@@ -207,10 +213,23 @@ class exporter::worker {
   void send_all(runtime& by, const http::client& web) noexcept;
   void send(runtime& by, const http::client& web, tasks::span_record* first, std::size_t count);
   outcome send_once(runtime& by, const http::client& web, http::client_request asked,
-                    std::string body, std::uint64_t count);
-  void send_metrics(runtime& by, const http::client& web) noexcept;
+                    std::string body, std::uint64_t count, std::chrono::nanoseconds at_most);
+  void send_due_metrics(runtime& by, const http::client& web) noexcept;
+  void send_metrics(runtime& by, const http::client& web,
+                    std::chrono::nanoseconds at_most) noexcept;
   std::chrono::nanoseconds until_metrics() const noexcept;
-  bool pause(std::chrono::nanoseconds span);
+  std::int64_t metrics_pause_ns() const noexcept {
+    return std::min<std::chrono::nanoseconds>(options_.metrics_interval, span_max).count();
+  }
+  std::chrono::nanoseconds half_flush_time() const noexcept {
+    return std::min<std::chrono::nanoseconds>(options_.flush_time, span_max) / 2;
+  }
+  void pause_before_next_try(runtime& by, const http::client& web, std::chrono::nanoseconds span);
+  bool pause(std::chrono::nanoseconds span, std::uint64_t flushes);
+  std::uint64_t flushes() {
+    std::lock_guard lock(mutex_);
+    return flushes_;
+  }
   void wake(unique_lock&) noexcept {
     changed_.notify_all();
     ended_spans.wake();
@@ -223,10 +242,11 @@ class exporter::worker {
   const exporter_options options_;
   const std::string resource_;
   std::atomic<std::uint64_t> exported_{0}, dropped_{0}, rejected_{0}, requests_{0}, failed_{0};
-  std::stop_source stop_;
+  std::stop_source cut_, stop_;  // of requests that began before the end, and of all
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false, done_ = false;
+  bool sent_last_ = false;  // the metrics, when the exporter ended
   std::uint64_t flushes_ = 0;
   std::uint64_t gone_ = 0;  // spans that were sent, or given up
   const std::int64_t began_unix_ns_ = tasks::wall_now_ns();
@@ -241,7 +261,8 @@ void exporter::worker::run() noexcept {
   std::optional<http::client> web;
   while (!begin(by, web) && !stops())
     pause(std::chrono::ceil<std::chrono::milliseconds>(
-        std::chrono::nanoseconds(span_export.next_try_ns() - base::now_ns())));
+              std::chrono::nanoseconds(span_export.next_try_ns() - base::now_ns())),
+          flushes());
   web ? send_until_end(*by, *web) : drop_all();
   std::lock_guard lock(mutex_);
   done_ = true;
@@ -266,22 +287,32 @@ std::chrono::nanoseconds exporter::worker::until_metrics() const noexcept {
 }
 
 void exporter::worker::send_until_end(runtime& by, const http::client& web) noexcept {
-  const std::int64_t pause_ns =
-      std::min<std::chrono::nanoseconds>(options_.metrics_interval, span_max).count();
-  metrics_due_ns_ = base::now_ns() + pause_ns;
+  metrics_due_ns_ = base::now_ns() + metrics_pause_ns();
   for (;;) {
     // What comes from here on wakes it again.
     const std::uint32_t seen = ended_spans.wakes();
     const bool last = stops();
+    send_due_metrics(by, web);
     send_all(by, web);
-    if (!options_.metrics_url.empty() && (last || until_metrics() == 0ns)) {
-      send_metrics(by, web);
-      metrics_due_ns_ = base::now_ns() + pause_ns;
-    }
     if (last) break;
     ended_spans.wait(seen, std::min<std::chrono::nanoseconds>(options_.interval, until_metrics()));
   }
   web.close_idle();
+}
+
+// With each interval, and once when the exporter ends: then before the spans that wait, and for
+// half of the time at most, so that neither of two collectors takes the other one's time.
+void exporter::worker::send_due_metrics(runtime& by, const http::client& web) noexcept {
+  if (options_.metrics_url.empty()) return;
+  std::chrono::nanoseconds at_most = options_.request_time;
+  {
+    std::lock_guard lock(mutex_);
+    if (stopping_ ? sent_last_ : until_metrics() > 0ns) return;
+    if (stopping_) at_most = std::min(at_most, half_flush_time());
+    sent_last_ = stopping_;
+  }
+  if (at_most > 0ns) send_metrics(by, web, at_most);
+  metrics_due_ns_ = base::now_ns() + metrics_pause_ns();
 }
 
 void exporter::worker::drop_all() noexcept {
@@ -313,21 +344,26 @@ void exporter::worker::send_all(runtime& by, const http::client& web) noexcept {
       const tasks::span_ptr gone(span);
       span = span->next;
     }
-    std::lock_guard lock(mutex_);
-    ended_spans.forget(count);
-    gone_ += count;
-    changed_.notify_all();
+    {
+      std::lock_guard lock(mutex_);
+      ended_spans.forget(count);
+      gone_ += count;
+      changed_.notify_all();
+    }
+    // Spans that a collector does not take may keep this loop busy for minutes.
+    send_due_metrics(by, web);
   }
 }
 
 outcome exporter::worker::send_once(runtime& by, const http::client& web,
                                     http::client_request asked, std::string body,
-                                    std::uint64_t count) {
+                                    std::uint64_t count, std::chrono::nanoseconds at_most) {
   asked.body(std::move(body), "application/json");
   trace_context unrecorded = trace_context::begin();
   unrecorded.sampled = false;
-  future<outcome> later = by.spawn(with_trace(
-      unrecorded, post(web, std::move(asked), count, options_.request_time, stop_.get_token())));
+  std::stop_token stop = (stops() ? stop_ : cut_).get_token();
+  future<outcome> later = by.spawn(
+      with_trace(unrecorded, post(web, std::move(asked), count, at_most, std::move(stop))));
   by.run();
   outcome result = later.get();
   // order: relaxed (both)  statistics
@@ -337,19 +373,20 @@ outcome exporter::worker::send_once(runtime& by, const http::client& web,
 }
 
 // Once: sums that are lost now are in the next request.
-void exporter::worker::send_metrics(runtime& by, const http::client& web) noexcept try {
+void exporter::worker::send_metrics(runtime& by, const http::client& web,
+                                    std::chrono::nanoseconds at_most) noexcept try {
   if (stop_.stop_requested()) return;
   observe::number_tables all;
   observing::collect_all(all);
   const outcome result =
       send_once(by, web, request_of(options_.metrics_url, options_.metrics_fields),
-                metrics_body(resource_, all, began_unix_ns_, tasks::wall_now_ns()), 0);
-  if (result.taken) return span_export.works();
+                metrics_body(resource_, all, began_unix_ns_, tasks::wall_now_ns()), 0, at_most);
+  if (result.taken) return metrics_export.works();
   if (!stop_.stop_requested())
-    span_export.failed(options_.metrics_url + ": " + result.why, 0,
-                       "the next request has all sums so far");
+    metrics_export.failed(options_.metrics_url + ": " + result.why, 0,
+                          "the next request has all sums so far");
 } catch (const std::exception& failed) {  // memory is out
-  span_export.failed(failed.what());
+  metrics_export.failed(failed.what());
 }
 
 void exporter::worker::send(runtime& by, const http::client& web, tasks::span_record* first,
@@ -360,7 +397,8 @@ void exporter::worker::send(runtime& by, const http::client& web, tasks::span_re
   for (int attempt = 1;; ++attempt) {
     outcome result;
     if (!stop_.stop_requested()) {
-      result = send_once(by, web, request_of(options_.url, options_.fields), body, count);
+      result = send_once(by, web, request_of(options_.url, options_.fields), body, count,
+                         options_.request_time);
     }
     // order: relaxed (all)  statistics
     if (result.taken) {
@@ -382,16 +420,27 @@ void exporter::worker::send(runtime& by, const http::client& web, tasks::span_re
       dropped_.fetch_add(count, std::memory_order_relaxed);
       return;
     }
-    pause(result.asks_for > 0ms ? result.asks_for : next_pause);
+    pause_before_next_try(by, web, result.asks_for > 0ms ? result.asks_for : next_pause);
     next_pause = std::min<std::chrono::nanoseconds>(2 * next_pause, pause_max);
   }
 }
 
-// Until the time is over, or the exporter ends or is to be flushed.
-bool exporter::worker::pause(std::chrono::nanoseconds span) {
+// As pause(); the metrics that come due in it are sent.
+void exporter::worker::pause_before_next_try(runtime& by, const http::client& web,
+                                             std::chrono::nanoseconds span) {
+  const std::uint64_t seen = flushes();
+  const std::int64_t until_ns = base::now_ns() + span.count();
+  for (bool goes_on = true; goes_on;) {
+    const std::chrono::nanoseconds left(until_ns - base::now_ns());
+    goes_on = !pause(std::min(left, until_metrics()), seen) && base::now_ns() < until_ns;
+    send_due_metrics(by, web);
+  }
+}
+
+// Until the time is over, or the exporter ends or is flushed once more: then it returns true.
+bool exporter::worker::pause(std::chrono::nanoseconds span, std::uint64_t flushes) {
   std::unique_lock lock(mutex_);
-  const std::uint64_t seen = flushes_;
-  return changed_.wait_for(lock, span, [&] { return stopping_ || flushes_ != seen; });
+  return changed_.wait_for(lock, span, [&] { return stopping_ || flushes_ != flushes; });
 }
 
 exporter::exporter(exporter_options options)

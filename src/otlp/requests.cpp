@@ -4,7 +4,8 @@
 
 namespace troupe::otlp {
 
-constinit base::side_channel span_export("the export by OTLP");
+constinit base::side_channel span_export("the export by OTLP"),
+    metrics_export("the export of metrics by OTLP");
 
 http::client_request request_of(const std::string& url, const request_fields& fields) {
   http::client_request request("POST", url);

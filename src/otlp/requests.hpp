@@ -1,4 +1,4 @@
-// requests: whether a URL and fields are those of a request, and the channel that reports failures.
+// requests: whether a URL and fields are those of a request, and the channels that report failures.
 #pragma once
 
 #include <string>
@@ -12,6 +12,8 @@ namespace troupe::otlp {
 
 // The collector, the thread that sends to it, and the variables that name it.
 extern constinit base::side_channel span_export;
+// The collector of metrics, which may fail while the collector of spans works.
+extern constinit base::side_channel metrics_export;
 
 using request_fields = std::vector<std::pair<std::string, std::string>>;
 

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "otlp/requests.hpp"
 #include "support/conformance.hpp"
 #include "support/resident.hpp"
 #include "troupe/otlp/exporter.hpp"
@@ -23,6 +24,8 @@ using namespace std::chrono_literals;
 using otlp::exporter;
 using otlp::exporter_counts;
 using otlp::exporter_options;
+using otlp::metrics_export;
+using otlp::span_export;
 
 // Takes one connection after the other, and answers each request with what the function says;
 // without an answer it closes.
@@ -242,6 +245,85 @@ TEST(otlp_exporter, sends_the_last_metrics_at_its_end) {
   collector never([](int) { return answer("200 OK"); });
   { const exporter spans(to(never.url())); }
   EXPECT_TRUE(never.requests().empty()) << "without a URL no metrics are sent";
+}
+
+bool come_to(collector& at, std::size_t requests) {
+  for (int i = 0; i < 3'000 && at.requests().size() < requests; ++i)
+    std::this_thread::sleep_for(10ms);  // sleeps: the exporter's thread tells nobody of requests
+  return at.requests().size() >= requests;
+}
+
+// Spans that nobody takes wait for minutes, between two tries or behind each other.
+TEST(otlp_exporter, metrics_do_not_wait_for_spans) {
+  struct unsent {
+    int spans, attempts;
+    std::chrono::milliseconds answers_in;
+  };
+  for (const auto& [spans, attempts, answers_in] :
+       {unsent{3, 1'000, 0ms}, unsent{1'000, 1, 50ms}}) {
+    collector refuses([&, wait = answers_in](int) {
+      std::this_thread::sleep_for(wait);  // sleeps: a collector that is slow
+      return answer("503 Service Unavailable");
+    });
+    collector at([](int) { return answer("200 OK"); });
+    exporter_options options = to(refuses.url());
+    options.batch = 1;
+    options.attempts = attempts;
+    options.flush_time = 200ms;
+    options.metrics_url = metrics_url_of(at);
+    options.metrics_interval = 20ms;
+    exporter both(std::move(options));
+    make_spans(spans);
+    EXPECT_TRUE(come_to(refuses, 5));
+    const std::size_t before = at.requests().size();
+    EXPECT_TRUE(come_to(at, before + 5)) << attempts;
+    EXPECT_GT(both.counts().waiting, 0u) << "they still wait";
+    EXPECT_TRUE(span_export.is_failing()) << "metrics that are taken say nothing of spans";
+    EXPECT_FALSE(metrics_export.is_failing());
+  }
+}
+
+TEST(otlp_exporter, metrics_that_fail_say_nothing_of_spans) {
+  collector refuses([](int) { return answer("503 Service Unavailable"); });
+  collector at([](int) { return answer("200 OK"); });
+  exporter_options options = to(at.url());
+  options.metrics_url = metrics_url_of(refuses);
+  options.metrics_interval = 20ms;
+  exporter both(std::move(options));
+  make_spans(3);
+  EXPECT_TRUE(both.flush(20s));
+  EXPECT_TRUE(come_to(refuses, 3));
+  EXPECT_FALSE(span_export.is_failing());
+  EXPECT_TRUE(metrics_export.is_failing());
+}
+
+// A collector that takes requests and never answers has neither the last metrics nor the last
+// spans, and keeps nothing from the other one.
+TEST(otlp_exporter, a_silent_collector_does_not_take_the_time_of_another_at_the_end) {
+  for (const bool has_silent_spans : {true, false}) {
+    std::atomic<bool> ends{false};
+    collector silent([&](int) {
+      ends.wait(false);
+      return std::string();
+    });
+    collector at([](int) { return answer("200 OK"); });
+    exporter_options options = to(has_silent_spans ? silent.url() : at.url());
+    options.metrics_url = metrics_url_of(has_silent_spans ? at : silent);
+    options.flush_time = 4s;
+    if (!has_silent_spans) options.interval = std::chrono::hours(1);
+    {
+      const exporter both(std::move(options));
+      make_spans(3);
+      if (has_silent_spans) {
+        EXPECT_TRUE(come_to(silent, 1)) << "a request is under way";
+      }
+    }
+    EXPECT_EQ(bodies_of(at, "/v1/metrics").empty(), !has_silent_spans);
+    EXPECT_EQ(bodies_of(at, "/v1/traces").empty(), has_silent_spans);
+    EXPECT_GE(silent.requests().size(), 1u);
+    ends = true;
+    ends.notify_all();
+  }
 }
 
 TEST(otlp_exporter, sends_what_waits_at_its_end) {

@@ -39,9 +39,10 @@ VARIABLES = {
     "OTEL_RESOURCE_ATTRIBUTES": "the export by OTLP",
     "OTEL_EXPORTER_OTLP_HEADERS": "the export by OTLP",
     "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "the export by OTLP",
-    "OTEL_METRICS_EXPORTER": "the export by OTLP", "OTEL_METRIC_EXPORT_INTERVAL": "the export by OTLP",
-    "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "the export by OTLP",
-    "OTEL_EXPORTER_OTLP_METRICS_HEADERS": "the export by OTLP",
+    "OTEL_METRICS_EXPORTER": "the export of metrics by OTLP",
+    "OTEL_METRIC_EXPORT_INTERVAL": "the export of metrics by OTLP",
+    "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "the export of metrics by OTLP",
+    "OTEL_EXPORTER_OTLP_METRICS_HEADERS": "the export of metrics by OTLP",
     # Numbers of lines on standard error, which rows "standard error" are about.
     "TROUPE_FAILURE_LINES": None, "TROUPE_WARNING_LINES": None,
     # A table on standard error at a crash.
@@ -63,7 +64,7 @@ OPTIONS = {
     ("include/troupe/log/log.hpp", "options"): {"as": None, "file": "the log's file", "callback": "the log"},
     ("include/troupe/otlp/options.hpp", "exporter_options"): {
         "url": "the export by OTLP", "tls": "the export by OTLP", "service_name": None, "attributes": None, "fields": None, "rate": None, "parent_based": None,
-        "metrics_url": "the export by OTLP", "metrics_fields": None, "metrics_interval": None,
+        "metrics_url": "the export of metrics by OTLP", "metrics_fields": None, "metrics_interval": None,
         "spans": None, "batch": None, "interval": None, "request_time": None, "attempts": None, "flush_time": None,
     },
 }
@@ -143,10 +144,14 @@ class Row:
         self.breaks, self.repair, self.root = breaks, repair, root
 
 
-def no_collector(_):
+def free_address():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        return {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{free.getsockname()[1]}"}
+        return f"http://127.0.0.1:{free.getsockname()[1]}"
+
+
+def no_collector(_):
+    return {"OTEL_EXPORTER_OTLP_ENDPOINT": free_address()}
 
 
 def malformed_variables(_):
@@ -159,8 +164,8 @@ def silent_collector(stack):
     return {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": f"http://127.0.0.1:{listener.getsockname()[1]}/v1/traces"}
 
 
-def collector_comes(run):
-    """A collector listens at the port that refused so far."""
+def collector_at(address, came):
+    """A collector that takes all."""
     class Collector(http.server.BaseHTTPRequestHandler):
         def do_POST(self):
             self.rfile.read(int(self.headers["Content-Length"]))
@@ -168,14 +173,43 @@ def collector_comes(run):
             self.send_header("Content-Length", "2")
             self.end_headers()
             self.wfile.write(b"{}")
-            run.came.set()
+            came.set()
 
         def log_message(self, *_):
             pass
-    port = int(run.environment["OTEL_EXPORTER_OTLP_ENDPOINT"].rsplit(":", 1)[1])
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Collector)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", int(address.split(":")[2].split("/")[0])), Collector)
     threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+def collector_comes(run):
+    """A collector listens at the port that refused so far."""
+    server = collector_at(run.environment["OTEL_EXPORTER_OTLP_ENDPOINT"], run.came)
     check("spans arrive", run.came.wait(SECONDS_MAX), run)
+    server.shutdown()
+
+
+def one_collector(fails, works):
+    """Two collectors, one of which is not there: a second of its failures is one report."""
+    def breaks(stack):
+        address = free_address()
+        server = collector_at(address, threading.Event())
+        stack.callback(server.shutdown)
+        return {f"OTEL_EXPORTER_OTLP_{fails}_ENDPOINT": free_address(), f"OTEL_EXPORTER_OTLP_{works}_ENDPOINT": address,
+                "OTEL_METRIC_EXPORT_INTERVAL": "50"}
+    return breaks
+
+
+def fails_on(run):
+    time.sleep(1)  # sleeps: requests of both kinds that are sent by turns
+    check("the failure lasts", "works again" not in run.errors.read_text(), run)
+
+
+def metrics_collector_comes(run):
+    fails_on(run)
+    server = collector_at(run.environment["OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"], run.came)
+    check("metrics arrive", run.came.wait(SECONDS_MAX), run)
+    wait_until("the end of the failure is reported", lambda: "the export of metrics by OTLP works again" in run.errors.read_text())
     server.shutdown()
 
 
@@ -336,6 +370,10 @@ ROWS = [
     Row("a table that nobody reads", "the trace", reports=0, breaks=lambda _: {"TROUPE_TRACE": "text", "stderr": "full"}),
     Row("no collector", "the export by OTLP", ["export"], breaks=no_collector, repair=collector_comes),
     Row("a collector that does not answer", "the export by OTLP", ["export"], reports=0, breaks=silent_collector),
+    Row("no collector of spans beside one of metrics", "the export by OTLP", ["export"],
+        breaks=one_collector("TRACES", "METRICS"), repair=fails_on),
+    Row("no collector of metrics beside one of spans", "the export of metrics by OTLP", ["export"],
+        breaks=one_collector("METRICS", "TRACES"), repair=metrics_collector_comes),
     Row("variables that are malformed", "the export by OTLP", ["export"], breaks=malformed_variables),
     Row("no URL", "the export by OTLP", ["export"], breaks=lambda _: {"OTEL_EXPORTER_OTLP_ENDPOINT": "no url at all"}),
     Row("standard error that nobody reads", "the dump at SIGQUIT", ["quit"], reports=0, breaks=lambda _: {"stderr": "full"}, repair=asks_for_dump),

@@ -57,8 +57,8 @@ struct exporter_options {
   std::string metrics_url;
   // Fields of each request with metrics.
   std::vector<std::pair<std::string, std::string>> metrics_fields;
-  // How often metrics are sent, and once more at the end. Default 60 s. A request that fails is not
-  // repeated: the next one has all sums so far.
+  // How often metrics are sent, and once more at the end, before the spans that wait. Default 60 s.
+  // A request that fails is not repeated: the next one has all sums so far.
   time_span metrics_interval = std::chrono::seconds(60);
   // Which certificates are trusted, if a URL is one of https.
   tls_options tls;
@@ -84,7 +84,8 @@ struct exporter_options {
   // The first pause is `interval`, each one twice as long as the one before, and at most 30 s, or
   // the collector's Retry-After, if that is less.
   int attempts = 5;
-  // Time in which the destructor sends the spans that wait. Default 2 s; 0: it sends nothing.
+  // Time in which the destructor sends the metrics, for which it has half of the time, and the
+  // spans that wait. Default 2 s; 0: it sends nothing.
   time_span flush_time = std::chrono::seconds(2);
 };
 
