@@ -77,6 +77,25 @@ std::string text_of_stored(std::string_view stored) {
   return made;
 }
 
+std::vector<std::string> places_of_prefix(std::string_view prefix) {
+  std::vector<std::string> places{stored_text(prefix)};
+  constexpr std::size_t character_max = 4;
+  for (std::size_t part = 1; part < character_max && part <= prefix.size(); ++part) {
+    const std::string_view begun = prefix.substr(prefix.size() - part);
+    // Continued by the smallest bytes with which it is a character; some first bytes demand more.
+    for (const char next : {'\x80', '\x90', '\xa0'}) {
+      std::string whole(begun);
+      if (part > 1 && next != '\x80') break;
+      whole += next;
+      while (character_size(whole) != whole.size() && whole.size() < character_max) whole += '\x80';
+      if (character_size(whole) != whole.size()) continue;
+      places.push_back(stored_text(prefix.substr(0, prefix.size() - part)) + whole);
+      return places;
+    }
+  }
+  return places;
+}
+
 void array_text::add_text(std::string_view any) {
   begin_value();
   text_ += '"';

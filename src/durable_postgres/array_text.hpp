@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace troupe::durable {
 
@@ -15,6 +16,9 @@ namespace troupe::durable {
 // as \xHH, and a backslash as two; all other texts stay as they are.
 std::string stored_text(std::string_view any);
 std::string text_of_stored(std::string_view stored);
+// Where the stored texts of all keys with this prefix begin, in the order of their bytes: one
+// place, or two if the prefix ends within a character, which the rest of a key may complete or not.
+std::vector<std::string> places_of_prefix(std::string_view prefix);
 
 // The values of one column.
 class array_text {

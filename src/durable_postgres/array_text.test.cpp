@@ -36,5 +36,29 @@ TEST(array_text, any_text_comes_back) {
     EXPECT_EQ(text_of_stored(stored_text(one)), one);
 }
 
+TEST(array_text, a_prefix_that_ends_within_a_character_has_two_places) {
+  using namespace std::string_view_literals;
+  using places = std::vector<std::string>;
+  for (const std::string_view whole :
+       {""sv, "a"sv, "\u00e4"sv, "\\"sv, "\xff"sv, "\x80"sv, "\u20ac"sv, "\U0001f600"sv, "\xc0"sv,
+        "\xe0\x80"sv, "\xed\xa0"sv})
+    EXPECT_EQ(places_of_prefix(whole), places{stored_text(whole)}) << whole;
+  const std::pair<std::string_view, std::string_view> cases[] = {
+      {"\xc3", "\xc3\x80"},
+      {"\xe2", "\xe2\x80\x80"},
+      {"\xe2\x82", "\xe2\x82\x80"},
+      {"\xe0", "\xe0\xa0\x80"},
+      {"\xed", "\xed\x80\x80"},
+      {"\xf0", "\xf0\x90\x80\x80"},
+      {"\xf4", "\xf4\x80\x80\x80"},
+      {"\xf0\x9f", "\xf0\x9f\x80\x80"},
+      {"\xf0\x9f\x98", "\xf0\x9f\x98\x80"}};
+  for (const auto& [begun, smallest] : cases) {
+    const std::string prefix = "\\" + std::string(begun);
+    EXPECT_EQ(places_of_prefix(prefix),
+              (places{stored_text(prefix), "\\\\" + std::string(smallest)}));
+  }
+}
+
 }  // namespace
 }  // namespace troupe::durable

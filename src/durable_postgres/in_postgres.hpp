@@ -62,12 +62,16 @@ class in_postgres : public storage {
   task<opened_storage> open() override;
   task<> keep_classes(std::vector<class_shape> added) override;
   task<std::optional<stored_state>> load(actor_name of) override;
-  task<std::vector<std::string>> keys(actor_name from, bool is_behind, std::size_t most) override;
+  task<std::vector<std::string>> keys(std::string kind, key_range range) override;
   task<std::vector<stored_message>> inbox(std::uint64_t after, std::size_t most) override;
   task<found_message> find(message_id id) override;
   task<std::vector<stored_reminder>> reminders(std::size_t most) override;
   task<> commit(std::shared_ptr<const batch> all) override;
   task<std::uint64_t> last_batch() override;
+
+ private:
+  task<std::vector<std::string>> stored_keys(std::string kind, std::string from, bool is_behind,
+                                             std::size_t most);
 
  protected:
   static std::int64_t new_owner() { return as_integer(message_id::random().low >> 1); }

@@ -230,19 +230,38 @@ task<std::optional<stored_state>> in_postgres::load(actor_name of) {
   co_return found;
 }
 
-// As in_sqlite::keys().
-task<std::vector<std::string>> in_postgres::keys(actor_name from, bool is_behind,
-                                                 std::size_t most) {
+// As in_sqlite::keys(). A page of stored texts, the smallest first.
+task<std::vector<std::string>> in_postgres::stored_keys(std::string kind, std::string from,
+                                                        bool is_behind, std::size_t most) {
   const std::string where = std::string(" WHERE kind = $1::text AND key ") +
-                            (is_behind ? ">" : ">=") +
-                            " $2::text ORDER BY key LIMIT $3::bigint) AS ";
-  const std::string text = "SELECT key FROM (SELECT key FROM durable_state" + where +
-                           "states UNION SELECT key FROM (SELECT DISTINCT key FROM durable_events" +
-                           where + "events ORDER BY key LIMIT $3::bigint";
-  auto asks = reading(reads_.query<std::string>(text, stored_text(from.kind), stored_text(from.key),
-                                                as_integer(most)));
-  std::vector<std::string> found = co_await std::move(asks);
-  for (std::string& key : found) key = text_of_stored(key);
+                            (is_behind ? ">" : ">=") + " $2::text ORDER BY key LIMIT ";
+  const std::string text =
+      "WITH RECURSIVE logs(key, count) AS ((SELECT key, 1::bigint FROM durable_events" + where +
+      "1) UNION ALL SELECT (SELECT e.key FROM durable_events AS e WHERE e.kind = $1::text AND "
+      "e.key > logs.key ORDER BY e.key LIMIT 1), logs.count + 1 FROM logs WHERE logs.key IS NOT "
+      "NULL AND logs.count < $3::bigint) SELECT key FROM (SELECT key FROM durable_state" +
+      where +
+      "$3::bigint) AS states UNION SELECT key FROM logs WHERE key IS NOT NULL "
+      "ORDER BY key LIMIT $3::bigint";
+  return reading(reads_.query<std::string>(text, kind, from, as_integer(most)));
+}
+
+task<std::vector<std::string>> in_postgres::keys(std::string kind, key_range range) {
+  const std::string after = stored_text(range.after.value_or(""));
+  std::vector<std::string> found;
+  for (std::string& place : places_of_prefix(range.prefix)) {
+    if (found.size() == range.most) break;
+    const std::string last = found.empty() ? after : stored_text(found.back());
+    const bool is_behind = (range.after || !found.empty()) && last >= place;
+    const std::size_t most = range.most - found.size();
+    auto asks = stored_keys(stored_text(kind), is_behind ? last : place, is_behind, most);
+    const std::vector<std::string> page = co_await std::move(asks);
+    for (const std::string& stored : page) {
+      std::string key = text_of_stored(stored);
+      if (!key.starts_with(range.prefix)) break;
+      found.push_back(std::move(key));
+    }
+  }
   co_return found;
 }
 

@@ -43,9 +43,8 @@ class mistaken final : public durable::storage {
   task<std::optional<durable::stored_state>> load(durable::actor_name of) override {
     return over_->load(std::move(of));
   }
-  task<std::vector<std::string>> keys(durable::actor_name from, bool is_behind,
-                                      std::size_t most) override {
-    return over_->keys(std::move(from), is_behind, most);
+  task<std::vector<std::string>> keys(std::string kind, durable::key_range range) override {
+    return over_->keys(std::move(kind), std::move(range));
   }
   task<std::vector<durable::stored_message>> inbox(std::uint64_t after, std::size_t most) override {
     return over_->inbox(after, most);

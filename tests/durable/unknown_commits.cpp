@@ -56,10 +56,9 @@ class uncertain final : public durable::storage {
     check(effect::none);
     return over_->load(std::move(of));
   }
-  task<std::vector<std::string>> keys(durable::actor_name from, bool is_behind,
-                                      std::size_t most) override {
+  task<std::vector<std::string>> keys(std::string kind, durable::key_range range) override {
     check(effect::none);
-    return over_->keys(std::move(from), is_behind, most);
+    return over_->keys(std::move(kind), std::move(range));
   }
   task<std::vector<durable::stored_message>> inbox(std::uint64_t after, std::size_t most) override {
     check(effect::none);

@@ -28,6 +28,13 @@ struct actor_name {
   auto operator<=>(const actor_name&) const = default;
 };
 
+// Which keys store::keys() returns.
+struct key_range {
+  std::string prefix{};                // of each of them
+  std::optional<std::string> after{};  // only those behind this key: the last one of another page
+  std::size_t most = 100;              // 1 to 10,000
+};
+
 // How a message came into the inbox.
 enum class origin : std::uint8_t {
   post = 0,    // the sender waits until the message is stored, not for an answer
@@ -222,10 +229,9 @@ class storage {
   virtual task<> keep_classes(std::vector<class_shape> added) = 0;
   // No value: the actor was never stored.
   virtual task<std::optional<stored_state>> load(actor_name of) = 0;
-  // Keys of actors of that class whose state or events are stored, in the order of their bytes:
-  // from that key on, or behind it.
-  virtual task<std::vector<std::string>> keys(actor_name from, bool is_behind,
-                                              std::size_t most) = 0;
+  // The first keys in the range, of actors of that class whose state or events are stored, in the
+  // storage's own order, which store::keys() describes.
+  virtual task<std::vector<std::string>> keys(std::string kind, key_range range) = 0;
   // The messages of the inbox with a larger order, the smallest first.
   virtual task<std::vector<stored_message>> inbox(std::uint64_t after, std::size_t most) = 0;
   virtual task<found_message> find(message_id id) = 0;

@@ -79,13 +79,8 @@ struct counts {
   bool is_away = false;     // the last commit failed, and none has succeeded since
 };
 
-// Which keys store::keys() returns.
-struct key_range {
-  std::string prefix{};                // of each of them
-  std::optional<std::string> after{};  // only those behind this key: the last one of another page
-  std::size_t most = 100;              // 1 to 10,000
-};
-// Keys in the order of their bytes. The next page begins after keys.back().
+// Keys in the order of their bytes; on PostgreSQL a zero byte, or a byte that is not UTF-8, has its
+// place right behind the backslash. The next page begins after keys.back().
 struct key_page {
   std::vector<std::string> keys;
   bool has_more = false;

@@ -114,10 +114,9 @@ void engine::check_key(const void* tag, std::string_view key) const {
   storage_->check_name(kind->name, key);
 }
 
-task<std::vector<std::string>> engine::keys(const void* tag, std::string from, bool is_behind,
-                                            std::size_t most) const {
+task<std::vector<std::string>> engine::keys(const void* tag, key_range range) const {
   storage& database = *storage_;
-  return database.keys({classes_.find(tag)->name, std::move(from)}, is_behind, most);
+  return database.keys(classes_.find(tag)->name, std::move(range));
 }
 
 // What no database takes would fail the transaction of all others, again and again.

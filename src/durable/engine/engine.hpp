@@ -93,8 +93,7 @@ class engine : public std::enable_shared_from_this<engine> {
   // well: those of handlers and of other nodes name their receivers without a ref.
   void check_key(const void* tag, std::string_view key) const;
   // As storage::keys(), of the class with that tag, which was given to open().
-  task<std::vector<std::string>> keys(const void* tag, std::string from, bool is_behind,
-                                      std::size_t most) const;
+  task<std::vector<std::string>> keys(const void* tag, key_range range) const;
   durable::counts counts() const;
 
  private:

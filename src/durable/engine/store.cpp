@@ -34,13 +34,11 @@ task<key_page> store::keys_of(std::shared_ptr<parts::engine> engine, const void*
   if (range.most == 0 || range.most > most_max)
     throw usage_error("troupe: durable: key_range::most is " + std::to_string(range.most) +
                       ": it is 1 to " + std::to_string(most_max));
-  const bool is_behind = range.after && *range.after >= range.prefix;
-  // One more says whether there is another page.
-  auto asks = engine->keys(tag, is_behind ? *range.after : range.prefix, is_behind, range.most + 1);
+  const std::size_t most = range.most++;  // the additional key says whether there is another page
+  auto asks = engine->keys(tag, std::move(range));
   key_page page;
   page.keys = co_await std::move(asks);
-  std::erase_if(page.keys, [&](const std::string& key) { return !key.starts_with(range.prefix); });
-  page.has_more = page.keys.size() > range.most;
+  page.has_more = page.keys.size() > most;
   if (page.has_more) page.keys.pop_back();
   co_return page;
 }

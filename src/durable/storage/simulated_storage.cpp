@@ -122,9 +122,9 @@ class in_memory : public storage {
     co_await delay();
     co_return found;
   }
-  task<std::vector<std::string>> keys(actor_name from, bool is_behind, std::size_t most) override {
+  task<std::vector<std::string>> keys(std::string kind, key_range range) override {
     co_await delay();
-    std::vector<std::string> found = look_at_keys(from, is_behind, most);
+    std::vector<std::string> found = look_at_keys(kind, range);
     co_await delay();
     co_return found;
   }
@@ -160,20 +160,23 @@ class in_memory : public storage {
   }
 
  protected:
-  std::vector<std::string> look_at_keys(const actor_name& from, bool is_behind,
-                                        std::size_t most) const {
+  std::vector<std::string> look_at_keys(const std::string& kind, const key_range& range) const {
     std::lock_guard held(tables_->mutex);
     check();
+    const bool is_behind = range.after && *range.after >= range.prefix;
+    const actor_name from{kind, is_behind ? *range.after : range.prefix};
     std::set<std::string> found;
     const auto add = [&](const auto& rows) {
       auto row = is_behind ? rows.upper_bound(from) : rows.lower_bound(from);
-      for (std::size_t i = 0; i < most && row != rows.end() && row->first.kind == from.kind; ++i)
-        found.insert((row++)->first.key);
+      for (std::size_t i = 0; i < range.most && row != rows.end(); ++i, ++row) {
+        if (row->first.kind != kind || !row->first.key.starts_with(range.prefix)) break;
+        found.insert(row->first.key);
+      }
     };
     add(tables_->states);
     add(tables_->events);
     std::vector<std::string> keys(found.begin(), found.end());
-    keys.resize(std::min(keys.size(), most));
+    keys.resize(std::min(keys.size(), range.most));
     return keys;
   }
   std::optional<stored_state> look(const actor_name& of) const {

@@ -397,20 +397,24 @@ std::vector<stored_reminder> read_reminders(session& in, std::size_t most) {
   return found;
 }
 
-// A query for each kind of row, so that a page of a large class reads no more than a page.
-std::vector<std::string> read_keys(session& in, const actor_name& from, bool is_behind,
-                                   std::size_t most) {
+// A query for each kind of row, so that a page of a large class reads no more than a page. An actor
+// may have many events: from each key the index leads to the next one.
+std::vector<std::string> read_keys(session& in, const std::string& kind, const key_range& range) {
+  const bool is_behind = range.after && *range.after >= range.prefix;
   const std::string where = std::string(" WHERE kind = ?1 AND key ") + (is_behind ? ">" : ">=") +
-                            " ?2 ORDER BY key LIMIT ?3)";
-  const std::string text = "SELECT key FROM (SELECT key FROM durable_state" + where +
-                           " UNION SELECT key FROM (SELECT DISTINCT key FROM durable_events" +
-                           where + " ORDER BY key LIMIT ?3";
+                            " ?2 ORDER BY key LIMIT ";
+  const std::string text =
+      "WITH RECURSIVE logs(key) AS (SELECT * FROM (SELECT key FROM durable_events" + where +
+      "1) UNION ALL SELECT (SELECT e.key FROM durable_events AS e WHERE "
+      "e.kind = ?1 AND e.key > logs.key ORDER BY e.key LIMIT 1) FROM logs "
+      "WHERE logs.key IS NOT NULL LIMIT ?3) SELECT key FROM (SELECT key FROM durable_state" +
+      where + "?3) UNION SELECT key FROM logs WHERE key IS NOT NULL ORDER BY key LIMIT ?3";
   std::vector<std::string> found;
   statement reads(in, text.c_str());
-  reads.bind_text(1, from.kind);
-  reads.bind_text(2, from.key);
-  reads.bind_integer(3, static_cast<std::int64_t>(most));
-  while (reads.step()) found.emplace_back(reads.text(0));
+  reads.bind_text(1, kind);
+  reads.bind_text(2, is_behind ? *range.after : range.prefix);
+  reads.bind_integer(3, static_cast<std::int64_t>(range.most));
+  while (reads.step() && reads.text(0).starts_with(range.prefix)) found.emplace_back(reads.text(0));
   return found;
 }
 
@@ -427,9 +431,9 @@ task<> in_sqlite::keep_classes(std::vector<class_shape> added) {
 task<std::optional<stored_state>> in_sqlite::load(actor_name of) {
   return on_thread([of = std::move(of)](session& in) { return read_state(in, of); });
 }
-task<std::vector<std::string>> in_sqlite::keys(actor_name from, bool is_behind, std::size_t most) {
-  return on_thread([from = std::move(from), is_behind, most](session& in) {
-    return read_keys(in, from, is_behind, most);
+task<std::vector<std::string>> in_sqlite::keys(std::string kind, key_range range) {
+  return on_thread([kind = std::move(kind), range = std::move(range)](session& in) {
+    return read_keys(in, kind, range);
   });
 }
 task<std::vector<stored_message>> in_sqlite::inbox(std::uint64_t after, std::size_t most) {
