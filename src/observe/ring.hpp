@@ -48,7 +48,8 @@ listener* listener_here() noexcept;
 // From now on that is called with each event of is_beside(), whether or not a trace is taken.
 void record_beside(void (*put)(event kind, const char* what, std::uint64_t id) noexcept) noexcept;
 
-// Whether the calling thread has one: otherwise record() makes it, and needs memory.
-bool has_ring() noexcept;
+// Adds a mark to the calling thread's ring, if it has one. For signal handlers: record() makes a
+// ring and a flight recorder, which takes locks and memory.
+void mark_in_ring(const char* what) noexcept;
 
 }  // namespace troupe::observe

@@ -143,8 +143,8 @@ void on_fatal_signal(int signal, ::siginfo_t* why, void*) {
     for (const fatal_signal& caught : fatal_signals) {
       if (caught.signal != signal) continue;
       is_crash = caught.is_crash;
-      // a thread that was just taking memory must not take any here
-      if (tracing() && (is_crash || has_ring())) record(event::mark, caught.mark, 0);
+      // a thread that was just taking memory or a lock must not take any here
+      if (tracing()) mark_in_ring(caught.mark);
     }
     write_crash(is_crash);
   } else if (first != self) {  // otherwise writing the trace has crashed

@@ -149,12 +149,23 @@ void listen_here(listener* by) noexcept { listens = by; }
 
 listener* listener_here() noexcept { return listens; }
 
-bool has_ring() noexcept { return of_thread != nullptr; }
+namespace {
+
+void put(ring& to, event kind, const char* what, std::uint64_t id) noexcept {
+  to.events.put(
+      {now_ticks(), id, reinterpret_cast<std::uintptr_t>(what), static_cast<std::uint64_t>(kind)});
+}
+
+}  // namespace
+
+void mark_in_ring(const char* what) noexcept {
+  if (ring* const own = of_thread) put(*own, event::mark, what, 0);
+}
 
 TROUPE_NOINLINE void record(event kind, const char* what, std::uint64_t id) noexcept {
   if (is_beside(kind)) {
     // order: relaxed  as record_beside
-    if (const auto put = beside.load(std::memory_order_relaxed)) put(kind, what, id);
+    if (const auto put_beside = beside.load(std::memory_order_relaxed)) put_beside(kind, what, id);
     if (!tracing()) return;
   }
   if (listens != nullptr) listens->hear(*listens, kind, what, id);
@@ -163,8 +174,7 @@ TROUPE_NOINLINE void record(event kind, const char* what, std::uint64_t id) noex
     to = make_ring();
     if (to == nullptr) return;
   }
-  to->events.put(
-      {now_ticks(), id, reinterpret_cast<std::uintptr_t>(what), static_cast<std::uint64_t>(kind)});
+  put(*to, kind, what, id);
 }
 
 }  // namespace troupe::observe
