@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "base/threads/at_fork.hpp"
 #include "base/threads/crash_stack.hpp"
 #include "observe/kinds.hpp"
 #include "observe/ring.hpp"
@@ -55,6 +56,8 @@ void flight_recorder::begin(std::size_t bytes) noexcept {
       std::bit_floor(std::clamp(bytes, bytes_least, bytes_most) / ring_of_turns::record_bytes);
   // order: relaxed  a number; no ring exists yet
   records.compare_exchange_strong(none, size, std::memory_order_relaxed);
+  [[maybe_unused]] static const bool held =
+      (base::hold_at_fork(recorders_mutex(), &forget_others), true);
   record_beside(&put_here);
 }
 
@@ -69,11 +72,26 @@ flight_recorder::flight_recorder(std::byte* memory, std::size_t size,
 flight_recorder* flight_recorder::take_over(flight_recorder* newest) noexcept {
   for (flight_recorder* recorder = newest; recorder != nullptr; recorder = recorder->next_) {
     if (recorder->is_in_use()) continue;
+    // A thread that a fork left behind may have been writing these.
+    recorder->known_ = {};
+    recorder->sleeps_again_ = false;
     // order: relaxed  under the mutex
     recorder->in_use_.store(true, std::memory_order_relaxed);
     return recorder;
   }
   return nullptr;
+}
+
+// In the child of a fork(): the stacks of the other threads are not there, but their last turns.
+void flight_recorder::forget_others() noexcept {
+  // order: relaxed  under the mutex
+  flight_recorder* recorder = recorders.load(std::memory_order_relaxed);
+  for (; recorder != nullptr; recorder = recorder->next_) {
+    if (recorder == of_thread_) continue;
+    // order: relaxed (both)  the child has no other thread yet
+    recorder->thread_.store(nullptr, std::memory_order_relaxed);
+    recorder->in_use_.store(false, std::memory_order_relaxed);
+  }
 }
 
 // The pages of a ring are touched when its first records come to them.

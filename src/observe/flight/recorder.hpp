@@ -115,6 +115,7 @@ class flight_recorder {
   static flight_recorder* make() noexcept;
   static flight_recorder* make_new(flight_recorder* older) noexcept;
   static flight_recorder* take_over(flight_recorder* newest) noexcept;
+  static void forget_others() noexcept;
   void put_time() noexcept;
   void measure_rate(std::uint64_t ticks) noexcept;
 

@@ -5,8 +5,10 @@
 
 #include <cerrno>
 #include <memory>
+#include <thread>
 #include <vector>
 
+#include "observe/flight/recorder.hpp"
 #include "support/conformance.hpp"
 
 namespace troupe::test {
@@ -54,6 +56,26 @@ task<> be_busy(std::shared_ptr<std::atomic<bool>> end) {
   }
 }
 
+// In a child, a hang ends it.
+constexpr unsigned child_seconds_max = 60;
+
+int status_of(pid_t child) {
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+// The flight recorders of threads but the calling one.
+int recorders_of_others() {
+  const observe::flight_recorder* const own = observe::flight_recorder::here();
+  int count = 0;
+  const observe::flight_recorder* recorder = observe::flight_recorder::first();
+  for (; recorder != nullptr; recorder = recorder->next())
+    count += recorder != own && recorder->is_in_use() ? 1 : 0;
+  return count;
+}
+
 class forked : public conformance {};
 
 TEST_P(forked, a_child_has_a_runtime_of_its_own) {
@@ -66,12 +88,31 @@ TEST_P(forked, a_child_has_a_runtime_of_its_own) {
     rt.poll();
     const pid_t child = ::fork();
     if (child == 0) ::_exit(use_all(options()));
-    int status = 0;
-    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    EXPECT_EQ(status, 0);
+    EXPECT_EQ(status_of(child), 0);
     end->store(true);
     rt.run();
+  }
+}
+
+// The forks come while other threads make their recorders.
+TEST_P(forked, a_child_has_flight_recorders_of_its_own) {
+  if (has_thread_sanitizer) GTEST_SKIP() << "needs a build without ThreadSanitizer";
+  if (!threaded()) GTEST_SKIP() << "needs threads";
+  runtime_options recorded = options();
+  recorded.flight_recorder_bytes = std::size_t{64} << 10;
+  runtime rt(recorded);
+  std::jthread makes_threads([](const std::stop_token& ends) {
+    trace_mark("a thread has begun");
+    while (!ends.stop_requested()) std::jthread([] { trace_mark("a thread has begun"); });
+  });
+  while (recorders_of_others() == 0) std::this_thread::yield();
+  for (int i = 0; i < 50; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(child_seconds_max);
+      ::_exit(recorders_of_others() != 0 ? 2 : use_all(recorded));
+    }
+    ASSERT_EQ(status_of(child), 0) << "fork " << i;
   }
 }
 
