@@ -82,7 +82,9 @@ void history::add_table(const number_rows& table, double seconds) {
     if (hidden < std::ssize(labels)) labels.erase(labels.begin() + hidden);
     return labels;
   };
-  known_rows& known = tables_[{table.prefix, shown(table.labels)}];
+  const auto [found, is_new] = tables_.try_emplace({table.prefix, shown(table.labels)});
+  if (is_new) seconds = 0;
+  known_rows& known = found->second;
   for (const table_row& row : table.rows) {
     std::vector<std::string> labels = shown(row.labels);
     auto kept = known.find(labels);
@@ -110,7 +112,7 @@ void history::add_number(known_number& kept, const table_number& number, const n
   if (number.kind == number_kind::gauge) return set(kept.values, false, now);
   // A counter of a thing that ended and came back begins at 0.
   const double more = std::max(now - std::exchange(kept.last, now), 0.0);
-  set(kept.values, true, more / seconds);
+  if (seconds != 0) set(kept.values, true, more / seconds);
 }
 
 void history::add_histogram(known_number& kept, const distribution& value, double seconds) {
@@ -118,6 +120,7 @@ void history::add_histogram(known_number& kept, const distribution& value, doubl
   for (std::size_t i = 0; i < std::min(more.counts.size(), kept.counts.size()); ++i)
     more.counts[i] -= std::min(more.counts[i], kept.counts[i]);
   kept.counts = value.counts;
+  if (seconds == 0) return;
   constexpr double p99 = 0.99;
   set(kept.values, true, static_cast<double>(more.count()) / seconds);
   set(kept.p99, false, more.quantile(p99));

@@ -52,9 +52,8 @@ class history {
  public:
   static constexpr std::size_t series_max = 2'000;
 
-  // Rates of the first look count from `began_ns` on.
-  explicit history(std::int64_t began_ns) noexcept : last_ns_(began_ns) {}
-
+  // The first look at a table only tells from where on its counters and histograms count: they may
+  // be those of a process that is older. A row that comes later began at 0.
   // A label named `runtime` is left out: a history belongs to one runtime. Throws std::bad_alloc,
   // and is then as if some of the numbers had not been there.
   void add(const number_tables& now, std::int64_t now_ns);
@@ -110,6 +109,7 @@ class history {
   };
   using known_rows = std::map<std::vector<std::string>, known_row>;
 
+  // `seconds`: since the look before; 0 for the first look at the table.
   void add_table(const number_rows& table, double seconds);
   void add_number(known_number& kept, const table_number& number, const number_value& value,
                   double seconds);
@@ -120,7 +120,7 @@ class history {
 
   std::map<table_name, known_rows> tables_;
   std::uint64_t look_ = series::looks_in_ten - 1;  // the first one begins a ten
-  std::int64_t last_ns_;
+  std::int64_t last_ns_ = 0;
   std::size_t series_ = 0, left_out_ = 0;
   std::array<std::int64_t, series::fine_steps> times_{};
   std::array<std::int64_t, series::coarse_steps> ten_times_{};

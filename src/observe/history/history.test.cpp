@@ -44,20 +44,20 @@ values_by_name newest(const history& kept, std::size_t count) {
 }
 
 TEST(history, keeps_a_counter_as_its_rate) {
-  history kept(0);
+  history kept;
   std::uint64_t sold = 0;
   std::int64_t now = 0;
   for (const std::int64_t seconds : {1, 1, 2, 1}) {
     now += seconds * second;
     kept.add(moment_of(number_kind::counter, {row_of("a", sold += 10)}), now);
   }
-  EXPECT_EQ(newest(kept, 4), (values_by_name{{"a sold", {10, 10, 5, 10}}}));
+  EXPECT_EQ(newest(kept, 4), (values_by_name{{"a sold", {0, 10, 5, 10}}}));
   kept.add(moment_of(number_kind::counter, {row_of("a", std::uint64_t{3})}), now + second);
   EXPECT_EQ(newest(kept, 1), values_by_name{}) << "a sum that begins anew has no negative rate";
 }
 
 TEST(history, keeps_a_gauge_as_its_value_and_0_while_its_thing_is_away) {
-  history kept(0);
+  history kept;
   std::int64_t now = 0;
   for (const int sold : {7, 0, -2})
     kept.add(moment_of(number_kind::gauge, {row_of("a", std::int64_t{sold})}), now += second);
@@ -68,22 +68,57 @@ TEST(history, keeps_a_gauge_as_its_value_and_0_while_its_thing_is_away) {
 }
 
 TEST(history, keeps_a_histogram_as_its_rate_and_the_bound_of_its_new_values) {
-  history kept(0);
+  history kept;
   const auto add = [&](std::int64_t at, std::vector<std::uint64_t> counts) {
     kept.add(moment_of(number_kind::histogram,
                        {row_of("a", distribution{bounds, std::move(counts), 0})}),
              at * second);
   };
-  add(1, {100, 0, 0, 0});
-  add(2, {100, 0, 4, 0});
+  add(1, {0, 0, 0, 0});
+  add(2, {100, 0, 0, 0});
   add(3, {100, 0, 4, 0});
+  add(4, {100, 0, 4, 0});
   const values_by_name seen = newest(kept, 3);
   EXPECT_EQ(seen.at("a sold"), (std::vector<float>{100, 4, 0}));
   EXPECT_EQ(seen.at("a sold_p99"), (std::vector<float>{0.001f, 0.1f, 0}));
 }
 
+// A second runtime of a process begins to look when the process has counted for long.
+TEST(history, has_no_rate_of_the_first_look_at_a_table) {
+  const std::uint64_t sold = 1'000'000;
+  const struct {
+    number_kind kind;
+    number_value before, now, later;
+    values_by_name rates;  // of three looks
+  } rows[] = {
+      {number_kind::counter, sold, sold + 3, sold + 3, {{"a sold", {0, 3, 0}}}},
+      {number_kind::counter, 7.5, 8.0, 8.0, {{"a sold", {0, 0.5f, 0}}}},
+      {number_kind::histogram,
+       distribution{bounds, {0, 0, 0, sold}, 0},
+       distribution{bounds, {2, 0, 0, sold}, 0},
+       distribution{bounds, {2, 0, 0, sold}, 0},
+       {{"a sold", {0, 2, 0}}, {"a sold_p99", {0, 0.001f, 0}}}},
+      {number_kind::gauge, 5.0, 6.0, 7.0, {{"a sold", {5, 6, 7}}}},
+  };
+  for (const auto& row : rows) {
+    history kept;
+    std::int64_t now = 0;
+    kept.add(number_tables(), now += second);  // the table comes later
+    for (const number_value& value : {row.before, row.now, row.later})
+      kept.add(moment_of(row.kind, {row_of("a", value)}), now += second);
+    EXPECT_EQ(newest(kept, 3), row.rates) << static_cast<int>(row.kind);
+  }
+}
+
+TEST(history, counts_a_row_that_comes_to_a_known_table_from_0_on) {
+  history kept;
+  kept.add(moment_of(number_kind::counter, {}), second);
+  kept.add(moment_of(number_kind::counter, {row_of("a", std::uint64_t{9})}), 2 * second);
+  EXPECT_EQ(newest(kept, 2), (values_by_name{{"a sold", {0, 9}}}));
+}
+
 TEST(history, keeps_300_looks_and_360_tens) {
-  history kept(0);
+  history kept;
   constexpr std::uint64_t looks = 5'000;
   std::uint64_t sold = 0;
   for (std::uint64_t look = 1; look <= looks; ++look) {
@@ -107,7 +142,7 @@ TEST(history, keeps_300_looks_and_360_tens) {
 }
 
 TEST(history, finds_a_moment_in_looks_and_behind_these_in_tens) {
-  history kept(0);
+  history kept;
   for (int look = 1; look <= 1'000; ++look)
     kept.add(moment_of(number_kind::gauge, {row_of("a", std::int64_t{look})}), look * second);
   const auto at = [&](std::int64_t seconds) {
@@ -122,7 +157,7 @@ TEST(history, finds_a_moment_in_looks_and_behind_these_in_tens) {
 }
 
 TEST(history, keeps_tables_of_one_prefix_apart) {
-  history kept(0);
+  history kept;
   number_tables all;
   const table_number number{"sold", "shop_sold", number_kind::gauge, number_unit::one, ""};
   all.add_table({"shop", {"runtime"}, {number}, {{{"0"}, {std::int64_t{1}}}}});
@@ -141,7 +176,7 @@ TEST(history, keeps_tables_of_one_prefix_apart) {
 }
 
 TEST(history, of_a_short_time_is_as_long_as_that) {
-  history kept(0);
+  history kept;
   EXPECT_TRUE(kept.find(INT64_MAX, 300).times_ns.empty());
   for (int look = 1; look <= 25; ++look)
     kept.add(moment_of(number_kind::gauge, {row_of("a", std::int64_t{look})}), look * second);
@@ -149,7 +184,7 @@ TEST(history, of_a_short_time_is_as_long_as_that) {
 }
 
 TEST(history, keeps_at_most_2000_series_and_says_how_many_it_left_out) {
-  history kept(0);
+  history kept;
   std::vector<table_row> rows;
   for (std::size_t i = 0; i < history::series_max + 3; ++i)
     rows.push_back(row_of(std::to_string(i), std::int64_t{1}));
@@ -162,7 +197,7 @@ TEST(history, keeps_at_most_2000_series_and_says_how_many_it_left_out) {
 }
 
 TEST(history, lets_a_series_go_that_was_0_for_an_hour) {
-  history kept(0);
+  history kept;
   std::vector<table_row> rows;
   for (std::size_t i = 0; i < history::series_max; ++i)
     rows.push_back(row_of(std::to_string(i), std::int64_t{1}));

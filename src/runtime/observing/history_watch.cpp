@@ -85,9 +85,7 @@ class table_writer {
 }  // namespace
 
 history_watch::history_watch(std::function<void(observe::number_tables&)> collects)
-    : collects_(std::move(collects)),
-      next_ns_(base::now_ns() + period_ns),
-      kept_(next_ns_ - period_ns) {}
+    : collects_(std::move(collects)), next_ns_(base::now_ns()) {}
 
 std::int64_t history_watch::look(std::int64_t now_ns) noexcept try {
   if (now_ns < next_ns_) return next_ns_;
