@@ -243,6 +243,10 @@ def check_address(browser):
     sorted_by = [one.text for one in browser.all("#classes th[aria-sort]")]
     check("its order and filter", sorted_by[0].startswith("alive") and browser.driver.execute_script("return $('filter').value") == "s", sorted_by)
     browser.wait("the trouble that is open", lambda: any("blocking()" in one.text for one in browser.all("#warning-list details[open]")), MOMENTS_MAX)
+    browser.url = url + "?runtime=7&class=Snake"
+    browser.load()
+    browser.wait("runtime 0 instead of one that is not there", lambda: address() == "?class=Snake" and browser.rows("#classes"), MOMENTS_MAX)
+    check("no word of an end", browser.text("#notice") == "", browser.text("#notice"))
     browser.url = url
     browser.load()
 

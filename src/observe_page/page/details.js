@@ -510,7 +510,14 @@ function listen() {
     draw();
     refreshDetail();
   };
-  source.addEventListener("ended", () => { closeSource(); setText($("notice"), "The program has ended."); });
+  source.addEventListener("ended", () => {
+    closeSource();
+    // The address may name a runtime that the program does not have.
+    if (state.runtime === 0 || state.now) return setText($("notice"), "The program has ended.");
+    state.runtime = 0;
+    writeUrl(false);
+    listen();
+  });
   source.onerror = () => { state.lost = true; setText($("notice"), "No connection to the page's server."); };
 }
 drawLegend();
