@@ -82,15 +82,15 @@ void history::add_table(const number_rows& table, double seconds) {
     if (hidden < std::ssize(labels)) labels.erase(labels.begin() + hidden);
     return labels;
   };
-  const auto [found, is_new] = tables_.try_emplace({table.prefix, shown(table.labels)});
-  if (is_new) seconds = 0;
-  known_rows& known = found->second;
+  known_table& its = tables_[{table.prefix, shown(table.labels)}];
+  if (its.first == 0) its.first = look_;
+  if (its.first == look_) seconds = 0;
   for (const table_row& row : table.rows) {
     std::vector<std::string> labels = shown(row.labels);
-    auto kept = known.find(labels);
-    if (kept == known.end()) {
+    auto kept = its.rows.find(labels);
+    if (kept == its.rows.end()) {
       if (std::ranges::all_of(row.values, is_zero)) continue;
-      kept = known.try_emplace(std::move(labels)).first;
+      kept = its.rows.try_emplace(std::move(labels)).first;
     }
     kept->second.seen = look_;
     auto& numbers = kept->second.numbers;
@@ -148,14 +148,14 @@ void history::forget_old() {
     unused = nullptr;
     --series_;
   };
-  for (auto& [table, rows] : tables_) {
-    for (auto& [labels, kept] : rows) {
+  for (auto& [table, its] : tables_) {
+    for (auto& [labels, kept] : its.rows) {
       for (auto& [name, number] : kept.numbers) {
         drop(number.values);
         drop(number.p99);
       }
     }
-    std::erase_if(rows, [oldest](const auto& row) { return row.second.seen < oldest; });
+    std::erase_if(its.rows, [oldest](const auto& row) { return row.second.seen < oldest; });
   }
 }
 

@@ -79,9 +79,9 @@ class history {
   template <class Look>
   void for_each(const window& within, std::string_view prefix, Look look) const {
     std::vector<float> values(within.times_ns.size());
-    for (const auto& [table, rows] : tables_) {
+    for (const auto& [table, its] : tables_) {
       if (!prefix.empty() && table.prefix != prefix) continue;
-      for (const auto& [labels, known] : rows) {
+      for (const auto& [labels, known] : its.rows) {
         for (const auto& [number, kept] : known.numbers) {
           const row_labels where{table.prefix, table.labels, labels};
           if (fill(values, kept.values.get(), within)) look(where, number, values);
@@ -101,13 +101,16 @@ class history {
     std::uint64_t seen = 0;  // the last look that had it
     std::map<std::string, known_number, std::less<>> numbers{};
   };
-  // Several tables may have the same prefix.
+  // Several tables may have the same prefix; those of one name are kept as one.
   struct table_name {
     std::string prefix;
     std::vector<std::string> labels;
     auto operator<=>(const table_name&) const = default;
   };
-  using known_rows = std::map<std::vector<std::string>, known_row>;
+  struct known_table {
+    std::uint64_t first = 0;  // the look that had it first
+    std::map<std::vector<std::string>, known_row> rows{};
+  };
 
   // `seconds`: since the look before; 0 for the first look at the table.
   void add_table(const number_rows& table, double seconds);
@@ -118,7 +121,7 @@ class history {
   void forget_old();
   static bool fill(std::vector<float>& values, const series* from, const window& within) noexcept;
 
-  std::map<table_name, known_rows> tables_;
+  std::map<table_name, known_table> tables_;
   std::uint64_t look_ = series::looks_in_ten - 1;  // the first one begins a ten
   std::int64_t last_ns_ = 0;
   std::size_t series_ = 0, left_out_ = 0;

@@ -110,6 +110,16 @@ TEST(history, has_no_rate_of_the_first_look_at_a_table) {
   }
 }
 
+TEST(history, has_no_rate_of_the_first_look_at_tables_of_one_name) {
+  history kept;
+  number_tables all;
+  const table_number number{"sold", "shop_sold", number_kind::counter, number_unit::one, ""};
+  all.add_table({"shop", {"name"}, {number}, {{{"a"}, {std::uint64_t{5}}}}});
+  all.add_table({"shop", {"name"}, {number}, {{{"b"}, {std::uint64_t{6}}}}});
+  kept.add(all, second);
+  EXPECT_EQ(newest(kept, 1), values_by_name{});
+}
+
 TEST(history, counts_a_row_that_comes_to_a_known_table_from_0_on) {
   history kept;
   kept.add(moment_of(number_kind::counter, {}), second);
