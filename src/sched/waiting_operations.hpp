@@ -27,6 +27,11 @@ class basic_waiting_operations {
     // Owner: whether there is something to add.
     bool is_settled() const noexcept { return change() == 0; }
 
+    // Owner: an object that a component keeps for this worker, and the component's part that it
+    // belongs to. Here it costs no thread-local storage.
+    const void* kept_for = nullptr;
+    void* kept = nullptr;
+
    private:
     friend class basic_waiting_operations;
     // order: relaxed (all)  written by one thread; others read it as a statistic
@@ -72,6 +77,7 @@ class basic_waiting_operations {
   static void let_go(share& own) noexcept {
     own.belong_to(nullptr);
     own.set(0);
+    own.kept_for = nullptr;
   }
 
   // A statistic.
@@ -100,12 +106,7 @@ using waiting_operations = basic_waiting_operations<>;
 // The share of the calling thread, if that is a worker which is counted as busy; else null.
 class busy_share {
  public:
-  static waiting_operations::share* current() noexcept { return current_; }
-  static void set_current(waiting_operations::share* own) noexcept { current_ = own; }
-
- private:
-  inline static constinit thread_local waiting_operations::share* current_
-      [[gnu::tls_model("initial-exec")]] = nullptr;
+  static waiting_operations::share* current() noexcept;
 };
 
 }  // namespace troupe::sched

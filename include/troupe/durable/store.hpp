@@ -222,7 +222,11 @@ class store {
   //       }
   //     }
   template <class T>
-  task<key_page> keys(key_range range = {}) const {
+  task<key_page> keys() const {
+    return keys<T>(key_range());
+  }
+  template <class T>
+  task<key_page> keys(key_range range) const {
     return keys_of(engine_, &parts::class_tag<T>, base::type_name<T>(), std::move(range));
   }
 

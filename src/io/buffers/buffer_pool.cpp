@@ -36,18 +36,22 @@ buffer_pool::~buffer_pool() {
 // ---- a worker's own ----
 
 buffer_pool::magazine* buffer_pool::own() noexcept {
-  if (here_.pool == this) [[likely]]
-    return here_.own;
   if (!has_magazines_) return nullptr;
+  sched::waiting_operations::share* const share = sched::busy_share::current();
+  if (share == nullptr) return nullptr;
+  if (share->kept_for == this) [[likely]]
+    return static_cast<magazine*>(share->kept);
   // order: relaxed  only compared with
   const auto* const workers = workers_.load(std::memory_order_relaxed);
-  return workers != nullptr && workers->has(sched::busy_share::current()) ? claim() : nullptr;
+  return workers != nullptr && workers->has(share) ? claim(*share) : nullptr;
 }
 
-TROUPE_NOINLINE buffer_pool::magazine* buffer_pool::claim() noexcept {
+TROUPE_NOINLINE buffer_pool::magazine* buffer_pool::claim(
+    sched::waiting_operations::share& worker) noexcept {
   auto* const fresh = new (std::nothrow) magazine;
   if (fresh == nullptr) return nullptr;
-  here_ = {this, fresh};
+  worker.kept_for = this;
+  worker.kept = fresh;
   // order: relaxed  only linked
   fresh->next = magazines_.load(std::memory_order_relaxed);
   // order: release  publishes the magazine to readers of the count; pairs with leased/acquire

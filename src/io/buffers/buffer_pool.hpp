@@ -78,7 +78,7 @@ class buffer_pool {
   };
   // The magazine of the calling thread, if that is a worker of the runtime; else null.
   magazine* own() noexcept;
-  magazine* claim() noexcept;
+  magazine* claim(sched::waiting_operations::share& worker) noexcept;
   void count_own(magazine& own, std::int64_t change) noexcept;
 
   bool has_magazines_ = true;
@@ -89,14 +89,6 @@ class buffer_pool {
   std::size_t kept_ = 0;
   std::atomic<std::int64_t> leased_{0};
   bool let_go_ = false;
-
-  // A worker serves one runtime, whose pool of buffers lives longer than the worker's thread.
-  struct of_thread {
-    const buffer_pool* pool;
-    magazine* own;
-  };
-  inline static constinit thread_local of_thread here_
-      [[gnu::tls_model("initial-exec")]] = {nullptr, nullptr};
 };
 
 struct lets_go {

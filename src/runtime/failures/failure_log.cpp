@@ -16,7 +16,7 @@ constexpr std::size_t exception_bytes = 256;
 
 // What an exception refers to that run() has thrown and that unwinds the scope of the runtime
 // itself.
-thread_local std::shared_ptr<const void> outlives_runtime;
+thread_local std::unique_ptr<const std::shared_ptr<const void>> outlives_runtime;
 
 }  // namespace
 
@@ -246,7 +246,9 @@ void failure_log::end() noexcept {
     thrown_.swap(last);
   }
   if (std::uncaught_exceptions() == 0 || last.where.keeps.held == nullptr) return;
-  const auto before = std::exchange(outlives_runtime, std::move(last.where.keeps.held));
+  using keeper = const std::shared_ptr<const void>;
+  std::unique_ptr<keeper> held(new (std::nothrow) keeper(std::move(last.where.keeps.held)));
+  const auto before = std::exchange(outlives_runtime, std::move(held));
   last.what = nullptr;
 }
 

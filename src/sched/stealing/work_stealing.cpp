@@ -579,13 +579,18 @@ void work_stealing::show_busy(worker& self) noexcept {
   // order: relaxed  hints
   self.busy.store(true, std::memory_order_relaxed);
   busy_.fetch_add(1, std::memory_order_relaxed);
-  busy_share::set_current(&self.waits);
+  self.counts_waits = true;
+}
+
+waiting_operations::share* busy_share::current() noexcept {
+  worker* const self = worker::current();
+  return self != nullptr && self->counts_waits ? &self->waits : nullptr;
 }
 
 // Before the worker is counted as idle: until then it kept the program alive for the operations
 // that it has begun (O2).
 void work_stealing::settle_waits(worker& self) noexcept {
-  busy_share::set_current(nullptr);
+  self.counts_waits = false;
   if (self.waits.is_settled()) return;
   // order: acquire  as take_io
   switch (poller_.load(std::memory_order_acquire)->waiting.settle(self.waits)) {

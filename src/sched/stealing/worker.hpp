@@ -208,6 +208,7 @@ class worker {
   // its last look into the poller, when it was out of work, found something
   bool io_keeps_coming = false;
   waiting_operations::share waits;                            // of the poller
+  bool counts_waits = false;                                  // by `waits`: it is counted as busy
   std::atomic<std::uint64_t> steals{0}, stolen{0}, parks{0};  // any thread reads them
   std::atomic<std::uint64_t> wakes{0};                        // written by the threads that wake it
 
