@@ -82,15 +82,15 @@ void history::add_table(const number_rows& table, double seconds) {
     if (hidden < std::ssize(labels)) labels.erase(labels.begin() + hidden);
     return labels;
   };
-  known_table& its = tables_[{table.prefix, shown(table.labels)}];
-  if (its.first == 0) its.first = look_;
-  if (its.first == look_) seconds = 0;
+  known_table& entry = tables_[{table.prefix, shown(table.labels)}];
+  if (entry.first == 0) entry.first = look_;
+  if (entry.first == look_) seconds = 0;
   for (const table_row& row : table.rows) {
     std::vector<std::string> labels = shown(row.labels);
-    auto kept = its.rows.find(labels);
-    if (kept == its.rows.end()) {
+    auto kept = entry.rows.find(labels);
+    if (kept == entry.rows.end()) {
       if (std::ranges::all_of(row.values, is_zero)) continue;
-      kept = its.rows.try_emplace(std::move(labels)).first;
+      kept = entry.rows.try_emplace(std::move(labels)).first;
     }
     kept->second.seen = look_;
     auto& numbers = kept->second.numbers;
@@ -148,14 +148,14 @@ void history::forget_old() {
     unused = nullptr;
     --series_;
   };
-  for (auto& [table, its] : tables_) {
-    for (auto& [labels, kept] : its.rows) {
+  for (auto& [table, entry] : tables_) {
+    for (auto& [labels, kept] : entry.rows) {
       for (auto& [name, number] : kept.numbers) {
         drop(number.values);
         drop(number.p99);
       }
     }
-    std::erase_if(its.rows, [oldest](const auto& row) { return row.second.seen < oldest; });
+    std::erase_if(entry.rows, [oldest](const auto& row) { return row.second.seen < oldest; });
   }
 }
 

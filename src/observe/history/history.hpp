@@ -52,8 +52,8 @@ class history {
  public:
   static constexpr std::size_t series_max = 2'000;
 
-  // The first look at a table only tells from where on its counters and histograms count: they may
-  // be those of a process that is older. A row that comes later began at 0.
+  // The first look at a table only tells from where on its counters and histograms count, since the
+  // process may be older. A row that comes later began at 0.
   // A label named `runtime` is left out: a history belongs to one runtime. Throws std::bad_alloc,
   // and is then as if some of the numbers had not been there.
   void add(const number_tables& now, std::int64_t now_ns);
@@ -79,9 +79,9 @@ class history {
   template <class Look>
   void for_each(const window& within, std::string_view prefix, Look look) const {
     std::vector<float> values(within.times_ns.size());
-    for (const auto& [table, its] : tables_) {
+    for (const auto& [table, entry] : tables_) {
       if (!prefix.empty() && table.prefix != prefix) continue;
-      for (const auto& [labels, known] : its.rows) {
+      for (const auto& [labels, known] : entry.rows) {
         for (const auto& [number, kept] : known.numbers) {
           const row_labels where{table.prefix, table.labels, labels};
           if (fill(values, kept.values.get(), within)) look(where, number, values);
@@ -101,7 +101,7 @@ class history {
     std::uint64_t seen = 0;  // the last look that had it
     std::map<std::string, known_number, std::less<>> numbers{};
   };
-  // Several tables may have the same prefix; those of one name are kept as one.
+  // Several tables may have the same prefix; tables with the same name are kept together.
   struct table_name {
     std::string prefix;
     std::vector<std::string> labels;
