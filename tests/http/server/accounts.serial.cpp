@@ -456,7 +456,8 @@ TEST(http_accounts, files_of_forms_take_the_share_of_their_client) {
       siege with(has_proxy, few_descriptors);
       with.run({one});
       check(with, one.name);
-      EXPECT_LE(with.most_files, share_of_files + others) << one.name;
+      // An upload that was ended keeps its files until its task has a turn, beside a load a while.
+      EXPECT_LE(with.most_files, 2 * share_of_files + others) << one.name;
     }
   }
 }
