@@ -176,7 +176,7 @@ TEST_P(flight_recorders, may_be_read_while_threads_record) {
   if (GetParam().policy == policy::simulated) GTEST_SKIP() << "needs threads";
   std::atomic<bool> done{false};
   std::vector<std::string> mixtures;
-  std::size_t looks = 0, seen = 0;
+  std::atomic<std::size_t> looks{0}, seen{0};
   std::uint64_t stage_id = 0;
   runtime rt(recorded());
   const auto stage = rt.spawn<flown_stage>();
