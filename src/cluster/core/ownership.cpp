@@ -3,22 +3,9 @@
 #include <utility>
 
 #include "base/invariant.hpp"
+#include "base/text/reason.hpp"
 
 namespace troupe::cluster::parts {
-namespace {
-
-std::string text_of(const std::exception_ptr& failed) {
-  try {
-    std::rethrow_exception(failed);
-  } catch (const std::exception& known) {
-    return known.what();
-  } catch (...) {
-    return "unknown";
-  }
-}
-
-}  // namespace
-
 void ownership::use(std::unique_ptr<placement> next) noexcept {
   TROUPE_INVARIANT(!stage_.has_joined(), "N7");
   std::lock_guard held(mutex_);
@@ -43,7 +30,7 @@ std::exception_ptr ownership::failed() const noexcept {
 }
 std::string ownership::last_failure() const {
   std::lock_guard held(mutex_);
-  return failed_ != nullptr ? text_of(failed_) : placement_->counts().last_failure;
+  return failed_ != nullptr ? base::reason_of(failed_) : placement_->counts().last_failure;
 }
 
 bool ownership::is_mine(std::uint32_t shard) const noexcept {

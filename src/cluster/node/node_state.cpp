@@ -82,8 +82,7 @@ task<> node_state::join(state_ref self) {
   constexpr milliseconds pause{500};
   node_core& core = self->core_;
   join_progress done{core.is_alone(), core.is_alone(), !self->durable_.is_open()};
-  bool has_joined = false;
-  while (!has_joined && !core.stage().is_leaving()) {
+  while (!core.stage().is_leaving()) {
     std::exception_ptr failed;
     try {
       auto attempts = self->attempt_to_join(done);
@@ -94,20 +93,18 @@ task<> node_state::join(state_ref self) {
     core.owners().set_failure(failed);
     if (failed == nullptr) {
       self->begin_sweeps();
-      has_joined = core.stage().join();
-      if (!has_joined) break;
+      if (!core.stage().join()) break;
+      self->joined_or_failed_.set();
+      co_return;
     }
     self->joined_or_failed_.set();
-    if (has_joined) break;
     core.owners().use(core.make_placement());
     co_await sleep_for(pause);
   }
-  if (!has_joined) {
-    // It has been stopped while it was joining.
-    self->sweeper_.cancel();
-    core.owners().kill();
-    self->joined_or_failed_.set();
-  }
+  // It has been stopped while it was joining.
+  self->sweeper_.cancel();
+  core.owners().kill();
+  self->joined_or_failed_.set();
 }
 
 void node_state::begin_sweeps() {

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/text/reason.hpp"
 #include "cluster/placement/placement_core.hpp"
 #include "cluster/placement/share.hpp"
 #include "kit/clock_and_random.hpp"
@@ -13,20 +14,6 @@
 namespace troupe::cluster {
 
 using std::chrono::milliseconds;
-
-namespace {
-
-std::string text_of(const std::exception_ptr& failed) {
-  try {
-    std::rethrow_exception(failed);
-  } catch (const std::exception& known) {
-    return known.what();
-  } catch (...) {
-    return "unknown";
-  }
-}
-
-}  // namespace
 
 // Begins the loop, if it has ended since nothing was due; else lets it make a step.
 void placement::core::wake() {
@@ -202,7 +189,7 @@ void placement::core::take(const attempt& ended) {
   {
     std::lock_guard held(mutex_);
     ++(ended.view ? counts_.renewals : counts_.failures);
-    if (!ended.view) counts_.last_failure = text_of(ended.failed);
+    if (!ended.view) counts_.last_failure = base::reason_of(ended.failed);
   }
   if (!ended.view) return take_failure(ended);
   backoff_ = not_before_ = time(0);

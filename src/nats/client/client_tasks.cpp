@@ -1,6 +1,7 @@
 // The tasks that keep a client connected.
 #include <vector>
 
+#include "base/text/reason.hpp"
 #include "kit/clock_and_random.hpp"
 #include "nats/client/client.hpp"
 #include "troupe/kit/retry.hpp"
@@ -13,15 +14,6 @@ namespace {
 
 constexpr std::size_t read_bytes = 64 * 1024;
 
-std::string reason_of(const std::exception_ptr& failed) {
-  try {
-    std::rethrow_exception(failed);
-  } catch (const std::exception& known) {
-    return known.what();
-  } catch (...) {
-    return "unknown";
-  }
-}
 bool is_denial(const std::exception_ptr& failed) {
   try {
     std::rethrow_exception(failed);
@@ -116,7 +108,8 @@ task<wire_ptr> client::one_round(std::shared_ptr<client> self) {
     }
     if (is_for_the_caller(failed)) std::rethrow_exception(failed);
     if (is_denial(failed)) kind = failure::denied;
-    reasons += (reasons.empty() ? "" : "; ") + candidate.authority() + ": " + reason_of(failed);
+    reasons +=
+        (reasons.empty() ? "" : "; ") + candidate.authority() + ": " + base::reason_of(failed);
   }
   throw error(kind, "troupe: nats: no server accepts the connection: " + reasons);
 }
