@@ -36,7 +36,8 @@ struct lazy_event {
   static constexpr std::uint32_t line_max = INT32_MAX;
 };
 
-inline constexpr const char* lazy_id = "lazy";
+// An array, since a string literal may have several addresses and the writers compare addresses.
+inline constexpr char lazy_id[] = "lazy";
 
 inline constexpr auto kinds = [] {
   using enum phase;
