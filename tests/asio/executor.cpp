@@ -141,18 +141,18 @@ TEST_P(asio_on_pool, a_runtime_ends_with_work_that_waits) {
 
 // A component's thread posts a function while the runtime ends, as Asio's own thread may. The
 // thread waits in one of the moves that post() makes until the pool has ended, but no longer than
-// this span, since the end may have to wait for the thread.
+// this span, since the end may have to wait for the thread. A worker may make the later moves.
 constexpr auto pause_max = 30ms;
 
 struct late_post {
   explicit late_post(int pause_at_move) : pause_at(pause_at_move) {}
   const int pause_at;
-  int moves = 0;
+  std::atomic<int> moves{0};
   std::promise<void> begun;
   std::promise<void> pool_ended;
-  bool is_begun = false;
+  std::atomic<bool> is_begun{false};
   void begin() {
-    if (!std::exchange(is_begun, true)) begun.set_value();
+    if (!is_begun.exchange(true)) begun.set_value();
   }
 };
 
