@@ -180,8 +180,13 @@ bool postgres_server::start_pooler() {
       << "default_pool_size = 2\npidfile = " << pooler << "/postmaster.pid\nlogfile = " << pooler
       << "/log\n";
   fs::permissions(pooler, fs::perms::all);
-  has_pooler_ = run("/usr/sbin/pgbouncer -q -d " + pooler + "/pooler.ini");
-  if (!has_pooler_) std::abort();
+  if (!run("/usr/sbin/pgbouncer -q -d " + pooler + "/pooler.ini")) std::abort();
+  // sleeps: the command ends when the pooler has forked, and the pooler listens a moment later
+  for (int tries = 0; !fs::exists(folder_ + "/.s.PGSQL." + pooler_port); ++tries) {
+    if (tries == 1'000) std::abort();
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  has_pooler_ = true;
   return true;
 }
 std::string postgres_server::pooler_target(const std::string& more) const {
