@@ -8,7 +8,7 @@
 #include <typeinfo>
 #include <utility>
 
-#include "durable/engine/exception_text.hpp"
+#include "durable/core/exception_text.hpp"
 #include "troupe/task/limits.hpp"
 
 namespace troupe::cluster::parts {

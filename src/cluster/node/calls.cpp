@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "cluster/node/node_state.hpp"
-#include "durable/engine/exception_text.hpp"
+#include "durable/core/exception_text.hpp"
 
 namespace troupe::cluster::parts {
 

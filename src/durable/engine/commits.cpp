@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "durable/core/exception_text.hpp"
 #include "durable/engine/engine.hpp"
-#include "durable/engine/exception_text.hpp"
 #include "troupe/task/limits.hpp"
 #include "troupe/task/timer.hpp"
 

@@ -29,7 +29,7 @@
 #include <utility>
 #include <vector>
 
-#include "durable/engine/numbers.hpp"
+#include "durable/core/numbers.hpp"
 #include "durable/memory/answers.hpp"
 #include "durable/memory/classes.hpp"
 #include "durable/memory/filling.hpp"

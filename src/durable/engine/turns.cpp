@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "durable/core/exception_text.hpp"
 #include "durable/engine/engine.hpp"
-#include "durable/engine/exception_text.hpp"
 #include "troupe/durable/turn.hpp"
 #include "troupe/task/timer.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "durable/engine/numbers.hpp"
+#include "durable/core/numbers.hpp"
 
 namespace troupe::durable::parts {
 namespace {

@@ -1,4 +1,4 @@
-#include "durable/engine/exception_text.hpp"
+#include "durable/core/exception_text.hpp"
 
 #include <cxxabi.h>
 
