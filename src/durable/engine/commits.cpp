@@ -50,17 +50,6 @@ bool is_moved(const std::exception_ptr& failed) {
 
 }  // namespace
 
-// With the mutex held.
-void engine::need_commit() {
-  if (!batches_.begin_commits()) return;
-  try {
-    start([](std::shared_ptr<engine> self) { return commit_all(std::move(self)); });
-  } catch (...) {
-    batches_.end_commits();
-    throw;
-  }
-}
-
 // Stores one batch after the other until nothing is to be stored. Turns fill the next one while one
 // is being stored.
 task<> engine::commit_all(std::shared_ptr<engine> self) {
@@ -89,8 +78,8 @@ task<> engine::commit_all(std::shared_ptr<engine> self) {
 }
 
 std::shared_ptr<filling> engine::take_batch() {
-  guard held(*this);
-  std::shared_ptr<filling> taken = batches_.take(shards_.must_forget(), now_ns());
+  guard held(core_);
+  std::shared_ptr<filling> taken = batches_.take(shards_.must_forget(), core_.now_ns());
   if (taken == nullptr) return nullptr;
   shards_.name_in(*taken);
   const auto now = std::chrono::floor<std::chrono::seconds>(clock_.now());
@@ -104,10 +93,10 @@ std::shared_ptr<filling> engine::take_batch() {
 void engine::stored(filling& taken) {
   std::vector<record_ref> told;
   {
-    guard held(*this);
+    guard held(core_);
     batches_.stored(taken);
     health_.batch_stored();
-    if (!taken.data.empty()) numbers_.count_commit(taken.turns, now_ns() - taken.began_ns);
+    if (!taken.data.empty()) numbers_.count_commit(taken.turns, core_.now_ns() - taken.began_ns);
     inbox_.handled(taken.data.handled);
     numbers_.counts.turns += taken.turns;
     for (const settlement& settlement : taken.settlements) {
@@ -117,7 +106,8 @@ void engine::stored(filling& taken) {
     }
     if (!taken.asks_elsewhere.empty()) need_cycle_looks();
     for (const record_ref& one : taken.asks_elsewhere)
-      start([&one](std::shared_ptr<engine> self) { return ask_elsewhere(std::move(self), one); });
+      core_.start(
+          [&one](std::shared_ptr<engine> self) { return ask_elsewhere(std::move(self), one); });
     for (const record_ref& message : taken.delivered) {
       if (!shards_.is_open(message->what.shard)) continue;  // another node will read it
       if (!inbox_.has_backlog() && inbox_.is_full()) {
@@ -135,7 +125,7 @@ void engine::stored(filling& taken) {
     for (const stored_reminder& reminder : taken.data.reminders) reminders_.plan(reminder.due);
     numbers_.counts.reminders += taken.data.fired_reminders.size();
     for (const batch::fired_reminder& one : taken.data.fired_reminders) reminders_.stored(one);
-    if (inbox_.has_backlog()) need_inbox();
+    if (inbox_.has_backlog()) core_.need_inbox();
     actors_.make_room(0, batches_.stored());
   }
   taken.end_spans(nullptr);
@@ -158,9 +148,9 @@ void engine::stored(filling& taken) {
 // The batch was not stored, or nobody knows. A database that says soon whether it was made costs no
 // caller an error; for longer nobody waits.
 task<> engine::recover(std::shared_ptr<filling> failed, std::exception_ptr why) {
-  milliseconds pause = away_first();
+  milliseconds pause = core_.away_first();
   bool unknown = is_unknown(why), is_forgotten = false;
-  const std::int64_t began_ns = now_ns();
+  const std::int64_t began_ns = core_.now_ns();
   while (unknown) {
     std::optional<std::uint64_t> last;
     try {
@@ -192,25 +182,25 @@ task<> engine::recover(std::shared_ptr<filling> failed, std::exception_ptr why) 
     } else {
       co_await sleep_for(pause);
     }
-    pause = std::min(2 * pause, pause_max());
+    pause = std::min(2 * pause, core_.pause_max());
   }
   forget_all(*failed, why, false);
   if (is_moved(why)) {
-    guard held(*this);
-    need_inbox();
+    guard held(core_);
+    core_.need_inbox();
   } else if (!is_taken(why)) {
     try_again_later();
   }
 }
 
 milliseconds engine::spent_since(std::int64_t began_ns) const {
-  return std::chrono::floor<milliseconds>(std::chrono::nanoseconds(now_ns() - began_ns));
+  return std::chrono::floor<milliseconds>(std::chrono::nanoseconds(core_.now_ns() - began_ns));
 }
 
 // The database has said whether the batch was stored. All is read anew, for callers were told that
 // nobody knows.
 void engine::end_doubt(const filling& failed, bool is_stored) {
-  guard held(*this);
+  guard held(core_);
   health_.end_doubt();
   is_stored ? batches_.stored(failed) : batches_.not_stored();
   if (health_.is_taken()) return;
@@ -219,7 +209,7 @@ void engine::end_doubt(const filling& failed, bool is_stored) {
   inbox_.begin_round();
   inbox_.read_from_begin();
   reminders_.plan_after(milliseconds(0));
-  need_inbox();
+  core_.need_inbox();
 }
 
 // As a crash does, but that callers are told. `in_doubt`: nobody knows yet whether the batch was
@@ -235,7 +225,7 @@ void engine::forget_all(filling& failed, const std::exception_ptr& why, bool in_
   const std::exception_ptr later = with_unknown_effect(why);
   const std::exception_ptr not_done = is_unknown(why) ? without_effect(why) : why;
   {
-    guard held(*this);
+    guard held(core_);
     ++generation_;
     ++numbers_.counts.failed_commits;
     health_.batch_failed(in_doubt        ? availability::state::in_doubt
@@ -294,35 +284,24 @@ bool engine::lost_to_another(const std::exception_ptr& failed) {
 
 // Meanwhile messages fail at once. The timer keeps no program alive.
 void engine::try_again_later() {
-  guard held(*this);
+  guard held(core_);
   const std::weak_ptr<engine> self = weak_from_this();
   const auto again = [self] {
     const std::shared_ptr<engine> alive = self.lock();
     if (alive == nullptr) return;
-    guard at_work(*alive);
-    if (alive->health_.try_again()) alive->need_inbox();
+    guard at_work(alive->core_);
+    if (alive->health_.try_again()) alive->core_.need_inbox();
   };
   const outside_calls none;
-  away_timer_ = on_.after(health_.next_pause(away_first(), pause_max()), again, {.weak = true});
+  away_timer_ =
+      on_.after(health_.next_pause(core_.away_first(), core_.pause_max()), again, {.weak = true});
 }
 
-// With the mutex held.
-void engine::need_inbox() {
-  if (inbox_.is_read() || !health_.works() || !inbox_.may_read(batches_.stored())) return;
-  inbox_.begin_reading();
-  try {
-    start([](std::shared_ptr<engine> self) { return read_inbox(std::move(self)); });
-  } catch (...) {
-    inbox_.pause_reading();
-    throw;
-  }
-}
-
-task<> engine::read_inbox(std::shared_ptr<engine> self) {
+task<> engine::read_pages(std::shared_ptr<engine> self) {
   for (;;) {
     std::uint64_t after = 0, generation = 0, stored_before = 0, round = 0;
     {
-      guard held(*self);
+      guard held(self->core_);
       if (!self->health_.works() || !self->inbox_.may_read(self->batches_.stored())) {
         self->inbox_.pause_reading();
         co_return;
@@ -340,7 +319,7 @@ task<> engine::read_inbox(std::shared_ptr<engine> self) {
     } catch (...) {
       failed = std::current_exception();
     }
-    guard held(*self);
+    guard held(self->core_);
     if (failed != nullptr) {
       self->inbox_.pause_reading();
       self->health_.reading_failed(failed);
@@ -408,7 +387,8 @@ void engine::end_backlog() {
   for (const record_ref& message : missed) {
     inbox_.set_left_out(*message, false);
     message->move(message_place::looked_up);
-    start([&message](std::shared_ptr<engine> self) { return look_up(std::move(self), message); });
+    core_.start(
+        [&message](std::shared_ptr<engine> self) { return look_up(std::move(self), message); });
   }
 }
 

@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds cycle_look_every{500};
 void engine::need_cycle_looks() {
   if (!cycles_.begin_looks()) return;
   try {
-    start([](std::shared_ptr<engine> self) { return look_for_cycles(std::move(self)); });
+    core_.start([](std::shared_ptr<engine> self) { return look_for_cycles(std::move(self)); });
   } catch (...) {
     cycles_.end_looks();
     throw;
@@ -45,14 +45,14 @@ task<> engine::look_for_cycles(std::shared_ptr<engine> self) {
 }
 
 bool engine::find_waiting_asks(std::vector<cycle_question>& waiting) {
-  guard held(*this);
+  guard held(core_);
   return cycles_.find_waiting_asks(waiting);
 }
 
 task<bool> engine::waits_for(std::shared_ptr<engine> self, cycle_question what) {
   cycle_steps next;
   {
-    guard held(*self);
+    guard held(self->core_);
     next = self->cycles_.follow(what);
   }
   if (next.is_found) co_return true;
@@ -74,7 +74,7 @@ void engine::take_back(const message_id& ask) {
   std::unique_ptr<answer_to> answer;
   std::string text = "troupe: durable: this ask would wait for itself, over other nodes: ";
   {
-    guard held(*this);
+    guard held(core_);
     const record_ref message = known_.find(ask);
     if (message == nullptr || message->stored_with != 0) return;
     const actor_name& name = message->what.to;

@@ -6,38 +6,9 @@
 #include "troupe/base/error.hpp"
 
 namespace troupe::durable::parts {
-namespace {
-
-void check(const durable::options& chosen) {
-  const auto need = [](bool holds, const char* what) {
-    if (!holds) throw option_error(std::string("troupe: durable: ") + what);
-  };
-  need(chosen.actors_max > 0, "actors_max must be 1 or more");
-  need(chosen.idle_max.count() > 0, "idle_max must be more than 0");
-  need(chosen.waiting_max > 0, "waiting_max must be 1 or more");
-  need(chosen.waiting_bytes_max > 0, "waiting_bytes_max must be 1 or more");
-  need(chosen.failures_max > 0, "failures_max must be 1 or more");
-  need(chosen.retry_first.count() >= 0, "retry_first must be 0 or more");
-  need(chosen.remember >= std::chrono::seconds(1), "remember must be 1 s or more");
-  need(chosen.state_bytes_max > 0, "state_bytes_max must be 1 or more");
-  need(chosen.away_first.count() > 0, "away_first must be more than 0");
-}
-
-}  // namespace
-
 engine::engine(runtime& on, std::unique_ptr<storage> storage, durable::options chosen,
                std::vector<kind_table> kinds, std::shared_ptr<shard_scope> scope)
-    : on_(on),
-      storage_(std::move(storage)),
-      chosen_(chosen),
-      classes_(std::move(kinds)),
-      clock_(on),
-      reminders_(on, clock_),
-      inbox_(chosen_),
-      actors_(chosen_.actors_max),
-      shards_(std::move(scope)) {
-  check(chosen_);
-}
+    : core_(*this, on, std::move(storage), chosen, std::move(kinds), std::move(scope)) {}
 
 engine::~engine() {
   idle_timer_.cancel();
@@ -57,54 +28,25 @@ task<> engine::open() {
   auto looks = storage_->reminders(1);
   std::vector<stored_reminder> first = co_await std::move(looks);
   show();
-  guard held(*this);
+  guard held(core_);
   batches_.go_on_after(std::max<std::uint64_t>(found.last_batch, 1));
   inbox_.go_on_after(found.last_order);
   if (!shards_.is_divided() && found.last_order > 0) inbox_.begin_backlog();
   if (!first.empty()) reminders_.plan(first.front().due);
-  need_inbox();
+  core_.need_inbox();
   const std::weak_ptr<engine> self = weak_from_this();
   const auto look = [self] {
     const std::shared_ptr<engine> alive = self.lock();
     if (alive == nullptr) return;
-    guard at_work(*alive);
+    guard at_work(alive->core_);
     alive->actors_.put_away(alive->actors_.size(),
-                            alive->now_ns() - alive->chosen_.idle_max.count(),
+                            alive->core_.now_ns() - alive->chosen_.idle_max.count(),
                             alive->batches_.stored());
   };
   const outside_calls none;
   idle_timer_ = on_.every(
       std::max<std::chrono::nanoseconds>(chosen_.idle_max / 2, std::chrono::milliseconds(1)), look,
       {.weak = true});
-}
-
-// Without an id, and without an origin.
-record_ref engine::make_record(request& what) const {
-  const kind_table* const kind = classes_.find(what.kind);
-  if (kind == nullptr)
-    throw unknown_method("troupe: durable: the class was not given to store::open");
-  const auto method = std::ranges::find(kind->methods, what.method, &method_entry::tag);
-  if (method == kind->methods.end())
-    throw unknown_method("troupe: durable: a method that was not given to kind<" + kind->name +
-                         ", ...> was called");
-  check_name(*kind, what.key);
-  check_size(what.arguments.size(), "the message has ");
-  auto message = std::make_shared<record>();
-  message->kind = kind;
-  message->method = &*method;
-  message->what.to = {kind->name, std::move(what.key)};
-  message->what.method = method->name;
-  message->what.signature = method->signature;
-  message->what.arguments = std::move(what.arguments);
-  message->what.shard = shards_.of(message->what.to);
-  message->trace = tasks::context_ref::current_trace();
-  return message;
-}
-
-void engine::check_name(const kind_table& kind, std::string_view key) const {
-  check_size(key.size(), "the key has ");
-  if (shards_.is_divided()) shards_.scope().check_key(key);
-  storage_->check_name(kind.name, key);
 }
 
 void engine::check_key(const void* tag, std::string_view key) const {
@@ -119,20 +61,12 @@ task<std::vector<std::string>> engine::keys(const void* tag, key_range range) co
   return database.keys(classes_.find(tag)->name, std::move(range));
 }
 
-// What no database takes would fail the transaction of all others, again and again.
-void engine::check_size(std::size_t size, const char* what) const {
-  if (size > chosen_.state_bytes_max)
-    throw usage_error(std::string("troupe: durable: ") + what + std::to_string(size) +
-                      " bytes, and options::state_bytes_max is " +
-                      std::to_string(chosen_.state_bytes_max));
-}
-
 void engine::send(request what) noexcept {
   record_ref message;
   std::unique_ptr<answer_to> answer;
   try {
     answer = std::move(what.answer);
-    message = make_record(what);
+    message = core_.make_record(what);
     message->what.named = !what.id.is_none();
     // Senders may use one id, of an order for instance, for messages to several actors.
     message->what.id =
@@ -163,18 +97,18 @@ void engine::check_room() const {
 void engine::accept(const record_ref& message, bool came_from_node) {
   std::unique_ptr<answer_to> stored;
   {
-    guard held(*this);
+    guard held(core_);
     if (!shards_.is_open(message->what.shard)) {
       if (came_from_node)
         throw shard_moved({message->what.shard}, "troupe: durable: the actor has moved");
-      return start(
+      return core_.start(
           [&message](std::shared_ptr<engine> self) { return pass_on(std::move(self), message); });
     }
     check_room();
     if (!message->what.named) return take_in(message);
     if (has_rival(*message)) {
       inbox_.count(*message);
-      return start([&message, came_from_node](std::shared_ptr<engine> self) {
+      return core_.start([&message, came_from_node](std::shared_ptr<engine> self) {
         return accept_later(std::move(self), message, came_from_node);
       });
     }
@@ -183,7 +117,7 @@ void engine::accept(const record_ref& message, bool came_from_node) {
       message->move(message_place::looked_up);
       inbox_.count(*message);
       try {
-        start(
+        core_.start(
             [&message](std::shared_ptr<engine> self) { return look_up(std::move(self), message); });
       } catch (...) {
         known_.remove(message);
@@ -227,7 +161,7 @@ task<> engine::accept_later(std::shared_ptr<engine> self, record_ref message, bo
     auto finds = self->storage_->find(message->what.id);
     static_cast<void>(co_await std::move(finds));
     {
-      guard held(*self);
+      guard held(self->core_);
       self->inbox_.leave(*message);
     }
     self->accept(message, came_from_node);
@@ -236,7 +170,7 @@ task<> engine::accept_later(std::shared_ptr<engine> self, record_ref message, bo
   }
   if (failed == nullptr) co_return;
   {
-    guard held(*self);
+    guard held(self->core_);
     self->inbox_.leave(*message);
   }
   self->lost_to_another(failed);
@@ -302,7 +236,7 @@ task<> engine::look_up(std::shared_ptr<engine> self, record_ref message) {
   std::unique_ptr<answer_to> answer, on_stored;
   if (failed != nullptr) self->lost_to_another(failed);
   {
-    guard held(*self);
+    guard held(self->core_);
     // Otherwise it was forgotten meanwhile, and its callers know; or it was read from the inbox.
     if (!self->known_.has(message) || !message->is(message_place::looked_up)) co_return;
     message->move(message_place::here);
@@ -313,7 +247,7 @@ task<> engine::look_up(std::shared_ptr<engine> self, record_ref message) {
         // What it asked for may have been done, and the answer have been removed meanwhile.
         failed = std::make_exception_ptr(
             usage_error("troupe: durable: the handler has ended without this answer"));
-      } else if (!self->may_begin(*message)) {
+      } else if (!self->core_.may_begin(*message)) {
         failed = std::make_exception_ptr(
             shard_moved({message->what.shard}, "troupe: durable: the actor has moved"));
       } else if (!found.in_inbox) {
@@ -345,7 +279,7 @@ task<> engine::look_up(std::shared_ptr<engine> self, record_ref message) {
       answer = std::move(message->answer);
       on_stored = std::move(message->on_stored);
     }
-    self->need_inbox();
+    self->core_.need_inbox();
   }
   if (failed != nullptr) {
     fail_all(answer, failed);
@@ -372,13 +306,13 @@ void engine::drop_rival(const record_ref& message, refused& told) {
 activation& engine::actor_of(const kind_table& kind, const std::string& key) {
   if (activation* const known = actors_.find(kind, key); known != nullptr) return *known;
   actors_.make_room(1, batches_.stored());
-  return actors_.add(kind, key, shards_.of({kind.name, key}), now_ns());
+  return actors_.add(kind, key, shards_.of({kind.name, key}), core_.now_ns());
 }
 
 // The message comes into the inbox with the open batch.
 void engine::arrive(const record_ref& message) {
   batches_.arrive(message);
-  need_commit();
+  core_.need_commit();
 }
 
 void engine::take_in(const record_ref& message) {
@@ -407,9 +341,9 @@ void engine::enqueue(const record_ref& message, activation& actor) {
   if (actor.runs) return;
   actors_.begin_run(actor);
   try {
-    start([&actor](std::shared_ptr<engine> self) { return run(std::move(self), &actor); });
+    core_.start([&actor](std::shared_ptr<engine> self) { return run(std::move(self), &actor); });
   } catch (...) {
-    actors_.end_run(actor, now_ns());
+    actors_.end_run(actor, core_.now_ns());
     actor.waits.pop_back();
     inbox_.leave(*message);
     throw;
@@ -447,7 +381,7 @@ durable::counts engine::counts_now() const {
 }
 
 durable::counts engine::counts() const {
-  std::lock_guard held(mutex_);
+  std::lock_guard held(core_.mutex);
   return counts_now();
 }
 
@@ -458,7 +392,7 @@ void engine::show() {
     if (alive == nullptr) return;
     store_numbers now;
     {
-      std::lock_guard held(alive->mutex_);
+      std::lock_guard held(alive->core_.mutex);
       now = alive->numbers_.with_commits(alive->counts_now());
     }
     now.add_to(to, labels);

@@ -1,10 +1,6 @@
 // engine: the state that the copies of a store share: the actors in memory, the messages that wait
 // for them, and the transaction that is being filled.
 //
-// Locks: one mutex guards everything; it is held for some hundred ns at a time and never while code
-// of the program runs (a handler, or an object's end), while the storage works or while somebody is
-// answered.
-//
 // Invariants
 //   E1  A turn's effects are put into the open batch as a whole, under the mutex.
 //   E2  Batches are committed one after the other: the data that a turn read was stored by its own
@@ -29,23 +25,9 @@
 #include <utility>
 #include <vector>
 
-#include "durable/core/numbers.hpp"
+#include "durable/core/engine_core.hpp"
 #include "durable/memory/answers.hpp"
-#include "durable/memory/classes.hpp"
-#include "durable/memory/filling.hpp"
-#include "durable/memory/outside_calls.hpp"
-#include "durable/memory/record.hpp"
-#include "durable/memory/shard_scope.hpp"
-#include "durable/memory/wall_clock.hpp"
-#include "durable/state/actors.hpp"
-#include "durable/state/availability.hpp"
-#include "durable/state/batches.hpp"
 #include "durable/state/cycles.hpp"
-#include "durable/state/inbox.hpp"
-#include "durable/state/known_messages.hpp"
-#include "durable/state/outboxes.hpp"
-#include "durable/state/reminders.hpp"
-#include "durable/state/shards.hpp"
 #include "runtime/observing/component_list.hpp"
 #include "troupe/durable/kind.hpp"
 #include "troupe/durable/storage.hpp"
@@ -55,7 +37,7 @@
 
 namespace troupe::durable::parts {
 
-class engine : public std::enable_shared_from_this<engine> {
+class engine final : public std::enable_shared_from_this<engine>, private engine_tasks {
  public:
   // `scope`: null for a store that has its database alone.
   engine(runtime& on, std::unique_ptr<storage> storage, durable::options chosen,
@@ -71,7 +53,7 @@ class engine : public std::enable_shared_from_this<engine> {
   void ask_from(turn_state& from, request what) noexcept;
   void set_reminder(turn_state& from, std::string_view name, wall_time due, std::string rule,
                     request what);
-  due_time wall_now() const { return clock_.now(); }
+  due_time wall_now() const { return core_.clock.now(); }
 
   // Of a node of a cluster; thread: any.
   //
@@ -88,7 +70,7 @@ class engine : public std::enable_shared_from_this<engine> {
   std::vector<held_shard> hand_over(const std::vector<held_shard>& shards, bool closes);
   static task<bool> waits_for(std::shared_ptr<engine> self, cycle_question what);
 
-  bool knows(const void* tag) const noexcept { return classes_.find(tag) != nullptr; }
+  bool knows(const void* tag) const noexcept { return core_.classes.find(tag) != nullptr; }
   // Throws usage_error if no actor of that class has that key here. Each message is checked as
   // well: those of handlers and of other nodes name their receivers without a ref.
   void check_key(const void* tag, std::string_view key) const;
@@ -97,29 +79,14 @@ class engine : public std::enable_shared_from_this<engine> {
   durable::counts counts() const;
 
  private:
-  // The mutex. When it is given back, so are the objects that were let go under it: they are the
-  // program's, and what they do at their end may use the store.
-  class guard {
-   public:
-    explicit guard(engine& engine) : engine_(engine), lock_(engine.mutex_) {}
-    guard(const guard&) = delete;
-    guard& operator=(const guard&) = delete;
-    ~guard() { unlock(); }
-    void unlock() noexcept {
-      if (!lock_.owns_lock()) return;
-      const std::vector<object> gone = engine_.actors_.take_gone();
-      lock_.unlock();
-    }
-
-   private:
-    engine& engine_;
-    std::unique_lock<std::mutex> lock_;
-  };
+  engine_ref keep() override { return shared_from_this(); }
+  task<> handle_all(engine_ref keeps, activation& actor) override {
+    return run(std::move(keeps), &actor);
+  }
+  task<> store_all(engine_ref keeps) override { return commit_all(std::move(keeps)); }
+  task<> read_inbox(engine_ref keeps) override { return read_pages(std::move(keeps)); }
 
   // engine.cpp: messages that come, and the actors in memory.
-  record_ref make_record(request& what) const;
-  void check_size(std::size_t size, const char* what) const;
-  void check_name(const kind_table& kind, std::string_view key) const;
   void accept(const record_ref& message, bool came_from_node);
   bool joins(record& message, std::unique_ptr<answer_to>& stored);
   bool has_rival(const record& message) const noexcept;
@@ -134,9 +101,6 @@ class engine : public std::enable_shared_from_this<engine> {
   void check_room() const;
   void begin_wait(const record_ref& message, const turn_state& asks, activation* asked);
   void end_wait(record& message) noexcept;
-  template <class Start>
-  void start(Start starts);
-  std::int64_t now_ns() const { return on_.now().count(); }
 
   // turns.cpp: handlers.
   static task<> run(std::shared_ptr<engine> self, activation* actor);
@@ -155,12 +119,10 @@ class engine : public std::enable_shared_from_this<engine> {
   std::chrono::milliseconds run_again(turn_state& done, object earlier);
   void send_all(turn_state& done);
   void make_dead_letter(const record_ref& message, const handler_failed& why);
-  bool is_current(const turn_state& turn) const noexcept { return turn.generation == generation_; }
 
   using refused = std::vector<std::pair<std::unique_ptr<answer_to>, std::exception_ptr>>;
 
   // commits.cpp: the transactions.
-  void need_commit();
   static task<> commit_all(std::shared_ptr<engine> self);
   std::shared_ptr<filling> take_batch();
   void stored(filling& taken);
@@ -170,8 +132,7 @@ class engine : public std::enable_shared_from_this<engine> {
   std::chrono::milliseconds spent_since(std::int64_t began_ns) const;
   bool lost_to_another(const std::exception_ptr& failed);
   void try_again_later();
-  void need_inbox();
-  static task<> read_inbox(std::shared_ptr<engine> self);
+  static task<> read_pages(std::shared_ptr<engine> self);
   void take_page(std::vector<stored_message> page, refused& told);
   void drop_rival(const record_ref& message, refused& told);
   void hold_all();
@@ -185,26 +146,6 @@ class engine : public std::enable_shared_from_this<engine> {
   durable::counts counts_now() const;
 
   // shards.cpp: one engine of several in a cluster.
-  // Between attempts while the database is away. In a cluster a node answers soon after its leases
-  // are taken or renewed, so it has to try more often than a lease may be short.
-  // A pause of years is one of a day: so it can be doubled.
-  std::chrono::milliseconds away_first() const noexcept {
-    using namespace std::chrono;
-    return ceil<milliseconds>(std::min<nanoseconds>(chosen_.away_first, hours(24)));
-  }
-  std::chrono::milliseconds pause_max() const noexcept {
-    return std::chrono::milliseconds(!shards_.is_divided() ? 5'000 : 500);
-  }
-  std::chrono::milliseconds longer(std::chrono::milliseconds pause) const noexcept;
-  // What a handler here has asked goes on while its shard is drained.
-  bool may_begin(const record& message) const noexcept {
-    return message.asker != nullptr ? shards_.is_here(message.what.shard)
-                                    : shards_.is_open(message.what.shard);
-  }
-  void touch(std::uint32_t shard) {
-    if (shards_.is_divided()) batches_.open().touched.set(shard);
-  }
-  void touch_all(const turn_state& done);
   bool goes_directly(const record& message, const activation& sender) const;
   std::exception_ptr refusal_of(const filling& taken);
   void drop_moved(const filling& failed, const std::exception_ptr& why);
@@ -238,38 +179,28 @@ class engine : public std::enable_shared_from_this<engine> {
   void fire_all(const std::vector<stored_reminder>& first, std::size_t most);
   bool fire_one(const stored_reminder& reminder, due_time now);
 
-  runtime& on_;
-  const std::unique_ptr<storage> storage_;
-  const durable::options chosen_;
-  classes classes_;
-  wall_clock clock_;
-
-  mutable std::mutex mutex_;
-  reminders reminders_;
-  availability health_;
-  inbox inbox_;
-  batches batches_;
-  actors actors_;
-  known_messages known_;
+  engine_core core_;
+  runtime& on_ = core_.on;
+  const std::unique_ptr<storage>& storage_ = core_.storage;
+  const durable::options& chosen_ = core_.chosen;
+  classes& classes_ = core_.classes;
+  wall_clock& clock_ = core_.clock;
+  reminders& reminders_ = core_.reminders;
+  availability& health_ = core_.health;
+  inbox& inbox_ = core_.inbox;
+  batches& batches_ = core_.batches;
+  actors& actors_ = core_.actors;
+  known_messages& known_ = core_.known;
+  numbers& numbers_ = core_.numbers;
+  shards& shards_ = core_.shards;
+  outboxes& outboxes_ = core_.outboxes;
+  std::uint64_t& generation_ = core_.generation;
   cycles cycles_{classes_, actors_, known_};
-  std::uint64_t generation_ = 1;
 
   timer idle_timer_;
   timer away_timer_;
   std::chrono::sys_seconds forgot_at_{};
-  numbers numbers_;
   observing::component_list::entry shown_;
-
-  // In a cluster.
-  shards shards_;
-  outboxes outboxes_;
 };
-
-// What is started now runs later, on the pool.
-template <class Start>
-void engine::start(Start starts) {
-  const outside_calls none;
-  static_cast<void>(on_.spawn(starts(shared_from_this())));
-}
 
 }  // namespace troupe::durable::parts

@@ -18,7 +18,7 @@ constexpr milliseconds again_after_failure{1'000};
 void engine::set_reminder(turn_state& from, std::string_view name, wall_time due, std::string rule,
                           request what) {
   check_reminder_name(name);
-  const record_ref message = make_record(what);
+  const record_ref message = core_.make_record(what);
   std::erase_if(from.reminders,
                 [name](const stored_reminder& reminder) { return reminder.name == name; });
   stored_reminder kept;
@@ -37,9 +37,9 @@ void engine::open_reminders() {
   reminders_.open([self = weak_from_this()] {
     const std::shared_ptr<engine> alive = self.lock();
     if (alive == nullptr) return;
-    guard held(*alive);
+    guard held(alive->core_);
     if (!alive->reminders_.wake()) return;
-    alive->start([](std::shared_ptr<engine> of) { return fire(std::move(of)); });
+    alive->core_.start([](std::shared_ptr<engine> of) { return fire(std::move(of)); });
   });
 }
 
@@ -49,7 +49,7 @@ task<> engine::fire(std::shared_ptr<engine> self) {
   std::size_t most = 0;
   std::uint64_t round = 0;
   {
-    guard held(*self);
+    guard held(self->core_);
     most = self->reminders_.read_max();
     round = self->inbox_.round();
   }
@@ -59,7 +59,7 @@ task<> engine::fire(std::shared_ptr<engine> self) {
   } catch (...) {
     failed = true;
   }
-  guard held(*self);
+  guard held(self->core_);
   if (failed || !self->health_.works()) {
     self->reminders_.plan_after(again_after_failure);
   } else if (round != self->inbox_.round()) {
@@ -102,7 +102,7 @@ bool engine::fire_one(const stored_reminder& reminder, due_time now) {
   message->what.arguments = reminder.arguments;
   const std::optional<due_time> next = next_time(reminder, now);
   batches_.open().data.fired_reminders.push_back({reminder.to, reminder.name, reminder.due, next});
-  touch(shard);
+  core_.touch(shard);
   if (next) reminders_.plan(*next);
   take_in(message);
   return true;

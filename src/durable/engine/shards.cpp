@@ -20,8 +20,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds again_first{5};
-
 std::exception_ptr has_moved(std::vector<std::uint32_t> shards = {}) {
   return std::make_exception_ptr(shard_moved(
       std::move(shards), "troupe: durable: another node of the cluster acts for this actor now"));
@@ -46,10 +44,6 @@ class bytes_answer final : public answer_to {
 
 }  // namespace
 
-milliseconds engine::longer(milliseconds pause) const noexcept {
-  return std::clamp(2 * pause, again_first, pause_max());
-}
-
 future<bytes> engine::deliver(stored_message what) {
   auto answer = std::make_unique<bytes_answer>();
   future<bytes> later = answer->get_future();
@@ -59,7 +53,7 @@ future<bytes> engine::deliver(stored_message what) {
     message->kind = classes_.find(what.to.kind);
     if (message->kind == nullptr)
       throw unknown_method("troupe: durable: this node has no class " + what.to.kind);
-    check_name(*message->kind, what.to.key);
+    core_.check_name(*message->kind, what.to.key);
     message->method = classes::find_method(*message->kind, what.method, what.signature);
     message->what = std::move(what);
     message->what.shard = shards_.of(message->what.to);
@@ -95,10 +89,10 @@ task<> engine::pass_on(std::shared_ptr<engine> self, record_ref message) {
 }
 
 void engine::gained(const std::vector<held_shard>& shards) {
-  guard held(*this);
+  guard held(core_);
   lose(shards_.gain(shards));
   if (!shards_.begin_taking()) return;
-  start([](std::shared_ptr<engine> self) { return take_over(std::move(self)); });
+  core_.start([](std::shared_ptr<engine> self) { return take_over(std::move(self)); });
 }
 
 // Numbers of messages grow, whoever gives them: so they are reserved after the shards were gained,
@@ -108,7 +102,7 @@ task<> engine::take_over(std::shared_ptr<engine> self) {
   for (;;) {
     if (pause.count() > 0) co_await sleep_for(pause);
     {
-      guard held(*self);
+      guard held(self->core_);
       if (!self->shards_.take_next()) co_return;
     }
     bool failed = false;
@@ -119,9 +113,9 @@ task<> engine::take_over(std::shared_ptr<engine> self) {
     } catch (...) {
       failed = true;
     }
-    guard held(*self);
+    guard held(self->core_);
     // What was lost is forgotten before it may come back.
-    pause = failed || self->shards_.must_forget() ? self->longer(pause) : milliseconds(0);
+    pause = failed || self->shards_.must_forget() ? self->core_.longer(pause) : milliseconds(0);
     if (pause.count() == 0) self->take(first);
   }
 }
@@ -136,11 +130,11 @@ void engine::take(std::uint64_t first_order) {
   inbox_.begin_round();
   inbox_.read_from_begin(batches_.newest());
   reminders_.plan_after(milliseconds(0));
-  need_inbox();
+  core_.need_inbox();
 }
 
 void engine::lost(const std::vector<std::uint32_t>& shards) {
-  guard held(*this);
+  guard held(core_);
   lose(shards_.lose(shards));
 }
 
@@ -150,7 +144,7 @@ void engine::lose(const shard_set& which) {
   if (which.none()) return;
   if ((working() & which).any()) {
     shards_.must_forget(true);
-    need_commit();
+    core_.need_commit();
   }
   drop(which);
 }
@@ -197,7 +191,7 @@ std::vector<held_shard> engine::hand_over(const std::vector<held_shard>& shards,
   std::vector<held_shard> done;
   refused told;
   {
-    guard held(*this);
+    guard held(core_);
     // The others have not begun here, or were lost, and have perhaps come back.
     const shard_set which = shards_.held_of(shards);
     if (closes) {
@@ -255,23 +249,10 @@ void engine::put_off(record& message, refused& told) {
   inbox_.leave(message);
 }
 
-// With the mutex held. What a handler here has asked counts only if its shard is still this node's,
-// and so on up to the first who asked: another node that has got the shard may have asked the same
-// already, and the handler here would not know it.
-void engine::touch_all(const turn_state& done) {
-  if (!shards_.is_divided()) return;
-  touch(done.actor.shard);
-  record_ref message = done.handles;
-  while (message != nullptr && !message->unheard) {
-    touch(message->what.shard);
-    message = message->asked_by.lock();
-  }
-}
-
 // Why the batch is not to be stored; null: it may be.
 std::exception_ptr engine::refusal_of(const filling& taken) {
   if (!shards_.is_divided()) return nullptr;
-  guard held(*this);
+  guard held(core_);
   if (shards_.must_forget()) return has_moved();
   if (taken.needs_transaction()) return nullptr;
   std::vector<std::uint32_t> moved = shards_.ended_of(taken);
@@ -291,7 +272,7 @@ void engine::post_elsewhere(const record_ref& message) {
   inbox_.count(*message);
   const std::shared_ptr<outbox> added = outboxes_.add(message);
   if (added == nullptr) return;
-  start([&added, this](std::shared_ptr<engine> self) {
+  core_.start([&added, this](std::shared_ptr<engine> self) {
     return empty_outbox(std::move(self), added, generation_);
   });
 }
@@ -321,11 +302,11 @@ task<> engine::empty_outbox(std::shared_ptr<engine> self, std::shared_ptr<outbox
       failed = true;
     }
     if (failed) {
-      pause = self->longer(pause);
+      pause = self->core_.longer(pause);
       co_await sleep_for(pause);
     } else {
       pause = milliseconds(0);
-      guard held(*self);
+      guard held(self->core_);
       if (generation != self->generation_) continue;
       if (refused_for_good) self->make_dead_letter(message, *refused_for_good);
       self->sent_on(*of, message);
@@ -336,7 +317,7 @@ task<> engine::empty_outbox(std::shared_ptr<engine> self, std::shared_ptr<outbox
 // False: the outbox is empty, or was forgotten.
 bool engine::next_of(outbox& from, std::uint64_t generation, record_ref& message,
                      bool& is_for_here) {
-  guard held(*this);
+  guard held(core_);
   if (generation != generation_) return false;
   message = outboxes_.next(from);
   if (message == nullptr) return false;
@@ -347,10 +328,10 @@ bool engine::next_of(outbox& from, std::uint64_t generation, record_ref& message
 // With the mutex held. The receiver's node has stored it.
 void engine::sent_on(outbox& from, const record_ref& message) {
   if (!outboxes_.sent(from, message)) return;
-  touch(message->what.shard);
+  core_.touch(message->what.shard);
   batches_.leave_inbox(*message, false);
   batches_.open().settlements.push_back({message, {}, nullptr});
-  need_commit();
+  core_.need_commit();
 }
 
 // The handler of another actor waits. Its message is stored.
@@ -380,7 +361,7 @@ task<> engine::ask_elsewhere(std::shared_ptr<engine> self, record_ref message) {
       self->end_ask(message, failed, value);
       co_return;
     }
-    pause = self->longer(pause);
+    pause = self->core_.longer(pause);
     co_await sleep_for(pause);
   }
 }
@@ -388,7 +369,7 @@ task<> engine::ask_elsewhere(std::shared_ptr<engine> self, record_ref message) {
 // False: nobody waits any more, or the asked one is here now.
 bool engine::still_asks(const record_ref& message) {
   {
-    guard held(*this);
+    guard held(core_);
     if (!known_.has(message)) return false;
     if (!message->is(message_place::elsewhere)) return false;  // it was read from the inbox
     if (!message->unheard) {
@@ -410,14 +391,15 @@ void engine::bring_here(const record_ref& message) {
   message->move(message_place::here);
   message->move(message_place::looked_up);
   message->again = true;
-  start([&message](std::shared_ptr<engine> self) { return look_up(std::move(self), message); });
+  core_.start(
+      [&message](std::shared_ptr<engine> self) { return look_up(std::move(self), message); });
 }
 
 void engine::end_ask(const record_ref& message, const std::exception_ptr& failed,
                      const bytes& value) {
   std::unique_ptr<answer_to> answer;
   {
-    guard held(*this);
+    guard held(core_);
     if (!known_.has(message) || !message->is(message_place::elsewhere)) return;
     known_.remove(message);
     inbox_.leave(*message);

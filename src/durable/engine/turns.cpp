@@ -77,19 +77,19 @@ task<> engine::run(std::shared_ptr<engine> self, activation* actor) {
 
 // False: the actor has no message, and its task ends.
 bool engine::goes_on(activation& actor) {
-  guard held(*this);
+  guard held(core_);
   actor.handles = nullptr;
   actor.waits_for.clear();
   if (actor.generation != generation_) actors_.let_go(actor);
   if (!actor.waits.empty()) return true;
-  actors_.end_run(actor, now_ns());
+  actors_.end_run(actor, core_.now_ns());
   actors_.make_room(0, batches_.stored());
   return false;
 }
 
 // Null if all was forgotten meanwhile.
 record_ref engine::next_for(activation& actor) {
-  guard held(*this);
+  guard held(core_);
   if (actor.waits.empty() || actor.generation != generation_) return nullptr;
   actor.handles = std::move(actor.waits.front());
   actor.waits.pop_front();
@@ -102,7 +102,7 @@ task<milliseconds> engine::load(activation& actor, milliseconds waited) {
   if (waited.count() > 0) co_await sleep_for(waited);
   std::uint64_t generation = 0;
   {
-    guard held(*this);
+    guard held(core_);
     // All was forgotten while this waited. Nobody needs the object any more, and the shard may be
     // another node's, which changes what is stored: such an object must not outlast its way back.
     if (actor.waits.empty()) co_return milliseconds(0);
@@ -134,7 +134,7 @@ void engine::loaded(activation& actor, std::optional<stored_state> found,
                     std::uint64_t generation) {
   object read = classes_.object_of(actor, found);
   bytes last = actor.kind.apply == nullptr ? actor.kind.write(read.get()) : bytes();
-  guard held(*this);
+  guard held(core_);
   if (generation != generation_) return;
   actor.generation = generation;
   actor.it = std::move(read);
@@ -148,7 +148,7 @@ void engine::loaded(activation& actor, std::optional<stored_state> found,
 void engine::refuse_all(activation& actor, const std::exception_ptr& why, bool for_good) {
   std::vector<std::pair<std::unique_ptr<answer_to>, bool>> told;
   {
-    guard held(*this);
+    guard held(core_);
     actor.refused = for_good;
     std::deque<record_ref> stay;
     for (record_ref& message : actor.waits) {
@@ -160,10 +160,10 @@ void engine::refuse_all(activation& actor, const std::exception_ptr& why, bool f
       end_wait(*message);
       if (leaves && in_inbox) {
         // Its caller is told when that is stored: until then it may still be handled.
-        touch(actor.shard);
+        core_.touch(actor.shard);
         batches_.leave_inbox(*message, false);
         batches_.open().settlements.push_back({message, {}, why});
-        need_commit();
+        core_.need_commit();
         continue;
       }
       told.emplace_back(std::move(message->answer), in_inbox);
@@ -175,7 +175,7 @@ void engine::refuse_all(activation& actor, const std::exception_ptr& why, bool f
       known_.remove(message);
     }
     actor.waits = std::move(stay);
-    need_inbox();
+    core_.need_inbox();
   }
   for (auto& [answer, may_be_handled] : told)
     fail_all(answer, may_be_handled ? with_unknown_effect(why) : why);
@@ -185,8 +185,8 @@ void engine::refuse_all(activation& actor, const std::exception_ptr& why, bool f
 // snapshot is due.
 bytes engine::encoded(turn_state& turn, const outcome& given) const {
   const activation& actor = turn.actor;
-  check_size(given.value.size(), "the answer has ");
-  for (const bytes& event : given.events) check_size(event.size(), "the event has ");
+  core_.check_size(given.value.size(), "the answer has ");
+  for (const bytes& event : given.events) core_.check_size(event.size(), "the event has ");
   if (actor.kind.apply != nullptr) {
     turn.has_applied = !given.events.empty();
     for (const bytes& event : given.events) actor.kind.apply(actor.it.get(), event);
@@ -195,7 +195,7 @@ bytes engine::encoded(turn_state& turn, const outcome& given) const {
       return {};
   }
   bytes state = actor.kind.write(actor.it.get());
-  check_size(state.size(), "the state has ");
+  core_.check_size(state.size(), "the state has ");
   return state;
 }
 
@@ -211,8 +211,8 @@ object engine::before(const turn_state& turn) noexcept {
 
 // Returns how long the actor waits before it handles its next message.
 milliseconds engine::finish(turn_state& done, outcome given, bytes state) {
-  guard held(*this);
-  if (!is_current(done)) {
+  guard held(core_);
+  if (!core_.is_current(done)) {
     held.unlock();
     give_up(done);
     return milliseconds(0);
@@ -224,7 +224,7 @@ milliseconds engine::finish(turn_state& done, outcome given, bytes state) {
   done.actor.gave_up = 0;
   const record_ref& message = done.handles;
   filling& into = batches_.open();
-  touch_all(done);
+  core_.touch_all(done);
   batches_.leave_inbox(*message, false);
   batches_.keep_state(done.actor, std::move(state), std::move(given.events));
   batches_.keep_reminders(done);
@@ -235,7 +235,7 @@ milliseconds engine::finish(turn_state& done, outcome given, bytes state) {
   batches_.begin_commit_span(*message);
   into.settlements.push_back({message, std::move(given.value), nullptr});
   send_all(done);
-  need_commit();
+  core_.need_commit();
   return milliseconds(0);
 }
 
@@ -243,8 +243,8 @@ milliseconds engine::finish(turn_state& done, outcome given, bytes state) {
 // stored, or nothing was done.
 milliseconds engine::run_again(turn_state& done, object earlier) {
   const record_ref& message = done.handles;
-  guard held(*this);
-  if (!is_current(done)) {
+  guard held(core_);
+  if (!core_.is_current(done)) {
     held.unlock();
     give_up(done);
     return milliseconds(0);
@@ -291,8 +291,8 @@ milliseconds engine::fail(turn_state& done, const std::exception_ptr& why) {
   const handler_failed failure = failure_of(why);
   // Not under the mutex.
   object earlier = before(done);
-  guard held(*this);
-  if (!is_current(done)) {
+  guard held(core_);
+  if (!core_.is_current(done)) {
     held.unlock();
     give_up(done);
     return milliseconds(0);
@@ -302,7 +302,7 @@ milliseconds engine::fail(turn_state& done, const std::exception_ptr& why) {
     return run_again(done, std::move(earlier));
   }
   std::swap(done.actor.it, earlier);
-  touch_all(done);
+  core_.touch_all(done);
   ++numbers_.counts.failed_turns;
   const bool nested = message->what.from == origin::nested;
   // A post is handled again also if somebody has asked for its answer by its id.
@@ -311,7 +311,7 @@ milliseconds engine::fail(turn_state& done, const std::exception_ptr& why) {
     message->again = true;
     ++numbers_.counts.retries;
     batches_.open().data.failed.push_back({message->what.order, message->failures});
-    need_commit();
+    core_.need_commit();
     done.actor.waits.push_front(message);
     const auto first = std::chrono::ceil<milliseconds>(
         std::min<std::chrono::nanoseconds>(retry_last, chosen_.retry_first));
@@ -330,7 +330,7 @@ milliseconds engine::fail(turn_state& done, const std::exception_ptr& why) {
   batches_.begin_commit_span(*message);
   std::exception_ptr told = no_method ? why : std::make_exception_ptr(failure);
   into.settlements.push_back({message, {}, std::move(told)});
-  need_commit();
+  core_.need_commit();
   return milliseconds(0);
 }
 
@@ -346,7 +346,7 @@ void engine::give_up(turn_state& old) {
   bool may_be_handled = false;
   std::exception_ptr why;
   {
-    guard held(*this);
+    guard held(core_);
     const record_ref& message = old.handles;
     end_wait(*message);
     known_.remove(message);
@@ -360,7 +360,7 @@ void engine::give_up(turn_state& old) {
 }
 
 void engine::send_from(turn_state& from, request what) {
-  record_ref message = make_record(what);
+  record_ref message = core_.make_record(what);
   message->what.id = from.handles->what.id.part(++from.parts);
   message->what.from = origin::post;
   from.sent.push_back(std::move(message));
@@ -385,13 +385,13 @@ void engine::ask_from(turn_state& from, request what) noexcept {
   record_ref message;
   std::unique_ptr<answer_to> answer = std::move(what.answer);
   try {
-    message = make_record(what);
+    message = core_.make_record(what);
     message->what.id = from.handles->what.id.part(++from.parts);
     message->what.from = origin::nested;
     message->what.asker = from.handles->what.id;
     message->again = from.handles->again;
-    guard held(*this);
-    if (!is_current(from)) std::rethrow_exception(health_.last_failure());
+    guard held(core_);
+    if (!core_.is_current(from)) std::rethrow_exception(health_.last_failure());
     activation* asked = nullptr;
     if (shards_.is_here(message->what.shard)) {
       asked = &actor_of(*message->kind, message->what.to.key);
@@ -412,12 +412,13 @@ void engine::ask_from(turn_state& from, request what) noexcept {
     if (asked == nullptr) {
       inbox_.count(*message);
       message->move(message_place::elsewhere);
-      touch(from.actor.shard);
+      core_.touch(from.actor.shard);
       batches_.open().asks_elsewhere.push_back(message);
-      need_commit();
+      core_.need_commit();
     } else if (message->again) {
       message->move(message_place::looked_up);
-      start([&message](std::shared_ptr<engine> self) { return look_up(std::move(self), message); });
+      core_.start(
+          [&message](std::shared_ptr<engine> self) { return look_up(std::move(self), message); });
     } else {
       take_in(message);
     }
