@@ -65,4 +65,34 @@ std::exception_ptr without_effect(const std::exception_ptr& failed) {
   }
 }
 
+bool is_unknown(const std::exception_ptr& failed) {
+  try {
+    std::rethrow_exception(failed);
+  } catch (const database::error& known) {
+    return known.effect() == database::effect::unknown;
+  } catch (...) {
+    return false;
+  }
+}
+
+bool is_taken(const std::exception_ptr& failed) {
+  try {
+    std::rethrow_exception(failed);
+  } catch (const store_taken&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+bool is_moved(const std::exception_ptr& failed) {
+  try {
+    std::rethrow_exception(failed);
+  } catch (const shard_moved&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 }  // namespace troupe::durable::parts

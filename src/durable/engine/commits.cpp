@@ -20,34 +20,6 @@ constexpr std::chrono::seconds forgets_every{60};
 // How long callers wait for a database that may have made their commit.
 constexpr milliseconds waits_for_outcome{1'000};
 
-bool is_unknown(const std::exception_ptr& failed) {
-  try {
-    std::rethrow_exception(failed);
-  } catch (const database::error& known) {
-    return known.effect() == database::effect::unknown;
-  } catch (...) {
-    return false;
-  }
-}
-bool is_taken(const std::exception_ptr& failed) {
-  try {
-    std::rethrow_exception(failed);
-  } catch (const store_taken&) {
-    return true;
-  } catch (...) {
-    return false;
-  }
-}
-bool is_moved(const std::exception_ptr& failed) {
-  try {
-    std::rethrow_exception(failed);
-  } catch (const shard_moved&) {
-    return true;
-  } catch (...) {
-    return false;
-  }
-}
-
 }  // namespace
 
 // Stores one batch after the other until nothing is to be stored. Turns fill the next one while one
@@ -174,7 +146,7 @@ task<> engine::recover(std::shared_ptr<filling> failed, std::exception_ptr why) 
     if (last) break;
     if (!is_forgotten && spent_since(began_ns) >= waits_for_outcome) {
       is_forgotten = true;
-      forget_all(*failed, why, true);
+      forgetting_.forget_all(*failed, why, true);
     }
     // Nobody waits for a store that has forgotten all: it does not keep the program alive.
     if (is_forgotten) {
@@ -184,7 +156,7 @@ task<> engine::recover(std::shared_ptr<filling> failed, std::exception_ptr why) 
     }
     pause = std::min(2 * pause, core_.pause_max());
   }
-  forget_all(*failed, why, false);
+  forgetting_.forget_all(*failed, why, false);
   if (is_moved(why)) {
     guard held(core_);
     core_.need_inbox();
@@ -210,76 +182,6 @@ void engine::end_doubt(const filling& failed, bool is_stored) {
   inbox_.read_from_begin();
   reminders_.plan_after(milliseconds(0));
   core_.need_inbox();
-}
-
-// As a crash does, but that callers are told. `in_doubt`: nobody knows yet whether the batch was
-// stored; nothing is read until end_doubt().
-void engine::forget_all(filling& failed, const std::exception_ptr& why, bool in_doubt) {
-  struct told {
-    std::unique_ptr<answer_to> answer, on_stored;
-    bool stays = false;
-    bool may_be_done = false;
-  };
-  std::vector<told> all;
-  std::shared_ptr<filling> dropped;
-  const std::exception_ptr later = with_unknown_effect(why);
-  const std::exception_ptr not_done = is_unknown(why) ? without_effect(why) : why;
-  {
-    guard held(core_);
-    ++generation_;
-    ++numbers_.counts.failed_commits;
-    health_.batch_failed(in_doubt        ? availability::state::in_doubt
-                         : is_taken(why) ? availability::state::taken
-                         : is_moved(why) ? availability::state::works
-                                         : availability::state::away,
-                         not_done);
-    const std::uint64_t failed_number = failed.data.number;
-    const auto add = [&](const record_ref& message, bool is_in_batch = false) {
-      end_wait(*message);
-      if (message->is(message_place::left_out)) message->move(message_place::here);
-      all.push_back({std::move(message->answer), std::move(message->on_stored),
-                     message->stored_with != 0 && message->stored_with < failed_number,
-                     in_doubt && (is_in_batch || message->stored_with == failed_number)});
-    };
-    const auto add_batch = [&](filling& batch, bool is_failed) {
-      for (const record_ref& post : batch.posted)
-        all.push_back({nullptr, std::move(post->on_stored), false, in_doubt && is_failed});
-      for (const settlement& settled : batch.settlements) add(settled.message, is_failed);
-    };
-    add_batch(failed, true);
-    if (batches_.filled() != nullptr) add_batch(*batches_.filled(), false);
-    for (const auto& [name, actor] : actors_) {
-      for (const record_ref& one : actor->waits) add(one);
-      actor->waits.clear();
-      actor->refused = false;
-      actor->changed_with = 0;
-      if (!actor->runs) actors_.let_go(*actor);
-    }
-    for (const auto& [id, one] : known_) add(one);
-    known_.clear();
-    dropped = batches_.drop_open();
-    inbox_.forget();
-    reminders_.forget(!health_.is_taken());
-    shards_.must_forget(false);
-    if (!in_doubt) batches_.not_stored();
-    outboxes_.clear();
-    drop_moved(failed, why);
-  }
-  failed.end_spans(why);
-  if (dropped != nullptr) dropped->end_spans(not_done);
-  for (told& told : all) {
-    const std::exception_ptr& done = told.may_be_done ? why : not_done;
-    fail_all(told.on_stored, done);
-    fail_all(told.answer, told.stays ? later : done);
-  }
-}
-
-// Returns true, and forgets all for good, if the failure says that another process has the store.
-bool engine::lost_to_another(const std::exception_ptr& failed) {
-  if (!is_taken(failed)) return false;
-  filling none;
-  forget_all(none, failed, false);
-  return true;
 }
 
 // Meanwhile messages fail at once. The timer keeps no program alive.
@@ -324,7 +226,7 @@ task<> engine::read_pages(std::shared_ptr<engine> self) {
       self->inbox_.pause_reading();
       self->health_.reading_failed(failed);
       held.unlock();
-      if (!self->lost_to_another(failed)) self->try_again_later();
+      if (!self->forgetting_.lost_to_another(failed)) self->try_again_later();
       co_return;
     }
     if (generation != self->generation_ || round != self->inbox_.round()) continue;

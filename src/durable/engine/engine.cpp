@@ -173,7 +173,7 @@ task<> engine::accept_later(std::shared_ptr<engine> self, record_ref message, bo
     guard held(self->core_);
     self->inbox_.leave(*message);
   }
-  self->lost_to_another(failed);
+  self->forgetting_.lost_to_another(failed);
   fail_all(message->answer, failed);
   fail_all(message->on_stored, failed);
 }
@@ -234,7 +234,7 @@ task<> engine::look_up(std::shared_ptr<engine> self, record_ref message) {
     failed = std::current_exception();
   }
   std::unique_ptr<answer_to> answer, on_stored;
-  if (failed != nullptr) self->lost_to_another(failed);
+  if (failed != nullptr) self->forgetting_.lost_to_another(failed);
   {
     guard held(self->core_);
     // Otherwise it was forgotten meanwhile, and its callers know; or it was read from the inbox.
@@ -275,7 +275,7 @@ task<> engine::look_up(std::shared_ptr<engine> self, record_ref message) {
       self->inbox_.leave(*message);
       const bool passes = failed != nullptr && !is_mismatch(failed);
       if (passes && message->asker != nullptr && !message->unheard) message->asker->gives_up = true;
-      self->end_wait(*message);
+      end_wait(*message);
       answer = std::move(message->answer);
       on_stored = std::move(message->on_stored);
     }
@@ -348,26 +348,6 @@ void engine::enqueue(const record_ref& message, activation& actor) {
     inbox_.leave(*message);
     throw;
   }
-}
-
-// The handler of `asks` has asked.
-void engine::begin_wait(const record_ref& message, const turn_state& asks, activation* asked) {
-  asks.handles->asks.push_back(message);
-  message->asker = &asks.actor;
-  message->asked = asked;
-  message->asked_by = asks.handles;
-  ++asks.actor.asks;
-  if (asked != nullptr) ++asked->asked;
-}
-
-void engine::end_wait(record& message) noexcept {
-  if (message.asker == nullptr) return;
-  activation& asker = *std::exchange(message.asker, nullptr);
-  --asker.asks;
-  if (message.asked == nullptr) return;
-  --message.asked->asked;
-  const auto at = std::ranges::find(asker.waits_for, message.asked);
-  if (at != asker.waits_for.end()) asker.waits_for.erase(at);
 }
 
 // With the mutex held.

@@ -6,10 +6,6 @@
 //   E2  Batches are committed one after the other: the data that a turn read was stored by its own
 //       batch or by an earlier one.
 //   E3  What a batch answers or delivers is answered and delivered when it is stored, not before.
-//   E4  When a batch is not stored, or nobody can say soon whether it was, `generation_` grows, and
-//       everything in memory is forgotten, as by a crash: objects, waiting messages, the open
-//       batch. A turn that began in an older generation puts nothing into a batch.
-//   E5  While that is unknown (`in_doubt` of availability), nothing is read and nothing begins.
 // docs/protocols/durable.md has the whole protocol.
 #pragma once
 
@@ -26,7 +22,9 @@
 #include <vector>
 
 #include "durable/core/engine_core.hpp"
+#include "durable/core/forgetting.hpp"
 #include "durable/memory/answers.hpp"
+#include "durable/memory/nested_asks.hpp"
 #include "durable/state/cycles.hpp"
 #include "runtime/observing/component_list.hpp"
 #include "troupe/durable/kind.hpp"
@@ -99,8 +97,6 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
   activation& actor_of(const kind_table& kind, const std::string& key);
   void enqueue(const record_ref& message, activation& actor);
   void check_room() const;
-  void begin_wait(const record_ref& message, const turn_state& asks, activation* asked);
-  void end_wait(record& message) noexcept;
 
   // turns.cpp: handlers.
   static task<> run(std::shared_ptr<engine> self, activation* actor);
@@ -127,10 +123,8 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
   std::shared_ptr<filling> take_batch();
   void stored(filling& taken);
   task<> recover(std::shared_ptr<filling> failed, std::exception_ptr why);
-  void forget_all(filling& failed, const std::exception_ptr& why, bool in_doubt);
   void end_doubt(const filling& failed, bool is_stored);
   std::chrono::milliseconds spent_since(std::int64_t began_ns) const;
-  bool lost_to_another(const std::exception_ptr& failed);
   void try_again_later();
   static task<> read_pages(std::shared_ptr<engine> self);
   void take_page(std::vector<stored_message> page, refused& told);
@@ -148,11 +142,9 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
   // shards.cpp: one engine of several in a cluster.
   bool goes_directly(const record& message, const activation& sender) const;
   std::exception_ptr refusal_of(const filling& taken);
-  void drop_moved(const filling& failed, const std::exception_ptr& why);
   static task<> take_over(std::shared_ptr<engine> self);
   void take(std::uint64_t first_order);
   void lose(const shard_set& which);
-  void drop(const shard_set& which);
   shard_set working() const;
   void put_off(const shard_set& which, refused& told);
   void put_off(record& message, refused& told);
@@ -195,6 +187,7 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
   shards& shards_ = core_.shards;
   outboxes& outboxes_ = core_.outboxes;
   std::uint64_t& generation_ = core_.generation;
+  forgetting forgetting_{core_};
   cycles cycles_{classes_, actors_, known_};
 
   timer idle_timer_;

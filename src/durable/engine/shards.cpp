@@ -124,7 +124,7 @@ task<> engine::take_over(std::shared_ptr<engine> self) {
 // batches are stored whose messages have smaller numbers.
 void engine::take(std::uint64_t first_order) {
   shards_.take();
-  drop({});
+  forgetting_.drop({});
   inbox_.go_on_after(first_order);
   hold_all();
   inbox_.begin_round();
@@ -146,29 +146,7 @@ void engine::lose(const shard_set& which) {
     shards_.must_forget(true);
     core_.need_commit();
   }
-  drop(which);
-}
-
-// With the mutex held. Tells the storage, too.
-void engine::drop(const shard_set& which) {
-  shards_.drop(which);
-  storage_->act_for(shards_.all_here());
-  if (which.none()) return;
-  actors_.drop(which);
-}
-
-// With the mutex held. The transaction of `failed` was refused.
-void engine::drop_moved(const filling& failed, const std::exception_ptr& why) {
-  shard_set which;
-  try {
-    std::rethrow_exception(why);
-  } catch (const shard_moved& moved) {
-    for (const std::uint32_t one : moved.shards()) which.set(one);
-    // Some may have come back meanwhile, with another fence.
-    which &= shards_.held_of(failed.data.shards);
-  } catch (...) {
-  }
-  if (which.any()) drop(which);
+  forgetting_.drop(which);
 }
 
 // With the mutex held. The shards of which something begins here, runs, or waits to be stored.
@@ -204,7 +182,7 @@ std::vector<held_shard> engine::hand_over(const std::vector<held_shard>& shards,
       done.push_back(given);
       shards_.give_away(given);
     }
-    drop(which & ~busy);
+    forgetting_.drop(which & ~busy);
   }
   for (auto& [answer, why] : told) fail_all(answer, why);
   return done;

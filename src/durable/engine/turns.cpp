@@ -126,7 +126,7 @@ task<milliseconds> engine::load(activation& actor, milliseconds waited) {
     failed = std::current_exception();
     for_good = true;
   }
-  if (!lost_to_another(failed)) refuse_all(actor, failed, for_good);
+  if (!forgetting_.lost_to_another(failed)) refuse_all(actor, failed, for_good);
   co_return std::clamp(2 * waited, load_again_first, load_again_last);
 }
 
