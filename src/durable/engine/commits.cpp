@@ -87,11 +87,12 @@ void engine::stored(filling& taken) {
         hold_all();
       }
       if (message->is(message_place::outbox)) {
-        inbox_.has_backlog() ? leave_out(message) : post_elsewhere(message);
+        inbox_.has_backlog() ? mailboxes_.leave_out(message) : post_elsewhere(message);
         continue;
       }
-      activation& actor = actor_of(*message->kind, message->what.to.key);
-      inbox_.has_backlog() || actor.refused ? leave_out(message) : enqueue(message, actor);
+      activation& actor = mailboxes_.actor_of(*message->kind, message->what.to.key);
+      inbox_.has_backlog() || actor.refused ? mailboxes_.leave_out(message)
+                                            : mailboxes_.enqueue(message, actor);
     }
     // Those that were due before they were stored.
     for (const stored_reminder& reminder : taken.data.reminders) reminders_.plan(reminder.due);
@@ -275,7 +276,7 @@ void engine::take_page(std::vector<stored_message> page, refused& told) {
     inbox_.hold(order);
     if (goes_elsewhere) message->move(message_place::outbox);
     goes_elsewhere ? post_elsewhere(message)
-                   : enqueue(message, actor_of(*kind, message->what.to.key));
+                   : mailboxes_.enqueue(message, mailboxes_.actor_of(*kind, message->what.to.key));
   }
 }
 

@@ -105,7 +105,7 @@ void engine::accept(const record_ref& message, bool came_from_node) {
           [&message](std::shared_ptr<engine> self) { return pass_on(std::move(self), message); });
     }
     check_room();
-    if (!message->what.named) return take_in(message);
+    if (!message->what.named) return mailboxes_.take_in(message);
     if (has_rival(*message)) {
       inbox_.count(*message);
       return core_.start([&message, came_from_node](std::shared_ptr<engine> self) {
@@ -253,7 +253,7 @@ task<> engine::look_up(std::shared_ptr<engine> self, record_ref message) {
       } else if (!found.in_inbox) {
         try {
           self->health_.check();
-          self->take_in(message);
+          self->mailboxes_.take_in(message);
           co_return;
         } catch (...) {
           failed = std::current_exception();
@@ -302,53 +302,6 @@ void engine::drop_rival(const record_ref& message, refused& told) {
 }
 
 // The functions below are called with the mutex held.
-
-activation& engine::actor_of(const kind_table& kind, const std::string& key) {
-  if (activation* const known = actors_.find(kind, key); known != nullptr) return *known;
-  actors_.make_room(1, batches_.stored());
-  return actors_.add(kind, key, shards_.of({kind.name, key}), core_.now_ns());
-}
-
-// The message comes into the inbox with the open batch.
-void engine::arrive(const record_ref& message) {
-  batches_.arrive(message);
-  core_.need_commit();
-}
-
-void engine::take_in(const record_ref& message) {
-  message->what.order = inbox_.next_order();
-  ++numbers_.counts.messages;
-  activation& actor = actor_of(*message->kind, message->what.to.key);
-  const bool nested = message->what.from == origin::nested;
-  const bool is_post = message->what.from == origin::post;
-  const bool waits_outside = !nested && (inbox_.has_backlog() || (actor.refused && is_post));
-  if (waits_outside || is_post) arrive(message);
-  waits_outside ? leave_out(message) : enqueue(message, actor);
-}
-
-// The message is handled when it is read from the inbox.
-void engine::leave_out(const record_ref& message) {
-  if (message->answer == nullptr && !message->what.named) return;
-  inbox_.set_left_out(*message, true);
-  inbox_.count(*message);
-  known_.put(message);
-}
-
-void engine::enqueue(const record_ref& message, activation& actor) {
-  actor.waits.push_back(message);
-  inbox_.set_left_out(*message, false);
-  inbox_.count(*message);
-  if (actor.runs) return;
-  actors_.begin_run(actor);
-  try {
-    core_.start([&actor](std::shared_ptr<engine> self) { return run(std::move(self), &actor); });
-  } catch (...) {
-    actors_.end_run(actor, core_.now_ns());
-    actor.waits.pop_back();
-    inbox_.leave(*message);
-    throw;
-  }
-}
 
 // With the mutex held.
 durable::counts engine::counts_now() const {

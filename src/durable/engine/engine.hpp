@@ -25,6 +25,7 @@
 #include "durable/core/forgetting.hpp"
 #include "durable/memory/answers.hpp"
 #include "durable/memory/nested_asks.hpp"
+#include "durable/messages/mailboxes.hpp"
 #include "durable/state/cycles.hpp"
 #include "runtime/observing/component_list.hpp"
 #include "troupe/durable/kind.hpp"
@@ -91,11 +92,6 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
   void check_identity(const record& message) const;
   static task<> accept_later(std::shared_ptr<engine> self, record_ref message, bool came_from_node);
   static task<> look_up(std::shared_ptr<engine> self, record_ref message);
-  void take_in(const record_ref& message);
-  void arrive(const record_ref& message);
-  void leave_out(const record_ref& message);
-  activation& actor_of(const kind_table& kind, const std::string& key);
-  void enqueue(const record_ref& message, activation& actor);
   void check_room() const;
 
   // turns.cpp: handlers.
@@ -188,6 +184,7 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
   outboxes& outboxes_ = core_.outboxes;
   std::uint64_t& generation_ = core_.generation;
   forgetting forgetting_{core_};
+  mailboxes mailboxes_{core_};
   cycles cycles_{classes_, actors_, known_};
 
   timer idle_timer_;

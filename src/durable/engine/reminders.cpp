@@ -104,7 +104,7 @@ bool engine::fire_one(const stored_reminder& reminder, due_time now) {
   batches_.open().data.fired_reminders.push_back({reminder.to, reminder.name, reminder.due, next});
   core_.touch(shard);
   if (next) reminders_.plan(*next);
-  take_in(message);
+  mailboxes_.take_in(message);
   return true;
 }
 

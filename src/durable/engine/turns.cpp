@@ -277,7 +277,7 @@ void engine::send_all(turn_state& done) {
     }
     message->what.order = inbox_.next_order();
     ++numbers_.counts.messages;
-    arrive(message);
+    mailboxes_.arrive(message);
     into.delivered.push_back(std::move(message));
   }
   done.sent.clear();
@@ -378,7 +378,7 @@ void engine::store_asking(turn_state& from, bool asks_elsewhere) {
   }
   // Messages arrive in the order of their numbers.
   inbox_.renumber(message->what);
-  arrive(message);
+  mailboxes_.arrive(message);
 }
 
 void engine::ask_from(turn_state& from, request what) noexcept {
@@ -394,7 +394,7 @@ void engine::ask_from(turn_state& from, request what) noexcept {
     if (!core_.is_current(from)) std::rethrow_exception(health_.last_failure());
     activation* asked = nullptr;
     if (shards_.is_here(message->what.shard)) {
-      asked = &actor_of(*message->kind, message->what.to.key);
+      asked = &mailboxes_.actor_of(*message->kind, message->what.to.key);
       cycles::check(from.actor, *asked);
     }
     check_identity(*message);
@@ -420,7 +420,7 @@ void engine::ask_from(turn_state& from, request what) noexcept {
       core_.start(
           [&message](std::shared_ptr<engine> self) { return look_up(std::move(self), message); });
     } else {
-      take_in(message);
+      mailboxes_.take_in(message);
     }
   } catch (...) {
     if (message != nullptr && message->answer != nullptr) answer = std::move(message->answer);
