@@ -236,7 +236,7 @@ task<> engine::read_pages(std::shared_ptr<engine> self) {
       self->batches_.commits() ? self->inbox_.pause_reading() : self->end_backlog();
       co_return;
     }
-    refused told;
+    refusals told;
     self->take_page(std::move(page), told);
     held.unlock();
     for (auto& [answer, why] : told) fail_all(answer, why);
@@ -244,7 +244,7 @@ task<> engine::read_pages(std::shared_ptr<engine> self) {
 }
 
 // With the mutex held.
-void engine::take_page(std::vector<stored_message> page, refused& told) {
+void engine::take_page(std::vector<stored_message> page, refusals& told) {
   for (stored_message& row : page) {
     if (inbox_.skips(row.order) || !shards_.is_open(row.shard)) continue;
     const kind_table* const kind = classes_.find(row.to.kind);
@@ -253,7 +253,7 @@ void engine::take_page(std::vector<stored_message> page, refused& told) {
     record_ref message = goes_elsewhere ? nullptr : known_.find(row.id);
     if (message != nullptr && message->is(message_place::looked_up) &&
         !is_same_call(message->what, row)) {
-      drop_rival(message, told);
+      intake_.drop_rival(message, told);
       message = nullptr;
     }
     if (message != nullptr) {
@@ -290,8 +290,7 @@ void engine::end_backlog() {
   for (const record_ref& message : missed) {
     inbox_.set_left_out(*message, false);
     message->move(message_place::looked_up);
-    core_.start(
-        [&message](std::shared_ptr<engine> self) { return look_up(std::move(self), message); });
+    intake_.begin_look_up(message);
   }
 }
 

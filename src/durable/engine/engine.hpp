@@ -25,6 +25,7 @@
 #include "durable/core/forgetting.hpp"
 #include "durable/memory/answers.hpp"
 #include "durable/memory/nested_asks.hpp"
+#include "durable/messages/intake.hpp"
 #include "durable/messages/mailboxes.hpp"
 #include "durable/state/cycles.hpp"
 #include "runtime/observing/component_list.hpp"
@@ -47,7 +48,7 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
 
   task<> open();
 
-  void send(request what) noexcept;
+  void send(request what) noexcept { intake_.send(std::move(what)); }
   void send_from(turn_state& from, request what);
   void ask_from(turn_state& from, request what) noexcept;
   void set_reminder(turn_state& from, std::string_view name, wall_time due, std::string rule,
@@ -58,7 +59,7 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
   //
   // Another node has sent this message: an ask is answered, of a post it is told when it is stored.
   // Errors: shard_moved if this node does not act for the receiver; else those of store::ask.
-  future<bytes> deliver(stored_message what);
+  future<bytes> deliver(stored_message what) { return intake_.deliver(std::move(what)); }
   // The node acts for these shards from now on.
   void gained(const std::vector<held_shard>& shards);
   // It must not act for them any more: what was not stored has not happened.
@@ -86,13 +87,6 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
   task<> read_inbox(engine_ref keeps) override { return read_pages(std::move(keeps)); }
 
   // engine.cpp: messages that come, and the actors in memory.
-  void accept(const record_ref& message, bool came_from_node);
-  bool joins(record& message, std::unique_ptr<answer_to>& stored);
-  bool has_rival(const record& message) const noexcept;
-  void check_identity(const record& message) const;
-  static task<> accept_later(std::shared_ptr<engine> self, record_ref message, bool came_from_node);
-  static task<> look_up(std::shared_ptr<engine> self, record_ref message);
-  void check_room() const;
 
   // turns.cpp: handlers.
   static task<> run(std::shared_ptr<engine> self, activation* actor);
@@ -112,8 +106,6 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
   void send_all(turn_state& done);
   void make_dead_letter(const record_ref& message, const handler_failed& why);
 
-  using refused = std::vector<std::pair<std::unique_ptr<answer_to>, std::exception_ptr>>;
-
   // commits.cpp: the transactions.
   static task<> commit_all(std::shared_ptr<engine> self);
   std::shared_ptr<filling> take_batch();
@@ -123,8 +115,7 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
   std::chrono::milliseconds spent_since(std::int64_t began_ns) const;
   void try_again_later();
   static task<> read_pages(std::shared_ptr<engine> self);
-  void take_page(std::vector<stored_message> page, refused& told);
-  void drop_rival(const record_ref& message, refused& told);
+  void take_page(std::vector<stored_message> page, refusals& told);
   void hold_all();
   void end_backlog();
 
@@ -142,9 +133,8 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
   void take(std::uint64_t first_order);
   void lose(const shard_set& which);
   shard_set working() const;
-  void put_off(const shard_set& which, refused& told);
-  void put_off(record& message, refused& told);
-  static task<> pass_on(std::shared_ptr<engine> self, record_ref message);
+  void put_off(const shard_set& which, refusals& told);
+  void put_off(record& message, refusals& told);
   void post_elsewhere(const record_ref& message);
   static task<> empty_outbox(std::shared_ptr<engine> self, std::shared_ptr<outbox> of,
                              std::uint64_t generation);
@@ -152,7 +142,6 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
   void sent_on(outbox& from, const record_ref& message);
   static task<> ask_elsewhere(std::shared_ptr<engine> self, record_ref message);
   bool still_asks(const record_ref& message);
-  void bring_here(const record_ref& message);
   void end_ask(const record_ref& message, const std::exception_ptr& failed, const bytes& value);
 
   // cycles.cpp
@@ -185,6 +174,7 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
   std::uint64_t& generation_ = core_.generation;
   forgetting forgetting_{core_};
   mailboxes mailboxes_{core_};
+  intake intake_{core_, forgetting_, mailboxes_};
   cycles cycles_{classes_, actors_, known_};
 
   timer idle_timer_;

@@ -25,68 +25,7 @@ std::exception_ptr has_moved(std::vector<std::uint32_t> shards = {}) {
       std::move(shards), "troupe: durable: another node of the cluster acts for this actor now"));
 }
 
-// An answer as its bytes.
-class bytes_answer final : public answer_to {
- public:
-  future<bytes> get_future() { return answer_.get_future(); }
-  void give(std::span<const std::byte> value) noexcept override {
-    try {
-      answer_.set_value(bytes(value.begin(), value.end()));
-    } catch (...) {
-      answer_.set_exception(std::current_exception());
-    }
-  }
-  void fail(const std::exception_ptr& why) noexcept override { answer_.set_exception(why); }
-
- private:
-  promise<bytes> answer_;
-};
-
 }  // namespace
-
-future<bytes> engine::deliver(stored_message what) {
-  auto answer = std::make_unique<bytes_answer>();
-  future<bytes> later = answer->get_future();
-  std::unique_ptr<answer_to> told = std::move(answer);
-  const auto message = std::make_shared<record>();
-  try {
-    message->kind = classes_.find(what.to.kind);
-    if (message->kind == nullptr)
-      throw unknown_method("troupe: durable: this node has no class " + what.to.kind);
-    core_.check_name(*message->kind, what.to.key);
-    message->method = classes::find_method(*message->kind, what.method, what.signature);
-    message->what = std::move(what);
-    message->what.shard = shards_.of(message->what.to);
-    message->what.order = 0;
-    message->what.failures = 0;
-    // Its handler may have asked others where the asker's node had the actor, too, and its turn may
-    // not have been stored.
-    message->again = message->what.from == origin::nested;
-    message->trace = tasks::context_ref::current_trace();
-    (message->what.from == origin::post ? message->on_stored : message->answer) = std::move(told);
-    accept(message, true);
-  } catch (...) {
-    if (told == nullptr)
-      told = std::move(message->what.from == origin::post ? message->on_stored : message->answer);
-    if (told != nullptr) told->fail(std::current_exception());
-  }
-  return later;
-}
-
-// The program's own message to an actor of another node.
-task<> engine::pass_on(std::shared_ptr<engine> self, record_ref message) {
-  std::exception_ptr failed;
-  bytes value;
-  try {
-    stored_message what = message->what;
-    auto passes = self->shards_.scope().forward(std::move(what));
-    value = co_await std::move(passes);
-  } catch (...) {
-    failed = std::current_exception();
-  }
-  auto& told = message->what.from == origin::post ? message->on_stored : message->answer;
-  failed != nullptr ? fail_all(told, failed) : give_all(told, value);
-}
 
 void engine::gained(const std::vector<held_shard>& shards) {
   guard held(core_);
@@ -167,7 +106,7 @@ shard_set engine::working() const {
 
 std::vector<held_shard> engine::hand_over(const std::vector<held_shard>& shards, bool closes) {
   std::vector<held_shard> done;
-  refused told;
+  refusals told;
   {
     guard held(core_);
     // The others have not begun here, or were lost, and have perhaps come back.
@@ -189,7 +128,7 @@ std::vector<held_shard> engine::hand_over(const std::vector<held_shard>& shards,
 }
 
 // With the mutex held. What has not begun there begins where the shards go.
-void engine::put_off(const shard_set& which, refused& told) {
+void engine::put_off(const shard_set& which, refusals& told) {
   for (const auto& [name, actor] : actors_) {
     if (!which[actor->shard]) continue;
     std::deque<record_ref> stay;
@@ -217,7 +156,7 @@ void engine::put_off(const shard_set& which, refused& told) {
   });
 }
 
-void engine::put_off(record& message, refused& told) {
+void engine::put_off(record& message, refusals& told) {
   std::exception_ptr why = has_moved({message.what.shard});
   if (message.stored_with != 0) why = with_unknown_effect(why);
   if (message.answer != nullptr) told.emplace_back(std::move(message.answer), why);
@@ -268,7 +207,7 @@ task<> engine::empty_outbox(std::shared_ptr<engine> self, std::shared_ptr<outbox
       stored_message what = message->what;
       what.named = true;
       if (is_for_here) {
-        auto arrives = self->deliver(std::move(what));
+        auto arrives = self->intake_.deliver(std::move(what));
         co_await std::move(arrives);
       } else {
         auto passes = self->shards_.scope().forward(std::move(what));
@@ -352,7 +291,7 @@ bool engine::still_asks(const record_ref& message) {
     if (!message->is(message_place::elsewhere)) return false;  // it was read from the inbox
     if (!message->unheard) {
       if (!shards_.is_here(message->what.shard)) return true;
-      bring_here(message);
+      intake_.bring_here(message);
       return false;
     }
   }
@@ -361,16 +300,6 @@ bool engine::still_asks(const record_ref& message) {
               usage_error("troupe: durable: the handler has ended without this answer")),
           {});
   return false;
-}
-
-// With the mutex held. This node has got the actor that is asked; the one that had it may have
-// answered.
-void engine::bring_here(const record_ref& message) {
-  message->move(message_place::here);
-  message->move(message_place::looked_up);
-  message->again = true;
-  core_.start(
-      [&message](std::shared_ptr<engine> self) { return look_up(std::move(self), message); });
 }
 
 void engine::end_ask(const record_ref& message, const std::exception_ptr& failed,

@@ -397,12 +397,12 @@ void engine::ask_from(turn_state& from, request what) noexcept {
       asked = &mailboxes_.actor_of(*message->kind, message->what.to.key);
       cycles::check(from.actor, *asked);
     }
-    check_identity(*message);
+    intake_.check_identity(*message);
     from.has_asked = true;
     store_asking(from, asked == nullptr);
     message->answer = std::move(answer);
     if (asked != nullptr) from.actor.waits_for.push_back(asked);
-    if (std::unique_ptr<answer_to> none; joins(*message, none)) {
+    if (std::unique_ptr<answer_to> none; intake_.joins(*message, none)) {
       const record_ref first = known_.find(message->what.id);
       if (first->asker == nullptr) begin_wait(first, from, asked);  // it was read from the inbox
       return;
@@ -417,8 +417,7 @@ void engine::ask_from(turn_state& from, request what) noexcept {
       core_.need_commit();
     } else if (message->again) {
       message->move(message_place::looked_up);
-      core_.start(
-          [&message](std::shared_ptr<engine> self) { return look_up(std::move(self), message); });
+      intake_.begin_look_up(message);
     } else {
       mailboxes_.take_in(message);
     }
