@@ -124,4 +124,9 @@ void engine_core::touch_all(const turn_state& done) {
   }
 }
 
+void engine_core::make_dead_letter(const record_ref& message, const handler_failed& why) {
+  batches.keep_dead_letter(*message, why, clock.now());
+  ++numbers.counts.dead_letters;
+}
+
 }  // namespace troupe::durable::parts

@@ -134,7 +134,9 @@ class engine_core {
   void touch(std::uint32_t shard) {
     if (shards.is_divided()) batches.open().touched.set(shard);
   }
+  // And the shards of all whose handlers wait for what it has done.
   void touch_all(const turn_state& done);
+  void make_dead_letter(const record_ref& message, const handler_failed& why);
 };
 
 // The mutex. When it is given back, so are the objects that were let go under it: they are the

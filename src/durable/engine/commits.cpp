@@ -77,9 +77,7 @@ void engine::stored(filling& taken) {
       known_.remove(settlement.message);
     }
     if (!taken.asks_elsewhere.empty()) need_cycle_looks();
-    for (const record_ref& one : taken.asks_elsewhere)
-      core_.start(
-          [&one](std::shared_ptr<engine> self) { return ask_elsewhere(std::move(self), one); });
+    for (const record_ref& one : taken.asks_elsewhere) outgoing_.begin_ask(one);
     for (const record_ref& message : taken.delivered) {
       if (!shards_.is_open(message->what.shard)) continue;  // another node will read it
       if (!inbox_.has_backlog() && inbox_.is_full()) {
@@ -87,7 +85,7 @@ void engine::stored(filling& taken) {
         hold_all();
       }
       if (message->is(message_place::outbox)) {
-        inbox_.has_backlog() ? mailboxes_.leave_out(message) : post_elsewhere(message);
+        inbox_.has_backlog() ? mailboxes_.leave_out(message) : outgoing_.post_elsewhere(message);
         continue;
       }
       activation& actor = mailboxes_.actor_of(*message->kind, message->what.to.key);
@@ -275,7 +273,7 @@ void engine::take_page(std::vector<stored_message> page, refusals& told) {
     message->failures = message->what.failures;
     inbox_.hold(order);
     if (goes_elsewhere) message->move(message_place::outbox);
-    goes_elsewhere ? post_elsewhere(message)
+    goes_elsewhere ? outgoing_.post_elsewhere(message)
                    : mailboxes_.enqueue(message, mailboxes_.actor_of(*kind, message->what.to.key));
   }
 }

@@ -27,6 +27,7 @@
 #include "durable/memory/nested_asks.hpp"
 #include "durable/messages/intake.hpp"
 #include "durable/messages/mailboxes.hpp"
+#include "durable/messages/outgoing.hpp"
 #include "durable/state/cycles.hpp"
 #include "runtime/observing/component_list.hpp"
 #include "troupe/durable/kind.hpp"
@@ -104,7 +105,6 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
   void give_up(turn_state& old);
   std::chrono::milliseconds run_again(turn_state& done, object earlier);
   void send_all(turn_state& done);
-  void make_dead_letter(const record_ref& message, const handler_failed& why);
 
   // commits.cpp: the transactions.
   static task<> commit_all(std::shared_ptr<engine> self);
@@ -127,7 +127,6 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
   durable::counts counts_now() const;
 
   // shards.cpp: one engine of several in a cluster.
-  bool goes_directly(const record& message, const activation& sender) const;
   std::exception_ptr refusal_of(const filling& taken);
   static task<> take_over(std::shared_ptr<engine> self);
   void take(std::uint64_t first_order);
@@ -135,14 +134,6 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
   shard_set working() const;
   void put_off(const shard_set& which, refusals& told);
   void put_off(record& message, refusals& told);
-  void post_elsewhere(const record_ref& message);
-  static task<> empty_outbox(std::shared_ptr<engine> self, std::shared_ptr<outbox> of,
-                             std::uint64_t generation);
-  bool next_of(outbox& from, std::uint64_t generation, record_ref& message, bool& is_for_here);
-  void sent_on(outbox& from, const record_ref& message);
-  static task<> ask_elsewhere(std::shared_ptr<engine> self, record_ref message);
-  bool still_asks(const record_ref& message);
-  void end_ask(const record_ref& message, const std::exception_ptr& failed, const bytes& value);
 
   // cycles.cpp
   void need_cycle_looks();
@@ -175,6 +166,7 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
   forgetting forgetting_{core_};
   mailboxes mailboxes_{core_};
   intake intake_{core_, forgetting_, mailboxes_};
+  outgoing outgoing_{core_, intake_};
   cycles cycles_{classes_, actors_, known_};
 
   timer idle_timer_;

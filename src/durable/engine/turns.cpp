@@ -271,7 +271,7 @@ void engine::end_asks(turn_state& done) {
 void engine::send_all(turn_state& done) {
   filling& into = batches_.open();
   for (record_ref& message : done.sent) {
-    if (!goes_directly(*message, done.actor)) {
+    if (!outgoing_.goes_directly(*message, done.actor)) {
       message->move(message_place::outbox);
       message->what.shard = done.actor.shard;
     }
@@ -320,7 +320,7 @@ milliseconds engine::fail(turn_state& done, const std::exception_ptr& why) {
   filling& into = batches_.open();
   const bool is_dead = !nested && !waits;
   batches_.leave_inbox(*message, is_dead);
-  if (is_dead) make_dead_letter(message, failure);
+  if (is_dead) core_.make_dead_letter(message, failure);
   // A dead letter may be handled once more: what it has asked was done, and its answers stay.
   if (!is_dead) end_asks(done);
   // Nothing was done by a handler that failed, unless others did what it asked.
@@ -332,12 +332,6 @@ milliseconds engine::fail(turn_state& done, const std::exception_ptr& why) {
   into.settlements.push_back({message, {}, std::move(told)});
   core_.need_commit();
   return milliseconds(0);
-}
-
-// To the dead letters.
-void engine::make_dead_letter(const record_ref& message, const handler_failed& why) {
-  batches_.keep_dead_letter(*message, why, clock_.now());
-  ++numbers_.counts.dead_letters;
 }
 
 // The turn began before a batch failed: nothing of it counts.

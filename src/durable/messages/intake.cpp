@@ -172,7 +172,6 @@ bool intake::has_rival(const record& message) const noexcept {
          !is_same_call(known->what, message.what);
 }
 
-// Throws id_mismatch if another message has the same id.
 void intake::check_identity(const record& message) const {
   const record_ref known = known_.find(message.what.id);
   if (known != nullptr && !is_same_call(known->what, message.what))
@@ -203,8 +202,6 @@ task<> intake::accept_later(engine_ref, record_ref message, bool came_from_node)
   fail_all(message->on_stored, failed);
 }
 
-// Returns true if the message is in memory already: then its callers wait for that one. `stored` is
-// who is to be told at once.
 bool intake::joins(record& message, std::unique_ptr<answer_to>& stored) {
   const record_ref known = known_.find(message.what.id);
   if (known == nullptr) return false;
@@ -298,8 +295,6 @@ task<> intake::look_up(engine_ref, record_ref message) {
   }
 }
 
-// The row of the inbox with this id, which was read meanwhile, is of another
-// message.
 void intake::drop_rival(const record_ref& message, refusals& told) {
   known_.remove(message);
   inbox_.leave(*message);
