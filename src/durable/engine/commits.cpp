@@ -14,7 +14,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::size_t page_messages = 256;
 // Old answers are looked for so often.
 constexpr std::chrono::seconds forgets_every{60};
 // How long callers wait for a database that may have made their commit.
@@ -82,7 +81,7 @@ void engine::stored(filling& taken) {
       if (!shards_.is_open(message->what.shard)) continue;  // another node will read it
       if (!inbox_.has_backlog() && inbox_.is_full()) {
         inbox_.begin_backlog(message->what.order - 1);
-        hold_all();
+        inbox_reader_.hold_all();
       }
       if (message->is(message_place::outbox)) {
         inbox_.has_backlog() ? mailboxes_.leave_out(message) : outgoing_.post_elsewhere(message);
@@ -160,7 +159,7 @@ task<> engine::recover(std::shared_ptr<filling> failed, std::exception_ptr why) 
     guard held(core_);
     core_.need_inbox();
   } else if (!is_taken(why)) {
-    try_again_later();
+    inbox_reader_.try_again_later();
   }
 }
 
@@ -181,129 +180,6 @@ void engine::end_doubt(const filling& failed, bool is_stored) {
   inbox_.read_from_begin();
   reminders_.plan_after(milliseconds(0));
   core_.need_inbox();
-}
-
-// Meanwhile messages fail at once. The timer keeps no program alive.
-void engine::try_again_later() {
-  guard held(core_);
-  const std::weak_ptr<engine> self = weak_from_this();
-  const auto again = [self] {
-    const std::shared_ptr<engine> alive = self.lock();
-    if (alive == nullptr) return;
-    guard at_work(alive->core_);
-    if (alive->health_.try_again()) alive->core_.need_inbox();
-  };
-  const outside_calls none;
-  away_timer_ =
-      on_.after(health_.next_pause(core_.away_first(), core_.pause_max()), again, {.weak = true});
-}
-
-task<> engine::read_pages(std::shared_ptr<engine> self) {
-  for (;;) {
-    std::uint64_t after = 0, generation = 0, stored_before = 0, round = 0;
-    {
-      guard held(self->core_);
-      if (!self->health_.works() || !self->inbox_.may_read(self->batches_.stored())) {
-        self->inbox_.pause_reading();
-        co_return;
-      }
-      round = self->inbox_.round();
-      after = self->inbox_.begin_page();
-      generation = self->generation_;
-      stored_before = self->batches_.stored();
-    }
-    std::vector<stored_message> page;
-    std::exception_ptr failed;
-    try {
-      auto reads = self->storage_->inbox(after, page_messages);
-      page = co_await std::move(reads);
-    } catch (...) {
-      failed = std::current_exception();
-    }
-    guard held(self->core_);
-    if (failed != nullptr) {
-      self->inbox_.pause_reading();
-      self->health_.reading_failed(failed);
-      held.unlock();
-      if (!self->forgetting_.lost_to_another(failed)) self->try_again_later();
-      co_return;
-    }
-    if (generation != self->generation_ || round != self->inbox_.round()) continue;
-    if (page.empty() && stored_before == self->batches_.stored()) {
-      // Otherwise the next batch that is stored starts it again.
-      self->batches_.commits() ? self->inbox_.pause_reading() : self->end_backlog();
-      co_return;
-    }
-    refusals told;
-    self->take_page(std::move(page), told);
-    held.unlock();
-    for (auto& [answer, why] : told) fail_all(answer, why);
-  }
-}
-
-// With the mutex held.
-void engine::take_page(std::vector<stored_message> page, refusals& told) {
-  for (stored_message& row : page) {
-    if (inbox_.skips(row.order) || !shards_.is_open(row.shard)) continue;
-    const kind_table* const kind = classes_.find(row.to.kind);
-    if (kind == nullptr) continue;  // another program's
-    const bool goes_elsewhere = shards_.is_divided() && row.shard != shards_.of(row.to);
-    record_ref message = goes_elsewhere ? nullptr : known_.find(row.id);
-    if (message != nullptr && message->is(message_place::looked_up) &&
-        !is_same_call(message->what, row)) {
-      intake_.drop_rival(message, told);
-      message = nullptr;
-    }
-    if (message != nullptr) {
-      if (message->is(message_place::here) || message->is(message_place::outbox)) continue;
-      if (!message->is(message_place::left_out)) {
-        message->again = true;
-        message->move(message_place::here);
-      }
-    } else {
-      message = std::make_shared<record>();
-      message->again = true;
-      if (row.named) known_.add(row.id, message);
-    }
-    const std::uint64_t order = row.order;
-    message->what = std::move(row);
-    message->kind = kind;
-    message->method = classes::find_method(*kind, message->what.method, message->what.signature);
-    message->stored_with = std::max<std::uint64_t>(batches_.stored(), 1);
-    message->failures = message->what.failures;
-    inbox_.hold(order);
-    if (goes_elsewhere) message->move(message_place::outbox);
-    goes_elsewhere ? outgoing_.post_elsewhere(message)
-                   : mailboxes_.enqueue(message, mailboxes_.actor_of(*kind, message->what.to.key));
-  }
-}
-
-// With the mutex held. What was expected in the inbox and was not there has been handled meanwhile.
-void engine::end_backlog() {
-  inbox_.end_reading();
-  std::vector<record_ref> missed;
-  for (const auto& [id, message] : known_) {
-    if (message->is(message_place::left_out)) missed.push_back(message);
-  }
-  for (const record_ref& message : missed) {
-    inbox_.set_left_out(*message, false);
-    message->move(message_place::looked_up);
-    intake_.begin_look_up(message);
-  }
-}
-
-// What is in memory is not read from the inbox again.
-void engine::hold_all() {
-  for (const auto& [name, actor] : actors_) {
-    // A handler of an older generation counts for nothing: its message is read, and handled again.
-    if (actor->handles != nullptr && actor->generation == generation_)
-      inbox_.hold(actor->handles->what.order);
-    for (const record_ref& message : actor->waits) inbox_.hold(message->what.order);
-  }
-  outboxes_.for_each([this](const record_ref& post) { inbox_.hold(post->what.order); });
-  if (batches_.filled() == nullptr) return;
-  for (const settlement& settlement : batches_.filled()->settlements)
-    inbox_.hold(settlement.message->what.order);
 }
 
 }  // namespace troupe::durable::parts

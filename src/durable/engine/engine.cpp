@@ -10,10 +10,7 @@ engine::engine(runtime& on, std::unique_ptr<storage> storage, durable::options c
                std::vector<kind_table> kinds, std::shared_ptr<shard_scope> scope)
     : core_(*this, on, std::move(storage), chosen, std::move(kinds), std::move(scope)) {}
 
-engine::~engine() {
-  idle_timer_.cancel();
-  away_timer_.cancel();
-}
+engine::~engine() { idle_timer_.cancel(); }
 
 task<> engine::open() {
   clock_.open();

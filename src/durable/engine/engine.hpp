@@ -25,6 +25,7 @@
 #include "durable/core/forgetting.hpp"
 #include "durable/memory/answers.hpp"
 #include "durable/memory/nested_asks.hpp"
+#include "durable/messages/inbox_reader.hpp"
 #include "durable/messages/intake.hpp"
 #include "durable/messages/mailboxes.hpp"
 #include "durable/messages/outgoing.hpp"
@@ -85,7 +86,7 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
     return run(std::move(keeps), &actor);
   }
   task<> store_all(engine_ref keeps) override { return commit_all(std::move(keeps)); }
-  task<> read_inbox(engine_ref keeps) override { return read_pages(std::move(keeps)); }
+  task<> read_inbox(engine_ref keeps) override { return inbox_reader_.read_all(std::move(keeps)); }
 
   // engine.cpp: messages that come, and the actors in memory.
 
@@ -113,11 +114,6 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
   task<> recover(std::shared_ptr<filling> failed, std::exception_ptr why);
   void end_doubt(const filling& failed, bool is_stored);
   std::chrono::milliseconds spent_since(std::int64_t began_ns) const;
-  void try_again_later();
-  static task<> read_pages(std::shared_ptr<engine> self);
-  void take_page(std::vector<stored_message> page, refusals& told);
-  void hold_all();
-  void end_backlog();
 
   // spans.cpp
   static tasks::context_ref begin_turn_span(const record& message);
@@ -167,10 +163,10 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
   mailboxes mailboxes_{core_};
   intake intake_{core_, forgetting_, mailboxes_};
   outgoing outgoing_{core_, intake_};
+  inbox_reader inbox_reader_{core_, forgetting_, mailboxes_, intake_, outgoing_};
   cycles cycles_{classes_, actors_, known_};
 
   timer idle_timer_;
-  timer away_timer_;
   std::chrono::sys_seconds forgot_at_{};
   observing::component_list::entry shown_;
 };

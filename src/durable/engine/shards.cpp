@@ -62,7 +62,7 @@ void engine::take(std::uint64_t first_order) {
   shards_.take();
   forgetting_.drop({});
   inbox_.go_on_after(first_order);
-  hold_all();
+  inbox_reader_.hold_all();
   inbox_.begin_round();
   inbox_.read_from_begin(batches_.newest());
   reminders_.plan_after(milliseconds(0));
