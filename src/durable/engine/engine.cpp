@@ -93,9 +93,5 @@ void engine::show() {
 void send(const std::shared_ptr<engine>& engine, request what) noexcept {
   engine->send(std::move(what));
 }
-void send_from(turn_state& from, request what) { from.owner.send_from(from, std::move(what)); }
-void ask_from(turn_state& from, request what) noexcept {
-  from.owner.ask_from(from, std::move(what));
-}
 
 }  // namespace troupe::durable::parts

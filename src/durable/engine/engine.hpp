@@ -2,7 +2,6 @@
 // for them, and the transaction that is being filled.
 //
 // Invariants
-//   E1  A turn's effects are put into the open batch as a whole, under the mutex.
 //   E2  Batches are committed one after the other: the data that a turn read was stored by its own
 //       batch or by an earlier one.
 //   E3  What a batch answers or delivers is answered and delivered when it is stored, not before.
@@ -23,6 +22,7 @@
 
 #include "durable/core/engine_core.hpp"
 #include "durable/core/forgetting.hpp"
+#include "durable/engine/turns.hpp"
 #include "durable/memory/answers.hpp"
 #include "durable/memory/nested_asks.hpp"
 #include "durable/messages/inbox_reader.hpp"
@@ -51,11 +51,6 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
   task<> open();
 
   void send(request what) noexcept { intake_.send(std::move(what)); }
-  void send_from(turn_state& from, request what);
-  void ask_from(turn_state& from, request what) noexcept;
-  void set_reminder(turn_state& from, std::string_view name, wall_time due, std::string rule,
-                    request what);
-  due_time wall_now() const { return core_.clock.now(); }
 
   // Of a node of a cluster; thread: any.
   //
@@ -83,29 +78,12 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
  private:
   engine_ref keep() override { return shared_from_this(); }
   task<> handle_all(engine_ref keeps, activation& actor) override {
-    return run(std::move(keeps), &actor);
+    return turns_.handle_all(std::move(keeps), actor);
   }
   task<> store_all(engine_ref keeps) override { return commit_all(std::move(keeps)); }
   task<> read_inbox(engine_ref keeps) override { return inbox_reader_.read_all(std::move(keeps)); }
 
   // engine.cpp: messages that come, and the actors in memory.
-
-  // turns.cpp: handlers.
-  static task<> run(std::shared_ptr<engine> self, activation* actor);
-  bool goes_on(activation& actor);
-  record_ref next_for(activation& actor);
-  task<std::chrono::milliseconds> load(activation& actor, std::chrono::milliseconds waited);
-  void loaded(activation& actor, std::optional<stored_state> found, std::uint64_t generation);
-  void refuse_all(activation& actor, const std::exception_ptr& why, bool for_good);
-  bytes encoded(turn_state& turn, const outcome& given) const;
-  static object before(const turn_state& turn) noexcept;
-  void store_asking(turn_state& from, bool asks_elsewhere);
-  void end_asks(turn_state& done);
-  std::chrono::milliseconds finish(turn_state& done, outcome given, bytes state);
-  std::chrono::milliseconds fail(turn_state& done, const std::exception_ptr& why);
-  void give_up(turn_state& old);
-  std::chrono::milliseconds run_again(turn_state& done, object earlier);
-  void send_all(turn_state& done);
 
   // commits.cpp: the transactions.
   static task<> commit_all(std::shared_ptr<engine> self);
@@ -114,10 +92,6 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
   task<> recover(std::shared_ptr<filling> failed, std::exception_ptr why);
   void end_doubt(const filling& failed, bool is_stored);
   std::chrono::milliseconds spent_since(std::int64_t began_ns) const;
-
-  // spans.cpp
-  static tasks::context_ref begin_turn_span(const record& message);
-  static task<outcome> in_trace(task<outcome> handler, const tasks::context_ref& within);
 
   void show();
   durable::counts counts_now() const;
@@ -164,6 +138,7 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
   intake intake_{core_, forgetting_, mailboxes_};
   outgoing outgoing_{core_, intake_};
   inbox_reader inbox_reader_{core_, forgetting_, mailboxes_, intake_, outgoing_};
+  turns turns_{core_, forgetting_, mailboxes_, intake_, outgoing_};
   cycles cycles_{classes_, actors_, known_};
 
   timer idle_timer_;

@@ -15,24 +15,6 @@ constexpr milliseconds again_after_failure{1'000};
 
 }  // namespace
 
-void engine::set_reminder(turn_state& from, std::string_view name, wall_time due, std::string rule,
-                          request what) {
-  check_reminder_name(name);
-  const record_ref message = core_.make_record(what);
-  std::erase_if(from.reminders,
-                [name](const stored_reminder& reminder) { return reminder.name == name; });
-  stored_reminder kept;
-  kept.to = {from.actor.kind.name, from.actor.key};
-  kept.shard = from.actor.shard;
-  kept.name = std::string(name);
-  kept.due = std::chrono::ceil<milliseconds>(due);
-  kept.rule = std::move(rule);
-  kept.method = message->what.method;
-  kept.signature = message->what.signature;
-  kept.arguments = std::move(message->what.arguments);
-  from.reminders.push_back(std::move(kept));
-}
-
 void engine::open_reminders() {
   reminders_.open([self = weak_from_this()] {
     const std::shared_ptr<engine> alive = self.lock();

@@ -2,13 +2,13 @@
 // commit for which somebody in one waits.
 #include <string>
 
-#include "durable/engine/engine.hpp"
+#include "durable/engine/turns.hpp"
 #include "troupe/task/limits.hpp"
 
 namespace troupe::durable::parts {
 
 // Refers to none if no span is recorded. Not under the mutex.
-tasks::context_ref engine::begin_turn_span(const record& message) {
+tasks::context_ref turns::begin_turn_span(const record& message) {
   if (message.trace.get() == nullptr) [[likely]]
     return {};
   tasks::context_ref context = tasks::context_ref::make_spanned(
@@ -20,7 +20,7 @@ tasks::context_ref engine::begin_turn_span(const record& message) {
 }
 
 // A handler that is a task, in the trace of its message.
-task<outcome> engine::in_trace(task<outcome> handler, const tasks::context_ref& within) {
+task<outcome> turns::in_trace(task<outcome> handler, const tasks::context_ref& within) {
   if (within.get() == nullptr) [[likely]]
     return handler;
   tasks::task_limits limits;

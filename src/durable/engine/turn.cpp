@@ -1,6 +1,6 @@
 #include "troupe/durable/turn.hpp"
 
-#include "durable/engine/engine.hpp"
+#include "durable/engine/turns.hpp"
 
 namespace troupe::durable {
 

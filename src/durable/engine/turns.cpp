@@ -3,7 +3,9 @@
 #include <utility>
 
 #include "durable/core/exception_text.hpp"
-#include "durable/engine/engine.hpp"
+#include "durable/engine/turns.hpp"
+#include "durable/memory/nested_asks.hpp"
+#include "durable/state/cycles.hpp"
 #include "troupe/durable/turn.hpp"
 #include "troupe/task/timer.hpp"
 
@@ -27,48 +29,47 @@ std::exception_ptr no_such_method(const record& message) {
 
 }  // namespace
 
-// Handles the messages of one actor until none is left.
-task<> engine::run(std::shared_ptr<engine> self, activation* actor) {
+task<> turns::handle_all(engine_ref, activation& actor) {
   unsigned in_a_row = 0;
   milliseconds waited{0};
-  while (self->goes_on(*actor)) {
-    if (actor->it == nullptr) {
-      auto loads = self->load(*actor, waited);
+  while (goes_on(actor)) {
+    if (actor.it == nullptr) {
+      auto loads = load(actor, waited);
       waited = co_await std::move(loads);
       continue;
     }
-    const record_ref message = self->next_for(*actor);
+    const record_ref message = next_for(actor);
     if (message == nullptr) continue;
     if (++in_a_row % messages_in_a_row == 0) co_await yield();
-    turn_state state(*self, *actor, message);
-    state.generation = actor->generation;
+    turn_state state(*this, actor, message);
+    state.generation = actor.generation;
     turn in(state);
     const tasks::context_ref span = begin_turn_span(*message);
     const tasks::context_ref& within = span.get() == nullptr ? message->trace : span;
     std::exception_ptr failed;
     outcome given;
-    bytes encoded;
+    bytes written;
     try {
       const method_entry* const method = message->method;
       if (method == nullptr) std::rethrow_exception(no_such_method(*message));
       if (method->call != nullptr) {
         const tasks::inside_context here(within.get());
-        given = method->call(actor->it.get(), in, message->what.arguments);
+        given = method->call(actor.it.get(), in, message->what.arguments);
       } else {
-        auto handler = method->start(actor->it.get(), in, message->what.arguments);
+        auto handler = method->start(actor.it.get(), in, message->what.arguments);
         auto running = in_trace(std::move(handler), within);
         given = co_await std::move(running);
       }
-      encoded = self->encoded(state, given);
+      written = encoded(state, given);
     } catch (...) {
       failed = std::current_exception();
     }
     if (span.get() != nullptr) tasks::end_span(*span.get(), failed);
     milliseconds pause{0};
     if (failed == nullptr) {
-      pause = self->finish(state, std::move(given), std::move(encoded));
+      pause = finish(state, std::move(given), std::move(written));
     } else {
-      pause = self->fail(state, failed);
+      pause = fail(state, failed);
       failed = nullptr;
     }
     if (pause.count() > 0) co_await sleep_for(pause);
@@ -76,11 +77,11 @@ task<> engine::run(std::shared_ptr<engine> self, activation* actor) {
 }
 
 // False: the actor has no message, and its task ends.
-bool engine::goes_on(activation& actor) {
+bool turns::goes_on(activation& actor) {
   guard held(core_);
   actor.handles = nullptr;
   actor.waits_for.clear();
-  if (actor.generation != generation_) actors_.let_go(actor);
+  if (actor.generation != core_.generation) actors_.let_go(actor);
   if (!actor.waits.empty()) return true;
   actors_.end_run(actor, core_.now_ns());
   actors_.make_room(0, batches_.stored());
@@ -88,9 +89,9 @@ bool engine::goes_on(activation& actor) {
 }
 
 // Null if all was forgotten meanwhile.
-record_ref engine::next_for(activation& actor) {
+record_ref turns::next_for(activation& actor) {
   guard held(core_);
-  if (actor.waits.empty() || actor.generation != generation_) return nullptr;
+  if (actor.waits.empty() || actor.generation != core_.generation) return nullptr;
   actor.handles = std::move(actor.waits.front());
   actor.waits.pop_front();
   actor.gives_up = false;
@@ -98,7 +99,7 @@ record_ref engine::next_for(activation& actor) {
 }
 
 // Returns how long the next try to load waits, if this one has failed; else 0.
-task<milliseconds> engine::load(activation& actor, milliseconds waited) {
+task<milliseconds> turns::load(activation& actor, milliseconds waited) {
   if (waited.count() > 0) co_await sleep_for(waited);
   std::uint64_t generation = 0;
   {
@@ -109,13 +110,13 @@ task<milliseconds> engine::load(activation& actor, milliseconds waited) {
     // Turns of it are still being stored; or its shard was lost, and all will be forgotten.
     if (actor.changed_with > batches_.stored() || !shards_.is_here(actor.shard))
       co_return load_again_soon;
-    generation = generation_;
+    generation = core_.generation;
     ++numbers_.counts.loads;
   }
   std::exception_ptr failed;
   bool for_good = false;
   try {
-    auto loads = storage_->load({actor.kind.name, actor.key});
+    auto loads = core_.storage->load({actor.kind.name, actor.key});
     std::optional<stored_state> found = co_await std::move(loads);
     loaded(actor, std::move(found), generation);
     co_return milliseconds(0);
@@ -130,12 +131,11 @@ task<milliseconds> engine::load(activation& actor, milliseconds waited) {
   co_return std::clamp(2 * waited, load_again_first, load_again_last);
 }
 
-void engine::loaded(activation& actor, std::optional<stored_state> found,
-                    std::uint64_t generation) {
-  object read = classes_.object_of(actor, found);
+void turns::loaded(activation& actor, std::optional<stored_state> found, std::uint64_t generation) {
+  object read = core_.classes.object_of(actor, found);
   bytes last = actor.kind.apply == nullptr ? actor.kind.write(read.get()) : bytes();
   guard held(core_);
-  if (generation != generation_) return;
+  if (generation != core_.generation) return;
   actor.generation = generation;
   actor.it = std::move(read);
   actor.last = std::move(last);
@@ -145,7 +145,7 @@ void engine::loaded(activation& actor, std::optional<stored_state> found,
 
 // The object cannot be loaded. Messages whose callers wait fail, and leave the inbox if no handler
 // has begun with them. Others stay in the inbox.
-void engine::refuse_all(activation& actor, const std::exception_ptr& why, bool for_good) {
+void turns::refuse_all(activation& actor, const std::exception_ptr& why, bool for_good) {
   std::vector<std::pair<std::unique_ptr<answer_to>, bool>> told;
   {
     guard held(core_);
@@ -183,7 +183,7 @@ void engine::refuse_all(activation& actor, const std::exception_ptr& why, bool f
 
 // What of the object is to be stored after the turn; of a class with events it is nothing, unless a
 // snapshot is due.
-bytes engine::encoded(turn_state& turn, const outcome& given) const {
+bytes turns::encoded(turn_state& turn, const outcome& given) const {
   const activation& actor = turn.actor;
   core_.check_size(given.value.size(), "the answer has ");
   for (const bytes& event : given.events) core_.check_size(event.size(), "the event has ");
@@ -200,7 +200,7 @@ bytes engine::encoded(turn_state& turn, const outcome& given) const {
 }
 
 // The object as it was before the turn; null if it must be loaded. It calls the program's code.
-object engine::before(const turn_state& turn) noexcept {
+object turns::before(const turn_state& turn) noexcept {
   if (turn.actor.kind.apply != nullptr) return turn.has_applied ? nullptr : turn.actor.it;
   try {
     return turn.actor.kind.read(turn.actor.kind.shapes.front().schema, turn.actor.last);
@@ -210,7 +210,7 @@ object engine::before(const turn_state& turn) noexcept {
 }
 
 // Returns how long the actor waits before it handles its next message.
-milliseconds engine::finish(turn_state& done, outcome given, bytes state) {
+milliseconds turns::finish(turn_state& done, outcome given, bytes state) {
   guard held(core_);
   if (!core_.is_current(done)) {
     held.unlock();
@@ -230,7 +230,7 @@ milliseconds engine::finish(turn_state& done, outcome given, bytes state) {
   batches_.keep_reminders(done);
   end_asks(done);
   if ((message->what.from == origin::nested && !message->unheard) || message->what.named)
-    batches_.keep_answer(*message, given.value, nullptr, clock_.now());
+    batches_.keep_answer(*message, given.value, nullptr, core_.clock.now());
   ++into.turns;
   batches_.begin_commit_span(*message);
   into.settlements.push_back({message, std::move(given.value), nullptr});
@@ -241,7 +241,7 @@ milliseconds engine::finish(turn_state& done, outcome given, bytes state) {
 
 // The message stays, and is handled once more: the answers to what the handler has asked are
 // stored, or nothing was done.
-milliseconds engine::run_again(turn_state& done, object earlier) {
+milliseconds turns::run_again(turn_state& done, object earlier) {
   const record_ref& message = done.handles;
   guard held(core_);
   if (!core_.is_current(done)) {
@@ -259,7 +259,7 @@ milliseconds engine::run_again(turn_state& done, object earlier) {
 
 // The message has ended: nobody asks for the answers to what it has asked. In a cluster an ask
 // may still be on its way from a node that had the actor before: its answer stays.
-void engine::end_asks(turn_state& done) {
+void turns::end_asks(turn_state& done) {
   record& message = *done.handles;
   if (!shards_.is_divided() ? done.has_asked || message.again
                             : done.has_asked && !message.again && !message.asked_elsewhere)
@@ -268,7 +268,7 @@ void engine::end_asks(turn_state& done) {
   message.asks.clear();
 }
 
-void engine::send_all(turn_state& done) {
+void turns::send_all(turn_state& done) {
   filling& into = batches_.open();
   for (record_ref& message : done.sent) {
     if (!outgoing_.goes_directly(*message, done.actor)) {
@@ -285,7 +285,7 @@ void engine::send_all(turn_state& done) {
 
 // The handler threw. Returns how long the actor waits before it handles its next message, which may
 // be this one.
-milliseconds engine::fail(turn_state& done, const std::exception_ptr& why) {
+milliseconds turns::fail(turn_state& done, const std::exception_ptr& why) {
   const record_ref& message = done.handles;
   const bool no_method = message->method == nullptr;
   const handler_failed failure = failure_of(why);
@@ -307,14 +307,14 @@ milliseconds engine::fail(turn_state& done, const std::exception_ptr& why) {
   const bool nested = message->what.from == origin::nested;
   // A post is handled again also if somebody has asked for its answer by its id.
   const bool waits = message->answer != nullptr && message->what.from != origin::post;
-  if (!nested && !waits && !no_method && ++message->failures < chosen_.failures_max) {
+  if (!nested && !waits && !no_method && ++message->failures < core_.chosen.failures_max) {
     message->again = true;
     ++numbers_.counts.retries;
     batches_.open().data.failed.push_back({message->what.order, message->failures});
     core_.need_commit();
     done.actor.waits.push_front(message);
     const auto first = std::chrono::ceil<milliseconds>(
-        std::min<std::chrono::nanoseconds>(retry_last, chosen_.retry_first));
+        std::min<std::chrono::nanoseconds>(retry_last, core_.chosen.retry_first));
     return std::min(retry_last, first * (1u << std::min(message->failures - 1, 20u)));
   }
   filling& into = batches_.open();
@@ -326,7 +326,7 @@ milliseconds engine::fail(turn_state& done, const std::exception_ptr& why) {
   // Nothing was done by a handler that failed, unless others did what it asked.
   if ((nested && !message->unheard) ||
       (message->what.named && (is_dead || done.has_asked || message->again)))
-    batches_.keep_answer(*message, {}, &failure, clock_.now());
+    batches_.keep_answer(*message, {}, &failure, core_.clock.now());
   batches_.begin_commit_span(*message);
   std::exception_ptr told = no_method ? why : std::make_exception_ptr(failure);
   into.settlements.push_back({message, {}, std::move(told)});
@@ -335,7 +335,7 @@ milliseconds engine::fail(turn_state& done, const std::exception_ptr& why) {
 }
 
 // The turn began before a batch failed: nothing of it counts.
-void engine::give_up(turn_state& old) {
+void turns::give_up(turn_state& old) {
   std::unique_ptr<answer_to> answer, on_stored;
   bool may_be_handled = false;
   std::exception_ptr why;
@@ -353,7 +353,7 @@ void engine::give_up(turn_state& old) {
   fail_all(on_stored, why);
 }
 
-void engine::send_from(turn_state& from, request what) {
+void turns::send_from(turn_state& from, request what) {
   record_ref message = core_.make_record(what);
   message->what.id = from.handles->what.id.part(++from.parts);
   message->what.from = origin::post;
@@ -362,7 +362,7 @@ void engine::send_from(turn_state& from, request what) {
 
 // What the asked one does is stored with the message of the one that asks, or after it. In the same
 // database a nested message needs no row for that: whoever has asked it has one.
-void engine::store_asking(turn_state& from, bool asks_elsewhere) {
+void turns::store_asking(turn_state& from, bool asks_elsewhere) {
   const record_ref& message = from.handles;
   message->asked_elsewhere |= asks_elsewhere;
   if (message->stored_with != 0) return;
@@ -375,7 +375,7 @@ void engine::store_asking(turn_state& from, bool asks_elsewhere) {
   mailboxes_.arrive(message);
 }
 
-void engine::ask_from(turn_state& from, request what) noexcept {
+void turns::ask_from(turn_state& from, request what) noexcept {
   record_ref message;
   std::unique_ptr<answer_to> answer = std::move(what.answer);
   try {
@@ -419,6 +419,29 @@ void engine::ask_from(turn_state& from, request what) noexcept {
     if (message != nullptr && message->answer != nullptr) answer = std::move(message->answer);
     if (answer != nullptr) answer->fail(std::current_exception());
   }
+}
+
+void turns::set_reminder(turn_state& from, std::string_view name, wall_time due, std::string rule,
+                         request what) {
+  check_reminder_name(name);
+  const record_ref message = core_.make_record(what);
+  std::erase_if(from.reminders,
+                [name](const stored_reminder& reminder) { return reminder.name == name; });
+  stored_reminder kept;
+  kept.to = {from.actor.kind.name, from.actor.key};
+  kept.shard = from.actor.shard;
+  kept.name = std::string(name);
+  kept.due = std::chrono::ceil<milliseconds>(due);
+  kept.rule = std::move(rule);
+  kept.method = message->what.method;
+  kept.signature = message->what.signature;
+  kept.arguments = std::move(message->what.arguments);
+  from.reminders.push_back(std::move(kept));
+}
+
+void send_from(turn_state& from, request what) { from.owner.send_from(from, std::move(what)); }
+void ask_from(turn_state& from, request what) noexcept {
+  from.owner.ask_from(from, std::move(what));
 }
 
 }  // namespace troupe::durable::parts

@@ -22,6 +22,7 @@
 namespace troupe::durable::parts {
 
 struct activation;
+class turns;
 
 // What call_identity says of stored messages, of two in memory.
 inline bool is_same_call(const stored_message& message, const stored_message& other) noexcept {
@@ -107,9 +108,9 @@ struct activation {
 
 // A handler while it runs.
 struct turn_state {
-  turn_state(engine& its, activation& actor, record_ref message) noexcept
+  turn_state(turns& its, activation& actor, record_ref message) noexcept
       : owner(its), actor(actor), handles(std::move(message)) {}
-  engine& owner;
+  turns& owner;
   activation& actor;
   const record_ref handles;
   std::uint64_t generation = 0;

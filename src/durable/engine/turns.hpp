@@ -1,0 +1,74 @@
+// turns: each turn handles one message of an actor, and puts what it did into the open batch.
+//
+// Invariants
+//   E1  A turn's effects are put into the open batch as a whole, under the mutex.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "durable/core/engine_core.hpp"
+#include "durable/core/forgetting.hpp"
+#include "durable/messages/intake.hpp"
+#include "durable/messages/mailboxes.hpp"
+#include "durable/messages/outgoing.hpp"
+#include "troupe/task/call_context.hpp"
+
+namespace troupe::durable::parts {
+
+class turns {
+ public:
+  turns(engine_core& core, forgetting& forgets, mailboxes& mail, intake& in, outgoing& out) noexcept
+      : core_(core), forgetting_(forgets), mailboxes_(mail), intake_(in), outgoing_(out) {}
+  turns(const turns&) = delete;
+  turns& operator=(const turns&) = delete;
+
+  // The task of mailboxes::enqueue().
+  task<> handle_all(engine_ref keeps, activation& actor);
+
+  // What a handler does; within its turn, without the mutex.
+  void send_from(turn_state& from, request what);
+  void ask_from(turn_state& from, request what) noexcept;
+  void set_reminder(turn_state& from, std::string_view name, wall_time due, std::string rule,
+                    request what);
+  due_time wall_now() const { return core_.clock.now(); }
+
+ private:
+  bool goes_on(activation& actor);
+  record_ref next_for(activation& actor);
+  task<std::chrono::milliseconds> load(activation& actor, std::chrono::milliseconds waited);
+  void loaded(activation& actor, std::optional<stored_state> found, std::uint64_t generation);
+  void refuse_all(activation& actor, const std::exception_ptr& why, bool for_good);
+  bytes encoded(turn_state& turn, const outcome& given) const;
+  static object before(const turn_state& turn) noexcept;
+  void store_asking(turn_state& from, bool asks_elsewhere);
+  void end_asks(turn_state& done);
+  std::chrono::milliseconds finish(turn_state& done, outcome given, bytes state);
+  std::chrono::milliseconds fail(turn_state& done, const std::exception_ptr& why);
+  void give_up(turn_state& old);
+  std::chrono::milliseconds run_again(turn_state& done, object earlier);
+  void send_all(turn_state& done);
+
+  // spans.cpp
+  static tasks::context_ref begin_turn_span(const record& message);
+  static task<outcome> in_trace(task<outcome> handler, const tasks::context_ref& within);
+
+  engine_core& core_;
+  forgetting& forgetting_;
+  mailboxes& mailboxes_;
+  intake& intake_;
+  outgoing& outgoing_;
+  availability& health_ = core_.health;
+  inbox& inbox_ = core_.inbox;
+  batches& batches_ = core_.batches;
+  actors& actors_ = core_.actors;
+  known_messages& known_ = core_.known;
+  shards& shards_ = core_.shards;
+  numbers& numbers_ = core_.numbers;
+};
+
+}  // namespace troupe::durable::parts
