@@ -14,7 +14,7 @@ engine::~engine() { idle_timer_.cancel(); }
 
 task<> engine::open() {
   clock_.open();
-  open_reminders();
+  reminder_sender_.open();
   auto opens = storage_->open();
   opened_storage found = co_await std::move(opens);
   std::vector<class_shape> added = classes_.compare(found.classes, storage_->name());

@@ -22,6 +22,7 @@
 
 #include "durable/core/engine_core.hpp"
 #include "durable/core/forgetting.hpp"
+#include "durable/engine/reminder_sender.hpp"
 #include "durable/engine/turns.hpp"
 #include "durable/memory/answers.hpp"
 #include "durable/memory/nested_asks.hpp"
@@ -111,12 +112,6 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
   bool find_waiting_asks(std::vector<cycle_question>& waiting);
   void take_back(const message_id& ask);
 
-  // reminders.cpp
-  void open_reminders();
-  static task<> fire(std::shared_ptr<engine> self);
-  void fire_all(const std::vector<stored_reminder>& first, std::size_t most);
-  bool fire_one(const stored_reminder& reminder, due_time now);
-
   engine_core core_;
   runtime& on_ = core_.on;
   const std::unique_ptr<storage>& storage_ = core_.storage;
@@ -139,6 +134,7 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
   outgoing outgoing_{core_, intake_};
   inbox_reader inbox_reader_{core_, forgetting_, mailboxes_, intake_, outgoing_};
   turns turns_{core_, forgetting_, mailboxes_, intake_, outgoing_};
+  reminder_sender reminder_sender_{core_, mailboxes_};
   cycles cycles_{classes_, actors_, known_};
 
   timer idle_timer_;

@@ -1,6 +1,12 @@
 #include "troupe/durable/turn.hpp"
 
+#include <chrono>
+#include <string>
+#include <utility>
+
 #include "durable/engine/turns.hpp"
+#include "durable/state/reminders.hpp"
+#include "troupe/cron/schedule.hpp"
 
 namespace troupe::durable {
 
@@ -17,6 +23,20 @@ void turn::forget_reminder(std::string_view name) {
   std::erase_if(state_.reminders,
                 [name](const stored_reminder& reminder) { return reminder.name == name; });
   state_.forgotten.push_back({{state_.actor.kind.name, state_.actor.key}, std::string(name)});
+}
+
+void turn::set_period(std::string_view name, time_span wanted, parts::request what) {
+  if (wanted.count() <= 0)
+    throw option_error("troupe: durable: the period of a reminder must be more than 0");
+  const auto period = std::chrono::ceil<std::chrono::milliseconds>(wanted);
+  set_reminder(name, parts::time_after(state_.owner.wall_now(), period, 1),
+               std::string(parts::every_word) + std::to_string(period.count()), std::move(what));
+}
+
+void turn::set_schedule(std::string_view name, std::string_view cron, parts::request what) {
+  const cron_schedule times{std::string(cron)};
+  set_reminder(name, times.next(state_.owner.wall_now()),
+               std::string(parts::cron_word) + std::string(cron), std::move(what));
 }
 
 }  // namespace troupe::durable
