@@ -75,7 +75,7 @@ void engine::stored(filling& taken) {
       end_wait(*settlement.message);
       known_.remove(settlement.message);
     }
-    if (!taken.asks_elsewhere.empty()) need_cycle_looks();
+    if (!taken.asks_elsewhere.empty()) cycle_search_.need_looks();
     for (const record_ref& one : taken.asks_elsewhere) outgoing_.begin_ask(one);
     for (const record_ref& message : taken.delivered) {
       if (!shards_.is_open(message->what.shard)) continue;  // another node will read it

@@ -22,6 +22,7 @@
 
 #include "durable/core/engine_core.hpp"
 #include "durable/core/forgetting.hpp"
+#include "durable/engine/cycle_search.hpp"
 #include "durable/engine/reminder_sender.hpp"
 #include "durable/engine/turns.hpp"
 #include "durable/memory/answers.hpp"
@@ -30,7 +31,6 @@
 #include "durable/messages/intake.hpp"
 #include "durable/messages/mailboxes.hpp"
 #include "durable/messages/outgoing.hpp"
-#include "durable/state/cycles.hpp"
 #include "runtime/observing/component_list.hpp"
 #include "troupe/durable/kind.hpp"
 #include "troupe/durable/storage.hpp"
@@ -66,7 +66,10 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
   // act for them any more. In the others nothing new begins from now on, if `closes`; what has
   // begun there goes on. For all others that were closed, this or lost() has to follow.
   std::vector<held_shard> hand_over(const std::vector<held_shard>& shards, bool closes);
-  static task<bool> waits_for(std::shared_ptr<engine> self, cycle_question what);
+  static task<bool> waits_for(engine_ref self, cycle_question what) {
+    cycle_search& search = self->cycle_search_;
+    return search.waits_for(std::move(self), std::move(what));
+  }
 
   bool knows(const void* tag) const noexcept { return core_.classes.find(tag) != nullptr; }
   // Throws usage_error if no actor of that class has that key here. Each message is checked as
@@ -106,12 +109,6 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
   void put_off(const shard_set& which, refusals& told);
   void put_off(record& message, refusals& told);
 
-  // cycles.cpp
-  void need_cycle_looks();
-  static task<> look_for_cycles(std::shared_ptr<engine> self);
-  bool find_waiting_asks(std::vector<cycle_question>& waiting);
-  void take_back(const message_id& ask);
-
   engine_core core_;
   runtime& on_ = core_.on;
   const std::unique_ptr<storage>& storage_ = core_.storage;
@@ -135,7 +132,7 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
   inbox_reader inbox_reader_{core_, forgetting_, mailboxes_, intake_, outgoing_};
   turns turns_{core_, forgetting_, mailboxes_, intake_, outgoing_};
   reminder_sender reminder_sender_{core_, mailboxes_};
-  cycles cycles_{classes_, actors_, known_};
+  cycle_search cycle_search_{core_};
 
   timer idle_timer_;
   std::chrono::sys_seconds forgot_at_{};

@@ -1,11 +1,12 @@
-// Cycles of asks over several nodes (cycles.hpp): the questions to other nodes. The ask that
-// closes a cycle did not run: it is taken back, and fails with `deadlock`.
+#include "durable/engine/cycle_search.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <set>
 #include <utility>
 
-#include "durable/engine/engine.hpp"
+#include "durable/memory/answers.hpp"
+#include "durable/memory/nested_asks.hpp"
 #include "troupe/task/timer.hpp"
 
 namespace troupe::durable::parts {
@@ -16,11 +17,10 @@ constexpr std::chrono::milliseconds cycle_look_every{500};
 
 }  // namespace
 
-// With the mutex held. An ask goes to another node.
-void engine::need_cycle_looks() {
+void cycle_search::need_looks() {
   if (!cycles_.begin_looks()) return;
   try {
-    core_.start([](std::shared_ptr<engine> self) { return look_for_cycles(std::move(self)); });
+    core_.start([this](engine_ref keeps) { return look_for_cycles(std::move(keeps)); });
   } catch (...) {
     cycles_.end_looks();
     throw;
@@ -28,38 +28,38 @@ void engine::need_cycle_looks() {
 }
 
 // As long as answers of other nodes are waited for.
-task<> engine::look_for_cycles(std::shared_ptr<engine> self) {
+task<> cycle_search::look_for_cycles(engine_ref keeps) {
   std::set<message_id> waited_before;
   std::vector<cycle_question> waiting;
   for (;;) {
     co_await sleep_for(cycle_look_every);
-    if (!self->find_waiting_asks(waiting)) co_return;
+    if (!find_waiting_asks(waiting)) co_return;
     for (const cycle_question& question : waiting) {
       if (!waited_before.contains(question.ask)) continue;
-      auto asks = waits_for(self, question);
-      if (co_await std::move(asks)) self->take_back(question.ask);
+      auto asks = waits_for(keeps, question);
+      if (co_await std::move(asks)) take_back(question.ask);
     }
     waited_before.clear();
     for (const cycle_question& question : waiting) waited_before.insert(question.ask);
   }
 }
 
-bool engine::find_waiting_asks(std::vector<cycle_question>& waiting) {
+bool cycle_search::find_waiting_asks(std::vector<cycle_question>& waiting) {
   guard held(core_);
   return cycles_.find_waiting_asks(waiting);
 }
 
-task<bool> engine::waits_for(std::shared_ptr<engine> self, cycle_question what) {
+task<bool> cycle_search::waits_for(engine_ref, cycle_question what) {
   cycle_steps next;
   {
-    guard held(self->core_);
-    next = self->cycles_.follow(what);
+    guard held(core_);
+    next = cycles_.follow(what);
   }
   if (next.is_found) co_return true;
   for (cycle_question& one : next.elsewhere) {
     bool leads_back = false;
     try {
-      auto asks = self->shards_.scope().waits_for(std::move(one));
+      auto asks = shards_.scope().waits_for(std::move(one));
       leads_back = co_await std::move(asks);
     } catch (const troupe::error&) {
       // It is not known.
@@ -70,7 +70,7 @@ task<bool> engine::waits_for(std::shared_ptr<engine> self, cycle_question what) 
 }
 
 // It has not begun; otherwise it stays.
-void engine::take_back(const message_id& ask) {
+void cycle_search::take_back(const message_id& ask) {
   std::unique_ptr<answer_to> answer;
   std::string text = "troupe: durable: this ask would wait for itself, over other nodes: ";
   {
