@@ -29,7 +29,7 @@ task<> engine::commit_all(std::shared_ptr<engine> self) {
     co_await yield();
     const std::shared_ptr<filling> taken = self->take_batch();
     if (taken == nullptr) co_return;
-    std::exception_ptr failed = self->refusal_of(*taken);
+    std::exception_ptr failed = self->shard_moves_.refusal_of(*taken);
     if (failed == nullptr && taken->needs_transaction()) {
       try {
         auto commits = self->storage_->commit(std::shared_ptr<const batch>(taken, &taken->data));

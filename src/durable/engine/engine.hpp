@@ -24,6 +24,7 @@
 #include "durable/core/forgetting.hpp"
 #include "durable/engine/cycle_search.hpp"
 #include "durable/engine/reminder_sender.hpp"
+#include "durable/engine/shard_moves.hpp"
 #include "durable/engine/turns.hpp"
 #include "durable/memory/answers.hpp"
 #include "durable/memory/nested_asks.hpp"
@@ -59,13 +60,15 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
   // Errors: shard_moved if this node does not act for the receiver; else those of store::ask.
   future<bytes> deliver(stored_message what) { return intake_.deliver(std::move(what)); }
   // The node acts for these shards from now on.
-  void gained(const std::vector<held_shard>& shards);
+  void gained(const std::vector<held_shard>& shards) { shard_moves_.gained(shards); }
   // It must not act for them any more: what was not stored has not happened.
-  void lost(const std::vector<std::uint32_t>& shards);
+  void lost(const std::vector<std::uint32_t>& shards) { shard_moves_.lost(shards); }
   // Returns those of these shards where nothing runs, waits, or is to be stored: the node does not
   // act for them any more. In the others nothing new begins from now on, if `closes`; what has
   // begun there goes on. For all others that were closed, this or lost() has to follow.
-  std::vector<held_shard> hand_over(const std::vector<held_shard>& shards, bool closes);
+  std::vector<held_shard> hand_over(const std::vector<held_shard>& shards, bool closes) {
+    return shard_moves_.hand_over(shards, closes);
+  }
   static task<bool> waits_for(engine_ref self, cycle_question what) {
     cycle_search& search = self->cycle_search_;
     return search.waits_for(std::move(self), std::move(what));
@@ -100,15 +103,6 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
   void show();
   durable::counts counts_now() const;
 
-  // shards.cpp: one engine of several in a cluster.
-  std::exception_ptr refusal_of(const filling& taken);
-  static task<> take_over(std::shared_ptr<engine> self);
-  void take(std::uint64_t first_order);
-  void lose(const shard_set& which);
-  shard_set working() const;
-  void put_off(const shard_set& which, refusals& told);
-  void put_off(record& message, refusals& told);
-
   engine_core core_;
   runtime& on_ = core_.on;
   const std::unique_ptr<storage>& storage_ = core_.storage;
@@ -133,6 +127,7 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
   turns turns_{core_, forgetting_, mailboxes_, intake_, outgoing_};
   reminder_sender reminder_sender_{core_, mailboxes_};
   cycle_search cycle_search_{core_};
+  shard_moves shard_moves_{core_, forgetting_, inbox_reader_};
 
   timer idle_timer_;
   std::chrono::sys_seconds forgot_at_{};

@@ -1,15 +1,9 @@
-// An engine as one of several in a cluster: which actors are its own, and what becomes of messages
-// to the others.
-//
-// Invariants
-//   S1  What a batch changes or answers belongs to shards that this node owned when it was stored:
-//       the transaction checks it, or for a batch that stores nothing the lease.
-//   S3  Nothing of a shard is in memory that was read before the node got the shard.
+#include "durable/engine/shard_moves.hpp"
+
 #include <algorithm>
 #include <utility>
 
 #include "durable/core/exception_text.hpp"
-#include "durable/engine/engine.hpp"
 #include "troupe/task/timer.hpp"
 
 namespace troupe::durable::parts {
@@ -24,41 +18,41 @@ std::exception_ptr has_moved(std::vector<std::uint32_t> shards = {}) {
 
 }  // namespace
 
-void engine::gained(const std::vector<held_shard>& shards) {
+void shard_moves::gained(const std::vector<held_shard>& shards) {
   guard held(core_);
   lose(shards_.gain(shards));
   if (!shards_.begin_taking()) return;
-  core_.start([](std::shared_ptr<engine> self) { return take_over(std::move(self)); });
+  core_.start([this](engine_ref keeps) { return take_over(std::move(keeps)); });
 }
 
 // Numbers of messages grow, whoever gives them: so they are reserved after the shards were gained,
 // when their former owners can store nothing any more.
-task<> engine::take_over(std::shared_ptr<engine> self) {
+task<> shard_moves::take_over(engine_ref) {
   milliseconds pause{0};
   for (;;) {
     if (pause.count() > 0) co_await sleep_for(pause);
     {
-      guard held(self->core_);
-      if (!self->shards_.take_next()) co_return;
+      guard held(core_);
+      if (!shards_.take_next()) co_return;
     }
     bool failed = false;
     std::uint64_t first = 0;
     try {
-      auto reserves = self->storage_->reserve_orders();
+      auto reserves = core_.storage->reserve_orders();
       first = co_await std::move(reserves);
     } catch (...) {
       failed = true;
     }
-    guard held(self->core_);
+    guard held(core_);
     // What was lost is forgotten before it may come back.
-    pause = failed || self->shards_.must_forget() ? self->core_.longer(pause) : milliseconds(0);
-    if (pause.count() == 0) self->take(first);
+    pause = failed || shards_.must_forget() ? core_.longer(pause) : milliseconds(0);
+    if (pause.count() == 0) take(first);
   }
 }
 
 // With the mutex held. The inbox is read from its begin, but for what is in memory, as soon as all
 // batches are stored whose messages have smaller numbers.
-void engine::take(std::uint64_t first_order) {
+void shard_moves::take(std::uint64_t first_order) {
   shards_.take();
   forgetting_.drop({});
   inbox_.go_on_after(first_order);
@@ -69,14 +63,14 @@ void engine::take(std::uint64_t first_order) {
   core_.need_inbox();
 }
 
-void engine::lost(const std::vector<std::uint32_t>& shards) {
+void shard_moves::lost(const std::vector<std::uint32_t>& shards) {
   guard held(core_);
   lose(shards_.lose(shards));
 }
 
 // With the mutex held. If something of them is in memory, all is forgotten, as when a transaction
 // fails: what has been done cannot be told apart by shards.
-void engine::lose(const shard_set& which) {
+void shard_moves::lose(const shard_set& which) {
   if (which.none()) return;
   if ((working() & which).any()) {
     shards_.must_forget(true);
@@ -86,7 +80,7 @@ void engine::lose(const shard_set& which) {
 }
 
 // With the mutex held. The shards of which something begins here, runs, or waits to be stored.
-shard_set engine::working() const {
+shard_set shard_moves::working() const {
   shard_set all = batches_.touched();
   for (const auto& [name, actor] : actors_) {
     if (actor->runs || !actor->waits.empty() || actor->asks != 0 || actor->asked != 0 ||
@@ -101,7 +95,7 @@ shard_set engine::working() const {
   return all;
 }
 
-std::vector<held_shard> engine::hand_over(const std::vector<held_shard>& shards, bool closes) {
+std::vector<held_shard> shard_moves::hand_over(const std::vector<held_shard>& shards, bool closes) {
   std::vector<held_shard> done;
   refusals told;
   {
@@ -125,7 +119,7 @@ std::vector<held_shard> engine::hand_over(const std::vector<held_shard>& shards,
 }
 
 // With the mutex held. What has not begun there begins where the shards go.
-void engine::put_off(const shard_set& which, refusals& told) {
+void shard_moves::put_off(const shard_set& which, refusals& told) {
   for (const auto& [name, actor] : actors_) {
     if (!which[actor->shard]) continue;
     std::deque<record_ref> stay;
@@ -153,7 +147,7 @@ void engine::put_off(const shard_set& which, refusals& told) {
   });
 }
 
-void engine::put_off(record& message, refusals& told) {
+void shard_moves::put_off(record& message, refusals& told) {
   std::exception_ptr why = has_moved({message.what.shard});
   if (message.stored_with != 0) why = with_unknown_effect(why);
   if (message.answer != nullptr) told.emplace_back(std::move(message.answer), why);
@@ -164,7 +158,7 @@ void engine::put_off(record& message, refusals& told) {
 }
 
 // Why the batch is not to be stored; null: it may be.
-std::exception_ptr engine::refusal_of(const filling& taken) {
+std::exception_ptr shard_moves::refusal_of(const filling& taken) {
   if (!shards_.is_divided()) return nullptr;
   guard held(core_);
   if (shards_.must_forget()) return has_moved();
