@@ -1,11 +1,12 @@
-// The transactions of a store: what is put into them, what follows when one is stored, and what
-// when one is not.
+#include "durable/engine/commits.hpp"
+
 #include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "durable/core/exception_text.hpp"
-#include "durable/engine/engine.hpp"
+#include "durable/memory/answers.hpp"
+#include "durable/memory/nested_asks.hpp"
 #include "troupe/task/limits.hpp"
 #include "troupe/task/timer.hpp"
 
@@ -23,45 +24,46 @@ constexpr milliseconds waits_for_outcome{1'000};
 
 // Stores one batch after the other until nothing is to be stored. Turns fill the next one while one
 // is being stored.
-task<> engine::commit_all(std::shared_ptr<engine> self) {
+task<> commits::store_all(engine_ref) {
   for (;;) {
     // Turns that are due now come into the batch.
     co_await yield();
-    const std::shared_ptr<filling> taken = self->take_batch();
+    const std::shared_ptr<filling> taken = take_batch();
     if (taken == nullptr) co_return;
-    std::exception_ptr failed = self->shard_moves_.refusal_of(*taken);
+    std::exception_ptr failed = shard_moves_.refusal_of(*taken);
     if (failed == nullptr && taken->needs_transaction()) {
       try {
-        auto commits = self->storage_->commit(std::shared_ptr<const batch>(taken, &taken->data));
-        co_await std::move(commits);
+        auto commit = core_.storage->commit(std::shared_ptr<const batch>(taken, &taken->data));
+        co_await std::move(commit);
       } catch (...) {
         failed = std::current_exception();
       }
     }
     if (failed == nullptr) {
-      self->stored(*taken);
+      stored(*taken);
     } else {
-      auto recovers = self->recover(taken, failed);
+      auto recovers = recover(taken, failed);
       failed = nullptr;
       co_await std::move(recovers);
     }
   }
 }
 
-std::shared_ptr<filling> engine::take_batch() {
+std::shared_ptr<filling> commits::take_batch() {
   guard held(core_);
   std::shared_ptr<filling> taken = batches_.take(shards_.must_forget(), core_.now_ns());
   if (taken == nullptr) return nullptr;
   shards_.name_in(*taken);
-  const auto now = std::chrono::floor<std::chrono::seconds>(clock_.now());
+  const auto now = std::chrono::floor<std::chrono::seconds>(core_.clock.now());
   if (now - forgot_at_ >= forgets_every && !taken->data.empty()) {
     forgot_at_ = now;
-    taken->data.forget_before = now - std::chrono::ceil<std::chrono::seconds>(chosen_.remember);
+    taken->data.forget_before =
+        now - std::chrono::ceil<std::chrono::seconds>(core_.chosen.remember);
   }
   return taken;
 }
 
-void engine::stored(filling& taken) {
+void commits::stored(filling& taken) {
   std::vector<record_ref> told;
   {
     guard held(core_);
@@ -117,14 +119,14 @@ void engine::stored(filling& taken) {
 
 // The batch was not stored, or nobody knows. A database that says soon whether it was made costs no
 // caller an error; for longer nobody waits.
-task<> engine::recover(std::shared_ptr<filling> failed, std::exception_ptr why) {
+task<> commits::recover(std::shared_ptr<filling> failed, std::exception_ptr why) {
   milliseconds pause = core_.away_first();
   bool unknown = is_unknown(why), is_forgotten = false;
   const std::int64_t began_ns = core_.now_ns();
   while (unknown) {
     std::optional<std::uint64_t> last;
     try {
-      const auto asks = [this] { return storage_->last_batch(); };
+      const auto asks = [this] { return core_.storage->last_batch(); };
       const milliseconds left = waits_for_outcome - spent_since(began_ns);
       auto looks = is_forgotten ? asks() : with_deadline(std::max(left, milliseconds(1)), asks);
       last = co_await std::move(looks);
@@ -163,13 +165,13 @@ task<> engine::recover(std::shared_ptr<filling> failed, std::exception_ptr why) 
   }
 }
 
-milliseconds engine::spent_since(std::int64_t began_ns) const {
+milliseconds commits::spent_since(std::int64_t began_ns) const {
   return std::chrono::floor<milliseconds>(std::chrono::nanoseconds(core_.now_ns() - began_ns));
 }
 
 // The database has said whether the batch was stored. All is read anew, for callers were told that
 // nobody knows.
-void engine::end_doubt(const filling& failed, bool is_stored) {
+void commits::end_doubt(const filling& failed, bool is_stored) {
   guard held(core_);
   health_.end_doubt();
   is_stored ? batches_.stored(failed) : batches_.not_stored();

@@ -1,33 +1,22 @@
-// engine: the state that the copies of a store share: the actors in memory, the messages that wait
-// for them, and the transaction that is being filled.
-//
-// Invariants
-//   E2  Batches are committed one after the other: the data that a turn read was stored by its own
-//       batch or by an earlier one.
-//   E3  What a batch answers or delivers is answered and delivered when it is stored, not before.
+// engine: the state that the copies of a store share. It puts the parts together that send, read,
+// handle and store the messages of durable actors, opens the storage, and shows the numbers.
 // docs/protocols/durable.md has the whole protocol.
 #pragma once
 
-#include <chrono>
-#include <cstddef>
 #include <cstdint>
-#include <deque>
-#include <exception>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "durable/core/engine_core.hpp"
 #include "durable/core/forgetting.hpp"
+#include "durable/engine/commits.hpp"
 #include "durable/engine/cycle_search.hpp"
 #include "durable/engine/reminder_sender.hpp"
 #include "durable/engine/shard_moves.hpp"
 #include "durable/engine/turns.hpp"
-#include "durable/memory/answers.hpp"
-#include "durable/memory/nested_asks.hpp"
 #include "durable/messages/inbox_reader.hpp"
 #include "durable/messages/intake.hpp"
 #include "durable/messages/mailboxes.hpp"
@@ -37,7 +26,6 @@
 #include "troupe/durable/storage.hpp"
 #include "troupe/durable/store.hpp"
 #include "troupe/runtime/runtime.hpp"
-#include "troupe/task/call_context.hpp"
 
 namespace troupe::durable::parts {
 
@@ -87,38 +75,13 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
   task<> handle_all(engine_ref keeps, activation& actor) override {
     return turns_.handle_all(std::move(keeps), actor);
   }
-  task<> store_all(engine_ref keeps) override { return commit_all(std::move(keeps)); }
+  task<> store_all(engine_ref keeps) override { return commits_.store_all(std::move(keeps)); }
   task<> read_inbox(engine_ref keeps) override { return inbox_reader_.read_all(std::move(keeps)); }
 
-  // engine.cpp: messages that come, and the actors in memory.
-
-  // commits.cpp: the transactions.
-  static task<> commit_all(std::shared_ptr<engine> self);
-  std::shared_ptr<filling> take_batch();
-  void stored(filling& taken);
-  task<> recover(std::shared_ptr<filling> failed, std::exception_ptr why);
-  void end_doubt(const filling& failed, bool is_stored);
-  std::chrono::milliseconds spent_since(std::int64_t began_ns) const;
-
   void show();
-  durable::counts counts_now() const;
+  durable::counts counts_now() const;  // with the mutex held
 
   engine_core core_;
-  runtime& on_ = core_.on;
-  const std::unique_ptr<storage>& storage_ = core_.storage;
-  const durable::options& chosen_ = core_.chosen;
-  classes& classes_ = core_.classes;
-  wall_clock& clock_ = core_.clock;
-  reminders& reminders_ = core_.reminders;
-  availability& health_ = core_.health;
-  inbox& inbox_ = core_.inbox;
-  batches& batches_ = core_.batches;
-  actors& actors_ = core_.actors;
-  known_messages& known_ = core_.known;
-  numbers& numbers_ = core_.numbers;
-  shards& shards_ = core_.shards;
-  outboxes& outboxes_ = core_.outboxes;
-  std::uint64_t& generation_ = core_.generation;
   forgetting forgetting_{core_};
   mailboxes mailboxes_{core_};
   intake intake_{core_, forgetting_, mailboxes_};
@@ -128,10 +91,11 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
   reminder_sender reminder_sender_{core_, mailboxes_};
   cycle_search cycle_search_{core_};
   shard_moves shard_moves_{core_, forgetting_, inbox_reader_};
+  commits commits_{core_,         forgetting_,   mailboxes_,  outgoing_,
+                   inbox_reader_, cycle_search_, shard_moves_};
 
   timer idle_timer_;
-  std::chrono::sys_seconds forgot_at_{};
-  observing::component_list::entry shown_;
+  observing::component_list::entry shown_;  // last: it goes first
 };
 
 }  // namespace troupe::durable::parts
