@@ -19,7 +19,7 @@ import toolchain  # noqa: E402
 
 RUN_SECONDS_MAX = 20
 COMPILERS_AT_ONCE = 2
-BATCH = 12  # examples of headers in one file
+BATCH = 24  # examples of headers in one file
 BATCH_RUN = 8  # those that run
 # A snippet is written to be read: it may name a thing that it does not use.
 LENIENT = ["-Wno-unused-variable", "-Wno-unused-but-set-variable", "-Wno-unused-parameter",

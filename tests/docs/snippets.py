@@ -108,7 +108,7 @@ def batch(examples):
 
 def can_be_in_a_batch(snippet):
     """Not what specialises something of ours or defines a macro; nor a program whose main does not end as all do."""
-    if re.search(r"template <>|#define|\bnamespace (std|troupe)\b", snippet.code):
+    if re.search(r"template <>|#define|^ *namespace (std|troupe)\b", snippet.code, re.MULTILINE):
         return False
     return not snippet.run or snippet.kind != "program" or _whole_main(snippet.code) is not None
 

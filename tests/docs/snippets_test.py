@@ -68,7 +68,8 @@ class Batch(unittest.TestCase):
         for code in ("template <> struct s<int> {};", "#define a b", "namespace std {}"):
             self.assertFalse(snippets.can_be_in_a_batch(markdown("cpp declarations", code)[0]))
         self.assertFalse(snippets.can_be_in_a_batch(markdown("cpp", "int main() { f(); }")[0]), "its end is not found")
-        self.assertTrue(snippets.can_be_in_a_batch(markdown("cpp", "int main() {\n  f();\n}")[0]))
+        for code in ("int main() {\n  f();\n}", "using namespace std::chrono_literals;\nint main() {\n  f();\n}"):
+            self.assertTrue(snippets.can_be_in_a_batch(markdown("cpp", code)[0]))
 
 
 class Header(unittest.TestCase):

@@ -39,8 +39,9 @@ def compile_for_errors(source, *options):
 def _compile(source, *options):
     command = os.environ.get("TROUPE_CXX", "g++").split()
     if PRECOMPILED.with_suffix(".hpp.gch").exists():
-        # Not behind the cache, for which that header is more work than the rest.
-        command = [command[-1], "-include", str(PRECOMPILED)]
+        # Not behind the cache, for which that header is more work than the rest. A header that the compiler cannot use is an
+        # error, or a warning where they are none: it took three quarters of the time, and nobody saw it.
+        command = [command[-1], "-Winvalid-pch", "-include", str(PRECOMPILED)]
     command += [f"@{BINARY_DIR}/use/compile.rsp", "-O0", *options, str(source)]
     output = pathlib.Path(options[options.index("-o") + 1]) if "-o" in options else None
     return _remembered(source, command, output)
@@ -81,6 +82,8 @@ def link_program(objects, output):
     # The cache's launcher passes a link through; it is left in so that TROUPE_CXX is used as given.
     command = os.environ.get("TROUPE_CXX", "g++").split()
     command += [str(o) for o in objects] + [f"@{BINARY_DIR}/use/link.rsp", "-o", str(output)]
+    if shutil.which("ld.lld"):
+        command.append("-fuse-ld=lld")  # as the build's own programs: a third of the time
     return _run(command)
 
 
