@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <ostream>
 #include <string>
 
@@ -22,6 +23,20 @@ struct Counter {
   int value = 0;
   void add() { ++value; }
   void again() { troupe::self(this).tell<&Counter::again>(); }
+};
+
+struct Account {
+  int balance = 0;
+  void change(int by) { balance += by; }
+  // is below zero while it waits
+  troupe::task<> swap(int by) {
+    balance -= by;
+    co_await troupe::sleep_for(1ms);
+    balance += by;
+  }
+};
+struct Open_account : Account {
+  static constexpr bool reentrant = true;
 };
 
 void count_to(troupe::runtime& rt, int last) {
@@ -89,6 +104,35 @@ const wrong all[] = {
        rt.run();
      },
      "in time"},
+    {"an_invariant",
+     [](auto& run) {
+       troupe::runtime rt;
+       auto account = rt.spawn<Account>();
+       run.invariant(account, [](const Account& self) { return self.balance >= 0; });
+       account.template tell<&Account::change>(-1);
+       account.template tell<&Account::change>(1);
+       rt.run();
+     },
+     "the condition of Account is false after a turn, at "},
+    {"an_invariant_while_a_reentrant_actor_waits",
+     [](auto& run) {
+       troupe::runtime rt;
+       auto account = rt.spawn<Open_account>();
+       run.invariant(account, [](const Open_account& self) { return self.balance >= 0; });
+       account.template tell<&Account::swap>(1);
+       rt.run();
+     },
+     "the condition of Open_account"},
+    {"an_invariant_of_no_actor",
+     [](auto& run) { run.invariant(troupe::ref<Account>(), [](const Account&) { return true; }); },
+     "refers to no actor"},
+    {"an_invariant_through_a_base_class",
+     [](auto& run) {
+       troupe::runtime rt;
+       const troupe::ref<Account> account = rt.spawn<Open_account>();
+       run.invariant(account, [](const Account&) { return true; });
+     },
+     "derives from the ref's class"},
     {"waits_without_end",
      [](auto&) {
        troupe::runtime rt;
@@ -137,6 +181,38 @@ TEST(searches, find_nothing_in_a_program_that_is_right) {
   EXPECT_TRUE(report) << report;
   EXPECT_EQ(report.schedules, 60u);
   EXPECT_EQ(executions, 60);
+}
+
+// An invariant sees no actor before its constructor, within a handler that waits, and after its
+// end.
+TEST(searches, check_an_invariant_between_the_handlers_of_a_living_actor) {
+  int checks = 0;
+  const troupe::explore_report report = troupe::explore(
+      [&checks](auto& run) {
+        const auto holds = [&checks](const Account& self) {
+          ++checks;
+          return self.balance >= 0;
+        };
+        for (int runtimes = 0; runtimes < 2; ++runtimes) {
+          troupe::runtime rt;
+          auto spawned = rt.spawn<Account>();
+          auto adopted = rt.activate(std::make_unique<Account>());
+          run.invariant(spawned, holds);
+          run.invariant(adopted, holds);
+          spawned.template tell<&Account::swap>(1);
+          adopted.template tell<&Account::change>(1);
+          rt.run();
+          spawned.tell([](Account& self) { self.balance = 0; });
+          spawned.stop();
+          rt.run();
+          count_to(rt, 2);
+          rt.run();
+        }
+      },
+      {.schedules = 60});
+  EXPECT_TRUE(report) << report;
+  EXPECT_EQ(report.schedules, 60u);
+  EXPECT_GT(checks, 60 * 2);
 }
 
 TEST(searches, end_with_their_time) {

@@ -11,14 +11,18 @@
 #include <memory>
 #include <source_location>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "troupe/actor/call.hpp"
+#include "troupe/actor/ref.hpp"
+#include "troupe/actor/settled_object.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/base/time_span.hpp"
 
 namespace troupe {
 
-// A property does not hold: of expect(), explored_run::at_quiescence() or eventually().
+// A property does not hold: of expect(), or of explored_run.
 class expectation_failed : public error {
  public:
   using error::error;
@@ -58,10 +62,41 @@ class explored_run {
   // work. It is called after each turn until it holds.
   void eventually(std::function<bool()> condition, time_span within,
                   std::source_location at = std::source_location::current());
+  // `holds(const T&)` must be true after each turn, from the end of the actor's constructor until
+  // the actor ends. It is not called while a handler of the actor is suspended, unless the class is
+  // reentrant: only then do other handlers see the state in between. It must not change anything.
+  // The ref keeps the actor alive until the body returns. Errors: usage_error for a ref that refers
+  // to no actor, or to one of a class that derives from T.
+  //
+  // Example:
+  //     struct Account {
+  //       int balance = 0;
+  //       void change(int by) { balance += by; }
+  //     };
+  //     const troupe::explore_report report = troupe::explore([](auto& run) {
+  //       troupe::runtime rt;
+  //       auto account = rt.spawn<Account>();
+  //       run.invariant(account, [](const Account& self) { return self.balance >= 0; });
+  //       account.template tell<&Account::change>(5);
+  //       rt.run();
+  //     });
+  template <class T, class Condition>
+  void invariant(const ref<T>& watched, Condition holds,
+                 std::source_location at = std::source_location::current()) {
+    actor::cell* const cell = ref_access::cell_of(watched);
+    check_class(cell, cell != nullptr && (cell->type == &actor::cell_type_of<T> ||
+                                          cell->type == &actor::adopted_type_of<T>));
+    invariants_.push_back({[kept = watched, cell, holds = std::move(holds)] {
+                             const void* const object = actor::settled_object(*cell);
+                             return object == nullptr || holds(*static_cast<const T*>(object));
+                           },
+                           cell->type->name, at});
+  }
 
  private:
   friend class exploration;
   explored_run() = default;
+  static void check_class(const actor::cell* of, bool is_own);
   void after_turn(std::int64_t now_ns);
   void out_of_work();
   struct wish {
@@ -69,8 +104,14 @@ class explored_run {
     std::int64_t within_ns;
     std::source_location at;
   };
+  struct rule {
+    std::function<bool()> holds;
+    const char* type;
+    std::source_location at;
+  };
   std::vector<std::function<void()>> checks_;
   std::vector<wish> wishes_;
+  std::vector<rule> invariants_;
 };
 
 // The result of a search. It converts to true if the search found no failure, for EXPECT_TRUE;

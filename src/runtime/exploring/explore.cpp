@@ -71,7 +71,22 @@ void explored_run::eventually(std::function<bool()> condition, time_span within,
   wishes_.push_back({std::move(condition), within.count(), at});
 }
 
+void explored_run::check_class(const actor::cell* of, bool is_own) {
+  if (of == nullptr)
+    throw usage_error(
+        "troupe: invariant: the ref refers to no actor: assign it the result of spawn() before");
+  if (!is_own)
+    throw usage_error("troupe: invariant: the actor is a " + std::string(of->type->name) +
+                      ", which derives from the ref's class: pass a ref of that class");
+}
+
 void explored_run::after_turn(std::int64_t now_ns) {
+  for (const rule& invariant : invariants_) {
+    if (!invariant.holds())
+      break_off("troupe: invariant: the condition of " +
+                exploring::without_qualifiers(invariant.type) + " is false after a turn, at " +
+                place(invariant.at));
+  }
   for (std::size_t i = wishes_.size(); i-- > 0;) {
     wish& wish = wishes_[i];
     if (wish.holds()) {

@@ -38,7 +38,8 @@ void story::note(const story_event& event) {
       if (running_ == none) outside_[steps_.size()] = event.text;
       break;
     case story_kind::broken:
-      if (failing_ == none) failing_ = running_;
+      // after a turn, the handler that ended last has broken it
+      if (failing_ == none) failing_ = running_ != none ? running_ : steps_.size() - 1;
       break;
   }
 }

@@ -31,18 +31,6 @@ _Unwind_Reason_Code note_caller(_Unwind_Context* frame, void* noted) {
   return _URC_NO_REASON;
 }
 
-// The names of methods and classes as the compiler writes them, without their noise.
-std::string without_qualifiers(std::string text) {
-  for (const std::string_view part : {"{anonymous}::", "(anonymous namespace)::", "&"}) {
-    for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos;) {
-      // of a parameter's type the '&' says something
-      if (part == "&" && at != 0) break;
-      text.erase(at, part.size());
-    }
-  }
-  return text;
-}
-
 std::string path_of(const ::link_map& module) {
   std::error_code failed;
   if (module.l_name == nullptr || *module.l_name == '\0') {
@@ -55,6 +43,17 @@ std::string path_of(const ::link_map& module) {
 }
 
 }  // namespace
+
+std::string without_qualifiers(std::string text) {
+  for (const std::string_view part : {"{anonymous}::", "(anonymous namespace)::", "&"}) {
+    for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos;) {
+      // of a parameter's type the '&' says something
+      if (part == "&" && at != 0) break;
+      text.erase(at, part.size());
+    }
+  }
+  return text;
+}
 
 story_listener::story_listener(const execution& told, receiver receive)
     : listener{&hear, &hear_wait},

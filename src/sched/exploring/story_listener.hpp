@@ -13,6 +13,9 @@
 
 namespace troupe::sched::exploring {
 
+// The name of a method or of a class as the compiler writes it, without its noise.
+std::string without_qualifiers(std::string text);
+
 // While it exists, each event of the thread that made it is passed to the function. The execution
 // has to record.
 class story_listener : private observe::listener {

@@ -1,0 +1,21 @@
+#include "troupe/actor/settled_object.hpp"
+
+#include "actor/lifetime/optional_state.hpp"
+#include "actor/mailbox/activation.hpp"
+
+namespace troupe::actor {
+
+const void* settled_object(cell& actor) noexcept {
+  if (!actor.alive()) return nullptr;
+  if (!actor.type->reentrant) {
+    // order: acquire  sees the messages whole that other threads have sent; pairs with
+    // append/acq_rel
+    const std::uintptr_t seen = actor.word.load(std::memory_order_acquire);
+    const bool active = seen != mailbox::inactive && seen != mailbox::closed;
+    // Only this thread takes messages, so the chain stays.
+    if (active && mailbox::activation_under(seen).suspended != nullptr) return nullptr;
+  }
+  return object_of(actor);
+}
+
+}  // namespace troupe::actor
