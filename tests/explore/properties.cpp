@@ -215,6 +215,40 @@ TEST(searches, check_an_invariant_between_the_handlers_of_a_living_actor) {
   EXPECT_GT(checks, 60 * 2);
 }
 
+struct Desk {
+  void open() {}
+  void ask() { troupe::self(this).tell<&Desk::answer>(); }
+  void answer() {}
+};
+struct Visitor {
+  troupe::ref<Desk> desk;
+  void open() { desk.tell<&Desk::open>(); }
+  void ask() { desk.tell<&Desk::ask>(); }
+};
+
+TEST(searches, count_the_pairs_of_handlers_that_ran_in_both_orders) {
+  const auto body = [](auto&) {
+    troupe::runtime rt;
+    auto desk = rt.spawn<Desk>();
+    rt.spawn<Visitor>(desk).template tell<&Visitor::open>();
+    rt.spawn<Visitor>(desk).template tell<&Visitor::ask>();
+    rt.run();
+  };
+  const troupe::explore_report plain = troupe::explore(body, {.schedules = 1});
+  EXPECT_EQ(plain.handler_pairs, 2u);
+  EXPECT_EQ(plain.pairs_in_both_orders, 0u);
+  EXPECT_EQ(plain.pairs_in_one_order,
+            "Desk::ask before Desk::answer\nDesk::open before Desk::ask\n");
+  const troupe::explore_report many = troupe::explore(body, {.schedules = 100});
+  EXPECT_EQ(many.handler_pairs, 3u);
+  EXPECT_EQ(many.pairs_in_both_orders, 2u);
+  EXPECT_EQ(many.pairs_in_one_order, "Desk::ask before Desk::answer\n");
+  EXPECT_NE(testing::PrintToString(many).find("2 of 3 pairs of handlers of an actor"),
+            std::string::npos);
+  const troupe::explore_report none = troupe::explore([](auto&) {}, {.schedules = 3});
+  EXPECT_EQ(none.handler_pairs, 0u);
+}
+
 TEST(searches, end_with_their_time) {
   EXPECT_EQ(troupe::explore([](auto&) {}, {.time = 0s}).schedules, 1u);
 }

@@ -130,7 +130,13 @@ struct explore_report {
   unsigned shrinking_runs = 0;  // executions that reduced the schedule
   unsigned holds = 0;           // turns that must be late for the failure
   bool reduced = false;         // false: the schedule repeats the failure by its seed alone
-  std::string unmet;            // the holds of a replay that the program did not meet, a line each
+  // Pairs of different handlers of an actor of which one ran directly after the other in some
+  // execution of the search, and how many of them ran in both orders. A coroutine's next part
+  // counts as its handler.
+  unsigned handler_pairs = 0;
+  unsigned pairs_in_both_orders = 0;
+  std::string pairs_in_one_order;  // the others, a line each: "Stock::read before Stock::write"
+  std::string unmet;  // the holds of a replay that the program did not meet, a line each
   explicit operator bool() const noexcept { return failure.empty(); }
 };
 std::ostream& operator<<(std::ostream& to, const explore_report& report);

@@ -15,7 +15,9 @@
 #include "runtime/exploring/story.hpp"
 #include "runtime/exploring/story_diagram.hpp"
 #include "sched/exploring/explored.hpp"
+#include "sched/exploring/handler_watch.hpp"
 #include "sched/exploring/schedule_file.hpp"
+#include "sched/exploring/searching/coverage.hpp"
 #include "sched/exploring/searching/portfolio.hpp"
 #include "sched/exploring/searching/shrinking.hpp"
 #include "sched/exploring/story_listener.hpp"
@@ -125,6 +127,7 @@ class exploration {
     std::string failure;
     try {
       const exploring::explored_here here(seen);
+      const exploring::handler_watch watch(*seen);
       if (told == nullptr) {
         body_(properties);
       } else {
@@ -234,8 +237,14 @@ bool replay_kept(explore_report& report, const exploration& exploration,
   return false;
 }
 
+void note_coverage(explore_report& report, const exploring::coverage& covered) {
+  report.handler_pairs = static_cast<unsigned>(covered.pairs());
+  report.pairs_in_both_orders = static_cast<unsigned>(covered.in_both_orders());
+  report.pairs_in_one_order = covered.in_one_order();
+}
+
 void search(explore_report& report, const exploration& exploration, const explore_options& options,
-            const std::string& name) {
+            const std::string& name, exploring::coverage& covered) {
   runtime_options seeded;
   seeded.seed = options.seed;
   const std::uint64_t seed = resolve(seeded).seed;  // TROUPE_SEED
@@ -252,6 +261,7 @@ void search(explore_report& report, const exploration& exploration, const explor
   for (std::uint64_t number = 1;; ++number) {
     const exploring::outcome seen = exploration.run(plan, number == 1);
     ++report.schedules;
+    covered.add(*seen.seen);
     if (!seen.failure.empty()) {
       const exploring::shrunk small = exploring::shrink(plan, seen, run);
       if (report.failure.empty() || small.reduced) {
@@ -281,7 +291,10 @@ explore_report explore(const std::function<void(explored_run&)>& body,
   for (const exploring::kept_schedule& kept : replays_of(name, alone)) {
     if (!replay_kept(report, of, kept)) return report;
   }
-  if (!alone) search(report, of, options, name);
+  if (alone) return report;
+  exploring::coverage covered;
+  search(report, of, options, name, covered);
+  note_coverage(report, covered);
   return report;
 }
 
@@ -298,13 +311,18 @@ explore_report replay(const std::function<void(explored_run&)>& body, const std:
 
 std::ostream& operator<<(std::ostream& to, const explore_report& report) {
   if (!report.unmet.empty()) to << "holds that were not met:\n" << report.unmet;
+  const std::string covered =
+      report.handler_pairs == 0
+          ? std::string()
+          : '\n' + exploring::text_of_pairs(report.pairs_in_both_orders, report.handler_pairs);
   if (report.failure.empty())
-    return to << "no failure in " << report.schedules << " schedules; others may fail";
+    return to << "no failure in " << report.schedules << " schedules; others may fail" << covered;
   to << report.failure << "\n  found by " << report.strategy << " in schedule " << report.schedules;
   if (report.reduced) {
     to << ", reduced to " << report.holds << (report.holds == 1 ? " hold" : " holds") << " in "
        << report.shrinking_runs << " executions";
   }
+  to << covered;
   if (!report.file.empty()) to << "\n  repeat: TROUPE_REPLAY=" << report.file;
   if (!report.story.empty()) to << "\nthe turns that led to it:\n" << report.story;
   return to << "\n" << report.schedule;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "sched/exploring/exploring_source.hpp"
+#include "sched/exploring/handler_watch.hpp"
 #include "sched/exploring/schedule_file.hpp"
 #include "sched/exploring/story_listener.hpp"
 #include "troupe/base/error.hpp"
@@ -44,6 +45,7 @@ class replay {
       static_cast<void>(!::write(seen_, whole.data(), whole.size()));
     };
     of_->on_seen("program " + program_id());
+    watch_ = std::make_unique<handler_watch>(*of_);
     if (kept_.tells) tell_story();
   }
   replay(const replay&) = delete;
@@ -67,7 +69,7 @@ class replay {
   const std::shared_ptr<execution>& of() const noexcept { return of_; }
 
  private:
-  // Of the thread that makes the first runtime. A crash loses no event.
+  // A crash loses no event.
   void tell_story() {
     of_->records = of_->stops_on_failure = true;
     const auto write = [this](const story_event& event) { of_->on_seen(line_of(event)); };
@@ -79,6 +81,8 @@ class replay {
   const kept_schedule kept_;
   const std::shared_ptr<execution> of_;
   int seen_ = -1;  // open until the program ends
+  // of the thread that makes the first runtime, as the story
+  std::unique_ptr<handler_watch> watch_;
   std::unique_ptr<story_listener> story_;
 };
 

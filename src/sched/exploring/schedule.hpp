@@ -13,7 +13,9 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sched/policies/choices.hpp"
@@ -75,6 +77,9 @@ struct turn_seen {
 
 inline constexpr std::uint64_t turns_a_hash = 1'000;
 
+// The names of two handlers of one actor: the second one ran directly after the first one.
+using handler_order = std::pair<std::string, std::string>;
+
 // What was seen. Several simulated runtimes of one program share it.
 struct execution {
   explicit execution(schedule chosen) : plan(std::move(chosen)), met(plan.holds.size()) {}
@@ -103,6 +108,7 @@ struct execution {
   std::vector<char> met;                             // of plan.holds
   std::vector<std::uint64_t> contested;  // of the arrivals, those that were not alone when they ran
   std::vector<turn_seen> seen;           // if it records
+  std::set<handler_order> orders;        // if its handlers are watched (handler_watch.hpp)
 };
 
 }  // namespace troupe::sched::exploring

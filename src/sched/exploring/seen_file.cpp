@@ -35,6 +35,10 @@ void read_line(const std::string& line, execution& to) {
     std::size_t hold = SIZE_MAX;
     words >> hold;
     if (hold < to.met.size()) to.met[hold] = 1;
+  } else if (what == "order") {
+    const std::size_t begin = what.size() + 1, end = line.find('\t');
+    if (end != std::string::npos)
+      to.orders.emplace(line.substr(begin, end - begin), line.substr(end + 1));
   } else if (what == "made") {
     to.made.push_back(parse_hold(line.substr(what.size() + 1)));
   }
@@ -48,6 +52,10 @@ std::string line_of(const turn_seen& turn) {
                 "turn %" PRIx64 " %" PRIu32 " %" PRIu32 " %" PRIu64 " %" PRIu64 " %u",
                 turn.id.maker, turn.id.nth, turn.id.run, turn.arrived, turn.begun, turn.runtime);
   return text.data();
+}
+
+std::string line_of(const handler_order& order) {
+  return "order " + order.first + '\t' + order.second;
 }
 
 std::string line_of_hash(std::uint64_t hash) {

@@ -7,6 +7,7 @@
 //     connection
 //     made hold 9e37… 2 0        a hold of held_arrivals or held_connections
 //     met 0                      a hold of the plan
+//     order FIRST<tab>SECOND     that handler of an actor ran directly after the first one
 //     hash 83fe…                 each 1,000 turns
 //     story …                    an event of a story (story_event.hpp)
 //
@@ -22,6 +23,7 @@
 namespace troupe::sched::exploring {
 
 std::string line_of(const turn_seen& turn);
+std::string line_of(const handler_order& order);
 std::string line_of_hash(std::uint64_t hash);
 // Ignores a last line that was cut.
 std::shared_ptr<execution> read_seen(const std::string& file, const schedule& plan);

@@ -59,31 +59,36 @@ story_listener::story_listener(const execution& told, receiver receive)
     : listener{&hear, &hear_wait},
       told_(told),
       receive_(std::move(receive)),
-      watched_before_(observe::is_watched(observe::watched::events)) {
+      watched_before_(observe::is_watched(observe::watched::events)),
+      outer_(observe::listener_here()) {
   observe::listen_here(this);
   observe::watch(observe::watched::events);
 }
 
 story_listener::~story_listener() {
   if (!watched_before_) observe::unwatch(observe::watched::events);
-  observe::listen_here(nullptr);
+  observe::listen_here(outer_);
 }
 
 void story_listener::hear(listener& self, observe::event kind, const char* text,
                           std::uint64_t id) noexcept {
+  auto& story = static_cast<story_listener&>(self);
+  if (story.outer_ != nullptr) story.outer_->hear(*story.outer_, kind, text, id);
   try {
-    static_cast<story_listener&>(self).pass(kind, text, id);
+    story.pass(kind, text, id);
   } catch (const std::exception&) {  // out of memory: the story has a gap
   }
 }
 
 void story_listener::hear_wait(listener& self, std::uint64_t id, const char* what,
                                const char* whose, const char* file, std::uint32_t line) noexcept {
+  auto& story = static_cast<story_listener&>(self);
+  if (story.outer_ != nullptr) story.outer_->hear_wait(*story.outer_, id, what, whose, file, line);
   try {
     story_event event{.kind = story_kind::waits, .actor = id, .text = what};
     if (whose != nullptr) event.text += without_qualifiers(whose);
     if (line != 0) event.place = std::string(file) + ':' + std::to_string(line);
-    static_cast<story_listener&>(self).receive_(event);
+    story.receive_(event);
   } catch (const std::exception&) {  // as above
   }
 }

@@ -20,6 +20,7 @@
 #include "exploring/child.hpp"
 #include "exploring/telling.hpp"
 #include "sched/exploring/schedule_file.hpp"
+#include "sched/exploring/searching/coverage.hpp"
 #include "sched/exploring/searching/portfolio.hpp"
 #include "sched/exploring/searching/shrinking.hpp"
 #include "trust/failure.hpp"
@@ -55,6 +56,7 @@ class program_search {
   std::optional<std::uint64_t> take();
   void note(found one);
   void progress();
+  void put_coverage() const;
   bool search_on();
   bool report(bool is_first);
   void write(const std::string& text, const exploring::shrunk& small) const;
@@ -66,6 +68,7 @@ class program_search {
   exploring::portfolio schedules_;  // does not change while threads are at work
   std::mutex mutex_;                // for those below
   std::uint64_t next_ = 1, done_ = 0;
+  exploring::coverage covered_;
   std::optional<found> first_;
   std::exception_ptr broken_;
   clock::time_point told_ = clock::now();
@@ -91,6 +94,7 @@ std::optional<std::uint64_t> program_search::take() {
 void program_search::note(found one) {
   const std::lock_guard lock(mutex_);
   ++done_;
+  covered_.add(*one.seen.seen);
   const bool earlier = !first_ || one.number < first_->number;
   if (!one.seen.failure.empty() && earlier) first_ = std::move(one);
   progress();
@@ -101,8 +105,9 @@ void program_search::progress() {
   constexpr std::chrono::milliseconds between(200);
   if (::isatty(STDERR_FILENO) == 0 || clock::now() < told_ + between) return;
   told_ = clock::now();
-  std::fprintf(stderr, "\r%llu of %u schedules ", static_cast<unsigned long long>(done_),
-               chosen_.schedules);
+  const std::string covered = exploring::text_of_pairs(covered_.in_both_orders(), covered_.pairs());
+  std::fprintf(stderr, "\r%llu of %u schedules; %s ", static_cast<unsigned long long>(done_),
+               chosen_.schedules, covered.c_str());
 }
 
 void program_search::work(unsigned slot) {
@@ -137,7 +142,16 @@ int program_search::run() {
   if (!failed)
     put(fmt::format("no failure in {} schedules of about {} turns; others may fail\n", done_,
                     seen.seen->turns));
+  put_coverage();
   return failed ? 1 : 0;
+}
+
+void program_search::put_coverage() const {
+  if (covered_.pairs() == 0) return;
+  put(exploring::text_of_pairs(covered_.in_both_orders(), covered_.pairs()) + '\n');
+  const std::string lines = covered_.in_one_order();
+  if (!chosen_.pairs || lines.empty()) return;
+  put("in one order only:\n" + lines);
 }
 
 // Until a schedule fails. False if none does any longer.

@@ -1,0 +1,38 @@
+// handler_watch: notes for an execution which handler of an actor ran directly after which other
+// one: what a search has covered (searching/coverage.hpp).
+// Thread: the simulation's own.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "observe/ring.hpp"
+#include "sched/exploring/schedule.hpp"
+#include "troupe/observe/trace.hpp"
+
+namespace troupe::sched::exploring {
+
+// While it exists, it hears each event of the thread that made it. A listener that comes later must
+// pass on what it hears (story_listener.hpp).
+class handler_watch : private observe::listener {
+ public:
+  explicit handler_watch(execution& of);
+  handler_watch(const handler_watch&) = delete;
+  handler_watch& operator=(const handler_watch&) = delete;
+  ~handler_watch();
+
+ private:
+  static void hear(listener& self, observe::event kind, const char* text,
+                   std::uint64_t id) noexcept;
+  void begin(const char* handler, std::uint64_t actor);
+
+  execution& of_;
+  const bool watched_before_;
+  // Handlers are compared by the addresses of their names, of which each has one.
+  std::unordered_map<std::uint64_t, const char*> last_;  // of each actor
+  std::set<std::pair<const char*, const char*>> known_;
+};
+
+}  // namespace troupe::sched::exploring
