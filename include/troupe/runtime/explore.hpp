@@ -106,7 +106,7 @@ class explored_run {
   };
   struct rule {
     std::function<bool()> holds;
-    const char* type;
+    std::string type;  // the name of the actor's class
     std::source_location at;
   };
   std::vector<std::function<void()>> checks_;
