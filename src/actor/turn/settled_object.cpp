@@ -12,7 +12,7 @@ const void* settled_object(cell& actor) noexcept {
     // append/acq_rel
     const std::uintptr_t seen = actor.word.load(std::memory_order_acquire);
     const bool active = seen != mailbox::inactive && seen != mailbox::closed;
-    // Only this thread takes messages, so the chain stays.
+    // The chain stays, as only this thread takes messages.
     if (active && mailbox::activation_under(seen).suspended != nullptr) return nullptr;
   }
   return object_of(actor);

@@ -9,10 +9,10 @@
 
 namespace troupe::sched::exploring {
 
-handler_watch::handler_watch(execution& of)
+handler_watch::handler_watch(execution& watched)
     : listener{&hear, [](listener&, std::uint64_t, const char*, const char*, const char*,
                          std::uint32_t) noexcept {}},
-      of_(of),
+      execution_(watched),
       watched_before_(observe::is_watched(observe::watched::events)) {
   observe::listen_here(this);
   observe::watch(observe::watched::events);
@@ -43,8 +43,8 @@ void handler_watch::begin(const char* handler, std::uint64_t actor) {
   if (before == nullptr || before == handler || !known_.emplace(before, handler).second) return;
   handler_order order{without_qualifiers(before), without_qualifiers(handler)};
   if (order.first == order.second) return;
-  if (of_.on_seen) of_.on_seen(line_of(order));
-  of_.orders.insert(std::move(order));
+  if (execution_.on_seen) execution_.on_seen(line_of(order));
+  execution_.orders.insert(std::move(order));
 }
 
 }  // namespace troupe::sched::exploring

@@ -1,5 +1,5 @@
 // handler_watch: notes for an execution which handler of an actor ran directly after which other
-// one: what a search has covered (searching/coverage.hpp).
+// handler, for the coverage of a search (searching/coverage.hpp).
 // Thread: the simulation's own.
 #pragma once
 
@@ -14,11 +14,11 @@
 
 namespace troupe::sched::exploring {
 
-// While it exists, it hears each event of the thread that made it. A listener that comes later must
-// pass on what it hears (story_listener.hpp).
+// While it exists, it gets each event of the thread that made it. A listener that is made later
+// must pass on its events (story_listener.hpp).
 class handler_watch : private observe::listener {
  public:
-  explicit handler_watch(execution& of);
+  explicit handler_watch(execution& watched);
   handler_watch(const handler_watch&) = delete;
   handler_watch& operator=(const handler_watch&) = delete;
   ~handler_watch();
@@ -28,9 +28,9 @@ class handler_watch : private observe::listener {
                    std::uint64_t id) noexcept;
   void begin(const char* handler, std::uint64_t actor);
 
-  execution& of_;
+  execution& execution_;
   const bool watched_before_;
-  // Handlers are compared by the addresses of their names, of which each has one.
+  // A handler is compared by the address of its name.
   std::unordered_map<std::uint64_t, const char*> last_;  // of each actor
   std::set<std::pair<const char*, const char*>> known_;
 };

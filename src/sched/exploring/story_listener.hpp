@@ -39,7 +39,7 @@ class story_listener : private observe::listener {
   const execution& told_;
   const receiver receive_;
   const bool watched_before_;
-  listener* const outer_;  // of the same thread: hears each event as well
+  listener* const outer_;  // of the same thread: gets each event as well
   std::map<std::string, std::uint32_t> modules_;
 };
 

@@ -1,5 +1,5 @@
 // coverage: which handlers of an actor have run directly one after the other in the executions of a
-// search, and whether in both orders. It says what was tried; it is no measure of correctness.
+// search, and whether in both orders. It is no measure of correctness.
 // Thread: any, one at a time.
 #pragma once
 
