@@ -115,7 +115,7 @@ step connection::shake() {
   if (failure_) return step::failed;
   ERR_clear_error();
   const step how = must_not_end(after(SSL_do_handshake(ssl_.get()), "handshake"), "handshake");
-  if (how == step::done && !std::exchange(established_, true)) keep_renewed_session();
+  if (how == step::done && progress_.establish()) keep_renewed_session();
   return how;
 }
 
@@ -165,9 +165,8 @@ step connection::write(std::string_view chunk) {
     throw usage_error("troupe: tls_stream: nothing can be written after shutdown()");
   }
   ERR_clear_error();
-  if (!ticket_given_ && context_->server() && context_->tickets())
+  if (progress_.begin_to_write() && context_->server() && context_->tickets())
     SSL_new_session_ticket(ssl_.get());
-  ticket_given_ = true;
   std::size_t written = 0;
   // The caller has the writer lock (T3), and everything before was sent. So what the system takes
   // at once need not be copied.
@@ -233,7 +232,7 @@ void connection::check_usable() {
     lock.unlock();
     throw_failure();
   }
-  if (!established_) throw usage_error("troupe: tls_stream: await handshake() first");
+  if (!progress_.is_established()) throw usage_error("troupe: tls_stream: await handshake() first");
 }
 
 step connection::after(int result, const char* operation) {
@@ -262,17 +261,18 @@ void connection::fail(const char* operation) {
                      take_reasons("") + " (" + why + ")", verified);
   } else if (reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE) {
     failure_.emplace(tls_failure::certificate, operation, name_, take_reasons(""));
-  } else if (!established_ && first == 0 &&
+  } else if (!progress_.is_established() && first == 0 &&
              (SSL_get_shutdown(ssl_.get()) & SSL_RECEIVED_SHUTDOWN) != 0) {
     failure_.emplace(tls_failure::truncated, operation, name_,
                      "the peer said goodbye during the handshake");
-  } else if (!established_ && begins_like_http_) {
+  } else if (!progress_.is_established() && begins_like_http()) {
     failure_.emplace(tls_failure::plain_http, operation, name_,
                      "the client speaks HTTP without TLS");
-  } else if (input_ended_ && (reason == SSL_R_UNEXPECTED_EOF_WHILE_READING || first == 0)) {
+  } else if (last_input_ == arrival::end &&
+             (reason == SSL_R_UNEXPECTED_EOF_WHILE_READING || first == 0)) {
     failure_.emplace(tls_failure::truncated, operation, name_,
-                     established_ ? "the stream ended without the peer's close_notify"
-                                  : "the peer closed during the handshake");
+                     progress_.is_established() ? "the stream ended without the peer's close_notify"
+                                                : "the peer closed during the handshake");
   } else if (reason >= SSL_AD_REASON_OFFSET) {
     failure_.emplace(tls_failure::refused_by_peer, operation, name_, take_reasons(""));
   } else {
@@ -291,7 +291,7 @@ void connection::throw_failure() {
 
 std::span<std::byte> connection::room() {
   std::lock_guard lock(mutex_);
-  if (input_was_full_) {
+  if (last_input_ == arrival::full) {
     const std::span<std::byte> all = large_.room();
     input_ = all.data();
     return all;
@@ -304,28 +304,25 @@ std::span<std::byte> connection::room() {
 
 void connection::rest() noexcept {
   std::lock_guard lock(mutex_);
-  if (reading_ || input_begin_ != input_end_) return;
+  if (reader_.is_held() || input_begin_ != input_end_) return;
   small_.reset();
   large_.release();
-  input_was_full_ = false;
+  if (last_input_ == arrival::full) last_input_ = arrival::partial;
 }
 
 void connection::arrived(std::size_t bytes) {
   std::lock_guard lock(mutex_);
-  input_was_full_ = bytes == (large_.has_block() ? block_bytes : small_bytes);
-  input_ended_ = bytes == 0;
+  const std::size_t room = large_.has_block() ? block_bytes : small_bytes;
+  last_input_ = bytes == 0 ? arrival::end : bytes == room ? arrival::full : arrival::partial;
   input_begin_ = 0;
   input_end_ = bytes;
-  if (!established_) count_handshake(bytes);
+  if (!progress_.is_established()) count_handshake(bytes);
   tell_news();
 }
 
 // OpenSSL limits each message of a handshake, but not all together.
 void connection::count_handshake(std::size_t bytes) {
-  if (handshake_bytes_ == 0 && bytes != 0) {
-    const char first = static_cast<char>(*input_);
-    begins_like_http_ = context_->server() && first >= 'A' && first <= 'Z';
-  }
+  if (handshake_bytes_ == 0 && bytes != 0) first_byte_ = static_cast<char>(*input_);
   handshake_bytes_ += bytes;
   if (handshake_bytes_ <= context_->handshake_bytes_max() || failure_) return;
   failure_.emplace(tls_failure::protocol, "handshake", name_,
@@ -342,33 +339,34 @@ std::string_view connection::outgoing() {
 
 bool connection::take_lock(lock_kind which) noexcept {
   std::lock_guard lock(mutex_);
-  bool& taken = which == lock_kind::reader ? reading_ : writing_;
-  return !std::exchange(taken, true);
+  return which == lock_kind::reader ? reader_.take() : !std::exchange(writing_, true);
 }
 
 void connection::release_lock(lock_kind which) noexcept {
   std::lock_guard lock(mutex_);
-  (which == lock_kind::reader ? reading_ : writing_) = false;
-  if (which != lock_kind::reader) return;
-  writer_reads_ = false;
+  if (which == lock_kind::writer) {
+    writing_ = false;
+    return;
+  }
+  reader_.release();
   tell_news();
 }
 
 std::optional<future<>> connection::lock_or_news() {
   std::lock_guard lock(mutex_);
   std::optional<future<>> news = take_or_await_news();
-  if (!news) writer_reads_ = true;
+  if (!news) reader_.lend_to_writer();
   return news;
 }
 
 std::optional<future<>> connection::lock_after_writer() {
   std::lock_guard lock(mutex_);
-  if (reading_ && !writer_reads_) refuse_lock(lock_kind::reader);
+  if (reader_.is_held() && !reader_.is_writers()) refuse_lock(lock_kind::reader);
   return take_or_await_news();
 }
 
 std::optional<future<>> connection::take_or_await_news() {
-  if (!std::exchange(reading_, true)) return std::nullopt;
+  if (reader_.take()) return std::nullopt;
   if (!news_) news_.emplace();
   return news_->wait();
 }
@@ -400,7 +398,7 @@ int connection::bio_read(BIO* bio, char* to, std::size_t room, std::size_t* coun
   BIO_clear_retry_flags(bio);
   *count = std::min(room, self.input_end_ - self.input_begin_);
   if (*count == 0) {
-    if (!self.input_ended_) BIO_set_retry_read(bio);
+    if (self.last_input_ != arrival::end) BIO_set_retry_read(bio);
     return 0;
   }
   std::memcpy(to, self.input_ + self.input_begin_, *count);
@@ -433,7 +431,7 @@ long connection::bio_control(BIO* bio, int what, long, void*) noexcept {
     case BIO_CTRL_FLUSH:
       return 1;
     case BIO_CTRL_EOF:
-      return self.input_ended_ && self.input_begin_ == self.input_end_ ? 1 : 0;
+      return self.last_input_ == arrival::end && self.input_begin_ == self.input_end_ ? 1 : 0;
     case BIO_CTRL_PENDING:
       return static_cast<long>(self.input_end_ - self.input_begin_);
     default:

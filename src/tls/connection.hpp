@@ -11,6 +11,8 @@
 //       nothing there in the meantime.
 //   T3  `flying_` belongs to the holder of the writer lock. Pending bytes go after it, so the order
 //       is that of OpenSSL.
+//   T4  A connection is established once, and a server gives its ticket once, with the first write.
+//   T5  The reader lock has one holder, and only a holder releases it.
 //
 // Rejected: BIO_s_mem, which never gives up its largest size; a reader that waits until its alert
 // is sent: see tell_peer().
@@ -28,6 +30,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/invariant.hpp"
 #include "tls/ciphertext.hpp"
 #include "tls/context_state.hpp"
 #include "tls/library.hpp"
@@ -47,6 +50,61 @@ enum class step : std::uint8_t {
 };
 
 enum class lock_kind : std::uint8_t { reader, writer };
+
+class connection_progress {
+ public:
+  bool is_established() const noexcept { return stage_ != stage::handshake; }
+  // Returns true for the first call.
+  bool establish() noexcept {
+    if (is_established()) return false;
+    stage_ = stage::established;
+    return true;
+  }
+  // Returns true for the first call.
+  bool begin_to_write() noexcept {
+    TROUPE_INVARIANT(is_established(), "T4");
+    if (stage_ == stage::writes) return false;
+    stage_ = stage::writes;
+    return true;
+  }
+
+ private:
+  enum class stage : std::uint8_t { handshake, established, writes };
+  stage stage_ = stage::handshake;
+};
+
+class reader_lock {
+ public:
+  bool is_held() const noexcept { return holder_ != holder::none; }
+  // The writer has it for a moment.
+  bool is_writers() const noexcept { return holder_ == holder::writer; }
+  // Returns false if it is held.
+  bool take() noexcept {
+    if (is_held()) return false;
+    holder_ = holder::reader;
+    return true;
+  }
+  // The lock that was taken just now is the writer's.
+  void lend_to_writer() noexcept {
+    TROUPE_INVARIANT(holder_ == holder::reader, "T5");
+    holder_ = holder::writer;
+  }
+  void release() noexcept {
+    TROUPE_INVARIANT(is_held(), "T5");
+    holder_ = holder::none;
+  }
+
+ private:
+  enum class holder : std::uint8_t { none, reader, writer };
+  holder holder_ = holder::none;
+};
+
+// The last bytes from the stream.
+enum class arrival : std::uint8_t {
+  partial,  // less than there was room for
+  full,     // perhaps there is more
+  end,      // of the stream
+};
 
 class connection {
  public:
@@ -142,6 +200,10 @@ class connection {
   step must_not_end(step how, const char* operation);
   std::optional<future<>> take_or_await_news();
   void fail(const char* operation);
+  // A client begins as a request of HTTP does: with a capital letter.
+  bool begins_like_http() const noexcept {
+    return context_->server() && first_byte_ >= 'A' && first_byte_ <= 'Z';
+  }
   void count_handshake(std::size_t bytes);
   void keep_renewed_session() noexcept;
   void tell_news() noexcept;
@@ -156,16 +218,17 @@ class connection {
   ssl_ptr ssl_;
   std::optional<tls_error> failure_;
   std::optional<event> news_;  // news of the reader, for a writer that waits for it
-  bool reading_ = false, writing_ = false;
-  bool writer_reads_ = false;  // the writer has the reader lock, too
-  bool established_ = false, ticket_given_ = false, memory_failed_ = false;
+  connection_progress progress_;
+  reader_lock reader_;
+  bool writing_ = false;  // the writer lock is held
+  bool memory_failed_ = false;
   // set in write(): no bytes are to be sent before those that OpenSSL writes
   bool sends_at_once_ = false;
-  bool input_ended_ = false, input_was_full_ = false;
+  arrival last_input_ = arrival::partial;
   std::size_t input_begin_ = 0, input_end_ = 0;
   const std::byte* input_ = nullptr;  // points into one of the next two
   std::size_t handshake_bytes_ = 0;   // that the peer has sent before the handshake was done
-  bool begins_like_http_ = false;     // the first byte from a client is a capital letter
+  char first_byte_ = '\0';            // that the peer has sent
   using small_block = std::array<std::byte, small_bytes>;
   std::unique_ptr<small_block> small_;  // null while the connection rests
   ciphertext large_;

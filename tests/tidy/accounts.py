@@ -10,7 +10,7 @@ FOLDERS = ("src/http", "src/nats", "src/protocol", "src/tls", "include/troupe/ht
 
 # A member whose memory grows: a container, a buffer, or an object that has some.
 GROWS = (r"std::(?:string|vector|deque|list|map|set|unordered_map|unordered_set)\b(?!_view)", r"std::unique_ptr<(?:char|std::byte)\[\]>",
-         r"input\b", r"output\b", r"header_lines\b", r"response\b", r"(?:std::optional<)?head_block\b", r"std::unique_ptr<decoded_body>",
+         r"(?:std::optional<)?input\b", r"output\b", r"header_lines\b", r"response\b", r"(?:std::optional<)?head_block\b", r"std::unique_ptr<decoded_body>",
          r"channel<", r"(?:troupe::)?file\b", r"(?:const )?std::unique_ptr<encoder>")
 MEMBER = re.compile(r"^\s+(?:mutable |const |static )*(" + "|".join(GROWS) + r")[^()]*?[ >](\w+_(?:(?:, | = [^;,]*, )\w+_)*)(?: = [^;]*|\{[^;]*\})?;")
 CLASS = re.compile(r"^\s*(?:template <[^>]*>\s*)?(?:class|struct) (\w+)[^;]*$")

@@ -4,7 +4,6 @@
 
 #include "base/text/release.hpp"
 #include "http/server/calls/call_end.hpp"
-#include "http/server/one_at_a_time.hpp"
 #include "troupe/parallel/submitted.hpp"
 #include "troupe/runtime/here.hpp"
 
@@ -72,7 +71,7 @@ void exchange::count_kept(std::size_t collected) {
   if (!kept_.was_ended()) return;
   kept_.end();
   forget_collected();
-  if (!done_) give_up();
+  if (!progress_.is_complete()) give_up();
   throw_too_much_kept();
 }
 
@@ -122,7 +121,7 @@ task<std::string_view> exchange::next_decoded() {
 void exchange::check_decoded() {
   const fault wrong = decoded_->wrong();
   if (wrong == fault::none) return;
-  if (!done_) give_up();
+  if (!progress_.is_complete()) give_up();
   if (wrong == fault::body_too_large)
     throw client_error(client_failure::decoded_too_large, where_,
                        "the body becomes more than " +
@@ -147,7 +146,7 @@ task<> exchange::collect() {
 }
 
 task<std::string> exchange::read_all() {
-  const one_at_a_time alone(is_collecting_, is_under_way);
+  const one_at_a_time alone(collecting_, is_under_way);
   if (is_taken_) forget_collected();
   try {
     co_await collect();
@@ -165,7 +164,7 @@ task<std::string> exchange::read_all() {
 task<std::string_view> exchange::read() {
   if (is_taken_) forget_collected();
   if (collected_.empty()) co_return co_await next_piece();
-  const one_at_a_time alone(is_collecting_, is_under_way);
+  const one_at_a_time alone(collecting_, is_under_way);
   co_await check_given_up();
   count_kept(collected_.capacity());
   is_taken_ = true;

@@ -12,12 +12,14 @@
 #include <vector>
 
 #include "base/accounts/account.hpp"
+#include "base/invariant.hpp"
 #include "http/client/client_wire.hpp"
 #include "http/client/kept_answer.hpp"
 #include "http/client/proxy_table.hpp"
 #include "http/client/streams/stream_connection.hpp"
 #include "http/client/streams/stream_pool.hpp"
 #include "http/coding/decoded_body.hpp"
+#include "http/server/one_at_a_time.hpp"
 #include "troupe/http/client.hpp"
 #include "troupe/http/client_message.hpp"
 #include "troupe/http/transport.hpp"
@@ -56,6 +58,36 @@ class client_core : public std::enable_shared_from_this<client_core> {
   std::optional<tls_context> trust_, streams_trust_;
 };
 
+// The stage of an answer.
+// Invariants
+//   A1  An answer ends once: it is complete, too slow, or given up, and has begun before.
+class answer_progress {
+ public:
+  // A byte of it is here.
+  bool has_begun() const noexcept { return stage_ != stage::none; }
+  bool is_complete() const noexcept { return stage_ == stage::complete; }
+  bool is_too_slow() const noexcept { return stage_ == stage::too_slow; }
+  bool is_given_up() const noexcept { return stage_ == stage::given_up; }
+
+  void begin() noexcept {
+    if (!has_begun()) stage_ = stage::begun;
+  }
+  void complete() noexcept { end(stage::complete); }
+  void note_slow() noexcept { end(stage::too_slow); }
+  // Whatever it was, unless it has ended.
+  void give_up() noexcept {
+    if (stage_ == stage::none || stage_ == stage::begun) stage_ = stage::given_up;
+  }
+
+ private:
+  enum class stage : std::uint8_t { none, begun, complete, too_slow, given_up };
+  void end(stage how) noexcept {
+    TROUPE_INVARIANT(stage_ == stage::begun, "A1");
+    stage_ = how;
+  }
+  stage stage_ = stage::none;
+};
+
 class exchange {
  public:
   exchange(std::shared_ptr<client_core> by, url at, tasks::limits within)
@@ -86,7 +118,7 @@ class exchange {
   task<std::string> read_all();
 
   // True when a byte of the answer has come.
-  bool heard() const noexcept { return heard_; }
+  bool heard() const noexcept { return progress_.has_begun(); }
   // Whether the server has done nothing of the request, and will not: it has refused it, or its
   // connection takes no more requests.
   enum class refusal : std::uint8_t { none, refused, moved };
@@ -125,8 +157,9 @@ class exchange {
   const tasks::limits life_;
   std::optional<std::uint64_t> length_;
   paced_arrival body_;
-  bool heard_ = false, done_ = false, refused_bytes_ = false, is_read_ = false;
-  bool is_slow_ = false;  // its body was too slow
+  answer_progress progress_;
+  one_at_a_time::slot reading_;
+  bool refused_bytes_ = false;
   bool cut_off_ = false;  // a part of the request was sent, and the rest will never be
 
  private:
@@ -144,9 +177,9 @@ class exchange {
   int status_ = 0;
   std::string reason_, head_text_, trailer_text_;
   std::vector<http::fields::position> head_positions_, trailer_positions_;
-  std::string collected_;       // what read_all() has read, also one that was given up
-  bool is_collecting_ = false;  // a read_all() is under way
-  bool is_taken_ = false;       // a read() has given what was collected
+  std::string collected_;  // by a read_all(), also one that was given up
+  one_at_a_time::slot collecting_;
+  bool is_taken_ = false;  // a read() has given `collected_`
 };
 
 // Whether one of the lines `Name: value` has that name.

@@ -7,7 +7,6 @@
 
 #include "http/client/connect.hpp"
 #include "http/server/calls/gone_watch.hpp"
-#include "http/server/one_at_a_time.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/runtime/here.hpp"
 #include "troupe/tls/error.hpp"
@@ -97,7 +96,7 @@ void wire_exchange::refuse(fault why) {
 
 void wire_exchange::end_early() {
   wire_.reset();
-  if (heard_)
+  if (heard())
     throw client_error(client_failure::truncated, where_,
                        "the connection ended in the middle of the answer");
   throw client_error(client_failure::closed, where_, "the connection ended before the answer");
@@ -115,11 +114,11 @@ task<bool> wire_exchange::receive(const tasks::limits& within) {
     if (e.reason() != tls_failure::truncated) throw;
     cut = true;
   } catch (const io_error&) {
-    if (!heard_) throw;
+    if (!heard()) throw;
     cut = true;
   }
   if (cut) end_early();
-  heard_ = heard_ || bytes > 0;
+  if (bytes > 0) progress_.begin();
   co_return bytes > 0;
 }
 
@@ -133,7 +132,7 @@ task<parser::step> wire_exchange::next_step(const tasks::limits& within) {
     if (more) continue;
     step = wire_->reads.finish();
     keep_ = false;
-    if (step.what == parser::event::refused || !heard_) end_early();
+    if (step.what == parser::event::refused || !heard()) end_early();
     step.consumed = 0;
     co_return step;
   }
@@ -166,18 +165,18 @@ task<> wire_exchange::read_head_within(http::method asked, tasks::limits soon) {
 // The answer has been read. A connection that has more input than that is closed: no request asked
 // for that.
 void wire_exchange::finish() {
-  done_ = true;
+  progress_.complete();
   if (keep_ && wire_->input().empty()) return core_->pool.put(std::move(wire_));
   wire_->say_goodbye();
   wire_.reset();
 }
 
 task<std::string_view> wire_exchange::next_encoded() {
-  if (done_) co_return std::string_view();
+  if (progress_.is_complete()) co_return std::string_view();
   const one_at_a_time alone(
-      is_read_, "troupe: http::client_response: a read is under way already: await it first");
+      reading_, "troupe: http::client_response: a read is under way already: await it first");
   // thrown again, because the read that got it first may have been cancelled
-  if (wire_ == nullptr && is_slow_) throw_slow();
+  if (wire_ == nullptr && progress_.is_too_slow()) throw_slow();
   if (wire_ == nullptr)
     throw client_error(client_failure::truncated, where_, "an earlier read of it has failed");
   wire_->consume(std::exchange(consumed_, 0));
@@ -200,7 +199,7 @@ task<std::string_view> wire_exchange::next_encoded() {
     }
     if (slow) {
       wire_.reset();
-      is_slow_ = true;
+      progress_.note_slow();
       throw_slow();
     }
     body_.waited(now() - begins);

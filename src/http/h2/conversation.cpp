@@ -122,13 +122,13 @@ std::size_t conversation::more_of(std::int32_t stream, std::span<char> to, bool&
   return request->more(to, ends);
 }
 
-void conversation::on_pong() { is_heard_ = draining_; }
+void conversation::on_pong() { goaway_.note_answer(); }
 
 // ---- the reader ----
 
 task<bool> conversation::run(connection& on, std::string begun) {
   on_ = &on;
-  parks_ = ends_ = writing_ = false;
+  reader_.begin();
   std::exception_ptr failed;
   const auto body = [&](task_scope& in) { return read_all(in, begun, failed); };
   co_await scope(body);
@@ -138,7 +138,7 @@ task<bool> conversation::run(connection& on, std::string begun) {
   out_.rest();
   out_at_ = 0;
   count_buffers();
-  co_return parks_;
+  co_return reader_.parks();
 }
 
 // What it throws is no reason to cancel handlers, so it goes another way.
@@ -148,13 +148,13 @@ task<> conversation::read_all(task_scope& branches, std::string_view begun,
   try {
     co_await take(branches, begun);
     co_await read_on(branches);
-    if (at_end_ && !broken_) co_await await_exchanges();
-    if (!parks_ && !broken_) co_await flush_at_end();
+    if (reader_.has_client_ended() && !broken_) co_await await_exchanges();
+    if (!reader_.parks() && !broken_) co_await flush_at_end();
   } catch (...) {
     failed = std::current_exception();
   }
-  ends_ = true;
-  if (!parks_) {
+  reader_.end();
+  if (!reader_.parks()) {
     broken_ = true;
     for (auto& [stream, request] : exchanges_) request->closed();
   }
@@ -167,7 +167,7 @@ task<> conversation::read_on(task_scope& in) {
     const bool is_idle = exchanges_.empty() && !is_busy();
     const bool something_came = std::exchange(on_->past_.was_parked, false);
     if (is_idle && on_->is_slow() && !something_came) {
-      parks_ = true;
+      reader_.park();
       co_return;
     }
     if (room_ == nullptr) room_ = std::make_unique_for_overwrite<char[]>(read_bytes);
@@ -175,7 +175,7 @@ task<> conversation::read_on(task_scope& in) {
     std::size_t bytes = 0;
     bool is_over = false;
     try {
-      bytes = co_await on_->read_wire({room_.get(), read_bytes}, draining_);
+      bytes = co_await on_->read_wire({room_.get(), read_bytes}, goaway_.is_announced());
     } catch (const cancelled&) {
       is_over = true;
     }
@@ -186,7 +186,7 @@ task<> conversation::read_on(task_scope& in) {
       continue;
     }
     if (bytes == 0) {
-      at_end_ = true;
+      reader_.note_client_end();
       co_return;
     }
     if (is_idle && on_->is_slow()) ++on_->past_.pace;
@@ -217,7 +217,7 @@ task<> conversation::take(task_scope& branches, std::string_view bytes) {
   }
   ready_.clear();
   give_windows();
-  if (is_heard_ && !std::exchange(is_last_, true)) session_->end();
+  if (goaway_.is_answered() && goaway_.begin_last()) session_->end();
   co_await flush_soon();
 }
 
@@ -228,12 +228,14 @@ bool conversation::ask_why() {
   const ending why = on_->ending_.load(std::memory_order_acquire);
   switch (why) {
     case ending::parking:
-      parks_ = exchanges_.empty() && !is_busy();
-      if (parks_) return false;
+      if (exchanges_.empty() && !is_busy()) {
+        reader_.park();
+        return false;
+      }
       if (server_.unpark(*on_)) return true;
       return ask_why();
     case ending::draining:
-      if (draining_) return false;
+      if (goaway_.is_announced()) return false;
       drain();
       return true;
     case ending::late:
@@ -265,18 +267,18 @@ bool conversation::ask_why() {
 bool conversation::must_end() const noexcept { return broken_ || session_->is_over(); }
 
 void conversation::drain() {
-  draining_ = true;
+  goaway_.announce();
   session_->announce_end();
 }
 
 void conversation::end_after_this() {
-  draining_ = true;
-  if (!std::exchange(is_last_, true)) session_->end();
+  if (goaway_.begin_last()) session_->end();
 }
 
 // Whether there is something to do beside requests.
 bool conversation::is_busy() const noexcept {
-  return writing_ || out_at_ < out_.size() || inside_since_ns_ != 0 || draining_;
+  return writes_.is_under_way() || out_at_ < out_.size() || inside_since_ns_ != 0 ||
+         goaway_.is_announced();
 }
 
 // The client has ended its half: it still reads the answers, perhaps.
@@ -310,7 +312,7 @@ bool conversation::fill(std::size_t most) {
   return out_at_ < out_.size();
 }
 
-// Writes what is pending; the caller has set `writing_`. Errors end the connection.
+// Writes what is pending; the caller has begun to write. Errors end the connection.
 task<> conversation::write_pending() {
   try {
     while (fill(write_bytes)) {
@@ -320,16 +322,17 @@ task<> conversation::write_pending() {
   } catch (const error&) {  // the client has gone, or is too slow
     break_off();
   }
-  writing_ = false;
+  static_cast<void>(writes_.end());
 }
 
 // Called by the reader: small answers are sent at once, and larger ones by the writer.
 task<> conversation::flush_soon() {
-  if (writing_ || broken_) co_return;
+  if (writes_.is_under_way() || broken_) co_return;
   if (!fill(quick_bytes)) co_return;
   note_written(on_->write_wire_at_once(out_.view().substr(out_at_)));
+  bool was_woken = false;
   if (on_->secure() && out_.size() <= 2 * quick_bytes) {
-    writing_ = true;
+    writes_.begin();
     try {
       while (out_at_ < out_.size()) {
         watch_time();
@@ -338,9 +341,8 @@ task<> conversation::flush_soon() {
     } catch (const error&) {
       break_off();
     }
-    writing_ = false;
+    was_woken = writes_.end();
   }
-  const bool was_woken = std::exchange(woken_in_write_, false);
   if (was_woken || has_more_ || out_at_ < out_.size()) wake_writer();
 }
 
@@ -348,12 +350,12 @@ task<> conversation::write_all() {
   for (;;) {
     co_await to_send_.wait();
     to_send_.reset();
-    if (ends_) co_return;
-    woken_in_write_ = writing_;
-    if (writing_ || broken_) continue;
-    writing_ = true;
+    if (reader_.has_ended()) co_return;
+    writes_.note_more();
+    if (writes_.is_under_way() || broken_) continue;
+    writes_.begin();
     co_await write_pending();
-    if (at_end_) fail_blocked();
+    if (reader_.has_client_ended()) fail_blocked();
     if (exchanges_.empty()) all_done_.set();
     watch_time();
     count_buffers();
@@ -364,20 +366,20 @@ task<> conversation::write_all() {
 
 // GOAWAY, and what else is left to be said.
 task<> conversation::flush_at_end() {
-  if (!session_->is_over() && !at_end_) session_->terminate(code::no_error);
-  while (writing_ && !broken_) {
+  if (!session_->is_over() && !reader_.has_client_ended()) session_->terminate(code::no_error);
+  while (writes_.is_under_way() && !broken_) {
     all_done_.reset();
     co_await all_done_.wait();
   }
   if (broken_) co_return;
-  writing_ = true;
+  writes_.begin();
   co_await write_pending();
-  on_->lingers_ = true;
+  on_->closing_.linger();
 }
 
 void conversation::break_off() noexcept {
   broken_ = true;
-  on_->broken_ = true;
+  on_->health_.break_off();
   all_done_.set();
   for (auto& [stream, request] : exchanges_) request->closed();
   on_->idle_stop_.request_stop();
@@ -386,7 +388,7 @@ void conversation::break_off() noexcept {
 
 // No window will come any more.
 void conversation::fail_blocked() noexcept {
-  if (writing_ || out_at_ < out_.size()) return;
+  if (writes_.is_under_way() || out_at_ < out_.size()) return;
   for (auto at = exchanges_.begin(); at != exchanges_.end();) {
     exchange& request = *at->second;
     const bool is_blocked = request.is_sending() || (request.is_done() && !request.is_closed());
@@ -529,13 +531,14 @@ void conversation::watch_time() noexcept {
     until = std::min(until, stream_until);
   }
   const bool is_idle = exchanges_.empty() && !is_sending && inside_since_ns_ == 0;
-  if (is_idle && !draining_) {
+  if (is_idle && !goaway_.is_announced()) {
     // order: relaxed  a hint for the sweep
     on.idle_since_ns_.store(now_ns, std::memory_order_relaxed);
     on.begin_wait(on.past_.answered_one ? phase::idle : phase::fresh, options.idle_time, now_ns);
     return;
   }
-  if (draining_ && exchanges_.empty()) until = std::min(until, after(now_ns, drain_patience));
+  if (goaway_.is_announced() && exchanges_.empty())
+    until = std::min(until, after(now_ns, drain_patience));
   if (until == never_ns) return on.end_wait();
   phase waits_in = inside_since_ns_ != 0 ? phase::head : phase::busy;
   if (is_of_stream) waits_in = phase::streams;
@@ -562,8 +565,9 @@ void conversation::count_buffers() noexcept {
 
 // Counts what the client has done too much, once.
 void conversation::count_end() noexcept {
-  if (session_->broken() == excess::none || !std::exchange(counts_end_, false)) return;
-  server_.http2.count(session_->broken());
+  if (session_->broken() == counted_) return;
+  counted_ = session_->broken();
+  server_.http2.count(counted_);
 }
 
 }  // namespace troupe::http::h2

@@ -4,7 +4,7 @@
 // The connection's task reads. A child of it writes what handlers leave to be written; each handler
 // that waits is a child, too. So all of this runs one at a time, without a lock.
 // Invariants
-//   C1  at most one of the reader and the writer has `writing_` and awaits a write.
+//   C1  at most one of the reader and the writer writes, between begin() and end() of `writes_`.
 //   C2  no function of the session is called within one of its events, but reset().
 //   C3  an exchange is destroyed when its handler has ended and its stream no longer exists.
 //
@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "http/h1/output.hpp"
+#include "http/h2/connection_stages.hpp"
 #include "http/h2/exchange.hpp"
 #include "http/h2/framing/session.hpp"
 #include "http/server/server_state.hpp"
@@ -141,18 +142,13 @@ class conversation final : private session_events {
   std::int64_t inside_since_ns_ = 0;  // 0: nothing is incomplete
   std::int64_t progress_ns_ = 0;      // when bytes were last written to the connection, or could be
   std::uint64_t written_ = 0, written_before_ = 0;  // bytes; at the last watch_time()
-  bool writing_ = false;
-  bool woken_in_write_ = false;  // of the reader: the writer has something to send behind it
-  bool parks_ = false;           // run() ends, for the connection is to be parked
-  bool ends_ = false;            // the reader has ended
-  bool draining_ = false;        // GOAWAY was announced
-  bool is_heard_ = false;        // and the client has heard it
-  bool is_last_ = false;         // then GOAWAY says which requests are the last
-  bool has_more_ = false;        // the session had more to send than fits
-  bool broken_ = false;          // no bytes can be sent any more
-  bool at_end_ = false;          // the client has ended its half
-  bool renewed_ = false;         // streams were ended for the budget, and the read may have been
-  bool counts_end_ = true;
+  reader_stage reader_;
+  write_stage writes_;
+  goaway_stage goaway_;
+  excess counted_ = excess::none;  // that ended the session, and was counted
+  bool has_more_ = false;          // the session had more to send than fits
+  bool broken_ = false;            // no bytes can be sent any more
+  bool renewed_ = false;           // streams were ended for the budget, and the read may have been
 };
 
 }  // namespace troupe::http::h2

@@ -14,7 +14,6 @@
 #include "http/h2/conversation.hpp"
 #include "http/routing/reopened_file.hpp"
 #include "http/routing/response_parts.hpp"
-#include "http/server/one_at_a_time.hpp"
 #include "http/values/page_of.hpp"
 #include "http/websocket/handshake/websocket_terms.hpp"
 #include "troupe/http/values/status_error.hpp"
@@ -53,9 +52,9 @@ exchange::exchange(conversation& connection, std::int32_t stream, head_block&& h
     : handling(connection.server()),
       conversation_(connection),
       stream_(stream),
-      block_(std::move(head)),
-      body_ended_(ends) {
+      block_(std::move(head)) {
   request_.head_ = &head_;
+  progress_.begin(ends ? body_stage::ended : body_stage::comes);
   wrong_ = read_head(ends);
   if (wrong_ != fault::none) return;
   if (!decode_path()) {
@@ -69,7 +68,7 @@ exchange::exchange(conversation& connection, std::int32_t stream, head_block&& h
   wrong_ = begin_decoding();
   if (call.reads_body && head_.has_length && head_.length > body_limit())
     wrong_ = fault::body_too_large;
-  collects_ = !call.waits && call.reads_body && !is_websocket_;
+  if (!call.waits && call.reads_body && !is_websocket()) use_ = body_use::collected;
 }
 
 fault exchange::read_head(bool ends) {
@@ -85,7 +84,7 @@ fault exchange::read_head(bool ends) {
   if (head_.method == method::connect) {
     if (block_.protocol() != "websocket") return fault::unknown_method;
     // Handlers see a WebSocket as they see it by HTTP/1.1.
-    is_websocket_ = true;
+    use_ = body_use::websocket;
     head_.method = method::get;
     head_.method_name = name_of(method::get);
     head_.wants_upgrade = true;
@@ -101,7 +100,8 @@ fault exchange::read_head(bool ends) {
       head_.has_length = true;
     } else if (field.name == "expect") {
       if (!same_word(field.value, "100-continue")) return fault::bad_expectation;
-      head_.expects_continue = continue_due_ = !ends;
+      head_.expects_continue = !ends;
+      if (!ends) progress_.withhold_body();
     } else if (field.name == "traceparent") {
       head_.in_trace = true;
     }
@@ -117,13 +117,13 @@ fault exchange::read_head(bool ends) {
 // ---- what comes ----
 
 void exchange::came(std::string_view piece) {
-  if (done_ || closed_ || wrong_ != fault::none || route_.handler == nullptr) return;
+  if (done_ || is_closed() || wrong_ != fault::none || route_.handler == nullptr) return;
   body_.came(piece.size());
-  if (!is_websocket_ && body_.bytes() > body_limit()) {
+  if (!is_websocket() && body_.bytes() > body_limit()) {
     wrong_ = fault::body_too_large;
   } else {
     unread_ += piece;
-    if (collects_) kept_back_ += piece.size();
+    if (collects()) kept_back_ += piece.size();
   }
   if (news_) news_->set();
 }
@@ -133,12 +133,12 @@ void exchange::ended(head_block&& trailer) {
     trailer_.emplace(std::move(trailer));
     request_.trailer_ = trailer_->fields();
   }
-  body_ended_ = true;
+  progress_.end_body();
   if (news_) news_->set();
 }
 
 void exchange::closed() noexcept {
-  closed_ = true;
+  progress_.close();
   unsent_ = {};
   if (!done_) gone_.request_stop();
   if (news_) news_->set();
@@ -167,7 +167,7 @@ void exchange::retains(std::size_t bytes) noexcept {
 }
 
 void exchange::took(std::size_t bytes) {
-  if (closed_ || body_ended_) return;
+  if (is_closed() || progress_.body_ended()) return;
   kept_back_ += bytes;
   conversation_.give_window(*this);
 }
@@ -212,10 +212,10 @@ void exchange::count_for_client() noexcept {
 }
 
 void exchange::cut(bool counts) noexcept {
-  is_cut_ = true;
-  if (is_websocket_) body_ended_ = true;
+  if (is_websocket() && !progress_.body_ended()) progress_.end_body();
+  progress_.cut_body();
   if (news_) news_->set();
-  if (counts && !is_websocket_) gone_.request_stop();
+  if (counts && !is_websocket()) gone_.request_stop();
 }
 
 task<> exchange::await_news(std::chrono::nanoseconds at_most, std::stop_token stop) {
@@ -229,12 +229,12 @@ task<> exchange::await_news(std::chrono::nanoseconds at_most, std::stop_token st
 }
 
 task<std::string_view> exchange::next_encoded() {
-  const one_at_a_time alone(is_read_,
+  const one_at_a_time alone(reading_,
                             "troupe: http::request: a read is under way already: await it first");
-  while (unread_.empty() && !body_ended_) {
+  while (unread_.empty() && !progress_.body_ended()) {
     if (wrong_ != fault::none) throw refused(wrong_);
-    if (closed_ || is_cut_) throw refused(fault::truncated);
-    if (std::exchange(continue_due_, false) && !answer_begun_) {
+    if (is_closed() || progress_.body_is_cut()) throw refused(fault::truncated);
+    if (progress_.continue_body() && !progress_.answer_begun()) {
       conversation_.session().respond_meanwhile(stream_, 100);
       conversation_.wake_writer();
     }
@@ -255,13 +255,13 @@ task<std::string_view> exchange::next_encoded() {
   if (given_up && !unread_.empty()) throw cancelled("troupe: http: the read was given up");
   piece_.clear();
   std::swap(piece_, unread_);
-  if (!piece_.empty() && !collects_) took(piece_.size());
+  if (!piece_.empty() && !collects()) took(piece_.size());
   co_return piece_;
 }
 
 // For a WebSocket.
 task<> exchange::peer_end() {
-  while (!body_ended_ && !closed_) {
+  while (!progress_.body_ended() && !is_closed()) {
     task<> news = await_news(for_ever);
     co_await std::move(news);
   }
@@ -271,8 +271,8 @@ task<std::size_t> exchange::receive(std::span<char> room, std::chrono::nanosecon
   const std::chrono::nanoseconds begun = now();
   // A function that receives learns of the server's stop by that.
   if (call_ != nullptr) call_->leave_server();
-  while (unread_.empty() && !body_ended_) {
-    if (closed_) throw io_error("receive", "a stream of HTTP/2 that was reset", ECONNRESET);
+  while (unread_.empty() && !progress_.body_ended()) {
+    if (is_closed()) throw io_error("receive", "a stream of HTTP/2 that was reset", ECONNRESET);
     const std::chrono::nanoseconds left =
         at_most == for_ever ? for_ever : at_most - (now() - begun);
     task<> news = await_news(left, server_.hurried.get_token());
@@ -302,12 +302,12 @@ slowest_pace exchange::message_pace() const noexcept {
 // ---- handlers ----
 
 bool exchange::begin() {
-  if (closed_) {
+  if (is_closed()) {
     finish();  // the client has asked and given up in one breath
     return true;
   }
   if (wrong_ == fault::none && route_.handler != nullptr) {
-    if (route_.handler->call->waits || (collects_ && !body_ended_)) return false;
+    if (route_.handler->call->waits || is_collecting()) return false;
     return run_at_once();
   }
   answer(wrong_ != fault::none ? refusal(wrong_) : no_route());
@@ -335,7 +335,7 @@ bool exchange::must_wait(const response::special& part) const noexcept {
 
 // Returns false when the answer has to wait for something.
 bool exchange::run_at_once() {
-  if (collects_) {
+  if (collects()) {
     if (const fault wrong = decode_collected(); wrong != fault::none) {
       answer(refusal(wrong));
       finish();
@@ -362,7 +362,7 @@ task<> exchange::serve() {
   std::exception_ptr thrown;
   try {
     if (answer_.special_ == nullptr) co_await run_handler_later();
-    if (!answer_begun_) {
+    if (!progress_.answer_begun()) {
       task<> answering = in_trace(answer_waiting());
       co_await std::move(answering);
     }
@@ -379,8 +379,8 @@ task<> exchange::serve() {
 }
 
 task<> exchange::run_handler_later() {
-  if (collects_) {
-    while (!body_ended_) {
+  if (collects()) {
+    while (!progress_.body_ended()) {
       co_await next_encoded();
       request_.collected_ += piece_;
     }
@@ -419,20 +419,20 @@ void exchange::answer_exception(std::exception_ptr thrown, bool is_cancelled) {
   try {
     std::rethrow_exception(thrown);
   } catch (const refused& why) {
-    if (!answer_begun_ && !closed_) return answer(refusal(why.why()));
+    if (!progress_.answer_begun()) return answer(refusal(why.why()));
     by_peer = true;
   } catch (const io_error&) {
-    by_peer = by_peer || closed_;
+    by_peer = by_peer || is_closed();
   } catch (const timed_out&) {
-    by_peer = by_peer || closed_ || answer_begun_;
+    by_peer = by_peer || progress_.answer_begun();
   } catch (const cancelled&) {
     // the handler stopped because of its request's client_gone(), or with its stream
-    by_peer = by_peer || closed_ || gone_.stop_requested();
+    by_peer = by_peer || is_closed() || gone_.stop_requested();
   } catch (...) {
   }
   if (!by_peer) failure_ = std::move(thrown);
-  if (closed_) return;
-  if (!answer_begun_ && !by_peer) return answer(response(500));
+  if (is_closed()) return;
+  if (!progress_.answer_begun() && !by_peer) return answer(response(500));
   conversation_.session().reset(stream_, by_peer ? code::cancel : code::internal_error);
 }
 
@@ -440,8 +440,8 @@ void exchange::answer_exception(std::exception_ptr thrown, bool is_cancelled) {
 
 void exchange::begin_answer(const response& with, bool has_length, std::uint64_t length,
                             bool has_body) {
-  answer_begun_ = true;
-  answer_ends_ = !has_body;
+  progress_.begin_answer();
+  if (!has_body) progress_.end_answer();
   if (is_noted()) [[unlikely]]
     note_status(with.status_);
   header_lines& lines = conversation_.lines();
@@ -470,7 +470,7 @@ void exchange::answer(response&& with) {
     pending_.resize(static_cast<std::size_t>(part.bytes));
     const bool is_whole = read_file(part, 0, pending_) == part.bytes;
     begin_answer(answer_, has_body, part.bytes, has_body && !silent_ && part.bytes != 0);
-    if (answer_ends_) return;
+    if (progress_.answer_is_whole()) return;
     unsent_ = pending_;
     // The file was shortened in the meantime.
     if (!is_whole) conversation_.session().reset(stream_, code::internal_error);
@@ -478,10 +478,10 @@ void exchange::answer(response&& with) {
     complete(answer_);
     const std::string_view body = answer_.body();
     begin_answer(answer_, has_body, body.size(), has_body && !silent_ && !body.empty());
-    if (answer_ends_) return;
+    if (progress_.answer_is_whole()) return;
     unsent_ = body;
   }
-  answer_ends_ = true;
+  progress_.end_answer();
 }
 
 std::size_t exchange::more(std::span<char> room, bool& ends) {
@@ -490,14 +490,14 @@ std::size_t exchange::more(std::span<char> room, bool& ends) {
   unsent_.remove_prefix(bytes);
   taking_.came(bytes);
   if (!unsent_.empty()) return bytes;
-  ends = answer_ends_;
+  ends = progress_.answer_is_whole();
   if (taken_) taken_->set();
   return bytes;
 }
 
 // The time of a stream that has nothing to send does not pass: it waits for its handler.
 std::chrono::nanoseconds exchange::patience_for_client(std::int64_t now_ns) noexcept {
-  const bool is_owed = !closed_ && (is_sending() || done_);
+  const bool is_owed = !is_closed() && (is_sending() || done_);
   if (!is_owed) {
     sending_since_ns_ = 0;
     taking_ = paced_arrival();
@@ -511,7 +511,7 @@ std::chrono::nanoseconds exchange::patience_for_client(std::int64_t now_ns) noex
 }
 
 task<> exchange::answer_waiting() {
-  if (closed_) co_return;
+  if (is_closed()) co_return;
   if (answer_.special_ == nullptr || !must_wait(*answer_.special_)) {
     response made = std::move(answer_);
     answer(std::move(made));
@@ -536,12 +536,11 @@ task<> exchange::send_part() {
   // The files of folders have no name.
   const bool may_close = part.from.path().empty();
   begin_answer(answer_, has_body, part.bytes, has_body && !silent_ && part.bytes != 0);
-  if (answer_ends_) co_return;
+  if (progress_.answer_is_whole()) co_return;
   conversation_.wake_writer();
   reopened_file from(std::move(answer_.special_->file.from), may_close);
-  sends_file_ = true;
+  if (!is_closed()) progress_.send_in_parts();
   const std::uint64_t sent = co_await send_parts(from, part.offset, part.bytes);
-  sends_file_ = false;
   files_ = 0;
   if (sent != part.bytes) {  // the file was shortened or replaced in the meantime
     conversation_.session().reset(stream_, code::internal_error);
@@ -551,8 +550,8 @@ task<> exchange::send_part() {
 }
 
 void exchange::end_answer() {
-  answer_ends_ = true;
-  if (closed_) return;
+  progress_.end_answer();
+  if (is_closed()) return;
   if (unsent_.empty()) return conversation_.session().end_body(stream_);
   conversation_.session().resume(stream_);
 }
@@ -570,10 +569,10 @@ task<> exchange::send_stream() {
   task<bool> sending = send_streamed(answer_.special_->streamed, writer, ends);
   const bool is_whole = co_await std::move(sending);
   if (!is_whole) {
-    if (!closed_) conversation_.session().reset(stream_, code::cancel);
+    if (!is_closed()) conversation_.session().reset(stream_, code::cancel);
     co_return;
   }
-  if (!writer.trailer_lines().empty() && !closed_) {
+  if (!writer.trailer_lines().empty() && !is_closed()) {
     header_lines behind;
     behind.add_lines(writer.trailer_lines());
     conversation_.session().end_with(stream_, behind);
@@ -585,7 +584,7 @@ task<> exchange::talk() {
   websocket_terms terms;
   std::string lines;
   const websocket_options options = answer_.special_->socket;
-  const bool asks = is_websocket_ && head_.fields["sec-websocket-version"] == "13";
+  const bool asks = is_websocket() && head_.fields["sec-websocket-version"] == "13";
   const std::string why = asks ? accept_terms(head_.fields, options, terms, lines) : "";
   if (!asks || !why.empty()) {
     response plain(asks ? 400 : 426);
@@ -634,7 +633,7 @@ task<> exchange::send_owned(std::string bytes) {
   if (!taken_) taken_.emplace();
   bool is_ours = false;
   for (;;) {
-    if (closed_) throw_gone();
+    if (is_closed()) throw_gone();
     if (unsent_.empty()) {
       if (is_ours) co_return;
       is_ours = true;
@@ -642,12 +641,12 @@ task<> exchange::send_owned(std::string bytes) {
       pending_ = std::move(bytes);
       unsent_ = pending_;
       if (pending_.capacity() > base::account::slack_bytes) conversation_.keep_to_budget();
-      if (closed_) throw_gone();
+      if (is_closed()) throw_gone();
       conversation_.session().resume(stream_);
       conversation_.wake_writer();
     }
     taken_->reset();
-    if (unsent_.empty() || closed_) continue;
+    if (unsent_.empty() || is_closed()) continue;
     co_await taken_->wait();
   }
 }
@@ -661,7 +660,7 @@ task<std::uint64_t> exchange::send_file(const file& from, std::uint64_t offset,
 // Waits until the client has given a window. Meanwhile the file is closed, and no piece is kept.
 task<> exchange::await_window(reopened_file& from) {
   if (!taken_) taken_.emplace();
-  while (!closed_ && conversation_.session().window(stream_) == 0) {
+  while (!is_closed() && conversation_.session().window(stream_) == 0) {
     from.rest();
     files_ = from.is_open() ? 1 : 0;
     taken_->reset();
@@ -670,7 +669,7 @@ task<> exchange::await_window(reopened_file& from) {
     conversation_.wake_writer();
     co_await taken_->wait();
   }
-  if (closed_) throw_gone();
+  if (is_closed()) throw_gone();
 }
 
 task<std::uint64_t> exchange::send_parts(reopened_file& from, std::uint64_t offset,

@@ -20,7 +20,9 @@
 #include "http/h1/send_order.hpp"
 #include "http/h2/framing/session.hpp"
 #include "http/server/calls/call_end.hpp"
+#include "http/server/calls/request_progress.hpp"
 #include "http/server/handling.hpp"
+#include "http/server/one_at_a_time.hpp"
 #include "troupe/http/response.hpp"
 #include "troupe/http/transport.hpp"
 #include "troupe/task/event.hpp"
@@ -58,7 +60,7 @@ class exchange final : public handling, private transport {
   // ---- what goes to the client ----
   std::size_t more(std::span<char> room, bool& ends);
   // Whether there are bytes for the client, which waits for nothing but to take them.
-  bool is_sending() const noexcept { return !unsent_.empty() || sends_file_; }
+  bool is_sending() const noexcept { return !unsent_.empty() || progress_.answer_is_partly_sent(); }
 
   // How much longer the client may take none of it; the largest time while there is nothing to
   // take. At least body_rate bytes a second are to be taken, and none for write_time at most.
@@ -70,11 +72,11 @@ class exchange final : public handling, private transport {
 
   // Whether bytes that were taken are kept, since no window was given for them yet.
   bool is_kept_back() const noexcept {
-    return kept_back_ != 0 && !body_ended_ && !done_ && !closed_;
+    return kept_back_ != 0 && !progress_.body_ended() && !done_ && !is_closed();
   }
-  bool is_collecting() const noexcept { return collects_ && !body_ended_; }
+  bool is_collecting() const noexcept { return collects() && !progress_.body_ended(); }
   std::size_t collected() const noexcept {
-    return collects_ ? unread_.size() + request_.collected_.size() : 0;
+    return collects() ? unread_.size() + request_.collected_.size() : 0;
   }
   // How many bytes are kept for this stream, in this object and below it.
   std::size_t kept_bytes() const noexcept;
@@ -86,11 +88,20 @@ class exchange final : public handling, private transport {
   void count_for_client() noexcept;
   std::int32_t stream() const noexcept { return stream_; }
   bool is_done() const noexcept { return done_; }
-  bool is_closed() const noexcept { return closed_; }
+  bool is_closed() const noexcept { return progress_.is_closed(); }
   // The whole answer was given to the session, and the rest of the request is of no use.
-  bool is_unread() const noexcept { return !body_ended_; }
+  bool is_unread() const noexcept { return !progress_.body_ended(); }
 
  private:
+  // The use of the request's body.
+  enum class body_use : std::uint8_t {
+    streamed,   // read by the handler
+    collected,  // before the handler runs
+    websocket,
+  };
+  bool collects() const noexcept { return use_ == body_use::collected; }
+  bool is_websocket() const noexcept { return use_ == body_use::websocket; }
+
   fault read_head(bool ends);
   fault decode_collected();
   bool run_at_once();
@@ -116,7 +127,7 @@ class exchange final : public handling, private transport {
   endpoint peer() override;
   bool has_address() const noexcept override;
   bool secure() const noexcept override;
-  bool is_lost() const noexcept override { return closed_; }
+  bool is_lost() const noexcept override { return is_closed(); }
   std::stop_token client_gone() override;
   std::optional<tls_certificate> client_certificate() override;
 
@@ -167,22 +178,17 @@ class exchange final : public handling, private transport {
   send_order order_;
   paced_arrival taking_;               // the answer's body, by the client
   std::int64_t sending_since_ns_ = 0;  // counted until then; 0: nothing is to be taken
-  bool sends_file_ = false;            // there is more of it than `unsent_`
   std::size_t above_bytes_ = 0;        // kept by a WebSocket
   std::size_t queued_bytes_ = 0;       // that wait for their turn to be sent
   std::size_t files_ = 0;              // that are open to be sent
   std::unique_ptr<own_account> account_;
 
-  bool body_ended_, silent_ = false;
-  bool continue_due_ = false;
-  bool is_websocket_ = false;
-  bool is_cut_ = false;       // nothing more of the request comes
+  request_progress progress_;  // partly sent: a file, of which there is more than `unsent_`
+  body_use use_ = body_use::streamed;
+  one_at_a_time::slot reading_;
   call_end* call_ = nullptr;  // of the WebSocket that is talked over
-  bool collects_ = false;
-  bool is_read_ = false;
-  bool answer_begun_ = false, answer_ends_ = false;
-  bool done_ = false;    // no handler runs
-  bool closed_ = false;  // the stream no longer exists
+  bool silent_ = false;       // the request is HEAD: its answer has no body
+  bool done_ = false;         // no handler runs
 };
 
 }  // namespace troupe::http::h2

@@ -7,11 +7,11 @@
 #include <limits>
 #include <utility>
 
+#include "base/invariant.hpp"
 #include "base/text/release.hpp"
 #include "http/behind_proxy/address.hpp"
 #include "http/h1/date.hpp"
 #include "http/routing/response_parts.hpp"
-#include "http/server/one_at_a_time.hpp"
 #include "http/values/page_of.hpp"
 #include "troupe/base/platform.hpp"
 #include "troupe/http/values/status_error.hpp"
@@ -206,9 +206,9 @@ void connection::count_buffers() noexcept {
 }
 
 std::size_t connection::kept_bytes() const noexcept {
-  return input_.capacity() + out_.capacity() + body_in_.capacity() + request_.kept_bytes() +
-         (decoded_ == nullptr ? 0 : decoded_->memory()) + encoder_bytes_ + above_bytes_ +
-         queued_bytes_;
+  return input_.capacity() + out_.capacity() + (body_in_ ? body_in_->capacity() : 0) +
+         request_.kept_bytes() + (decoded_ == nullptr ? 0 : decoded_->memory()) + encoder_bytes_ +
+         above_bytes_ + queued_bytes_;
 }
 
 bool connection::reserve_encoder(std::size_t bytes) noexcept {
@@ -222,7 +222,7 @@ bool connection::reserve_encoder(std::size_t bytes) noexcept {
 // A trusted proxy has no share: what a request keeps counts for the client that the proxy names.
 void connection::find_client() noexcept {
   if (counted_.has_share || server_->options.trusted_proxies.empty()) return;
-  if (!is_serving_ || behind_ != nullptr) return;
+  if (!serving_.is_under_way() || behind_ != nullptr) return;
   try {
     const std::optional<endpoint> at = client();
     if (!at || contains(server_->options.trusted_proxies, &*at)) return;
@@ -237,14 +237,14 @@ void connection::find_client() noexcept {
 bool connection::count_for_client() noexcept {
   find_client();
   if (behind_ == nullptr) return true;
-  is_moved_ = server_->move_connection(counted_, *behind_);
-  return is_moved_;
+  if (server_->move_connection(counted_, *behind_)) moved_to_ = behind_;
+  return moved_to_ != nullptr;
 }
 
 void connection::leave_client() noexcept {
   if (behind_ == nullptr) return;
   if (account_.of() != nullptr) account_.open(server_->kept, counted_);
-  if (std::exchange(is_moved_, false))
+  if (std::exchange(moved_to_, nullptr) != nullptr)
     static_cast<void>(server_->move_connection(*behind_, counted_));
   server_->kept.leave(*std::exchange(behind_, nullptr));
 }
@@ -253,7 +253,7 @@ void connection::leave_client() noexcept {
 
 connection::next connection::advance() {
   for (;;) {
-    if (closing_) return next::close;
+    if (closing_.is_due()) return next::close;
     if (out_.size() >= flush_bytes) return next::write;
     const parser::step step = parser_.next(input_.view());
     input_.use(step.consumed);
@@ -270,18 +270,18 @@ connection::next connection::advance() {
 // Returns false when the request has to wait for something.
 bool connection::take_head() {
   const message_head& head = parser_.head();
-  is_serving_ = true;
+  TROUPE_INVARIANT(!closing_.is_due(), "L1");
+  serving_.begin();
   head_expiry_ns_ = 0;
   body_ = paced_arrival();
-  made_room_ = false;
   piece_ = {};
-  answer_begun_ = false;
   silent_ = head.method == method::head;
-  closing_ = !head.keep_alive;
-  if (leaves_ || server_->stopping.stop_requested()) close_after_this();
-  body_ended_ = !head.has_body;
-  continue_due_ = head.has_body && head.expects_continue;
-  if (body_ended_) parser_.next({});  // the end of the body, which needs no byte
+  if (!head.keep_alive) closing_.close();
+  if (closing_.is_near() || server_->stopping.stop_requested()) closing_.close_unasked();
+  progress_.begin(!head.has_body          ? body_stage::ended
+                  : head.expects_continue ? body_stage::withheld
+                                          : body_stage::comes);
+  if (!head.has_body) parser_.next({});  // the end of the body, which needs no byte
   const bool decoded = decode_path();
   if (decoded) {
     find_route();
@@ -303,18 +303,20 @@ bool connection::take_head() {
   }
   parser_.limit_body(body_limit());
   if (route_.handler->call->waits) return false;
-  if (!body_ended_ && reads_body && (decoded_ != nullptr || !collect_here())) {
-    collect_first_ = true;
+  if (!progress_.body_ended() && reads_body && (decoded_ != nullptr || !collect_here())) {
+    serving_.collect_first();
     return false;
   }
-  return run_handler_here();
+  if (!run_handler_here()) return false;
+  finish_request();
+  return true;
 }
 
 bool connection::not_found() {
   response made = no_route();
-  if (!body_ended_) closing_ = lingers_ = true;
+  if (!progress_.body_ended()) closing_.close_and_linger();
   answer(made);
-  if (!closing_) finish_request();
+  if (!closing_.is_due()) finish_request();
   return true;
 }
 
@@ -326,15 +328,15 @@ bool connection::collect_here() {
   input_.use(whole.consumed);
   request_.body_ = whole.body;
   parser_.next({});
-  body_ended_ = true;
-  continue_due_ = false;
+  progress_.end_body();
   return true;
 }
 
-// Runs a handler that is not a coroutine. Returns false when its answer has to wait for something.
+// Runs a handler that is not a coroutine. Returns false when its answer has to wait for something;
+// otherwise the request is to be finished.
 bool connection::run_handler_here() {
   // Nothing reads the rest of the body.
-  if (!body_ended_) closing_ = lingers_ = true;
+  if (!progress_.body_ended()) closing_.close_and_linger();
   std::exception_ptr thrown;
   response result = run_handler(thrown);
   if (thrown != nullptr) {
@@ -344,17 +346,9 @@ bool connection::run_handler_here() {
   if (result.special_ != nullptr && !result.special_->is_small_file()) {
     answer_ = std::move(result);
     return false;
-  } else {
-    answer(result);
   }
-  finish_request();
+  answer(result);
   return true;
-}
-
-// The server wants to close the connection, which the peer may not know yet.
-void connection::close_after_this() noexcept {
-  if (!closing_) lingers_ = true;
-  closing_ = true;
 }
 
 void connection::finish_request() noexcept {
@@ -365,12 +359,12 @@ void connection::finish_request() noexcept {
   if (is_noted()) [[unlikely]]
     note_end();
   past_.answered_one = true;
-  answer_begun_ = false;  // malformed bytes behind this request get an answer, too
+  progress_.finish();
   request_.body_ = {};
   request_.trailer_ = {};
   if (decoded_ != nullptr) [[unlikely]]
     decoded_.reset();
-  is_serving_ = false;
+  serving_.end();
   files_ = encoder_bytes_ = 0;
   if (behind_ != nullptr) [[unlikely]]
     leave_client();
@@ -384,29 +378,29 @@ void connection::finish_request() noexcept {
 
 // The peer broke a rule, or a limit of the server: the peer is told, and the connection closes.
 void connection::refuse(fault why) {
-  closing_ = lingers_ = true;
-  if (answer_begun_) return;
+  closing_.close_and_linger();
+  if (progress_.answer_begun()) return;
   answer_plainly(status_of(why));
 }
 
 // The same, when the head was read, so that it says which form of an error the peer prefers.
 void connection::refuse_request(fault why) {
-  closing_ = lingers_ = true;
-  if (answer_begun_) return;
+  closing_.close_and_linger();
+  if (progress_.answer_begun()) return;
   response made = refusal(why);
   answer(made);
 }
 
 // The server has one connection too many: it reads none of the requests of this one.
 void connection::refuse_for_now() {
-  closing_ = lingers_ = true;
+  closing_.close_and_linger();
   answer_plainly(503, "Retry-After: 1\r\n");
 }
 
 void connection::peer_ended() {
   const bool begun = parser_.inside() || !input_.empty();
   if (!begun) return;
-  closing_ = true;
+  closing_.close();
   answer_plainly(400);  // the peer may have closed only its half
 }
 
@@ -416,9 +410,8 @@ task<bool> connection::serve() {
   end_wait();
   std::exception_ptr thrown;
   bool is_answered = false, is_cancelled = false;
-  const bool collects = std::exchange(collect_first_, false);
-  may_watch_ = !collects;  // a handler that is not a coroutine waits for nothing
-  is_gone_ = false;
+  const bool collects = serving_.collects();
+  if (!collects) serving_.begin_to_wait();  // a handler that is not a coroutine waits for nothing
   try {
     if (!count_for_client()) throw refused(fault::over_budget);
     if (collects) {
@@ -440,32 +433,32 @@ task<bool> connection::serve() {
         answer_ = page_of(parser_.head().fields, e.status(), e.detail());
       }
     }
-    may_watch_ = true;
+    serving_.begin_to_wait();
     watch_client();  // a handler that is not a coroutine may have answered with a stream
     if (!is_answered) {
       task<> answering = in_trace(answer_waiting(answer_));
       co_await std::move(answering);
     }
     if (watch_ != nullptr) co_await end_watch();
-    answer_begun_ = true;  // an error in the rest of the body gets no second answer
-    if (!body_ended_ && !closing_) co_await skip_body();
+    progress_.exclude_answers();  // an error in the rest of the body gets none
+    if (!progress_.body_ended() && !closing_.is_due()) co_await skip_body();
   } catch (...) {
     thrown = std::current_exception();
   }
   if (thrown != nullptr) is_cancelled = co_await submissions::being_cancelled();
   if (watch_ != nullptr && !is_cancelled) co_await end_watch();
-  may_watch_ = false;
+  serving_.end_waiting();
   if (thrown != nullptr) answer_exception(std::move(thrown), is_cancelled);
-  if (cut_off_) out_.clear();
+  if (health_.is_cut_off()) out_.clear();
   base::release(answer_.body_);
   answer_ = response();
   finish_request();
-  if (std::exchange(reads_aside_, false)) {
-    input_.put(body_in_.view());
-    body_in_.release();
+  if (body_in_) {
+    input_.put(body_in_->view());
+    body_in_.reset();
   }
-  if (closing_ && !body_ended_) lingers_ = true;
-  co_return !closing_;
+  if (closing_.is_due() && !progress_.body_ended()) closing_.linger();
+  co_return !closing_.is_due();
 }
 
 gone_watch::half_close connection::half_close() const noexcept {
@@ -487,7 +480,7 @@ std::stop_token connection::client_gone() {
   watch_client();
   if (!watch_->is_armed()) {
     watch_->check(wire());
-  } else if (!body_ended_ && !std::exchange(made_room_, true)) {
+  } else if (!progress_.body_ended()) {
     watch_->make_room(wire(), unread_bytes());
   }
   return watch_->token();
@@ -510,20 +503,21 @@ void connection::watch_for(call_end& ends, gone_watch::half_close how) {
   ends.follow_client(watch_->token());
 }
 
+bool connection::is_client_gone() const noexcept {
+  return watch_ != nullptr && watch_->token().stop_requested();
+}
+
 void connection::watch_client() noexcept {
-  if (watch_ == nullptr || watch_->is_armed() || !may_watch_) return;
-  if (broken_) return watch_->tell();
+  if (watch_ == nullptr || watch_->is_armed() || !serving_.may_wait()) return;
+  if (health_.is_broken()) return watch_->tell();
   watch_->arm(wire());
 }
 
 // The request is over. When this task is cancelled, the destructor ends the watch.
 task<> connection::end_watch() {
-  if (watch_->is_armed()) {
-    watch_->disarm();
-    co_await watch_->reported().wait();
-  }
-  is_gone_ = watch_->token().stop_requested();
-  watch_.reset();
+  if (!watch_->is_armed()) co_return;
+  watch_->disarm();
+  co_await watch_->reported().wait();
 }
 
 task<> connection::flush() {
@@ -534,15 +528,15 @@ task<> connection::flush() {
 // ---- how bodies are read ----
 
 task<std::string_view> connection::next_encoded() {
-  const one_at_a_time alone(is_read_,
+  const one_at_a_time alone(reading_,
                             "troupe: http::request: a read is under way already: await it first");
-  while (!body_ended_ && piece_.empty()) {
-    input& from = reads_aside_ ? body_in_ : input_;
+  while (!progress_.body_ended() && piece_.empty()) {
+    input& from = body_in_ ? *body_in_ : input_;
     const parser::step step = parser_.next(from.view());
     from.use(step.consumed);
     if (step.what == event::refused) throw refused(parser_.why());
     if (step.what == event::end) {
-      body_ended_ = true;
+      progress_.end_body();
       request_.trailer_ = parser_.trailer();
       break;
     }
@@ -562,17 +556,17 @@ task<std::string_view> connection::next_encoded() {
 
 // Receives more bytes of the body, into a buffer of their own, so that the head stays where it is.
 task<> connection::await_body() {
-  if (std::exchange(continue_due_, false)) out_.add("HTTP/1.1 100 Continue\r\n\r\n");
+  if (progress_.continue_body()) out_.add("HTTP/1.1 100 Continue\r\n\r\n");
   // The answers to earlier requests go out, too: the peer may wait for them. They may also be left
   // over from a read that was cancelled.
   if (!out_.empty()) co_await flush();
-  if (!std::exchange(reads_aside_, true)) {
-    body_in_.put(input_.view());
+  if (!body_in_) {
+    body_in_.emplace().put(input_.view());
     input_.use(input_.view().size());
   }
   const std::chrono::nanoseconds begun = now();
   begin_wait(phase::busy, body_.patience(message_pace()), begun.count());
-  const std::span<char> room = body_in_.room(4096);
+  const std::span<char> room = body_in_->room(4096);
   count_buffers();
   bool is_over = false;
   std::size_t bytes = 0;
@@ -590,7 +584,7 @@ task<> connection::await_body() {
     const ending why = ending_.load(std::memory_order_acquire);
     if (why != ending::late && why != ending::over_budget)
       throw cancelled("troupe: http: the connection is ended");
-    broken_ = false;
+    health_.mend();
     server_->revive(*this);
     throw refused(why == ending::late ? fault::too_slow : fault::over_budget);
   }
@@ -598,14 +592,14 @@ task<> connection::await_body() {
     tell_gone();
     throw refused(fault::truncated);
   }
-  body_in_.came(bytes);
+  body_in_->came(bytes);
 }
 
 // Reads the rest of the body, so that the connection can be used for the next request. Gives up
 // after skipped_bytes_max bytes.
 task<> connection::skip_body() {
-  if (continue_due_) {
-    closing_ = true;  // the body may never come
+  if (progress_.body_is_withheld()) {
+    closing_.close();  // the body may never come
     co_return;
   }
   for (std::size_t bytes = 0;;) {
@@ -614,7 +608,7 @@ task<> connection::skip_body() {
     bytes += piece.size();
     if (bytes > skipped_bytes_max) break;
   }
-  closing_ = true;
+  closing_.close();
 }
 
 // ---- how answers are written ----
@@ -642,7 +636,7 @@ void connection::add_status(int status) {
 
 void connection::add_head(const response& with, int status, bool has_length, std::uint64_t length,
                           bool chunked) {
-  if (with.closes_ || server_->stopping.stop_requested()) close_after_this();
+  if (with.closes_ || server_->stopping.stop_requested()) closing_.close_unasked();
   add_status(status);
   out_.add(date_line());
   if (!server_->options.name.empty()) {
@@ -663,7 +657,7 @@ void connection::add_head(const response& with, int status, bool has_length, std
   }
   if (tells_strict_transport(with)) out_.add(server_->strict_transport);
   out_.add(with.fields_);
-  if (closing_) {
+  if (closing_.is_due()) {
     out_.add("Connection: close\r\n");
   } else if (parser_.head().minor_version == 0) {
     out_.add("Connection: keep-alive\r\n");
@@ -682,7 +676,8 @@ void connection::answer(response& with) {
     if (read_file(part, 0, {out_.grow(part.bytes), part.bytes}) == part.bytes) return;
     // The file was shortened in the meantime, and the head with its length is already written.
     out_.cut(before);
-    closing_ = incomplete_ = true;
+    closing_.close();
+    progress_.send_in_parts();
     return;
   }
   complete(with);
@@ -703,7 +698,7 @@ void connection::answer_plainly(int status, std::string_view fields) {
   }
   if (secure()) out_.add(server_->strict_transport);
   out_.add(fields);
-  if (closing_) out_.add("Connection: close\r\n");
+  if (closing_.is_due()) out_.add("Connection: close\r\n");
   out_.add("\r\n");
   if (status == 204 || silent_) return;
   out_.add(words);
@@ -712,7 +707,7 @@ void connection::answer_plainly(int status, std::string_view fields) {
 
 // `is_cancelled`: the connection's task is, since the drain time or the program is over.
 void connection::answer_exception(std::exception_ptr thrown, bool is_cancelled) {
-  closing_ = true;
+  closing_.close();
   if (trace_.get() != nullptr) [[unlikely]]
     tasks::fail_span(*trace_.get(), thrown);
   // True when a stream threw this because the peer that was to be answered has gone.
@@ -720,23 +715,23 @@ void connection::answer_exception(std::exception_ptr thrown, bool is_cancelled) 
   try {
     std::rethrow_exception(thrown);
   } catch (const refused& why) {
-    if (!broken_) refuse_request(why.why());
+    if (!health_.is_broken()) refuse_request(why.why());
     return;
   } catch (const io_error&) {
-    by_peer = broken_;
+    by_peer = health_.is_broken();
   } catch (const tls_error&) {
-    by_peer = broken_;
+    by_peer = health_.is_broken();
   } catch (const timed_out&) {
-    by_peer = broken_;
+    by_peer = health_.is_broken();
   } catch (const cancelled&) {
     // the handler stopped because of its request's client_gone(), or with its connection
-    by_peer = broken_ || is_gone_ || is_cancelled;
+    by_peer = health_.is_broken() || is_client_gone() || is_cancelled;
   } catch (...) {
   }
   if (by_peer) return;
   failure_ = std::move(thrown);
-  lingers_ = !body_ended_;
-  if (answer_begun_ || broken_) return;
+  closing_.set_lingers(!progress_.body_ended());
+  if (progress_.answer_begun() || health_.is_broken()) return;
   response made(500);
   answer(made);
 }
@@ -744,9 +739,10 @@ void connection::answer_exception(std::exception_ptr thrown, bool is_cancelled) 
 task<> connection::answer_waiting(response& with) {
   const message_head& head = parser_.head();
   // The rest of the body would take too long, or would never come.
-  if (!body_ended_ &&
-      (continue_due_ || (head.has_length && head.length - body_.bytes() > skipped_bytes_max)))
-    closing_ = true;
+  if (!progress_.body_ended() &&
+      (progress_.body_is_withheld() ||
+       (head.has_length && head.length - body_.bytes() > skipped_bytes_max)))
+    closing_.close();
   if (with.special_ == nullptr) {
     answer(with);
     co_return;
@@ -771,13 +767,16 @@ task<> connection::answer_waiting(response& with) {
 }
 
 task<> connection::send_part(const file_part& part) {
-  answer_begun_ = incomplete_ = true;
+  progress_.send_in_parts();
   co_await flush();
   files_ = 1;
   count_buffers();
   const std::uint64_t sent = co_await send_file(part.from, part.offset, part.bytes);
-  incomplete_ = sent != part.bytes;
-  if (incomplete_) closing_ = true;  // the file was shortened in the meantime
+  if (sent == part.bytes) {
+    progress_.end_answer();
+  } else {
+    closing_.close();  // the file was shortened in the meantime
+  }
 }
 
 task<> connection::send_stream(response& with) {
@@ -785,13 +784,13 @@ task<> connection::send_stream(response& with) {
   const bool has_body = may_have_body(with.status_),
              chunked = has_body && !length && parser_.head().minor_version == 1,
              ends_with_connection = has_body && !length && !chunked && !silent_;
-  if (has_body && !length && !chunked) closing_ = true;
+  if (has_body && !length && !chunked) closing_.close();
   add_head(with, with.status_, has_body && length, length.value_or(0), chunked);
-  answer_begun_ = true;
+  progress_.begin_answer();
   if (ends_with_connection) set_reset_at_end(true);
   co_await flush();
   if (silent_ || !has_body) co_return;
-  incomplete_ = true;
+  progress_.send_in_parts();
   body_writer writer(*this, chunked, false, length);
   call_end ends;
   if (response::special::is_event_stream(with)) ends.follow_server(server_->hurried.get_token());
@@ -799,19 +798,19 @@ task<> connection::send_stream(response& with) {
   task<bool> sending = send_streamed(with.special_->streamed, writer, ends);
   const bool is_whole = co_await std::move(sending);
   if (!is_whole) {
-    closing_ = true;
+    closing_.close();
     co_return;
   }
-  if (ends.why() == call_end::cause::server_stops) close_after_this();
+  if (ends.why() == call_end::cause::server_stops) closing_.close_unasked();
   co_await writer.finish();
   if (ends_with_connection) set_reset_at_end(false);
-  incomplete_ = false;
+  progress_.end_answer();
 }
 
 task<> connection::talk(response& with) {
   const message_head& head = parser_.head();
   // A proxy might disagree about the byte at which a body ends and the frames begin.
-  if (head.has_body) closing_ = true;
+  if (head.has_body) closing_.close();
   websocket_answer said =
       head.has_body ? websocket_answer() : websocket_handshake(head, with.special_->socket);
   if (said.status != 101) {
@@ -829,11 +828,14 @@ task<> connection::talk(response& with) {
   out_.add(said.fields);
   out_.add(with.fields_);
   out_.add("\r\n");
-  answer_begun_ = true;
-  closing_ = lingers_ = true;
+  progress_.begin_answer();
+  closing_.close_and_linger();
   // A handler may have asked for a watch that takes the end of the client's sending half for its
   // end; but receive() finds that, behind the messages that have come before.
-  if (watch_ != nullptr) co_await end_watch();
+  if (watch_ != nullptr) {
+    co_await end_watch();
+    watch_.reset();
+  }
   co_await flush();
   // undoes the end of a sweep that saw it idle a moment ago and wants to park it
   server_->unpark(*this);

@@ -23,8 +23,13 @@
 #include "http/h1/input.hpp"
 #include "http/h1/output.hpp"
 #include "http/server/calls/call_end.hpp"
+#include "http/server/calls/closing.hpp"
 #include "http/server/calls/gone_watch.hpp"
+#include "http/server/calls/request_progress.hpp"
+#include "http/server/calls/serving.hpp"
+#include "http/server/calls/wire_health.hpp"
 #include "http/server/handling.hpp"
+#include "http/server/one_at_a_time.hpp"
 #include "http/server/parked.hpp"
 #include "http/server/server_state.hpp"
 #include "troupe/base/intrusive_list.hpp"
@@ -182,14 +187,9 @@ class connection : public transport, protected handling {
   std::stop_source idle_stop_, busy_stop_;
   input input_;
   output out_;
-  // The peer may still be sending: after the answer the connection reads for a while, so that the
-  // peer can see the answer.
-  bool lingers_ = false;
-  bool leaves_ = false;      // the next request is the last
-  bool closing_ = false;     // close after the current answer
-  bool incomplete_ = false;  // the answer has begun, and not all of it is sent
-  bool cut_off_ = false;     // a part of something was sent, and the rest will never be
-  bool broken_ = false;      // sending or receiving is no longer possible
+  closing closing_;
+  wire_health health_;
+  request_progress progress_;
   // Its end would be the end of the answer's body, which is not whole: it is reset instead.
   std::atomic<bool> resets_{false};
   call_end* call_ = nullptr;  // of the WebSocket that is talked over
@@ -216,7 +216,6 @@ class connection : public transport, protected handling {
                 bool chunked);
   void add_status(int status);
   void answer_plainly(int status, std::string_view fields = {});
-  void close_after_this() noexcept;
   void set_reset_at_end(bool on) noexcept;
   void finish_request() noexcept;
 
@@ -224,6 +223,7 @@ class connection : public transport, protected handling {
   task<> peer_end();
   std::stop_token client_gone() final;
   void watch_client() noexcept;
+  bool is_client_gone() const noexcept;
   gone_watch::half_close half_close() const noexcept;
   void watch_for(call_end& ends, gone_watch::half_close how);
   std::size_t unread_bytes() const noexcept;
@@ -244,22 +244,14 @@ class connection : public transport, protected handling {
 
   parser parser_;
   response answer_;
-  bool body_ended_ = false;
-  bool is_read_ = false;
-  bool silent_ = false;        // the request is HEAD: its answer has no body
-  bool continue_due_ = false;  // the peer waits for "100 Continue"
-  bool answer_begun_ = false;
-  bool collect_first_ = false;
+  serving serving_;
+  one_at_a_time::slot reading_;
+  bool silent_ = false;  // the request is HEAD: its answer has no body
   paced_arrival body_;
   // a piece of the body for the next read, because the read that fetched it was cancelled
   std::string_view piece_;
-  input body_in_;  // the rest of a body that did not arrive whole with its head
-  bool reads_aside_ = false;
-  bool may_watch_ = false;   // it is in serve(), and has not changed to another protocol
-  bool is_serving_ = false;  // a request is under way, and its head is there
-  bool is_gone_ = false;     // the watch reported that the client has gone
-  // the receive buffer holds the body, so that the watch sees the end behind it
-  bool made_room_ = false;
+  // the rest of a body that did not arrive whole with its head; it is read from here then
+  std::optional<input> body_in_;
   gone_watch_ptr watch_;  // of this request, if its handler has asked for it
   // What the connection keeps, HTTP/2 included.
   struct own_account final : base::account {
@@ -274,15 +266,14 @@ class connection : public transport, protected handling {
   // The client that a trusted proxy names, while a request of it keeps more than a little, or its
   // handler may wait.
   server_state::client_peer* behind_ = nullptr;
-  bool is_moved_ = false;         // the connection itself counts for that client, too
-  std::size_t above_bytes_ = 0;   // by a WebSocket
-  std::size_t queued_bytes_ = 0;  // that wait for their turn to be sent
-  std::size_t files_ = 0;         // that are being sent
+  server_state::client_peer* moved_to_ = nullptr;  // for which the connection itself counts, too
+  std::size_t above_bytes_ = 0;                    // by a WebSocket
+  std::size_t queued_bytes_ = 0;                   // that wait for their turn to be sent
+  std::size_t files_ = 0;                          // that are being sent
 
   std::atomic<std::int64_t> expiry_ns_{0}, idle_since_ns_{0};
   base::list_link<connection> link_;  // in the server's list
-  bool is_listed_ = false;
-  int fd_ = -1;             // open while the connection is in that list
+  int fd_ = -1;                       // negative while the connection is not in that list
   bool speaks_h2_ = false;  // written by the connection's own thread before it is in the list, and
                             // inside the server's mutex later
 };

@@ -161,8 +161,8 @@ class connection_over final : public connection {
   task<> end_stream() {
     // order: relaxed  our own thread writes it
     if (resets_.load(std::memory_order_relaxed)) co_return;
-    if (is_secure && (incomplete_ || broken_)) co_return;
-    if (lingers_ || !input_.empty()) {
+    if (is_secure && (progress_.answer_is_partly_sent() || health_.is_broken())) co_return;
+    if (closing_.lingers() || !input_.empty()) {
       co_await linger(after_answer);
     } else if (is_secure) {
       co_await end_writing();
@@ -186,7 +186,7 @@ class connection_over final : public connection {
     return requires { stream_.peer(); };
   }
   bool secure() const noexcept override { return is_secure; }
-  bool is_lost() const noexcept override { return broken_; }
+  bool is_lost() const noexcept override { return health_.is_broken(); }
   endpoint peer() override {
     if (const proxy_header* said = ticket_.client()) {
       if (has_address()) return said->client;
@@ -196,7 +196,7 @@ class connection_over final : public connection {
       } catch (const io_error&) {
         // The peer has reset the connection, so no peer is left to answer. When the handler ends by
         // this exception, that is not a failure of the program.
-        broken_ = true;
+        health_.break_off();
         tell_gone();
         throw;
       }
@@ -234,7 +234,7 @@ class connection_over final : public connection {
       note_break();
       throw;
     }
-    if (bytes == 0) broken_ = true;
+    if (bytes == 0) health_.break_off();
     co_return bytes;
   }
   slowest_pace message_pace() const noexcept override {
@@ -328,7 +328,7 @@ class connection_over final : public connection {
   // True: the connection is parked. `this` no longer has its stream, and another thread may already
   // serve that.
   bool park(std::int64_t since_ns) {
-    if (!is_between() || leaves_) return false;
+    if (!is_between() || closing_.is_near()) return false;
     if constexpr (is_secure) {
       if (!stream_.rest()) return false;
     }
@@ -407,16 +407,19 @@ class connection_over final : public connection {
     } catch (const cancelled&) {
       // order: acquire  pairs with connection::end/release
       const ending why = ending_.load(std::memory_order_acquire);
-      if (why != ending::none && why != ending::parking) broken_ = true;
-      if (in_part) cut_off_ = closing_ = true;
+      if (why != ending::none && why != ending::parking) health_.break_off();
+      if (in_part) {
+        health_.cut_off();
+        closing_.close();
+      }
     } catch (...) {
-      broken_ = true;
+      health_.break_off();
     }
-    if (broken_) tell_gone();
+    if (health_.is_broken()) tell_gone();
   }
   void check_whole() {
-    if (!cut_off_) return;
-    broken_ = true;
+    if (!health_.is_cut_off()) return;
+    health_.break_off();
     throw io_error("send", "a connection on which something was given up in the middle", EPIPE);
   }
 
@@ -438,9 +441,9 @@ class connection_over final : public connection {
     if (!is_idle && why == ending::shed) input_.release();
     if (!is_idle || (why != ending::draining && why != ending::shed)) co_return 0;
     // A request whose bytes are already here counts as accepted. It is the last one.
-    leaves_ = true;
+    closing_.close_after_next();
     // The last answer may still be on its way.
-    if (why == ending::draining && past_.answered_one) lingers_ = true;
+    if (why == ending::draining && past_.answered_one) closing_.linger();
     const std::chrono::nanoseconds span =
         past_.answered_one || why == ending::shed ? last_look : first_look;
     std::size_t bytes = 0;

@@ -158,7 +158,6 @@ void server_state::dismiss(client_peer* counted) noexcept {
 
 void server_state::enter(connection& live) {
   bool start_sweep = false;
-  live.fd_ = live.wire().fd();
   {
     const auto held = lock();
     link(live);
@@ -172,17 +171,17 @@ void server_state::enter(connection& live) {
 
 void server_state::leave(connection& live) noexcept {
   const auto held = lock();
-  if (live.is_listed_) unlink(live);
+  if (live.fd_ >= 0) unlink(live);
 }
 
 void server_state::link(connection& live) noexcept {
   live_.push_front(live);
-  live.is_listed_ = true;
+  live.fd_ = live.wire().fd();
 }
 
 void server_state::unlink(connection& live) noexcept {
   live_.remove(live);
-  live.is_listed_ = false;
+  live.fd_ = -1;
 }
 
 base::list_link<connection>& server_state::link_of(connection& live) noexcept { return live.link_; }

@@ -5,7 +5,6 @@
 #include <charconv>
 
 #include "http/client/connect.hpp"
-#include "http/server/one_at_a_time.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/runtime/here.hpp"
 
@@ -28,7 +27,7 @@ stream_exchange::~stream_exchange() {
 }
 
 void stream_exchange::give_up() noexcept {
-  is_given_up_ = true;
+  progress_.give_up();
   on_->drop(*stream_);
 }
 
@@ -48,7 +47,7 @@ void stream_exchange::throw_failure() {
     case stream_failure::reset:
       throw client_error(client_failure::reset, where_, why);
     case stream_failure::lost:
-      throw client_error(heard_ ? client_failure::truncated : client_failure::closed, where_,
+      throw client_error(heard() ? client_failure::truncated : client_failure::closed, where_,
                          "the connection ended: " + why);
     case stream_failure::stalled:
       throw timed_out("troupe: http: " + where_ +
@@ -207,9 +206,9 @@ task<> stream_exchange::read_head_within(http::method, tasks::limits soon) {
     {
       const std::lock_guard lock(on_->mutex());
       const stream_failure how = stream_->failed;
-      heard_ = heard_ || stream_->head.has_value() || stream_->interim != 0 ||
-               (how != stream_failure::none && how != stream_failure::lost &&
-                how != stream_failure::stalled);
+      const bool is_answered = how != stream_failure::none && how != stream_failure::lost &&
+                               how != stream_failure::stalled;
+      if (is_answered || stream_->head.has_value() || stream_->interim != 0) progress_.begin();
       if (stream_->head) break;  // also if what comes behind it has failed
       if (how != stream_failure::none) throw_failure();
       stream_->news.reset();
@@ -245,16 +244,16 @@ void stream_exchange::take_head() {
 }
 
 void stream_exchange::finish() {
-  done_ = true;
+  progress_.complete();
   on_->drop(*stream_);  // what the server does not want of the request
 }
 
 task<std::string_view> stream_exchange::next_encoded() {
-  if (done_) co_return std::string_view();
+  if (progress_.is_complete()) co_return std::string_view();
   const one_at_a_time alone(
-      is_read_, "troupe: http::client_response: a read is under way already: await it first");
-  if (is_slow_) throw_slow();
-  if (is_given_up_)
+      reading_, "troupe: http::client_response: a read is under way already: await it first");
+  if (progress_.is_too_slow()) throw_slow();
+  if (progress_.is_given_up())
     throw client_error(client_failure::truncated, where_, "an earlier read of it has failed");
   for (;;) {
     bool is_whole = false;
@@ -281,12 +280,12 @@ task<std::string_view> stream_exchange::next_encoded() {
     } catch (const timed_out&) {
       on_->doubt(begins);
       if (life_.over()) throw;
-      is_slow_ = true;
+      progress_.note_slow();
     } catch (const cancelled&) {
       body_.waited(now() - begins);
       throw;
     }
-    if (is_slow_) {
+    if (progress_.is_too_slow()) {
       give_up();
       throw_slow();
     }

@@ -48,7 +48,7 @@ class stream_exchange final : public exchange {
   const stream_ptr stream_ = on_->new_stream();
   std::chrono::nanoseconds asked_at_{0};
   std::string piece_, protocol_;
-  bool is_open_ = false, is_given_up_ = false;
+  bool is_open_ = false;
 };
 
 }  // namespace troupe::http

@@ -57,12 +57,13 @@ class gone_watch final : public io::arrival {
   // Call it in a turn, where the handler does not wait long enough to arm the watch: it checks
   // once.
   void check(stream& watched) { note(io::current_kernel().poll(watched.fd(), ends_)); }
-  // Call it in a turn. Makes the kernel buffer up to `bytes` unread bytes, so that the end of the
-  // connection can arrive behind them. The kernel grows its buffer when the least size of a read
-  // (SO_RCVLOWAT) is raised, and keeps the buffer when that is lowered again. It then still adapts
-  // the size of the buffer by itself.
-  // Rejected: SO_RCVBUF, after which it no longer does.
+  // Call it in a turn; only the first call does something. Makes the kernel buffer up to `bytes`
+  // unread bytes, so that the end of the connection can arrive behind them. The kernel grows its
+  // buffer when the least size of a read (SO_RCVLOWAT) is raised, and keeps the buffer when that is
+  // lowered again. It then still adapts the size of the buffer by itself. Rejected: SO_RCVBUF,
+  // after which it no longer does.
   void make_room(stream& watched, std::size_t bytes) {
+    if (std::exchange(has_room_, true)) return;
     io::kernel& calls = io::current_kernel();
     static_cast<void>(
         calls.set_option(watched.fd(), SOL_SOCKET, SO_RCVLOWAT, static_cast<int>(bytes)));
@@ -111,6 +112,7 @@ class gone_watch final : public io::arrival {
   const short ends_;
   const bool counts_half_;
   bool armed_ = false;
+  bool has_room_ = false;
 };
 using gone_watch_ptr = std::unique_ptr<gone_watch, gone_watch::dropped>;
 
