@@ -1,12 +1,15 @@
-"""Puts faults of the past back, one at a time, and sees whether the tests still catch each.
+"""Puts faults of the past back, one at a time, and sees whether the tests still catch each; plants wrong transitions of
+states, and sees whether the checked build stops at each.
 
-Usage: run.py [NAME...]     the faults of these names, or all of faults.ini
-       run.py --check      without building: is each patch listed, does it apply, and do its tests exist?
+Usage: run.py [NAME...]                 the faults of these names, or all of faults.ini
+       run.py --transitions [NAME...]   the wrong transitions whose names begin so, or all of transitions.ini
+       run.py --check                   without building: can each be put in, and do its tests exist?
 
 NAME.patch undoes one mend. faults.ini says which targets of the library it concerns, which files of tests are compiled
 with them, and which of their suites catch it. This happens in a copy of the tree, build/faults/tree, whose build is kept:
 each fault compiles only the files that it changes, and the tests of faults.ini. The suites must pass before the patch is
-applied; with it, each of them must fail. Status 0: all are caught; 1: one is not, or its patch does not apply or compile.
+applied; with it, each of them must fail. A wrong transition is a line of transitions.ini instead of a patch, and the
+suites must end by the invariant that the line names. Status 0: all are caught; 1: one is not, or its patch does not apply or compile.
 """
 
 import argparse
@@ -45,19 +48,77 @@ class Fault:
     cases: str = "*"  # of the suites; for a suite that takes long
     repeat: int = 1  # for a fault that shows only at times
 
+    def put_into(self, tree, dry=False):
+        """Raises a Problem if it cannot be put into the tree."""
+        tree.patch(self, *(["--dry-run"] if dry else []))
 
-def read_faults(path=HERE / "faults.ini"):
+    def is_caught_by(self, said):
+        return True
+
+    def missing(self):
+        return [] if (HERE / f"{self.name}.patch").is_file() else [f"{self.name}: there is no {self.name}.patch"]
+
+
+@dataclasses.dataclass
+class Transition:
+    """A wrong transition: the text `origin` of the file becomes `planted`, and the invariant of that label stops it."""
+    name: str
+    file: str
+    origin: str
+    planted: str
+    stops: str
+    targets: list
+    sources: list
+    suites: list
+    cases: str = "*"
+    repeat: int = 1
+
+    @property
+    def undoes(self):
+        return f"invariant {self.stops}"
+
+    def put_into(self, tree, dry=False):
+        path = tree.folder / self.file
+        text = path.read_text() if path.is_file() else ""
+        if text.count(self.origin) != 1:
+            raise Problem(f"{self.name}: {self.file} does not have this text exactly once: {self.origin}; write the text of today "
+                          "into tests/faults/transitions.ini")
+        if not dry:
+            path.write_text(text.replace(self.origin, self.planted))
+
+    def is_caught_by(self, said):
+        return f"invariant {self.stops} does not hold" in said
+
+    def missing(self):
+        return []
+
+
+LISTS = ("targets", "sources", "suites")
+
+
+def read_sections(path):
     parser = configparser.ConfigParser()
     parser.read_string(path.read_text())
-    faults = []
     for name in parser.sections():
-        words = dict(parser[name])
+        words = {key: value for key, value in parser[name].items() if key not in parser.defaults()}
+        yield name, {key: value.split() if key in LISTS else value for key, value in words.items()}
+
+
+def read_faults():
+    faults = {}
+    for name, words in read_sections(HERE / "faults.ini"):
         words.pop("caught_by", None)
-        for key in ("targets", "sources", "suites"):
-            words[key] = words[key].split()
         words["repeat"] = int(words.get("repeat", "1"))
-        faults.append(Fault(name, **words))
+        faults[name] = Fault(name, **words)
     return faults
+
+
+def read_transitions():
+    transitions = {}
+    for name, words in read_sections(HERE / "transitions.ini"):
+        words["origin"], words["planted"] = words.pop("from"), words.pop("to")
+        transitions[name] = Transition(name, **words)
+    return transitions
 
 
 class Tree:
@@ -138,7 +199,7 @@ def tail(text):
 
 
 def run_suite(program, fault, suite):
-    """(passed, what to say of it)"""
+    """(passed, what to say of it, its output)"""
     names = f"{suite}.{fault.cases}:*/{suite}.{fault.cases}:{suite}/*.{fault.cases}"
     try:
         done = subprocess.run([program, "--gtest_brief=1", f"--gtest_filter={names}", f"--gtest_repeat={fault.repeat}",
@@ -146,43 +207,43 @@ def run_suite(program, fault, suite):
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                               timeout=SUITE_SECONDS_MAX, env={**os.environ, "TROUPE_SOURCE_DIR": str(ROOT)})
     except subprocess.TimeoutExpired:
-        return False, f"{suite} hangs"
+        return False, f"{suite} hangs", ""
     ran = sum(int(count) for count in re.findall(r"^\[ *(?:PASSED|FAILED) *\] (\d+) tests?\b", done.stdout, re.MULTILINE))
     if done.returncode == 0 and ran == 0:
-        raise Problem(f"{fault.name}: {suite} ran no case; does faults.ini name it rightly?")
+        raise Problem(f"{fault.name}: {suite} ran no case; does its section name it rightly?")
     failed = dict.fromkeys(re.findall(r"^\[ *FAILED *\] ([^\s,]*[a-z][^\s,]*)", done.stdout, re.MULTILINE))
     if done.returncode == 0:
-        return True, f"{suite} passes"
-    return False, f"{suite} fails: {', '.join(list(failed)[:3]) or tail(done.stdout)}"
+        return True, f"{suite} passes", done.stdout
+    return False, f"{suite} fails: {', '.join(list(failed)[:3]) or tail(done.stdout)}", done.stdout
 
 
 def judge(tree, fault):
     """Raises a Problem unless each suite passes without the fault and fails with it; gives what was said."""
     program = tree.program(fault)
     for suite in fault.suites:
-        passed, said = run_suite(program, fault, suite)
+        passed, said, _ = run_suite(program, fault, suite)
         if not passed:
             raise Problem(f"{fault.name}: {said} before the fault is put back")
-    tree.patch(fault)
+    fault.put_into(tree)
     try:
         program = tree.program(fault)
         results = [run_suite(program, fault, suite) for suite in fault.suites]
     finally:
         tree.refresh()
-    for passed, said in results:
-        if passed:
-            raise Problem(f"{fault.name}: NOT CAUGHT: {said} although tests/faults/{fault.name}.patch undoes {fault.undoes}")
-    return "; ".join(said for _, said in results)
+    for passed, said, output in results:
+        if passed or not fault.is_caught_by(output):
+            raise Problem(f"{fault.name}: NOT CAUGHT: {said}, against {fault.undoes}")
+    return "; ".join(fault.undoes if isinstance(fault, Transition) else said for _, said, _ in results)
 
 
 def check(faults):
     problems = [f"{path.name} has no section in faults.ini" for path in HERE.glob("*.patch") if path.stem not in faults]
     for fault in faults.values():
-        if not (HERE / f"{fault.name}.patch").is_file():
-            problems.append(f"{fault.name}: there is no {fault.name}.patch")
+        if missing := fault.missing():
+            problems += missing
             continue
         try:
-            Tree(ROOT).patch(fault, "--dry-run")
+            fault.put_into(Tree(ROOT), dry=True)
         except Problem as problem:
             problems.append(str(problem))
         text = "".join((ROOT / source).read_text() for source in fault.sources if (ROOT / source).is_file())
@@ -196,16 +257,20 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--transitions", action="store_true")
     wanted = parser.parse_args()
     for program in "patch", "git":
         if shutil.which(program) is None:
             print(f"faults: skipped: needs {program}")
             return SKIPPED
-    faults = {fault.name: fault for fault in read_faults()}
+    faults = read_transitions() if wanted.transitions else read_faults()
     if wanted.check:
+        faults = read_faults() | read_transitions()
         problems = check(faults)
         print("\n".join(problems) or f"faults: {len(faults)} can be put back")
         return 1 if problems else 0
+    if wanted.transitions:
+        wanted.names = [name for name in faults if name.startswith(tuple(wanted.names or [""]))]
     unknown = [name for name in wanted.names if name not in faults]
     if unknown:
         print(f"faults: faults.ini has no {', '.join(unknown)}", file=sys.stderr)
