@@ -9,16 +9,27 @@
 
 namespace troupe::base {
 
+namespace {
+
+// -1 if there is no such clock.
+std::int64_t read_clock(clockid_t clock) noexcept {
+  constexpr std::int64_t ns_per_s = 1'000'000'000;
+  timespec spent{};
+  if (::clock_gettime(clock, &spent) != 0) return -1;
+  return std::int64_t{spent.tv_sec} * ns_per_s + spent.tv_nsec;
+}
+
+}  // namespace
+
+std::int64_t own_cpu_ns() noexcept { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
+
 std::int64_t cpu_ns_of(int thread) noexcept {
   // The number of a thread's clock, as pthread_getcpuclockid() makes it. That function takes a
   // pthread_t, which must not be used once the thread has ended; the system refuses a stale number.
   constexpr unsigned of_one_thread = 4, scheduled_time = 2;
   const auto clock =
       static_cast<clockid_t>(~static_cast<unsigned>(thread) << 3 | of_one_thread | scheduled_time);
-  timespec spent{};
-  if (thread <= 0 || ::clock_gettime(clock, &spent) != 0) return -1;
-  constexpr std::int64_t ns_per_s = 1'000'000'000;
-  return std::int64_t{spent.tv_sec} * ns_per_s + spent.tv_nsec;
+  return thread <= 0 ? -1 : read_clock(clock);
 }
 
 bool is_blocked(int thread) noexcept {

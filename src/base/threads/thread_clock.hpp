@@ -8,6 +8,8 @@ namespace troupe::base {
 
 // The processor time that the thread has used; -1 if it has ended. Cost: about 300 ns.
 std::int64_t cpu_ns_of(int thread) noexcept;
+// The same of the calling thread.
+std::int64_t own_cpu_ns() noexcept;
 // Whether the thread sleeps in a call of the system or at a lock; false if it has ended. Cost: some
 // microseconds.
 bool is_blocked(int thread) noexcept;

@@ -9,13 +9,14 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/threads/thread_clock.hpp"
 #include "observe/numbers/tables.hpp"
 
 namespace troupe::observing {
 namespace {
 
 constexpr std::int64_t period_ns = 1'000'000'000;
-// A look may take a 50th of the thread's time, as those for warnings.
+// A look may use a 50th of a processor, as those for warnings.
 constexpr std::int64_t share_of_long_looks = 50;
 
 // Four digits are enough for a line on a screen.
@@ -89,14 +90,15 @@ history_watch::history_watch(std::function<void(observe::number_tables&)> collec
 
 std::int64_t history_watch::look(std::int64_t now_ns) noexcept try {
   if (now_ns < next_ns_) return next_ns_;
+  const std::int64_t used_before = base::own_cpu_ns();
   observe::number_tables all;
   collects_(all);
   kept_.add(all, now_ns);
-  const std::int64_t took = base::now_ns() - now_ns;
+  const std::int64_t used = base::own_cpu_ns() - used_before;
   // In step with the clock, unless a look was missed.
   next_ns_ += period_ns;
   if (next_ns_ <= now_ns) next_ns_ = now_ns + period_ns;
-  next_ns_ = std::max(next_ns_, now_ns + share_of_long_looks * took);
+  next_ns_ = std::max(next_ns_, now_ns + share_of_long_looks * used);
   return next_ns_;
 } catch (const std::bad_alloc&) {  // the next look may find memory
   return next_ns_ = now_ns + period_ns;

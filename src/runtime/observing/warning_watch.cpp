@@ -63,6 +63,7 @@ warning_watch::warning_watch(runtime_core& core)
       period_ns_(period_of(limits_)),
       next_running_ns_(limits_.handler.count() == 0 ? INT64_MAX : began_ns_),
       next_all_ns_(began_ns_ + period_ns_),
+      last_all_ns_(began_ns_),
       list_(core.options),
       waits_(*core.system, core.options, began_ns_),
       counts_(*core.system, core.options),
@@ -184,7 +185,10 @@ void warning_watch::look_at_samples() {
 
 // ---- what takes a look at all actors ----
 
+// The processor time counts: on a busy machine a look lasts much longer, and warnings would lapse
+// if the next one came the later for it.
 void warning_watch::look_at_all(std::int64_t now) {
+  const std::int64_t used_before = base::own_cpu_ns();
   look_at_samples();
   look_at_mailboxes(now);
   waits_.look(now, list_);
@@ -192,8 +196,12 @@ void warning_watch::look_at_all(std::int64_t now) {
   look_at_blocking_pool();
   look_at_descriptors();
   list_.forget_old();
-  const std::int64_t took = base::now_ns() - now;
-  next_all_ns_ = now + std::max(period_ns_, share_of_long_looks * took);
+  const std::int64_t used = base::own_cpu_ns() - used_before;
+  const std::int64_t pause = std::max(period_ns_, share_of_long_looks * used);
+  next_all_ns_ = now + pause;
+  // On a busy machine the thread begins its looks late.
+  const std::int64_t since_last = now - std::exchange(last_all_ns_, now);
+  list_.set_pause(std::chrono::nanoseconds(std::max(pause, since_last)));
 }
 
 namespace {

@@ -1,8 +1,8 @@
 // warning_watch: looks at one runtime at intervals, and keeps what is wrong with it as warnings.
 //
 // It only looks: no worker does anything for it but count (actor/counting/message_counts.hpp,
-// tasks::running_state::begun). Its long looks, at all actors and all waits, take at most one 50th
-// of its thread's time.
+// tasks::running_state::begun). Its long looks, at all actors and all waits, use at most one 50th
+// of a processor; a warning stays active for longer than these looks are apart.
 // Thread: the observer's, unless a function says otherwise; at the end the one that destroys the
 // runtime.
 #pragma once
@@ -92,7 +92,7 @@ class warning_watch {
   runtime_core& core_;
   const warning_limits& limits_;
   const std::int64_t began_ns_, period_ns_;
-  std::int64_t next_running_ns_, next_all_ns_;
+  std::int64_t next_running_ns_, next_all_ns_, last_all_ns_;
   warning_list list_;
   wait_watch waits_;
   count_watch counts_;

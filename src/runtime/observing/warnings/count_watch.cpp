@@ -28,7 +28,7 @@ void count_watch::look_at_failures(std::int64_t now_ns, warning_list& list) {
   for (const auto& [name, count] : sums) {
     seen_failures& seen = failures_[name];
     const std::uint64_t more = rise_of(seen.count, count);
-    if (more == 0 || !seen.again.is_again(now_ns)) continue;
+    if (more == 0 || !seen.again.is_again(now_ns, list.lasts())) continue;
     finding found{warning_kind::failing_handler, name.first, name.second, 0, more};
     found.subject = std::string(name.second) + " of " + std::string(name.first);
     found.text = found.subject + " has thrown " + std::to_string(count) + " exceptions so far, " +
@@ -123,7 +123,8 @@ void count_watch::add_suspended(std::string_view name, std::uint64_t suspended,
 
 void count_watch::look_at_dead_letters(std::uint64_t now, std::int64_t now_ns, warning_list& list) {
   const std::uint64_t more = rise_of(dead_letters_, now);
-  if (!options_.warnings.others || more == 0 || !dead_letters_again_.is_again(now_ns)) return;
+  if (!options_.warnings.others || more == 0 || !dead_letters_again_.is_again(now_ns, list.lasts()))
+    return;
   finding found{warning_kind::dead_letters, {}, {}, 0, more};
   found.subject = counted(now, "message");
   found.text = found.subject + " were sent to actors that have ended, " + std::to_string(more) +
@@ -144,7 +145,7 @@ void count_watch::look_at_timers(tasks::timers& clock, std::int64_t now_ns, warn
   const std::uint64_t more = now.count() - all_before, late = now.counts.back() - late_before;
   late_.counts = now.counts;
   constexpr std::uint64_t one_in = 100;
-  if (late == 0 || late * one_in < more || !late_again_.is_again(now_ns)) return;
+  if (late == 0 || late * one_in < more || !late_again_.is_again(now_ns, list.lasts())) return;
   finding found{warning_kind::late_timers, {}, {}, 0, late};
   found.subject = counted(late, "timer");
   found.text = found.subject + " of " + std::to_string(more) + " expired more than " +
@@ -166,7 +167,7 @@ void count_watch::look_at_operation(std::string_view name, const observe::value_
       took.spread_over(bounds, [&](double ticks) { return ticks * ns_per_tick; }).counts.back();
   seen_operation& seen = operations_[name];
   const std::uint64_t more = rise_of(seen.slow, slow);
-  if (more == 0 || !seen.again.is_again(now_ns)) return;
+  if (more == 0 || !seen.again.is_again(now_ns, list.lasts())) return;
   finding found{warning_kind::long_io, {}, name, 0, more};
   found.subject = std::string(name);
   found.text = found.subject + " took more than " + time_text(static_cast<std::int64_t>(limit)) +

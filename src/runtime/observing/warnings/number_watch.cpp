@@ -74,7 +74,7 @@ void number_watch::sink::take(const observe::number_group& of, std::vector<std::
     const observe::number_value now = number.read(values);
     std::string text;
     const bool is_found =
-        of_.is_in_trouble(number, now, seen, text) && seen.again.is_again(now_ns_);
+        of_.is_in_trouble(number, now, seen, text) && seen.again.is_again(now_ns_, lasts_);
     seen.value = now;
     seen.is_known = true;
     seen.look = of_.looks_;

@@ -2,6 +2,7 @@
 // Thread: as warning_list.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -24,7 +25,7 @@ class number_watch {
   template <class Collect>
   void look(std::int64_t now_ns, warning_list& list, Collect collect) {
     ++looks_;
-    sink rows(*this, now_ns);
+    sink rows(*this, now_ns, list.lasts());
     collect(rows);
     for (named_finding& shown : rows.found_) {
       shown.trouble.method = shown.name;
@@ -46,11 +47,13 @@ class number_watch {
     std::string name;
   };
   struct sink final : observe::row_sink {
-    sink(number_watch& of, std::int64_t now_ns) noexcept : of_(of), now_ns_(now_ns) {}
+    sink(number_watch& of, std::int64_t now_ns, std::chrono::nanoseconds lasts) noexcept
+        : of_(of), now_ns_(now_ns), lasts_(lasts) {}
     void take(const observe::number_group& of, std::vector<std::string> labels,
               const void* values) override;
     number_watch& of_;
     const std::int64_t now_ns_;
+    const std::chrono::nanoseconds lasts_;
     std::vector<named_finding> found_;
   };
   using key = std::pair<const observe::number*, std::vector<std::string>>;

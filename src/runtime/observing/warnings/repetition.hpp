@@ -2,25 +2,23 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <utility>
 
-#include "troupe/runtime/warning.hpp"
-
 namespace troupe::observing {
 
-// Whether something that looks find from time to time was found before within warning_lasts.
+// Whether something that looks find from time to time was found before within `lasts`, which is
+// warning_lasts or more.
 class repetition {
  public:
-  bool is_again(std::int64_t now_ns) noexcept {
+  bool is_again(std::int64_t now_ns, std::chrono::nanoseconds lasts) noexcept {
     const std::int64_t before_ns = last_ns_;
     last_ns_ = now_ns;
-    return before_ns != 0 && now_ns - before_ns <= lasts_ns;
+    return before_ns != 0 && now_ns - before_ns <= lasts.count();
   }
 
  private:
-  static constexpr std::int64_t lasts_ns =
-      std::chrono::duration_cast<std::chrono::nanoseconds>(warning_lasts).count();
   std::int64_t last_ns_ = 0;
 };
 

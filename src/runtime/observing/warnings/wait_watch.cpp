@@ -87,7 +87,7 @@ void wait_watch::add_cycles(std::vector<late_ask>& asks, std::uint32_t before, s
     classes_in_cycles_[wait_of.wait.call.actor] = now_ns;
   }
   for (const auto& [cycle, all] : of_actors) add_cycle(path_of(all), calls[cycle], list);
-  const auto is_old = [&](const auto& seen) { return now_ns - seen.second > ns_of(warning_lasts); };
+  const auto is_old = [&](const auto& seen) { return now_ns - seen.second > list.lasts().count(); };
   std::erase_if(actors_in_cycles_, is_old);
   std::erase_if(classes_in_cycles_, is_old);
   std::erase_if(asks, [&](const late_ask& wait_of) {

@@ -41,7 +41,7 @@ warning_list::entry* warning_list::find(finding& shown, time_point now) {
   fresh.kept.kind = shown.kind;
   fresh.kept.actor = shown.actor;
   fresh.kept.method = shown.method;
-  fresh.kept.last = now - warning_lasts;
+  fresh.kept.last = now - lasts_;
   return &fresh;
 }
 
@@ -71,7 +71,7 @@ void warning_list::add(finding shown) {
 void warning_list::forget_old() {
   const auto now = std::chrono::steady_clock::now();
   std::erase_if(all_, [&](const auto& name) {
-    return now - name.second.kept.last > warning_lasts + options_.warnings.kept;
+    return now - name.second.kept.last > lasts_ + std::chrono::nanoseconds(options_.warnings.kept);
   });
 }
 

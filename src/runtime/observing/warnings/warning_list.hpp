@@ -4,6 +4,7 @@
 // Thread: the observer's alone; at the end the one that destroys the runtime.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -36,6 +37,14 @@ class warning_list {
 
   explicit warning_list(const runtime_options& options) : options_(options) {}
 
+  // How far apart the looks that find lasting trouble are now.
+  void set_pause(std::chrono::nanoseconds between_looks) noexcept {
+    lasts_ = std::max<std::chrono::nanoseconds>(warning_lasts, looks_kept * between_looks);
+  }
+  // A warning is active until it was not found for this time: warning_lasts, or longer if three
+  // looks take longer, so that no warning ends while its cause lasts.
+  std::chrono::nanoseconds lasts() const noexcept { return lasts_; }
+
   // Throws std::bad_alloc.
   void add(finding shown);
   // Forgets the warnings that were found too long ago.
@@ -50,9 +59,8 @@ class warning_list {
     std::uint64_t found = 0, active = 0, begun = 0;
   };
   // Calls `look` with the name of each kind and its kind_counts.
-  void for_each_kind(auto look) const {
+  void for_each_kind(auto look, time_point now = std::chrono::steady_clock::now()) const {
     std::array<kind_counts, warning_kinds> counts = counts_;
-    const auto now = std::chrono::steady_clock::now();
     for (const auto& [of, shown] : all_)
       counts[static_cast<std::size_t>(shown.kept.kind)].active += is_active(shown.kept, now);
     for (std::size_t i = 0; i < counts.size(); ++i)
@@ -69,15 +77,18 @@ class warning_list {
     time_point told{};
   };
   using key = std::tuple<warning_kind, std::string, std::string>;
-  static bool is_active(const warning& shown, time_point now) noexcept {
-    return now - shown.last < warning_lasts;
+  bool is_active(const warning& shown, time_point now) const noexcept {
+    return now - shown.last < lasts_;
   }
   // The warning of that finding; null if there are too many.
   entry* find(finding& shown, time_point now);
   void tell(entry& shown);
   void write_line(const warning& shown);
 
+  static constexpr int looks_kept = 3;
+
   const runtime_options& options_;
+  std::chrono::nanoseconds lasts_ = warning_lasts;
   std::map<key, entry> all_;
   std::array<kind_counts, warning_kinds> counts_{};  // `active` is counted by a reader
   time_point minute_began_{};
