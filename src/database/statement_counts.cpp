@@ -57,7 +57,8 @@ class statement_list {
 
  private:
   statement_list()
-      : shown_(statement_numbers, "", [this](observe::row_sink& to) { collect(to); }) {}
+      : shown_(statement_numbers, "",
+               [this](observe::row_sink& to, const std::string&) { collect(to); }) {}
   void collect(observe::row_sink& to) {
     std::lock_guard held(mutex_);
     for (const auto& [key, one] : all_)

@@ -150,8 +150,10 @@ class exporter::worker {
     if (!ended_spans.open(options_.spans, std::min(options_.batch, options_.spans), options_.rate,
                           options_.parent_based))
       throw usage_error("troupe: otlp::exporter: there is one already: it has all spans");
-    shown_.emplace(exporter_numbers, "",
-                   [this](observe::row_sink& sink) { sink.add(exporter_numbers, {}, counts()); });
+    const auto read = [this](observe::row_sink& sink, const std::string&) {
+      sink.add(exporter_numbers, {}, counts());
+    };
+    shown_.emplace(exporter_numbers, "", read);
     try {
       thread_ = std::thread([this] { run(); });
     } catch (const std::system_error& failed) {

@@ -2,9 +2,11 @@
 #include "troupe/postgres/pool.hpp"
 
 #include <chrono>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "observe/numbers/registry.hpp"
 #include "postgres/fixture.hpp"
 #include "troupe/database/client.hpp"
 
@@ -50,6 +52,43 @@ TEST_P(postgres_pools, calls_share_a_few_connections) {
     co_await all.run_script("SELECT 1; SELECT 2");
     EXPECT_LE(all.counts().made, 3u);
   });
+}
+
+// The rows of troupe_pool whose names begin so: the waits of each.
+std::map<std::string, observe::distribution> shown_waits(const std::string& name) {
+  observe::number_tables all;
+  observe::collect_instruments(all);
+  std::map<std::string, observe::distribution> found;
+  for (const observe::number_rows& table : all.all()) {
+    if (table.prefix != "troupe_pool") continue;
+    for (const observe::table_row& row : table.rows) {
+      if (row.labels.at(0).starts_with(name))
+        found.emplace(row.labels.at(0), std::get<observe::distribution>(row.values.back()));
+    }
+  }
+  return found;
+}
+
+// The program does nothing for it but give the pool a name.
+TEST_P(postgres_pools, its_waits_are_among_the_numbers) {
+  postgres::pool_limits limits;
+  limits.max = 1;
+  limits.name = "shop";
+  runtime rt(options());
+  {
+    const postgres::pool all(rt, target(), limits), other(rt, target(), limits);
+    for (int i = 0; i < 2; ++i)
+      static_cast<void>(rt.spawn(all.run_script("SELECT pg_sleep(0.05)")));
+    rt.run();
+    const auto waits = shown_waits("shop");
+    ASSERT_EQ(waits.size(), 2u);
+    EXPECT_EQ(waits.at("shop").count(), 2u);
+    EXPECT_GE(waits.at("shop").sum, 0.03);
+    EXPECT_EQ(waits.at("shop (2)").count(), 0u);
+  }
+  EXPECT_TRUE(shown_waits("shop").empty());
+  limits.name.clear();
+  EXPECT_THROW(postgres::pool(rt, target(), limits), option_error);
 }
 
 TEST_P(postgres_pools, a_wait_that_is_too_long_is_busy) {

@@ -25,6 +25,10 @@ struct pool_limits : pool_options {
   time_span wait_max = std::chrono::seconds(30);
   // How long the server has to answer when an idle connection is checked; more than 0.
   time_span check_timeout = std::chrono::seconds(5);
+  // By which an observed program shows the pool's counts and waits (troupe_pool in docs/guide/
+  // metrics.md), and warns when callers wait for its connections. A second pool of the same name is
+  // "postgres (2)". Not empty.
+  std::string name = "postgres";
 };
 
 // Up to `max` connections to a server, each with the calls of one party at a time. It has the calls
@@ -91,6 +95,7 @@ class pool {
     troupe::pool<connection> lends;
     time_span wait_max;
     options chosen;
+    std::shared_ptr<const void> shown{};  // the first to be destroyed: it reads `lends`
   };
   static task<lease> borrow_from(std::shared_ptr<shared> from);
 

@@ -1,5 +1,6 @@
 #include "troupe/kit/actors/shown_numbers.hpp"
 
+#include "kit/actors/pool_numbers.hpp"
 #include "observe/numbers/registry.hpp"
 
 namespace troupe {
@@ -68,17 +69,21 @@ const number_table<topic_counts> topic_numbers{
      counter_of<&topic_counts::missed>("missed", "Messages that a full mailbox refused.")}};
 
 template <class Counts>
-std::unique_ptr<number_source> make(const number_table<Counts>& numbers, std::string name,
-                                    std::function<Counts()> reads) {
-  const std::string of = name;
-  return std::make_unique<number_source>(
-      numbers, of,
-      [&numbers, name = std::move(name), reads = std::move(reads)](observe::row_sink& to) {
-        to.add(numbers, {name}, reads());
-      });
+std::unique_ptr<number_source> make(
+    const number_table<Counts>& numbers, std::string name, std::function<Counts()> reads,
+    number_source::same_name taken = number_source::same_name::refuse) {
+  const auto read = [&numbers, reads = std::move(reads)](observe::row_sink& to,
+                                                         const std::string& of) {
+    to.add(numbers, {of}, reads());
+  };
+  return std::make_unique<number_source>(numbers, std::move(name), read, taken);
 }
 
 }  // namespace
+
+std::shared_ptr<const void> kit::show_pool(std::string name, std::function<pool_counts()> reads) {
+  return make(pool_numbers, std::move(name), std::move(reads), number_source::same_name::number);
+}
 
 shown_numbers::shown_numbers(std::string name, std::function<pool_counts()> reads)
     : source_(make(pool_numbers, std::move(name), std::move(reads))) {}

@@ -11,9 +11,14 @@ namespace troupe::observe {
 // Numbers of something that no runtime has, which are shown while this lives.
 class number_source {
  public:
-  // `read` is called under a lock, which the destructor takes. `of` and the name tell sources
-  // apart: two that are equal are a usage_error.
-  number_source(const number_group& of, std::string name, std::function<void(row_sink&)> read);
+  // For a source whose name another source of its group has: it is refused with usage_error, or it
+  // is called "name (2)", "name (3)" and so on.
+  enum class same_name { refuse, number };
+  using reader = std::function<void(row_sink&, const std::string& name)>;
+
+  // `read` is called with the source's name under a lock, which the destructor takes.
+  number_source(const number_group& of, std::string name, reader read,
+                same_name taken = same_name::refuse);
   number_source(const number_source&) = delete;
   number_source& operator=(const number_source&) = delete;
   ~number_source();
@@ -21,8 +26,8 @@ class number_source {
  private:
   friend void collect_sources(row_sink& to);
   const number_group& of_;
-  const std::string name_;
-  const std::function<void(row_sink&)> read_;
+  std::string name_;
+  const reader read_;
 };
 
 // A table for each instrument that lives, and one of those whose labels have too many values, if

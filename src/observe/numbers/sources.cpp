@@ -22,15 +22,20 @@ struct source_list {
 
 }  // namespace
 
-number_source::number_source(const number_group& of, std::string name,
-                             std::function<void(row_sink&)> read)
-    : of_(of), name_(std::move(name)), read_(std::move(read)) {
+number_source::number_source(const number_group& of, std::string name, reader read, same_name taken)
+    : of_(of), name_(name), read_(std::move(read)) {
   source_list& known = source_list::get();
   std::lock_guard held(known.mutex);
-  for (const number_source* const other : known.all) {
-    if (&other->of_ == &of && other->name_ == name_)
+  const auto is_taken = [&] {
+    return std::ranges::any_of(known.all, [&](const number_source* other) {
+      return &other->of_ == &of && other->name_ == name_;
+    });
+  };
+  for (int number = 2; is_taken(); ++number) {
+    if (taken == same_name::refuse)
       throw usage_error("troupe: \"" + name_ + "\" has numbers of " + std::string(of.prefix()) +
                         " already: choose another name");
+    name_ = name + " (" + std::to_string(number) + ")";
   }
   known.all.push_back(this);
 }
@@ -44,7 +49,7 @@ number_source::~number_source() {
 void collect_sources(row_sink& to) {
   source_list& known = source_list::get();
   std::lock_guard held(known.mutex);
-  for (const number_source* const one : known.all) one->read_(to);
+  for (const number_source* const source : known.all) source->read_(to, source->name_);
 }
 
 }  // namespace troupe::observe

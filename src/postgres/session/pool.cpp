@@ -1,5 +1,6 @@
 #include "troupe/postgres/pool.hpp"
 
+#include "kit/actors/pool_numbers.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/runtime/here.hpp"
 #include "troupe/task/call_context.hpp"
@@ -13,6 +14,7 @@ void check(const pool_limits& limits) {
     throw option_error("troupe: postgres: wait_max must be more than 0");
   if (limits.check_timeout.count() <= 0)
     throw option_error("troupe: postgres: check_timeout must be more than 0");
+  if (limits.name.empty()) throw option_error("troupe: postgres: the name of a pool is empty");
 }
 
 // A statement without words, which the server answers at once.
@@ -36,6 +38,8 @@ pool::pool(runtime& on, std::string target, const pool_limits& limits, const opt
   state_ = std::make_shared<shared>(
       shared{troupe::pool<connection>(static_cast<const pool_options&>(limits), make, checks),
              limits.wait_max, chosen});
+  const auto reads = [all = state_.get()] { return all->lends.counts(); };
+  state_->shown = kit::show_pool(limits.name, reads);
 }
 
 task<pool::lease> pool::borrow_from(std::shared_ptr<shared> from) {
