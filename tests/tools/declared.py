@@ -24,7 +24,7 @@ LIMITED = {
     "store": "what the program has opened", "server": "listeners", "node": "what the program has opened",
     "metric": "numbers that the program declares", "route": "routes of the program", "method": "methods of the routes, or OTHER",
     "status": "five classes", "reason": "an enumeration", "event": "an enumeration", "pool": "what the program has named",
-    "cache": "what the program has named", "breaker": "what the program has named", "topic": "what the program has named",
+    "cache": "what the program has named", "breaker": "what the program has named", "connection": "what the program has opened", "topic": "what the program has named",
     "exporter": "what the program has opened", "database": "what the program has opened", "statement": "at most 200, then (others)",
     "version": "one", "compiler": "one", "state": "an enumeration",
 }

@@ -18,11 +18,6 @@ std::size_t bytes_of(const headers* head, std::string_view payload) noexcept {
 
 }  // namespace
 
-client::client(std::vector<server> servers, const options& given)
-    : chosen(given), servers_(std::move(servers)), wires_(std::make_shared<wire_options>()) {
-  wires_->chosen = given;
-}
-
 void client::endings::resolve() {
   if (writer) std::exchange(writer, std::nullopt)->set_value();
   for (auto& [asker, how] : std::exchange(all, {})) asker.set_value(std::move(how));
@@ -71,6 +66,7 @@ bool client::try_publish(std::string_view subject, std::string_view reply, const
     if (must_wait()) return false;
     misfit(subject, head, payload).check();
     talk_.publish(subject, reply, head, payload);
+    ++published_;
     wake_writer(later);
   }
   later.resolve();
@@ -90,6 +86,7 @@ bool client::try_publish_joined(std::string_view subject, std::string_view lead,
     if (lead.size() + bytes > bytes_max) return false;
     if (!talk_.would_join(subject, bytes, bytes_max)) check_to_publish(subject);
     talk_.publish_joined(subject, lead, pieces, bytes_max);
+    ++published_;
     wake_writer(later);
   }
   later.resolve();
@@ -141,6 +138,7 @@ void client::let_in(endings& later) {
     const message& what = next.mapped().what;
     promise<answer>& to = next.mapped().to;
     outcome wrong = misfit(what.subject, &what.head, what.payload);
+    published_ += wrong.good;
     if (!wrong.good || !next.mapped().asks) {
       if (wrong.good) talk_.publish(what.subject, what.reply, &what.head, what.payload);
       later.add(std::move(to), std::move(wrong));

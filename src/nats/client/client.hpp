@@ -12,6 +12,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -30,6 +31,8 @@
 #include "nats/client/wire.hpp"
 #include "nats/protocol/servers.hpp"
 #include "nats/protocol/session.hpp"
+#include "observe/numbers/sharded.hpp"
+#include "runtime/observing/component_list.hpp"
 #include "troupe/base/small_mutex.hpp"
 #include "troupe/nats/connection.hpp"
 #include "troupe/sync/channel.hpp"
@@ -122,6 +125,11 @@ class client : public std::enable_shared_from_this<client> {
   void finish() noexcept;  // once all that waits was sent
   connection::status now();
 
+  // Shows its numbers among a runtime's other numbers, until it ends.
+  void show(observing::component_list& among);
+  void note_answer(std::chrono::nanoseconds took) noexcept;
+  void note_failed_request() noexcept { failed_requests_.add(1); }
+
   const options chosen;
 
  private:
@@ -161,6 +169,9 @@ class client : public std::enable_shared_from_this<client> {
   void end(const outcome& why);
   void tell(incident what, std::string_view text) const;
 
+  struct numbers;
+  numbers read_numbers();
+
   // Under the mutex.
   void check_open() const;
   outcome misfit(std::string_view subject, const headers* head, std::string_view payload) const;
@@ -183,10 +194,14 @@ class client : public std::enable_shared_from_this<client> {
   std::optional<outcome> closed_;
   std::string server_;
   std::uint64_t last_call_ = 0, connections_ = 0;
+  std::uint64_t published_ = 0, received_ = 0;  // messages
   std::size_t readers_ = 0;
   bool draining_ = false, finishing_ = false;
   std::stop_source ends_;
   const std::shared_ptr<wire_options> wires_;
+  observe::sharded_counter missed_, failed_requests_;
+  observe::sharded_histogram answered_;
+  observing::component_list::entry shown_;
 };
 
 // The state that the copies of a connection share: the client ends with the last.

@@ -246,6 +246,7 @@ bool client::receive(wire& on, parser::event what) {
     talk_.receive(what, on.reads, event);
     using kind = happened::kind;
     if (what == parser::event::ping) wake_writer(later);
+    received_ += event.what == kind::message || event.what == kind::answer;
     if (event.what == kind::message) {
       const auto found = subscriptions_.find(event.number);
       if (found != subscriptions_.end()) reader = found->second;
@@ -287,6 +288,7 @@ void client::deliver(const subscription_ptr& subscription, happened& event) {
       kept + bytes > subscription->bytes_max) {
     // order: relaxed  statistic; publishes nothing
     subscription->missed.fetch_add(1, std::memory_order_relaxed);
+    missed_.add(1);
     if (subscription->missed_now++ == 0)
       tell(incident::slow, "the subscription to " + subscription->subject + " has no room");
   } else {

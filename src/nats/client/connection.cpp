@@ -35,6 +35,26 @@ options checked(const options& chosen) {
   return chosen;
 }
 
+// Counts how a request ends.
+class request_watch {
+ public:
+  explicit request_watch(client& by) noexcept : client_(by), began_(troupe::now()) {}
+  request_watch(const request_watch&) = delete;
+  request_watch& operator=(const request_watch&) = delete;
+  ~request_watch() {
+    if (!is_answered_) client_.note_failed_request();
+  }
+  void end() noexcept {
+    is_answered_ = true;
+    client_.note_answer(troupe::now() - began_);
+  }
+
+ private:
+  client& client_;
+  const std::chrono::nanoseconds began_;
+  bool is_answered_ = false;
+};
+
 // A call that its caller may give up.
 class open_call {
  public:
@@ -78,6 +98,7 @@ task<message> ask(handle_ptr by, message what) {
   client& connected = *by->is;
   add_trace(connected, what.head);
   const std::string subject = what.subject;
+  request_watch watched(connected);
   client::call begun = connected.start_request(std::move(what));
   open_call open(connected, begun.number);
   answer got = co_await std::move(begun.end).timeout(connected.chosen.request_timeout);
@@ -86,6 +107,7 @@ task<message> ask(handle_ptr by, message what) {
   if (got.got.head.status() == no_responders && got.got.payload.empty())
     throw error(failure::no_responders,
                 "troupe: nats: no subscriber answers requests to " + subject);
+  watched.end();
   co_return std::move(got.got);
 }
 
@@ -170,13 +192,15 @@ task<> publish_now(const handle_ptr& by, std::string_view subject, std::string_v
 }  // namespace
 
 connection::connection(runtime& on, std::string_view servers, const options& chosen) {
-  auto made = std::make_shared<client>(parse_servers(servers), checked(chosen));
-  by_ = std::make_shared<const client_handle>(made);
-  on.spawn(client::run(std::move(made)));
+  auto core = std::make_shared<client>(parse_servers(servers), checked(chosen));
+  core->show(*observing::components_of(on));
+  by_ = std::make_shared<const client_handle>(core);
+  on.spawn(client::run(std::move(core)));
 }
 
 task<connection> connect(std::string servers, options chosen) {
   auto core = std::make_shared<client>(parse_servers(servers), checked(chosen));
+  core->show(*observing::components_here("nats::connect"));
   connection by(std::make_shared<const client_handle>(core));
   // Before the first attempt, which may fail at once.
   task<> flushes = await(by.by_, core->start_flush());
