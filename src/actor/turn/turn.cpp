@@ -536,32 +536,17 @@ TROUPE_INLINE rest_of_list handle_first(tasks::running_state& state, activation&
   }
 }
 
-template <bool Counted>
-TROUPE_INLINE sched::after_turn run_fast_path(tasks::running_state& state, activation& active,
-                                              unsigned flags) noexcept {
+// The rest of a turn that began on the fast path and is not simply out of mail.
+TROUPE_INLINE sched::after_turn leave_fast_path(tasks::running_state& state, activation& active,
+                                                rest_of_list rest, unsigned handled) noexcept {
   cell& actor = *active.actor;
-  state.active = &active;
-  // order: relaxed  for running_handlers, a snapshot
-  state.actor.store(&actor, std::memory_order_relaxed);
-  const auto [left, link] = handle_first<Counted>(state, active, actor, first_look(flags));
-  if (link == 0 && active.marks == 0 && !mailbox(actor.word).has_mail(active)) [[likely]] {
-    // An actor that was quick may have become slow. For a turn of one message that does not matter;
-    // for a turn of several it does.
-    state.own.add(tasks::counted::messages, first_look(flags) - left);
-    if (left < cell::quick && (actor.flags & cell::quick) != 0 &&
-        (turn_here().saw_slow_turns || ++turn_here().unlooked == turns_between_clock_checks))
-        [[unlikely]]
-      check_clock(turn_here(), actor);
-    return leave_turn(state, sched::after_turn::quiet);
-  }
-  const unsigned handled = first_look(flags) - left;
   if (is_suspended(state, active)) {
     state.own.add(tasks::counted::messages, handled);
     // order: relaxed  the next turn looks by itself
     state.unusual.store(false, std::memory_order_relaxed);
     return leave_turn(state, sched::after_turn::waits);
   }
-  if (link == 0 && active.marks == activation::told_unreferenced) {
+  if (rest.link == 0 && active.marks == activation::told_unreferenced) {
     const auto ask = [&] {
       return next_step_without_mail(actor.refs, mailbox(actor.word), active, !actor.alive());
     };
@@ -578,35 +563,81 @@ TROUPE_INLINE sched::after_turn run_fast_path(tasks::running_state& state, activ
       return leave_turn(state, sched::after_turn::gone);
     }
   }
-  return run_on(state, active, handled, handled != 0 && left != 0);
+  return run_on(state, active, handled, handled != 0 && rest.left != 0);
+}
+
+// A turn that does not begin on the fast path, but for the resumption of a call.
+TROUPE_INLINE sched::after_turn run_slowly(tasks::running_state& state, activation& active,
+                                           bool fast_path) noexcept {
+  const bool goes_on = fast_path && active.marks == (activation::waits | activation::has_urgent);
+  return goes_on ? go_on(state, active) : run_on(state, active, 0, false);
+}
+
+// These two in a runtime whose turns a flight recorder keeps. Until the scheduler disposes of the
+// actor, its slot still has its number. `method` is null afterwards if the turn handled the
+// runtime's own mail alone.
+TROUPE_NOINLINE sched::after_turn leave_fast_path_recorded(tasks::running_state& state,
+                                                           activation& active, rest_of_list rest,
+                                                           unsigned handled) noexcept {
+  // order: relaxed  the thread's own
+  if (handled == 0) state.method.store(nullptr, std::memory_order_relaxed);
+  const std::int64_t before = state.own[tasks::counted::messages];
+  const sched::after_turn after = leave_fast_path(state, active, rest, handled);
+  record_turn(state, active, before, after);
+  return after;
+}
+TROUPE_NOINLINE sched::after_turn run_slowly_recorded(tasks::running_state& state,
+                                                      activation& active, bool fast_path) noexcept {
+  state.method.store(nullptr, std::memory_order_relaxed);  // order: relaxed  the thread's own
+  const std::int64_t before = state.own[tasks::counted::messages];
+  const sched::after_turn after = run_slowly(state, active, fast_path);
+  record_turn(state, active, before, after);
+  return after;
+}
+
+template <bool Counted, bool Recorded>
+TROUPE_INLINE sched::after_turn run_fast_path(tasks::running_state& state, activation& active,
+                                              unsigned flags) noexcept {
+  cell& actor = *active.actor;
+  state.active = &active;
+  // order: relaxed  for running_handlers, a snapshot
+  state.actor.store(&actor, std::memory_order_relaxed);
+  const rest_of_list rest = handle_first<Counted>(state, active, actor, first_look(flags));
+  const unsigned handled = first_look(flags) - rest.left;
+  if (rest.link == 0 && active.marks == 0 && !mailbox(actor.word).has_mail(active)) [[likely]] {
+    // An actor that was quick may have become slow. For a turn of one message that does not matter;
+    // for a turn of several it does.
+    state.own.add(tasks::counted::messages, handled);
+    if (rest.left < cell::quick && (actor.flags & cell::quick) != 0 &&
+        (turn_here().saw_slow_turns || ++turn_here().unlooked == turns_between_clock_checks))
+        [[unlikely]]
+      check_clock(turn_here(), actor);
+    if constexpr (Recorded) record_quick_turn(state, active, handled);
+    return leave_turn(state, sched::after_turn::quiet);
+  }
+  if constexpr (Recorded) {
+    return leave_fast_path_recorded(state, active, rest, handled);
+  } else {
+    return leave_fast_path(state, active, rest, handled);
+  }
 }
 
 // The scheduler's entry. Most turns are a few quick messages: this handles them, up to the first
 // look at the clock, with as few checks as possible.
-template <bool Counted>
+template <bool Counted, bool Recorded>
 sched::after_turn run(sched::runnable& item) {
   auto& active = static_cast<activation&>(item);
   const unsigned flags = active.actor->flags;
   tasks::running_state& state = tasks::running_here();
   const bool fast_path = takes_fast_path(state, flags, actor_system::of(*active.actor));
   if ((active.marks & ~activation::told_unreferenced) != 0 || !fast_path) [[unlikely]] {
-    const bool goes_on = fast_path && active.marks == (activation::waits | activation::has_urgent);
-    return goes_on ? go_on(state, active) : run_on(state, active, 0, false);
+    if constexpr (Recorded) {
+      return run_slowly_recorded(state, active, fast_path);
+    } else {
+      return run_slowly(state, active, fast_path);
+    }
   }
-  return run_fast_path<Counted>(state, active, flags);
-}
-
-// The same in a runtime whose turns a flight recorder keeps. Until the scheduler disposes of the
-// actor, its slot still has its number. `method` is null afterwards if the turn handled the
-// runtime's own mail alone.
-template <bool Counted>
-sched::after_turn run_recorded(sched::runnable& item) {
-  tasks::running_state& state = tasks::running_here();
-  state.method.store(nullptr, std::memory_order_relaxed);  // order: relaxed  the thread's own
-  const std::int64_t before = state.own[tasks::counted::messages];
-  const sched::after_turn after = run<Counted>(item);
-  record_turn(state, static_cast<activation&>(item), before, after);
-  return after;
+  return run_fast_path<Counted, Recorded>(state, active, flags);
 }
 
 bool deactivate(sched::runnable& item) {
@@ -689,12 +720,13 @@ void report_failure(message::handler method, std::exception_ptr what) noexcept {
   fail(actor, method, std::move(what));
 }
 
-const sched::runnable_vtable turn_type{&run<false>, &deactivate, &pending, &dispose, &discard};
-const sched::runnable_vtable counted_turn_type{&run<true>, &deactivate, &pending, &dispose,
+const sched::runnable_vtable turn_type{&run<false, false>, &deactivate, &pending, &dispose,
+                                       &discard};
+const sched::runnable_vtable counted_turn_type{&run<true, false>, &deactivate, &pending, &dispose,
                                                &discard};
-const sched::runnable_vtable recorded_turn_type{&run_recorded<false>, &deactivate, &pending,
-                                                &dispose, &discard};
-const sched::runnable_vtable recorded_counted_turn_type{&run_recorded<true>, &deactivate, &pending,
+const sched::runnable_vtable recorded_turn_type{&run<false, true>, &deactivate, &pending, &dispose,
+                                                &discard};
+const sched::runnable_vtable recorded_counted_turn_type{&run<true, true>, &deactivate, &pending,
                                                         &dispose, &discard};
 
 }  // namespace troupe::actor

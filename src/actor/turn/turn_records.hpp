@@ -24,27 +24,46 @@ std::uint16_t learn_handler(observe::flight_recorder& recorder, message::handler
 void record_line(observe::flight_recorder& recorder, const activation& active,
                  std::uint32_t actor) noexcept;
 
+// Puts the turn that has ended; `handled` is at most messages_max. Returns the actor's number.
+TROUPE_INLINE std::uint32_t put_turn(observe::flight_recorder& recorder, const activation& active,
+                                     message::handler method, unsigned handled) noexcept {
+  const auto key = reinterpret_cast<std::uintptr_t>(method);
+  const auto& known = recorder.known_for(key);
+  std::uint16_t code = known.code;
+  if (known.key != key) [[unlikely]]
+    code = learn_handler(recorder, method);
+  const std::uint32_t actor = memory::slot_space::low_number_of(active.actor);
+  recorder.put(actor, code, handled);
+  return actor;
+}
+
 // The actor's turn has ended. `before`: the thread's count of messages before it.
-TROUPE_INLINE void record_turn(const tasks::running_state& state, const activation& active,
-                               std::int64_t before, sched::after_turn after) noexcept {
+inline void record_turn(const tasks::running_state& state, const activation& active,
+                        std::int64_t before, sched::after_turn after) noexcept {
+  observe::flight_recorder* const recorder = observe::flight_recorder::here();
+  if (recorder == nullptr) [[unlikely]]
+    return;
+  const std::int64_t now = state.own[tasks::counted::messages];
+  // A count that has become less began anew, with another runtime.
+  const auto handled = static_cast<std::uint64_t>(now < before ? now : now - before);
+  constexpr std::uint64_t most = observe::flight_recorder::messages_max;
+  // order: relaxed  the thread's own
+  const message::handler method = state.method.load(std::memory_order_relaxed);
+  const std::uint32_t actor =
+      put_turn(*recorder, active, method, static_cast<unsigned>(handled < most ? handled : most));
+  if (after == sched::after_turn::waits) [[unlikely]]
+    record_line(*recorder, active, actor);
+}
+
+// The same for a turn that handled a few ordinary messages, and is out of mail.
+TROUPE_INLINE void record_quick_turn(const tasks::running_state& state, const activation& active,
+                                     unsigned handled) noexcept {
   observe::flight_recorder* const recorder = observe::flight_recorder::here();
   if (recorder == nullptr) [[unlikely]]
     return;
   // order: relaxed  the thread's own
   const message::handler method = state.method.load(std::memory_order_relaxed);
-  const auto key = reinterpret_cast<std::uintptr_t>(method);
-  const auto& known = recorder->known_for(key);
-  std::uint16_t code = known.code;
-  if (known.key != key) [[unlikely]]
-    code = learn_handler(*recorder, method);
-  const std::int64_t now = state.own[tasks::counted::messages];
-  // A count that has become less began anew, with another runtime.
-  const auto handled = static_cast<std::uint64_t>(now < before ? now : now - before);
-  constexpr std::uint64_t most = observe::flight_recorder::messages_max;
-  const std::uint32_t actor = memory::slot_space::low_number_of(active.actor);
-  recorder->put(actor, code, static_cast<unsigned>(handled < most ? handled : most));
-  if (after == sched::after_turn::waits) [[unlikely]]
-    record_line(*recorder, active, actor);
+  static_cast<void>(put_turn(*recorder, active, handled == 0 ? nullptr : method, handled));
 }
 
 }  // namespace troupe::actor
