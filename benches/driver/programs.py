@@ -193,11 +193,13 @@ def kind_of(program: str) -> str:
         return "unobserved"
     if program.startswith("recorded_"):
         return "unrecorded"
+    if program == "explore":
+        return "seeds"
     return {"sqlite": "database", "postgres": "database", "postgres_web": "database", "nats": "messaging", "cluster": "messaging", "cluster_alone": "plain", "context": "allocator", "tasks": "tasks", "ramp": "tasks", "json": "allocator", "http": "web", "tls": "web", "h2": "web2"}.get(program, "runtime")
 
 
 TROUPE = Contestant("troupe", "this library",
-                    {**all_by(troupe("actors")), "coro": troupe("coro"), "kit": troupe("kit"), "context": troupe("contexts"), "tasks": troupe("tasks"), "ramp": troupe("tasks"),
+                    {**all_by(troupe("actors")), "coro": troupe("coro"), "kit": troupe("kit"), "context": troupe("contexts"), "tasks": troupe("tasks"), "ramp": troupe("tasks"), "explore": troupe("explore"),
                      **databases(troupe("db")), "postgres_web": database_web(troupe("db_web")),
                      **messaging(troupe("nats")), **between_nodes(troupe("cluster")),
                      "echo": served(troupe("echo")), "http": asked_http(with_argument(troupe("http"), "context")),
@@ -315,6 +317,7 @@ PEERS = (
     Contestant("unrecorded", "this library, without a flight recorder",
                {"recorded_actors": troupe("actors"), "recorded_coro": troupe("coro"),
                 "recorded_http": asked_http(with_argument(troupe("http"), "context"))}, kind="unrecorded"),
+    Contestant("seeds", "this library, without a search", {"explore": troupe("seeds")}, kind="seeds"),
     Contestant("malloc", "glibc's malloc",
                {**allocator("malloc", "malloc_arena"), "json": asked_http(with_argument(troupe("http"), "malloc"))},
                ("g++",), ("g++",), kind="allocator"),

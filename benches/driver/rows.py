@@ -302,6 +302,12 @@ ROWS = (
         "the same for io/http_plaintext", workers=(1,)),
     Row("story/http_plaintext_cpu", "us/request", "less", "recorded_http", "http_plaintext", 300_000, same,
         "the same: what a request costs the server", workers=(1,), value="cpu_us"),
+    Row("explore/clerks", "schedules/s", "more", "explore", "explore_clerks", 20_000, same,
+        "a search runs two clerks that add to a stock, beside the same under one seed after the other", workers=(1,)),
+    Row("explore/ring", "schedules/s", "more", "explore", "explore_ring", 2_000, same,
+        "the same for 40 actors in a ring that pass 40 tokens five times on", workers=(1,)),
+    Row("explore/echo", "schedules/s", "more", "explore", "explore_echo", 5_000, same,
+        "the same for ten messages and their echoes over a simulated connection", workers=(1,)),
 )
 
 
