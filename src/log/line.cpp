@@ -17,12 +17,17 @@
 namespace troupe::log {
 namespace {
 
+// A text that is kept or written, cut off.
+std::string_view cut(std::string_view text) noexcept { return text.substr(0, value_bytes_max); }
+
+std::int64_t unix_ns_of(const ::timespec& time) noexcept {
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
 // 2026-01-02T03:04:05.678901Z. Rejected: the text of the last second in each thread, 32 bytes of
 // scarce thread-local storage (docs/decisions/loading.md).
-void add_time(std::string& to) {
+void add_time(std::string& to, const ::timespec& now) {
   namespace chrono = std::chrono;
-  ::timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
   const chrono::sys_seconds second{chrono::seconds(now.tv_sec)};
   const auto day = chrono::floor<chrono::days>(second);
   const chrono::year_month_day date(day);
@@ -71,13 +76,24 @@ std::array<char, 2 * Bytes> hex_of(const std::array<std::uint8_t, Bytes>& bytes)
   return text;
 }
 
+std::string text_of(const std::exception_ptr& what) {
+  if (what == nullptr) return "none";
+  try {
+    std::rethrow_exception(what);
+  } catch (const std::exception& e) {
+    return e.what();
+  } catch (...) {
+    return "an exception that is no std::exception";
+  }
+}
+
 }  // namespace
 
 void add_field(line& to, const field& one) { to.add(one); }
 
 // A cut inside a character leaves bytes that are no UTF-8, which JSON's writer replaces.
 void line::add_text(std::string_view text) {
-  text = text.substr(0, value_bytes_max);
+  text = cut(text);
   if (as_ == form::text && is_word(text)) {
     text_ += text;
   } else {
@@ -87,7 +103,7 @@ void line::add_text(std::string_view text) {
 
 // Text for people, in which a line break or a terminal's control sequence does no harm.
 void line::add_plain(std::string_view text) {
-  text = text.substr(0, value_bytes_max);
+  text = cut(text);
   if (is_plain(text)) {
     text_ += text;
     return;
@@ -116,15 +132,22 @@ void line::add_member(std::string_view name, std::string_view value) {
 
 void line::begin(level of, std::string_view logger, std::string_view text) {
   text_.reserve(256 + text.size());
+  ::timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  if (kept_ != nullptr) {
+    kept_->unix_ns = unix_ns_of(now);
+    kept_->severity = of;
+    kept_->text = cut(text);
+  }
   if (as_ == form::json) {
     text_ += "{\"time\":\"";
-    add_time(text_);
+    add_time(text_, now);
     ((text_ += "\",\"level\":\"") += name_of(of)) += '"';
     if (!logger.empty()) add_member("logger", logger);
     add_member("text", text);
     return;
   }
-  add_time(text_);
+  add_time(text_, now);
   (text_ += ' ') += name_of(of);
   text_.append(8 - name_of(of).size(), ' ');
   if (!logger.empty()) {
@@ -154,17 +177,6 @@ void line::add_duration(double seconds) {
   (text_ += digits.data()) += unit;
 }
 
-void line::add_error(const std::exception_ptr& what) {
-  if (what == nullptr) return add_text("none");
-  try {
-    std::rethrow_exception(what);
-  } catch (const std::exception& e) {
-    add_text(e.what());
-  } catch (...) {
-    add_text("an exception that is no std::exception");
-  }
-}
-
 void line::add_value(const field& one) {
   switch (one.kind_) {
     case field::kind::integer:
@@ -183,11 +195,42 @@ void line::add_value(const field& one) {
     case field::kind::exception:
       return add_text(static_cast<const std::exception*>(one.value_.object)->what());
     case field::kind::exception_ptr:
-      return add_error(*static_cast<const std::exception_ptr*>(one.value_.object));
+      return add_text(text_of(*static_cast<const std::exception_ptr*>(one.value_.object)));
     case field::kind::error_code:
       return add_text(static_cast<const std::error_code*>(one.value_.object)->message());
     case field::kind::made:
       return;
+  }
+}
+
+void line::keep(const field& given) {
+  record_field& kept = kept_->fields.emplace_back();
+  kept.name = cut(given.name_);
+  const auto keep_text = [&kept](std::string_view text) { kept.value = std::string(cut(text)); };
+  switch (given.kind_) {
+    case field::kind::integer:
+      kept.value = given.value_.integer;
+      break;
+    case field::kind::natural:
+      kept.value = given.value_.natural;
+      break;
+    case field::kind::truth:
+      kept.value = given.value_.truth;
+      break;
+    case field::kind::real:
+    case field::kind::duration:
+      kept.value = given.value_.real;
+      break;
+    case field::kind::text:
+      return keep_text({given.value_.text.data, given.value_.text.size});
+    case field::kind::exception:
+      return keep_text(static_cast<const std::exception*>(given.value_.object)->what());
+    case field::kind::exception_ptr:
+      return keep_text(text_of(*static_cast<const std::exception_ptr*>(given.value_.object)));
+    case field::kind::error_code:
+      return keep_text(static_cast<const std::error_code*>(given.value_.object)->message());
+    case field::kind::made:
+      break;
   }
 }
 
@@ -196,16 +239,19 @@ void line::add(const field& one) {
   if (one.kind_ == field::kind::made) {
     const std::size_t before = text_.size();
     const bool had_fields = has_fields_;
+    const std::size_t kept_before = kept_ == nullptr ? 0 : kept_->fields.size();
     try {
       return one.value_.made.add(one.value_.made.make, one.name_, *this);
     } catch (...) {
       text_.resize(before);
       has_fields_ = had_fields;
+      if (kept_ != nullptr) kept_->fields.resize(kept_before);
       return add(field(one.name_, std::current_exception()));
     }
   }
   if (as_ == form::json && !has_fields_) text_ += ",\"fields\":{";
   has_fields_ = true;
+  if (kept_ != nullptr) keep(one);
   add_name(one.name_);
   add_value(one);
 }
@@ -223,12 +269,17 @@ void line::end() {
       text_ += '#';
     }
     add_digits(text_, actor::id_of(*here));
+    if (kept_ != nullptr) {
+      kept_->actor = here->type->name;
+      kept_->actor_id = actor::id_of(*here);
+    }
   }
   if (const auto trace = this_call::trace()) {
     const auto id = hex_of(trace->trace_id);
     const auto span = hex_of(trace->span_id);
     add_member(json ? "trace_id" : "trace", {id.data(), id.size()});
     add_member(json ? "span_id" : "span", {span.data(), span.size()});
+    if (kept_ != nullptr) kept_->trace = trace;
   }
   text_ += json ? "}\n" : "\n";
 }

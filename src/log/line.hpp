@@ -1,10 +1,11 @@
-// line: the text of one line of the log.
+// line: the text of one line of the log, and its parts if they are kept.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "log/records.hpp"
 #include "troupe/log/log.hpp"
 
 namespace troupe::log {
@@ -13,7 +14,8 @@ inline constexpr std::size_t value_bytes_max = 8192;  // longer texts are cut of
 
 class line {
  public:
-  explicit line(form as) noexcept : as_(as) {}
+  // `kept` gets the parts of the line, but for its logger; null: they are not kept.
+  explicit line(form as, record* kept = nullptr) noexcept : as_(as), kept_(kept) {}
 
   void begin(level of, std::string_view logger, std::string_view text);
   void add(const field& one);
@@ -29,9 +31,10 @@ class line {
   void add_plain(std::string_view text);
   void add_member(std::string_view name, std::string_view value);
   void add_duration(double seconds);
-  void add_error(const std::exception_ptr& what);
+  void keep(const field& given);
 
   const form as_;
+  record* const kept_;
   bool has_fields_ = false;
   std::string text_;
 };

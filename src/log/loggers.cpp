@@ -1,11 +1,14 @@
 #include <array>
 #include <exception>
+#include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <utility>
 
 #include "base/threads/crash_stack.hpp"
 #include "log/line.hpp"
+#include "log/records.hpp"
 #include "log/writer.hpp"
 #include "troupe/log/log.hpp"
 
@@ -82,19 +85,38 @@ std::vector<named_level> levels() {
   return all;
 }
 
+namespace {
+
+// Returns null if lines are not kept, or memory is out.
+std::unique_ptr<record> record_to_keep(const logger_state& by) noexcept {
+  if (!kept_lines.is_kept()) return nullptr;
+  std::unique_ptr<record> kept(new (std::nothrow) record);
+  if (kept == nullptr) {
+    kept_lines.drop();
+  } else {
+    kept->logger = by.name;
+  }
+  return kept;
+}
+
+}  // namespace
+
 // Out of memory, the line is dropped.
 TROUPE_NOINLINE void write(const logger_state& by, level of, std::string_view text,
                            fields with) noexcept {
   base::make_crash_stack();  // so that the buffer is written though this thread's stack is used up
   writer& to = writer::get();
+  std::unique_ptr<record> kept = record_to_keep(by);
   try {
-    line made(to.form_now());
+    line made(to.form_now(), kept.get());
     made.begin(of, by.name, text);
     for (const field& one : with) made.add(one);
     made.end();
     to.add(made.text());
+    if (kept != nullptr) kept_lines.put(std::move(kept));
   } catch (...) {
     to.drop();
+    if (kept != nullptr) kept_lines.drop();
   }
 }
 

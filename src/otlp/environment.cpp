@@ -84,12 +84,15 @@ void read_headers(const char* name, const char* text, const std::string& url,
   bad.add(std::string(name) + " is no list NAME=VALUE,NAME=VALUE of header fields");
 }
 
+std::string in_small_letters(const char* text) {
+  return in_small_letters(std::string_view(text == nullptr ? "" : text));
+}
+
 void read_metrics(exporter_options& options, complaints& bad) {
-  const std::string chosen = in_small_letters(
-      value_of("OTEL_METRICS_EXPORTER") == nullptr ? "" : value_of("OTEL_METRICS_EXPORTER"));
-  const char* const exact = value_of("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT");
-  const char* const base = value_of("OTEL_EXPORTER_OTLP_ENDPOINT");
-  bad.add(choose_metrics(chosen, exact, base, options));
+  bad.add(choose_url(
+      {"OTEL_METRICS_EXPORTER", "/v1/metrics", in_small_letters(value_of("OTEL_METRICS_EXPORTER")),
+       value_of("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"), value_of("OTEL_EXPORTER_OTLP_ENDPOINT")},
+      options.metrics_url));
   if (const char* const text = value_of("OTEL_METRIC_EXPORT_INTERVAL")) {
     std::int64_t ms = 0;
     const char* const end = text + std::string_view(text).size();
@@ -105,6 +108,16 @@ void read_metrics(exporter_options& options, complaints& bad) {
     read_headers("OTEL_EXPORTER_OTLP_METRICS_HEADERS",
                  value_of("OTEL_EXPORTER_OTLP_METRICS_HEADERS"), options.metrics_url,
                  options.metrics_fields, bad);
+}
+
+void read_logs(exporter_options& options, complaints& bad) {
+  bad.add(choose_url(
+      {"OTEL_LOGS_EXPORTER", "/v1/logs", in_small_letters(value_of("OTEL_LOGS_EXPORTER")),
+       value_of("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT"), value_of("OTEL_EXPORTER_OTLP_ENDPOINT")},
+      options.logs_url));
+  if (!options.logs_url.empty())
+    read_headers("OTEL_EXPORTER_OTLP_LOGS_HEADERS", value_of("OTEL_EXPORTER_OTLP_LOGS_HEADERS"),
+                 options.logs_url, options.logs_fields, bad);
 }
 
 void read_resource(exporter_options& options, complaints& bad) {
@@ -145,24 +158,23 @@ std::optional<key_values> read_key_values(std::string_view text) {
   return pairs;
 }
 
-std::string choose_metrics(std::string_view exporter, const char* exact, const char* base,
-                           exporter_options& options) {
-  options.metrics_url.clear();
-  if (exporter == "none") return {};
-  if (!exporter.empty() && exporter != "otlp")
-    return "OTEL_METRICS_EXPORTER=" + std::string(exporter) + " is none of otlp and none";
-  std::string url;
-  if (exact != nullptr) {
-    url = exact;
-  } else if (exporter == "otlp") {
-    url = base == nullptr ? "http://127.0.0.1:4318" : base;
-    while (url.ends_with('/')) url.pop_back();
-    url += "/v1/metrics";
+std::string choose_url(const signal_variables& said, std::string& url) {
+  url.clear();
+  if (said.exporter == "none") return {};
+  if (!said.exporter.empty() && said.exporter != "otlp")
+    return std::string(said.exporter_name) + '=' + said.exporter + " is none of otlp and none";
+  std::string chosen;
+  if (said.exact != nullptr) {
+    chosen = said.exact;
+  } else if (said.exporter == "otlp") {
+    chosen = said.base == nullptr ? "http://127.0.0.1:4318" : said.base;
+    while (chosen.ends_with('/')) chosen.pop_back();
+    chosen += said.path;
   }
   std::string why;
-  if (!url.empty() && !may_be_asked(url, {}, why))
-    return url + ": " + why + " (the endpoint must be http://HOST:PORT)";
-  options.metrics_url = std::move(url);
+  if (!chosen.empty() && !may_be_asked(chosen, {}, why))
+    return chosen + ": " + why + " (the endpoint must be http://HOST:PORT)";
+  url = std::move(chosen);
   return {};
 }
 
@@ -195,6 +207,7 @@ exporter_options exporter_options::from_environment() {
   read_headers("OTEL_EXPORTER_OTLP_TRACES_HEADERS", value_of("OTEL_EXPORTER_OTLP_TRACES_HEADERS"),
                options.url, options.fields, bad);
   read_metrics(options, bad);
+  read_logs(options, bad);
   read_resource(options, bad);
   bad.add(
       read_sampler(value_of("OTEL_TRACES_SAMPLER"), value_of("OTEL_TRACES_SAMPLER_ARG"), options));

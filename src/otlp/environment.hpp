@@ -17,10 +17,16 @@ using key_values = std::vector<std::pair<std::string, std::string>>;
 // skipped. Of equal keys the last one counts. Returns nothing if a part is malformed.
 std::optional<key_values> read_key_values(std::string_view text);
 
-// Sets metrics_url as OTEL_METRICS_EXPORTER, in small letters, and the endpoints of metrics and of
-// all say; null if they are unset. Returns the text of their error, or an empty one.
-std::string choose_metrics(std::string_view exporter, const char* exact, const char* base,
-                           exporter_options& options);
+// The variables of a kind of data that is sent only if they ask for it.
+struct signal_variables {
+  const char* exporter_name;  // OTEL_..._EXPORTER
+  std::string_view path;      // behind the endpoint of all kinds
+  std::string exporter;       // its value, in small letters; empty: unset
+  const char* exact;          // the endpoint of this kind; null: unset
+  const char* base;           // the endpoint of all kinds; null: unset
+};
+// Sets `url` as the variables say. Returns the text of their error, or an empty one.
+std::string choose_url(const signal_variables& said, std::string& url);
 
 // Sets rate and parent_based as the two variables say; null if they are unset. Returns what is
 // wrong with them, or an empty text.

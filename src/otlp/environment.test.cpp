@@ -49,7 +49,7 @@ TEST(otlp_environment, samplers_are_those_of_the_specification) {
   }
 }
 
-TEST(otlp_environment, metrics_are_sent_if_they_are_asked_for) {
+TEST(otlp_environment, metrics_and_logs_are_sent_if_they_are_asked_for) {
   const struct {
     const char *exporter, *exact, *base;
     std::string url;
@@ -57,20 +57,24 @@ TEST(otlp_environment, metrics_are_sent_if_they_are_asked_for) {
   } cases[] = {
       {"", nullptr, nullptr, ""},
       {"", nullptr, "http://a:1", ""},
-      {"otlp", nullptr, nullptr, "http://127.0.0.1:4318/v1/metrics"},
-      {"otlp", nullptr, "http://a:1/", "http://a:1/v1/metrics"},
+      {"otlp", nullptr, nullptr, "http://127.0.0.1:4318/v1/PATH"},
+      {"otlp", nullptr, "http://a:1/", "http://a:1/v1/PATH"},
       {"", "http://b:2/m", nullptr, "http://b:2/m"},
       {"otlp", "http://b:2/m", "http://a:1", "http://b:2/m"},
       {"none", "http://b:2/m", "http://a:1", ""},
-      {"prometheus", "http://b:2/m", nullptr, "", false},
+      {"console", "http://b:2/m", nullptr, "", false},
       {"", "no url", nullptr, "", false},
       {"otlp", nullptr, "no url", "", false},
   };
-  for (const auto& [exporter, exact, base, url, is_good] : cases) {
-    exporter_options options;
-    const std::string why = choose_metrics(exporter, exact, base, options);
-    EXPECT_EQ(options.metrics_url, url) << exporter;
-    EXPECT_EQ(why.empty(), is_good) << why;
+  for (const std::string path : {"/v1/metrics", "/v1/logs"}) {
+    for (const auto& [exporter, exact, base, expected, is_good] : cases) {
+      std::string url = "before", wanted = expected;
+      if (const std::size_t at = wanted.find("/v1/PATH"); at != std::string::npos)
+        wanted.replace(at, std::string::npos, path);
+      const std::string why = choose_url({"OTEL_A_EXPORTER", path, exporter, exact, base}, url);
+      EXPECT_EQ(url, wanted) << exporter << path;
+      EXPECT_EQ(why.empty(), is_good) << why;
+    }
   }
 }
 

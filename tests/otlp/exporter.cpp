@@ -1,17 +1,13 @@
 // What the exporter sends, and what it does with collectors that are slow, away, or malicious. The
 // collectors are plain threads.
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <cstdlib>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "otlp/collector.hpp"
 #include "otlp/requests.hpp"
 #include "support/conformance.hpp"
 #include "support/resident.hpp"
@@ -26,106 +22,6 @@ using otlp::exporter_counts;
 using otlp::exporter_options;
 using otlp::metrics_export;
 using otlp::span_export;
-
-// Takes one connection after the other, and answers each request with what the function says;
-// without an answer it closes.
-class collector {
- public:
-  using function = std::function<std::string(int request)>;
-  explicit collector(function says) : says_(std::move(says)) {
-    listener_ = ::socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in at{};
-    at.sin_family = AF_INET;
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(::bind(listener_, reinterpret_cast<sockaddr*>(&at), sizeof at), 0);
-    EXPECT_EQ(::listen(listener_, 16), 0);
-    socklen_t bytes = sizeof at;
-    ::getsockname(listener_, reinterpret_cast<sockaddr*>(&at), &bytes);
-    url_ = "http://127.0.0.1:" + std::to_string(ntohs(at.sin_port)) + "/v1/traces";
-    thread_ = std::thread([this] { serve(); });
-  }
-  collector(const collector&) = delete;
-  collector& operator=(const collector&) = delete;
-  ~collector() {
-    ends_ = true;
-    ::shutdown(listener_, SHUT_RDWR);
-    {
-      std::lock_guard lock(mutex_);
-      if (peer_ >= 0) ::shutdown(peer_, SHUT_RDWR);
-    }
-    thread_.join();
-    ::close(listener_);
-  }
-  const std::string& url() const { return url_; }
-  std::vector<std::string> requests() {
-    std::lock_guard lock(mutex_);
-    return requests_;
-  }
-
- private:
-  void serve() {
-    while (!ends_) {
-      const int peer = ::accept(listener_, nullptr, nullptr);
-      if (peer < 0) return;
-      {
-        std::lock_guard lock(mutex_);
-        peer_ = peer;
-      }
-      while (!ends_ && serve_one(peer)) {
-      }
-      std::lock_guard lock(mutex_);
-      ::close(std::exchange(peer_, -1));
-    }
-  }
-  bool serve_one(int peer) {
-    std::string text;
-    std::size_t whole = std::string::npos;
-    while (text.size() < whole) {
-      char buffer[4096];
-      const ssize_t bytes = ::read(peer, buffer, sizeof buffer);
-      if (bytes <= 0) return false;
-      text.append(buffer, static_cast<std::size_t>(bytes));
-      const std::size_t head = text.find("\r\n\r\n");
-      const std::size_t length = text.find("Content-Length: ");
-      if (head != std::string::npos && length < head)
-        whole = head + 4 + static_cast<std::size_t>(std::atol(text.c_str() + length + 16));
-    }
-    int number = 0;
-    {
-      std::lock_guard lock(mutex_);
-      requests_.push_back(text);
-      number = static_cast<int>(requests_.size());
-    }
-    const std::string answer = says_(number);
-    for (std::size_t sent = 0; sent < answer.size();) {
-      const ssize_t bytes = ::send(peer, answer.data() + sent, answer.size() - sent, MSG_NOSIGNAL);
-      if (bytes <= 0) return false;
-      sent += static_cast<std::size_t>(bytes);
-    }
-    return !answer.empty();
-  }
-
-  const function says_;
-  int listener_ = -1, peer_ = -1;
-  std::string url_;
-  std::atomic<bool> ends_{false};
-  std::mutex mutex_;
-  std::vector<std::string> requests_;
-  std::thread thread_;
-};
-
-std::string answer(const std::string& status, const std::string& body = "{}",
-                   const std::string& fields = {}) {
-  return "HTTP/1.1 " + status + "\r\n" + fields + "Content-Length: " + std::to_string(body.size()) +
-         "\r\n\r\n" + body;
-}
-
-exporter_options to(const std::string& url) {
-  exporter_options made;
-  made.url = url;
-  made.interval = 10ms;
-  return made;
-}
 
 void make_spans(int count) {
   runtime rt;
@@ -186,13 +82,6 @@ TEST(otlp_exporter, sends_spans_as_json) {
     EXPECT_NE(all.find(part), std::string::npos) << part << "\n" << all;
 }
 
-// All that comes with one of these paths.
-std::string bodies_of(collector& at, const std::string& path) {
-  std::string all;
-  for (const std::string& one : at.requests())
-    if (one.starts_with("POST " + path + " ")) all += one;
-  return all;
-}
 std::string metrics_url_of(const collector& at) {
   return at.url().substr(0, at.url().find("/v1/")) + "/v1/metrics";
 }
@@ -245,12 +134,6 @@ TEST(otlp_exporter, sends_the_last_metrics_at_its_end) {
   collector never([](int) { return answer("200 OK"); });
   { const exporter spans(to(never.url())); }
   EXPECT_TRUE(never.requests().empty()) << "without a URL no metrics are sent";
-}
-
-bool come_to(collector& at, std::size_t requests) {
-  for (int i = 0; i < 3'000 && at.requests().size() < requests; ++i)
-    std::this_thread::sleep_for(10ms);  // sleeps: the exporter's thread tells nobody of requests
-  return at.requests().size() >= requests;
 }
 
 // Spans that nobody takes wait for minutes, between two tries or behind each other.

@@ -43,6 +43,9 @@ VARIABLES = {
     "OTEL_METRIC_EXPORT_INTERVAL": "the export of metrics by OTLP",
     "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "the export of metrics by OTLP",
     "OTEL_EXPORTER_OTLP_METRICS_HEADERS": "the export of metrics by OTLP",
+    "OTEL_LOGS_EXPORTER": "the export of logs by OTLP",
+    "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT": "the export of logs by OTLP",
+    "OTEL_EXPORTER_OTLP_LOGS_HEADERS": "the export of logs by OTLP",
     # Numbers of lines on standard error, which rows "standard error" are about.
     "TROUPE_FAILURE_LINES": None, "TROUPE_WARNING_LINES": None,
     # A table on standard error at a crash.
@@ -65,6 +68,7 @@ OPTIONS = {
     ("include/troupe/otlp/options.hpp", "exporter_options"): {
         "url": "the export by OTLP", "tls": "the export by OTLP", "service_name": None, "attributes": None, "fields": None, "rate": None, "parent_based": None,
         "metrics_url": "the export of metrics by OTLP", "metrics_fields": None, "metrics_interval": None,
+        "logs_url": "the export of logs by OTLP", "logs_fields": None, "log_lines": None,
         "spans": None, "batch": None, "interval": None, "request_time": None, "attempts": None, "flush_time": None,
     },
 }
@@ -205,12 +209,14 @@ def fails_on(run):
     check("the failure lasts", "works again" not in run.errors.read_text(), run)
 
 
-def metrics_collector_comes(run):
-    fails_on(run)
-    server = collector_at(run.environment["OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"], run.came)
-    check("metrics arrive", run.came.wait(SECONDS_MAX), run)
-    wait_until("the end of the failure is reported", lambda: "the export of metrics by OTLP works again" in run.errors.read_text())
-    server.shutdown()
+def other_collector_comes(variable, kind):
+    def repair(run):
+        fails_on(run)
+        server = collector_at(run.environment[f"OTEL_EXPORTER_OTLP_{variable}_ENDPOINT"], run.came)
+        check(f"{kind} arrive", run.came.wait(SECONDS_MAX), run)
+        wait_until("the end of the failure is reported", lambda: f"the export of {kind} by OTLP works again" in run.errors.read_text())
+        server.shutdown()
+    return repair
 
 
 def dead_manager(stack):
@@ -373,7 +379,9 @@ ROWS = [
     Row("no collector of spans beside one of metrics", "the export by OTLP", ["export"],
         breaks=one_collector("TRACES", "METRICS"), repair=fails_on),
     Row("no collector of metrics beside one of spans", "the export of metrics by OTLP", ["export"],
-        breaks=one_collector("METRICS", "TRACES"), repair=metrics_collector_comes),
+        breaks=one_collector("METRICS", "TRACES"), repair=other_collector_comes("METRICS", "metrics")),
+    Row("no collector of logs beside one of spans", "the export of logs by OTLP", ["export", "log=/dev/null"],
+        breaks=one_collector("LOGS", "TRACES"), repair=other_collector_comes("LOGS", "logs")),
     Row("variables that are malformed", "the export by OTLP", ["export"], breaks=malformed_variables),
     Row("no URL", "the export by OTLP", ["export"], breaks=lambda _: {"OTEL_EXPORTER_OTLP_ENDPOINT": "no url at all"}),
     Row("standard error that nobody reads", "the dump at SIGQUIT", ["quit"], reports=0, breaks=lambda _: {"stderr": "full"}, repair=asks_for_dump),

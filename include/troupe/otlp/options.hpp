@@ -1,4 +1,5 @@
-// otlp::exporter_options: which spans are recorded, and where they and the metrics are sent.
+// otlp::exporter_options: which spans are recorded, and where they, the metrics and the log are
+// sent.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -39,6 +40,8 @@ struct exporter_options {
   //                 OTEL_EXPORTER_OTLP_ENDPOINT, to which "/v1/metrics" is added. `none`: empty
   //   metrics_fields   OTEL_EXPORTER_OTLP_METRICS_HEADERS, or OTEL_EXPORTER_OTLP_HEADERS
   //   metrics_interval   OTEL_METRIC_EXPORT_INTERVAL, in milliseconds
+  //   logs_url, logs_fields   OTEL_LOGS_EXPORTER, OTEL_EXPORTER_OTLP_LOGS_ENDPOINT and
+  //                 OTEL_EXPORTER_OTLP_LOGS_HEADERS, as for metrics, with "/v1/logs"
   // Headers and attributes are lists `key=value,key=value`, percent-encoded. A variable that is
   // malformed counts as unset, and one line on standard error names all such variables.
   static exporter_options from_environment();
@@ -60,6 +63,15 @@ struct exporter_options {
   // How often metrics are sent, and once more at the end, before the spans that wait. Default 60 s.
   // A request that fails is not repeated: the next one has all sums so far.
   time_span metrics_interval = std::chrono::seconds(60);
+  // Where the collector takes lines of the log as JSON: a URL of the scheme http or https. Default:
+  // empty, no lines are sent. They are written to the log all the same.
+  std::string logs_url;
+  // Fields of each request with lines of the log.
+  std::vector<std::pair<std::string, std::string>> logs_fields;
+  // Maximum number of lines of the log that wait to be sent. Default 2,048, at least 1; one more is
+  // not sent, and counted. A line takes about 300 bytes, its text and its fields, each of which is
+  // cut off after 8 KiB.
+  std::size_t log_lines = 2048;
   // Which certificates are trusted, if a URL is one of https.
   tls_options tls;
 
@@ -73,9 +85,9 @@ struct exporter_options {
   // Maximum number of spans that wait to be sent. Default 8,192, at least 1; one more is dropped
   // and counted. A span takes about 500 bytes.
   std::size_t spans = 8192;
-  // Maximum number of spans in one request. Default 512, at least 1.
+  // Maximum number of spans, or of lines of the log, in one request. Default 512, at least 1.
   std::size_t batch = 512;
-  // After this time spans are sent though they are no whole batch. Default 1 s.
+  // After this time spans and lines are sent though they are no whole batch. Default 1 s.
   time_span interval = std::chrono::seconds(1);
   // Time for one request. Default 10 s.
   time_span request_time = std::chrono::seconds(10);
@@ -85,7 +97,7 @@ struct exporter_options {
   // the collector's Retry-After, if that is less.
   int attempts = 5;
   // Time in which the destructor sends the metrics, for which it has half of the time, and the
-  // spans that wait. Default 2 s; 0: it sends nothing.
+  // spans and lines that wait. Default 2 s; 0: it sends nothing.
   time_span flush_time = std::chrono::seconds(2);
 };
 

@@ -68,15 +68,13 @@ bool span_list::open(std::size_t most, std::size_t batch, double rate, bool pare
   // order: acquire  the exporter before has left; pairs with close/release
   if (is_open_.exchange(true, std::memory_order_acquire)) return false;
   forget_all();
-  // order: relaxed (all)  read as limits; a thread may see them a little late
-  most_.store(most, std::memory_order_relaxed);
-  batch_.store(std::max<std::size_t>(batch, 1), std::memory_order_relaxed);
+  records_.limit(most, batch);
+  // order: relaxed (both)  read as limits; a thread may see them a little late
   parent_based_.store(parent_based, std::memory_order_relaxed);
-  dropped_.store(0, std::memory_order_relaxed);
   const double below = std::ldexp(std::clamp(rate, 0.0, 1.0), 64);
   const std::uint64_t limit =
       below >= std::ldexp(1.0, 64) ? UINT64_MAX : static_cast<std::uint64_t>(below);
-  sampled_below_.store(limit, std::memory_order_relaxed);  // order: relaxed  as above
+  sampled_below_.store(limit, std::memory_order_relaxed);
   observe::watch(observe::watched::spans);
   return true;
 }
@@ -88,66 +86,10 @@ void span_list::close() noexcept {
   is_open_.store(false, std::memory_order_release);
 }
 
-void span_list::forget_all() noexcept {
-  std::size_t count = 0;
-  for (span_record* span = take_all(); span != nullptr; ++count) {
-    const span_ptr gone(span);
-    span = span->next;
-  }
-  forget(count);
-}
-
-span_record* span_list::take_all() noexcept {
-  // order: acquire  sees the spans whole (S2); pairs with put/release
-  span_record* newest = newest_.exchange(nullptr, std::memory_order_acquire);
-  span_record* oldest = nullptr;
-  while (newest != nullptr) {
-    span_record* const span = newest;
-    newest = span->next;
-    span->next = std::exchange(oldest, span);
-  }
-  return oldest;
-}
-
-void span_list::forget(std::size_t count) noexcept {
-  // order: relaxed  a count
-  count_.fetch_sub(count, std::memory_order_relaxed);
-}
-
-std::uint32_t span_list::wakes() const noexcept {
-  // order: acquire  a span that was put before this wake is in the list; pairs with wake/release
-  return wakes_.load(std::memory_order_acquire);
-}
-
-void span_list::wait(std::uint32_t seen, std::chrono::nanoseconds at_most) noexcept {
-  if (waiting() >= batch_.load(std::memory_order_relaxed)) return;  // order: relaxed  a hint
-  base::kernel_futex::wait(wakes_, seen, &at_most);
-}
-
-void span_list::wake() noexcept {
-  // order: release  publishes the span: an exporter that has read the new number finds it, and one
-  // that has read the old number does not sleep; pairs with wakes/acquire
-  wakes_.fetch_add(1, std::memory_order_release);
-  base::kernel_futex::wake_one(wakes_);
-}
+void span_list::forget_all() noexcept { records_.forget(records_.free_all(records_.take_all())); }
 
 void span_list::put(span_ptr ended) noexcept {
-  if (!observe::is_watched(observe::watched::spans)) return;
-  // order: relaxed (all)  a count; the spans travel by the list
-  const std::size_t before = count_.fetch_add(1, std::memory_order_relaxed);
-  if (before >= most_.load(std::memory_order_relaxed)) {
-    count_.fetch_sub(1, std::memory_order_relaxed);
-    dropped_.fetch_add(1, std::memory_order_relaxed);
-    return;
-  }
-  span_record* const span = ended.release();
-  span->next = newest_.load(std::memory_order_relaxed);  // order: relaxed  only compared
-  // order: release  pairs with take_all/acquire; relaxed  only compared
-  while (!newest_.compare_exchange_weak(span->next, span, std::memory_order_release,
-                                        std::memory_order_relaxed)) {
-  }
-  // order: relaxed  a limit
-  if ((before + 1) % batch_.load(std::memory_order_relaxed) == 0) wake();
+  if (observe::is_watched(observe::watched::spans)) records_.put(std::move(ended));
 }
 
 bool span_list::is_within_rate(const trace_context& trace) const noexcept {

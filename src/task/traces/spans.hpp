@@ -4,11 +4,8 @@
 // waits in a list of the process, which one exporter empties. Spans are recorded, and the list is
 // open, while there is an exporter (observe::watched::spans).
 //
-// Threads: any; take_all, forget and wait: the exporter's.
-// Invariants
-//   S1  at most `most_` spans are in the list or with the exporter. One more is dropped, and
-//       counted.
-//   S2  a span in the list is no longer changed, and belongs to who takes the list.
+// Threads: any; take_all, forget and wait: the exporter's. The list keeps to the invariants of
+// base::record_queue.
 #pragma once
 
 #include <array>
@@ -22,7 +19,7 @@
 #include <variant>
 #include <vector>
 
-#include "troupe/base/futex.hpp"
+#include "base/side_channels/record_queue.hpp"
 #include "troupe/task/call_context.hpp"
 #include "troupe/task/trace_context.hpp"
 
@@ -67,18 +64,16 @@ class span_list {
   bool open(std::size_t most, std::size_t batch, double rate, bool parent_based = true) noexcept;
   // It ends: spans are recorded no longer, and those that wait are freed.
   void close() noexcept;
-  // All that wait, the oldest first; null if there are none.
-  span_record* take_all() noexcept;
-  // As many of those that were taken are gone.
-  void forget(std::size_t count) noexcept;
-  // Sleeps until a batch has come, or wake() was called, after wakes() gave that number, or until
-  // the time is over.
-  std::uint32_t wakes() const noexcept;
-  void wait(std::uint32_t seen, std::chrono::nanoseconds at_most) noexcept;
-  void wake() noexcept;
-  // order: relaxed (both)  statistics
-  std::uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
-  std::size_t waiting() const noexcept { return count_.load(std::memory_order_relaxed); }
+  // As in base::record_queue.
+  span_record* take_all() noexcept { return records_.take_all(); }
+  void forget(std::size_t count) noexcept { records_.forget(count); }
+  std::uint32_t wakes() const noexcept { return records_.wakes(); }
+  void wait(std::uint32_t seen, std::chrono::nanoseconds at_most) noexcept {
+    records_.wait(seen, at_most);
+  }
+  void wake() noexcept { records_.wake(); }
+  std::uint64_t dropped() const noexcept { return records_.dropped(); }
+  std::size_t waiting() const noexcept { return records_.waiting(); }
 
   void put(span_ptr ended) noexcept;
   // A new trace, which is sampled by the rate.
@@ -90,12 +85,9 @@ class span_list {
   void forget_all() noexcept;
   bool is_within_rate(const trace_context& trace) const noexcept;
 
-  std::atomic<span_record*> newest_{nullptr};
-  std::atomic<std::size_t> count_{0}, most_{0};
-  std::atomic<std::size_t> batch_{1};
-  std::atomic<std::uint64_t> dropped_{0}, sampled_below_{0};
+  base::record_queue<span_record> records_;
+  std::atomic<std::uint64_t> sampled_below_{0};
   std::atomic<bool> is_open_{false}, parent_based_{true};
-  base::kernel_futex::word wakes_{0};
 };
 extern constinit span_list ended_spans;
 

@@ -1,4 +1,4 @@
-#include "otlp/metrics.hpp"
+#include "otlp/encoding/metrics.hpp"
 
 #include <array>
 #include <charconv>
@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "base/text/json_string.hpp"
+#include "otlp/encoding/attributes.hpp"
 
 namespace troupe::otlp {
 namespace {
@@ -72,11 +73,8 @@ std::string points_of(const number_rows& table, std::size_t column, const moment
     if (value.empty()) continue;
     points += points.empty() ? "{\"attributes\":[" : ",{\"attributes\":[";
     for (std::size_t i = 0; i < row.labels.size(); ++i) {
-      points += i == 0 ? "{\"key\":" : ",{\"key\":";
-      base::add_json_string(points, table.labels[i]);
-      points += ",\"value\":{\"stringValue\":";
-      base::add_json_string(points, row.labels[i]);
-      points += "}}";
+      if (i != 0) points += ',';
+      add_attribute(points, table.labels[i], std::string_view(row.labels[i]));
     }
     points += "],";
     if (table.numbers[column].kind != number_kind::gauge)

@@ -1,4 +1,4 @@
-#include "otlp/metrics.hpp"
+#include "otlp/encoding/metrics.hpp"
 
 #include <gtest/gtest.h>
 
