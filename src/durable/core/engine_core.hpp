@@ -1,5 +1,5 @@
-// engine_core: on which all parts of an engine stand: its runtime, storage, options and classes,
-// and the state that the parts share. It includes none of the parts.
+// engine_core: the base of an engine's parts: its runtime, storage, options and classes, and the
+// state that the parts share. It includes none of the parts.
 //
 // Locks: one mutex guards the state, all of it together: a turn's end changes batches, actors,
 // inbox, known messages and shards at once. The mutex is held for some hundred ns at a time, and
@@ -95,7 +95,7 @@ class engine_core {
 
   // The functions below are for any thread, without the mutex or with it.
 
-  // The message has no id and no origin. Errors: unknown_method, and those of check_name.
+  // The message has no id and no origin. Errors: as check_name, and unknown_method.
   record_ref make_record(request& what) const;
   // Errors: usage_error.
   void check_size(std::size_t size, const char* what) const;
@@ -108,9 +108,9 @@ class engine_core {
   }
   std::int64_t now_ns() const { return on.now().count(); }
 
-  // Between attempts while the database is away. In a cluster a node answers soon after its leases
-  // are taken or renewed, so it has to try more often than a lease may be short.
-  // A pause of years is one of a day: so it can be doubled.
+  // Between attempts while the database is unavailable. In a cluster a node answers soon after its
+  // leases are taken or renewed, so it has to try more often than a lease may be short. A pause of
+  // years is one of a day: so it can be doubled.
   std::chrono::milliseconds away_first() const noexcept;
   std::chrono::milliseconds pause_max() const noexcept {
     return std::chrono::milliseconds(!shards.is_divided() ? 5'000 : 500);
@@ -125,7 +125,7 @@ class engine_core {
   // Something may be unread, and there may be room for it.
   void need_inbox();
   bool is_current(const turn_state& turn) const noexcept { return turn.generation == generation; }
-  // What a handler here has asked goes on while its shard is drained.
+  // An ask of a handler on this node continues while its shard is drained.
   bool may_begin(const record& message) const noexcept {
     return message.asker != nullptr ? shards.is_here(message.what.shard)
                                     : shards.is_open(message.what.shard);
@@ -134,13 +134,13 @@ class engine_core {
   void touch(std::uint32_t shard) {
     if (shards.is_divided()) batches.open().touched.set(shard);
   }
-  // And the shards of all whose handlers wait for what it has done.
+  // The same for the shards of the turn and of all handlers that wait for it.
   void touch_all(const turn_state& done);
   void make_dead_letter(const record_ref& message, const handler_failed& why);
 };
 
 // The mutex. When it is given back, so are the objects that were let go under it: they are the
-// program's, and what they do at their end may use the store.
+// program's, and their destructors may use the store.
 class guard {
  public:
   explicit guard(engine_core& core) : core_(core), lock_(core.mutex) {}

@@ -18,8 +18,8 @@ std::exception_ptr with_unknown_effect(const std::exception_ptr& failed);
 // are.
 std::exception_ptr without_effect(const std::exception_ptr& failed);
 
-// Whether the failure is of these: nobody knows whether the commit was made; another process has
-// the store; another node has the shard.
+// Whether the failure means that the outcome of the commit is unknown, that another process owns
+// the store, or that another node owns the shard.
 bool is_unknown(const std::exception_ptr& failed);
 bool is_taken(const std::exception_ptr& failed);
 bool is_moved(const std::exception_ptr& failed);

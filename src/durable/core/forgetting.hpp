@@ -1,11 +1,12 @@
-// forgetting: how actors and messages leave memory without being stored, all of them or those of
-// shards that another node has.
+// forgetting: how actors and messages leave memory without being stored: everything, or the actors
+// of shards that another node owns.
 //
 // Invariants
-//   E4  When a batch is not stored, or nobody can say soon whether it was, `generation` grows, and
+//   E4  When a batch is not stored, or its outcome stays unknown, `generation` grows, and
 //       everything in memory is forgotten, as by a crash: objects, waiting messages, the open
 //       batch. A turn that began in an older generation puts nothing into a batch.
-//   E5  While that is unknown (`in_doubt` of availability), nothing is read and nothing begins.
+//   E5  While the outcome is unknown (`in_doubt` of availability), nothing is read and no turn
+//       begins.
 #pragma once
 
 #include <exception>
@@ -20,13 +21,14 @@ class forgetting {
   forgetting(const forgetting&) = delete;
   forgetting& operator=(const forgetting&) = delete;
 
-  // As a crash does, but that callers are told. `in_doubt`: nobody knows yet whether the batch was
-  // stored; nothing is read until commits::end_doubt(). Not with the mutex held.
+  // As a crash does, but callers get errors. `in_doubt`: the outcome of the batch is unknown;
+  // nothing is read until commits::end_doubt(). Not with the mutex held.
   void forget_all(filling& failed, const std::exception_ptr& why, bool in_doubt);
   // Returns true, and forgets all for good, if the failure says that another process has the store.
   // Not with the mutex held.
   bool lost_to_another(const std::exception_ptr& failed);
-  // With the mutex held: this node does not act for these shards any more. Tells the storage, too.
+  // With the mutex held: this node does not act for these shards any more, nor does
+  // its storage.
   void drop(const shard_set& which);
 
  private:

@@ -1,10 +1,10 @@
-// commits: stores the batches that turns fill, one after the other, and does what follows when one
-// is stored, and when one is not.
+// commits: stores the batches that turns fill, one after the other. Afterwards it answers and
+// delivers, or recovers if a batch was not stored.
 //
 // Invariants
 //   E2  Batches are committed one after the other: the data that a turn read was stored by its own
 //       batch or by an earlier one.
-//   E3  What a batch answers or delivers is answered and delivered when it is stored, not before.
+//   E3  The answers and messages of a batch leave when it is stored, not before.
 #pragma once
 
 #include <chrono>

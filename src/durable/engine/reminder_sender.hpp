@@ -1,4 +1,4 @@
-// reminder_sender: sends the messages of reminders that are due, also after a restart.
+// reminder_sender: sends the messages of reminders that are due, even after a restart.
 #pragma once
 
 #include <cstddef>

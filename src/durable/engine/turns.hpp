@@ -1,4 +1,4 @@
-// turns: each turn handles one message of an actor, and puts what it did into the open batch.
+// turns: each turn handles one message of an actor, and puts its effects into the open batch.
 //
 // Invariants
 //   E1  A turn's effects are put into the open batch as a whole, under the mutex.
@@ -30,7 +30,7 @@ class turns {
   // The task of mailboxes::enqueue().
   task<> handle_all(engine_ref keeps, activation& actor);
 
-  // What a handler does; within its turn, without the mutex.
+  // Calls of a handler, within its turn, without the mutex.
   void send_from(turn_state& from, request what);
   void ask_from(turn_state& from, request what) noexcept;
   void set_reminder(turn_state& from, std::string_view name, wall_time due, std::string rule,

@@ -29,8 +29,8 @@ class intake {
 
   // Throws id_mismatch if another message has the same id.
   void check_identity(const record& message) const;
-  // Returns true if the message is in memory already: then its callers wait for that one. `stored`
-  // is who is to be told at once.
+  // Returns true if the message is in memory already: its callers wait for the first message then.
+  // `stored`: callers of a post that is stored already; the mutex must be free for their answers.
   bool joins(record& message, std::unique_ptr<answer_to>& stored);
   // Asks the storage for the message's id. The message is `looked_up` meanwhile.
   void begin_look_up(const record_ref& message);
