@@ -1,6 +1,5 @@
 #include "sched/exploring/story_listener.hpp"
 
-#include <dlfcn.h>
 #include <link.h>
 #include <unwind.h>
 
@@ -8,6 +7,7 @@
 #include <cstddef>
 #include <exception>
 #include <filesystem>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -31,15 +31,34 @@ _Unwind_Reason_Code note_caller(_Unwind_Context* frame, void* noted) {
   return _URC_NO_REASON;
 }
 
-std::string path_of(const ::link_map& module) {
+// The module in which an address lies. dladdr() would search all symbols of the module as well.
+struct found_module {
+  const std::uintptr_t address;
+  std::uintptr_t base = 0;
+  const char* name = nullptr;
+};
+
+int compare_module(::dl_phdr_info* module, std::size_t, void* searched) {
+  auto& found = *static_cast<found_module*>(searched);
+  for (const auto& segment : std::span(module->dlpi_phdr, module->dlpi_phnum)) {
+    if (segment.p_type != PT_LOAD) continue;
+    if (found.address - (module->dlpi_addr + segment.p_vaddr) >= segment.p_memsz) continue;
+    found.base = module->dlpi_addr;
+    found.name = module->dlpi_name;
+    return 1;
+  }
+  return 0;
+}
+
+std::string path_of(const char* module) {
   std::error_code failed;
-  if (module.l_name == nullptr || *module.l_name == '\0') {
+  if (*module == '\0') {
     static const std::string program =
         std::filesystem::read_symlink("/proc/self/exe", failed).string();
     return program;
   }
-  const std::filesystem::path whole = std::filesystem::absolute(module.l_name, failed);
-  return failed ? std::string(module.l_name) : whole.string();
+  const std::filesystem::path whole = std::filesystem::absolute(module, failed);
+  return failed ? std::string(module) : whole.string();
 }
 
 }  // namespace
@@ -139,13 +158,15 @@ std::vector<code_address> story_listener::callers() {
   found.reserve(raw.count);
   for (std::size_t i = 0; i < raw.count; ++i) {
     const std::uintptr_t call = raw.addresses[i] - 1;  // within the call and not behind it
-    ::Dl_info symbol{};
-    ::link_map* module = nullptr;
-    if (::dladdr1(reinterpret_cast<void*>(call), &symbol, reinterpret_cast<void**>(&module),
-                  RTLD_DL_LINKMAP) == 0 ||
-        module == nullptr)
+    const auto known = known_calls_.find(call);
+    if (known != known_calls_.end()) {
+      found.push_back(known->second);
       continue;
-    found.push_back({module_of(path_of(*module)), call - module->l_addr});
+    }
+    found_module module{call};
+    if (::dl_iterate_phdr(&compare_module, &module) == 0 || module.name == nullptr) continue;
+    found.push_back({module_of(path_of(module.name)), call - module.base});
+    known_calls_.emplace(call, found.back());
   }
   return found;
 }

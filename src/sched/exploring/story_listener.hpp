@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <unordered_map>
 
 #include "observe/ring.hpp"
 #include "sched/exploring/story_event.hpp"
@@ -41,6 +42,8 @@ class story_listener : private observe::listener {
   const bool watched_before_;
   listener* const outer_;  // of the same thread: gets each event as well
   std::map<std::string, std::uint32_t> modules_;
+  // An execution makes few different calls, each many times.
+  std::unordered_map<std::uintptr_t, code_address> known_calls_;
 };
 
 }  // namespace troupe::sched::exploring
