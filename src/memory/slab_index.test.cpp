@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstdint>
+#include <ctime>
 #include <vector>
 
 #include "memory/slot_space.hpp"
@@ -43,9 +43,9 @@ TEST(slab_index, removes_very_many_from_the_first_on) {
   slab_index index;
   constexpr std::uint64_t count = 400'000;
   for (std::uint64_t n = 0; n < count; ++n) index.add(n, &one);
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();
   for (std::uint64_t n = 0; n < count; ++n) index.remove(n);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  EXPECT_LT(std::clock() - begin, 5 * CLOCKS_PER_SEC);
   EXPECT_EQ(numbers_from(index, 0, 1), numbers{});
 }
 

@@ -96,7 +96,7 @@ class explored_run {
  private:
   friend class exploration;
   explored_run() = default;
-  static void check_class(const actor::cell* of, bool is_own);
+  static void check_class(const actor::cell* cell, bool is_own);
   void after_turn(std::int64_t now_ns);
   void out_of_work();
   struct wish {

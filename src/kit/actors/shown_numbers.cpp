@@ -72,9 +72,9 @@ template <class Counts>
 std::unique_ptr<number_source> make(
     const number_table<Counts>& numbers, std::string name, std::function<Counts()> reads,
     number_source::same_name taken = number_source::same_name::refuse) {
-  const auto read = [&numbers, reads = std::move(reads)](observe::row_sink& to,
-                                                         const std::string& of) {
-    to.add(numbers, {of}, reads());
+  const auto read = [&numbers, reads = std::move(reads)](observe::row_sink& rows,
+                                                         const std::string& name_of_source) {
+    rows.add(numbers, {name_of_source}, reads());
   };
   return std::make_unique<number_source>(numbers, std::move(name), read, taken);
 }

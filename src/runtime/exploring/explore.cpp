@@ -73,12 +73,12 @@ void explored_run::eventually(std::function<bool()> condition, time_span within,
   wishes_.push_back({std::move(condition), within.count(), at});
 }
 
-void explored_run::check_class(const actor::cell* of, bool is_own) {
-  if (of == nullptr)
+void explored_run::check_class(const actor::cell* cell, bool is_own) {
+  if (cell == nullptr)
     throw usage_error(
         "troupe: invariant: the ref refers to no actor: assign it the result of spawn() before");
   if (!is_own)
-    throw usage_error("troupe: invariant: the actor is a " + std::string(of->type->name) +
+    throw usage_error("troupe: invariant: the actor is a " + std::string(cell->type->name) +
                       ", which derives from the ref's class: pass a ref of that class");
 }
 

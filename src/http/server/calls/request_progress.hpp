@@ -3,8 +3,8 @@
 // Threads: the connection's task and its children, one at a time.
 // Invariants
 //   P1  The body of a request ends once, or is cut off once, and nothing of it comes afterwards.
-//   P2  An answer begins once and becomes whole once. An answer that is partly sent is completed, or
-//       stays so until the connection ends.
+//   P2  An answer begins once and becomes whole once. An answer that is partly sent is completed,
+//       or stays so until the connection ends.
 //   P3  The answer on a stream that no longer exists changes no more.
 #pragma once
 

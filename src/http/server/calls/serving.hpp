@@ -2,8 +2,8 @@
 //
 // Threads: the connection's task and its children, one at a time.
 // Invariants
-//   S1  The body is collected before the handler waits, and the wait has ended before the request is
-//       over.
+//   S1  The body is collected before the handler waits, and the wait has ended before the request
+//       is over.
 #pragma once
 
 #include <cstdint>
