@@ -30,7 +30,8 @@ endif()
 # Finds the functions of a stack. Without it the tool says what is missing when it is asked for one.
 if(libdw_FOUND)
   target_link_libraries(troupe_tool PRIVATE PkgConfig::libdw)
-  set_source_files_properties("${PROJECT_SOURCE_DIR}/tools/troupe/stacks/unwinder.cpp" PROPERTIES
+  set_source_files_properties("${PROJECT_SOURCE_DIR}/tools/troupe/stacks/unwinder.cpp"
+      "${PROJECT_SOURCE_DIR}/tools/troupe/stacks/method_places.cpp" PROPERTIES
       COMPILE_DEFINITIONS "TROUPE_TOOL_LIBDW=1")
 endif()
 set_source_files_properties("${PROJECT_SOURCE_DIR}/tools/troupe/command_line/command_line.cpp" PROPERTIES

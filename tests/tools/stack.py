@@ -34,9 +34,9 @@ def tool(*arguments, code=0):
 
 
 @contextlib.contextmanager
-def program(part):
+def program(part, **more):
     """The program with that part of its work; `lines` is what it prints after its input has ended."""
-    started = subprocess.Popen([PROGRAM, part], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    started = subprocess.Popen([PROGRAM, part], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**ENVIRONMENT, **more})
     try:
         check("the program begins", started.stdout.readline() == "ready\n", started)
         yield started
@@ -130,6 +130,23 @@ def check_profile():
     check("a process that has ended", "there is no process" in said or "cannot be asked" in said, said)
 
 
+def check_turns():
+    """`troupe dump` shows the last turns of a program with a flight recorder, with the lines of their handlers."""
+    lines = {name: 1 + next(i for i, line in enumerate(SOURCE) if text in line) for name, text in
+             (("add", "void Tally::add(int more) {"), ("clear", "void clear() {"))}
+    wanted = [f"&Tally::{name} (stacked_program.cpp:{line})" for name, line in lines.items()]
+    with program("turns", TROUPE_FLIGHT_RECORDER="1") as started:
+        def shown():
+            return tool("dump", started.pid).partition("the last turns, newest first")[2]
+        seen = until(shown, lambda seen: seen.count("&Tally::") >= 2)
+        check("the handler with its definition", wanted[0] in seen, seen)
+        handlers = re.findall(r"#\d+ (&Tally::\w+[^,\n]*)", seen)
+        check("each handler has its line", handlers and set(handlers) <= set(wanted), seen)
+        check("all lines, if they are asked for", wanted[0] in tool("dump", started.pid, "--all"), seen)
+    with program("spin") as started:
+        check("without a flight recorder", "the last turns" not in tool("dump", started.pid))
+
+
 def check_refusals():
     for arguments, words in ((["stack", 1], "TROUPE_OBSERVE=1"), (["profile", 1, "1s"], "TROUPE_OBSERVE=1")):
         check(f"{arguments}", words in (said := tool(*arguments, code=1)), said)
@@ -147,6 +164,7 @@ def check_refusals():
 def main():
     try:
         check_refusals()
+        check_turns()
         check_spinning()
         check_blocked()
         check_profile()

@@ -37,6 +37,14 @@ struct Spinner {
   }
 };
 
+// The turns of two handlers, one of which is defined outside of its class.
+struct Tally {
+  int value = 0;
+  void add(int more);
+  void clear() { value = 0; }
+};
+void Tally::add(int more) { value += more; }
+
 struct Large {
   std::uint64_t sum = 0;
   [[gnu::noinline]] void large_part() { sum += compute(std::chrono::microseconds(3'000)); }
@@ -79,6 +87,17 @@ int main(int argc, char** argv) {
   if (part == "signals") {
     for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) ::signal(signal, SIG_IGN);
     rt.spawn<Spinner>().tell<&Spinner::spin_on>();
+  }
+  if (part == "turns") {
+    const auto tally = rt.spawn<Tally>();
+    tally.tell<&Tally::add>(1);
+    tally.tell<&Tally::clear>();
+    rt.spawn(
+        [](troupe::ref<Tally> after) -> troupe::task<> {
+          co_await troupe::sleep_for(std::chrono::milliseconds(1));
+          after.tell<&Tally::add>(2);
+        },
+        tally);
   }
   if (part == "private") ::prctl(PR_SET_DUMPABLE, 0);
   if (part == "both") rt.spawn<Both>(rt.spawn<Large>(), rt.spawn<Small>()).tell<&Both::alternate>();

@@ -30,6 +30,7 @@ class program {
   program& operator=(const program&) = delete;
   ~program();
 
+  const program_place& where() const noexcept { return where_; }
   // The answer to one question. Throws failure if the program has ended, or refuses the question,
   // or an exception of the library if the answer is no JSON.
   json ask(const std::string& question);

@@ -1,16 +1,21 @@
 #include "dump/dump.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "stacks/unwinder.hpp"
 #include "tables.hpp"
 #include "text/warnings.hpp"
 #include "trust/visible.hpp"
@@ -127,6 +132,40 @@ void print_table(const table& all) {
   for (const table_line& line : all.lines) print_line(line.text);
 }
 
+// "bank::Account::deposit" of the handler "&{anonymous}::bank::Account::deposit".
+std::string method_of(const std::string& handler) {
+  if (!handler.starts_with('&')) return "";
+  std::string method = handler.substr(1);
+  for (const std::string_view unnamed : {"{anonymous}::", "(anonymous namespace)::"}) {
+    for (std::size_t at = 0; (at = method.find(unnamed)) != std::string::npos;)
+      method.erase(at, unnamed.size());
+  }
+  return method;
+}
+
+// Where the handlers of these turns are in the source, by the names of their methods. Of programs
+// of this user alone: another user's files may be made to harm the tool.
+std::unordered_map<std::string, std::string> places_of(const program& asked, const json& turns) {
+  if (asked.where().user != ::geteuid()) return {};
+  std::set<std::string> methods;
+  for (const json& turn : turns) methods.insert(method_of(turn.value("handler", "")));
+  try {
+    return unwinder(asked.where().pid).places_of(methods);
+  } catch (const failure&) {
+    return {};  // without libdw, or the program's files cannot be read
+  }
+}
+
+// The text of a turn, with the line of its handler.
+std::string text_of(const json& turn, const std::unordered_map<std::string, std::string>& places) {
+  auto text = turn.at("text").get<std::string>();
+  const auto handler = turn.value("handler", "");
+  const auto place = places.find(method_of(handler));
+  const std::size_t at = place == places.end() ? std::string::npos : text.find(handler);
+  if (at != std::string::npos) text.insert(at + handler.size(), " (" + place->second + ")");
+  return text;
+}
+
 // The newest turns, if the program has a flight recorder.
 void print_turns(program& of, bool every_line) {
   constexpr int some = 40, many = 1000;
@@ -140,11 +179,12 @@ void print_turns(program& of, bool every_line) {
   if (turns.empty()) return;
   print_line("the last turns, newest first");
   print_line("   before (ms)  thread           turn");
-  for (const json& one : turns) {
+  const auto places = places_of(of, turns);
+  for (const json& turn : turns) {
     print_line(fmt::format("{:11.3f}{}   {:<16} {}",
-                           static_cast<double>(one.at("before_ns").get<std::int64_t>()) / 1e6,
-                           one.at("estimate").get<bool>() ? '~' : ' ',
-                           one.at("thread").get<std::string>(), one.at("text").get<std::string>()));
+                           static_cast<double>(turn.at("before_ns").get<std::int64_t>()) / 1e6,
+                           turn.at("estimate").get<bool>() ? '~' : ' ',
+                           turn.at("thread").get<std::string>(), text_of(turn, places)));
   }
 }
 

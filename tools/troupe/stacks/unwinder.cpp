@@ -16,7 +16,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
-#include <unordered_map>
+#include "stacks/method_places.hpp"
 
 #endif
 
@@ -270,6 +270,11 @@ std::vector<frame> unwinder::frames_of(const std::vector<std::uint64_t>& address
   return all;
 }
 
+std::unordered_map<std::string, std::string> unwinder::places_of(
+    const std::set<std::string>& methods) {
+  return find_methods(state_->dwfl.get(), methods);
+}
+
 #else
 
 struct unwinder::state {};
@@ -282,6 +287,9 @@ unwinder::unwinder(int) {
 unwinder::~unwinder() = default;
 std::vector<std::uint64_t> unwinder::addresses_of(const thread_stack&) { return {}; }
 std::vector<frame> unwinder::frames_of(const std::vector<std::uint64_t>&) { return {}; }
+std::unordered_map<std::string, std::string> unwinder::places_of(const std::set<std::string>&) {
+  return {};
+}
 
 #endif
 

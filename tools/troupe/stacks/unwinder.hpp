@@ -7,6 +7,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "stacks/frame.hpp"
@@ -27,6 +30,8 @@ class unwinder {
   std::vector<std::uint64_t> addresses_of(const thread_stack& of);
   // The functions at these addresses, with those that the compiler has inlined.
   std::vector<frame> frames_of(const std::vector<std::uint64_t>& addresses);
+  // As find_methods (method_places.hpp). Reads all of the debug information.
+  std::unordered_map<std::string, std::string> places_of(const std::set<std::string>& methods);
 
  private:
   struct state;
