@@ -18,7 +18,13 @@ std::string_view text_of(const event_data& one) noexcept {
   return what == nullptr ? std::string_view() : std::string_view(what);
 }
 
-// Writes the events of one thread in Chrome's format.
+std::uint64_t kind_of(const event_data& one) noexcept {
+  return kind_and_message::kind_in(one.kind);
+}
+
+// Writes the events of one thread in Chrome's format. An arrow leads from the moment in which a
+// message was sent to the stretch in which it is handled. Its number is the address of the message,
+// which another message may have after that stretch has begun: viewers end an arrow there.
 class thread_writer {
  public:
   thread_writer(output& to, const ring& of, const tick_scale& began, const tick_scale& now) noexcept
@@ -32,7 +38,7 @@ class thread_writer {
     const std::uint64_t oldest = ring::events_of_thread::oldest(written);
     for (std::uint64_t at = std::max(oldest, of_.first); at < written; ++at) {
       event_data one;
-      if (of_.events.read(at, one) && one.kind < kinds.size()) add(one);
+      if (of_.events.read(at, one) && kind_of(one) < kinds.size()) add(one);
     }
     // Closes stretches that have not ended.
     while (depth_ != 0) close(depth_ - 1, now_.ticks);
@@ -40,7 +46,7 @@ class thread_writer {
 
  private:
   void add(const event_data& one) noexcept {
-    switch (kinds[one.kind].when) {
+    switch (kinds[kind_of(one)].when) {
       case phase::begin:
         if (depth_ < depth_max) open_[depth_] = one;
         ++depth_;
@@ -51,6 +57,7 @@ class thread_writer {
       case phase::instant:
         begin("i", one, one.ticks);
         to_ << ",\"s\":\"t\"}";
+        add_arrow("s", one);
         break;
     }
   }
@@ -58,7 +65,7 @@ class thread_writer {
   // Ends a stretch. The ends of stretches inside it may be missing.
   void end(const event_data& one) noexcept {
     std::size_t at = depth_;
-    while (at > depth_max || (at != 0 && open_[at - 1].kind + 1 != one.kind)) {
+    while (at > depth_max || (at != 0 && kind_of(open_[at - 1]) + 1 != kind_of(one))) {
       if (at > depth_max) {
         --depth_;
         return;
@@ -77,10 +84,21 @@ class thread_writer {
     const std::uint64_t from = ns(one.ticks), until = ns(ticks);
     to_ << ",\"dur\":";
     to_.thousandths(until > from ? until - from : 0) << '}';
+    add_arrow("f\",\"bp\":\"e", one);  // behind its stretch, in which it ends
+  }
+
+  // One end of an arrow, if the event is of a message.
+  void add_arrow(std::string_view end, const event_data& one) noexcept {
+    const std::uint64_t message = kind_and_message::message_in(one.kind);
+    if (message == 0) return;
+    to_ << ",\n{\"ph\":\"" << end << "\",\"pid\":1,\"tid\":" << std::uint64_t{of_.number}
+        << ",\"ts\":";
+    to_.thousandths(ns(one.ticks))
+        << ",\"cat\":\"message\",\"name\":\"message\",\"id\":\"" << message << "\"}";
   }
 
   void begin(std::string_view kind, const event_data& one, std::uint64_t ticks) noexcept {
-    const kind_of_event& is = kinds[one.kind];
+    const kind_of_event& is = kinds[kind_of(one)];
     const std::string_view text = text_of(one);
     to_ << ",\n{\"ph\":\"" << kind << "\",\"pid\":1,\"tid\":" << std::uint64_t{of_.number}
         << ",\"ts\":";

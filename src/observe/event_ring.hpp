@@ -21,7 +21,7 @@ struct event_data {
   std::uint64_t ticks = 0;
   std::uint64_t id = 0;
   std::uint64_t what = 0;  // the address of a text
-  std::uint64_t kind = 0;
+  std::uint64_t kind = 0;  // a kind_and_message (ring.hpp)
 };
 
 template <class Atomics>

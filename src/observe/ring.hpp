@@ -10,6 +10,23 @@
 
 namespace troupe::observe {
 
+// An event's kind, and above it the message that was sent or is handled, by the address of its
+// block, which identifies it until its handler runs; 0: the event is of none.
+struct kind_and_message {
+  event kind;
+  std::uint64_t message = 0;
+
+  std::uint64_t packed() const noexcept {
+    return static_cast<std::uint64_t>(kind) | message << kind_bits;
+  }
+  static std::uint64_t kind_in(std::uint64_t packed) noexcept {
+    return packed & ((std::uint64_t{1} << kind_bits) - 1);
+  }
+  static std::uint64_t message_in(std::uint64_t packed) noexcept { return packed >> kind_bits; }
+
+  static constexpr int kind_bits = 8;  // an address of a program has at most 56 bits
+};
+
 struct ring {
   static constexpr std::size_t size = std::size_t{1} << 15;  // events of 32 bytes: 1 MiB
   using events_of_thread = event_ring<base::std_atomics, size>;
@@ -44,6 +61,9 @@ struct listener {
 void listen_here(listener* by) noexcept;
 // Null if there is none.
 listener* listener_here() noexcept;
+
+// As record(), of the message at this address, that is sent or handled: a trace connects the two.
+void record_message(event kind, const char* what, std::uint64_t id, const void* message) noexcept;
 
 // From now on that is called with each event of is_beside(), whether or not a trace is taken.
 void record_beside(void (*put)(event kind, const char* what, std::uint64_t id) noexcept) noexcept;

@@ -12,6 +12,10 @@ namespace {
 
 constexpr std::size_t threads_max = 256;  // in one table: main and the workers, then the youngest
 
+std::uint64_t kind_of(const event_data& one) noexcept {
+  return kind_and_message::kind_in(one.kind);
+}
+
 // The next event of a thread that is not printed yet.
 struct place {
   const ring* of = nullptr;
@@ -21,7 +25,7 @@ struct place {
 
   void advance() noexcept {
     there = false;
-    while (!there && at < end) there = of->events.read(at++, next) && next.kind < kinds.size();
+    while (!there && at < end) there = of->events.read(at++, next) && kind_of(next) < kinds.size();
   }
 };
 
@@ -79,8 +83,8 @@ class table {
   }
 
   void add(const ring& of, const event_data& one) noexcept {
-    const auto kind = static_cast<event>(one.kind);
-    const kind_of_event& is = kinds[one.kind];
+    const auto kind = static_cast<event>(kind_of(one));
+    const kind_of_event& is = kinds[kind_of(one)];
     if (kind == event::lazy_queued) ++queued_;
     if (queued_ != 0 && (kind == event::lazy_taken || kind == event::lazy_stolen ||
                          (kind == event::lazy_inline && lazy_event::unpacked(one.id).was_queued)))

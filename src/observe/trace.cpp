@@ -151,15 +151,25 @@ listener* listener_here() noexcept { return listens; }
 
 namespace {
 
-void put(ring& to, event kind, const char* what, std::uint64_t id) noexcept {
-  to.events.put(
-      {now_ticks(), id, reinterpret_cast<std::uintptr_t>(what), static_cast<std::uint64_t>(kind)});
+void put(ring& to, kind_and_message kind, const char* what, std::uint64_t id) noexcept {
+  to.events.put({now_ticks(), id, reinterpret_cast<std::uintptr_t>(what), kind.packed()});
+}
+
+// In a trace.
+void record_traced(kind_and_message kind, const char* what, std::uint64_t id) noexcept {
+  if (listens != nullptr) listens->hear(*listens, kind.kind, what, id);
+  ring* to = of_thread;
+  if (to == nullptr) [[unlikely]] {
+    to = make_ring();
+    if (to == nullptr) return;
+  }
+  put(*to, kind, what, id);
 }
 
 }  // namespace
 
 void mark_in_ring(const char* what) noexcept {
-  if (ring* const own = of_thread) put(*own, event::mark, what, 0);
+  if (ring* const own = of_thread) put(*own, {event::mark}, what, 0);
 }
 
 TROUPE_NOINLINE void record(event kind, const char* what, std::uint64_t id) noexcept {
@@ -168,13 +178,12 @@ TROUPE_NOINLINE void record(event kind, const char* what, std::uint64_t id) noex
     if (const auto put_beside = beside.load(std::memory_order_relaxed)) put_beside(kind, what, id);
     if (!tracing()) return;
   }
-  if (listens != nullptr) listens->hear(*listens, kind, what, id);
-  ring* to = of_thread;
-  if (to == nullptr) [[unlikely]] {
-    to = make_ring();
-    if (to == nullptr) return;
-  }
-  put(*to, kind, what, id);
+  record_traced({kind}, what, id);
+}
+
+TROUPE_NOINLINE void record_message(event kind, const char* what, std::uint64_t id,
+                                    const void* message) noexcept {
+  record_traced({kind, reinterpret_cast<std::uintptr_t>(message)}, what, id);
 }
 
 }  // namespace troupe::observe

@@ -1,7 +1,8 @@
 """What a trace has, and that it keeps to the formats: Chrome's for viewers, a table for people.
 
 Chrome's format as ui.perfetto.dev and speedscope read it: an object with traceEvents; each of them has ph, pid, tid, name, and but
-for metadata ts, in microseconds; X has dur; the X of one thread lie within each other or apart, never across."""
+for metadata ts, in microseconds; X has dur; the X of one thread lie within each other or apart, never across; an arrow begins with s and ends with f,
+which have an id, and the arrows of one id follow each other."""
 
 import json
 import os
@@ -38,7 +39,7 @@ def events_of(path):
     stretches = {}
     for event in trace["traceEvents"]:
         kind = event.get("ph")
-        if kind not in ("M", "X", "i") or not isinstance(event.get("name"), str) or event.get("pid") != 1:
+        if kind not in ("M", "X", "i", "s", "f") or not isinstance(event.get("name"), str) or event.get("pid") != 1:
             fail(f"{path}: is no event: {event}")
         if kind == "M":
             if event["name"] not in ("process_name", "thread_name") or not isinstance(event["args"]["name"], str):
@@ -50,6 +51,8 @@ def events_of(path):
             fail(f"{path}: has no place or time: {event}")
         if kind == "i" and event["s"] != "t":
             fail(f"{path}: an instant of no thread: {event}")
+        if kind in ("s", "f") and (not isinstance(event.get("id"), str) or event.get("bp") != ("e" if kind == "f" else None)):
+            fail(f"{path}: is no end of an arrow: {event}")
         if kind == "X":
             if event["dur"] < 0 or event["dur"] > SECONDS_MAX * 1e6:
                 fail(f"{path}: lasts impossibly long: {event}")
@@ -87,6 +90,30 @@ def check_lazies(events, policy):
         fail(f"{policy}: lazies of {made_at} were made at {lines}")
 
 
+def check_arrows(events, policy):
+    """Each message that was sent and handled has one, from the moment to the stretch. Ids are addresses, which come again."""
+    ends = {}
+    for event in events:
+        if event["ph"] in ("s", "f"):
+            ends.setdefault(event["id"], []).append((event["ts"], event["ph"] == "f", event))
+    arrows = []
+    for of_one in ends.values():
+        begun = None
+        for _, is_end, event in sorted(of_one, key=lambda each: each[:2]):
+            if is_end and begun is not None:  # a message of the library itself has no moment in which it was sent
+                arrows.append((begun, event))
+            begun = None if is_end else event
+    sent = {(e["tid"], e["ts"]): e["name"].removeprefix("sent ") for e in events if e["ph"] == "i" and e.get("cat") == "message"}
+    handled = {(e["tid"], e["ts"]): e["name"] for e in events if e["ph"] == "X" and e.get("cat") == "message"}
+    names = []
+    for begin, end in arrows:
+        names.append(sent.get((begin["tid"], begin["ts"])))
+        if names[-1] is None or names[-1] != handled.get((end["tid"], end["ts"])):
+            fail(f"{policy}: an arrow between {begin} and {end}")
+    if sum(name.endswith("Counter::add") for name in names) != 100 or not any(name.endswith("Asker::ask_slowly") for name in names):
+        fail(f"{policy}: messages have no arrow: {names}")
+
+
 def check_everything(policy):
     path = FOLDER / f"{policy}.json"
     done = run("return", str(path), policy)
@@ -113,6 +140,7 @@ def check_everything(policy):
     expect(events, "i", "lazy", r"queued .*", 1)
     expect(events, "i", "lazy", r"inline .*", 1)
     check_lazies(events, policy)
+    check_arrows(events, policy)
     expect(events, "i", "context", r"made context work", 1, 1)
     expect(events, "i", "context", r"ended context", 1)
     expect(events, "X", "user", "compute", 2, 2)

@@ -10,6 +10,7 @@
 #include "actor/mailbox/watched_message.hpp"
 #include "actor/turn/turn.hpp"
 #include "base/invariant.hpp"
+#include "observe/ring.hpp"
 #include "sched/stealing/worker.hpp"
 #include "troupe/observe/trace.hpp"
 
@@ -192,8 +193,9 @@ TROUPE_INLINE void deliver_at_once(cell& to, message& mail) {
 }  // namespace
 
 TROUPE_NOINLINE void trace_sent(const cell& to, const message& mail) noexcept {
-  observe::record(observe::event::sent, mail.act(nullptr, nullptr, message_act::describe),
-                  id_of(to));
+  const message& sent = as_sent(mail);
+  observe::record_message(observe::event::sent, sent.act(nullptr, nullptr, message_act::describe),
+                          id_of(to), &sent);
 }
 
 namespace {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "observe/ring.hpp"
 #include "troupe/actor/cell.hpp"
 #include "troupe/observe/trace.hpp"
 
@@ -19,9 +20,14 @@ class traced {
     id_ = id_of(of);
     observe::record(begin, what_, id_);
   }
-  traced(observe::event begin, message::handler method, const cell& of) noexcept
-      : traced(begin,
-               observe::tracing() ? method(nullptr, nullptr, message_act::describe) : nullptr, of) {
+  // The section in which a message is handled.
+  traced(const message& handled, message::handler method, const cell& of) noexcept
+      : end_(observe::event::handle_end) {
+    if (!observe::tracing()) [[likely]]
+      return;
+    what_ = method(nullptr, nullptr, message_act::describe);
+    id_ = id_of(of);
+    observe::record_message(observe::event::handle_begin, what_, id_, &handled);
   }
   traced(const traced&) = delete;
   traced& operator=(const traced&) = delete;

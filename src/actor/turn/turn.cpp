@@ -162,8 +162,9 @@ void handle_unusual(tasks::running_state& state, actor_system& system, cell& act
     ++turn_here().uncounted;
     return;
   }
-  const message::handler act = as_sent(mail).act;
-  const traced handling(observe::event::handle_begin, act, actor);
+  const message& sent = as_sent(mail);
+  const message::handler act = sent.act;
+  const traced handling(sent, act, actor);
   std::optional<counted_part> part;
   if (thread_counts* const counts = system.counts_here()) [[unlikely]] {
     handler_count& handler = counts->of(*actor.type, act);
