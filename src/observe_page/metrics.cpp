@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/http/values/accept.hpp"
+
 namespace troupe::observe_page {
 namespace {
 
@@ -47,58 +49,115 @@ std::string labels_of(const json& names, const json& values) {
   return text;
 }
 
-void add_sample(std::string& to, const std::string& name, const std::string& labels,
-                const std::string& value) {
-  to += name;
-  if (!labels.empty()) to += "{" + labels + "}";
-  to += " " + value + "\n";
-}
+// Writes the numbers of a program, one table after the other.
+class metrics_writer {
+ public:
+  explicit metrics_writer(metrics_format format) noexcept
+      : is_open_(format == metrics_format::open_metrics) {}
 
-// Prometheus adds up: each bucket has the values of those before it.
-void add_histogram(std::string& to, const std::string& name, const std::string& labels,
-                   const json& bounds, const json& value) {
-  const std::string before = labels.empty() ? labels : labels + ",";
-  double so_far = 0;
-  for (std::size_t i = 0; i < value.at("counts").size(); ++i) {
-    so_far += value.at("counts").at(i).get<double>();
-    const std::string bound = i < bounds.size() ? text_of(bounds.at(i)) : "+Inf";
-    add_sample(to, name + "_bucket", before + "le=\"" + bound + "\"", text_of(so_far));
-  }
-  add_sample(to, name + "_sum", labels, text_of(value.at("sum")));
-  add_sample(to, name + "_count", labels, text_of(so_far));
-}
-
-void add_number(std::string& to, const json& table, std::size_t column) {
-  const json& one = table.at("numbers").at(column);
-  const auto name = one.at("metric").get<std::string>();
-  to += "# HELP " + name + " " + escaped(one.at("help").get<std::string>(), false) + "\n# TYPE " +
-        name + " " + one.at("kind").get<std::string>() + "\n";
-  for (const json& row : table.at("rows")) {
-    const std::string labels = labels_of(table.at("labels"), row.at("labels"));
-    const json& value = row.at("values").at(column);
-    if (value.is_object()) {
-      add_histogram(to, name, labels, one.at("bounds"), value);
-    } else {
-      add_sample(to, name, labels, text_of(value));
+  void add_number(const json& table, std::size_t column) {
+    const json& one = table.at("numbers").at(column);
+    const auto name = one.at("metric").get<std::string>();
+    const auto kind = one.at("kind").get<std::string>();
+    // The samples of a counter end in "_total", and in OpenMetrics its family does not.
+    constexpr std::string_view total = "_total";
+    std::string family = name;
+    if (is_open_ && kind == "counter" && family.ends_with(total))
+      family.resize(family.size() - total.size());
+    const std::string help = escaped(one.at("help").get<std::string>(), is_open_);
+    text_ += "# HELP " + family + " " + help + "\n# TYPE " + family + " " + kind + "\n";
+    for (const json& row : table.at("rows")) {
+      const std::string labels = labels_of(table.at("labels"), row.at("labels"));
+      const json& value = row.at("values").at(column);
+      if (value.is_object()) {
+        add_histogram(name, labels, one.at("bounds"), value);
+      } else {
+        add_sample(name, labels, text_of(value));
+      }
     }
   }
-}
+  std::string end() && {
+    if (is_open_) text_ += "# EOF\n";
+    return std::move(text_);
+  }
+
+ private:
+  void add_sample(const std::string& name, const std::string& labels, const std::string& value,
+                  const std::string& exemplar = {}) {
+    text_ += name;
+    if (!labels.empty()) text_ += "{" + labels + "}";
+    text_ += " " + value + exemplar + "\n";
+  }
+
+  // Prometheus adds up: each bucket has the values of those before it.
+  void add_histogram(const std::string& name, const std::string& labels, const json& bounds,
+                     const json& value) {
+    const std::string before = labels.empty() ? labels : labels + ",";
+    double so_far = 0;
+    for (std::size_t i = 0; i < value.at("counts").size(); ++i) {
+      so_far += value.at("counts").at(i).get<double>();
+      const std::string bound = i < bounds.size() ? bound_of(bounds.at(i)) : "+Inf";
+      add_sample(name + "_bucket", before + "le=\"" + bound + "\"", text_of(so_far),
+                 exemplar_of(value, i));
+    }
+    add_sample(name + "_sum", labels, text_of(value.at("sum")));
+    add_sample(name + "_count", labels, text_of(so_far));
+  }
+  // OpenMetrics has floating-point numbers here, so that a bound has one text in all programs.
+  std::string bound_of(const json& bound) const {
+    std::string text = text_of(bound);
+    if (is_open_ && text.find_first_of(".e") == std::string::npos) text += ".0";
+    return text;
+  }
+  // ` # {trace_id="1f",span_id="2a"} 0.5 1700000000.123`, or nothing.
+  std::string exemplar_of(const json& value, std::size_t bucket) const {
+    if (!is_open_ || !value.contains("exemplars")) return {};
+    for (const json& one : value.at("exemplars")) {
+      if (one.at("bucket").get<std::size_t>() != bucket) continue;
+      return " # {trace_id=\"" + escaped(one.at("trace_id").get<std::string>(), true) +
+             "\",span_id=\"" + escaped(one.at("span_id").get<std::string>(), true) + "\"} " +
+             text_of(one.at("value")) + " " + seconds_of(one.at("unix_ms").get<std::int64_t>());
+    }
+    return {};
+  }
+  static std::string seconds_of(std::int64_t unix_ms) {
+    std::string text = std::to_string(1000 + unix_ms % 1000);
+    text.front() = '.';
+    return std::to_string(unix_ms / 1000) + text;
+  }
+
+  const bool is_open_;
+  std::string text_;
+};
 
 }  // namespace
 
-std::string as_metrics(std::string_view numbers) {
+const char* type_of(metrics_format format) noexcept {
+  return format == metrics_format::open_metrics
+             ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+             : "text/plain; version=0.0.4; charset=utf-8";
+}
+
+metrics_format preferred_format(std::string_view accept) noexcept {
+  return http::quality_of_type(accept, "application/openmetrics-text") >
+                 http::quality_of_type(accept, "text/plain")
+             ? metrics_format::open_metrics
+             : metrics_format::prometheus;
+}
+
+std::string as_metrics(std::string_view numbers, metrics_format format) {
   const json read = json::parse(numbers, nullptr, false);
   if (!read.is_object() || !read.contains("tables"))
     throw std::runtime_error("troupe: the program did not answer with its numbers");
-  std::string text;
+  metrics_writer writer(format);
   try {
     for (const json& table : read.at("tables")) {
-      for (std::size_t i = 0; i < table.at("numbers").size(); ++i) add_number(text, table, i);
+      for (std::size_t i = 0; i < table.at("numbers").size(); ++i) writer.add_number(table, i);
     }
   } catch (const json::exception&) {
     throw std::runtime_error("troupe: the program's numbers are malformed");
   }
-  return text;
+  return std::move(writer).end();
 }
 
 }  // namespace troupe::observe_page

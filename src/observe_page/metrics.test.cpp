@@ -50,5 +50,54 @@ wait_seconds_count 7
 )");
 }
 
+// Only OpenMetrics has exemplars, an end, families of counters without "_total", and bounds with a
+// point.
+TEST(metrics_text, has_exemplars_in_open_metrics_alone) {
+  const std::string numbers =
+      R"({"tables":[{"labels":["a"],"numbers":[{"metric":"sold_total","kind":"counter",)"
+      R"("help":"Sold \"now\"."},{"metric":"wait_seconds","kind":"histogram","help":"A wait.",)"
+      R"("bounds":[0.001,2]}],"rows":[{"labels":["b"],"values":[3,{"sum":7.5,"counts":[3,0,4],)"
+      R"("exemplars":[{"bucket":0,"value":0.25,"trace_id":"0a","span_id":"0b","unix_ms":1005},)"
+      R"({"bucket":2,"value":5,"trace_id":"1a","span_id":"1b","unix_ms":1700000000123}]}]}]}]})";
+  EXPECT_EQ(as_metrics(numbers, metrics_format::open_metrics),
+            R"(# HELP sold Sold \"now\".
+# TYPE sold counter
+sold_total{a="b"} 3
+# HELP wait_seconds A wait.
+# TYPE wait_seconds histogram
+wait_seconds_bucket{a="b",le="0.001"} 3 # {trace_id="0a",span_id="0b"} 0.25 1.005
+wait_seconds_bucket{a="b",le="2.0"} 3
+wait_seconds_bucket{a="b",le="+Inf"} 7 # {trace_id="1a",span_id="1b"} 5 1700000000.123
+wait_seconds_sum{a="b"} 7.5
+wait_seconds_count{a="b"} 7
+# EOF
+)");
+  EXPECT_EQ(as_metrics(numbers).find("trace_id"), std::string::npos);
+  EXPECT_EQ(as_metrics("{\"tables\":[]}", metrics_format::open_metrics), "# EOF\n");
+}
+
+TEST(metrics_text, is_open_metrics_for_readers_that_prefer_it) {
+  const char* const open[] = {"application/openmetrics-text",
+                              "application/openmetrics-text; version=1.0.0",
+                              "Application/OpenMetrics-Text",
+                              "application/openmetrics-text;version=1.0.0,application/"
+                              "openmetrics-text;version=0.0.1;q=0.75,"
+                              "text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
+                              "text/plain;q=0.5, application/openmetrics-text;q=0.6"};
+  const char* const plain[] = {"",
+                               "*/*",
+                               "text/plain",
+                               "text/html, application/xml;q=0.9, */*;q=0.8",
+                               "application/openmetrics-text, text/plain",
+                               "application/openmetrics-text;q=0",
+                               "application/openmetrics-text;q=0.3, text/plain;q=0.5",
+                               "application/openmetrics-textual",
+                               ",;="};
+  for (const char* const accept : open)
+    EXPECT_EQ(preferred_format(accept), metrics_format::open_metrics) << accept;
+  for (const char* const accept : plain)
+    EXPECT_EQ(preferred_format(accept), metrics_format::prometheus) << accept;
+}
+
 }  // namespace
 }  // namespace troupe::observe_page

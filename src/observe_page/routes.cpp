@@ -38,11 +38,13 @@ task<http::response> answer(shared_answers of, std::string question) {
   co_return std::move(*made);
 }
 
-task<http::response> metrics(shared_answers of) {
+task<http::response> metrics(shared_answers of, metrics_format format) {
   std::optional<http::response> made;
   try {
     const auto numbers = co_await answers::to(of, "numbers");
-    made = http::response::owned(as_metrics(*numbers), http::content_type::of_table(metrics_type));
+    made = http::response::owned(as_metrics(*numbers, format),
+                                 http::content_type::of_table(type_of(format)))
+               .field("Vary", "Accept");
   } catch (const std::runtime_error& failed) {
     made = refusal(503, failed.what());
   }
@@ -156,7 +158,7 @@ void add_routes(http::router& to, const std::string& folder, const std::string& 
          });
   to.get(metrics_path, [of, refuses](const http::request& asked) -> task<http::response> {
     if (auto refused = refuses(asked)) co_return std::move(*refused);
-    co_return co_await metrics(of);
+    co_return co_await metrics(of, preferred_format(asked.field("Accept")));
   });
 }
 

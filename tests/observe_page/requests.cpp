@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "support/http.hpp"
+#include "support/recorded_spans.hpp"
 #include "support/scratch.hpp"
 #include "troupe/observe/numbers/instruments.hpp"
 #include "troupe/observe_page/observe_page.hpp"
@@ -100,6 +101,52 @@ TEST_P(request_numbers, numbers_of_the_program_are_beside_them) {
                       "# TYPE test_sold_total counter\ntest_sold_total{kind=\"book\"} 3\n"),
             std::string::npos)
       << text;
+}
+
+// A trace that is recorded is the exemplar of its request, and of what its handler records.
+TEST_P(request_numbers, slow_requests_have_their_trace) {
+  const std::string trace_id = "4bf92f3577b34da6a3ce929d0e0e4736";
+  const auto traced = [&](const std::string& path, const char* flags) {
+    std::string text = ask("GET", path);
+    return text.insert(text.find("Connection"),
+                       "traceparent: 00-" + trace_id + "-00f067aa0ba902b7-" + flags + "\r\n");
+  };
+  const auto metrics = [](const std::string& accept) {
+    std::string text = ask("GET", "/metrics");
+    return text.insert(text.find("Connection"), accept);
+  };
+  const std::string open = "Accept: application/openmetrics-text;version=1.0.0,*/*;q=0.1\r\n";
+  histogram packing("test_packing_seconds", "Time that packing took.", {.bounds = {1.0}});
+  for (const char* const flags : {"01", "00"}) {
+    const recording spans;
+    const auto routes = [&] {
+      router made;
+      made.get("/items", [&] {
+        packing.record(std::string_view(flags) == "01" ? 0.5 : 1.5);
+        return response::text("item");
+      });
+      return made;
+    };
+    const std::string text = last_answer_to(routes(), {traced("/items", flags), metrics(open)});
+    EXPECT_NE(text.find("Content-Type: application/openmetrics-text; version=1.0.0"),
+              std::string::npos);
+    EXPECT_NE(text.find("\n# EOF\n"), std::string::npos);
+    const bool is_sampled = std::string_view(flags) == "01";
+    std::size_t exemplars = 0;
+    for (const char* const name :
+         {"troupe_http_request_duration_seconds_bucket{", "test_packing_seconds_bucket{"}) {
+      for (std::size_t at = 0; (at = text.find(name, at)) != std::string::npos; ++at) {
+        const std::string line = text.substr(at, text.find('\n', at) - at);
+        if (line.find(" # {trace_id=\"" + trace_id + "\",span_id=\"") != std::string::npos)
+          ++exemplars;
+      }
+    }
+    // The program's own histogram keeps the exemplar of the first round.
+    EXPECT_EQ(exemplars, is_sampled ? 2u : 1u) << flags << '\n' << text;
+    const std::string plain = last_answer_to(routes(), {traced("/items", flags), metrics("")});
+    EXPECT_EQ(plain.find("trace_id"), std::string::npos);
+    EXPECT_EQ(plain.find("# EOF"), std::string::npos);
+  }
 }
 
 TROUPE_HTTP_TEST_EACH(request_numbers);

@@ -44,7 +44,8 @@ def start(folder, configuration, started, **more):
     """Its address, once it is ready. The process is added to `started`."""
     file = folder / "prometheus.yml"
     file.write_text(configuration)
-    process = subprocess.Popen(["prometheus", f"--config.file={file}", f"--storage.tsdb.path={folder}/data", "--web.listen-address=127.0.0.1:0"],
+    process = subprocess.Popen(["prometheus", f"--config.file={file}", f"--storage.tsdb.path={folder}/data", "--web.listen-address=127.0.0.1:0",
+                                "--enable-feature=exemplar-storage"],
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **more)
     started.append(process)
     at = _listening(process.stdout)

@@ -2,10 +2,12 @@
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.parse
 
 from _prometheus import SECONDS_MAX, ask, check, get, wait
@@ -56,6 +58,11 @@ def scrape(started):
     wait("both are up", lambda: query(at, "up") == dict.fromkeys(both, 1.0))
     first = wait("messages", lambda: (seen := query(at, handled)).keys() == both and seen)
     wait("more messages", lambda: all(query(at, handled).get(job, 0) > first[job] for job in both))
+    # Prometheus asks for OpenMetrics, which the server's own page speaks: a trace of a slow request can be found.
+    found = wait("an exemplar", lambda: ask(at, "query_exemplars", query='troupe_http_request_duration_seconds_bucket{job="own"}',
+                                            start=time.time() - SECONDS_MAX, end=time.time() + SECONDS_MAX))
+    labels = found[0]["exemplars"][0]["labels"]
+    check("a trace", re.fullmatch("[0-9a-f]{32}", labels["trace_id"]) and re.fullmatch("[0-9a-f]{16}", labels["span_id"]), found)
     check("a quantile", query(at, 'histogram_quantile(0.99, troupe_handler_duration_seconds_bucket{class="Quick"})').keys() == both, at)
     program.stdin.close()
     check("the server ends", program.wait(timeout=SECONDS_MAX) == 0, program)

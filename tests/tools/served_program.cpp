@@ -4,12 +4,15 @@
 #include <chrono>
 #include <cstdint>
 #include <iostream>
+#include <optional>
 #include <thread>
 #include <troupe/durable/sqlite_storage.hpp>
 #include <troupe/durable/store.hpp>
 #include <troupe/http/server.hpp>
 #include <troupe/observe_page/observe_page.hpp>
+#include <troupe/otlp/exporter.hpp>
 #include <troupe/troupe.hpp>
+#include <utility>
 
 using namespace std::chrono_literals;
 
@@ -37,13 +40,20 @@ troupe::task<> keep_accounts(troupe::runtime& rt, const std::atomic<bool>& ends)
 }
 
 int main() {
+  std::optional<troupe::otlp::exporter> exporter;
   troupe::http::router routes;
   troupe::add_observe_page(routes);
+  routes.post("/v1/traces", [] { return troupe::http::response(200); });
   troupe::runtime_options options;
   options.observe = true;
   troupe::runtime rt(options);
   troupe::http::server web(std::move(routes));
   auto listener = troupe::tcp_listener::listen(troupe::endpoint::loopback(0));
+  // Spans are recorded, so that histograms have exemplars. The server is its own collector.
+  troupe::otlp::exporter_options spans;
+  spans.url = "http://" + listener.local().to_string() + "/v1/traces";
+  spans.flush_time = 0ms;
+  exporter.emplace(std::move(spans));
   std::cout << listener.local().port() << std::endl;
   const auto quick = rt.spawn<Quick>();
   std::atomic<bool> ends_soon = false;

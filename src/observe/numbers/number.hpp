@@ -31,11 +31,21 @@ enum class trouble : std::uint8_t {
 const char* name_of(number_kind kind) noexcept;
 const char* name_of(number_unit unit) noexcept;  // "" for `one`
 
+// A value of a histogram, and the trace in which it was seen.
+struct exemplar {
+  std::size_t bucket = 0;
+  double value = 0;
+  std::array<std::uint8_t, 16> trace_id{};
+  std::array<std::uint8_t, 8> span_id{};
+  std::int64_t unix_ns = 0;
+};
+
 // The values of a histogram at one moment.
 struct distribution {
   std::span<const double> bounds;     // in rising order; they outlive all distributions
   std::vector<std::uint64_t> counts;  // values at most each bound, not summed up; then the rest
   double sum = 0;
+  std::vector<exemplar> exemplars = {};  // at most one of each bucket
 
   std::uint64_t count() const noexcept;
   // The least bound below which this part of all values lies, from 0 to 1; 0 if there is none, and

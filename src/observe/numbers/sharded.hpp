@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "observe/numbers/exemplars.hpp"
 #include "observe/numbers/number.hpp"
 
 namespace troupe::observe {
@@ -54,6 +55,8 @@ class sharded_histogram {
     // order: relaxed (both)  statistics; they publish nothing
     own.counts[bucket].fetch_add(1, std::memory_order_relaxed);
     own.sum.fetch_add(value, std::memory_order_relaxed);
+    if (exemplars::are_taken()) [[unlikely]]
+      exemplars_.note(bucket, value);
   }
   distribution get() const {
     distribution all{bounds_, std::vector<std::uint64_t>(bounds_.size() + 1), 0};
@@ -62,6 +65,7 @@ class sharded_histogram {
         all.counts[i] += one.counts[i].load(std::memory_order_relaxed);  // order: relaxed  as above
       all.sum += one.sum.load(std::memory_order_relaxed);                // order: relaxed  as above
     }
+    all.exemplars = exemplars_.get();
     return all;
   }
 
@@ -72,6 +76,7 @@ class sharded_histogram {
   };
   const std::span<const double> bounds_;
   std::array<shard, number_shards> shards_;
+  exemplars exemplars_;
 };
 
 }  // namespace troupe::observe

@@ -6,10 +6,12 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <typeinfo>
 #include <utility>
 
 #include "base/clock.hpp"
+#include "observe/numbers/exemplars.hpp"
 #include "task/running/running.hpp"
 #include "troupe/observe/trace.hpp"
 
@@ -41,6 +43,16 @@ std::string type_of(const std::exception_ptr& what) {
   std::string made = name == nullptr ? type->name() : name;
   std::free(name);
   return made;
+}
+
+// For the exemplars of histograms.
+bool read_trace(observe::exemplar& to) noexcept {
+  const std::optional<trace_context> here = this_call::trace();
+  if (!here || !here->sampled) return false;
+  to.trace_id = here->trace_id;
+  to.span_id = here->span_id;
+  to.unix_ns = wall_now_ns();
+  return true;
 }
 
 }  // namespace
@@ -75,11 +87,15 @@ bool span_list::open(std::size_t most, std::size_t batch, double rate, bool pare
   const std::uint64_t limit =
       below >= std::ldexp(1.0, 64) ? UINT64_MAX : static_cast<std::uint64_t>(below);
   sampled_below_.store(limit, std::memory_order_relaxed);
+  // order: relaxed  a function of the program; nothing else is published
+  observe::reads_trace.store(&read_trace, std::memory_order_relaxed);
   observe::watch(observe::watched::spans);
   return true;
 }
 
 void span_list::close() noexcept {
+  // order: relaxed  a thread may see it a little late
+  observe::reads_trace.store(nullptr, std::memory_order_relaxed);
   observe::unwatch(observe::watched::spans);
   forget_all();
   // order: release  pairs with open/acquire

@@ -1,5 +1,8 @@
 #include "runtime/observing/numbers/numbers_json.hpp"
 
+#include <cstdint>
+#include <span>
+#include <string>
 #include <variant>
 
 namespace troupe::observing {
@@ -27,10 +30,32 @@ void write_number(json_text& to, const observe::number_rows& table, std::size_t 
   to.close('}');
 }
 
+std::string hex(std::span<const std::uint8_t> bytes) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string text;
+  for (const std::uint8_t byte : bytes) {
+    text += digits[byte / 16];
+    text += digits[byte % 16];
+  }
+  return text;
+}
+
+void write_exemplar(json_text& to, const observe::exemplar& one) {
+  to.open('{').member("bucket", one.bucket).member("value", one.value);
+  to.member("trace_id", hex(one.trace_id)).member("span_id", hex(one.span_id));
+  to.member("unix_ms", one.unix_ns / 1'000'000).close('}');
+}
+
 void write_value(json_text& to, const distribution& of) {
   to.open('{').member("sum", of.sum).key("counts").open('[');
   for (const std::uint64_t count : of.counts) to.value(count);
-  to.close(']').close('}');
+  to.close(']');
+  if (!of.exemplars.empty()) {
+    to.key("exemplars").open('[');
+    for (const observe::exemplar& one : of.exemplars) write_exemplar(to, one);
+    to.close(']');
+  }
+  to.close('}');
 }
 void write_value(json_text& to, auto number) { to.value(number); }
 
