@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/invariant.hpp"
 #include "durable/core/exception_text.hpp"
 #include "durable/memory/answers.hpp"
 #include "durable/memory/nested_asks.hpp"
@@ -99,6 +100,7 @@ void commits::stored(filling& taken) {
     for (const batch::fired_reminder& one : taken.data.fired_reminders) reminders_.stored(one);
     if (inbox_.has_backlog()) core_.need_inbox();
     actors_.make_room(0, batches_.stored());
+    TROUPE_INVARIANT(batches_.is_stored(taken.data.number), "E3");
   }
   taken.end_spans(nullptr);
   for (const record_ref& message : taken.posted) give_all(message->on_stored, {});

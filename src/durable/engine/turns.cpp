@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/invariant.hpp"
 #include "durable/core/exception_text.hpp"
 #include "durable/engine/turns.hpp"
 #include "durable/memory/nested_asks.hpp"
@@ -95,6 +96,7 @@ record_ref turns::next_for(activation& actor) {
   actor.handles = std::move(actor.waits.front());
   actor.waits.pop_front();
   actor.gives_up = false;
+  TROUPE_INVARIANT(!health_.is_in_doubt(), "E5");
   return actor.handles;
 }
 
@@ -110,6 +112,7 @@ task<milliseconds> turns::load(activation& actor, milliseconds waited) {
     // Turns of it are still being stored; or its shard was lost, and all will be forgotten.
     if (actor.changed_with > batches_.stored() || !shards_.is_here(actor.shard))
       co_return load_again_soon;
+    TROUPE_INVARIANT(!health_.is_in_doubt(), "E5");
     generation = core_.generation;
     ++numbers_.counts.loads;
   }
@@ -136,6 +139,8 @@ void turns::loaded(activation& actor, std::optional<stored_state> found, std::ui
   bytes last = actor.kind.apply == nullptr ? actor.kind.write(read.get()) : bytes();
   guard held(core_);
   if (generation != core_.generation) return;
+  TROUPE_INVARIANT(actor.changed_with <= batches_.stored(), "E2");
+  TROUPE_INVARIANT(shards_.is_here(actor.shard) || shards_.must_forget(), "S3");
   actor.generation = generation;
   actor.it = std::move(read);
   actor.last = std::move(last);
@@ -221,6 +226,7 @@ milliseconds turns::finish(turn_state& done, outcome given, bytes state) {
     held.unlock();
     return run_again(done, before(done));
   }
+  TROUPE_INVARIANT(done.actor.handles == done.handles, "E1");
   done.actor.gave_up = 0;
   const record_ref& message = done.handles;
   filling& into = batches_.open();
@@ -260,6 +266,7 @@ milliseconds turns::run_again(turn_state& done, object earlier) {
 // The message has ended: nobody asks for the answers to what it has asked. In a cluster an ask
 // may still be on its way from a node that had the actor before: its answer stays.
 void turns::end_asks(turn_state& done) {
+  TROUPE_INVARIANT(core_.is_current(done), "E4");
   record& message = *done.handles;
   if (!shards_.is_divided() ? done.has_asked || message.again
                             : done.has_asked && !message.again && !message.asked_elsewhere)
@@ -269,6 +276,7 @@ void turns::end_asks(turn_state& done) {
 }
 
 void turns::send_all(turn_state& done) {
+  TROUPE_INVARIANT(core_.is_current(done), "E4");
   filling& into = batches_.open();
   for (record_ref& message : done.sent) {
     if (!outgoing_.goes_directly(*message, done.actor)) {

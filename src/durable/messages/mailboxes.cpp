@@ -3,6 +3,8 @@
 #include <string>
 #include <utility>
 
+#include "base/invariant.hpp"
+
 namespace troupe::durable::parts {
 
 activation& mailboxes::actor_of(const kind_table& kind, const std::string& key) {
@@ -37,6 +39,7 @@ void mailboxes::leave_out(const record_ref& message) {
 void mailboxes::enqueue(const record_ref& message, activation& actor) {
   actor.waits.push_back(message);
   inbox_.set_left_out(*message, false);
+  TROUPE_INVARIANT(message->is(message_place::here), "P1");
   inbox_.count(*message);
   if (actor.runs) return;
   actors_.begin_run(actor);

@@ -2,6 +2,9 @@
 // memory.
 //
 // Lock: the engine's mutex is held in each function.
+//
+// Invariants
+//   P1  A message that waits for its actor is at no other place.
 #pragma once
 
 #include <cstdint>

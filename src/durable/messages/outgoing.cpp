@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/invariant.hpp"
 #include "durable/memory/answers.hpp"
 #include "durable/memory/nested_asks.hpp"
 #include "troupe/task/timer.hpp"
@@ -74,6 +75,7 @@ bool outgoing::next_of(outbox& from, std::uint64_t generation, record_ref& messa
   if (generation != core_.generation) return false;
   message = outboxes_.next(from);
   if (message == nullptr) return false;
+  TROUPE_INVARIANT(message->stored_with != 0 && batches_.is_stored(message->stored_with), "S2");
   is_for_here = shards_.is_open(shards_.of(message->what.to));
   return true;
 }

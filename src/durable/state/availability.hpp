@@ -29,6 +29,7 @@ class availability {
   availability& operator=(const availability&) = delete;
 
   bool works() const noexcept { return state_ == state::works; }
+  bool is_in_doubt() const noexcept { return state_ == state::in_doubt; }
   bool is_taken() const noexcept { return state_ == state::taken; }
   void check() const {
     if (reason_ != nullptr) std::rethrow_exception(reason_);
