@@ -10,7 +10,8 @@
 //
 // `examples/cluster/up` starts three of them, and the servers that they need. With `--page PORT` a
 // browser on this machine sees at http://127.0.0.1:PORT/troupe/ who is there, which node has which
-// actors, and what they do.
+// actors, and what they do. With `--announce` as well the pages of the other nodes link to it: for
+// nodes of one machine.
 //
 // Each customer has a cart, an actor named by the customer, and each article is an actor that knows
 // how many of it are left. Whoever sends them a message need not know on which node they are.
@@ -158,14 +159,16 @@ struct Options {
   int seconds = 1;
   bool serve = false;
   std::optional<int> page;
+  bool announce = false;
 };
 struct WrongUse : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 constexpr const char* usage =
-    "usage: shop [--customers N] [--pause MILLISECONDS] [--seconds N] [--serve] [--page PORT]\n"
-    "            [--name NAME] [--nats SERVERS --database TARGET]\n";
+    "usage: shop [--customers N] [--pause MILLISECONDS] [--seconds N] [--serve]\n"
+    "            [--page PORT [--announce]] [--name NAME]\n"
+    "            [--nats SERVERS --database TARGET]\n";
 
 int number_of(std::string_view option, std::string_view text, int least = 1, int most = 1'000'000) {
   int value = 0;
@@ -181,8 +184,8 @@ Options parse(int argc, char** argv) {
   bool has_customers = false;
   for (int i = 1; i < argc; ++i) {
     const std::string_view option = argv[i];
-    if (option == "--serve") {
-      chosen.serve = true;
+    if (option == "--serve" || option == "--announce") {
+      (option == "--serve" ? chosen.serve : chosen.announce) = true;
       continue;
     }
     if (i + 1 == argc) throw WrongUse(std::string(option) + " takes a value, or is not known");
@@ -240,11 +243,13 @@ class Page {
   Page(troupe::runtime& rt, int port) : web_(routes()) {
     auto listener =
         troupe::tcp_listener::listen(troupe::endpoint::loopback(static_cast<std::uint16_t>(port)));
-    std::cout << "page: http://127.0.0.1:" << listener.local().port() << "/troupe/" << std::endl;
+    address_ = "http://127.0.0.1:" + std::to_string(listener.local().port()) + "/troupe/";
+    std::cout << "page: " << address_ << std::endl;
     rt.spawn(web_.serve(std::move(listener)));
   }
   Page(const Page&) = delete;
   ~Page() { web_.stop(); }
+  const std::string& address() const { return address_; }
 
  private:
   static troupe::http::router routes() {
@@ -253,11 +258,13 @@ class Page {
     return made;
   }
   troupe::http::server web_;
+  std::string address_;
 };
 
 troupe::task<> run(troupe::runtime& rt, Options chosen) {
   std::optional<Page> page;
   if (chosen.page) page.emplace(rt, *chosen.page);
+  if (page && chosen.announce) chosen.node.page = page->address();
   const cluster::node shop(
       rt, chosen.node, cluster::kind<Article, &Article::take, &Article::deliver>(),
       cluster::kind<Cart, &Cart::add, &Cart::order>(), cluster::exception<SoldOut>());

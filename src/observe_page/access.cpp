@@ -102,7 +102,17 @@ bool is_of_other_site(const request_site& from) {
   return origin.empty() || !is_same_name(origin, without_default_port(from.host));
 }
 
+// A link that a person has followed, as from the page of another node of a cluster. Only the path
+// of the page itself ends with '/': the page tells nothing before its own script asks for it.
+bool is_followed_link(const http::request& asked) {
+  return asked.path().ends_with('/') && asked.fields().count("Origin") == 0 &&
+         asked.fields().count("Sec-Fetch-Site") == 1 &&
+         asked.field("Sec-Fetch-Mode") == "navigate" &&
+         asked.field("Sec-Fetch-Dest") == "document" && asked.field("Sec-Fetch-User") == "?1";
+}
+
 std::optional<http::response> refuse_other_site(const http::request& asked) {
+  if (is_followed_link(asked)) return std::nullopt;
   const request_site from{asked.field("Sec-Fetch-Site"), asked.field("Sec-Fetch-Mode"),
                           asked.field("Origin"), asked.host()};
   if (asked.fields().count("Origin") <= 1 && asked.fields().count("Sec-Fetch-Site") <= 1 &&

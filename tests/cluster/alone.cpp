@@ -312,6 +312,12 @@ TEST_P(cluster_alone, options_that_make_no_sense_are_refused) {
   EXPECT_THROW(make([](auto& o) { o.lease = 10ms; }), option_error);
   EXPECT_THROW(make([](auto& o) { o.margin = o.lease; }), option_error);
   EXPECT_THROW(make([](auto& o) { o.waiting_max = 0; }), option_error);
+  for (const char* const page : {"shop.internal", "javascript:alert(1)", "ftp://shop/",
+                                 "http://shop/ troupe/", "http://shop/\xc3\xa4"})
+    EXPECT_THROW(make([&](auto& o) { o.page = page; }), option_error) << page;
+  const auto page_of = [](std::size_t bytes) { return "http://" + std::string(bytes - 7, 'a'); };
+  EXPECT_THROW(make([&](auto& o) { o.page = page_of(o.page_bytes_max + 1); }), option_error);
+  EXPECT_NO_THROW(make([&](auto& o) { o.page = page_of(o.page_bytes_max); }));
   EXPECT_THROW(node(rt, {}, carts(), carts()), option_error);
 }
 

@@ -186,7 +186,8 @@ TEST_P(cluster_numbers, a_node_that_is_alone_owns_all) {
   runtime rt(observed());
   json seen;
   const auto all = [&]() -> task<> {
-    const cluster::node one(rt, {.name = "alone"}, cluster::kind<Tally, &Tally::add>());
+    const cluster::node one(rt, {.name = "alone", .page = "http://[::1]:8080/troupe/"},
+                            cluster::kind<Tally, &Tally::add>());
     auto joins = one.ready();
     co_await std::move(joins);
     seen = shown();
@@ -198,6 +199,7 @@ TEST_P(cluster_numbers, a_node_that_is_alone_owns_all) {
 
   ASSERT_EQ(seen.size(), 1u);
   EXPECT_EQ(seen[0]["alone"], 1);
+  EXPECT_EQ(seen[0]["nodes"][0]["page"], "http://[::1]:8080/troupe/");
   EXPECT_EQ(seen[0]["owners"], json::parse("[0,1024]"));
   expect_members(seen[0], 1);
 }

@@ -65,6 +65,7 @@ def check_pages(pages):
         seen = shown_when(page, "three nodes with a third of the shards each", lambda node: is_shared(node, 3))
         check("the node of the page", seen["node"] == name and seen["joined"] == seen["connected"] == 1 and seen["shards"] == shards_of(seen)[name], seen)
         check("nodes have names", set(shards_of(seen)) == set(pages), seen)
+        check("each node's page", {one["name"]: one.get("page") for one in seen["nodes"]} == pages, seen)
         owners = seen["owners"]
         runs = list(zip(owners[::2], owners[1::2]))
         for place, one in enumerate(seen["nodes"]):

@@ -132,6 +132,21 @@ TEST_P(observe_page, requests_of_other_sites_are_refused) {
     EXPECT_EQ(status_of(answers_to({}, {get("/troupe/", field)}).at(0)), 200) << field;
 }
 
+// As from the page of another node, which may be of another site.
+TEST_P(observe_page, a_link_leads_from_another_site_to_the_page_and_to_nothing_else) {
+  const std::string link =
+      "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n";
+  const std::string followed = link + "Sec-Fetch-User: ?1\r\n";
+  const auto got =
+      answers_to({}, {get("/troupe/", followed.c_str()), get("/troupe/", link.c_str()),
+                      get("/troupe/", (followed + "Origin: http://example.org\r\n").c_str()),
+                      get("/troupe/dump", followed.c_str()), get("/metrics", followed.c_str()),
+                      get("/troupe/trace?seconds=1", followed.c_str())});
+  const std::vector<int> wanted{200, 403, 403, 403, 403, 403};
+  ASSERT_EQ(got.size(), wanted.size());
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(status_of(got[i]), wanted[i]) << got[i];
+}
+
 TEST_P(observe_page, names_of_this_machine_are_an_option) {
   observe_page_options chosen;
   chosen.hosts = {"shop.internal"};

@@ -3,6 +3,7 @@
 Chromium is driven without a screen. With TROUPE_SCREENSHOTS=FOLDER the pictures of docs/guide/observing.md are made there.
 """
 
+import contextlib
 import json
 import re
 import shutil
@@ -14,6 +15,7 @@ import time
 from _browser import ENVIRONMENT, FOLDER, MOMENTS_MAX, SECONDS_MAX, Browser, check, fail, selenium
 
 TOOL, ZOO, SHOP = sys.argv[1:4]
+NATS = "/usr/sbin/nats-server"
 
 
 def ask(pid, question):
@@ -329,7 +331,7 @@ def check_cluster(browser):
     try:
         browser.url = shop.stdout.readline().removeprefix("page: ").strip()
         browser.load("shop")
-        browser.wait("its shards", lambda: [row[:2] for row in browser.rows("#cluster")] == [["corner (this program)", "1\u202f024"]], MOMENTS_MAX)
+        browser.wait("its shards", lambda: [row[:3] for row in browser.rows("#cluster")] == [["corner (this program)", "", "1\u202f024"]], MOMENTS_MAX)
         check("what it is", "node corner of the cluster troupe. It is alone." in browser.text("#cluster p"), browser.text("#cluster"))
         gauges = "return [...document.querySelectorAll('#cluster .gauge')].map((g) => [g.children[0].textContent, g.children[1].textContent])"
         browser.wait("messages", lambda: float(dict(browser.driver.execute_script(gauges))["here/s"].rstrip("k")) > 0, MOMENTS_MAX)
@@ -354,6 +356,56 @@ def check_cluster(browser):
     finally:
         shop.terminate()
         check("the shop ends", shop.wait(timeout=SECONDS_MAX) == 0, shop)
+
+
+@contextlib.contextmanager
+def two_nodes():
+    """Two nodes of one cluster on this machine; gives the addresses of their pages."""
+    folder, nodes = FOLDER / "nats", []
+    folder.mkdir()
+    server = subprocess.Popen([NATS, "-a", "127.0.0.1", "-p", "-1", "--ports_file_dir", folder], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        until = time.monotonic() + SECONDS_MAX
+        while not (told := [file.read_text() for file in folder.glob("*.ports")]) or not told[0].endswith("}"):
+            check("nats-server starts", time.monotonic() < until, server)
+            time.sleep(0.05)  # sleeps: it tells nobody when it is ready
+        for name in "north", "south":
+            nodes.append(subprocess.Popen([SHOP, "--serve", "--name", name, "--nats", json.loads(told[0])["nats"][0], "--database", f"sqlite:{FOLDER}/nodes", "--page", "0", "--announce"],
+                                          stdout=subprocess.PIPE, text=True, env=ENVIRONMENT))
+        yield [one.stdout.readline().removeprefix("page: ").strip() for one in nodes]
+        for one in nodes:
+            one.terminate()
+        for one in nodes:
+            check("the node ends", one.wait(timeout=SECONDS_MAX) == 0, one)
+    finally:
+        for one in [*nodes, server]:
+            one.kill()
+            one.wait(timeout=SECONDS_MAX)
+
+
+def check_nodes(browser):
+    """From the page of one node one click leads to that of another, also to one that counts as another site."""
+    if not shutil.which(NATS):
+        return print("page: partly skipped: needs nats-server")
+    with two_nodes() as (north, south):
+        browser.url = north
+        browser.load("shop")
+        links = lambda: [one.get_attribute("href") for one in browser.all("#cluster tbody a") if one.is_displayed()]
+        browser.wait("both nodes", lambda: len(browser.rows("#cluster")) == 2)
+        browser.wait("a link to the other one alone", lambda: links() == [south])
+        browser.picture("page_cluster_few")
+        browser.driver.find_element(browser.css, f"#cluster tbody a[href='{south}']").click()
+        browser.wait("the other page", lambda: browser.driver.current_url == south and "node south of the cluster" in browser.text("#cluster p") and links() == [north], None)
+        browser.url = north.replace("127.0.0.1", "localhost")
+        browser.load("shop")
+        browser.click("the node", "#cluster tbody button", "south", MOMENTS_MAX)
+        link = browser.wait("its link", lambda: browser.all(f"#detail-body a[href='{south}']"))[0]
+        check("its text", link.text == "Open the page of south", link.text)
+        link.click()
+        browser.wait("the other page, of another site", lambda: "node south of the cluster" in browser.text("#cluster p"), None)
+        bad = browser.driver.execute_script("return ['javascript:alert(1)', 'data:text/html,a', ' https://a', undefined, '', 'HTTP://a/'].map((page) => pageOf({ page }))")
+        check("only addresses become links", bad == ["", "", "", "", "", "HTTP://a/"], bad)
+    return None
 
 
 def check_end(browser, zoo):
@@ -388,6 +440,7 @@ def main():
         check_alone(browser)
         check_end(browser, zoo)
         check_cluster(browser)
+        check_nodes(browser)
     except AssertionError as wrong:
         print(f"page: {wrong}")
         sys.exit(1)

@@ -49,7 +49,8 @@ struct observe_page_options {
 // let it refuse them.
 //
 // Pages of other sites cannot ask: a request is answered 403 if a browser says that it comes from
-// one (Sec-Fetch-Site; an Origin that is not the request's Host). A client, or a /64 network of
+// one (Sec-Fetch-Site; an Origin that is not the request's Host), unless a person has followed a
+// link to the page itself. A client, or a /64 network of
 // IPv6, that has sent 10 wrong tokens within a minute is answered 429 until the minute is over,
 // even if it sends the right one. The counts of at most 1,024 clients are kept. The last two paths
 // are not concerned.

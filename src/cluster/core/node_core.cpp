@@ -12,6 +12,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
+// Other nodes' pages link to it: a script must not pass as an address.
+bool is_address(std::string_view page) {
+  return (page.starts_with("http://") || page.starts_with("https://")) &&
+         page.size() <= options::page_bytes_max &&
+         std::ranges::all_of(page, [](unsigned char c) { return c > ' ' && c < 0x7f; });
+}
+
 void check(const options& chosen) {
   const auto need = [](bool holds, const char* what) {
     if (!holds) throw option_error(std::string("troupe: cluster: ") + what);
@@ -36,6 +43,9 @@ void check(const options& chosen) {
   need(chosen.waiting_max > 0, "waiting_max must be 1 or more");
   need(chosen.served_max > 0, "served_max must be 1 or more");
   need(chosen.drain_max.count() >= 0, "drain_max must be 0 or more");
+  need(chosen.page.empty() || is_address(chosen.page),
+       "options::page begins with http:// or https://, and has at most 1,000 printable ASCII "
+       "characters");
 }
 
 void check(const setup& with) {
@@ -125,7 +135,8 @@ std::unique_ptr<placement> node_core::make_placement() const {
   how.drain_max = chosen_.drain_max;
   how.clock = clock_;
   return std::make_unique<placement>(on_, leases_(), chosen_.cluster,
-                                     member_row{self_.id, self_.name}, std::move(how), hooks_);
+                                     member_row{self_.id, self_.name, false, chosen_.page},
+                                     std::move(how), hooks_);
 }
 
 std::string node_core::subject_of(std::string_view member) const {

@@ -36,6 +36,7 @@ struct member_row {
   std::string id;           // of one life of a node: a node that is started again has another one
   std::string name;         // as the program has given it
   bool is_leaving = false;  // it hands its shards over, and gets none
+  std::string page{};       // the address of its page; empty: not known
   auto operator<=>(const member_row&) const = default;
 };
 

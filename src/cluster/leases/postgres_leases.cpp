@@ -29,7 +29,8 @@ constexpr milliseconds limit_min(1'000), limit_max(60'000);
 // Of a lease that lasts forever.
 constexpr milliseconds longest = std::chrono::hours(24 * 365 * 100);
 
-using row = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::string, std::string>;
+using row =
+    std::tuple<std::int64_t, std::int64_t, std::int64_t, std::string, std::string, std::string>;
 using steady_row = std::tuple<std::int64_t, std::int64_t, std::optional<std::int64_t>>;
 
 [[noreturn]] void refuse_missing_row() {
@@ -53,6 +54,12 @@ task<> make_tables(transaction& within, std::string cluster) {
     auto makes = within.run_script(sql::tables);
     co_await std::move(makes);
   }
+  auto looks_for_pages = within.query_one<bool>(sql::lacks_pages);
+  const std::optional<bool> lacks_pages = co_await std::move(looks_for_pages);
+  if (lacks_pages.value_or(false)) {
+    auto adds_pages = within.run_script(sql::add_pages);
+    co_await std::move(adds_pages);
+  }
   auto adds = within.execute(sql::add_cluster, cluster, sql::tables_version);
   co_await std::move(adds);
   auto adds_shards =
@@ -69,7 +76,7 @@ task<> make_tables(transaction& within, std::string cluster) {
 
 lease_view view_of(const std::vector<row>& rows) {
   lease_view view;
-  for (const auto& [kind, number, fence, text, name] : rows) {
+  for (const auto& [kind, number, fence, text, name, page] : rows) {
     switch (kind) {
       case sql::cluster_row:
         view.seen = as_number(number);
@@ -77,7 +84,7 @@ lease_view view_of(const std::vector<row>& rows) {
         break;
       case sql::member_of:
         if (view.members)
-          view.members->push_back({text, durable::text_of_stored(name), fence != 0});
+          view.members->push_back({text, durable::text_of_stored(name), fence != 0, page});
         break;
       case sql::changed_shard:
         view.changed.push_back({static_cast<std::uint32_t>(number), text, as_number(fence)});
@@ -135,7 +142,7 @@ task<beginning> begin(transaction& within, renewal_ptr all) {
     begun.members_differ = std::get<3>(got).rows != 0 || std::get<4>(got).rows != 0;
   } else {
     auto joins = within.query_one<bool>(sql::join, cluster, id, all->round, all->lease_ms,
-                                        all->name, all->what.self.is_leaving);
+                                        all->name, all->what.self.is_leaving, all->what.self.page);
     auto runs = when_all(std::move(sets), std::move(limits), std::move(locks), std::move(drops),
                          std::move(joins));
     const auto got = co_await std::move(runs);

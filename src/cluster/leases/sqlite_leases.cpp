@@ -26,7 +26,9 @@ using std::chrono::nanoseconds;
 
 constexpr std::int64_t tables_version = 1;
 
-// As in lease_tables.hpp. `boot` is the start of the machine by whose clock the times are.
+// As in lease_tables.hpp. `boot` is the start of the machine by whose clock the times are. The
+// addresses of pages have a table of their own: programs of earlier versions, which have the file
+// open as well, write rows of members that have no further column.
 constexpr const char* tables = R"(
 CREATE TABLE IF NOT EXISTS clusters (cluster TEXT PRIMARY KEY, tables_version INTEGER NOT NULL,
   version INTEGER NOT NULL, members_changed INTEGER NOT NULL, boot TEXT NOT NULL) WITHOUT ROWID;
@@ -36,6 +38,8 @@ CREATE TABLE IF NOT EXISTS cluster_members (cluster TEXT NOT NULL, id TEXT NOT N
 CREATE TABLE IF NOT EXISTS cluster_shards (cluster TEXT NOT NULL, shard INTEGER NOT NULL,
   owner TEXT NOT NULL, fence INTEGER NOT NULL, changed INTEGER NOT NULL,
   PRIMARY KEY (cluster, shard)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS cluster_pages (cluster TEXT NOT NULL, id TEXT NOT NULL,
+  page TEXT NOT NULL, PRIMARY KEY (cluster, id)) WITHOUT ROWID;
 )";
 
 nanoseconds since_boot() noexcept {
@@ -122,12 +126,15 @@ class stored_book {
 
  private:
   void read_members() {
-    statement reads(
-        in_, "SELECT id, name, round, until_ns, leaving FROM cluster_members WHERE cluster = ?");
+    statement reads(in_,
+                    "SELECT m.id, m.name, m.round, m.until_ns, m.leaving, coalesce(p.page, '') "
+                    "FROM cluster_members m LEFT JOIN cluster_pages p USING (cluster, id) "
+                    "WHERE m.cluster = ?");
     reads.bind_text(1, cluster_);
     while (reads.step()) {
       lease_book::member member;
-      member.row = {std::string(reads.text(0)), std::string(reads.text(1)), reads.integer(4) != 0};
+      member.row = {std::string(reads.text(0)), std::string(reads.text(1)), reads.integer(4) != 0,
+                    std::string(reads.text(5))};
       member.round = as_number(reads.integer(2));
       member.until = is_of_this_boot_ ? nanoseconds(reads.integer(3)) : nanoseconds(-1);
       ids_read_.insert(member.row.id);
@@ -146,12 +153,15 @@ class stored_book {
     }
   }
   void write_members(const std::string& self) {
-    statement removes(in_, "DELETE FROM cluster_members WHERE cluster = ? AND id = ?");
-    for (const std::string& id : ids_read_) {
-      if (book.members.contains(id)) continue;
-      removes.bind_text(1, cluster_);
-      removes.bind_text(2, id);
-      removes.run();
+    for (const char* const text : {"DELETE FROM cluster_members WHERE cluster = ? AND id = ?",
+                                   "DELETE FROM cluster_pages WHERE cluster = ? AND id = ?"}) {
+      statement removes(in_, text);
+      for (const std::string& id : ids_read_) {
+        if (book.members.contains(id)) continue;
+        removes.bind_text(1, cluster_);
+        removes.bind_text(2, id);
+        removes.run();
+      }
     }
     const auto own = book.members.find(self);
     if (own == book.members.end()) return;
@@ -164,6 +174,12 @@ class stored_book {
     writes.bind_integer(5, member.until.count());
     writes.bind_integer(6, member.row.is_leaving ? 1 : 0);
     writes.run();
+    if (member.row.page.empty() || ids_read_.contains(self)) return;
+    statement adds_page(in_, "INSERT OR REPLACE INTO cluster_pages VALUES (?, ?, ?)");
+    adds_page.bind_text(1, cluster_);
+    adds_page.bind_text(2, self);
+    adds_page.bind_text(3, member.row.page);
+    adds_page.run();
   }
 
   session& in_;

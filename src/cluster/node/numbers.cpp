@@ -140,6 +140,7 @@ void node_state::write_members(observing::json_text& text) const {
   text.key("nodes").open('[');
   for (std::size_t i = 0; i < members.size(); ++i) {
     text.open('{').member("name", members[i].name).member("id", members[i].id);
+    if (!members[i].page.empty()) text.member("page", members[i].page);
     text.member("leaving", members[i].is_leaving).member("shards", shards[i]).close('}');
   }
   text.close(']');

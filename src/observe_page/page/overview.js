@@ -51,8 +51,8 @@ function moveBefore(parent, one, at) {
 }
 function setText(element, text) { if (element.textContent !== text) element.textContent = text; }
 // `columns`: [key, title, text of an item, whether it is bad, what a click on it does]. The first one is to the left. A text
-// may be an array of numbers: a line of them.
-const textColumns = new Set(["class", "given", "state", "last", "waits", "handler", "at", "for", "asked", "first", "id"]);
+// may be an array of numbers: a line of them; or a link of a `text` to an address, `href`, which may be missing.
+const textColumns = new Set(["class", "page", "given", "state", "last", "waits", "handler", "at", "for", "asked", "first", "id"]);
 function table(made, columns, items, keyOf, sort) {
   const side = (i) => (i && !textColumns.has(columns[i][0]) ? "" : "left");
   const head = made.tHead, body = made.tBodies[0];
@@ -82,11 +82,17 @@ function table(made, columns, items, keyOf, sort) {
     columns.forEach(([, , text, bad], i) => {
       const cell = line.cells[i], value = text(item), said = String(value);
       if (Array.isArray(value)) return drawLine(cell.firstElementChild || cell.appendChild(newLine("line")), value);
+      if (value && value.text) return drawLink(cell.firstElementChild || add(cell, "a", undefined, { rel: "noreferrer" }), value);
       setText(cell.firstElementChild || cell, said);
       if (!i) cell.title = said;
       cell.classList.toggle("bad", Boolean(bad && bad(item)));
     });
   });
+}
+function drawLink(to, { text, href }) {
+  to.hidden = !href;
+  if (href && to.getAttribute("href") !== href) to.href = href;
+  setText(to, href ? text : "");
 }
 // In the order of `worth`, the greatest first; but two items change places only if that is clear, so that rows stay where the
 // eye has found them. `kept` remembers the order.
@@ -268,10 +274,12 @@ function drawNode(box, node) {
     ["served/s", rate("served")], ["sent again/s", rate("sent_again")], ["failed/s", rate("failed")], ["waiting", exact(node.waiting)], ["renewals", exact(node.renewals)],
     ["failed renewals", exact(node.failed_renewals)], ["shards lost", exact(node.shards_lost)]], ["failed/s", "failed renewals", "shards lost"]);
   drawShards(shards, node);
-  const rows = node.nodes.map((one, place) => ({ ...one, place }));
-  table(nodes, [["name", "node", (r) => r.name + (r.id === node.id ? " (this program)" : ""), null, (r) => showNode(r.id)], ["shards", "shards", (r) => exact(r.shards)], ["state", "state", (r) => (r.leaving ? "leaves" : "")], ["id", "id", (r) => r.id]], rows, (r) => r.id);
+  const rows = node.nodes.map((one, place) => ({ ...one, place, is_here: one.id === node.id }));
+  table(nodes, [["name", "node", (r) => r.name + (r.is_here ? " (this program)" : ""), null, (r) => showNode(r.id)], ["page", "page", (r) => ({ text: "Open page", href: r.is_here ? "" : pageOf(r) })], ["shards", "shards", (r) => exact(r.shards)], ["state", "state", (r) => (r.leaving ? "leaves" : "")], ["id", "id", (r) => r.id]], rows, (r) => r.id);
   for (const line of nodes.tBodies[0].rows) line.cells[0].style.borderLeft = "12px solid " + colourOf(line.item.place);
 }
+// As the node says in the database of the cluster: what is no address of a page must not become a link.
+const pageOf = (member) => (/^https?:\/\/[^\s]+$/i.test(member.page || "") ? member.page : "");
 // "0–340, 682": runs of shards.
 function shardsText(node, place) {
   const runs = [];
@@ -288,18 +296,19 @@ function showNode(id) {
     of_class: "", url: { node: id },
     ask: async () => state.now,
     draw: (box, moment) => {
-      if (!parts) parts = { said: add(box, "p"), shards: add(box, "canvas"), runs: add(box, "p", undefined, { className: "soft" }), more: add(box, "p") };
+      if (!parts) parts = { said: add(box, "p"), shards: add(box, "canvas"), runs: add(box, "p", undefined, { className: "soft" }), link: add(add(box, "p"), "a", undefined, { rel: "noreferrer" }), more: add(box, "p") };
       const node = ((own(moment) || {}).cluster || []).find((one) => (one.nodes || []).some((other) => other.id === id));
       const place = node ? node.nodes.findIndex((other) => other.id === id) : -1;
       parts.shards.hidden = place < 0;
       if (place < 0) return void setText(parts.said, "It is no member of the cluster any more.");
-      const its = node.nodes[place], is_here = id === node.id;
+      const its = node.nodes[place], is_here = id === node.id, page = is_here ? "" : pageOf(its);
+      drawLink(parts.link, { text: "Open the page of " + its.name, href: page });
       setText($("detail-title"), "Node " + its.name);
       setText(parts.said, `${its.name} (${its.id}) owns ${exact(its.shards)} of ${exact(ownersOf(node).length)} shards` + (its.leaving ? ", and leaves the cluster." : "."));
       drawShards(parts.shards, node, place);
       parts.shards.setAttribute("role", "img");
       setText(parts.runs, its.shards ? "Shards " + shardsText(node, place) : "");
-      setText(parts.more, is_here ? "It is this program, whose actors and messages are shown here." : "Its actors and messages are on its own page: `troupe ps` where it runs shows its process, and `troupe page PID` the page.");
+      setText(parts.more, is_here ? "It is this program, whose actors and messages are shown here." : page ? "Its actors and messages are on its own page." : "Its actors and messages are on its own page, whose address it does not say (cluster::options::page): `troupe ps` where it runs shows its process, and `troupe page PID` the page.");
     } });
 }
 function drawCluster() {

@@ -137,6 +137,63 @@ TEST_P(lease_stores, a_member_takes_what_nobody_has) {
   });
 }
 
+TEST_P(lease_stores, the_address_of_a_page_is_known_to_the_others) {
+  with_two([](client& a, client& b) -> task<> {
+    const std::string page = "https://shop-1.internal/troupe/";
+    for (int round = 0; round < 2; ++round) {  // a member that joins again has it again
+      renewal joins = a.next();
+      joins.self.page = page;
+      co_await a.send(joins);
+      co_await b.renew();
+      EXPECT_EQ(b.members,
+                (std::vector<member_row>{{"a", "name of a", false, page}, {"b", "name of b"}}));
+      // Later renewals change nothing in it.
+      renewal leaving = a.next();
+      leaving.self.page = page;
+      leaving.self.is_leaving = true;
+      co_await a.send(leaving);
+      co_await b.renew();
+      EXPECT_EQ(b.members.at(0), (member_row{"a", "name of a", true, page}));
+      co_await a.leave();
+      co_await b.renew();
+      EXPECT_EQ(b.members, (std::vector<member_row>{{"b", "name of b"}}));
+    }
+  });
+}
+
+// The tables of a program that knew no addresses of pages, whose nodes still run beside a new one.
+TEST(lease_tables, of_an_earlier_program_take_the_addresses_of_pages) {
+  if (const std::string why_not = why_no_postgres(); !why_not.empty()) GTEST_SKIP() << why_not;
+  const std::string schema = "earlier_leases";
+  postgres_server::get().sql("CREATE SCHEMA " + schema);
+  const std::string target = postgres_server::get().target("options=-csearch_path=" + schema);
+  const lease_place place = [target](runtime& rt) {
+    return troupe::cluster::postgres_leases(rt, target);
+  };
+  runtime rt;
+  const auto test = [&]() -> task<> {
+    client first(rt, place, "first"), second(rt, place, "second");
+    auto opens = first.open();
+    co_await std::move(opens);
+    postgres_server::get().sql("ALTER TABLE " + schema + ".cluster_members DROP COLUMN page");
+    postgres_server::get().sql(
+        "INSERT INTO " + schema +
+        ".cluster_members VALUES ('shop', 'old', 'an old one', 1, now() + interval '1 h', false)");
+    auto opens_again = second.open();
+    co_await std::move(opens_again);
+    renewal joins = second.next();
+    joins.self.page = "http://second/";
+    auto sends = second.send(joins);
+    co_await std::move(sends);
+    EXPECT_EQ(second.members,
+              (std::vector<member_row>{{"old", "an old one"},
+                                       {"second", "name of second", false, "http://second/"}}));
+  };
+  future<> done = rt.spawn(test());
+  rt.run();
+  done.get();
+}
+
 TEST_P(lease_stores, what_is_not_kept_is_released_with_a_larger_fence) {
   with_two([](client& a, client& b) -> task<> {
     co_await a.renew(1'024);
