@@ -515,7 +515,8 @@ TEST_P(warnings, each_trouble_is_told_with_its_subject_and_with_advice) {
     const json all = asker().ask("warnings")["runtimes"][0]["warnings"];
     const json listed_one = named(all, "kind", std::string(name_of(one.kind)));
     EXPECT_EQ(listed_one["active"], true) << all;
-    EXPECT_EQ(listed_one["subject"], seen->subject);
+    // A later look may have counted more messages.
+    EXPECT_TRUE(listed_one["subject"].get<std::string>().contains(one.subject)) << listed_one;
     EXPECT_EQ(listed_one["advice"], seen->advice);
   }
 }
