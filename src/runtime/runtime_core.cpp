@@ -162,8 +162,10 @@ void runtime_core::run_aside(unique_function<void()> procedure) {
     return;
   }
   constexpr std::uint64_t delay_ns_max = 100'000;
-  const std::chrono::nanoseconds delay(
-      simulated_->choose(sched::choice_kind::aside_time, delay_ns_max));
+  const auto at_once =
+      static_cast<std::int64_t>(simulated_->choose(sched::choice_kind::aside_time, delay_ns_max));
+  const bool is_slow = simulated_->fault_at(sched::fault_point::file) == sched::fault::slow_file;
+  const std::chrono::nanoseconds delay(is_slow ? at_once + sched::fault_delay_ns : at_once);
   schedule(delay, std::move(procedure), {}, {.weak = true}, false);
 }
 

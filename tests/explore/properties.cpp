@@ -314,7 +314,9 @@ TEST(schedule_texts, are_read_as_they_are_written) {
   kept.plan.turns_max = 17;
   kept.plan.holds = {{.held = {1, 2, 3}, .until = {}},
                      {.held = {UINT64_MAX, 5, 6}, .until = turn_id{7, 8, 9}, .late = true},
-                     {.held = {10, 11, 0}, .until = {}, .connection = true}};
+                     {.held = {10, 11, 0}, .until = {}, .connection = true},
+                     {.held = {12, 13, 4}, .until = {}, .what = troupe::sched::fault::cut},
+                     {.held = {0, 5, 0}, .until = {}, .what = troupe::sched::fault::slow_file}};
   kept.hashes = {12, UINT64_MAX};
   kept.remarks = "two\nlines\n";
   const std::string text = text_of(kept);
@@ -322,13 +324,16 @@ TEST(schedule_texts, are_read_as_they_are_written) {
   EXPECT_EQ(parse_schedule(text, "here").plan.holds, kept.plan.holds);
   kept.plan.by = strategy::priorities;
   kept.plan.depth = 3;
+  kept.plan.faults = {{troupe::sched::fault::write_fails, 3}};
   EXPECT_EQ(text_of(parse_schedule(text_of(kept), "here")), text_of(kept));
+  EXPECT_EQ(parse_schedule(text_of(kept), "here").plan.faults, kept.plan.faults);
 }
 
 TEST(schedule_texts, name_the_wrong_line) {
   for (const char* const line :
        {"hold", "hold x 1 0", "hold 1 1", "hold 1 1 0 until 3", "hold 1 1 0 soon", "seed",
-        "seed 1x", "hold 1 4294967296 0", "strategy dice 1 0 0", "holds 1 1 0", "hash 1000"}) {
+        "seed 1x", "hold 1 4294967296 0", "strategy dice 1 0 0", "holds 1 1 0", "hash 1000",
+        "fault none 1 1 0", "fault flood 1 1 0", "fault cut 1 1", "planned-fault cut"}) {
     try {
       troupe::sched::exploring::parse_schedule(std::string("troupe schedule 1\nseed 1\n") + line,
                                                "file");

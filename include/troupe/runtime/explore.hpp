@@ -44,6 +44,10 @@ struct explore_options {
   // of the first execution, and 10,000.
   std::uint64_t turns = 0;
   bool dead_letters = false;  // a dead letter is a failure
+  // Every third execution has a fault of the simulated network, or of a file: a connection is cut,
+  // or nothing arrives by it any more, or for 10 s; a write or a sync fails; an operation on a file
+  // takes 10 s. A failing execution is reduced to the faults and turns that matter.
+  bool faults = false;
   // Names the file of a failure that was found, and selects the files to repeat. Default: the
   // function that calls explore().
   std::string name = {};
@@ -96,7 +100,7 @@ class explored_run {
  private:
   friend class exploration;
   explored_run() = default;
-  static void check_class(const actor::cell* cell, bool is_own);
+  static void check_class(const actor::cell* watched, bool is_own);
   void after_turn(std::int64_t now_ns);
   void out_of_work();
   struct wish {

@@ -57,6 +57,7 @@ struct simulated_end {
   bool gone = false;      // the peer was closed
   bool resets = false;    // the end of this side is a reset
   bool wants_room = false;
+  bool lost = false;  // nothing arrives here, and nothing that this side sends arrives
   sched::connection_choices choices;
   std::uint64_t tag = 0;
   std::uint32_t interests = 0, raised = 0;

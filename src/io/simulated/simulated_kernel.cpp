@@ -62,7 +62,7 @@ simulated_kernel::end_ptr simulated_kernel::listener_at(const std::string& path)
 // before.
 void simulated_kernel::send_news(const end_ptr& end, news what, std::string bytes,
                                  end_ptr connection) {
-  if (ended_) return;
+  if (ended_ || end->lost) return;
   const std::int64_t due = simulation_.now_ns() + delay_to(*end);
   end->last_due_ns = std::max(end->last_due_ns, due);
   end->under_way += bytes.size();
@@ -100,6 +100,10 @@ void simulated_kernel::arrive(arrival& arrival) {
     case news::reset:
       end->finished = end->gone = true;
       end->error = ECONNRESET;
+      return raise(*end, EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP);
+    case news::timed_out:
+      end->finished = end->gone = true;
+      end->error = ETIMEDOUT;
       return raise(*end, EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP);
     case news::room:
       return raise(*end, EPOLLOUT);
@@ -299,6 +303,30 @@ void simulated_kernel::reset(end& at) {
   raise(at, EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP);
 }
 
+// The fault of a send, if a search has one here. Returns the error of the send, or 0.
+int simulated_kernel::apply_fault(const end_ptr& at, const end_ptr& peer) {
+  switch (simulation_.fault_at(sched::fault_point::send, &at->choices)) {
+    case sched::fault::cut:
+      reset(*at);
+      return std::exchange(at->error, 0);
+    case sched::fault::lost:
+      lose(at);
+      lose(peer);
+      return 0;
+    case sched::fault::slow:
+      peer->last_due_ns = std::max(peer->last_due_ns, simulation_.now_ns()) + sched::fault_delay_ns;
+      return 0;
+    default:
+      return 0;
+  }
+}
+
+// Nothing arrives there but the error.
+void simulated_kernel::lose(const end_ptr& end) {
+  if (std::exchange(end->lost, true)) return;
+  under_way_.push({simulation_.now_ns() + lost_ns, sent_++, end, news::timed_out, {}, nullptr, {}});
+}
+
 void simulated_kernel::name_if_unbound(end& at) {
   if (!at.bound) at.local = with_port(at.local, next_port_++);
   at.bound = true;
@@ -372,6 +400,8 @@ std::ptrdiff_t simulated_kernel::send(int fd, const void* data, std::size_t byte
   if (at->error != 0) return -std::exchange(at->error, 0);
   const end_ptr peer = at->other.lock();
   if (at->written || at->gone || peer == nullptr) return -EPIPE;
+  if (const int error = apply_fault(ends_.at(fd), peer); error != 0) return -error;
+  if (at->lost) return static_cast<std::ptrdiff_t>(bytes);
   const std::size_t used = peer->received.size() + peer->under_way;
   const std::size_t room = peer->capacity - std::min(used, peer->capacity);
   const std::size_t part = std::min(bytes, room);
@@ -471,12 +501,14 @@ std::ptrdiff_t simulated_kernel::read_at(int fd, void* data, std::size_t bytes, 
 std::ptrdiff_t simulated_kernel::write_at(int fd, const void* data, std::size_t bytes,
                                           std::int64_t offset) noexcept {
   if (interrupts()) return -EINTR;
+  if (write_fails()) return -EIO;
   const std::size_t most = part_of(bytes);
   return real_kernel().write_at(fd, data, most, offset);
 }
 
 int simulated_kernel::sync(int fd, bool data_alone) noexcept {
-  return interrupts() ? -EINTR : real_kernel().sync(fd, data_alone);
+  if (interrupts()) return -EINTR;
+  return write_fails() ? -EIO : real_kernel().sync(fd, data_alone);
 }
 
 int simulated_kernel::status(int fd, struct statx* to) noexcept {
@@ -583,9 +615,12 @@ std::ptrdiff_t simulated_kernel::send_packet(end& from, const void* data, std::s
   std::size_t queued = at->under_way + bytes;
   for (const end::packet& packet : at->packets) queued += packet.bytes.size();
   if (queued > queue_max) return sent;
+  const sched::fault wrong = simulation_.fault_at(sched::fault_point::send, &from.choices);
+  if (wrong == sched::fault::cut || wrong == sched::fault::lost) return sent;
   at->under_way += bytes;
   ++at->packets_under_way;
-  const std::int64_t due = simulation_.now_ns() + delay_to(*at);
+  const std::int64_t due = simulation_.now_ns() + delay_to(*at) +
+                           (wrong == sched::fault::slow ? sched::fault_delay_ns : 0);
   under_way_.push({due, sent_++, at, news::packet,
                    std::string(static_cast<const char*>(data), bytes), nullptr, sender});
   return sent;

@@ -78,6 +78,7 @@ class simulated_kernel final : public kernel {
     refused,
     finished,
     reset,
+    timed_out,
     room,
     packet
   };
@@ -97,6 +98,8 @@ class simulated_kernel final : public kernel {
 
   static constexpr std::uint16_t first_port = 40'000;
   static constexpr std::int64_t delay_ns_max = 100'000;
+  // about as long as Linux sends again
+  static constexpr std::int64_t lost_ns = 900'000'000'000;
 
   end* find(int fd) noexcept;
   int put(end_ptr one);
@@ -111,6 +114,8 @@ class simulated_kernel final : public kernel {
   void tell_of_room(const end& at);
   int connect_unix(const end_ptr& at, const std::string& path);
   void reset(end& at);
+  int apply_fault(const end_ptr& at, const end_ptr& peer);
+  void lose(const end_ptr& end);
   static void pair_up(const end_ptr& at, const end_ptr& theirs);
   void name_if_unbound(end& at);
   std::ptrdiff_t send_packet(end& from, const void* data, std::size_t bytes, const sockaddr* to,
@@ -129,6 +134,9 @@ class simulated_kernel final : public kernel {
   std::uint64_t choose_for(end& end, std::uint64_t bound);
   bool interrupts(end& of) { return choose_for(of, 16) == 0; }
   std::int64_t delay_to(end& end);
+  bool write_fails() {
+    return simulation_.fault_at(sched::fault_point::write) == sched::fault::write_fails;
+  }
   std::size_t part_of(std::size_t bytes);
 
   sched::simulated& simulation_;

@@ -73,12 +73,12 @@ void explored_run::eventually(std::function<bool()> condition, time_span within,
   wishes_.push_back({std::move(condition), within.count(), at});
 }
 
-void explored_run::check_class(const actor::cell* cell, bool is_own) {
-  if (cell == nullptr)
+void explored_run::check_class(const actor::cell* watched, bool is_own) {
+  if (watched == nullptr)
     throw usage_error(
         "troupe: invariant: the ref refers to no actor: assign it the result of spawn() before");
   if (!is_own)
-    throw usage_error("troupe: invariant: the actor is a " + std::string(cell->type->name) +
+    throw usage_error("troupe: invariant: the actor is a " + std::string(watched->type->name) +
                       ", which derives from the ref's class: pass a ref of that class");
 }
 
@@ -251,7 +251,7 @@ void search(explore_report& report, const exploration& exploration, const explor
   const clock::time_point end = options.time.count() == time_span::max().count()
                                     ? clock::time_point::max()
                                     : clock::now() + options.time;
-  exploring::portfolio schedules(seed);
+  exploring::portfolio schedules(seed, options.faults);
   const exploring::runner run = [&exploration](const exploring::schedule& plan, bool records) {
     return exploration.run(plan, records);
   };

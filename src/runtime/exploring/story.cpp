@@ -201,7 +201,7 @@ class story_teller {
     message.by = step.outside;
     if (!step.wait_is_over) message.waits_for = step.awaits;
     message.is_held = std::ranges::any_of(
-        holds_, [&](const hold& held) { return !held.connection && held.held == step.id; });
+        holds_, [&](const hold& held) { return held.is_turn() && held.held == step.id; });
     if (message.is_held) message.otherwise = otherwise(without_step(step.id));
     places_[nth] = told_.messages.size();
     told_.messages.push_back(std::move(message));
@@ -226,9 +226,9 @@ class story_teller {
   // The messages that were sent and not handled; held ones are the first.
   void add_waiting() {
     std::set<std::pair<std::uint64_t, std::string>> held;
-    for (const hold& one : holds_) {
-      const std::size_t nth = one.connection ? none : without_step(one.held);
-      if (nth == none || is_told(one)) continue;
+    for (const hold& kept : holds_) {
+      const std::size_t nth = kept.is_turn() ? without_step(kept.held) : none;
+      if (nth == none || is_told(kept)) continue;
       const story::step& step = without_.steps_[nth];
       const auto found = whole_.sent_.find({step.actor, step.method});
       if (found == whole_.sent_.end() || found->second.empty()) continue;

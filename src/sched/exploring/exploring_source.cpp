@@ -52,11 +52,8 @@ std::uint64_t exploring_source::decide(const choice_point& at) {
     case choice_kind::turn_time:
       // of the turn and not of a stream: a turn that is new changes no others
       return mixed(at.name ^ running_.run, of_->plan.seed) % at.bound;
-    case choice_kind::delay: {
-      const auto held = holds_of_.find(at.of->name);
-      if (held != holds_of_.end() && holds_[held->second.front()].connection) return at.bound - 1;
-      return seeded_.decide(at);
-    }
+    case choice_kind::delay:
+      return is_held(*at.of) ? at.bound - 1 : seeded_.decide(at);
     default:
       return seeded_.decide(at);
   }
@@ -74,6 +71,34 @@ void exploring_source::begin(connection_choices& of) {
   if (std::ranges::count(of_->plan.held_connections, number) == 0) return;
   const hold made{.held = {of.maker, of.nth, 0}, .until = {}, .connection = true};
   make_hold(made);
+}
+
+bool exploring_source::is_held(const connection_choices& connection) const noexcept {
+  const auto held = holds_of_.find(connection.name);
+  return held != holds_of_.end() && std::ranges::any_of(held->second, [this](std::size_t nth) {
+           return holds_[nth].connection;
+         });
+}
+
+fault exploring_source::fault_at(fault_point where, const lineage* connection) {
+  execution& seen = *of_;
+  const std::uint64_t number = ++seen.fault_points[static_cast<std::size_t>(where)];
+  if (seen.records && seen.on_seen) seen.on_seen(line_of(where));
+  const turn_id here =
+      connection == nullptr
+          ? turn_id{program_name, static_cast<std::uint32_t>(number), 0}
+          : turn_id{connection->maker, connection->nth, sends_[connection->name]++};
+  for (const planned_fault& planned : seen.plan.faults) {
+    if (planned.number == number && place_of(planned.what) == where)
+      make_hold({.held = here, .until = {}, .what = planned.what});
+  }
+  for (std::size_t i = 0; i < holds_.size(); ++i) {
+    const hold& kept = holds_[i];
+    if (kept.what == fault::none || place_of(kept.what) != where || kept.held != here) continue;
+    meet_hold(i);
+    return kept.what;
+  }
+  return fault::none;
 }
 
 std::uint64_t exploring_source::next(const choice_point& at) {
@@ -152,7 +177,7 @@ std::size_t exploring_source::hold_of(const known& one) const noexcept {
   const auto found = holds_of_.find(one.of.name);
   if (found == holds_of_.end()) return none;
   for (const std::size_t i : found->second) {
-    if (!holds_[i].connection && holds_[i].held.run == one.runs) return i;
+    if (holds_[i].is_turn() && holds_[i].held.run == one.runs) return i;
   }
   return none;
 }

@@ -22,6 +22,7 @@ class exploring_source final : public choice_source {
 
   std::uint64_t decide(const choice_point& at) override;
   void begin(connection_choices& of) override;
+  fault fault_at(fault_point where, const lineage* connection) override;
   bool asks_always() const noexcept override { return true; }
   choice_name root() const noexcept override { return root_; }
   void after_turn(std::int64_t now_ns) override;
@@ -46,6 +47,7 @@ class exploring_source final : public choice_source {
   void arrive(known& one);
   void make_hold(const hold& made);
   void meet_hold(std::size_t nth);
+  bool is_held(const connection_choices& connection) const noexcept;
   void tell(const char* line) const;
   std::size_t hold_of(const known& one) const noexcept;
   bool holds_back(const known& one) const noexcept;
@@ -63,7 +65,8 @@ class exploring_source final : public choice_source {
   std::unordered_map<choice_name, std::vector<std::size_t>> holds_of_;  // by the held name
   std::unordered_map<choice_name, std::uint32_t> ended_;  // turns that ended, of those waited for
   std::unordered_map<choice_name, known> known_;
-  std::vector<std::uint64_t> change_points_;  // from the last one down
+  std::unordered_map<choice_name, std::uint32_t> sends_;  // of each connection
+  std::vector<std::uint64_t> change_points_;              // from the last one down
   std::vector<lineage> listed_;
   std::vector<known*> ready_;
   std::uint64_t arrivals_ = 0;

@@ -8,6 +8,7 @@
 // Thread: the simulation's own.
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <functional>
@@ -41,6 +42,10 @@ struct hold {
   bool late = false;
   // `held` is no turn but a connection: all that is sent to it arrives as late as it may.
   bool connection = false;
+  // `held` is no turn, and nothing waits: that fault happens at the `run`-th send of a connection,
+  // from 0 on, or at the `nth` operation or write of the program's files, from 1 on.
+  fault what = fault::none;
+  bool is_turn() const noexcept { return !connection && what == fault::none; }
   bool operator==(const hold&) const = default;
 };
 
@@ -51,6 +56,20 @@ enum class strategy : std::uint8_t {
   priorities,   // the runnable of the highest priority; it changes at depth - 1 points
 };
 
+// A fault at the `number`-th of the places where it can happen, from 1 on.
+struct planned_fault {
+  fault what = fault::none;
+  std::uint64_t number = 0;
+  bool operator==(const planned_fault&) const = default;
+};
+
+constexpr fault_point place_of(fault what) noexcept {
+  return what == fault::write_fails ? fault_point::write
+         : what == fault::slow_file ? fault_point::file
+                                    : fault_point::send;
+}
+using fault_counts = std::array<std::uint64_t, 3>;  // by fault_point
+
 struct schedule {
   strategy by = strategy::holds;
   std::uint64_t seed = 1;
@@ -59,6 +78,7 @@ struct schedule {
   // connections, in the order in which they are made. They become holds when they are met.
   std::vector<std::uint64_t> held_arrivals;
   std::vector<std::uint64_t> held_connections;
+  std::vector<planned_fault> faults;  // become holds as well
   bool late = false;
   // For `priorities`.
   unsigned depth = 1;
@@ -100,12 +120,13 @@ struct execution {
   std::uint64_t turns = 0;
   std::uint64_t arrivals = 0;  // runnables that became ready for the first time
   std::uint64_t connections = 0;
+  fault_counts fault_points{};
   unsigned runtimes = 0;
   std::string program;                               // its build id, if another process ran it
   std::uint64_t hash = 14'695'981'039'346'656'037u;  // of the names of all turns
   std::vector<std::uint64_t> hashes;                 // each 1,000 turns
-  std::vector<hold> made;                            // of held_arrivals and held_connections
-  std::vector<char> met;                             // of plan.holds
+  std::vector<hold> made;                // of held_arrivals, held_connections and faults
+  std::vector<char> met;                 // of plan.holds
   std::vector<std::uint64_t> contested;  // of the arrivals, those that were not alone when they ran
   std::vector<turn_seen> seen;           // if it records
   std::set<handler_order> orders;        // if its handlers are watched (handler_watch.hpp)

@@ -3,12 +3,15 @@
 #include <elf.h>
 #include <link.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 
 #include "troupe/base/error.hpp"
@@ -96,6 +99,28 @@ hold read_hold(line_reader& of) {
   return made;
 }
 
+constexpr std::array<std::string_view, 6> fault_names{"none", "cut",       "lost",
+                                                      "slow", "slow-file", "write-fails"};
+const std::string_view& name_of(fault what) {
+  return fault_names.at(static_cast<std::size_t>(what));
+}
+
+fault read_fault(line_reader& line) {
+  const auto found = std::ranges::find(fault_names, line.word());
+  if (found == fault_names.end() || found == fault_names.begin()) line.fail();
+  return static_cast<fault>(found - fault_names.begin());
+}
+
+planned_fault read_planned_fault(line_reader& line) {
+  const fault what = read_fault(line);
+  return {what, line.value()};
+}
+
+hold read_fault_hold(line_reader& line) {
+  const fault what = read_fault(line);
+  return {.held = line.turn(), .until = {}, .what = what};
+}
+
 hold read_connection(line_reader& of) {
   hold made{.held = {}, .until = {}, .connection = true};
   made.held.maker = of.value(16);
@@ -125,6 +150,8 @@ void read_search(const std::string& what, line_reader& of, kept_schedule& kept) 
     kept.plan.held_arrivals.push_back(of.value());
   } else if (what == "late-connection") {
     kept.plan.held_connections.push_back(of.value());
+  } else if (what == "planned-fault") {
+    kept.plan.faults.push_back(read_planned_fault(of));
   } else if (what == "late") {
     kept.plan.late = true;
   } else if (what == "record") {
@@ -155,6 +182,8 @@ void read_line(line_reader& of, kept_schedule& kept) {
     kept.plan.holds.push_back(read_hold(of));
   } else if (what == "connection") {
     kept.plan.holds.push_back(read_connection(of));
+  } else if (what == "fault") {
+    kept.plan.holds.push_back(read_fault_hold(of));
   } else if (what == "strategy") {
     read_strategy(of, kept.plan);
   } else if (what == "hash") {
@@ -194,12 +223,14 @@ int find_id(::dl_phdr_info* of, std::size_t, void* found) {
 
 }  // namespace
 
-std::string text_of(const hold& one) {
-  if (one.connection)
-    return "connection " + hex(one.held.maker) + ' ' + std::to_string(one.held.nth);
-  std::string text = "hold " + text_of(one.held);
-  if (one.until) text += " until " + text_of(*one.until);
-  if (one.late) text += " late";
+std::string text_of(const hold& kept) {
+  if (kept.connection)
+    return "connection " + hex(kept.held.maker) + ' ' + std::to_string(kept.held.nth);
+  if (kept.what != fault::none)
+    return "fault " + std::string(name_of(kept.what)) + ' ' + text_of(kept.held);
+  std::string text = "hold " + text_of(kept.held);
+  if (kept.until) text += " until " + text_of(*kept.until);
+  if (kept.late) text += " late";
   return text;
 }
 
@@ -208,6 +239,7 @@ hold parse_hold(const std::string& line) {
   line_reader of(line, nowhere, 1);
   const std::string what = of.word();
   if (what == "hold") return read_hold(of);
+  if (what == "fault") return read_fault_hold(of);
   if (what != "connection") of.fail();
   return read_connection(of);
 }
@@ -225,6 +257,10 @@ std::string text_of(const kept_schedule& kept) {
     text += "arrival " + std::to_string(one) + '\n';
   for (const std::uint64_t one : kept.plan.held_connections)
     text += "late-connection " + std::to_string(one) + '\n';
+  for (const planned_fault& planned : kept.plan.faults) {
+    text += "planned-fault " + std::string(name_of(planned.what)) + ' ' +
+            std::to_string(planned.number) + '\n';
+  }
   if (kept.plan.late) text += "late\n";
   if (kept.records) text += "record\n";
   if (kept.dead_letters) text += "dead-letters\n";

@@ -11,7 +11,7 @@
 namespace troupe::sched::exploring {
 namespace {
 
-void read_line(const std::string& line, execution& to) {
+void read_line(const std::string& line, execution& seen) {
   std::istringstream words(line);
   std::string what;
   words >> what;
@@ -19,28 +19,32 @@ void read_line(const std::string& line, execution& to) {
     turn_seen turn;
     words >> std::hex >> turn.id.maker >> std::dec >> turn.id.nth >> turn.id.run >> turn.arrived >>
         turn.begun >> turn.runtime;
-    to.seen.push_back(turn);
-    ++to.turns;
+    seen.seen.push_back(turn);
+    ++seen.turns;
   } else if (what == "arrival") {
-    ++to.arrivals;
+    ++seen.arrivals;
   } else if (what == "contested") {
-    words >> to.contested.emplace_back();
+    words >> seen.contested.emplace_back();
   } else if (what == "connection") {
-    ++to.connections;
+    ++seen.connections;
   } else if (what == "hash") {
-    words >> std::hex >> to.hashes.emplace_back();
+    words >> std::hex >> seen.hashes.emplace_back();
   } else if (what == "program") {
-    words >> to.program;
+    words >> seen.program;
   } else if (what == "met") {
     std::size_t hold = SIZE_MAX;
     words >> hold;
-    if (hold < to.met.size()) to.met[hold] = 1;
+    if (hold < seen.met.size()) seen.met[hold] = 1;
+  } else if (what == "fault-point") {
+    std::size_t where = SIZE_MAX;
+    words >> where;
+    if (where < seen.fault_points.size()) ++seen.fault_points[where];
   } else if (what == "order") {
     const std::size_t begin = what.size() + 1, end = line.find('\t');
     if (end != std::string::npos)
-      to.orders.emplace(line.substr(begin, end - begin), line.substr(end + 1));
+      seen.orders.emplace(line.substr(begin, end - begin), line.substr(end + 1));
   } else if (what == "made") {
-    to.made.push_back(parse_hold(line.substr(what.size() + 1)));
+    seen.made.push_back(parse_hold(line.substr(what.size() + 1)));
   }
 }
 
@@ -56,6 +60,10 @@ std::string line_of(const turn_seen& turn) {
 
 std::string line_of(const handler_order& order) {
   return "order " + order.first + '\t' + order.second;
+}
+
+std::string line_of(fault_point where) {
+  return "fault-point " + std::to_string(static_cast<unsigned>(where));
 }
 
 std::string line_of_hash(std::uint64_t hash) {

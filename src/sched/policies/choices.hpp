@@ -52,6 +52,23 @@ enum class choice_kind : std::uint8_t {
   outcome,      // in which pieces, and which calls on the connection are interrupted
 };
 
+// Where the simulated network, or a file, may fail. A seed has no faults; a search has
+// (exploring/).
+enum class fault_point : std::uint8_t {
+  send,   // of a socket
+  file,   // an operation on a file, before it begins
+  write,  // of a file, or a sync
+};
+enum class fault : std::uint8_t {
+  none,
+  cut,          // of a send: both ends of the connection are reset
+  lost,         // of a send: nothing arrives at either end any more; of a datagram: it is lost
+  slow,         // of a send: it arrives fault_delay_ns later, and so does all that is sent after it
+  slow_file,    // the operation takes that long
+  write_fails,  // with an error of the device
+};
+inline constexpr std::int64_t fault_delay_ns = 10'000'000'000;
+
 // The runnables among which one is chosen.
 class choice_candidates {
  public:
@@ -70,7 +87,7 @@ struct choice_point {
   const choice_candidates* among = nullptr;  // for next
 };
 
-// Answers the questions. The last four functions are for a search (exploring/); a seed needs none.
+// Answers the questions. The last five functions are for a search (exploring/); a seed needs none.
 class choice_source {
  public:
   // An answer to `next`: none of them runs before the time has moved to the next timer or the next
@@ -84,6 +101,11 @@ class choice_source {
   virtual bool asks_always() const noexcept { return false; }
   // The maker of what is made outside of turns.
   virtual choice_name root() const noexcept { return program_name; }
+  // `connection`: of a send.
+  virtual fault fault_at(fault_point where, const lineage* connection) {
+    static_cast<void>(where), static_cast<void>(connection);
+    return fault::none;
+  }
   // After each turn, and when the program is out of work. Both may throw, out of run().
   virtual void after_turn(std::int64_t now_ns) { static_cast<void>(now_ns); }
   virtual void out_of_work(std::uint64_t dead_letters) { static_cast<void>(dead_letters); }

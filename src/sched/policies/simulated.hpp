@@ -62,6 +62,10 @@ class simulated final : public policy {
   std::uint64_t choose(choice_kind what, std::uint64_t bound, connection_choices* of = nullptr) {
     return decide({what, bound, running_, of, nullptr});
   }
+  // `connection`: of a send.
+  fault fault_at(fault_point where, const lineage* connection = nullptr) {
+    return source_->fault_at(where, connection);
+  }
   // Names a connection that the running turn makes.
   void begin(connection_choices& of);
 

@@ -41,7 +41,7 @@ class program_search {
   explicit program_search(const explore_choices& chosen)
       : chosen_(chosen),
         end_(clock::now() + std::chrono::milliseconds(static_cast<long>(chosen.seconds * 1000))),
-        schedules_(chosen.seed) {}
+        schedules_(chosen.seed, chosen.faults) {}
 
   int run();
 
@@ -184,6 +184,19 @@ std::string quoted(const std::vector<std::string>& program) {
   return text;
 }
 
+std::string counted(std::ptrdiff_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+// "2 late turns and 1 fault".
+std::string holds_text(const std::vector<exploring::hold>& holds) {
+  const std::ptrdiff_t faults = std::ranges::count_if(
+      holds, [](const exploring::hold& kept) { return kept.what != troupe::sched::fault::none; });
+  const std::ptrdiff_t late = std::ssize(holds) - faults;
+  if (faults == 0) return counted(late, "late turn");
+  return (late == 0 ? "" : counted(late, "late turn") + " and ") + counted(faults, "fault");
+}
+
 // Reduces the first failure, and writes it if it was reduced or none was written. Returns whether
 // it was reduced.
 bool program_search::report(bool is_first) {
@@ -194,8 +207,7 @@ bool program_search::report(bool is_first) {
       failing.plan, failing.seen,
       [this](const auto& plan, bool records) { return run_one(plan, records, 0); });
   if (small.reduced) {
-    put(fmt::format("reduced to {} late turn{} in {} executions\n", small.plan.holds.size(),
-                    small.plan.holds.size() == 1 ? "" : "s", small.runs));
+    put(fmt::format("reduced to {} in {} executions\n", holds_text(small.plan.holds), small.runs));
   } else {
     put("not reduced to late turns: the file keeps the strategy and its seed\n");
   }

@@ -18,7 +18,8 @@ struct explore_choices {
   std::string file = "failure.schedule";
   std::string story;  // the file of the diagram; empty: none
   bool dead_letters = false;
-  bool pairs = false;  // print the pairs of handlers that ran in one order only
+  bool faults = false;  // of the simulated network and of files
+  bool pairs = false;   // print the pairs of handlers that ran in one order only
 };
 
 // Prints what it found, and returns the exit status: 0 if no schedule failed, 1 otherwise. Throws

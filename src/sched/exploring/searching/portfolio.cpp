@@ -51,6 +51,7 @@ void portfolio::size_by(const execution& plain, std::uint64_t turns_max) {
   turns_max_ = turns_max != 0 ? turns_max : 20 * turns_ + 10'000;
   connections_ = plain.connections;
   arrivals_ = std::max<std::uint64_t>(plain.arrivals, 1);
+  fault_points_ = plain.fault_points;
   contested_ = plain.contested;
   if (contested_.empty()) contested_.push_back(1);
 }
@@ -76,10 +77,36 @@ void portfolio::hold_three(schedule& made) const {
     made.held_arrivals.push_back(contested_[random() % contested_.size()]);
 }
 
+// The faults of the plain run, each at each place, without repeats; then the same beside a hold.
+// False if the plain run has no place for any.
+bool portfolio::add_fault(schedule& plan, std::uint64_t nth) const {
+  constexpr std::array kinds{fault::cut, fault::lost, fault::write_fails, fault::slow,
+                             fault::slow_file};
+  std::uint64_t count = 0;
+  const auto places = [this](fault what) {
+    return fault_points_[static_cast<std::size_t>(place_of(what))];
+  };
+  for (const fault what : kinds) count += places(what);
+  if (count == 0) return false;
+  if (nth >= count) hold_one(plan, nth - count);
+  std::uint64_t left = scattered(nth, count);
+  for (const fault what : kinds) {
+    if (left < places(what)) {
+      plan.faults.push_back({what, 1 + left});
+      break;
+    }
+    left -= places(what);
+  }
+  return true;
+}
+
 schedule portfolio::at(std::uint64_t number) const {
   schedule made = plain();
   made.seed = seed_ + number;
   made.turns_expected = turns_;
+  constexpr std::uint64_t between_faults = 3;
+  if (faults_ && number % between_faults == 0 && add_fault(made, number / between_faults - 1))
+    return made;
   const std::size_t place = (number - 1) % shares.size();
   const share chosen = shares[place];
   const auto of_a_round = static_cast<std::uint64_t>(std::ranges::count(shares, chosen));
@@ -134,6 +161,7 @@ std::string_view name_of(const schedule& of) noexcept {
     case strategy::holds:
       break;
   }
+  if (!of.faults.empty()) return "a fault";
   return of.holds.empty() && of.held_arrivals.empty() && of.held_connections.empty()
              ? "the oldest first"
              : "holds";

@@ -17,7 +17,9 @@ namespace troupe::sched::exploring {
 
 class portfolio {
  public:
-  explicit portfolio(std::uint64_t seed) noexcept : seed_(seed) {}
+  // `faults`: every third schedule has a fault, alone or beside a hold.
+  explicit portfolio(std::uint64_t seed, bool faults = false) noexcept
+      : seed_(seed), faults_(faults) {}
   // The schedule to begin with. It has to record.
   schedule plain() const;
   // Takes the sizes of the plain run. `turns_max` 0: twenty times the turns of the plain run, and
@@ -30,10 +32,13 @@ class portfolio {
   void hold_one(schedule& made, std::uint64_t nth) const;
   void hold_two(schedule& made, std::uint64_t nth) const;
   void hold_three(schedule& made) const;
+  bool add_fault(schedule& plan, std::uint64_t nth) const;
 
   const std::uint64_t seed_;
+  const bool faults_;
   std::uint64_t turns_ = 1, turns_max_ = UINT64_MAX, arrivals_ = 1, connections_ = 0;
   std::vector<std::uint64_t> contested_;
+  fault_counts fault_points_{};
 };
 
 // The name of the schedule's strategy, for reports.

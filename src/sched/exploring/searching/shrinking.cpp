@@ -32,6 +32,7 @@ class reduction {
     plan_.by = strategy::holds;
     plan_.held_arrivals.clear();
     plan_.held_connections.clear();
+    plan_.faults.clear();
   }
 
   bool spent() const noexcept { return runs >= shrinking_runs_max; }
@@ -108,13 +109,19 @@ void reduction::without_parts(std::size_t leave) {
   }
 }
 
+hold without_end(hold kept) {
+  kept.until.reset();
+  kept.late = false;
+  return kept;
+}
+
 void reduction::by_pairs() {
   constexpr std::size_t few = 8;
   const std::vector<hold> all = holds();
   if (all.size() < 3 || all.size() > few) return;
   for (std::size_t i = 0; i < all.size(); ++i) {
     for (std::size_t j = i + 1; j < all.size(); ++j) {
-      if (fails({{.held = all[i].held, .until = {}}, {.held = all[j].held, .until = {}}})) return;
+      if (fails({without_end(all[i]), without_end(all[j])})) return;
     }
   }
 }
@@ -124,8 +131,7 @@ void reduction::without_ends() {
   for (std::size_t i = 0; i < holds().size(); ++i) {
     if (!holds()[i].until && !holds()[i].late) continue;
     std::vector<hold> simpler = holds();
-    simpler[i].until.reset();
-    simpler[i].late = false;
+    simpler[i] = without_end(simpler[i]);
     fails(simpler);
   }
 }
