@@ -23,6 +23,9 @@ struct Counter {
   int value = 0;
   void add() { ++value; }
   void again() { troupe::self(this).tell<&Counter::again>(); }
+  void twice() {
+    for (int i = 0; i < 2; ++i) troupe::self(this).tell<&Counter::twice>();
+  }
 };
 
 struct Account {
@@ -49,14 +52,15 @@ struct wrong {
   std::function<void(troupe::explored_run&)> body;
   const char* says;
   bool dead_letters = false;
+  std::uint64_t turns = 0;
 };
 void PrintTo(const wrong& of, std::ostream* to) { *to << of.name; }
 
 class failures : public testing::TestWithParam<wrong> {};
 
 TEST_P(failures, are_seen_in_the_first_schedule) {
-  const troupe::explore_report report =
-      troupe::explore(GetParam().body, {.dead_letters = GetParam().dead_letters});
+  const troupe::explore_report report = troupe::explore(
+      GetParam().body, {.turns = GetParam().turns, .dead_letters = GetParam().dead_letters});
   EXPECT_NE(report.failure.find(GetParam().says), std::string::npos) << report;
   EXPECT_EQ(report.schedules, 1u);
   EXPECT_EQ(report.holds, 0u);
@@ -149,7 +153,23 @@ const wrong all[] = {
        rt.spawn<Counter>().template tell<&Counter::again>();
        rt.run();
      },
-     "livelock"},
+     "the same again and again\n  its last turns ran Counter::again ("},
+    {"livelocks_of_waits",
+     [](auto&) {
+       troupe::runtime rt;
+       rt.spawn([]() -> troupe::task<> {
+         for (;;) co_await troupe::sleep_for(1s);
+       });
+       rt.run();
+     },
+     "the same again and again"},
+    {"a_program_that_grows",
+     [](auto&) {
+       troupe::runtime rt;
+       rt.spawn<Counter>().template tell<&Counter::twice>();
+       rt.run();
+     },
+     "it grows, or it is long", false, 20'000},
     {"dead_letters",
      [](auto&) {
        troupe::runtime rt;

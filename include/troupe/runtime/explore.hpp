@@ -40,8 +40,9 @@ struct explore_options {
   unsigned schedules = 500;  // at most so many executions, without those that shrink
   time_span time = std::chrono::seconds(60);  // and at most so long
   std::uint64_t seed = 1;                     // of the search; TROUPE_SEED overrides it
-  // After so many turns an execution is a suspected livelock. 0 (default): twenty times the turns
-  // of the first execution, and 10,000.
+  // After so many turns an execution is a suspected livelock if its mailboxes and the lines of its
+  // waits are the same again and again; if not, it fails after twice as many. 0 (default): twenty
+  // times the turns of the first execution, and 10,000.
   std::uint64_t turns = 0;
   bool dead_letters = false;  // a dead letter is a failure
   // Every third execution has a fault of the simulated network, or of a file: a connection is cut,

@@ -5,7 +5,6 @@
 
 #include "sched/exploring/schedule_file.hpp"
 #include "sched/exploring/seen_file.hpp"
-#include "troupe/base/error.hpp"
 
 namespace troupe::sched::exploring {
 namespace {
@@ -253,9 +252,7 @@ void exploring_source::after_turn(std::int64_t now_ns) {
     ended->second = running_.run + 1;
   running_name_ = program_name;
   if (of_->on_turn) of_->on_turn(now_ns);
-  if (of_->turns <= of_->plan.turns_max) return;
-  throw stalled("troupe: explore: a suspected livelock: the program is not out of work after " +
-                std::to_string(of_->plan.turns_max) + " turns");
+  livelock_.after_turn(*of_);
 }
 
 void exploring_source::out_of_work(std::uint64_t dead_letters) {

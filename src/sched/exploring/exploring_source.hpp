@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sched/exploring/livelock.hpp"
 #include "sched/exploring/schedule.hpp"
 #include "sched/policies/choices.hpp"
 
@@ -69,6 +70,7 @@ class exploring_source final : public choice_source {
   std::vector<std::uint64_t> change_points_;              // from the last one down
   std::vector<lineage> listed_;
   std::vector<known*> ready_;
+  livelock livelock_;
   std::uint64_t arrivals_ = 0;
   turn_id running_;
   choice_name running_name_ = program_name;

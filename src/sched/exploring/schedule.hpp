@@ -129,7 +129,12 @@ struct execution {
   std::vector<char> met;                 // of plan.holds
   std::vector<std::uint64_t> contested;  // of the arrivals, those that were not alone when they ran
   std::vector<turn_seen> seen;           // if it records
-  std::set<handler_order> orders;        // if its handlers are watched (handler_watch.hpp)
+
+  // If its handlers are watched (handler_watch.hpp).
+  bool is_watched = false;
+  std::set<handler_order> orders;
+  std::uint64_t state = 0;             // of mailboxes and waits (livelock.hpp)
+  const char* last_handler = nullptr;  // the one that began last
 };
 
 }  // namespace troupe::sched::exploring

@@ -6,13 +6,16 @@
 #include <string_view>
 #include <utility>
 
+#include "sched/exploring/livelock.hpp"
+
 namespace troupe::sched::exploring {
 namespace {
 
 bool is_digit(char one) noexcept { return one >= '0' && one <= '9'; }
 
-// Without digits, and without addresses.
-std::string without_numbers(const std::string& text) {
+// Without digits, addresses, and the names of handlers that ran in its last turns.
+std::string without_numbers(const std::string& whole) {
+  const std::string text = whole.substr(0, whole.find(last_turns_mark));
   constexpr std::string_view hex = "0123456789abcdefABCDEF";
   std::string found;
   for (std::size_t at = 0; at < text.size();) {
