@@ -1,9 +1,11 @@
 #include "durable/core/forgetting.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "base/invariant.hpp"
 #include "durable/core/exception_text.hpp"
 #include "durable/memory/answers.hpp"
 #include "durable/memory/nested_asks.hpp"
@@ -59,6 +61,9 @@ void forgetting::forget_all(filling& failed, const std::exception_ptr& why, bool
     shards_.must_forget(false);
     if (!in_doubt) batches_.not_stored();
     outboxes_.clear();
+    TROUPE_INVARIANT(
+        std::ranges::all_of(actors_, [](const auto& each) { return each.second->waits.empty(); }),
+        "E4");
     drop_moved(failed, why);
   }
   failed.end_spans(why);
