@@ -23,12 +23,9 @@ struct pair {
 
 constexpr pair pairs[] = {
     PAIR(sched::work_stealing, inbox_, steal_mutex_),
-    PAIR(sched::work_stealing, inbox_, busy_),
     PAIR(sched::work_stealing, ending_, steal_mutex_),
-    PAIR(sched::work_stealing, ending_, busy_),
     PAIR(sched::work_stealing, ending_, inbox_),
     PAIR(sched::work_stealing, poller_, steal_mutex_),
-    PAIR(sched::work_stealing, poller_, busy_),
     PAIR(sched::work_stealing, poller_, inbox_),
     PAIR(sched::work_stealing, workers_, steal_mutex_),
     PAIR(sched::idle_workers<sched::worker>, lonely_, awake_),

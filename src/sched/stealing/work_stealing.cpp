@@ -576,9 +576,8 @@ void work_stealing::show_busy(worker& self) noexcept {
   // order: relaxed (both)  hints
   self.seen_turns.store(self.rebalance_after, std::memory_order_relaxed);
   self.seen_at_ns.store(self.awaited_at_ns, std::memory_order_relaxed);
-  // order: relaxed  hints
+  // order: relaxed  a hint
   self.busy.store(true, std::memory_order_relaxed);
-  busy_.fetch_add(1, std::memory_order_relaxed);
   self.counts_waits = true;
 }
 
@@ -605,9 +604,8 @@ void work_stealing::settle_waits(worker& self) noexcept {
 
 void work_stealing::become_idle(worker& self) {
   settle_waits(self);
-  // order: relaxed  hints
+  // order: relaxed  a hint
   self.busy.store(false, std::memory_order_relaxed);
-  busy_.fetch_sub(1, std::memory_order_relaxed);
   if (alive_.leave()) runtime_.out_of_work();
 }
 
@@ -657,6 +655,14 @@ std::vector<policy::counters> work_stealing::count() const {
          w->parks.load(std::memory_order_relaxed), w->queue.count()});
   }
   return all;
+}
+
+// Idle workers ask. A common count of the busy ones would be two changes of one word for each time
+// that a worker runs dry.
+bool work_stealing::anyone_busy() const noexcept {
+  // order: relaxed  a hint
+  return std::any_of(workers_.begin(), workers_.end(),
+                     [](const worker* one) { return one->busy.load(std::memory_order_relaxed); });
 }
 
 std::uint64_t work_stealing::turns_done() const noexcept {

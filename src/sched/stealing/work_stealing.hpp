@@ -114,8 +114,7 @@ class work_stealing final : public policy {
   // soon
   bool ending() const noexcept { return ending_.load(std::memory_order_relaxed); }
   bool inbox_has_some() const noexcept { return !inbox_.empty(); }
-  // order: relaxed  a hint
-  bool anyone_busy() const noexcept { return busy_.load(std::memory_order_relaxed) != 0; }
+  bool anyone_busy() const noexcept;
   std::uint64_t turns_done() const noexcept;
   bool nothing_left(const worker& self) const noexcept;
   void wake(worker* sleeper) noexcept;
@@ -171,7 +170,6 @@ class work_stealing final : public policy {
   alignas(base::line_bytes) inbox<runnable> inbox_;
   // one thread at a time steals: a searcher, or a busy worker that rebalances
   alignas(base::line_bytes) std::mutex steal_mutex_;
-  alignas(base::line_bytes) std::atomic<unsigned> busy_{0};
 };
 
 }  // namespace troupe::sched
