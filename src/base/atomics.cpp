@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "base/clock.hpp"
 #include "troupe/base/brief_lock.hpp"
 
 namespace troupe::base::asymmetric {
@@ -40,31 +41,42 @@ bool heavy() noexcept {
 
 namespace troupe::base {
 
+namespace {
+
+// The other side needs some nanoseconds, unless the kernel has preempted it. The pauses are for the
+// first case. A yield lets a thread run that waits for this processor, and a sleep one that the
+// yield does not reach, since its priority is lower.
+constexpr unsigned pauses_max = 100, spins = 120;
+constexpr long first_sleep_ns = 10'000, sleep_max_ns = 160'000;
+
+constexpr std::int64_t patience_ns = 5'000;
+constexpr unsigned pauses_a_look = 8;  // at the clock
+
+}  // namespace
+
 void std_atomics::wait_a_little(int spin) noexcept {
-  constexpr int pauses_max = 100;
-  if (spin < pauses_max) {
+  if (static_cast<unsigned>(spin) < pauses_max) {
     pause_cpu();
   } else {
     ::sched_yield();
   }
 }
 
-namespace {
-
-// brief_lock: the holder needs some nanoseconds, unless the kernel has preempted it. The pauses are
-// for the first case. A yield lets a holder run that waits for this processor, and a sleep one that
-// the yield does not reach, since its priority is lower.
-constexpr unsigned spins = 120;
-constexpr long first_sleep_ns = 10'000, sleep_max_ns = 160'000;
-
-}  // namespace
-
-void brief_lock_parts::wait(unsigned attempt) noexcept {
-  if (attempt < spins) return std_atomics::wait_a_little(static_cast<int>(attempt));
+void std_atomics::wait_or_sleep(unsigned attempt) noexcept {
+  if (attempt < spins) return wait_a_little(static_cast<int>(attempt));
   const unsigned doubled = std::min(attempt - spins, 4u);
   static_assert(first_sleep_ns << 4 == sleep_max_ns);
   const timespec span{0, first_sleep_ns << doubled};
-  ::nanosleep(&span, nullptr);  // sleeps: nobody wakes a thread that waits for a brief_lock
+  ::nanosleep(&span, nullptr);  // sleeps: no thread wakes one that waits for a preempted thread
 }
+
+std_atomics::patience::patience() noexcept : end_ns_(now_ns() + patience_ns) {}
+
+bool std_atomics::patience::is_over() noexcept {
+  pause_cpu();
+  return ++pauses_ % pauses_a_look == 0 && now_ns() >= end_ns_;
+}
+
+void brief_lock_parts::wait(unsigned attempt) noexcept { std_atomics::wait_or_sleep(attempt); }
 
 }  // namespace troupe::base

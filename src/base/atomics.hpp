@@ -54,7 +54,24 @@ struct std_atomics {
   static void pause() noexcept { pause_cpu(); }
   // For a wait whose other side runs a few dozen instructions but may be preempted among them.
   static void wait_a_little(int spin) noexcept;
+  // The same where a later wake-up does little harm: sleeps after some yields, so that a thread of
+  // a lower priority can end the wait.
+  static void wait_or_sleep(unsigned attempt) noexcept;
   static constexpr int lock_spins = 1000;  // about 10 µs
+
+  // A searcher's pauses for the answer of an owner: 5 µs. No other thread spins, since the other
+  // way, a membarrier, interrupts all processors of the program and waits for them, which takes 15
+  // to 50 µs on many virtual machines.
+  class patience {
+   public:
+    patience() noexcept;
+    // Pauses. True when the time is over.
+    bool is_over() noexcept;
+
+   private:
+    std::int64_t end_ns_;
+    unsigned pauses_ = 0;
+  };
 };
 
 }  // namespace troupe::base

@@ -22,12 +22,9 @@ struct pair {
   { #type ": " #read ", " #written, offsetof(type, read), offsetof(type, written) }
 
 constexpr pair pairs[] = {
-    PAIR(sched::work_stealing, inbox_, steal_mutex_),
-    PAIR(sched::work_stealing, ending_, steal_mutex_),
     PAIR(sched::work_stealing, ending_, inbox_),
-    PAIR(sched::work_stealing, poller_, steal_mutex_),
     PAIR(sched::work_stealing, poller_, inbox_),
-    PAIR(sched::work_stealing, workers_, steal_mutex_),
+    PAIR(sched::work_stealing, workers_, inbox_),
     PAIR(sched::idle_workers<sched::worker>, lonely_, awake_),
     PAIR(sched::idle_workers<sched::worker>, lonely_, sleepers_),
     PAIR(io::reactor, calls, door),

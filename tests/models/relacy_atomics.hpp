@@ -239,7 +239,19 @@ struct fenced_atomics {
   static void full_fence(place at = place::current()) { fence(at); }
   static void pause(place at = place::current()) { rl::yield(1, info_of(at)); }
   static void wait_a_little(int, place at = place::current()) { rl::yield(1, info_of(at)); }
+  static void wait_or_sleep(unsigned, place at = place::current()) { rl::yield(1, info_of(at)); }
   static constexpr int lock_spins = 2;
+  // A searcher asks for two looks.
+  class patience {
+   public:
+    bool is_over(place at = place::current()) {
+      rl::yield(1, info_of(at));
+      return ++looks_ > 2;
+    }
+
+   private:
+    unsigned looks_ = 0;
+  };
 };
 
 struct kernel_atomics : fenced_atomics {

@@ -1,9 +1,10 @@
 // interposed: the C library's functions that start, await and end processes, make pipes and handle
-// signals. A test can let one of them fail. The definitions are this program's own, so that the
-// library, which is linked into it, calls them.
+// signals. A test can let one of them fail. And calls of membarrier are counted. The definitions
+// are this program's own, so that the library, which is linked into it, calls them.
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 
 namespace troupe::test {
 
@@ -39,5 +40,8 @@ class failing {
   // Returns true if there was such a call.
   bool came() const;
 };
+
+// How often the program has interrupted its threads so far.
+inline std::atomic<std::uint64_t> membarriers{0};
 
 }  // namespace troupe::test

@@ -1,6 +1,7 @@
 // idle_workers: which workers sleep, and which worker is the searcher.
 //
-// Usually at most one idle worker, the searcher, is awake and looks for work. A thread that leaves
+// Usually at most one idle worker (one for each 16 workers), the searcher, is awake and looks for
+// work. A thread that leaves
 // work for several calls more sleepers. While any worker is busy, one sleeper may be the timed
 // searcher: it sleeps for a limited time and then becomes a searcher by itself. Threads: any. Cost
 // for a caller that has work: a fence and two loads; a lock only if a sleeper must be woken.
@@ -27,6 +28,9 @@ namespace troupe::sched {
 template <class Sleeper, class Atomics = base::std_atomics, class Mutex = std::mutex>
 class idle_workers {
  public:
+  // Before the first worker begins: how many idle workers search at a time without a call.
+  void set_searchers_max(unsigned most) noexcept { searchers_max_ = most; }
+
   // After publishing work. Returns the sleeper that the caller must notify, or null when none is
   // needed.
   Sleeper* call() noexcept {
@@ -48,11 +52,11 @@ class idle_workers {
     return chosen;
   }
 
-  // For an idle worker that wants the searcher's role. False when there is a searcher or a timed
-  // searcher: the worker is now a sleeper, and waits until called() is true.
+  // For an idle worker that wants the searcher's role. False when there are enough searchers, or a
+  // timed searcher: the worker is now a sleeper, and waits until called() is true.
   bool lead_or_sleep(Sleeper& self) noexcept {
     std::lock_guard lock(mutex_);
-    if (!awake() && timed_searcher_ == nullptr) {
+    if (has_room_for_searcher() && timed_searcher_ == nullptr) {
       count_awake(+1);
       return true;
     }
@@ -91,14 +95,14 @@ class idle_workers {
   }
 
   // After sleep(). True when the worker is the searcher again: it takes the role back, or a call
-  // has given it the role meanwhile. False when another searcher is awake.
+  // has given it the role meanwhile. False when enough other searchers are awake.
   bool resume(Sleeper& self) noexcept {
     std::lock_guard lock(mutex_);
     if (self.called) {
       self.called = false;
       return true;
     }
-    if (awake()) return false;
+    if (!has_room_for_searcher()) return false;
     remove(self);
     count_awake(+1);
     return true;
@@ -135,6 +139,11 @@ class idle_workers {
  private:
   // order: relaxed  call() has a full fence before it; writers hold the mutex
   bool awake() const noexcept { return awake_.load(std::memory_order_relaxed) != 0; }
+
+  bool has_room_for_searcher() const noexcept {
+    // order: relaxed  under the mutex, as its writers
+    return awake_.load(std::memory_order_relaxed) < searchers_max_;
+  }
 
   void count_awake(int change) noexcept {
     // order: relaxed  sleep() and hand_over() have a full fence after it; writers hold the mutex
@@ -193,6 +202,7 @@ class idle_workers {
   }
 
   Mutex mutex_;
+  unsigned searchers_max_ = 1;
   typename Atomics::template guarded<Sleeper*> idle_ = nullptr;  // last in, first out
   // sleeps for a limited time
   typename Atomics::template guarded<Sleeper*> timed_searcher_ = nullptr;

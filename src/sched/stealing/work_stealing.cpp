@@ -43,10 +43,12 @@ work_stealing::work_stealing(outstanding_work& alive, runtime_host& of) noexcept
 work_stealing::work_stealing(const work_stealing_options& options, outstanding_work& alive,
                              runtime_host& of)
     : work_stealing(alive, of) {
+  idle_workers_.set_searchers_max(1 + options.workers / group_workers);
   workers_.reserve(options.workers);
   for (unsigned i = 0; i < options.workers; ++i) {
     workers_.push_back(&worker::take_from_free_list(*this, *this, idle_workers_.lonely(),
                                                     (options.seed + i) * 0x9E3779B97F4A7C15u));
+    workers_.back()->number = i;
   }
   for (unsigned i = 0; i < options.workers; ++i) {
     workers_[i]->thread = std::thread([this, i] {
@@ -263,8 +265,6 @@ void work_stealing::rebalance(worker& self, std::int64_t now, std::uint64_t turn
   self.rebalanced_at_ns = now;
   self.rebalanced_turns = turns;
   if (span > rebalance_memory_ns || workers_.size() == 1) return;
-  std::unique_lock steal(steal_mutex_, std::try_to_lock);
-  if (!steal) return;
   const imbalance bound = serves ? fine : coarse;
   worker* victim = nullptr;
   bool is_stuck = false;
@@ -287,7 +287,8 @@ void work_stealing::rebalance(worker& self, std::int64_t now, std::uint64_t turn
                     ours = is_stuck ? 0 : self.queue.count();
   if (theirs <= ours + 1) return;
   steal_from(self, *victim, worker::share::half, static_cast<unsigned>((theirs - ours) / 2),
-             is_stuck ? events_too::yes : events_too::no);
+             is_stuck ? events_too::yes : events_too::no,
+             is_stuck ? approach::revoke : approach::ask);
   attend();  // the theft took the victim's wake hints, and may have passed some on
 }
 
@@ -306,10 +307,9 @@ bool work_stealing::take_from_stuck(worker& self, std::int64_t now) {
   if (!victim->busy.load(std::memory_order_relaxed) ||
       victim->turns.load(std::memory_order_relaxed) != turns_before)
     return false;
-  std::unique_lock steal(steal_mutex_, std::try_to_lock);
-  if (!steal || !steal_from(self, *victim, worker::share::all, worker::steal_max, events_too::yes))
+  if (!steal_from(self, *victim, worker::share::all, worker::steal_max, events_too::yes,
+                  approach::revoke))
     return false;
-  steal.unlock();
   attend();  // the theft took the victim's wake hints, and may have passed some on
   return true;
 }
@@ -374,10 +374,9 @@ bool work_stealing::steal_awake(worker& self, std::int64_t now) {
   const std::size_t count = victim.queue.count();
   if (done == 0 || static_cast<std::int64_t>(count) * span < worth_stealing_awake_ns * done)
     return false;
-  std::unique_lock steal(steal_mutex_, std::try_to_lock);
   const auto few = static_cast<unsigned>(std::min<std::size_t>(count / 4 + 1, worker::steal_max));
-  if (!steal || !steal_from(self, victim, worker::share::half, few, events_too::no)) return false;
-  steal.unlock();
+  if (!steal_from(self, victim, worker::share::half, few, events_too::no, approach::ask))
+    return false;
   attend();  // the theft took the victim's wake hints, and may have passed some on
   return true;
 }
@@ -429,27 +428,43 @@ void work_stealing::put_back(runnable* list) noexcept {
   wake(idle_workers_.call());
 }
 
+// A look at a victim costs its owner cache lines. Where there are many workers, a searcher looks at
+// a few at random first, most of them in its own group, and at all of them only before it sleeps:
+// else no search would find the work of a worker that the choice leaves out (R4).
 bool work_stealing::steal_somewhere(worker& self) {
-  if (workers_.size() == 1) return false;
-  std::lock_guard steal(steal_mutex_);
+  const std::size_t count = workers_.size();
+  if (count == 1) return false;
   const std::int64_t now = base::now_ns();
   if (steal_by_hint(self, now)) return true;
-  const std::size_t start = next_random(self.random) % workers_.size();
-  for (std::size_t i = 0; i < workers_.size(); ++i) {
-    worker& victim = *workers_[(start + i) % workers_.size()];
-    // order: relaxed  a hint; an idle worker has nothing (W3)
-    if (&victim == &self || !victim.busy.load(std::memory_order_relaxed)) continue;
-    const pace seen = look_at(victim, now);
-    const std::int64_t worth =
-        seen.turn_ns < short_turn_ns ? worth_stealing_short_ns : worth_stealing_ns;
-    if (seen.backlog_ns < worth || !victim.has_some_left() ||
-        !steal_from(self, victim, worker::share::half, worker::steal_max, events_too::yes))
-      continue;
-    self.victim = &victim;
-    self.victim_turn_ns = seen.turn_ns;
-    return true;
+  if (count > group_workers) {
+    const std::size_t group = self.number / group_workers * group_workers;
+    const std::size_t near = std::min(group_workers, count - group);
+    for (unsigned i = 0; i < near_victims + far_victims; ++i) {
+      const std::uint64_t random = next_random(self.random);
+      const std::size_t at = i < near_victims ? group + random % near : random % count;
+      if (steal_if_worth(self, *workers_[at], now)) return true;
+    }
+  }
+  const std::size_t start = next_random(self.random) % count;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (steal_if_worth(self, *workers_[(start + i) % count], now)) return true;
   }
   return false;
+}
+
+bool work_stealing::steal_if_worth(worker& self, worker& victim, std::int64_t now) {
+  // order: relaxed  a hint; an idle worker has nothing (W3)
+  if (&victim == &self || !victim.busy.load(std::memory_order_relaxed)) return false;
+  const pace seen = look_at(victim, now);
+  const std::int64_t worth =
+      seen.turn_ns < short_turn_ns ? worth_stealing_short_ns : worth_stealing_ns;
+  if (seen.backlog_ns < worth || !victim.has_some_left() ||
+      !steal_from(self, victim, worker::share::half, worker::steal_max, events_too::yes,
+                  approach_to(seen.turn_ns)))
+    return false;
+  self.victim = &victim;
+  self.victim_turn_ns = seen.turn_ns;
+  return true;
 }
 
 // The call that made this worker a searcher told it the length of the victim's turns. What the
@@ -461,7 +476,8 @@ bool work_stealing::steal_by_hint(worker& self, std::int64_t now) {
   if (seen.turn_ns != 0) self.victim_turn_ns = seen.turn_ns;
   const std::size_t left = victim->backlog();
   if (!is_worth_a_call(left, self.victim_turn_ns) ||
-      !steal_from(self, *victim, worker::share::half, worker::steal_max, events_too::yes))
+      !steal_from(self, *victim, worker::share::half, worker::steal_max, events_too::yes,
+                  approach_to(self.victim_turn_ns)))
     return false;
   self.victim = victim;
   return true;
@@ -511,17 +527,27 @@ work_stealing::pace work_stealing::look_at(worker& victim, std::int64_t now,
   return {static_cast<std::int64_t>(victim.backlog()) * turn_ns, turn_ns, false};
 }
 
+// False when the owner stays inside its lock, or when another searcher does.
+bool work_stealing::enter_as_searcher(worker& victim, approach how) noexcept {
+  for (base::std_atomics::patience left;;) {
+    if (how == approach::ask ? victim.lock.ask_or_revoke() : victim.lock.try_revoke()) return true;
+    // Another searcher needs less time for its steal than this one for the search of another
+    // victim.
+    if (!victim.lock.is_revoked() || left.is_over()) return false;
+  }
+}
+
 // A stolen event is served here, and its actor runs where it is at home: at the victim, unless that
 // is stuck and its wake hints are stolen as well. That pays for a worker that has nothing else to
 // do, and where the victim is stuck.
 bool work_stealing::steal_from(worker& self, worker& victim, worker::share most, unsigned at_most,
-                               events_too with) {
+                               events_too with, approach how) {
   at_most = std::min(at_most, worker::steal_max);
   // Room is made first, and stays: only the worker itself adopts.
   self.lock.enter();
   const bool room = self.make_room(at_most);
   self.lock.leave();
-  if (!room || !victim.lock.try_revoke()) return false;
+  if (!room || !enter_as_searcher(victim, how)) return false;
   runnable* list = nullptr;
   const unsigned taken = victim.give(self, list, most, at_most);
   const unsigned events = with == events_too::yes ? victim.fetched.give(self.fetched, at_most) : 0;
@@ -620,12 +646,16 @@ void work_stealing::wake(worker* sleeper) noexcept {
 // Enters the locks as a searcher does, but takes nothing.
 executor::not_quiet work_stealing::for_each_quiet(const std::function<void(runnable&)>& look) {
   not_quiet missed;
-  std::lock_guard steal(steal_mutex_);
   for (worker* one : workers_) {
     const bool own = one == worker::current();
     if (own) one->lock.enter();
     bool inside = own;
-    for (int tries = 0; !inside && tries < looks_max; ++tries) inside = one->lock.try_revoke();
+    // order: relaxed  a hint; an idle worker does not answer
+    approach how = one->busy.load(std::memory_order_relaxed) ? approach::ask : approach::revoke;
+    for (int tries = 0; !inside && tries < looks_max; ++tries) {
+      inside = enter_as_searcher(*one, how);
+      how = approach::revoke;
+    }
     if (!inside) {
       ++missed.threads;
       continue;
@@ -661,8 +691,9 @@ std::vector<policy::counters> work_stealing::count() const {
 // that a worker runs dry.
 bool work_stealing::anyone_busy() const noexcept {
   // order: relaxed  a hint
-  return std::any_of(workers_.begin(), workers_.end(),
-                     [](const worker* one) { return one->busy.load(std::memory_order_relaxed); });
+  return std::any_of(workers_.begin(), workers_.end(), [](const worker* other) {
+    return other->busy.load(std::memory_order_relaxed);
+  });
 }
 
 std::uint64_t work_stealing::turns_done() const noexcept {

@@ -12,7 +12,6 @@
 
 #include <atomic>
 #include <functional>
-#include <mutex>
 #include <vector>
 
 #include "sched/executor.hpp"
@@ -100,6 +99,12 @@ class work_stealing final : public policy {
   static constexpr unsigned turns_a_look = 8;
   static constexpr std::int64_t quick_turn_ns = 5'000;
 
+  // Workers whose numbers are near have one searcher, and one more searches for each further group
+  // of this size. A searcher looks at so many victims of its group, and at so many of all, before
+  // it looks at each worker.
+  static constexpr std::size_t group_workers = 16;
+  static constexpr unsigned near_victims = 4, far_victims = 2;
+
   // A worker's life, in order.
   void work(worker& self);
   void run_queue_dry(worker& self);
@@ -141,8 +146,16 @@ class work_stealing final : public policy {
   bool steal_by_hint(worker& self, std::int64_t now);
   // Whether a steal takes events that the victim has fetched and not begun.
   enum class events_too : std::uint8_t { no, yes };
+  // Whether a searcher asks the owner of a lock before it revokes the lock.
+  enum class approach : std::uint8_t { ask, revoke };
+  // A victim whose turns are longer than a searcher waits for an answer is not asked.
+  static approach approach_to(std::int64_t turn_ns) noexcept {
+    return turn_ns < stuck_ns ? approach::ask : approach::revoke;
+  }
+  static bool enter_as_searcher(worker& victim, approach how) noexcept;
   bool steal_from(worker& self, worker& victim, worker::share most, unsigned at_most,
-                  events_too with);
+                  events_too with, approach how);
+  bool steal_if_worth(worker& self, worker& victim, std::int64_t now);
   bool take_from_stuck(worker& self, std::int64_t now);
   void hand_on(worker& self) noexcept;
   void call_for(worker& victim, std::int64_t turn_ns) noexcept;
@@ -168,8 +181,6 @@ class work_stealing final : public policy {
   // Each worker reads what stands above, and the inbox, after its turns. What others write often
   // has lines of its own (tests/layout/lines.cpp).
   alignas(base::line_bytes) inbox<runnable> inbox_;
-  // one thread at a time steals: a searcher, or a busy worker that rebalances
-  alignas(base::line_bytes) std::mutex steal_mutex_;
 };
 
 }  // namespace troupe::sched

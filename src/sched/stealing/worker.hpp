@@ -163,6 +163,7 @@ class worker {
   unsigned give(worker& searcher, runnable*& list, share most, unsigned at_most) noexcept;
 
   work_stealing* pool = nullptr;
+  std::size_t number = 0;               // among the pool's workers
   sched::executor* executor = nullptr;  // the pool, as the executor to which others submit
   const std::atomic<std::uint32_t>* lonely = nullptr;  // see idle_workers::lonely
   biased_lock<> lock;

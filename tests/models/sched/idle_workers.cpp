@@ -4,7 +4,8 @@
 // turn then lasts until other threads have taken every item. So a wake-up that is only late,
 // because a busy worker would look at the inbox after its turn, is a deadlock, too. Timed searchers
 // time out once, and then never; at their second sleep they doze.
-// Checks R1, R2, and that there is one searcher at a time where no call is made beside a searcher.
+// Checks R1, R2, and that there are no more searchers at a time than are allowed, where no call is
+// made beside a searcher.
 // In the variant with such calls, the first item of each submitter is given to a sleeper, if there
 // is one, and the first worker that finds work calls one more worker without need: then several
 // search at the same time.
@@ -46,9 +47,10 @@ struct times {
   static constexpr int idle_watches_max = 1;
 };
 
-template <unsigned Workers, unsigned Submitters, unsigned ItemsEach, bool Beside = false>
+template <unsigned Workers, unsigned Submitters, unsigned ItemsEach, bool Beside = false,
+          unsigned Searchers = 1>
 struct idle_workers_model
-    : rl::test_suite<idle_workers_model<Workers, Submitters, ItemsEach, Beside>,
+    : rl::test_suite<idle_workers_model<Workers, Submitters, ItemsEach, Beside, Searchers>,
                      Workers + Submitters> {
   static constexpr unsigned items_count = Submitters * ItemsEach;
   sched::idle_workers<worker, models::fenced_atomics, models::mutex> idle_workers_;
@@ -86,7 +88,7 @@ struct idle_workers_model
     return !inbox_.empty();
   }
   bool take_work(worker& self) {
-    RL_ASSERT(++searching_ == 1 || Beside);
+    RL_ASSERT(++searching_ <= Searchers || Beside);
     const bool got = take_gift(self) || take_inbox(self);
     if (got) busy_.fetch_add(1, std::memory_order_relaxed);
     --searching_;
@@ -134,7 +136,10 @@ struct idle_workers_model
     busy_.fetch_sub(1, std::memory_order_relaxed);
   }
 
-  void before() { models::futex::early_left = 1; }
+  void before() {
+    models::futex::early_left = 1;
+    idle_workers_.set_searchers_max(Searchers);
+  }
 
   void thread(unsigned index) {
     if (index >= Workers) {
@@ -161,13 +166,15 @@ int main() {
   models::weaken_if("no_fence_in_sleep", access::fence, "::sleep");
   models::weaken_if("no_fence_in_hand_over", access::fence, "::hand_over");
   models::weak_may_fail = false;
-  // The numbers: workers, submitters, items of each.
+  // The numbers: workers, submitters, items of each; and the most searchers.
   const bool holds = models::check<idle_workers_model<2, 1, 2>>(models::deep(2)) &&
                      models::check<idle_workers_model<3, 1, 1>>(models::deep(2)) &&
                      models::check<idle_workers_model<2, 2, 1>>(1) &&
                      models::check<idle_workers_model<3, 1, 2>>(1) &&
                      models::check<idle_workers_model<2, 1, 2, true>>(models::deep(2)) &&
                      models::check<idle_workers_model<3, 1, 2, true>>(1) &&
-                     models::check<idle_workers_model<2, 2, 1, true>>(1);
+                     models::check<idle_workers_model<2, 2, 1, true>>(1) &&
+                     models::check<idle_workers_model<3, 1, 1, false, 2>>(models::deep(2)) &&
+                     models::check<idle_workers_model<2, 2, 1, false, 2>>(1);
   return holds ? 0 : 1;
 }
