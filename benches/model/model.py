@@ -71,7 +71,8 @@ def fetched(cores):
 
 ROWS = [
     ("events of I/O, by the door", lambda p: EVENT_SERVED, fetched, True),
-    ("waits for I/O, by their count", lambda p: changes(3, p), lambda p: changes(1, p) / WAITS_A_SETTLING, True),
+    ("waits for I/O, by their count", lambda p: changes(3, p),
+     lambda p: changes(1, p) / WAITS_A_SETTLING, True),
     ("leased reads, by the pool's mutex", lambda p: 2 * locked(p, 20, 0),
      lambda p: changes(2, p) / LEASES_A_SHARE, True),
     ("wakes across workers, by the gate", lambda p: changes(2, p), None, True),

@@ -1,6 +1,6 @@
 // The operations whose changes of common words check.py counts, on two workers.
-// Arguments: http ROUNDS (64 clients, a request of each in a round), or tells NUMBER (between
-// actors of two workers, which both are in a handler meanwhile).
+// Arguments: http ROUNDS (64 clients, a request of each in a round; prints the steals), or tells
+// NUMBER (between actors of two workers, which both are in a handler meanwhile).
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -61,6 +62,7 @@ void serve_http(int rounds) {
   });
   rt.run();
   client.join();
+  std::printf("steals %llu\n", static_cast<unsigned long long>(rt.metrics().total.steals));
 }
 
 // Both actors are in their handlers at the same time: so they are on two workers.
