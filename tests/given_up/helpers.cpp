@@ -1,7 +1,5 @@
 // A wait in a helper, whose competitor ends late, while the helper itself loses.
-#include <thread>
-
-#include "given_up/sources.hpp"
+#include "given_up/stream_sources.hpp"
 
 namespace troupe::test {
 namespace {
@@ -9,28 +7,6 @@ namespace {
 using namespace std::chrono_literals;
 
 class given_up_in_helpers : public conformance {};
-
-// Runs on another worker, and cannot be cancelled meanwhile.
-task<> takes_a_while() {
-  std::this_thread::sleep_for(100us);  // sleeps: a child that nothing cancels
-  co_return;
-}
-// If it has lost, it still ends only when its child has.
-task<> ends_late() {
-  co_await scope([](task_scope& s) { s.spawn_parallel(takes_a_while()); });
-  co_await sleep_for(1h);
-}
-
-// The inner when_any has its value, and waits for its loser; by then the helper may have lost.
-template <class Value, class Wait>
-task<Value> through_helper(Wait wait, bool begins_first) {
-  if (begins_first) {
-    auto first = co_await when_any(std::move(wait), ends_late());
-    co_return std::get<0>(std::move(first));
-  }
-  auto first = co_await when_any(ends_late(), std::move(wait));
-  co_return std::get<1>(std::move(first));
-}
 
 // The numbers that came, which should be 0, 1, 2, …
 struct tally {
@@ -51,7 +27,7 @@ template <class Source>
 task<> take_all(Source source, tally& got) {
   using value = typename Source::value;
   for (int i = 0;; ++i) {
-    auto first = co_await when_any(through_helper<value>(source.next(), i % 2 == 0),
+    auto first = co_await when_any(in_helpers<value>(source.next(), i % helper_ways),
                                    sleep_for(i % 7 * 40us));
     if (first.index() == 0 && !source.add(std::get<0>(first), got)) co_return;
   }
@@ -166,6 +142,157 @@ TEST_P(given_up_in_helpers, each_source_gives_all_its_values) {
     EXPECT_EQ(got.taken, count) << each.name;
     EXPECT_TRUE(got.is_in_order) << each.name;
   }
+}
+
+// The wait is in a task of the user's, which has taken its value when it ends.
+TEST_P(given_up_in_helpers, each_task_that_has_won_gives_all_its_values) {
+  std::vector<named_source> all = sync_sources();
+  for (const named_source& each : kit_sources()) all.push_back(each);
+  // Those that make a pipe for each number lose what the pipe was given when it is dropped.
+  const auto makes_pipes = [](const named_source& each) {
+    return std::string_view(each.name) == "first" || std::string_view(each.name) == "taking";
+  };
+  for (const named_source& each : stream_sources()) {
+    if (!makes_pipes(each)) all.push_back(each);
+  }
+  check_in_helpers(options(), all, fewer(100, 10), [](const char*, int count) { return count; });
+}
+
+// What has moved something when it ends, and notes that it has.
+struct mover {
+  explicit mover(std::string called) : name(std::move(called)) {}
+  mover(const mover&) = delete;
+  mover& operator=(const mover&) = delete;
+  virtual ~mover() = default;
+  virtual task<> move() = 0;
+  // A call that is cancelled has lost, and may have moved something all the same.
+  task<> move_and_note() {
+    co_await move();
+    const bool has_lost = co_await tasks::being_cancelled();
+    if (!has_lost) ++moved;
+  }
+  virtual task<> end() { co_return; }
+  const std::string name;
+  int moved = 0;
+};
+struct of_write final : mover {
+  of_write() : mover("write") {
+    std::tie(from, to) = pipe_stream::make();
+    taken = spawn(take_all(from));
+  }
+  static task<> take_all(pipe_stream& from) {
+    std::array<char, 64> buffer{};
+    for (;;) {
+      const std::size_t bytes = co_await from.read(buffer);
+      if (bytes == 0) co_return;
+    }
+  }
+  task<> move() override { co_await to.write_all(std::string_view("text")); }
+  task<> end() override {
+    to.close();
+    co_await std::move(taken);
+  }
+  pipe_stream from, to;
+  future<> taken;
+};
+struct of_ask final : mover {
+  struct counter {
+    int next() { return ++count; }
+    int count = 0;
+  };
+  of_ask() : mover("ask") {}
+  task<> move() override { co_await to.ask<&counter::next>(); }
+  const ref<counter> to = spawn<counter>();
+};
+struct of_blocking final : mover {
+  of_blocking() : mover("blocking") {}
+  task<> move() override {
+    co_await blocking([] {});
+  }
+};
+struct of_send final : mover {
+  of_send() : mover("send") { spawn(take_all(to)); }
+  static task<> take_all(channel<int> from) {
+    for (;;) {
+      const std::optional<int> got = co_await from.receive();
+      if (!got) co_return;
+    }
+  }
+  ~of_send() override { to.close(); }
+  task<> move() override { co_await to.send(1); }
+  const channel<int> to = channel<int>::rendezvous();
+};
+// Its value is behind two waits.
+struct of_two_waits final : mover {
+  of_two_waits() : mover("two waits") {}
+  task<> move() override {
+    co_await yield();
+    co_await sleep_for(20us);
+  }
+};
+
+// Whether the branch that has won is the one whose task has ended, each time.
+task<> check_movers(int count) {
+  std::vector<std::unique_ptr<mover>> all;
+  all.push_back(std::make_unique<of_write>());
+  all.push_back(std::make_unique<of_ask>());
+  all.push_back(std::make_unique<of_blocking>());
+  all.push_back(std::make_unique<of_send>());
+  all.push_back(std::make_unique<of_two_waits>());
+  for (const auto& one : all) {
+    for (const auto& other : all) {
+      for (int i = 0; i < count; ++i) {
+        const int moved_before = one->moved, other_before = other->moved;
+        task<> first = in_helpers<void>(one->move_and_note(), 1 + i % (helper_ways - 1));
+        task<> second = in_helpers<void>(other->move_and_note(), i / 3 % helper_ways);
+        const auto won =
+            co_await when_any(std::move(first), std::move(second), sleep_for(i % 9 * 20us));
+        const int of_one = one->moved - moved_before, of_other = other->moved - other_before;
+        const int expected = won.index() == 2 ? 0 : 1;
+        if (one == other) {
+          EXPECT_EQ(of_one, expected) << one->name << " twice, " << i;
+        } else {
+          EXPECT_EQ(of_one, won.index() == 0 ? 1 : 0) << one->name << ' ' << other->name << i;
+          EXPECT_EQ(of_other, won.index() == 1 ? 1 : 0) << one->name << ' ' << other->name << i;
+        }
+      }
+    }
+  }
+  for (const auto& each : all) co_await each->end();
+}
+
+TEST_P(given_up_in_helpers, a_task_that_has_ended_there_wins) {
+  runtime rt(options());
+  auto done = rt.spawn(check_movers(fewer(60, 4)));
+  rt.run();
+  done.get();
+}
+
+// The branch beside it needs no end of the helper's loser, and is not held longer.
+TEST_P(given_up_in_helpers, a_branch_that_was_held_runs_on) {
+  runtime rt(options());
+  std::vector<int> order;
+  auto done = rt.spawn([](std::vector<int>& to) -> task<> {
+    const auto ends_at_once = []() -> task<> { co_return; };
+    const auto works_on = [&]() -> task<> {
+      for (int i = 0; i < 20; ++i) {
+        co_await in_helper<void>(ends_at_once(), i % 2 == 0);
+        to.push_back(0);
+      }
+      co_await sleep_for(1h);
+    };
+    const auto beside = [&]() -> task<> {
+      for (int i = 0; i < 20; ++i) {
+        co_await yield();
+        to.push_back(1);
+      }
+      co_await sleep_for(20ms);
+    };
+    static_cast<void>(co_await when_any(works_on(), beside()));
+  }(order));
+  rt.run();
+  done.get();
+  EXPECT_EQ(std::count(order.begin(), order.end(), 1), 20);
 }
 
 TROUPE_TEST_EACH(given_up_in_helpers, each_policy);

@@ -12,12 +12,12 @@ class given_up_input : public io_conformance {};
 
 constexpr int values = 1000;
 
-int expected(const char* name) {
-  const int count = fewer(values, 10);
+int expected(const char* name, int count) {
   return std::string_view(name).starts_with("accept")
              ? std::min(count, accept_source<of_tcp>::connections_max)
              : count;
 }
+int expected(const char* name) { return expected(name, fewer(values, 10)); }
 
 TEST_P(given_up_input, each_pair_gives_all_its_values) {
   auto all = io_sources();
@@ -69,6 +69,12 @@ TEST_P(given_up_input, each_beside_a_ready_source_gives_all_its_values) {
     EXPECT_EQ(got[1].next, fewer(values, 10)) << each.name;
     EXPECT_TRUE(got[0].in_order && got[1].in_order) << each.name;
   }
+}
+
+TEST_P(given_up_input, each_in_a_helper_gives_all_its_values) {
+  std::vector<named_source> all = io_sources();
+  for (const named_source& each : other_io_sources()) all.push_back(each);
+  check_in_helpers(options(), all, fewer(150, 10), &expected);
 }
 
 // Each signal is sent when the one before was taken, since the system keeps one of each number.

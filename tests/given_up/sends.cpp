@@ -383,6 +383,42 @@ TEST_P(given_up_sends, both_sends_of_one_branch_happen) {
   }
 }
 
+// The send wins in a helper, which may lose before the send's competitor there has ended.
+task<> send_in_helpers(int count, channel<int> to, channel<int> also, send_way send,
+                       std::vector<std::size_t>& won) {
+  for (int i = 0; static_cast<int>(won.size()) < count; ++i) {
+    const int value = static_cast<int>(won.size());
+    task<> first = in_helpers<void>(send(to, value), 1 + i % (helper_ways - 1));
+    task<> second = in_helpers<void>(send(also, value), i / 4 % helper_ways);
+    const auto sent =
+        co_await when_any(std::move(first), std::move(second), sleep_for(i % 7 * 40us));
+    if (sent.index() != 2) won.push_back(sent.index());
+  }
+  to.close();
+  also.close();
+}
+
+TEST_P(given_up_sends, a_send_in_a_helper_happens_once) {
+  const int count = fewer(50, 4);
+  for (const send_way& way : all_ways) {
+    for (const bool has_room : {false, true}) {
+      const auto make = has_room ? [] { return channel<int>::bounded(1); }
+                                 : [] { return channel<int>::rendezvous(); };
+      const auto one = make(), other = make();
+      std::vector<int> counts(static_cast<std::size_t>(count)), others(counts);
+      std::vector<std::size_t> won;
+      runtime rt(options());
+      rt.spawn(receive_slowly(one, counts));
+      rt.spawn(receive_slowly(other, others));
+      rt.spawn(send_in_helpers(count, one, other, way, won));
+      rt.run();
+      for (std::size_t i = 0; i < counts.size(); ++i)
+        ASSERT_TRUE(counts[i] == (won[i] == 0 ? 1 : 0) && others[i] == (won[i] == 1 ? 1 : 0))
+            << "value " << i << ", way " << &way - all_ways << ", " << counts[i] << others[i];
+    }
+  }
+}
+
 TROUPE_TEST_EACH(given_up_sends, each_policy);
 
 }  // namespace

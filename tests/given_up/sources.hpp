@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -270,18 +271,103 @@ inline task<> drain_limited(source& from, int count, received& got) {
   }
 }
 
+// Runs on another worker, and cannot be cancelled meanwhile.
+inline task<> takes_a_while() {
+  std::this_thread::sleep_for(std::chrono::microseconds(100));  // sleeps: a child without a wait
+  co_return;
+}
+// If it has lost, it still ends only when its child has.
+inline task<> ends_late() {
+  co_await scope([](task_scope& s) { s.spawn_parallel(takes_a_while()); });
+  co_await sleep_for(std::chrono::hours(1));
+}
+
+// A task of the user's: its when_any is decided by `wait`, and waits for the end of its loser. By
+// then the helper itself may have lost.
+template <class Value, class Wait>
+task<Value> in_helper(Wait wait, bool begins_first) {
+  if (begins_first) {
+    auto first = co_await when_any(std::move(wait), ends_late());
+    if constexpr (!std::is_void_v<Value>) co_return std::get<0>(std::move(first));
+  } else {
+    auto first = co_await when_any(ends_late(), std::move(wait));
+    if constexpr (!std::is_void_v<Value>) co_return std::get<1>(std::move(first));
+  }
+}
+// The wait itself, in a helper, or in a helper of a helper; the losers begin first or last.
+constexpr int helper_ways = 5;
+template <class Value, class Wait>
+task<Value> in_helpers(Wait wait, int way) {
+  const bool begins_first = way % 2 == 0;
+  if (way == 0) co_return co_await std::move(wait);
+  if (way <= 2) co_return co_await in_helper<Value>(std::move(wait), begins_first);
+  task<Value> inner = in_helper<Value>(std::move(wait), !begins_first);
+  co_return co_await in_helper<Value>(std::move(inner), begins_first);
+}
+
+// Two sources, each through helpers that lose to each other and to a sleep now and then.
+inline task<> drain_in_helpers(source& one, source& other, int count, received (&got)[2]) {
+  one.start(count);
+  other.start(count);
+  for (int i = 0; !got[0].ended || !got[1].ended; ++i) {
+    const auto sleeps = sleep_for(std::chrono::microseconds(i % 7 * 40));
+    const bool from_one = !got[0].ended, from_both = from_one && !got[1].ended;
+    source& first_source = from_one ? one : other;
+    received& first_got = got[from_one ? 0 : 1];
+    task<std::optional<int>> first =
+        in_helpers<std::optional<int>>(first_source.next(), i % helper_ways);
+    if (from_both) {
+      task<std::optional<int>> second =
+          in_helpers<std::optional<int>>(other.next(), i / helper_ways % helper_ways);
+      auto won = co_await when_any(std::move(first), std::move(second), sleeps);
+      if (won.index() == 0) got[0].take(std::get<0>(won));
+      if (won.index() == 1) got[1].take(std::get<1>(won));
+    } else {
+      auto won = co_await when_any(std::move(first), sleeps);
+      if (won.index() == 0) first_got.take(std::get<0>(won));
+    }
+  }
+}
+
+// How a wait is given up: it loses to another one, a limit ends it, or the helper in which it has
+// won loses.
+enum class given_up_by : std::uint8_t { competitor, limit, helper };
+constexpr given_up_by ways_to_give_up[] = {given_up_by::competitor, given_up_by::limit,
+                                           given_up_by::helper};
+
 // One source beside a channel, or under limits; it has been started.
-inline task<> check_drained(source& from, int count, bool limited) {
+inline task<> check_drained(source& from, int count, given_up_by way) {
   received got[2];
-  if (limited) {
+  if (way == given_up_by::limit) {
     co_await drain_limited(from, count, got[0]);
   } else {
     channel_source ready(channel<int>::unbounded());
-    co_await drain_pair(from, ready, count, got);
+    if (way == given_up_by::competitor) {
+      co_await drain_pair(from, ready, count, got);
+    } else {
+      co_await drain_in_helpers(from, ready, count, got);
+    }
     EXPECT_EQ(got[1].next, count);
   }
   EXPECT_EQ(got[0].next, count);
   EXPECT_TRUE(got[0].in_order);
+}
+
+// All of them in helpers, beside a source that is almost always ready.
+inline void check_in_helpers(const runtime_options& chosen, const std::vector<named_source>& all,
+                             int count, int (*expected)(const char* name, int count)) {
+  for (const named_source& each : all) {
+    received got[2];
+    {
+      const auto one = each.make(), other = sync_sources().front().make();
+      runtime rt(chosen);
+      rt.spawn(drain_in_helpers(*one, *other, count, got));
+      rt.run();
+    }
+    EXPECT_EQ(got[0].next, expected(each.name, count)) << each.name;
+    EXPECT_EQ(got[1].next, count) << each.name;
+    EXPECT_TRUE(got[0].in_order && got[1].in_order) << each.name;
+  }
 }
 
 // What is awaited gives texts of numbers, and ends behind `count` of them.

@@ -23,7 +23,7 @@ task<> publish_numbers(connection by, int count) {
 TEST_P(nats_given_up, subscription_next) {
   run([](small_broker& broker, nats::options chosen) -> task<> {
     const int values = fewer(1000, 10);
-    for (const bool limited : {false, true}) {
+    for (const given_up_by way : ways_to_give_up) {
       const connection bus = co_await nats::connect(broker.url(), chosen);
       auto numbers = co_await bus.subscribe("numbers");
       const auto next = [&]() -> task<std::string> {
@@ -32,7 +32,7 @@ TEST_P(nats_given_up, subscription_next) {
       };
       texts_source from(values, next);
       future<> publishes = spawn(publish_numbers(bus, values));
-      co_await check_drained(from, values, limited);
+      co_await check_drained(from, values, way);
       co_await std::move(publishes);
     }
   });

@@ -45,7 +45,7 @@ TEST_P(postgres_given_up, copy_reader_next) {
 TEST_P(postgres_given_up, listener_next) {
   with([](postgres::connection db) -> task<> {
     constexpr int values = 1000;
-    for (const bool limited : {false, true}) {
+    for (const given_up_by way : ways_to_give_up) {
       auto numbers = co_await db.listen("numbers");
       const auto next = [&]() -> task<std::string> {
         const auto came = co_await numbers.next();
@@ -53,7 +53,7 @@ TEST_P(postgres_given_up, listener_next) {
       };
       texts_source from(values, next);
       co_await db.execute("SELECT pg_notify('numbers', n::text) FROM generate_series(0, 999) AS n");
-      co_await check_drained(from, values, limited);
+      co_await check_drained(from, values, way);
     }
   });
 }

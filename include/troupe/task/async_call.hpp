@@ -149,6 +149,11 @@ class async_call {
   // awaitable that is not the library's, so that it never ends.
   bool finish_now() noexcept;
 
+  // Whether it has suspended in an await that is not the library's, which the library cannot end.
+  bool waits_for_foreign() const noexcept {
+    return has_begun && !done && !busy && awaited == nullptr && ready_ == nullptr;
+  }
+
   // Checks that at most one coroutine is ready or waits: of coroutines that await each other, only
   // the innermost runs, is ready or waits.
   void check_alone() const noexcept {

@@ -67,6 +67,8 @@ std::int64_t due_in(const timers& clock, std::chrono::nanoseconds span) noexcept
 // The suspension of sleep_for.
 class sleep_suspension final : public suspension, public timer {
  public:
+  // For the branches of when_any: a sleep that has won moves nothing until its losers have ended.
+  static constexpr bool puts_back = true;
   sleep_suspension(std::int64_t span_ns, bool is_weak) noexcept
       : suspension(&act_on), timer(&on_time, timer_source::sleep, is_weak) {
     due_tick = span_ns;

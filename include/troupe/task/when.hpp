@@ -119,6 +119,14 @@ class group : public suspension {
   void go_on_if_done() noexcept;
   // The winner that waits in win_before_taking(), made ready, if all that have lost have ended.
   branch* winner_to_go_on() noexcept;
+  // A group within the race may have moved something: settle_race() looks for it.
+  void must_settle_race() noexcept { static_cast<own_race&>(*race_).must_settle = true; }
+  // At the end of a run, before competitors resume: no send of the race happens while a group
+  // within it has moved something.
+  static void settle_race(race& of) noexcept;
+  // The same within a run, which settles it at its end.
+  static void keep_race(race& of) noexcept;
+  bool owns_race() const noexcept { return race_ == &own_race_; }
   // Whether a branch beside it has begun and has not ended.
   bool has_others(const branch& winner) const noexcept;
   // Prevents the event for which the branch waits from now on, if the event could not be undone.
@@ -139,8 +147,11 @@ class group : public suspension {
   group_nest *starts_ = nullptr, *cancels_ = nullptr;
   bool suspended_ = false;
   bool is_decided_ = false;  // one branch has ended first, and the others are cancelled
-  bool has_held_ = false;    // a branch within it may be held
-  bool is_listed_ = false;   // a scope that waits for its turn to start children
+  // The first branch has ended with its value, which cannot be put back, and others have not ended.
+  // Then the branches beside this group in the groups around it do not run.
+  bool has_moved_ = false;
+  bool has_held_ = false;   // a branch within it may be held
+  bool is_listed_ = false;  // a scope that waits for its turn to start children
   // The race of the outermost when_any around it, or its own; null: there is none.
   race* race_ = nullptr;
   // Where the winner waits for those that have lost; null: it does not.
@@ -168,6 +179,9 @@ class group : public suspension {
   void resume_all_but(const branch& one, const branch* end) noexcept;
   template <class Look>
   static bool for_each_final(branch& of, Look look) noexcept;
+  bool waits_for_foreign() const noexcept;
+  // Whether a group within the branch has moved something, and waits for the end of others.
+  static bool has_moved_in(branch& of) noexcept;
   branch* find_held() noexcept;
   friend race* race_around(const async_call& of) noexcept;
   friend void look_again(race& of) noexcept;
@@ -178,6 +192,8 @@ class group : public suspension {
 
   struct own_race : race {
     explicit own_race(group& one) noexcept : owner(one) {}
+    bool must_settle = false;  // a group within may have moved something
+    bool is_kept = false;      // entered, because one has
     group& owner;
   };
 
@@ -187,11 +203,12 @@ class group : public suspension {
   bool is_later_ = false;
 };
 
-// The tasks of a when_any: drop(all, place) destroys a task that has lost as soon as it has ended:
-// no generator that lies in it takes a value while the others end.
+// The tasks of a when_any: drop(all, place, has_lost) destroys a task that has lost, or has won
+// with an exception, as soon as it has ended: no generator that lies in it takes a value while the
+// others end.
 struct droppable_tasks {
   void* all = nullptr;
-  void (*drop)(void* all, std::size_t place) noexcept = nullptr;
+  void (*drop)(void* all, std::size_t place, bool has_lost) noexcept = nullptr;
 };
 
 // The group of when_all and when_any. when_any cancels the other branches as soon as one has ended.
@@ -215,9 +232,11 @@ class fixed_group final : public group {
   void cancel_unless_postponed(branch& branch) noexcept;
   void settle_before_cancel() noexcept;
   bool count_done(branch& one) noexcept;  // returns true for the first branch that is done
-  void drop_if_lost(branch& one) noexcept;
+  void drop_if_unneeded(branch& one) noexcept;
   bool decide(branch& winner) noexcept;
   void decide_around() noexcept;
+  fixed_group* decided_around() const noexcept;
+  void mark_moved(const branch& winner) noexcept;
   bool win(branch& winner) noexcept;
   void reclaim_all() noexcept;
 
@@ -468,34 +487,52 @@ task<std::vector<value_of<T>>> all_of(std::vector<task<T>> all) {
   for (auto& one : all) values.push_back(take_value(one));
   co_return values;
 }
-template <class T>
-void drop_task(task<T>& of) noexcept {
-  const task<T> gone = std::move(of);
-}
+// The tasks of a when_any, and the exception of the winner, whose task is destroyed then.
+template <class Tasks>
+struct first_of {
+  Tasks each;
+  untaken_error failure{};
+  template <class T>
+  void drop(task<T>& ended, bool has_lost) noexcept {
+    if (!has_lost) {
+      if (!task_access::result(ended).failed()) return;
+      failure.set(task_access::result(ended).take_failure());
+    }
+    const task<T> gone = std::move(ended);
+  }
+  void check() {
+    if (failure.there()) std::rethrow_exception(failure.take());
+  }
+};
 template <class... T>
-droppable_tasks droppable(std::tuple<task<T>&...>& all) noexcept {
-  return {&all, [](void* those, std::size_t place) noexcept {
-            std::size_t at = 0;
-            std::apply([&](task<T>&... each) { ((at++ == place ? drop_task(each) : void()), ...); },
-                       *static_cast<std::tuple<task<T>&...>*>(those));
-          }};
+droppable_tasks droppable(first_of<std::tuple<task<T>&...>>& all) noexcept {
+  return {
+      &all, [](void* those, std::size_t place, bool has_lost) noexcept {
+        auto& from = *static_cast<first_of<std::tuple<task<T>&...>>*>(those);
+        std::size_t at = 0;
+        std::apply(
+            [&](task<T>&... each) { ((at++ == place ? from.drop(each, has_lost) : void()), ...); },
+            from.each);
+      }};
 }
 template <class T>
-droppable_tasks droppable(std::vector<task<T>>& all) noexcept {
-  return {&all, [](void* those, std::size_t place) noexcept {
-            drop_task((*static_cast<std::vector<task<T>>*>(those))[place]);
+droppable_tasks droppable(first_of<std::vector<task<T>>&>& all) noexcept {
+  return {&all, [](void* those, std::size_t place, bool has_lost) noexcept {
+            auto& from = *static_cast<first_of<std::vector<task<T>>&>*>(those);
+            from.drop(from.each[place], has_lost);
           }};
 }
 template <class... T>
 task<std::variant<value_of<T>...>> any_of(task<T>... all) {
   coroutine* const roots[] = {&task_access::root(all)...};
-  std::tuple<task<T>&...> each(all...);
-  const std::size_t winner = co_await join(true, roots, droppable(each));
+  first_of<std::tuple<task<T>&...>> those{{all...}};
+  const std::size_t winner = co_await join(true, roots, droppable(those));
+  those.check();
   std::optional<std::variant<value_of<T>...>> value;
   [&]<std::size_t... I>(std::index_sequence<I...>) {
-    ((winner == I
-          ? static_cast<void>(value.emplace(std::in_place_index<I>, take_value(std::get<I>(each))))
-          : void()),
+    ((winner == I ? static_cast<void>(
+                        value.emplace(std::in_place_index<I>, take_value(std::get<I>(those.each))))
+                  : void()),
      ...);
   }
   (std::index_sequence_for<T...>{});
@@ -508,7 +545,9 @@ task<std::pair<std::size_t, value_of<T>>> any_of(std::vector<task<T>> all) {
         "troupe: when_any: without a task it would never end; give it at least one task");
   std::vector<coroutine*> roots;
   for (auto& one : all) roots.push_back(&task_access::root(one));
-  const std::size_t winner = co_await join(true, roots, droppable(all));
+  first_of<std::vector<task<T>>&> those{all};
+  const std::size_t winner = co_await join(true, roots, droppable(those));
+  those.check();
   co_return std::pair<std::size_t, value_of<T>>{winner, take_value(all[winner])};
 }
 template <class Awaitable>

@@ -97,8 +97,9 @@ void group::cancel_branch(branch& branch) noexcept {
 }
 
 // Calls look(wait) for what the branch waits for, and the branches within it, if that cannot be
-// undone; until it returns false. It looks into so many groups within groups: each of n nested
-// groups asks for this walk, which would take n² steps otherwise.
+// undone, and for each group that has moved something; until it returns false. It looks into so
+// many groups within groups: each of n nested groups asks for this walk, which would take n² steps
+// otherwise.
 template <class Look>
 bool group::for_each_final(branch& of, Look look) noexcept {
   constexpr unsigned looks_into_max = 64;
@@ -108,7 +109,9 @@ bool group::for_each_final(branch& of, Look look) noexcept {
     async_call* within = nullptr;
     if (wait != nullptr && wait->is_final) {
       if (wait->act == &act_on) {
-        if (depth < looks_into_max) within = static_cast<group*>(wait)->branches_.first();
+        auto& all = *static_cast<group*>(wait);
+        if (all.has_moved_ && !all.waits_for_foreign() && !look(all)) return false;
+        if (depth < looks_into_max) within = all.branches_.first();
       } else if (!look(*wait)) {
         return false;
       }
@@ -137,6 +140,37 @@ bool group::pause(branch& of) noexcept {
   });
   if (!is_paused) resume(of, happened);
   return is_paused;
+}
+
+// A loser that awaits something foreign may need a branch that would be held.
+bool group::waits_for_foreign() const noexcept {
+  for (const async_call& each : branches_) {
+    if (each.waits_for_foreign()) return true;
+  }
+  return false;
+}
+
+bool group::has_moved_in(branch& of) noexcept {
+  return !for_each_final(of, [](const suspension& wait) noexcept { return wait.act != &act_on; });
+}
+
+// A group that begins is not seen yet by a walk from the outside.
+void group::keep_race(race& of) noexcept {
+  auto& kept = static_cast<own_race&>(of);
+  if (kept.must_settle && !kept.is_kept) kept.is_kept = kept.enter();
+}
+
+void group::settle_race(race& of) noexcept {
+  auto& settled = static_cast<own_race&>(of);
+  if (!settled.must_settle) [[likely]]
+    return;
+  bool has_moved = false;
+  for (async_call& one : settled.owner.branches_)
+    has_moved = has_moved || has_moved_in(static_cast<branch&>(one));
+  settled.must_settle = has_moved;
+  // If it cannot enter, a send of the same branch has happened, and leaves the race at its run.
+  if (has_moved && !settled.is_kept) settled.is_kept = settled.enter();
+  if (!has_moved && std::exchange(settled.is_kept, false)) settled.leave();
 }
 
 // A wait that began after the pause was not paused.
@@ -171,7 +205,8 @@ bool group::pause_beside_or_hold(branch& candidate) noexcept {
     return false;
   for (branch* inner = &candidate;;) {
     group& all = inner->owner;
-    if (all.is_open_to(*inner) && !all.pause_all_but(*inner)) {
+    // A branch that has moved something ends first, and nothing else can happen beside it.
+    if (all.is_open_to(*inner) && !all.pause_all_but(*inner) && !has_moved_in(*inner)) {
       resume_beside(candidate.owner, candidate, &all);
       candidate.held = true;
       all.has_held_ = true;
@@ -185,6 +220,7 @@ bool group::pause_beside_or_hold(branch& candidate) noexcept {
 void group::resume_beside(group& all, const branch& one, const group* end) noexcept {
   if (all.race_ == nullptr) [[likely]]
     return;
+  if (end == nullptr) settle_race(*all.race_);
   const branch* inner = &one;
   for (group* at = &all; at != nullptr && at != end;) {
     if (at->is_open_to(*inner)) at->resume_all_but(*inner, nullptr);
@@ -332,6 +368,7 @@ const char* group::resume_branch(async_call& of) noexcept {
 const char* group::act_on(sched::message* base, void*, sched::message_act act) {
   auto* const self = static_cast<group*>(static_cast<suspension*>(base));
   if (act == sched::message_act::describe) return self == nullptr ? "tasks" : self->kind_.name;
+  if (act == sched::message_act::pause) return "has moved";  // others are not asked
   if (act == sched::message_act::detach) {
     self->kind_.cancel(*self);
     self->go_on_if_done();
@@ -357,9 +394,11 @@ const group::kind fixed_group::first_kind{
     true,
     [](group& self) noexcept { as_this(self).start_all(); },
     [](group& self, branch& one) noexcept {
-      if (!as_this(self).count_done(one)) return as_this(self).drop_if_lost(one);
-      as_this(self).decide_around();
-      as_this(self).cancel_losers();
+      const bool is_first = as_this(self).count_done(one);
+      if (is_first) as_this(self).decide_around();
+      as_this(self).mark_moved(one);
+      as_this(self).drop_if_unneeded(one);
+      if (is_first) as_this(self).cancel_losers();
     },
     [](group& self) noexcept { as_this(self).cancel_all(); },
     [](group& self) noexcept { as_this(self).reclaim_all(); }};
@@ -387,6 +426,7 @@ void fixed_group::start_all() noexcept {
     }
   }
   if (!pauses || is_decided_) return;
+  owns_race() ? settle_race(*race_) : keep_race(*race_);
   for (branch& one : branches_) resume(one, nullptr);
   look_again(*race_);
 }
@@ -401,9 +441,9 @@ bool fixed_group::count_done(branch& one) noexcept {
   return decide(one);
 }
 
-void fixed_group::drop_if_lost(branch& one) noexcept {
+void fixed_group::drop_if_unneeded(branch& one) noexcept {
   const auto place = static_cast<std::size_t>(&one - branches_.data());
-  if (tasks_.drop != nullptr && place != winner_) tasks_.drop(tasks_.all, place);
+  if (tasks_.drop != nullptr) tasks_.drop(tasks_.all, place, place != winner_);
 }
 
 bool fixed_group::decide(branch& winner) noexcept {
@@ -427,6 +467,27 @@ void fixed_group::decide_around() noexcept {
     all.decide_around();
     all.cancel_losers();
   }
+}
+
+// The group in which this one is the winner, or all that it awaits; null if there is none.
+fixed_group* fixed_group::decided_around() const noexcept {
+  group* const outer = around(*waiter->call);
+  if (outer == nullptr) return nullptr;
+  const auto& own = static_cast<const branch&>(*waiter->call);
+  if (&own.root != waiter || !is_fixed(*outer)) return nullptr;
+  fixed_group& all = as_this(*outer);
+  const bool has_won = all.first_only()
+                           ? all.winner_ != SIZE_MAX && &all.branches_[all.winner_] == &own
+                           : all.branches_.size() == 1;
+  return has_won ? &all : nullptr;
+}
+
+// The value of a winner that has ended is lost if a branch around it loses before the coroutine
+// that awaits this group has run.
+void fixed_group::mark_moved(const branch& winner) noexcept {
+  if (around(*waiter->call) == nullptr || &winner != &branches_[winner_]) return;
+  for (fixed_group* all = this; all != nullptr; all = all->decided_around()) all->has_moved_ = true;
+  must_settle_race();
 }
 
 // Decides for a branch that has not ended. Returns true if others have to end before it takes its

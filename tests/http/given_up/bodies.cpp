@@ -128,22 +128,22 @@ task<> send_numbers(http::websocket& to, int count) {
   }
 }
 
-http::router routes(int count, bool limited) {
+http::router routes(int count, given_up_by way) {
   http::router made;
   made.get("/numbers", [count] {
     return http::response::stream(
         "text/plain", [count](http::body_writer& to) { return write_numbers(to, count); });
   });
-  const auto reads = [count, limited](http::request& asked, bool collects) -> task<http::response> {
+  const auto reads = [count, way](http::request& asked, bool collects) -> task<http::response> {
     body_source<http::request> from(asked, collects);
-    co_await check_drained(from, count, limited);
+    co_await check_drained(from, count, way);
     co_return http::response::text("read");
   };
   made.post("/read", [reads](http::request& asked) { return reads(asked, false); });
   made.post("/read_all", [reads](http::request& asked) { return reads(asked, true); });
-  made.post("/parts", [count, limited](http::request& asked) -> task<http::response> {
+  made.post("/parts", [count, way](http::request& asked) -> task<http::response> {
     parts_source from(asked);
-    co_await check_drained(from, count, limited);
+    co_await check_drained(from, count, way);
     co_return http::response::text("read");
   });
   made.post("/json", [](http::request& asked) -> task<http::response> {
@@ -177,10 +177,18 @@ http::router routes(int count, bool limited) {
     }
     co_return http::response::text(std::move(said));
   });
-  made.get("/receive", [count, limited] {
-    return http::response::websocket([count, limited](http::websocket& peer) -> task<> {
+  made.get("/receive", [count, way] {
+    return http::response::websocket([count, way](http::websocket& peer) -> task<> {
       messages_source from(peer);
-      co_await check_drained(from, count, limited);
+      co_await check_drained(from, count, way);
+    });
+  });
+  made.get("/echo", [] {
+    return http::response::websocket([](http::websocket& peer) -> task<> {
+      for (;;) {
+        const auto message = co_await peer.receive();
+        if (!message) co_return;
+      }
     });
   });
   made.get("/send", [count] {
@@ -192,41 +200,42 @@ http::router routes(int count, bool limited) {
 
 class http_given_up : public http_conformance {
  protected:
-  void ask(bool limited, bool by_http2,
+  void ask(given_up_by way, bool by_http2,
            const std::function<task<>(const http::client& web, std::string url)>& what) {
     http::client_options chosen;
     chosen.http2_prior_knowledge = by_http2;
     const int count = fewer(values, 10);
-    run(routes(count, limited), [&](runtime&, http::server, endpoint at) -> task<> {
+    run(routes(count, way), [&](runtime&, http::server, endpoint at) -> task<> {
       const http::client web(chosen);
       task<> asked = what(web, "http://127.0.0.1:" + std::to_string(at.port()));
       co_await std::move(asked);
       web.close_idle();
     });
   }
-  // With each version of HTTP, beside a channel and under limits.
+  // With each version of HTTP, and each way to give up.
   void ask_each(
-      std::function<task<>(const http::client& web, std::string url, bool limited)> what) {
+      std::function<task<>(const http::client& web, std::string url, given_up_by way)> what) {
     for (const bool by_http2 : {false, true}) {
-      for (const bool limited : {false, true}) {
-        SCOPED_TRACE(std::string(by_http2 ? "HTTP/2" : "HTTP/1") + (limited ? ", limits" : ""));
-        ask(limited, by_http2, [&](const http::client& web, std::string url) {
-          return what(web, std::move(url), limited);
+      for (const given_up_by way : ways_to_give_up) {
+        SCOPED_TRACE(std::string(by_http2 ? "HTTP/2" : "HTTP/1") + ", way " +
+                     std::to_string(static_cast<int>(way)));
+        ask(way, by_http2, [&](const http::client& web, std::string url) {
+          return what(web, std::move(url), way);
         });
       }
     }
   }
   void read_answers(bool collects) {
     const int count = fewer(values, 10);
-    ask_each([&](const http::client& web, std::string url, bool limited) -> task<> {
+    ask_each([&](const http::client& web, std::string url, given_up_by way) -> task<> {
       http::client_response answer = co_await web.get(url + "/numbers");
       body_source<http::client_response> from(answer, collects);
-      co_await check_drained(from, count, limited);
+      co_await check_drained(from, count, way);
     });
   }
   template <class Write>
   void post_to(const char* path, const char* type, const char* said, Write write) {
-    ask_each([&](const http::client& web, std::string url, bool) -> task<> {
+    ask_each([&](const http::client& web, std::string url, given_up_by) -> task<> {
       http::client_request asked("POST", url + path);
       http::upload_function how = write;
       asked.body(std::move(how), type);
@@ -267,7 +276,7 @@ TEST_P(http_given_up, read_json_can_be_called_again) {
 // All of it, or an error: never what came behind the parts that were lost.
 TEST_P(http_given_up, a_form_that_is_given_up_is_no_form) {
   const int count = fewer(values, 10);
-  ask_each([&](const http::client& web, std::string url, bool) -> task<> {
+  ask_each([&](const http::client& web, std::string url, given_up_by) -> task<> {
     http::client_request asked("POST", url + "/form");
     http::upload_function how = [](http::upload& to) { return write_parts(to, fewer(values, 10)); };
     asked.body(std::move(how), "multipart/form-data; boundary=b");
@@ -279,15 +288,37 @@ TEST_P(http_given_up, a_form_that_is_given_up_is_no_form) {
 
 TEST_P(http_given_up, websocket_receive) {
   const int count = fewer(values, 10);
-  ask_each([&](const http::client& web, std::string url, bool limited) -> task<> {
+  ask_each([&](const http::client& web, std::string url, given_up_by way) -> task<> {
     const auto peer = co_await web.websocket(url + "/send");
     messages_source from(*peer);
-    co_await check_drained(from, count, limited);
+    co_await check_drained(from, count, way);
+  });
+}
+// A send that was done wins, even if its helper is given up while the send's competitor ends.
+TEST_P(http_given_up, a_send_of_a_websocket_that_was_done_in_a_helper_wins) {
+  const int count = fewer(100, 10);
+  ask(given_up_by::helper, false, [&](const http::client& web, std::string url) -> task<> {
+    const auto peer = co_await web.websocket(url + "/echo");
+    int done = 0, sent = 0;
+    const auto sends = [&](int number) -> task<> {
+      co_await peer->send(std::to_string(number));
+      const bool has_lost = co_await tasks::being_cancelled();
+      if (!has_lost) ++done;
+    };
+    for (int i = 0; i < count; ++i) {
+      task<> helper = in_helpers<void>(sends(i), 1 + i % (helper_ways - 1));
+      const auto won =
+          co_await when_any(std::move(helper), sleep_for(std::chrono::microseconds(i % 7 * 40)));
+      if (won.index() == 0) ++sent;
+      EXPECT_EQ(done, sent) << i;
+    }
+    co_await peer->close();
+    while (co_await peer->receive()) continue;
   });
 }
 TEST_P(http_given_up, websocket_receive_of_the_server) {
   const int count = fewer(values, 10);
-  ask_each([&](const http::client& web, std::string url, bool) -> task<> {
+  ask_each([&](const http::client& web, std::string url, given_up_by) -> task<> {
     const auto peer = co_await web.websocket(url + "/receive");
     co_await send_numbers(*peer, count);
     co_await peer->close();
