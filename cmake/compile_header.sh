@@ -17,10 +17,11 @@ while [ $# -gt 1 ]; do
   shift
 done
 [ -n "$output" ] || exit 0
+# The build's folder is where this runs.
 {
-  printf '%s\n' "$compilation" | sed "s|$root|.|g"
+  printf '%s\n' "$compilation"
   "$compiler" --version
   sed -e '1s/^[^:]*://' -e 's/\\$//' "$rule" | xargs cat
-} > "$output.inputs"
+} | sed -e "s|$PWD/||g" -e "s|$root/||g" -e "s|$root||g" > "$output.inputs"
 sha256sum < "$output.inputs" > "$output.sum"
 rm "$output.inputs"

@@ -19,13 +19,36 @@ include(troupe_templates)
 set(templates "${PROJECT_BINARY_DIR}/tools/templates.cpp")
 troupe_templates("${templates}")
 add_executable(troupe_tool ${sources} "${templates}")
-# The page and the metrics are those of the component.
-target_include_directories(troupe_tool PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tools/troupe")
+# troupe_tool_flags(TARGET): as the tool is compiled and linked.
+function(troupe_tool_flags target)
+  # The page and the metrics are those of the component.
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tools/troupe")
+  target_link_libraries(${target} PRIVATE troupe::observe_page troupe::durable fmt::fmt CLI11::CLI11 nlohmann_json::nlohmann_json PkgConfig::ncursesw)
+  if(TARGET troupe::durable_postgres)
+    target_link_libraries(${target} PRIVATE troupe::durable_postgres)
+    target_compile_definitions(${target} PRIVATE TROUPE_TOOL_POSTGRES=1)
+  endif()
+  troupe_private_flags(${target})
+  # The tool waits for a terminal or a socket: it need not take as long to compile as the library.
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # These misfire in std::string and std::vector (GCC 12).
+    target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
+  endif()
+endfunction()
+troupe_tool_flags(troupe_tool)
 set_target_properties(troupe_tool PROPERTIES OUTPUT_NAME troupe RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tools")
-target_link_libraries(troupe_tool PRIVATE troupe::observe_page troupe::durable fmt::fmt CLI11::CLI11 nlohmann_json::nlohmann_json PkgConfig::ncursesw)
-if(TARGET troupe::durable_postgres)
-  target_link_libraries(troupe_tool PRIVATE troupe::durable_postgres)
-  target_compile_definitions(troupe_tool PRIVATE TROUPE_TOOL_POSTGRES=1)
+if(TROUPE_PRECOMPILE AND NOT TROUPE_SANITIZE)
+  # By a target of its own, as for the tests: nothing of a target that makes such headers goes through the compiler cache.
+  # It is not linked, so that the tool is compiled while the libraries are; the flags must be those of a program.
+  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/tools/precompiled.cpp" CONTENT "// It exists for its precompiled headers.\n")
+  add_library(troupe_tool_pch OBJECT EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}/tools/precompiled.cpp")
+  troupe_tool_flags(troupe_tool_pch)
+  set_target_properties(troupe_tool_pch PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(troupe_tool_pch PRIVATE -fPIE)
+  target_precompile_headers(troupe_tool_pch PRIVATE "${PROJECT_SOURCE_DIR}/cmake/precompiled.hpp" <filesystem> <fmt/format.h>)
+  troupe_checksum_of_headers(troupe_tool_pch)
+  target_precompile_headers(troupe_tool REUSE_FROM troupe_tool_pch)
 endif()
 # Finds the functions of a stack. Without it the tool says what is missing when it is asked for one.
 if(libdw_FOUND)
@@ -36,17 +59,6 @@ if(libdw_FOUND)
 endif()
 set_source_files_properties("${PROJECT_SOURCE_DIR}/tools/troupe/command_line/command_line.cpp" PROPERTIES
     COMPILE_DEFINITIONS "TROUPE_TOOL_VERSION=\"${PROJECT_VERSION}\"")
-troupe_private_flags(troupe_tool)
-# The tool waits for a terminal or a socket: it need not take as long to compile as the library.
-target_compile_options(troupe_tool PRIVATE $<$<CONFIG:Release>:-O1>)
-if(TROUPE_PRECOMPILE AND NOT TROUPE_SANITIZE)
-  target_precompile_headers(troupe_tool PRIVATE "${PROJECT_SOURCE_DIR}/cmake/precompiled.hpp" <filesystem> <fmt/format.h>)
-  troupe_checksum_of_headers(troupe_tool)
-endif()
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # These misfire in std::string and std::vector (GCC 12).
-  target_compile_options(troupe_tool PRIVATE -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
-endif()
 # The manual page and the completions are made by the tool from its commands.
 set(texts "${PROJECT_BINARY_DIR}/tools/texts")
 add_custom_command(OUTPUT "${texts}/troupe.1" "${texts}/troupe" "${texts}/_troupe" VERBATIM
