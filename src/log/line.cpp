@@ -259,19 +259,19 @@ void line::add(const field& one) {
 void line::end() {
   const bool json = as_ == form::json;
   if (json && has_fields_) text_ += '}';
-  if (const actor::cell* const here = actor::current_cell()) {
+  if (const actor::cell* const writer = actor::current_cell()) {
     add_name("actor");
     if (json) {
-      add_text(here->type->name);
+      add_text(writer->type->name);
       add_name("actor_id");
     } else {
-      add_plain(here->type->name);
+      add_plain(writer->type->name);
       text_ += '#';
     }
-    add_digits(text_, actor::id_of(*here));
+    add_digits(text_, actor::id_of(*writer));
     if (kept_ != nullptr) {
-      kept_->actor = here->type->name;
-      kept_->actor_id = actor::id_of(*here);
+      kept_->actor = writer->type->name;
+      kept_->actor_id = actor::id_of(*writer);
     }
   }
   if (const auto trace = this_call::trace()) {

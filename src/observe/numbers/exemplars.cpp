@@ -13,14 +13,14 @@ exemplars::~exemplars() {
 }
 
 exemplars::slots* exemplars::make() noexcept {
-  std::unique_ptr<slots> made(new (std::nothrow) slots);
+  std::unique_ptr<slots> fresh(new (std::nothrow) slots);
   slots* there = nullptr;
   // order: release  the slots are whole; pairs with note/acquire and get/acquire
   // order: acquire  of the slots that another thread has made
-  if (made != nullptr &&
-      slots_.compare_exchange_strong(there, made.get(), std::memory_order_release,
+  if (fresh != nullptr &&
+      slots_.compare_exchange_strong(there, fresh.get(), std::memory_order_release,
                                      std::memory_order_acquire))
-    return made.release();
+    return fresh.release();
   return there;
 }
 
@@ -50,12 +50,12 @@ std::vector<exemplar> exemplars::get() const {
   slots* const all = slots_.load(std::memory_order_acquire);
   if (all == nullptr) return found;
   found.reserve(all->size());
-  for (slot& one : *all) {
+  for (slot& bucket : *all) {
     // order: acquire  sees the last value (X1); pairs with note/release
-    if (one.is_busy.exchange(true, std::memory_order_acquire)) continue;
-    if (one.is_set) found.push_back(one.last);
+    if (bucket.is_busy.exchange(true, std::memory_order_acquire)) continue;
+    if (bucket.is_set) found.push_back(bucket.last);
     // order: release  the next writer comes behind this reader (X1); pairs with note/acquire
-    one.is_busy.store(false, std::memory_order_release);
+    bucket.is_busy.store(false, std::memory_order_release);
   }
   return found;
 }

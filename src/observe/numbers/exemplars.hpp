@@ -1,5 +1,5 @@
 // exemplars: for each bucket of a histogram the last value whose call is in a trace that is
-// recorded, with that trace: so an operator finds the trace of a slow value.
+// recorded, with that trace, in which an operator finds the reason of a slow value.
 //
 // Threads: any. Invariants
 //   X1  `last` of a bucket is read and written by the thread that has set `is_busy`. A thread that
