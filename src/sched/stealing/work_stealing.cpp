@@ -43,7 +43,7 @@ work_stealing::work_stealing(outstanding_work& alive, runtime_host& of) noexcept
 work_stealing::work_stealing(const work_stealing_options& options, outstanding_work& alive,
                              runtime_host& of)
     : work_stealing(alive, of) {
-  idle_workers_.set_searchers_max(1 + options.workers / group_workers);
+  idle_workers_.set_searchers_max(1 + options.workers / static_cast<unsigned>(group_workers));
   workers_.reserve(options.workers);
   for (unsigned i = 0; i < options.workers; ++i) {
     workers_.push_back(&worker::take_from_free_list(*this, *this, idle_workers_.lonely(),
