@@ -316,8 +316,8 @@ TEST_P(cluster_alone, options_that_make_no_sense_are_refused) {
                                  "http://shop/ troupe/", "http://shop/\xc3\xa4"})
     EXPECT_THROW(make([&](auto& o) { o.page = page; }), option_error) << page;
   const auto page_of = [](std::size_t bytes) { return "http://" + std::string(bytes - 7, 'a'); };
-  EXPECT_THROW(make([&](auto& o) { o.page = page_of(o.page_bytes_max + 1); }), option_error);
-  EXPECT_NO_THROW(make([&](auto& o) { o.page = page_of(o.page_bytes_max); }));
+  EXPECT_THROW(make([&](auto& o) { o.page = page_of(1'001); }), option_error);
+  EXPECT_NO_THROW(make([&](auto& o) { o.page = page_of(1'000); }));
   EXPECT_THROW(node(rt, {}, carts(), carts()), option_error);
 }
 

@@ -33,9 +33,8 @@ struct options {
   nats::options connection{};
   // The address of this node's page (add_observe_page) as the operators' browsers reach it:
   // "https://shop-3.internal/troupe/". The pages of the other nodes link to it. Default none. It
-  // begins with http:// or https:// and has at most page_bytes_max printable ASCII characters.
+  // begins with http:// or https:// and has at most 1,000 printable ASCII characters.
   std::string page{};
-  static constexpr std::size_t page_bytes_max = 1'000;
 
   // How long an ask waits for its answer, if with_deadline says nothing shorter. More than 0.
   time_span ask_timeout = std::chrono::seconds(10);

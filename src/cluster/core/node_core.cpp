@@ -12,10 +12,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
+constexpr std::size_t page_bytes_max = 1'000;
+
 // Other nodes' pages link to it: a script must not pass as an address.
 bool is_address(std::string_view page) {
   return (page.starts_with("http://") || page.starts_with("https://")) &&
-         page.size() <= options::page_bytes_max &&
+         page.size() <= page_bytes_max &&
          std::ranges::all_of(page, [](unsigned char c) { return c > ' ' && c < 0x7f; });
 }
 

@@ -14,20 +14,33 @@ CREATE TABLE clusters (cluster text COLLATE "C" PRIMARY KEY, tables_version bigi
   version bigint NOT NULL, members_changed bigint NOT NULL);
 CREATE TABLE cluster_members (cluster text COLLATE "C" NOT NULL, id text COLLATE "C" NOT NULL,
   name text NOT NULL, round bigint NOT NULL, until timestamptz NOT NULL,
-  leaving boolean NOT NULL, page text COLLATE "C" NOT NULL DEFAULT '', PRIMARY KEY (cluster, id))
+  leaving boolean NOT NULL, PRIMARY KEY (cluster, id))
   WITH (fillfactor = 30);
 CREATE TABLE cluster_shards (cluster text COLLATE "C" NOT NULL, shard bigint NOT NULL,
   owner text COLLATE "C" NOT NULL, fence bigint NOT NULL, changed bigint NOT NULL,
   PRIMARY KEY (cluster, shard));
 )";
 
-// Tables of earlier programs have no addresses of pages. Those programs read and write the table
-// with the new column as before.
-inline constexpr const char* lacks_pages =
-    "SELECT NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('cluster_members') "
-    "AND attname = 'page')";
-inline constexpr const char* add_pages =
-    "ALTER TABLE cluster_members ADD COLUMN page text COLLATE \"C\" NOT NULL DEFAULT ''";
+// The addresses of pages have a table of their own. To add a column to the members would need their
+// owner's rights, and would stop the renewals of all nodes while another session reads the table.
+// A program that may neither make that table nor use it shows no pages of other nodes.
+inline constexpr const char* may_make_pages =
+    "SELECT to_regclass('cluster_pages') IS NULL AND "
+    "has_schema_privilege(current_schema(), 'CREATE')";
+inline constexpr const char* make_pages =
+    "CREATE TABLE cluster_pages (cluster text COLLATE \"C\" NOT NULL, id text COLLATE \"C\" NOT "
+    "NULL, page text COLLATE \"C\" NOT NULL, PRIMARY KEY (cluster, id))";
+inline constexpr const char* has_pages =
+    "SELECT count(*) = 4 FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS needed "
+    "WHERE has_table_privilege(to_regclass('cluster_pages'), needed)";
+inline constexpr const char* add_page =
+    "INSERT INTO cluster_pages VALUES ($1::text, $2::text, $3::text) "
+    "ON CONFLICT (cluster, id) DO UPDATE SET page = excluded.page";
+inline constexpr const char* drop_pages =
+    "DELETE FROM cluster_pages p WHERE cluster = $1::text AND NOT EXISTS (SELECT "
+    "FROM cluster_members m WHERE m.cluster = $1::text AND m.id = p.id)";
+inline constexpr const char* read_pages =
+    "SELECT id, page FROM cluster_pages WHERE cluster = $1::text";
 
 inline constexpr const char* add_cluster =
     "INSERT INTO clusters VALUES ($1::text, $2::bigint, 1, 1) ON CONFLICT DO NOTHING";
@@ -58,9 +71,8 @@ inline constexpr const char* leave =
     "AND round <= $3::bigint";
 // No row: a later renewal was here first.
 inline constexpr const char* join =
-    "INSERT INTO cluster_members AS m (cluster, id, name, round, until, leaving, page) "
-    "VALUES ($1::text, $2::text, $5::text, $3::bigint, "
-    "clock_timestamp() + $4::bigint * interval '1 millisecond', $6::boolean, $7::text) "
+    "INSERT INTO cluster_members AS m VALUES ($1::text, $2::text, $5::text, $3::bigint, "
+    "clock_timestamp() + $4::bigint * interval '1 millisecond', $6::boolean) "
     "ON CONFLICT (cluster, id) DO UPDATE SET until = excluded.until, round = excluded.round, "
     "leaving = excluded.leaving "
     "WHERE m.round <= excluded.round RETURNING xmax = 0";
@@ -88,16 +100,16 @@ inline constexpr const char* set_version =
 // All that has changed since $2, as of one moment; kinds of rows as in row_kind. With $4 the shards
 // of the member $3, too.
 inline constexpr const char* read_changes =
-    "SELECT 0::bigint, version, 0::bigint, (members_changed > $2::bigint)::text, '', '' "
-    "FROM clusters WHERE cluster = $1::text UNION ALL "
-    "SELECT 1, 0, m.leaving::integer, m.id, m.name, m.page FROM cluster_members m JOIN clusters c "
-    "USING (cluster) "
+    "SELECT 0::bigint, version, 0::bigint, (members_changed > $2::bigint)::text, '' FROM clusters "
+    "WHERE cluster = $1::text UNION ALL "
+    "SELECT 1, 0, m.leaving::integer, m.id, m.name FROM cluster_members m JOIN clusters c USING "
+    "(cluster) "
     "WHERE cluster = $1::text AND c.members_changed > $2::bigint UNION ALL "
-    "SELECT 2, shard, fence, owner, '', '' FROM cluster_shards "
+    "SELECT 2, shard, fence, owner, '' FROM cluster_shards "
     "WHERE cluster = $1::text AND changed > $2::bigint UNION ALL "
-    "SELECT 3, shard, fence, '', '', '' FROM cluster_shards "
+    "SELECT 3, shard, fence, '', '' FROM cluster_shards "
     "WHERE cluster = $1::text AND owner = $3::text AND $4::boolean UNION ALL "
-    "SELECT 4, (extract(epoch FROM min(until) - clock_timestamp()) * 1000)::bigint, 0, '', '', '' "
+    "SELECT 4, (extract(epoch FROM min(until) - clock_timestamp()) * 1000)::bigint, 0, '', '' "
     "FROM cluster_members WHERE cluster = $1::text AND id <> $3::text HAVING count(*) > 0 "
     "ORDER BY 1, 2, 4";
 enum row_kind : std::int64_t { cluster_row, member_of, changed_shard, own_shard, next_end };

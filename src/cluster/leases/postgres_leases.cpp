@@ -29,8 +29,8 @@ constexpr milliseconds limit_min(1'000), limit_max(60'000);
 // Of a lease that lasts forever.
 constexpr milliseconds longest = std::chrono::hours(24 * 365 * 100);
 
-using row =
-    std::tuple<std::int64_t, std::int64_t, std::int64_t, std::string, std::string, std::string>;
+using row = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::string, std::string>;
+using page_row = std::tuple<std::string, std::string>;
 using steady_row = std::tuple<std::int64_t, std::int64_t, std::optional<std::int64_t>>;
 
 [[noreturn]] void refuse_missing_row() {
@@ -43,7 +43,21 @@ using steady_row = std::tuple<std::int64_t, std::int64_t, std::optional<std::int
                         "troupe: cluster: a later renewal of this node was here first");
 }
 
-task<> make_tables(transaction& within, std::string cluster) {
+// Returns whether the table of pages is there, and may be used.
+task<bool> make_pages(transaction& within) {
+  auto looks = within.query_one<bool>(sql::may_make_pages);
+  const std::optional<bool> may_make = co_await std::move(looks);
+  if (may_make.value_or(false)) {
+    auto makes = within.execute(sql::make_pages);
+    co_await std::move(makes);
+  }
+  auto asks = within.query_one<bool>(sql::has_pages);
+  const std::optional<bool> has_pages = co_await std::move(asks);
+  co_return has_pages.value_or(false);
+}
+
+// Returns the same.
+task<bool> make_tables(transaction& within, std::string cluster) {
   auto sets = within.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED");
   co_await std::move(sets);
   auto locks = within.execute("SELECT pg_advisory_xact_lock($1::bigint)", opening_lock);
@@ -53,12 +67,6 @@ task<> make_tables(transaction& within, std::string cluster) {
   if (!are_there.value_or(false)) {
     auto makes = within.run_script(sql::tables);
     co_await std::move(makes);
-  }
-  auto looks_for_pages = within.query_one<bool>(sql::lacks_pages);
-  const std::optional<bool> lacks_pages = co_await std::move(looks_for_pages);
-  if (lacks_pages.value_or(false)) {
-    auto adds_pages = within.run_script(sql::add_pages);
-    co_await std::move(adds_pages);
   }
   auto adds = within.execute(sql::add_cluster, cluster, sql::tables_version);
   co_await std::move(adds);
@@ -72,11 +80,13 @@ task<> make_tables(transaction& within, std::string cluster) {
     throw usage_error("troupe: cluster: the tables of the PostgreSQL database have version " +
                       std::to_string(*version) + ", and this program reads version " +
                       std::to_string(sql::tables_version) + "; use the newer program");
+  auto makes_pages = make_pages(within);
+  co_return co_await std::move(makes_pages);
 }
 
 lease_view view_of(const std::vector<row>& rows) {
   lease_view view;
-  for (const auto& [kind, number, fence, text, name, page] : rows) {
+  for (const auto& [kind, number, fence, text, name] : rows) {
     switch (kind) {
       case sql::cluster_row:
         view.seen = as_number(number);
@@ -84,7 +94,7 @@ lease_view view_of(const std::vector<row>& rows) {
         break;
       case sql::member_of:
         if (view.members)
-          view.members->push_back({text, durable::text_of_stored(name), fence != 0, page});
+          view.members->push_back({text, durable::text_of_stored(name), fence != 0});
         break;
       case sql::changed_shard:
         view.changed.push_back({static_cast<std::uint32_t>(number), text, as_number(fence)});
@@ -100,11 +110,19 @@ lease_view view_of(const std::vector<row>& rows) {
   return view;
 }
 
+void add_pages(lease_view& view, const std::vector<page_row>& rows) {
+  for (const auto& [id, page] : rows) {
+    const auto member = std::ranges::find(*view.members, id, &member_row::id);
+    if (member != view.members->end()) member->page = page;
+  }
+}
+
 // A renewal as the parameters of its statements.
 struct written_renewal {
-  written_renewal(std::string of, renewal given, milliseconds at_most, bool leaves_soon)
+  written_renewal(std::string of, renewal given, milliseconds at_most, bool leaves_soon, bool pages)
       : what(std::move(given)),
         begins_to_leave(leaves_soon),
+        has_pages(pages),
         cluster(std::move(of)),
         name(durable::stored_text(what.self.name)),
         limit(std::to_string(at_most.count())),
@@ -113,6 +131,7 @@ struct written_renewal {
 
   renewal what;
   bool begins_to_leave;  // the row of the member does not say so yet
+  bool has_pages;        // the table of pages may be used
   std::string cluster, name, limit;
   std::int64_t round, lease_ms;
 };
@@ -142,7 +161,7 @@ task<beginning> begin(transaction& within, renewal_ptr all) {
     begun.members_differ = std::get<3>(got).rows != 0 || std::get<4>(got).rows != 0;
   } else {
     auto joins = within.query_one<bool>(sql::join, cluster, id, all->round, all->lease_ms,
-                                        all->name, all->what.self.is_leaving, all->what.self.page);
+                                        all->name, all->what.self.is_leaving);
     auto runs = when_all(std::move(sets), std::move(limits), std::move(locks), std::move(drops),
                          std::move(joins));
     const auto got = co_await std::move(runs);
@@ -153,6 +172,21 @@ task<beginning> begin(transaction& within, renewal_ptr all) {
   if (!version) refuse_missing_row();
   begun.version = *version;
   co_return begun;
+}
+
+// Of the members whose rows have changed.
+task<> change_pages(transaction& within, renewal_ptr all, lease_view& view) {
+  if (!all->has_pages || !view.members) co_return;
+  const renewal& what = all->what;
+  if (!what.leaves && !what.self.page.empty()) {
+    auto adds = within.execute(sql::add_page, all->cluster, what.self.id, what.self.page);
+    co_await std::move(adds);
+  }
+  auto drops = within.execute(sql::drop_pages, all->cluster);
+  co_await std::move(drops);
+  auto reads = within.query<page_row>(sql::read_pages, all->cluster);
+  const std::vector<page_row> rows = co_await std::move(reads);
+  add_pages(view, rows);
 }
 
 task<lease_view> change(transaction& within, renewal_ptr all) {
@@ -177,6 +211,8 @@ task<lease_view> change(transaction& within, renewal_ptr all) {
   const auto got = co_await std::move(runs);
   lease_view view = view_of(std::get<3>(got));
   view.has_changed = std::get<2>(got).rows != 0;
+  auto changes = change_pages(within, all, view);
+  co_await std::move(changes);
   co_return view;
 }
 
@@ -186,16 +222,18 @@ class in_postgres final : public lease_store {
 
   task<> open(std::string cluster) override {
     cluster_ = cluster;
+    const postgres::connection db = *db_;
     const auto body = [cluster = std::move(cluster)](transaction& within) {
       return make_tables(within, cluster);
     };
-    return db_->in_transaction(body);
+    auto makes = db.in_transaction(body);
+    has_pages_ = co_await std::move(makes);
   }
   task<lease_view> renew(renewal what) override {
     const milliseconds limit = std::clamp(what.lease / 4, limit_min, limit_max);
     const bool is_leaving = what.self.is_leaving;
-    const auto all = std::make_shared<const written_renewal>(cluster_, std::move(what), limit,
-                                                             is_leaving && !said_leaving_);
+    const auto all = std::make_shared<const written_renewal>(
+        cluster_, std::move(what), limit, is_leaving && !said_leaving_, has_pages_);
     try {
       auto tries = renew_unchanged(all);
       if (std::optional<lease_view> view = co_await std::move(tries)) {
@@ -241,6 +279,11 @@ class in_postgres final : public lease_store {
                                  what.self.id, !is_known);
       const std::vector<row> rows = co_await std::move(reads);
       view = view_of(rows);
+      if (has_pages_ && view->members) {
+        auto reads_pages = db.query<page_row>(sql::read_pages, all->cluster);
+        const std::vector<page_row> pages = co_await std::move(reads_pages);
+        add_pages(*view, pages);
+      }
     }
     if (!is_known && view->held != what.kept) {
       view.reset();
@@ -257,6 +300,7 @@ class in_postgres final : public lease_store {
   std::optional<postgres::connection> db_;
   std::vector<held_shard> held_;  // of the last view
   bool said_leaving_ = false;     // the row of the member says so
+  bool has_pages_ = false;        // the table of pages may be used
 };
 
 }  // namespace

@@ -153,16 +153,14 @@ class stored_book {
     }
   }
   void write_members(const std::string& self) {
-    for (const char* const text : {"DELETE FROM cluster_members WHERE cluster = ? AND id = ?",
-                                   "DELETE FROM cluster_pages WHERE cluster = ? AND id = ?"}) {
-      statement removes(in_, text);
-      for (const std::string& id : ids_read_) {
-        if (book.members.contains(id)) continue;
-        removes.bind_text(1, cluster_);
-        removes.bind_text(2, id);
-        removes.run();
-      }
+    statement removes(in_, "DELETE FROM cluster_members WHERE cluster = ? AND id = ?");
+    for (const std::string& id : ids_read_) {
+      if (book.members.contains(id)) continue;
+      removes.bind_text(1, cluster_);
+      removes.bind_text(2, id);
+      removes.run();
     }
+    if (book.version != version_read_) drop_pages();
     const auto own = book.members.find(self);
     if (own == book.members.end()) return;
     statement writes(in_, "INSERT OR REPLACE INTO cluster_members VALUES (?, ?, ?, ?, ?, ?)");
@@ -180,6 +178,15 @@ class stored_book {
     adds_page.bind_text(2, self);
     adds_page.bind_text(3, member.row.page);
     adds_page.run();
+  }
+
+  // Also those of members that a program without pages has removed.
+  void drop_pages() {
+    statement drops(in_,
+                    "DELETE FROM cluster_pages WHERE cluster = ?1 AND id NOT IN "
+                    "(SELECT id FROM cluster_members WHERE cluster = ?1)");
+    drops.bind_text(1, cluster_);
+    drops.run();
   }
 
   session& in_;

@@ -175,7 +175,7 @@ TEST(lease_tables, of_an_earlier_program_take_the_addresses_of_pages) {
     client first(rt, place, "first"), second(rt, place, "second");
     auto opens = first.open();
     co_await std::move(opens);
-    postgres_server::get().sql("ALTER TABLE " + schema + ".cluster_members DROP COLUMN page");
+    postgres_server::get().sql("DROP TABLE " + schema + ".cluster_pages");
     postgres_server::get().sql(
         "INSERT INTO " + schema +
         ".cluster_members VALUES ('shop', 'old', 'an old one', 1, now() + interval '1 h', false)");
@@ -188,6 +188,43 @@ TEST(lease_tables, of_an_earlier_program_take_the_addresses_of_pages) {
     EXPECT_EQ(second.members,
               (std::vector<member_row>{{"old", "an old one"},
                                        {"second", "name of second", false, "http://second/"}}));
+  };
+  future<> done = rt.spawn(test());
+  rt.run();
+  done.get();
+}
+
+// A role that may only read and write the tables which somebody else has made shows no pages.
+TEST(lease_tables, of_a_role_with_few_rights_have_no_pages) {
+  if (const std::string why_not = why_no_postgres(); !why_not.empty()) GTEST_SKIP() << why_not;
+  const std::string schema = "leases_of_few_rights";
+  postgres_server::get().sql("CREATE SCHEMA " + schema);
+  postgres_server::get().sql("CREATE ROLE few_rights LOGIN");
+  const auto place_of = [&](const std::string& user) {
+    const std::string target =
+        postgres_server::get().target("user=" + user + " options=-csearch_path=" + schema);
+    return lease_place(
+        [target](runtime& rt) { return troupe::cluster::postgres_leases(rt, target); });
+  };
+  const lease_place owner = place_of("tester"), other = place_of("few_rights");
+  runtime rt;
+  const auto test = [&]() -> task<> {
+    client first(rt, owner, "first"), second(rt, other, "second");
+    auto opens = first.open();
+    co_await std::move(opens);
+    for (const std::string& text :
+         {"DROP TABLE " + schema + ".cluster_pages",
+          "GRANT USAGE ON SCHEMA " + schema + " TO few_rights",
+          "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA " + schema +
+              " TO few_rights"})
+      EXPECT_EQ(postgres_server::get().sql(text), "");
+    auto opens_again = second.open();
+    co_await std::move(opens_again);
+    renewal joins = second.next();
+    joins.self.page = "http://second/";
+    auto sends = second.send(joins);
+    co_await std::move(sends);
+    EXPECT_EQ(second.members, (std::vector<member_row>{{"second", "name of second"}}));
   };
   future<> done = rt.spawn(test());
   rt.run();
