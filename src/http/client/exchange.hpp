@@ -82,6 +82,7 @@ class answer_progress {
  private:
   enum class stage : std::uint8_t { none, begun, complete, too_slow, given_up };
   void end(stage how) noexcept {
+    if (is_given_up()) return;  // by another read, while this one waited
     TROUPE_INVARIANT(stage_ == stage::begun, "A1");
     stage_ = how;
   }

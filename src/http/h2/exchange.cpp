@@ -101,11 +101,11 @@ fault exchange::read_head(bool ends) {
     } else if (field.name == "expect") {
       if (!same_word(field.value, "100-continue")) return fault::bad_expectation;
       head_.expects_continue = !ends;
-      if (!ends) progress_.withhold_body();
     } else if (field.name == "traceparent") {
       head_.in_trace = true;
     }
   }
+  if (head_.expects_continue) progress_.withhold_body();
   const std::string_view host =
       block_.authority().empty() ? head_.fields["host"] : block_.authority();
   if (host.empty()) return fault::no_host;

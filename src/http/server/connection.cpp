@@ -515,6 +515,7 @@ void connection::watch_client() noexcept {
 
 // The request is over. When this task is cancelled, the destructor ends the watch.
 task<> connection::end_watch() {
+  watch_->end_telling();
   if (!watch_->is_armed()) co_return;
   watch_->disarm();
   co_await watch_->reported().wait();

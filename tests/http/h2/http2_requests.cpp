@@ -382,7 +382,8 @@ TEST_P(http2_requests, answers_an_exception_and_serves_the_other_streams) {
 }
 
 TEST_P(http2_requests, continues_when_a_body_is_read) {
-  const std::string asked = h2::ask(1, h2::post("/pieces", {{"expect", "100-continue"}}), false);
+  const std::pair<std::string, std::string> expects("expect", "100-continue");
+  const std::string asked = h2::ask(1, h2::post("/pieces", {expects, expects}), false);
   run(some_routes(), [&](runtime&, http::server, endpoint at) -> task<> {
     const auto one = co_await h2::peer::connect(at);
     co_await one->send(asked);

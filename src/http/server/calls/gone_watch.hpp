@@ -42,7 +42,11 @@ class gone_watch final : public io::arrival {
 
   std::stop_token token() const noexcept { return gone_.get_token(); }
   // The caller has found by other means that the client has disconnected.
-  void tell() noexcept { gone_.request_stop(); }
+  void tell() noexcept {
+    if (!is_over_) gone_.request_stop();
+  }
+  // The request was answered: tell() does nothing any more.
+  void end_telling() noexcept { is_over_ = true; }
 
   // Call it in a turn, once, for a stream that was used before.
   void arm(stream& of) noexcept {
@@ -113,6 +117,7 @@ class gone_watch final : public io::arrival {
   const bool counts_half_;
   bool armed_ = false;
   bool has_room_ = false;
+  bool is_over_ = false;
 };
 using gone_watch_ptr = std::unique_ptr<gone_watch, gone_watch::dropped>;
 
