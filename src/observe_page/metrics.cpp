@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -55,17 +56,15 @@ class metrics_writer {
   explicit metrics_writer(metrics_format format) noexcept
       : is_open_(format == metrics_format::open_metrics) {}
 
+  // Call it for each number before the first add_number().
+  void add_name(const json& number) { names_.insert(number.at("metric").get<std::string>()); }
+
   void add_number(const json& table, std::size_t column) {
     const json& one = table.at("numbers").at(column);
     const auto name = one.at("metric").get<std::string>();
     const auto kind = one.at("kind").get<std::string>();
-    // The samples of a counter end in "_total", and in OpenMetrics its family does not.
-    constexpr std::string_view total = "_total";
-    std::string family = name;
-    if (is_open_ && kind == "counter" && family.ends_with(total))
-      family.resize(family.size() - total.size());
     const std::string help = escaped(one.at("help").get<std::string>(), is_open_);
-    text_ += "# HELP " + family + " " + help + "\n# TYPE " + family + " " + kind + "\n";
+    text_ += is_open_ && kind == "counter" ? counter_head(name, help) : head(name, kind, help);
     for (const json& row : table.at("rows")) {
       const std::string labels = labels_of(table.at("labels"), row.at("labels"));
       const json& value = row.at("values").at(column);
@@ -82,6 +81,19 @@ class metrics_writer {
   }
 
  private:
+  static std::string head(const std::string& family, const std::string& kind,
+                          const std::string& help) {
+    return "# HELP " + family + " " + help + "\n# TYPE " + family + " " + kind + "\n";
+  }
+  // The samples of a counter end in "_total", and in OpenMetrics its family does not. If another
+  // metric has the family's name, the counter is one of unknown type, whose samples may have any.
+  std::string counter_head(const std::string& name, const std::string& help) const {
+    constexpr std::string_view total = "_total";
+    if (!name.ends_with(total)) return head(name, "unknown", help);
+    const std::string family = name.substr(0, name.size() - total.size());
+    if (names_.contains(family)) return head(name, "unknown", help);
+    return head(family, "counter", help);
+  }
   void add_sample(const std::string& name, const std::string& labels, const std::string& value,
                   const std::string& exemplar = {}) {
     text_ += name;
@@ -127,6 +139,7 @@ class metrics_writer {
   }
 
   const bool is_open_;
+  std::set<std::string> names_;  // of all metrics
   std::string text_;
 };
 
@@ -151,6 +164,9 @@ std::string as_metrics(std::string_view numbers, metrics_format format) {
     throw std::runtime_error("troupe: the program did not answer with its numbers");
   metrics_writer writer(format);
   try {
+    for (const json& table : read.at("tables")) {
+      for (const json& number : table.at("numbers")) writer.add_name(number);
+    }
     for (const json& table : read.at("tables")) {
       for (std::size_t i = 0; i < table.at("numbers").size(); ++i) writer.add_number(table, i);
     }

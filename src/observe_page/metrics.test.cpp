@@ -76,6 +76,23 @@ wait_seconds_count{a="b"} 7
   EXPECT_EQ(as_metrics("{\"tables\":[]}", metrics_format::open_metrics), "# EOF\n");
 }
 
+// In OpenMetrics the family of a counter is its name without "_total", and no family occurs twice.
+TEST(metrics_text, names_each_family_of_open_metrics_once) {
+  const std::string numbers =
+      R"({"tables":[{"labels":[],"numbers":[{"metric":"sold","kind":"gauge","help":"A."},)"
+      R"({"metric":"sold_total","kind":"counter","help":"B."},)"
+      R"({"metric":"sums","kind":"counter","help":"C."}],"rows":[]}]})";
+  EXPECT_EQ(as_metrics(numbers, metrics_format::open_metrics),
+            R"(# HELP sold A.
+# TYPE sold gauge
+# HELP sold_total B.
+# TYPE sold_total unknown
+# HELP sums C.
+# TYPE sums unknown
+# EOF
+)");
+}
+
 TEST(metrics_text, is_open_metrics_for_readers_that_prefer_it) {
   const char* const open[] = {"application/openmetrics-text",
                               "application/openmetrics-text; version=1.0.0",

@@ -12,7 +12,8 @@ namespace troupe::observe {
 class number_source {
  public:
   // For a source whose name another source of its group has: it is refused with usage_error, or it
-  // is called "name (2)", "name (3)" and so on.
+  // is called "name (2)", "name (3)" and so on. A source that `number` was given to leaves its name
+  // to a later one that is refused otherwise.
   enum class same_name { refuse, number };
   using reader = std::function<void(row_sink&, const std::string& name)>;
 
@@ -28,6 +29,7 @@ class number_source {
   const number_group& of_;
   std::string name_;
   const reader read_;
+  const same_name taken_;
 };
 
 // A table for each instrument that lives, and one of those whose labels have too many values, if

@@ -23,21 +23,24 @@ struct source_list {
 }  // namespace
 
 number_source::number_source(const number_group& of, std::string name, reader read, same_name taken)
-    : of_(of), name_(name), read_(std::move(read)) {
+    : of_(of), name_(name), read_(std::move(read)), taken_(taken) {
   source_list& known = source_list::get();
   std::lock_guard held(known.mutex);
-  const auto is_taken = [&] {
-    return std::ranges::any_of(known.all, [&](const number_source* other) {
-      return &other->of_ == &of && other->name_ == name_;
+  const auto find = [&](const std::string& wanted) -> number_source* {
+    const auto found = std::ranges::find_if(known.all, [&](const number_source* other) {
+      return &other->of_ == &of && other->name_ == wanted;
     });
+    return found == known.all.end() ? nullptr : *found;
   };
-  for (int number = 2; is_taken(); ++number) {
-    if (taken == same_name::refuse)
-      throw usage_error("troupe: \"" + name_ + "\" has numbers of " + std::string(of.prefix()) +
-                        " already: choose another name");
-    name_ = name + " (" + std::to_string(number) + ")";
-  }
+  number_source* const before = find(name);
+  if (before != nullptr && taken == same_name::refuse && before->taken_ == same_name::refuse)
+    throw usage_error("troupe: \"" + name + "\" has numbers of " + std::string(of.prefix()) +
+                      " already: choose another name");
+  std::string free = before == nullptr ? "" : name;
+  for (int number = 2; !free.empty() && find(free) != nullptr; ++number)
+    free = name + " (" + std::to_string(number) + ")";
   known.all.push_back(this);
+  if (before != nullptr) (taken == same_name::number ? name_ : before->name_) = std::move(free);
 }
 
 number_source::~number_source() {
