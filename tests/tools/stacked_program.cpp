@@ -89,15 +89,13 @@ int main(int argc, char** argv) {
     rt.spawn<Spinner>().tell<&Spinner::spin_on>();
   }
   if (part == "turns") {
-    const auto tally = rt.spawn<Tally>();
-    tally.tell<&Tally::add>(1);
-    tally.tell<&Tally::clear>();
     rt.spawn(
-        [](troupe::ref<Tally> after) -> troupe::task<> {
-          co_await troupe::sleep_for(std::chrono::milliseconds(1));
-          after.tell<&Tally::add>(2);
+        [](troupe::ref<Tally> tally) -> troupe::task<> {
+          co_await tally.ask<&Tally::add>(1);
+          co_await tally.ask<&Tally::clear>();
+          co_await tally.ask<&Tally::add>(2);
         },
-        tally);
+        rt.spawn<Tally>());
   }
   if (part == "private") ::prctl(PR_SET_DUMPABLE, 0);
   if (part == "both") rt.spawn<Both>(rt.spawn<Large>(), rt.spawn<Small>()).tell<&Both::alternate>();

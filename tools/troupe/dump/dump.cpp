@@ -149,6 +149,8 @@ std::unordered_map<std::string, std::string> places_of(const program& asked, con
   if (asked.where().user != ::geteuid()) return {};
   std::set<std::string> methods;
   for (const json& turn : turns) methods.insert(method_of(turn.value("handler", "")));
+  methods.erase("");
+  if (methods.empty()) return {};
   try {
     return unwinder(asked.where().pid).places_of(methods);
   } catch (const failure&) {

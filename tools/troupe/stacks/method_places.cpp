@@ -22,6 +22,8 @@ class method_search {
     declared_.clear();
     look_inside(unit, "", 0);
   }
+  // Whether nothing better can be found.
+  bool is_complete() const noexcept { return defined_.size() == methods_.size(); }
   std::unordered_map<std::string, std::string> take() { return std::move(places_); }
 
  private:
@@ -98,7 +100,8 @@ std::unordered_map<std::string, std::string> find_methods(Dwfl* program,
   method_search search(methods);
   Dwarf_Die* unit = nullptr;
   Dwarf_Addr bias = 0;
-  while ((unit = ::dwfl_nextcu(program, unit, &bias)) != nullptr) search.look_at(unit);
+  while (!search.is_complete() && (unit = ::dwfl_nextcu(program, unit, &bias)) != nullptr)
+    search.look_at(unit);
   return search.take();
 }
 

@@ -233,6 +233,7 @@ std::string reason() {
 struct unwinder::state {
   explicit state(int pid) : dwfl(::dwfl_begin(&callbacks), &::dwfl_end) {
     root_of_program = find_root(pid);
+    ::unsetenv("DEBUGINFOD_URLS");  // libdw would fetch debug information from other hosts
     if (dwfl == nullptr || ::dwfl_linux_proc_report(dwfl.get(), pid) != 0 ||
         ::dwfl_report_end(dwfl.get(), nullptr, nullptr) != 0) {
       throw failure(
