@@ -180,7 +180,7 @@ class stored_book {
     adds_page.run();
   }
 
-  // Also those of members that a program without pages has removed.
+  // Members that a program without pages has removed have such rows as well.
   void drop_pages() {
     statement drops(in_,
                     "DELETE FROM cluster_pages WHERE cluster = ?1 AND id NOT IN "
