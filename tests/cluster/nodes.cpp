@@ -593,9 +593,9 @@ TEST_P(cluster_nodes, a_wait_for_a_topic_that_is_given_up_loses_no_value) {
         co_return *came;
       };
       texts_source from(values, next);
-      const auto publishes = [](node by, std::string topic) -> task<> {
+      const auto publishes = [](node by, std::string name) -> task<> {
         for (int i = 0; i < values; ++i) {
-          auto publishing = by.publish(topic, std::to_string(i));
+          auto publishing = by.publish(name, std::to_string(i));
           co_await std::move(publishing);
         }
       };
