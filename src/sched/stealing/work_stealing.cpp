@@ -43,7 +43,7 @@ work_stealing::work_stealing(outstanding_work& alive, runtime_host& of) noexcept
 work_stealing::work_stealing(const work_stealing_options& options, outstanding_work& alive,
                              runtime_host& of)
     : work_stealing(alive, of) {
-  idle_workers_.set_searchers_max(1 + options.workers / static_cast<unsigned>(group_workers));
+  idle_workers_.set_searchers_max(1 + (options.workers - 1) / static_cast<unsigned>(group_workers));
   workers_.reserve(options.workers);
   for (unsigned i = 0; i < options.workers; ++i) {
     workers_.push_back(&worker::take_from_free_list(*this, *this, idle_workers_.lonely(),
@@ -515,6 +515,8 @@ work_stealing::pace work_stealing::look_at(worker& victim, std::int64_t now,
   const std::uint64_t turns = victim.turns.load(std::memory_order_relaxed);
   const std::int64_t span = now - victim.seen_at_ns.load(std::memory_order_relaxed);
   const std::uint64_t done = turns - victim.seen_turns.load(std::memory_order_relaxed);
+  // Another searcher has looked a moment ago, or with a later clock: that says nothing of the pace.
+  if (span < glance_ns) return {};
   if (done == 0) {
     // The victim is stuck in one turn: whatever waits there is worth taking.
     return span >= stuck_ns ? pace{worth_stealing_short_ns * 1000, span, span >= rebalance_every_ns}
@@ -557,6 +559,8 @@ bool work_stealing::steal_from(worker& self, worker& victim, worker::share most,
     alive_.enter();
     show_busy(self);
   }
+  // Inside the lock: whoever enters it next sees that (for_each_quiet).
+  if (taken + events != 0) add(self.begun_steals, 1);
   victim.lock.restore();
   if (taken + events == 0) return false;
   if (events != 0) self.fetched.publish(events);
@@ -643,9 +647,18 @@ void work_stealing::wake(worker* sleeper) noexcept {
   notify(*sleeper);
 }
 
-// Enters the locks as a searcher does, but takes nothing.
+std::uint64_t work_stealing::sum_of(std::atomic<std::uint64_t> worker::*counter) const noexcept {
+  std::uint64_t sum = 0;
+  // order: relaxed  the locks that are entered between two sums order them
+  for (const worker* each : workers_) sum += (each->*counter).load(std::memory_order_relaxed);
+  return sum;
+}
+
+// Enters the locks as a searcher does, but takes nothing. A runnable that is stolen meanwhile may
+// be missed, or looked at twice.
 executor::not_quiet work_stealing::for_each_quiet(const std::function<void(runnable&)>& look) {
   not_quiet missed;
+  const std::uint64_t steals_before = sum_of(&worker::steals);
   for (worker* one : workers_) {
     const bool own = one == worker::current();
     if (own) one->lock.enter();
@@ -663,6 +676,7 @@ executor::not_quiet work_stealing::for_each_quiet(const std::function<void(runna
     missed.in_flight += one->for_each_quiet(look);
     own ? one->lock.leave() : one->lock.restore();
   }
+  if (sum_of(&worker::begun_steals) != steals_before) ++missed.in_flight;
   return missed;
 }
 

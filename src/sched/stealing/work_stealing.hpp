@@ -56,6 +56,8 @@ class work_stealing final : public policy {
                                 worth_stealing_short_ns = 300'000;
   // A victim that is in one turn for longer than this is stuck.
   static constexpr std::int64_t stuck_ns = 40'000;
+  // Looks at a victim that follow each other faster do not tell its pace.
+  static constexpr std::int64_t glance_ns = 1'000;
   // A searcher that has stolen from a victim with long turns calls others for the work that it
   // left, or cannot do at once, if that work takes at least this time: a call costs the searcher 12
   // µs.
@@ -168,6 +170,7 @@ class work_stealing final : public policy {
   };
   static pace look_at(worker& victim, std::int64_t now, std::int64_t memory = memory_ns) noexcept;
   static bool is_worth_a_call(std::size_t left, std::int64_t turn_ns) noexcept;
+  std::uint64_t sum_of(std::atomic<std::uint64_t> worker::*counter) const noexcept;
   void show_busy(worker& self) noexcept;
   void become_idle(worker& self);
   void settle_waits(worker& self) noexcept;

@@ -54,9 +54,9 @@ worker::wake_hints_taken worker::take_wake_hints() noexcept {
   wake_hints_taken taken;
   std::uint64_t queued = 0;
   const auto look = [&](runnable& item) {
-    // order: relaxed  written inside the home's lock only; if it is not ours, it is another
-    // worker's
-    worker* home_worker = item.home_worker.load(std::memory_order_relaxed);
+    // order: acquire  written inside the home's lock only; if a searcher has just made this worker
+    // its home, and has not queued it yet, `where` is read as of then; pairs with give/release
+    worker* home_worker = item.home_worker.load(std::memory_order_acquire);
     if (home_worker != this) {
       if (home_worker == nullptr) return;
       // the runnable changed its worker after the sender had looked
@@ -106,8 +106,9 @@ unsigned worker::give(worker& searcher, runnable*& list, share most, unsigned at
     runnable& item = *queue.pop();
     part_with(item);
     item.where = run_state::elsewhere;
-    // order: relaxed  read inside a lock only; this worker's is revoked, the searcher's is its own
-    item.home_worker.store(&searcher, std::memory_order_relaxed);
+    // order: release  another searcher may look at the item inside this searcher's lock, where this
+    // one is not yet; pairs with take_wake_hints/acquire
+    item.home_worker.store(&searcher, std::memory_order_release);
     item.next = nullptr;
     *end = &item;
     end = &item.next;

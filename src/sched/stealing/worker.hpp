@@ -211,7 +211,8 @@ class worker {
   waiting_operations::share waits;                            // of the poller
   bool counts_waits = false;                                  // by `waits`: it is counted as busy
   std::atomic<std::uint64_t> steals{0}, stolen{0}, parks{0};  // any thread reads them
-  std::atomic<std::uint64_t> wakes{0};                        // written by the threads that wake it
+  std::atomic<std::uint64_t> begun_steals{0};  // that took something; counted before `steals`
+  std::atomic<std::uint64_t> wakes{0};         // written by the threads that wake it
 
  private:
   void add_deferred(runnable& item) noexcept;
