@@ -180,6 +180,7 @@ class group : public suspension {
   template <class Look>
   static bool for_each_final(branch& of, Look look) noexcept;
   bool waits_for_foreign() const noexcept;
+  static bool waits_for_foreign(const group& all, unsigned& left) noexcept;
   // Whether a group within the branch has moved something, and waits for the end of others.
   static bool has_moved_in(branch& of) noexcept;
   branch* find_held() noexcept;

@@ -96,13 +96,16 @@ void group::cancel_branch(branch& branch) noexcept {
   if (!branch.busy) run(branch);
 }
 
+namespace {
+constexpr unsigned looks_into_max = 64;  // groups within groups, by one walk
+}
+
 // Calls look(wait) for what the branch waits for, and the branches within it, if that cannot be
 // undone, and for each group that has moved something; until it returns false. It looks into so
 // many groups within groups: each of n nested groups asks for this walk, which would take n² steps
 // otherwise.
 template <class Look>
 bool group::for_each_final(branch& of, Look look) noexcept {
-  constexpr unsigned looks_into_max = 64;
   unsigned depth = 0;
   for (async_call* at = &of;;) {
     suspension* const wait = at->done ? nullptr : at->awaited;
@@ -142,10 +145,21 @@ bool group::pause(branch& of) noexcept {
   return is_paused;
 }
 
-// A loser that awaits something foreign may need a branch that would be held.
+// A loser that awaits something foreign, itself or in a group within it, may need a branch that
+// would be held.
 bool group::waits_for_foreign() const noexcept {
-  for (const async_call& each : branches_) {
+  unsigned left = looks_into_max;
+  return waits_for_foreign(*this, left);
+}
+
+// Looks into so many groups. Those that are left out may wait for anything.
+bool group::waits_for_foreign(const group& all, unsigned& left) noexcept {
+  for (const async_call& each : all.branches_) {
+    if (each.done) continue;
     if (each.waits_for_foreign()) return true;
+    const suspension* const wait = each.awaited;
+    if (wait == nullptr || wait->act != &act_on) continue;
+    if (left == 0 || waits_for_foreign(static_cast<const group&>(*wait), --left)) return true;
   }
   return false;
 }
