@@ -79,6 +79,10 @@ void simulated_kernel::arrive(arrival& arrival) {
     if (peer != nullptr) send_news(peer, news::reset);
     return;
   }
+  if (end->lost && arrival.what != news::timed_out) {
+    if (arrival.what == news::bytes) end->under_way -= arrival.bytes.size();
+    return;
+  }
   switch (arrival.what) {
     case news::bytes:
       end->under_way -= arrival.bytes.size();
@@ -399,7 +403,8 @@ std::ptrdiff_t simulated_kernel::send(int fd, const void* data, std::size_t byte
   if (at->datagrams) return send_packet(*at, data, bytes, to, to_bytes);
   if (at->error != 0) return -std::exchange(at->error, 0);
   const end_ptr peer = at->other.lock();
-  if (at->written || at->gone || peer == nullptr) return -EPIPE;
+  if (at->written || at->gone || (peer == nullptr && !at->lost)) return -EPIPE;
+  if (at->lost) return static_cast<std::ptrdiff_t>(bytes);
   if (const int error = apply_fault(ends_.at(fd), peer); error != 0) return -error;
   if (at->lost) return static_cast<std::ptrdiff_t>(bytes);
   const std::size_t used = peer->received.size() + peer->under_way;

@@ -63,7 +63,7 @@ enum class fault : std::uint8_t {
   none,
   cut,          // of a send: both ends of the connection are reset
   lost,         // of a send: nothing arrives at either end any more; of a datagram: it is lost
-  slow,         // of a send: it arrives fault_delay_ns later, and so does all that is sent after it
+  slow,         // of a send: it arrives fault_delay_ns later, on a connection all after it as well
   slow_file,    // the operation takes that long
   write_fails,  // with an error of the device
 };
