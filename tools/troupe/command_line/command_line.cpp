@@ -101,7 +101,7 @@ int take_flags(int argc, char** argv, lint_choices& chosen) {
 int take_program(int argc, char** argv, std::vector<std::string>& program) {
   const std::string_view command = argc > 1 ? argv[1] : "";
   if (command != "explore" && command != "replay") return argc;
-  constexpr std::array flags{"-h", "--help", "--dead-letters"};
+  constexpr std::array flags{"-h", "--help", "--dead-letters", "--faults", "--pairs"};
   int own = command == "replay" ? 1 : 0;  // the file
   for (int i = 2; i < argc; ++i) {
     const std::string_view word = argv[i];
