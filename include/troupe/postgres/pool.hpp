@@ -52,7 +52,8 @@ class pool {
  public:
   using lease = troupe::pool<connection>::lease;
 
-  pool(runtime& on, std::string target, const pool_limits& limits = {}, const options& chosen = {});
+  pool(runtime& on, std::string target) : pool(on, std::move(target), pool_limits()) {}
+  pool(runtime& on, std::string target, const pool_limits& limits, const options& chosen = {});
 
   // A connection for several calls; it goes back when the lease ends.
   task<lease> borrow() const { return borrow_from(state_); }
