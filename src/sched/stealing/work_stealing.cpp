@@ -516,7 +516,7 @@ work_stealing::pace work_stealing::look_at(worker& victim, std::int64_t now,
   const std::int64_t span = now - victim.seen_at_ns.load(std::memory_order_relaxed);
   const std::uint64_t done = turns - victim.seen_turns.load(std::memory_order_relaxed);
   // Another searcher has looked a moment ago, or with a later clock: that says nothing of the pace.
-  if (span < glance_ns) return {};
+  if (span < pace_span_min_ns) return {};
   if (done == 0) {
     // The victim is stuck in one turn: whatever waits there is worth taking.
     return span >= stuck_ns ? pace{worth_stealing_short_ns * 1000, span, span >= rebalance_every_ns}
