@@ -64,8 +64,9 @@ class gone_watch final : public io::arrival {
   // Call it in a turn; only the first call does something. Makes the kernel buffer up to `bytes`
   // unread bytes, so that the end of the connection can arrive behind them. The kernel grows its
   // buffer when the least size of a read (SO_RCVLOWAT) is raised, and keeps the buffer when that is
-  // lowered again. It then still adapts the size of the buffer by itself. Rejected: SO_RCVBUF,
-  // after which it no longer does.
+  // lowered again. It then still adapts the size of the buffer by itself.
+  //
+  // Rejected: SO_RCVBUF, after which it no longer does.
   void make_room(stream& watched, std::size_t bytes) {
     if (std::exchange(has_room_, true)) return;
     io::kernel& calls = io::current_kernel();
