@@ -176,8 +176,9 @@ class thread_counts {
   TROUPE_INLINE place& place_of(message::handler method) noexcept {
     return places_[reinterpret_cast<std::uintptr_t>(method) / sizeof(place) % places];
   }
-  handler_count& find(const cell_type& type, message::handler method) noexcept;
-  handler_count& find(const cell_type& type, const message& mail) noexcept;
+  // Cold, so that compilers lay the common path out straight.
+  [[gnu::cold]] handler_count& find(const cell_type& type, message::handler method) noexcept;
+  [[gnu::cold]] handler_count& find(const cell_type& type, const message& mail) noexcept;
 
   const unsigned worker_;
   std::array<place, places> places_;
