@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import platform
+import subprocess
 import sys
 from pathlib import Path
 
@@ -98,9 +99,19 @@ def machine() -> str:
     return f"{os.cpu_count()} CPUs ({models[0] if models else platform.machine()}), Linux {platform.release()}"
 
 
+def commit() -> str:
+    """The commit that is measured and its day; changes that are in no commit are named."""
+    def said(*words: str) -> str:
+        return subprocess.run(["git", "-C", SOURCES, *words], capture_output=True, text=True, check=False).stdout.strip()
+
+    changed = ", with changes" if said("status", "--porcelain", "--untracked-files=no") else ""
+    return said("log", "-1", "--format=%h (%cs)") + changed or "unknown"
+
+
 def write_figures(path: Path, lines: list[report.Line]) -> None:
+    figures = {"machine": machine(), "commit": commit(), "rows": report.as_json(lines)}
     try:
-        path.write_text(json.dumps(report.as_json(lines), indent=1) + "\n")
+        path.write_text(json.dumps(figures, indent=1) + "\n")
     except OSError as error:
         sys.exit(f"./bench: --json: cannot write to {path}: {error.strerror}; the rows above are complete")
 

@@ -34,7 +34,7 @@ class Site:
         reference.check(self.names)
         self.renderer = documents.Renderer(ROOT, self.names)
         self.search = search_.Search()
-        self.writer = comments.Writer(self.names, self.renderer.address, "index.html#promises")
+        self.writer = comments.Writer(self.names, self.renderer.address, "promises.html")
         self.reference = reference.Reference(self.names, self.writer)
 
     def build(self):

@@ -143,13 +143,18 @@ class Renderer:
         if not target or re.match(r"[a-z]+:", target):
             return
         file, _, anchor = target.partition("#")
-        whole = posixpath.normpath(posixpath.join(posixpath.dirname(path), file)) if file else path
-        url = self.address(whole)
-        if url is None:
-            raise Broken(f"{path}: links to {target}, which does not exist")
+        url = self._found(file, path)
         token.attrs[name] = (
             relative(page, url) + (f"#{anchor}" if anchor else "") if file else f"#{anchor}"
         )
+
+    def _found(self, file, path):
+        """The address of a file that a document names; none is the document itself."""
+        whole = posixpath.normpath(posixpath.join(posixpath.dirname(path), file)) if file else path
+        url = self.address(whole)
+        if url is None:
+            raise Broken(f"{path}: links to {file}, which does not exist")
+        return url
 
     def _html(self, tokens, at, made):
         token = tokens[at]
@@ -158,7 +163,7 @@ class Renderer:
         if token.type == "inline":
             return self._inline(token, tokens[at - 1].type == "heading_open", made)
         if token.type == "html_block":
-            return "" if token.content.startswith("<!--") else token.content
+            return self._html_block(token.content, made)
         if token.type == "table_open":
             return '<div class="wide"><table>'
         if token.type == "table_close":
@@ -167,6 +172,16 @@ class Renderer:
             anchor = tokens[at - 2].attrs["id"]
             return f"{anchor_link(anchor)}</{token.tag}>\n"
         return self.parser.renderer.render([token], self.parser.options, {})
+
+    def _html_block(self, text, made):
+        """Pictures for dark and for light pages; the files that they name come along."""
+        if text.startswith("<!--"):
+            return ""
+
+        def moved(found):
+            return f'{found[1]}="{relative(made.page, self._found(found[2], made.path))}"'
+
+        return re.sub(r'\b(src|srcset)="([^"]+)"', moved, text)
 
     def _inline(self, token, is_heading, made):
         inside = is_heading

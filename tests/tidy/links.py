@@ -5,6 +5,10 @@ import pathlib
 import re
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+# Of a picture that differs on dark and on light pages.
+PICTURE = re.compile(r'\b(?:src|srcset)="([^"]+)"')
+# One screen and a half: a longer front page is not read.
+FRONT_PAGE, FRONT_PAGE_LINES_MAX = pathlib.Path("README.md"), 90
 CODE = re.compile(r"`([^`]+)`")
 HEADING = re.compile(r"^#+ +(.*?) *#*$")
 # A path of this repository in running text or in a comment. Patterns (with *, <, {) are not paths.
@@ -19,7 +23,8 @@ def check_links(tree):
         for number, line in _prose(tree, path):
             problems += [f"{path}:{number}: links within inline code: `{code}`" for code in CODE.findall(line)
                          if any("/" in target or ".md" in target for target in LINK.findall(code))]
-            for target in LINK.findall(CODE.sub("", line)):
+            plain = CODE.sub("", line)
+            for target in LINK.findall(plain) + PICTURE.findall(plain):
                 if re.match(r"[a-z]+:", target):
                     continue
                 name, _, anchor = target.partition("#")
@@ -38,6 +43,12 @@ def check_links(tree):
                 if not any((place / target).exists() for place in places):
                     problems.append(f"{path}:{number}: names {target}, which does not exist")
     return problems
+
+
+def check_front_page(tree):
+    length = len(tree.lines(FRONT_PAGE))
+    return [f"{FRONT_PAGE}: {length} lines, more than {FRONT_PAGE_LINES_MAX}: a part of it belongs into a document of its own"
+            ] if length > FRONT_PAGE_LINES_MAX else []
 
 
 def check_built(tree, compile_commands):

@@ -78,6 +78,7 @@ CHECKS = {
     "kept_memory": text.check_kept_memory,
     "names": text.check_names,
     "links": links.check_links,
+    "front_page": links.check_front_page,
     "ways": ways.check_ways,
     "layer_table": ways.check_layer_table,
     "pictures": ways.check_pictures,

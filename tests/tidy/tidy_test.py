@@ -260,6 +260,23 @@ class Checks(unittest.TestCase):
         (self.root / "docs/pictures/a.txt").unlink()
         self.complains(ways.check_pictures, "docs/pictures/a.svg: cannot be drawn")
 
+    def test_a_picture_of_figures_is_what_the_figures_say(self):
+        kept = ways.FIGURES.parents[1] / "docs/pictures/figures.json"
+        self.write("docs/pictures/figures.json", kept.read_text())
+        for name in ("light", "dark"):
+            self.write(f"docs/pictures/figures_{name}.svg", kept.with_name(f"figures_{name}.svg").read_text())
+        self.passes(ways.check_pictures)
+        (self.root / "docs/pictures/figures_light.svg").unlink()
+        self.complains(ways.check_pictures, "docs/pictures/figures_light.svg: is not what docs/pictures/figures.json says")
+        self.write("docs/pictures/figures.json", kept.read_text().replace('"commit": "', '"commit": "other '))
+        self.assertEqual(len(ways.check_pictures(tidy.Tree(self.root))), 2)
+
+    def test_the_front_page_is_short(self):
+        self.write("README.md", "a\n" * links.FRONT_PAGE_LINES_MAX)
+        self.passes(links.check_front_page)
+        self.write("README.md", "a\n" * (links.FRONT_PAGE_LINES_MAX + 1))
+        self.complains(links.check_front_page, "README.md: 91 lines, more than 90")
+
     def test_every_source_is_built_and_every_header_used(self):
         self.write("src/base/a.cpp", '#include "base/a.hpp"\n')
         self.write("src/base/a.hpp", "")

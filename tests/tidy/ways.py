@@ -1,6 +1,7 @@
 """The documents against the code: the ways of docs/ways.md, the table of layers of docs/architecture.md, all pictures."""
 
 import importlib.util
+import json
 import pathlib
 import re
 
@@ -9,6 +10,7 @@ import layers
 ARCHITECTURE = pathlib.Path("docs/architecture.md")
 DOCUMENT = pathlib.Path("docs/ways.md")
 SCRIPT = pathlib.Path(__file__).parents[2] / "scripts/draw_picture.py"
+FIGURES = SCRIPT.with_name("figures.py")
 
 # A section of `## The ways` is a way. The text below its heading begins with its limit; a step is a numbered item.
 WAYS = "## The ways"
@@ -101,13 +103,25 @@ def check_layer_table(tree):
     return problems
 
 
+def _script(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def check_pictures(tree):
-    """Each picture is what scripts/draw_picture.py makes of the text beside it."""
-    spec = importlib.util.spec_from_file_location("draw_picture", SCRIPT)
-    draw_picture = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(draw_picture)
-    problems = []
+    """Each picture is what scripts/draw_picture.py makes of the text beside it, or scripts/figures.py of the figures."""
+    draw_picture, figures = _script(SCRIPT), _script(FIGURES)
+    problems, of_figures = [], {}
+    if (tree.root / figures.KEPT).exists():
+        of_figures = figures.pictures(json.loads((tree.root / figures.KEPT).read_text()))
+    for path, drawn in of_figures.items():
+        if not (tree.root / path).exists() or (tree.root / path).read_text() != drawn:
+            problems.append(f"{path}: is not what {figures.KEPT} says; run scripts/figures.py draw")
     for path in tree.files("docs", suffixes=(".svg",)):
+        if str(path) in of_figures:
+            continue
         source = path.with_suffix(".txt")
         try:
             drawn = draw_picture.draw((tree.root / source).read_text())
