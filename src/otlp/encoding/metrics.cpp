@@ -39,6 +39,22 @@ const char* unit_of(number_unit unit) noexcept {
   return "1";
 }
 
+// The traces of values, beside the buckets to which these values belong by themselves.
+std::string exemplars_of(const distribution& spread) {
+  std::string text;
+  for (const observe::exemplar& seen : spread.exemplars) {
+    if (!std::isfinite(seen.value)) continue;
+    text += text.empty() ? ",\"exemplars\":[" : ",";
+    text += "{\"timeUnixNano\":" + quoted(seen.unix_ns) + ",\"asDouble\":" + text_of(seen.value);
+    text += ",\"spanId\":\"";
+    add_hex(text, seen.span_id);
+    text += "\",\"traceId\":\"";
+    add_hex(text, seen.trace_id);
+    text += "\"}";
+  }
+  return text.empty() ? text : text + ']';
+}
+
 // Empty if JSON has no such number: an infinity, or none.
 std::string sample_of(const distribution& spread) {
   if (!std::isfinite(spread.sum)) return {};
@@ -49,7 +65,7 @@ std::string sample_of(const distribution& spread) {
   text += "],\"explicitBounds\":[";
   for (std::size_t i = 0; i < spread.bounds.size(); ++i)
     (text += i == 0 ? "" : ",") += text_of(spread.bounds[i]);
-  return text + ']';
+  return text + ']' + exemplars_of(spread);
 }
 std::string sample_of(double number) {
   return std::isfinite(number) ? "\"asDouble\":" + text_of(number) : std::string();

@@ -33,6 +33,15 @@ std::string body_with(const metric_case& one) {
 }
 
 const std::vector<double> bounds{0.5, 1};
+// Bytes of ids count up from `first`.
+observe::exemplar seen(std::size_t bucket, double value, std::uint8_t first, std::int64_t unix_ns) {
+  observe::exemplar made{bucket, value, {}, {}, unix_ns};
+  for (std::size_t i = 0; i < made.trace_id.size(); ++i)
+    made.trace_id.at(i) = static_cast<std::uint8_t>(first + i);
+  for (std::size_t i = 0; i < made.span_id.size(); ++i)
+    made.span_id.at(i) = static_cast<std::uint8_t>(first + 0x80 + i);
+  return made;
+}
 
 TEST(otlp_metrics, each_kind_of_number_has_its_form) {
   const std::string says = R"(","description":"Says \"a\".","unit":)";
@@ -93,6 +102,20 @@ TEST(otlp_metrics, each_kind_of_number_has_its_form) {
               R"("metrics":[)" +
                   one.metric + "]}]}]}")
         << one.name;
+}
+
+TEST(otlp_metrics, exemplars_are_beside_the_buckets) {
+  const observe::distribution spread{
+      bounds, {1, 0, 1}, 2.5, {seen(0, 0.5, 1, 7), seen(1, HUGE_VAL, 1, 7), seen(2, 2, 2, 8)}};
+  const std::string body =
+      body_with({number_kind::histogram, number_unit::seconds, "a_seconds", {}, spread, ""});
+  const std::string expected =
+      R"("explicitBounds":[0.5,1],)"
+      R"("exemplars":[{"timeUnixNano":"7","asDouble":0.5,"spanId":"8182838485868788",)"
+      R"("traceId":"0102030405060708090a0b0c0d0e0f10"},)"
+      R"({"timeUnixNano":"8","asDouble":2,"spanId":"8283848586878889",)"
+      R"("traceId":"02030405060708090a0b0c0d0e0f1011"}]}]}})";
+  EXPECT_NE(body.find(expected), std::string::npos) << body;
 }
 
 TEST(otlp_metrics, rows_are_points_of_one_metric) {
