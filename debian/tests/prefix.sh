@@ -4,4 +4,5 @@ if [ -n "${TROUPE_PREFIX:-}" ]; then
   export CMAKE_PREFIX_PATH="$TROUPE_PREFIX/usr"
   export PKG_CONFIG_PATH="$libraries/pkgconfig"
   export LD_LIBRARY_PATH="$libraries"
+  export PATH="$TROUPE_PREFIX/usr/bin:$PATH"
 fi

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Builds the Debian packages of the working tree, offline, and looks at them.
-# Usage: debian.sh packages|same
+# Usage: debian.sh packages|same|fresh
 #   packages  lintian finds no fault; no package lacks a file; the shared libraries show the names that
 #             abi/ keeps, and no foreign ones; tools and libraries are hardened; debian/tests pass with
 #             the packages alone, unpacked into a folder (so without root and without a network)
 #   same      a second build, in another folder, gives the same bytes
+#   fresh     autopkgtest installs the packages in a fresh Debian, and runs debian/tests there; it takes that Debian
+#             from a mirror, and needs root
 # ABI_WRITE=1 writes abi/ instead of comparing it.
 # A compiler cache, if there is one, is used: then `same` is about linking and packing.
 set -euo pipefail
@@ -75,11 +77,30 @@ expect_hardened() {
 
 run_tests() {
   local test
-  for test in hello http; do
+  for test in hello http new; do
     mkdir -p "$work/tests/$test"
     AUTOPKGTEST_TMP=$work/tests/$test TROUPE_PREFIX=$1 "$source/debian/tests/$test" \
       > "$work/tests/$test.log" 2>&1 || fail "debian/tests/$test: $(tail -n 20 "$work/tests/$test.log")"
   done
+}
+
+# A Debian with nothing but a compiler. Without a network there is none, and the test is skipped.
+make_fresh_system() {
+  local mirror=${TROUPE_DEBIAN_MIRROR:-http://deb.debian.org/debian}
+  curl -fsS -m 20 -o /dev/null "$mirror/dists/bookworm/InRelease" ||
+    { echo "debian: skipped: needs a Debian mirror: $mirror does not answer"; exit 77; }
+  rm -rf "$work/system"
+  mmdebstrap --mode=root --variant=buildd bookworm "$work/system" "$mirror" > "$work/mmdebstrap.log" 2>&1 ||
+    fail "mmdebstrap: $(tail -n 20 "$work/mmdebstrap.log")"
+}
+
+run_tests_in_fresh_system() {
+  local status=0
+  rm -rf "$work/autopkgtest"
+  # 2: a test was skipped, as where the mirror lacks a package; that is a failure here.
+  autopkgtest --no-built-binaries --output-dir "$work/autopkgtest" --timeout-factor 4 "$work"/first/*.deb "$work/first/troupe/" \
+    -- chroot "$work/system" > "$work/autopkgtest.log" 2>&1 || status=$?
+  [ "$status" -eq 0 ] || fail "autopkgtest ends with $status: $(tail -n 30 "$work/autopkgtest.log")"
 }
 
 case $how in
@@ -99,6 +120,16 @@ case $how in
     for package in "$work"/first/*.deb; do
       cmp "$package" "$work/another_folder/$(basename "$package")" || fail "$package differs"
     done
+    ;;
+  fresh)
+    for tool in mmdebstrap autopkgtest; do
+      command -v "$tool" > /dev/null || { echo "debian: skipped: needs $tool"; exit 77; }
+    done
+    [ "$(id -u)" -eq 0 ] || { echo "debian: skipped: needs root"; exit 77; }
+    [ -n "$(find "$work/first" -maxdepth 1 -name '*.deb' 2> /dev/null)" ] || build_packages "$work/first"
+    make_fresh_system
+    run_tests_in_fresh_system
+    rm -rf "$work/system"
     ;;
   *) fail "unknown way '$how'" ;;
 esac
