@@ -4,7 +4,7 @@
 Programs have them compiled in: a shared library that changes one breaks programs that were linked before, although it
 shows the same names. abi/layouts.txt keeps them, as abi_names.py keeps the names; ABI_WRITE=1 writes it anew. They are
 compared in C++20 and in C++23, whose programs link with the same library. Templates are left out, and so are the
-headers that need Asio. Offsets of members are not looked at.
+headers that need Asio. members.py looks at the offsets of members.
 """
 import os
 import pathlib
@@ -25,12 +25,23 @@ STEP_S = 600
 PLAIN_NAME = re.compile(r"troupe(::\w+)+")
 
 
-def dumped(language):
-    """What the compiler says of all classes."""
+def is_by_gcc():
+    version = subprocess.run([COMPILER, "--version"], stdout=subprocess.PIPE, text=True, timeout=STEP_S).stdout
+    return "Free Software Foundation" in version
+
+
+def all_headers():
+    """A source that includes them all."""
     headers = sorted((SOURCE / "include").rglob("*.hpp"))
-    together, text = WORK / "all.cpp", WORK / f"{language}.txt"
+    together = WORK / f"{pathlib.Path(sys.argv[0]).stem}.cpp"
     together.write_text("".join(f"#include <{header.relative_to(SOURCE / 'include')}>\n" for header in headers
                                 if not NEEDS_ASIO.search(str(header))))
+    return together
+
+
+def dumped(language):
+    """What the compiler says of all classes."""
+    together, text = all_headers(), WORK / f"{language}.txt"
     done = subprocess.run([COMPILER, f"-std={language}", f"-I{SOURCE}/include", *SETTINGS, "-fsyntax-only",
                            f"-fdump-lang-class={text}", together], stderr=subprocess.PIPE, text=True, timeout=STEP_S)
     if done.returncode != 0:
@@ -57,8 +68,7 @@ def layouts(language):
 
 
 def main():
-    version = subprocess.run([COMPILER, "--version"], stdout=subprocess.PIPE, text=True, timeout=STEP_S).stdout
-    if "Free Software Foundation" not in version:
+    if not is_by_gcc():
         print("package: skipped: needs a build with g++")
         return 77
     WORK.mkdir(parents=True, exist_ok=True)
