@@ -81,6 +81,7 @@ CHECKS = {
     "front_page": links.check_front_page,
     "ways": ways.check_ways,
     "layer_table": ways.check_layer_table,
+    "relaxed_orders": ways.check_relaxed_orders,
     "pictures": ways.check_pictures,
     "built": lambda tree: links.check_built(tree, compile_commands()),
 }

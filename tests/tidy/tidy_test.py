@@ -249,6 +249,14 @@ class Checks(unittest.TestCase):
         self.write("docs/architecture.md", "\n".join(rows).replace("src/memory/README.md", "src/base/README.md") + "\n")
         self.complains(ways.check_layer_table, "`memory` does not link to src/memory/README.md")
 
+    def test_each_relaxed_access_has_an_argument(self):
+        self.write("docs/protocols/relaxed_orders.md", "# Relaxed\n\nFiles: `src/a.cpp`.\n\n- `count_`: a statistic\n")
+        self.write("src/a.cpp", "count_.fetch_add(1, std::memory_order_relaxed);\nx.load();\n"
+                                "y.store(1, std::memory_order_release);\n")
+        self.passes(ways.check_relaxed_orders)
+        self.write("src/a.cpp", "here.words[2].store(1,\n    std::memory_order_relaxed);\n")
+        self.complains(ways.check_relaxed_orders, "relaxed_orders.md: has no argument for the relaxed accesses to `words` in src/a.cpp")
+
     def test_a_picture_is_what_its_text_says(self):
         self.write("docs/pictures/a.txt", "box a 0 0\n  A\nbox b 0 1\n  B\narrow a b: to\n")
         subprocess.run([sys.executable, "-B", ways.SCRIPT, self.root / "docs/pictures/a.txt"], check=True)

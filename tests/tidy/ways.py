@@ -1,4 +1,5 @@
-"""The documents against the code: the ways of docs/ways.md, the table of layers of docs/architecture.md, all pictures."""
+"""The documents against the code: the ways of docs/ways.md, the table of layers of docs/architecture.md, the relaxed
+orders of docs/protocols/relaxed_orders.md, all pictures."""
 
 import importlib.util
 import json
@@ -19,6 +20,11 @@ STEP = re.compile(r"(\d+)\. ")
 # In a step: a file of ours that is linked, or the name of one that was linked before in this way, or a function of the
 # file that was named last.
 NAMED = re.compile(r"\]\(\.\./((?:include|src)/[^)#]+)\)|`([\w.]+\.[hc]pp)`|`([\w:~]+)\(\)`")
+# A page that has an argument for each atomic object that its files read or write with a relaxed order.
+RELAXED = pathlib.Path("docs/protocols/relaxed_orders.md")
+FILE_OF_RELAXED = re.compile(r"(?:src|include)/[\w/]+\.[hc]pp")
+RELAXED_ACCESS = re.compile(r"(\w+)(?:\[[^\]]*\])?\s*(?:\.|->)(?:load|store|exchange|fetch_\w+|compare_exchange_\w+)"
+                            r"\([^;]*?memory_order_relaxed")
 ROW = re.compile(r"\| \[?`(\w+)`(?:\]\(([^)]*)\))? \| ([^|]*) \|")
 
 
@@ -100,6 +106,19 @@ def check_layer_table(tree):
             problems.append(f"{ARCHITECTURE}:{number}: `{layer}` stands on {', '.join(layers.BELOW[layer]) or 'nothing'}")
         elif link != f"../src/{layer}/README.md":
             problems.append(f"{ARCHITECTURE}:{number}: `{layer}` does not link to src/{layer}/README.md")
+    return problems
+
+
+def check_relaxed_orders(tree):
+    lines = tree.lines(RELAXED)
+    page = "\n".join(lines)
+    named = {word for code in re.findall(r"`([^`\n]+)`", page) for word in re.findall(r"\w+", code)}
+    head = page.split("\n\n")[1]
+    problems = []
+    for file in dict.fromkeys(FILE_OF_RELAXED.findall(head)):
+        text = "\n".join(tree.lines(pathlib.Path(file)))
+        missing = sorted({found[1] for found in RELAXED_ACCESS.finditer(text)} - named)
+        problems += [f"{RELAXED}: has no argument for the relaxed accesses to `{name}` in {file}" for name in missing]
     return problems
 
 
