@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/atomics.hpp"
+#include "troupe/base/platform.hpp"
 
 namespace troupe::sched {
 
@@ -26,6 +27,12 @@ class basic_waiting_operations {
    public:
     // Owner: whether there is something to add.
     bool is_settled() const noexcept { return change() == 0; }
+
+    // Owner: one more operation had to wait, of those that keep the program alive or of others.
+    void count_begun() noexcept {
+      // order: relaxed (both)  as below
+      begun_.store(begun_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    }
 
     // Owner: an object that a component keeps for this worker, and the component's part that it
     // belongs to. Here it costs no thread-local storage.
@@ -45,6 +52,7 @@ class basic_waiting_operations {
       return owner_.load(std::memory_order_relaxed) == &all;
     }
     typename Atomics::template atomic<std::int64_t> change_{0};
+    typename Atomics::template atomic<std::uint64_t> begun_{0};
     typename Atomics::template atomic<basic_waiting_operations*> owner_{nullptr};
   };
 
@@ -53,11 +61,14 @@ class basic_waiting_operations {
 
   // So many operations more. `own`: the caller's share if it is a worker that is counted as busy;
   // else null, and the caller is counted in another way, or has a hold.
-  [[nodiscard]] next add(share* own, std::int64_t n) noexcept {
-    if (!has(own)) return add_to_all(n);
-    own->set(own->change() + n);
+  [[nodiscard]] TROUPE_INLINE next add(share* own, std::int64_t n) noexcept {
+    if (!has(own)) [[unlikely]]
+      return add_to_all(n);
+    add_own(*own, n);
     return next::nothing;
   }
+  // The same for a share that is known to be this worker's, and of this pool.
+  static void add_own(share& own, std::int64_t n) noexcept { own.set(own.change() + n); }
 
   // The worker is about to be counted as idle.
   [[nodiscard]] next settle(share& own) noexcept {
@@ -77,10 +88,19 @@ class basic_waiting_operations {
   static void let_go(share& own) noexcept {
     own.belong_to(nullptr);
     own.set(0);
+    own.begun_.store(0, std::memory_order_relaxed);  // order: relaxed  a statistic
     own.kept_for = nullptr;
   }
 
-  // A statistic.
+  // Statistics: the operations that wait now, and those that the shares have counted as begun.
+  std::uint64_t begun() const noexcept {
+    std::uint64_t sum = 0;
+    for (const share* own : shares_) {
+      // order: relaxed  a statistic
+      sum += own->is_of(*this) ? own->begun_.load(std::memory_order_relaxed) : 0;
+    }
+    return sum;
+  }
   std::int64_t count() const noexcept {
     std::int64_t sum = all_.load(std::memory_order_relaxed);  // order: relaxed  a statistic
     for (const share* own : shares_) sum += own->is_of(*this) ? own->change() : 0;
@@ -88,7 +108,7 @@ class basic_waiting_operations {
   }
 
  private:
-  next add_to_all(std::int64_t n) noexcept {
+  TROUPE_NOINLINE next add_to_all(std::int64_t n) noexcept {
     // order: acq_rel  the thread that brings the number to 0, and then perhaps the count of
     // outstanding work, has seen the work of those before it (O3); pairs with itself
     const std::int64_t before = all_.fetch_add(n, std::memory_order_acq_rel);
@@ -103,10 +123,17 @@ class basic_waiting_operations {
 
 using waiting_operations = basic_waiting_operations<>;
 
-// The share of the calling thread, if that is a worker which is counted as busy; else null.
+// The share of the calling thread, if that is a worker which is counted as busy; else null. A word
+// of its own for each thread: operations read it without a look at the worker.
 class busy_share {
  public:
-  static waiting_operations::share* current() noexcept;
+  static waiting_operations::share* current() noexcept { return current_; }
+  // The worker's own thread: the worker is counted as busy from now on, or, with null, no longer.
+  static void set_current(waiting_operations::share* share) noexcept { current_ = share; }
+
+ private:
+  inline static constinit thread_local waiting_operations::share* current_
+      [[gnu::tls_model("initial-exec")]] = nullptr;
 };
 
 }  // namespace troupe::sched

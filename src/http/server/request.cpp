@@ -61,17 +61,6 @@ std::optional<std::string_view> request::nth_cookie(std::string_view name,
   return std::nullopt;
 }
 
-std::size_t request::kept_bytes() const noexcept {
-  // order: relaxed  a statistic; publishes nothing
-  const std::size_t above = kept_ == nullptr ? 0 : kept_->bytes.load(std::memory_order_relaxed);
-  return collected_.capacity() + above;
-}
-
-std::size_t request::kept_files() const noexcept {
-  // order: relaxed  a statistic; publishes nothing
-  return kept_ == nullptr ? 0 : kept_->files.load(std::memory_order_relaxed);
-}
-
 namespace values {
 
 void kept_share::keep(request& asked, std::size_t bytes, std::size_t files) {

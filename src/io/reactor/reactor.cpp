@@ -115,7 +115,7 @@ std::size_t reactor::open_slots() const noexcept {
 
 sched::poller::counts reactor::count() const noexcept {
   const std::int64_t in_flight = waiting.count();
-  std::uint64_t waits = 0;
+  std::uint64_t waits = waiting.begun();
   // order: relaxed  a statistic
   for (const shard& some : shards_) waits += some.waits.load(std::memory_order_relaxed);
   return {waits, static_cast<std::uint64_t>(std::max<std::int64_t>(in_flight, 0)), open_slots()};
@@ -125,20 +125,21 @@ sched::poller::counts reactor::count() const noexcept {
 // or by a hold. So when the first operation comes just as the last one leaves, the order of the two
 // calls of the runtime does not matter.
 void reactor::enter(const operation& operation) noexcept {
+  sched::waiting_operations::share* const own = sched::busy_share::current();
+  if (!waiting.has(own)) [[unlikely]]
+    return enter_unshared(operation);
+  own->count_begun();
+  if (!operation.weak) waiting.add_own(*own, 1);
+}
+
+TROUPE_NOINLINE void reactor::enter_unshared(const operation& operation) noexcept {
   // order: relaxed  a statistic
   shards_[base::worker_number % shards].waits.fetch_add(1, std::memory_order_relaxed);
   if (!operation.weak) wait_for(1);
 }
 
-void reactor::wait_for(std::int64_t more) noexcept {
-  switch (waiting.add(sched::busy_share::current(), more)) {
-    case sched::waiting_operations::next::hold:
-      return runtime_.hold();
-    case sched::waiting_operations::next::release:
-      return runtime_.release();
-    case sched::waiting_operations::next::nothing:
-      return;
-  }
+void reactor::hold_or_release(sched::waiting_operations::next next) noexcept {
+  next == sched::waiting_operations::next::hold ? runtime_.hold() : runtime_.release();
 }
 
 std::int32_t reactor::write_at_once(slot&, std::string_view, bool) noexcept { return 0; }

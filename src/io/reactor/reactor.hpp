@@ -117,9 +117,16 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
   class call_aside;
   void grow();
   sched::runtime_host& runtime_;
-  void wait_for(std::int64_t more) noexcept;
-  // How many operations had to wait. Each worker has a shard, up to the number of shards; threads
-  // that are no workers share one.
+  TROUPE_INLINE void wait_for(std::int64_t more) noexcept {
+    const auto next = waiting.add(sched::busy_share::current(), more);
+    if (next != sched::waiting_operations::next::nothing) [[unlikely]]
+      hold_or_release(next);
+  }
+  void enter_unshared(const operation& operation) noexcept;
+  void hold_or_release(sched::waiting_operations::next next) noexcept;
+  // How many operations had to wait that no busy worker has begun, which counts them in its share.
+  // Each other worker has a shard, up to the number of shards; threads that are no workers have one
+  // in common.
   struct alignas(base::line_bytes) shard {
     std::atomic<std::uint64_t> waits{0};
   };

@@ -608,18 +608,13 @@ void work_stealing::show_busy(worker& self) noexcept {
   self.seen_at_ns.store(self.awaited_at_ns, std::memory_order_relaxed);
   // order: relaxed  a hint
   self.busy.store(true, std::memory_order_relaxed);
-  self.counts_waits = true;
-}
-
-waiting_operations::share* busy_share::current() noexcept {
-  worker* const self = worker::current();
-  return self != nullptr && self->counts_waits ? &self->waits : nullptr;
+  busy_share::set_current(&self.waits);
 }
 
 // Before the worker is counted as idle: until then it kept the program alive for the operations
 // that it has begun (O2).
 void work_stealing::settle_waits(worker& self) noexcept {
-  self.counts_waits = false;
+  busy_share::set_current(nullptr);
   if (self.waits.is_settled()) return;
   // order: acquire  as take_io
   switch (poller_.load(std::memory_order_acquire)->waiting.settle(self.waits)) {
