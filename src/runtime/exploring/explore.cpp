@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <ostream>
 #include <system_error>
 #include <utility>
@@ -243,6 +244,14 @@ void note_coverage(explore_report& report, const exploring::coverage& covered) {
   report.pairs_in_one_order = covered.in_one_order();
 }
 
+// The failure of a search that is reported.
+struct failing_schedule {
+  std::string failure;
+  std::string strategy;
+  unsigned number;  // of the search's executions
+  exploring::shrunk small;
+};
+
 void search(explore_report& report, const exploration& exploration, const explore_options& options,
             const std::string& name, exploring::coverage& covered) {
   runtime_options seeded;
@@ -258,24 +267,29 @@ void search(explore_report& report, const exploration& exploration, const explor
   exploring::schedule plan = schedules.plain();
   constexpr std::uint64_t first_turns_max = 1'000'000;
   plan.turns_max = options.turns != 0 ? options.turns : first_turns_max;
+  std::optional<failing_schedule> best;
+  std::uint64_t last = options.schedules;
+  unsigned failures = 0;
   for (std::uint64_t number = 1;; ++number) {
     const exploring::outcome seen = exploration.run(plan, number == 1);
     ++report.schedules;
     covered.add(*seen.seen);
     if (!seen.failure.empty()) {
-      const exploring::shrunk small = exploring::shrink(plan, seen, run);
-      if (report.failure.empty() || small.reduced) {
-        report.failure = seen.failure;
-        report.strategy = exploring::name_of(plan);
-        keep(report, exploration, small, name, options.folder);
-      }
-      // another schedule may say more of the failure than a seed does
-      if (small.reduced) return;
+      exploring::shrunk small = exploring::shrink(plan, seen, run);
+      if (!best) last = std::min(last, 2 * number + exploring::further_schedules);
+      if (!best || exploring::is_smaller(small, best->small))
+        best = {seen.failure, std::string(exploring::name_of(plan)), report.schedules, small};
+      if (exploring::is_small(small) || ++failures == exploring::shrunk_failures_max) break;
     }
     if (number == 1) schedules.size_by(*seen.seen, options.turns);
-    if (number >= options.schedules || clock::now() >= end) return;
+    if (number >= last || clock::now() >= end) break;
     plan = schedules.at(number);
   }
+  if (!best) return;
+  report.failure = best->failure;
+  report.strategy = best->strategy;
+  report.schedules = best->number;
+  keep(report, exploration, best->small, name, options.folder);
 }
 
 }  // namespace

@@ -148,6 +148,11 @@ void exploring_source::arrive(known& one) {
                          ? maker->second.priority
                          : mixed(one.of.name, plan.seed) | std::uint64_t{1} << 63;
     }
+  } else {
+    one.number = ++of_->returns;
+    if (of_->records) tell("return");
+    if (std::ranges::count(plan.held_returns, one.number) != 0)
+      make_hold({.held = {one.of.maker, one.of.nth, one.runs}, .until = {}, .late = plan.late});
   }
   one.hold = hold_of(one);
   meet_hold(one.hold);
@@ -234,9 +239,12 @@ void exploring_source::begin_turn(known& one, bool contested) {
   if (of_->records) {
     of_->seen.push_back({running_, one.arrived, one.begun, runtime_});
     if (of_->on_seen) of_->on_seen(line_of(of_->seen.back()));
-    if (contested && one.runs == 0) {
-      of_->contested.push_back(one.number);
-      if (of_->on_seen) of_->on_seen("contested " + std::to_string(one.number));
+    if (contested) {
+      (one.runs == 0 ? of_->contested : of_->contested_returns).push_back(one.number);
+      if (of_->on_seen) {
+        const char* const what = one.runs == 0 ? "contested " : "contested-return ";
+        of_->on_seen(what + std::to_string(one.number));
+      }
     }
   }
   ++one.runs;

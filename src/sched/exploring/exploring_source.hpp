@@ -38,7 +38,7 @@ class exploring_source final : public choice_source {
     bool waits = false;         // it is ready
     std::uint64_t arrived = 0;  // the last time that it became ready
     std::uint64_t begun = 0;    // how many turns had begun then
-    std::uint64_t number = 0;   // of its first arrival
+    std::uint64_t number = 0;   // of its arrival, or of its last return
     std::uint64_t priority = 0;
     std::size_t hold = none;  // in holds_, of the turn that comes next
   };

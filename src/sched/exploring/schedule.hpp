@@ -74,9 +74,11 @@ struct schedule {
   strategy by = strategy::holds;
   std::uint64_t seed = 1;
   std::vector<hold> holds;
-  // For `holds`: the numbers of runnables, in the order in which they first become ready, and of
-  // connections, in the order in which they are made. They become holds when they are met.
+  // For `holds`: the numbers of runnables, in the order in which they first become ready; of turns
+  // of such that become ready again, as a suspended coroutine does; and of connections, in the
+  // order in which they are made. They become holds when they are met.
   std::vector<std::uint64_t> held_arrivals;
+  std::vector<std::uint64_t> held_returns;
   std::vector<std::uint64_t> held_connections;
   std::vector<planned_fault> faults;  // become holds as well
   bool late = false;
@@ -119,16 +121,18 @@ struct execution {
 
   std::uint64_t turns = 0;
   std::uint64_t arrivals = 0;  // runnables that became ready for the first time
+  std::uint64_t returns = 0;   // times that one became ready again
   std::uint64_t connections = 0;
   fault_counts fault_points{};
   unsigned runtimes = 0;
   std::string program;                               // its build id, if another process ran it
   std::uint64_t hash = 14'695'981'039'346'656'037u;  // of the names of all turns
   std::vector<std::uint64_t> hashes;                 // each 1,000 turns
-  std::vector<hold> made;                // of held_arrivals, held_connections and faults
-  std::vector<char> met;                 // of plan.holds
-  std::vector<std::uint64_t> contested;  // of the arrivals, those that were not alone when they ran
-  std::vector<turn_seen> seen;           // if it records
+  std::vector<hold> made;  // of held_arrivals, held_returns, held_connections and faults
+  std::vector<char> met;   // of plan.holds
+  // Of the arrivals, and of the returns, those that were not alone when they ran.
+  std::vector<std::uint64_t> contested, contested_returns;
+  std::vector<turn_seen> seen;  // if it records
 
   // If its handlers are watched (handler_watch.hpp).
   bool is_watched = false;

@@ -148,6 +148,8 @@ void read_strategy(line_reader& of, schedule& plan) {
 void read_search(const std::string& what, line_reader& of, kept_schedule& kept) {
   if (what == "arrival") {
     kept.plan.held_arrivals.push_back(of.value());
+  } else if (what == "return") {
+    kept.plan.held_returns.push_back(of.value());
   } else if (what == "late-connection") {
     kept.plan.held_connections.push_back(of.value());
   } else if (what == "planned-fault") {
@@ -255,6 +257,8 @@ std::string text_of(const kept_schedule& kept) {
   for (const hold& one : kept.plan.holds) text += text_of(one) + '\n';
   for (const std::uint64_t one : kept.plan.held_arrivals)
     text += "arrival " + std::to_string(one) + '\n';
+  for (const std::uint64_t number : kept.plan.held_returns)
+    text += "return " + std::to_string(number) + '\n';
   for (const std::uint64_t one : kept.plan.held_connections)
     text += "late-connection " + std::to_string(one) + '\n';
   for (const planned_fault& planned : kept.plan.faults) {

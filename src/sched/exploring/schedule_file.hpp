@@ -12,10 +12,10 @@
 //     # the failure and other remarks
 //
 // A schedule that could not be reduced to holds has a line `strategy` instead. `troupe explore`
-// gives a program plans with further lines: `arrival N` and `late-connection N` are held_arrivals
-// and held_connections, `late`, `record`, `dead-letters`, which makes a dead letter a failure, and
-// `story`, which adds the events of a story (story_event.hpp).
-// Thread: any.
+// gives a program plans with further lines: `arrival N`, `return N` and `late-connection N` are
+// held_arrivals, held_returns and held_connections, `late`, `record`, `dead-letters`, which makes a
+// dead letter a failure, and `story`, which adds the events of a story (story_event.hpp). Thread:
+// any.
 #pragma once
 
 #include <cstdint>

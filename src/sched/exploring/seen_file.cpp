@@ -23,8 +23,12 @@ void read_line(const std::string& line, execution& seen) {
     ++seen.turns;
   } else if (what == "arrival") {
     ++seen.arrivals;
+  } else if (what == "return") {
+    ++seen.returns;
   } else if (what == "contested") {
     words >> seen.contested.emplace_back();
+  } else if (what == "contested-return") {
+    words >> seen.contested_returns.emplace_back();
   } else if (what == "connection") {
     ++seen.connections;
   } else if (what == "hash") {

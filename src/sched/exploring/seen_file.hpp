@@ -4,6 +4,8 @@
 //     turn 9e37… 2 0 17 12 0     maker, nth, run; arrived, begun; runtime (turn_seen)
 //     arrival                    a runnable became ready for the first time
 //     contested 4                that arrival was not alone when it ran
+//     return                     a runnable became ready again
+//     contested-return 7         that return was not alone when it ran
 //     connection
 //     fault-point 0              a place where a fault could happen (choices.hpp)
 //     made hold 9e37… 2 0        a hold of held_arrivals, held_connections or faults

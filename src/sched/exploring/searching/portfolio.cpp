@@ -16,18 +16,23 @@ enum class share : std::uint8_t {
   priorities_3,
   one_hold,
   one_late_hold,
+  one_return,
+  one_late_return,
+  some_holds,
   two_holds,
   three_holds,
   connections,
 };
 
-// Twenty schedules in a row.
+// Twenty-five schedules in a row.
 constexpr std::array shares{
-    share::one_message,  share::one_hold,     share::priorities_2, share::random,
-    share::one_hold,     share::priorities_1, share::one_message,  share::two_holds,
-    share::priorities_3, share::one_hold,     share::random,       share::one_late_hold,
-    share::priorities_2, share::one_message,  share::one_hold,     share::three_holds,
-    share::priorities_3, share::connections,  share::two_holds,    share::one_message};
+    share::one_message,  share::one_hold,    share::priorities_2,  share::random,
+    share::one_return,   share::one_hold,    share::priorities_1,  share::one_message,
+    share::two_holds,    share::some_holds,  share::priorities_3,  share::one_hold,
+    share::random,       share::one_return,  share::one_late_hold, share::priorities_2,
+    share::one_message,  share::one_hold,    share::three_holds,   share::one_late_return,
+    share::priorities_3, share::connections, share::two_holds,     share::one_message,
+    share::some_holds};
 
 // The nth of `count` numbers, of which none comes twice in a row of that length.
 std::uint64_t scattered(std::uint64_t nth, std::uint64_t count) noexcept {
@@ -53,6 +58,8 @@ void portfolio::size_by(const execution& plain, std::uint64_t turns_max) {
   arrivals_ = std::max<std::uint64_t>(plain.arrivals, 1);
   fault_points_ = plain.fault_points;
   contested_ = plain.contested;
+  returns_ = plain.returns;
+  contested_returns_ = plain.contested_returns;
   if (contested_.empty()) contested_.push_back(1);
 }
 
@@ -61,6 +68,26 @@ void portfolio::hold_one(schedule& made, std::uint64_t nth) const {
   if (nth >= count && count > 2) return hold_two(made, nth - count);
   const std::uint64_t place = scattered(nth, count);
   made.held_arrivals.push_back(made.late ? 1 + place : contested_[place]);
+}
+
+// A turn that is not the first one of its runnable: the next part of a coroutine, or the next
+// message of an actor that has several.
+void portfolio::hold_return(schedule& made, std::uint64_t nth) const {
+  const std::uint64_t count = made.late ? returns_ : contested_returns_.size();
+  if (nth >= count) return hold_some(made, nth - count);
+  const std::uint64_t place = scattered(nth, count);
+  made.held_returns.push_back(made.late ? 1 + place : contested_returns_[place]);
+}
+
+// Two turns, or three, of either sort.
+void portfolio::hold_some(schedule& made, std::uint64_t nth) const {
+  std::mt19937_64 random(made.seed);
+  const std::uint64_t first = contested_.size(), all = first + contested_returns_.size();
+  for (std::uint64_t i = 0; i < 2 + nth % 2; ++i) {
+    const std::uint64_t place = random() % all;
+    place < first ? made.held_arrivals.push_back(contested_[place])
+                  : made.held_returns.push_back(contested_returns_[place - first]);
+  }
 }
 
 void portfolio::hold_two(schedule& made, std::uint64_t nth) const {
@@ -133,6 +160,15 @@ schedule portfolio::at(std::uint64_t number) const {
     case share::one_hold:
       hold_one(made, nth);
       break;
+    case share::one_late_return:
+      made.late = true;
+      [[fallthrough]];
+    case share::one_return:
+      hold_return(made, nth);
+      break;
+    case share::some_holds:
+      hold_some(made, nth);
+      break;
     case share::two_holds:
       hold_two(made, nth);
       break;
@@ -162,7 +198,8 @@ std::string_view name_of(const schedule& of) noexcept {
       break;
   }
   if (!of.faults.empty()) return "a fault";
-  return of.holds.empty() && of.held_arrivals.empty() && of.held_connections.empty()
+  return of.holds.empty() && of.held_arrivals.empty() && of.held_returns.empty() &&
+                 of.held_connections.empty()
              ? "the oldest first"
              : "holds";
 }

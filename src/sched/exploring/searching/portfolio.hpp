@@ -30,14 +30,16 @@ class portfolio {
 
  private:
   void hold_one(schedule& made, std::uint64_t nth) const;
+  void hold_return(schedule& made, std::uint64_t nth) const;
+  void hold_some(schedule& made, std::uint64_t nth) const;
   void hold_two(schedule& made, std::uint64_t nth) const;
   void hold_three(schedule& made) const;
   bool add_fault(schedule& plan, std::uint64_t nth) const;
 
   const std::uint64_t seed_;
   const bool faults_;
-  std::uint64_t turns_ = 1, turns_max_ = UINT64_MAX, arrivals_ = 1, connections_ = 0;
-  std::vector<std::uint64_t> contested_;
+  std::uint64_t turns_ = 1, turns_max_ = UINT64_MAX, arrivals_ = 1, returns_ = 0, connections_ = 0;
+  std::vector<std::uint64_t> contested_, contested_returns_;
   fault_counts fault_points_{};
 };
 

@@ -34,6 +34,7 @@ class reduction {
       : plan_(std::move(plan)), failure_(failure), run_(run) {
     plan_.by = strategy::holds;
     plan_.held_arrivals.clear();
+    plan_.held_returns.clear();
     plan_.held_connections.clear();
     plan_.faults.clear();
   }
@@ -53,6 +54,8 @@ class reduction {
 
   // The turns that were overtaken by most others are the likeliest reasons.
   bool by_few(const execution& seen, const std::vector<hold>& all);
+  void open_ends();
+  void by_prefixes();
   void without_parts(std::size_t leave);
   void without_ends();
   // Any two of a few turns, held until nothing else can run.
@@ -88,6 +91,30 @@ bool reduction::by_few(const execution& seen, const std::vector<hold>& all) {
   return false;
 }
 
+// A prefix of the holds leads to the same turns up to the first hold that it lacks. The last hold
+// of the shortest one that fails is needed; then the same among those before it. That takes about
+// log2 of their number for each hold that is needed, where delta debugging takes several times
+// that.
+void reduction::by_prefixes() {
+  std::vector<hold> rest = holds(), needed;
+  const auto with = [&](std::size_t count) {
+    std::vector<hold> some(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(count));
+    some.insert(some.end(), needed.begin(), needed.end());
+    return some;
+  };
+  while (!rest.empty() && !spent()) {
+    // the needed ones alone first: most failures need few
+    if (fails(needed)) return;
+    std::size_t passing = 0, failing = rest.size();
+    while (failing - passing > 1 && !spent()) {
+      const std::size_t middle = passing + (failing - passing) / 2;
+      (fails(with(middle)) ? failing : passing) = middle;
+    }
+    needed.insert(needed.begin(), rest[failing - 1]);
+    rest.resize(failing - 1);
+  }
+}
+
 // Delta debugging: leaves out parts, and smaller ones when none of a size can be left out.
 void reduction::without_parts(std::size_t leave) {
   std::size_t parts = 2;
@@ -118,6 +145,13 @@ hold without_end(hold kept) {
   return kept;
 }
 
+// Such holds depend less on each other than those that end with a turn.
+void reduction::open_ends() {
+  std::vector<hold> open = holds();
+  for (hold& kept : open) kept = without_end(kept);
+  fails(open);
+}
+
 void reduction::by_pairs() {
   constexpr std::size_t few = 8;
   const std::vector<hold> all = holds();
@@ -143,6 +177,15 @@ void reduction::without_ends() {
 
 bool same_failure(const std::string& one, const std::string& other) {
   return one.empty() == other.empty() && without_numbers(one) == without_numbers(other);
+}
+
+bool is_small(const shrunk& found) noexcept {
+  return found.reduced && found.plan.holds.size() <= few_holds;
+}
+
+bool is_smaller(const shrunk& one, const shrunk& other) noexcept {
+  if (one.reduced != other.reduced) return one.reduced;
+  return one.reduced && one.plan.holds.size() < other.plan.holds.size();
 }
 
 std::vector<hold> holds_of(const execution& seen) {
@@ -175,6 +218,8 @@ shrunk shrink(const schedule& failing, const outcome& failed, const runner& run)
   }
   if (!by.best) return {failing, failed, false, by.runs};
   constexpr std::size_t kept_for_ends = 6;
+  by.open_ends();
+  by.by_prefixes();
   by.without_parts(kept_for_ends);
   by.by_pairs();
   by.without_ends();

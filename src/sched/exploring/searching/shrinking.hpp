@@ -7,6 +7,8 @@
 // Thread: any, one at a time.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -30,6 +32,14 @@ struct shrunk {
 };
 
 inline constexpr unsigned shrinking_runs_max = 50;
+
+// A search whose failing schedule has not become a few holds goes on, since another one may: for as
+// many schedules again and `further_schedules`, and at most so many failures in all.
+inline constexpr std::size_t few_holds = 3;
+inline constexpr std::uint64_t further_schedules = 150;
+inline constexpr unsigned shrunk_failures_max = 8;
+bool is_small(const shrunk& found) noexcept;
+bool is_smaller(const shrunk& one, const shrunk& other) noexcept;
 
 shrunk shrink(const schedule& failing, const outcome& failed, const runner& run);
 
