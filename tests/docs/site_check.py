@@ -1,4 +1,4 @@
-"""The site is built; each link and anchor resolves, and each public name has an entry.
+"""The site is built; each link and anchor resolves, and each public name has an entry with a comment.
 
 Nothing comes from another host.
 """
@@ -102,6 +102,14 @@ def unexplained(pages):
                 yield f"{page}: has no entry for {name}"
 
 
+def undescribed():
+    """Public names of which the reference would show no more than the declaration."""
+    for header in names_.Names().headers.values():
+        for entry in header.entries:
+            if not entry.made.comment and not entry.made.shares:
+                yield f"include/troupe/{header.path}: no comment says what {entry.full} is"
+
+
 def unlisted(pages):
     """Pages to which no other page has a link."""
     linked = {"index.html"}
@@ -118,7 +126,13 @@ def main():
     if not built(SITE):
         return 1
     pages = read_pages()
-    problems = [*broken_links(pages), *foreign(pages), *unexplained(pages), *unlisted(pages)]
+    problems = [
+        *broken_links(pages),
+        *foreign(pages),
+        *unexplained(pages),
+        *undescribed(),
+        *unlisted(pages),
+    ]
     print("\n".join(problems[:PROBLEMS_MAX]))
     if len(problems) > PROBLEMS_MAX:
         print(f"... and {len(problems) - PROBLEMS_MAX} more")

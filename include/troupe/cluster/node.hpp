@@ -40,6 +40,7 @@ struct member_event {
   member who;
 };
 
+// Numbers of a node, at one moment.
 struct counts {
   std::size_t shards = 0;        // that this node owns
   std::size_t members = 0;       // of the cluster

@@ -21,6 +21,7 @@
 
 namespace troupe::cluster {
 
+// How a subscription takes part in a topic.
 struct topic_options {
   // Of the subscriptions of one group, on whatever nodes, one gets each message. Empty: each
   // subscription gets all. Letters, digits, `-` and `_`.

@@ -59,6 +59,7 @@ class course {
   cron_schedule::time_point due_{};  // the last time
 };
 
+// Calls the procedure, with the time for which it was due if it takes that.
 template <class Procedure>
 decltype(auto) call_at(Procedure& procedure, cron_schedule::time_point due) {
   if constexpr (std::invocable<Procedure&, cron_schedule::time_point>) {

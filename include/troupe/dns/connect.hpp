@@ -21,6 +21,7 @@ namespace dns {
 // How long the connection waits for an address before it also tries the next one (RFC 8305).
 inline constexpr std::chrono::milliseconds attempt_delay{250};
 
+// The call of connect(), in a limited_task: connects when it is awaited.
 class connect_call {
  public:
   using result = tcp_stream;

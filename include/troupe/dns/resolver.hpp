@@ -19,6 +19,7 @@ namespace troupe {
 
 namespace dns {
 
+// The call of lookup(), in a limited_task: asks when it is awaited.
 class lookup_call {
  public:
   using result = std::vector<endpoint>;

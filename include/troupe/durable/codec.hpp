@@ -370,6 +370,7 @@ class reader {
   std::span<const std::byte> rest_;
 };
 
+// The bytes of a value, as they are stored.
 template <storable T>
 std::vector<std::byte> encode(const T& value) {
   writer output;

@@ -20,8 +20,10 @@
 
 namespace troupe::durable {
 
+// A value that is stored, or an answer, as encode() makes it.
 using bytes = std::vector<std::byte>;
 
+// The class registration and the key of a durable actor.
 struct actor_name {
   std::string kind;
   std::string key;
@@ -42,6 +44,7 @@ enum class origin : std::uint8_t {
   nested = 2,  // another durable actor waits: the answer is stored under the message's id
 };
 
+// A message in the inbox of a store.
 struct stored_message {
   std::uint64_t order = 0;  // in the inbox of the whole store
   // In a cluster: the shard whose owner acts on the message: the receiver's, or, as long as the
@@ -72,6 +75,7 @@ struct call_identity {
   bool operator==(const call_identity&) const = default;
 };
 
+// The state of an actor in a store.
 struct stored_state {
   std::uint32_t schema = 1;
   std::uint64_t fingerprint = 0;
@@ -81,6 +85,7 @@ struct stored_state {
   std::vector<bytes> events;
 };
 
+// An answer that is kept, so that the same call is not handled again.
 struct stored_answer {
   message_id id;
   message_id asker;  // none: the answer to an id that the sender chose
@@ -91,6 +96,7 @@ struct stored_answer {
   call_identity call;  // of an id that the sender chose
 };
 
+// A message that was given up, with its last error.
 struct dead_letter {
   stored_message message;
   std::string error_type;

@@ -32,6 +32,7 @@ namespace parts {
 struct store_access;
 }
 
+// Limits and habits of a store; each default suits a server.
 struct options {
   // Actors in memory. Beyond it, the one that was used least recently is unloaded; its state is in
   // the store. Actors at work are not unloaded. 1 or more.

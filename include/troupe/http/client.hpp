@@ -127,6 +127,7 @@ struct client_options {
   std::string user_agent = "troupe";
 };
 
+// The call of client::send(), in a limited_task: sends when it is awaited.
 class send_call {
  public:
   using result = client_response;
@@ -140,6 +141,7 @@ class send_call {
 };
 using sending = tasks::limited_task<send_call>;
 
+// The call of client::websocket(), in a limited_task: connects when it is awaited.
 class websocket_call {
  public:
   using result = std::unique_ptr<http::websocket>;

@@ -29,6 +29,7 @@ struct compress;
 class websocket;
 struct websocket_options;
 
+// The parts of responses that a task writes: a body, events, a WebSocket.
 using stream_function = unique_function<task<>(body_writer&)>;
 using event_function = unique_function<task<>(event_writer&)>;
 using websocket_function = unique_function<task<>(websocket&)>;

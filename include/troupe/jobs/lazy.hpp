@@ -286,6 +286,7 @@ class lazy {
   jobs::job_of<T>* job_ = nullptr;
 };
 
+// lazy(f) is a lazy of the type that f returns.
 template <class Function>
 lazy(Function&&) -> lazy<std::invoke_result_t<std::decay_t<Function>>>;
 template <class Function>

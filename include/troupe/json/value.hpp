@@ -13,6 +13,7 @@
 
 namespace troupe::json {
 
+// The type of a value.
 enum class kind : std::uint8_t { null, boolean, number, string, array, object };
 
 // How a text is read.

@@ -26,6 +26,7 @@
 
 namespace troupe::log {
 
+// The severity of a line; `off` as a limit lets no line through.
 enum class level : std::uint8_t { trace, debug, info, warning, error, off };
 
 class line;  // that is being made
@@ -122,6 +123,7 @@ class field {
 };
 using fields = std::initializer_list<field>;
 
+// Writes a field into a line, in the form of the log.
 void add_field(line& to, const field& one);
 template <class Make>
 void field::add_made(const void* make, std::string_view name, line& to) {
@@ -218,8 +220,10 @@ struct named_level {
 };
 std::vector<named_level> levels();
 
+// Lines for people, or a JSON object a line.
 enum class form : std::uint8_t { text, json };
 
+// Where lines go, and in which form.
 struct options {
   form as = form::text;
   // Lines are added to the end of this file; empty (default): standard error.

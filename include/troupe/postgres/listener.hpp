@@ -17,6 +17,7 @@ namespace troupe::postgres {
 class session;
 class connection;
 
+// A notification of a channel, sent by NOTIFY.
 struct notification {
   std::string channel;
   std::string text;  // may be empty

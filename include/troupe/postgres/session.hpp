@@ -86,6 +86,7 @@ struct request {
   std::vector<std::uint32_t> refused_types;
 };
 
+// A request with its parameters, kept until they are sent.
 template <class... P>
 struct request_with final : request {
   template <class... Given>
@@ -117,6 +118,7 @@ struct request_with_rows final : request {
   std::vector<Row> given;
 };
 
+// A request that keeps copies of its parameters.
 template <class... Given>
 std::unique_ptr<request> make_request(std::string_view text, Given&&... values) {
   using made = request_with<decltype(database::keep_parameter(std::forward<Given>(values)))...>;

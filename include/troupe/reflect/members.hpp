@@ -93,6 +93,7 @@ consteval auto names_of() {
 template <class T>
 concept aggregate = std::is_class_v<T> && std::is_aggregate_v<T> && !parts::like_a_tuple<T>;
 
+// How many members the aggregate has.
 template <aggregate T>
 inline constexpr std::size_t member_count = parts::count_members<T>();
 
@@ -110,6 +111,7 @@ constexpr auto tie_members(T& object) noexcept {
 template <aggregate T>
 inline constexpr auto member_names = parts::names_of<T>();
 
+// The type of the member with this index.
 template <aggregate T, std::size_t I>
 using member_type = std::remove_reference_t<
     std::tuple_element_t<I, decltype(parts::tie_members(std::declval<T&>()))>>;

@@ -14,6 +14,7 @@
 
 namespace troupe {
 
+// The kinds of trouble that a running program warns of.
 enum class warning_kind : std::uint8_t {
   long_handler,          // a handler, or a posted procedure, holds its thread for too long
   failing_handler,       // exceptions leave a handler, again and again

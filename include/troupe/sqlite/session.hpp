@@ -34,6 +34,7 @@ enum class durability : std::uint8_t {
   off,     // the system stores it when it likes; after a loss of power the file may be damaged
 };
 
+// How a file of SQLite is opened and used.
 struct options {
   // Opens the file for reading alone, and does not create it.
   bool read_only = false;
@@ -137,6 +138,7 @@ struct waiting_call {
   std::exception_ptr failed;
 };
 
+// A call with its procedure, which waits for a thread of the database.
 template <class What>
 struct waiting_call_of final : waiting_call {
   using result = std::invoke_result_t<What&, session&, const std::string&>;

@@ -50,6 +50,7 @@ class frame_cut : public error {
 
 namespace streams {
 
+// Defaults: bytes of one read, and the longest line and frame.
 inline constexpr std::size_t block_bytes = 64 * 1024, line_bytes_max = 64 * 1024,
                              frame_bytes_max = 1024 * 1024;
 

@@ -27,6 +27,7 @@ template <class Awaitable>
 using awaited =
     std::remove_cvref_t<decltype(tasks::awaiter_of(std::declval<Awaitable>()).await_resume())>;
 
+// Whether the type is an async_generator.
 template <class T>
 inline constexpr bool is_async_generator = false;
 template <class T>
@@ -129,6 +130,7 @@ auto borrow(S& of) {
   return detail::of_sequence(borrowed(of));
 }
 
+// Anything that a stream reads from: generators, sequences, receivers of channels, ranges.
 template <class Source>
 concept source = is_async_generator<std::remove_cvref_t<Source>> || sequence<Source> ||
     receives<Source> || std::ranges::input_range<std::remove_cvref_t<Source>>;

@@ -25,6 +25,7 @@ class connection;
 struct wire_of;
 using connection_ptr = std::shared_ptr<connection>;
 
+// The call of stream::handshake(), in a limited_task.
 class handshake_call {
  public:
   using result = void;
@@ -35,6 +36,7 @@ class handshake_call {
   connection_ptr on_;
 };
 
+// The call of stream::shutdown(), in a limited_task.
 class shutdown_call {
  public:
   using result = void;
@@ -45,6 +47,7 @@ class shutdown_call {
   connection_ptr on_;
 };
 
+// The call of a read of a stream, in a limited_task.
 class read_call {
  public:
   using result = std::size_t;
@@ -58,6 +61,7 @@ class read_call {
   bool whole_;
 };
 
+// The call of a write of a stream, in a limited_task.
 class write_call {
  public:
   using result = std::size_t;

@@ -69,6 +69,7 @@ template <class F>
 concept around_function = std::is_invocable_r_v < task<response>,
 const F&, request&, next_handler > ;
 
+// One of these functions, kept in front of a handler.
 template <class F>
 class around_call_of final : public around_call {
   static_assert(before_function<F> || after_function<F> || around_function<F>,

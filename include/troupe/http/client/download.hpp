@@ -17,11 +17,13 @@
 
 namespace troupe::http {
 
+// How far a download is.
 struct download_progress {
   std::uint64_t bytes = 0;             // in the file, with the bytes of earlier calls
   std::optional<std::uint64_t> total;  // if the server has said it
 };
 
+// How a download retries, checks and reports.
 struct download_options {
   // Not an aggregate: GCC 12 destroys the members of a temporary aggregate twice if it is part of a
   // co_await expression.
@@ -54,6 +56,7 @@ struct downloaded {
   std::string url;             // after redirects
 };
 
+// The call of download(), in a limited_task: begins when it is awaited.
 class download_call {
  public:
   using result = downloaded;

@@ -31,6 +31,7 @@ class histogram_series;
 // labels are all "(others)"; `troupe_overflowing_series_total` counts how often that was.
 inline constexpr std::size_t series_max_default = 1'000;
 
+// The labels and buckets of a number of your own.
 struct instrument_options {
   std::vector<std::string> labels = {};  // their names, at most 8: they distinguish series
   std::size_t series_max = series_max_default;
