@@ -23,6 +23,7 @@ EVENT_FETCHED = 120
 EVENTS_A_LOOK = 64
 STOLEN = 8  # runnables in a steal among many workers; 64 at most
 ASKED_IN_VAIN = 0.1  # of all steals, which then make a membarrier
+PART_LINES = 4  # of an asked part: the request there and back, the part and its frame
 WAITS_A_SETTLING = 8  # of a worker, between two times that it runs dry
 LEASES_A_SHARE = 16  # of a worker, before it changes the common count
 GROUP = 16  # workers for each searcher
@@ -57,6 +58,12 @@ def steal_now(cores, membarrier):
     return one / searchers
 
 
+def part_now(cores):
+    """A searcher for each two workers. The fences of those that ask in vain exclude each other."""
+    one = (1.5 * min(SEARCHED, cores) + PART_LINES) * LINE[cores]
+    return max(ASKED_IN_VAIN * MEMBARRIER[cores], one / (cores / 2))
+
+
 def http(cores, door, common_changes, leases):
     """The most of what the processors, the door, the common words and the leases need."""
     leased = 2 * locked(cores, 20, 0) if leases else 0
@@ -80,7 +87,7 @@ ROWS = [
      lambda p: steal_now(p, MEMBARRIER[p]), True),
     ("steals, on a virtual machine", lambda p: steal_before(p, MEMBARRIER_VIRTUAL),
      lambda p: steal_now(p, MEMBARRIER_VIRTUAL), True),
-    ("parts of forks, by the pool's mutex", lambda p: MEMBARRIER[p] + p * LINE[p], "same", False),
+    ("parts of forks, by the pool's mutex", lambda p: MEMBARRIER[p] + p * LINE[p], part_now, True),
     ("timers, armed and cancelled", lambda p: 2 * locked(p, 50, 3), "same", False),
     ("accepted connections, by one task", lambda p: 7000 + 4 * locked(p, 60, 3), "same", False),
     ("lines of the log, by the buffer's mutex", lambda p: locked(p, 50, 4) + changes(1, p), "same",

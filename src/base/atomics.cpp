@@ -49,7 +49,6 @@ namespace {
 constexpr unsigned pauses_max = 100, spins = 120;
 constexpr long first_sleep_ns = 10'000, sleep_max_ns = 160'000;
 
-constexpr std::int64_t patience_ns = 5'000;
 constexpr unsigned pauses_a_look = 8;  // at the clock
 
 }  // namespace
@@ -70,7 +69,7 @@ void std_atomics::wait_or_sleep(unsigned attempt) noexcept {
   ::nanosleep(&span, nullptr);  // sleeps: no thread wakes one that waits for a preempted thread
 }
 
-std_atomics::patience::patience() noexcept : end_ns_(now_ns() + patience_ns) {}
+std_atomics::patience::patience(std::int64_t span_ns) noexcept : end_ns_(now_ns() + span_ns) {}
 
 bool std_atomics::patience::is_over() noexcept {
   pause_cpu();

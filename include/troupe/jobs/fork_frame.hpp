@@ -77,6 +77,19 @@ struct fork_deques {
   work_deque<fork_frame, loop_atomics> loops{16};
   // the last part that a shared loop has put there, unless it was taken back; the owner's
   const given_part* newest_given = nullptr;
+  // Below this address the owner runs no part like a call; 0 while it runs none. A thief that asks
+  // for a part raises it above all stacks, so that the owner's next fork answers. A hint.
+  std::atomic<std::uintptr_t> stack_end{0};
+  // order: relaxed  a hint
+  bool is_visited() const noexcept { return stack_end.load(std::memory_order_relaxed) != 0; }
+  // Thief: the owner runs parts, and should look soon.
+  void hurry() noexcept {
+    // order: relaxed (all)  a hint; the request itself is read afterwards
+    std::uintptr_t seen = stack_end.load(std::memory_order_relaxed);
+    if (seen == 0) return;
+    stack_end.compare_exchange_strong(seen, UINTPTR_MAX, std::memory_order_relaxed,
+                                      std::memory_order_relaxed);
+  }
 };
 
 // The whole of one outermost fork, which is cancelled and waited for as a unit. The parts that a
@@ -113,12 +126,15 @@ class fork_worker_state {
   fork_worker_state(job_pool* pool, fork_deques& parts, bool slices) noexcept;
   fork_worker_state(const fork_worker_state&) = delete;
   fork_worker_state& operator=(const fork_worker_state&) = delete;
+  ~fork_worker_state();
 
   // Runs a part that no thread has begun, and each fork frame that continues when that ends, as far
   // as possible.
   void run(fork_frame& part) noexcept;
   bool slice_over() noexcept;
   void check_and_share() noexcept;
+  // Gives the oldest part to a thief that asks for it.
+  void answer() noexcept;
   // The part that begins now may take long, and so may each part that it forks first. Each of these
   // forks therefore checks the clock, and other work is called in time.
   void look_at_next_forks(std::int32_t forks = forks_of_fresh_part) noexcept {
@@ -130,16 +146,17 @@ class fork_worker_state {
   bool is_look_due(std::int64_t after_ns) const noexcept;
 
   fork_deques& deques;
-  fork_tree* tree = nullptr;             // of the part that runs now
-  const std::byte* stack_end = nullptr;  // below it no part is run like a call
-  fork_frame* next = nullptr;            // continues when this stack is free
-  std::int32_t forks_left = 0;  // forks, and their parts, until the next check of the clock
-  bool leaving = false;         // a fork frame rests: those above it on the stack rest as well
-  bool over = false;            // no more parts are run like calls
+  fork_tree* tree = nullptr;       // of the part that runs now
+  const std::uintptr_t stack_end;  // below it no part is run like a call
+  fork_frame* next = nullptr;      // continues when this stack is free
+  std::int32_t forks_left = 0;     // forks, and their parts, until the next check of the clock
+  bool leaving = false;            // a fork frame rests: those above it on the stack rest as well
+  bool over = false;               // no more parts are run like calls
 
  private:
   void drop(fork_frame& part) noexcept;
 
+  const std::uintptr_t outer_stack_end_;  // of the visit around this one
   job_pool* const pool_;
   const bool slices_;
   // by then, a tree that is halved has 256 leaves
@@ -174,7 +191,7 @@ struct fork_join {
   // Runs the parts that part(i) returns; they free themselves. Returns true if the forker must
   // suspend. In names the deque.
   template <auto In = &fork_deques::forks, class Parts>
-  bool start(fork_frame& forker, std::uint32_t count, const Parts& part) noexcept;
+  bool start(fork_frame& forker, std::uint32_t count, Parts part) noexcept;
 
   TROUPE_INLINE void begin(fork_tree* of, fork_frame* forker, std::uint32_t counted) noexcept {
     tree = of;
@@ -210,13 +227,13 @@ struct fork_join {
 
  private:
   template <auto In, class Parts>
-  bool start_slow(fork_frame& forker, std::uint32_t count, const Parts& part,
-                  const std::byte* stack) noexcept;
+  bool start_slow(fork_frame& forker, std::uint32_t count, Parts part,
+                  std::uintptr_t stack) noexcept;
   template <auto In, class Parts>
-  bool give_up(fork_frame& forker, std::uint32_t ended, std::uint32_t count, const Parts& part,
+  bool give_up(fork_frame& forker, std::uint32_t ended, std::uint32_t count, Parts part,
                bool queued) noexcept;
   template <auto In, class Parts>
-  bool run_parts(fork_frame& forker, std::uint32_t count, const Parts& part) noexcept;
+  bool run_parts(fork_frame& forker, std::uint32_t count, Parts part) noexcept;
   bool leave(fork_frame& forker, std::uint32_t ended) noexcept;
   [[noreturn]] void throw_status();
 };
@@ -224,20 +241,20 @@ struct fork_join {
 // The oldest part in this thread's deque is the last part of the outermost fork, which is the part
 // most worth stealing.
 template <auto In, class Parts>
-TROUPE_INLINE bool fork_join::start(fork_frame& forker, std::uint32_t count,
-                                    const Parts& part) noexcept {
+TROUPE_INLINE bool fork_join::start(fork_frame& forker, std::uint32_t count, Parts part) noexcept {
   fork_worker_state& on = *forker.worker;
   fork_tree& whole = *on.tree;
+  fork_deques& deques = on.deques;
   begin(&whole, &forker, count + 1);
   for (std::uint32_t i = 0; i != count; ++i) part(i).within = this;
-  if ((on.deques.*In).reserve(count)) [[likely]] {
-    for (std::uint32_t i = count; --i != 0;) (on.deques.*In).push(part(i));
+  if ((deques.*In).reserve(count)) [[likely]] {
+    for (std::uint32_t i = count; --i != 0;) (deques.*In).push(part(i));
   } else {
     mark(state::no_memory);
   }
-  const auto* const stack = static_cast<const std::byte*>(__builtin_frame_address(0));
-  // order: relaxed  a hint: the next fork sees a later failure
-  if (--on.forks_left < 0 || stack < on.stack_end ||
+  const auto stack = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  // order: relaxed (both)  hints: the next fork sees a later failure, and a later request
+  if (--on.forks_left < 0 || stack < deques.stack_end.load(std::memory_order_relaxed) ||
       whole.failures.load(std::memory_order_relaxed) != 0) [[unlikely]] {
     return start_slow<In>(forker, count, part, stack);
   }
@@ -248,7 +265,7 @@ TROUPE_INLINE bool fork_join::start(fork_frame& forker, std::uint32_t count,
 // parts in the deque.
 template <auto In, class Parts>
 TROUPE_INLINE bool fork_join::run_parts(fork_frame& forker, std::uint32_t count,
-                                        const Parts& part) noexcept {
+                                        Parts part) noexcept {
   fork_worker_state& on = *forker.worker;
   for (std::uint32_t i = 0;;) {
     fork_frame& frame = part(i);
@@ -273,12 +290,12 @@ TROUPE_INLINE bool fork_join::run_parts(fork_frame& forker, std::uint32_t count,
 }
 
 template <auto In, class Parts>
-TROUPE_NOINLINE bool fork_join::start_slow(fork_frame& forker, std::uint32_t count,
-                                           const Parts& part, const std::byte* stack) noexcept {
+TROUPE_NOINLINE bool fork_join::start_slow(fork_frame& forker, std::uint32_t count, Parts part,
+                                           std::uintptr_t stack) noexcept {
   fork_worker_state& on = *forker.worker;
   // order: relaxed (both)  hints, or this thread's own writes
   const bool queued = status.load(std::memory_order_relaxed) != state::no_memory;
-  if (on.forks_left < 0) on.check_and_share();
+  on.forks_left < 0 ? on.check_and_share() : on.answer();
   if (tree->failures.load(std::memory_order_relaxed) != 0 && is_cancelled()) {
     mark(state::cancelled);
     return give_up<In>(forker, 0, count, part, queued);
@@ -291,8 +308,7 @@ TROUPE_NOINLINE bool fork_join::start_slow(fork_frame& forker, std::uint32_t cou
 // Drops the parts that have not begun; part(ended) is not in the deque.
 template <auto In, class Parts>
 TROUPE_NOINLINE bool fork_join::give_up(fork_frame& forker, std::uint32_t ended,
-                                        std::uint32_t count, const Parts& part,
-                                        bool queued) noexcept {
+                                        std::uint32_t count, Parts part, bool queued) noexcept {
   for (;;) {
     part(ended).handle().destroy();
     if (++ended == count) return false;

@@ -89,6 +89,23 @@ class work_deque {
     return one;
   }
 
+  // Owner: gives its oldest part away. Calls `publish` with it, or with null if there is none that
+  // the predicate accepts; the part has left the deque if that returns true. Does nothing while a
+  // thief is inside, which may take long.
+  template <class Wants, class Publish>
+  void give(const Wants& wants, const Publish& publish) noexcept {
+    // order: acquire  sees the writes under the lock; pairs with unlock/release
+    if (locked_.exchange(1, std::memory_order_acquire) != 0) return;
+    // order: relaxed (both)  under the lock, and the owner's own
+    const index begin = begins_.load(std::memory_order_relaxed);
+    const bool some = begin < ends_.load(std::memory_order_relaxed);
+    Item* one = some ? slots_[static_cast<std::size_t>(begin) & mask_] : nullptr;
+    if (one != nullptr && !wants(*one)) one = nullptr;
+    // order: relaxed  under the lock. The owner pops nothing meanwhile, and needs no fence
+    if (publish(one) && one != nullptr) begins_.store(begin + 1, std::memory_order_relaxed);
+    unlock();
+  }
+
   // A hint for all threads but the owner; the owner sees at least its own pushes.
   std::size_t count() const noexcept {
     // order: relaxed (both)  a hint

@@ -21,7 +21,7 @@ namespace troupe::jobs {
 namespace {
 
 // Fork frames nest on a stack up to this depth; deeper ones wait until it is free.
-constexpr std::ptrdiff_t stack_max = 128 << 10;  // bytes
+constexpr std::size_t stack_max = 128 << 10;  // bytes
 // The span between two looks at the clock should lie between these. Looks are counted in forks and
 // parts.
 constexpr std::int64_t look_ns_min = 10'000, look_ns_max = 40'000;
@@ -110,12 +110,26 @@ bool fork_join::leave(fork_frame& forker, std::uint32_t ended) noexcept {
 
 fork_worker_state::fork_worker_state(job_pool* pool, fork_deques& parts, bool slices) noexcept
     : deques(parts),
-      stack_end(static_cast<const std::byte*>(__builtin_frame_address(0)) - stack_max),
+      stack_end(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) - stack_max),
+      // order: relaxed  the thread's own, but for hints
+      outer_stack_end_(parts.stack_end.load(std::memory_order_relaxed)),
       pool_(pool),
       slices_(slices),
       asked_(slices ? 0 : forks_of_fresh_part),
       began_ns_(base::now_ns()),
-      looked_ns_(began_ns_) {}
+      looked_ns_(began_ns_) {
+  deques.stack_end.store(stack_end, std::memory_order_relaxed);  // order: relaxed  as above
+}
+
+fork_worker_state::~fork_worker_state() {
+  deques.stack_end.store(outer_stack_end_, std::memory_order_relaxed);  // order: relaxed  as above
+}
+
+void fork_worker_state::answer() noexcept {
+  if (pool_ == nullptr) return;
+  deques.stack_end.store(stack_end, std::memory_order_relaxed);  // order: relaxed  as above
+  pool_->answer(deques);
+}
 
 void fork_worker_state::run(fork_frame& part) noexcept {
   tree = part.within->tree;
@@ -155,6 +169,8 @@ void fork_worker_state::check_and_share() noexcept {
   forks_left = forks_a_look_max;
   if (pool_ == nullptr) return;
   if (pool_->discarding()) tree->cancel();
+  // order: relaxed  a hint: a thief has asked
+  if (deques.stack_end.load(std::memory_order_relaxed) != stack_end) answer();
   if (pool_->is_simulated()) {
     forks_left = slices_ && slice_over() ? 0 : sim_forks_a_look;
     if (!deques.empty()) pool_->offer(*tree, 0);

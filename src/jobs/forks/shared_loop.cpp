@@ -186,6 +186,7 @@ void shared_loop::check_and_share() {
         "troupe: shared_for: it was cancelled: another call has failed, or the runtime was "
         "stopped");
   }
+  segment.pool->answer(segment.works->queue.parts);
   if (segment.pool->is_simulated()) {
     own.looks_after = sim_looks_after;
     own.round = 1;

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <ranges>
 #include <thread>
 
+#include "base/atomics.hpp"
 #include "base/clock.hpp"
 #include "jobs/pool/run.hpp"
 #include "jobs/waits/trace_job.hpp"
@@ -53,6 +56,16 @@ struct living {
     return at == reversed.end() ? nullptr : at->pool;
   }
 };
+
+// Whether the part belongs to the tree, or to a tree within it. Null: any tree.
+bool is_within(const fork_frame& part, const fork_tree* only) noexcept {
+  const fork_tree* tree = only == nullptr ? nullptr : part.within->tree;
+  while (tree != only) {
+    if (tree == nullptr) return false;
+    tree = tree->within;
+  }
+  return true;
+}
 
 // The owner's newest part.
 fork_frame* pop_part(fork_deques& deques) noexcept {
@@ -121,8 +134,7 @@ job_pool::job_pool(tasks::runtime_state& runtime, sched::executor& workers, unsi
   for (unsigned i = 0; i < runners_max; ++i) {
     all_runners_.push_back(std::make_unique<runner>(*this));
     all_runners_.back()->next_free = std::exchange(free_runners_, all_runners_.back().get());
-    queues_.push_back(std::make_unique<job_queue>());
-    for_runners_.push_back(queues_.back().get());
+    for_runners_.push_back(&add_queue());
     queues_.back()->owner = std::this_thread::get_id();  // until a runner takes it over
   }
   enlist(*this);  // last: if memory runs out before this, no thread knows the pool
@@ -187,11 +199,42 @@ job_queue& job_pool::make_queue_here(bool as_runner) {
              none != queues_.end()) {
     mine = none->get();
   } else {
-    mine = queues_.emplace_back(std::make_unique<job_queue>()).get();
+    mine = &add_queue();
   }
   mine->owner = self;
   known_ = {id_, mine};
   return *mine;
+}
+
+// The caller holds the mutex, or makes the pool.
+job_queue& job_pool::add_queue() {
+  job_queue& queue = *queues_.emplace_back(std::make_unique<job_queue>());
+  queue.older = newest_queue_.load(std::memory_order_relaxed);  // order: relaxed  under the mutex
+  // order: release  publishes the queue; pairs with visit_queues/acquire
+  newest_queue_.store(&queue, std::memory_order_release);
+  return queue;
+}
+
+// Looks at each queue until `look` returns true: from the one where this thread's last search for
+// work ended, or from the next one.
+template <class Look>
+void job_pool::visit_queues(bool from_next, const Look& look) const noexcept {
+  // order: acquire  sees the queues; pairs with add_queue/release
+  job_queue* const newest = newest_queue_.load(std::memory_order_acquire);
+  if (newest == nullptr) return;
+  const auto next = [newest](const job_queue& queue) {
+    return queue.older == nullptr ? newest : queue.older;
+  };
+  job_queue* const self = known_.pool == id_ ? known_.queue : nullptr;
+  job_queue* first = self == nullptr ? nullptr : self->last_victim;
+  if (first == nullptr) first = newest;
+  if (from_next) first = next(*first);
+  job_queue* at = first;
+  do {
+    if (look(*at)) break;
+    at = next(*at);
+  } while (at != first);
+  if (from_next && self != nullptr) self->last_victim = at;
 }
 
 job_pool::working::working(job_pool& pool, bool as_runner)
@@ -256,12 +299,11 @@ void job_pool::hand_on() noexcept {
 // How much work is in queues, at most `enough`. Starts with the last victim's queue, which usually
 // suffices.
 std::size_t job_pool::count_left(std::size_t enough) const noexcept {
-  std::lock_guard lock(mutex_);
   std::size_t sum = 0;
-  for (std::size_t i = 0; i < queues_.size() && sum < enough; ++i) {
-    const job_queue& queue = *queues_[(next_victim_ + i) % queues_.size()];
+  visit_queues(false, [&](const job_queue& queue) {
     if (may_take_from(queue)) sum += queue.count() + queue.parts.count();
-  }
+    return sum >= enough;
+  });
   return std::min(sum, enough);
 }
 
@@ -278,10 +320,12 @@ bool job_pool::some_left() const noexcept {
   // order: relaxed  a hint; the end drops what is left
   if (runtime_.closing.load(std::memory_order_relaxed)) return false;
   if (memory_->some_may_go_on()) return true;
-  std::lock_guard lock(mutex_);
-  return std::ranges::any_of(queues_, [this](const auto& queue) {
-    return may_take_from(*queue) && (!queue->empty() || !queue->parts.empty());
+  std::lock_guard lock(mutex_);  // as steal_part
+  bool some = false;
+  visit_queues(false, [&](const job_queue& queue) {
+    return some = may_take_from(queue) && (!queue.empty() || !queue.parts.empty());
   });
+  return some;
 }
 
 std::size_t job_pool::queued() const {
@@ -303,17 +347,13 @@ void job_pool::note_stolen(job& one) noexcept {
 }
 
 job* job_pool::steal_job(const job_queue& mine) noexcept {
-  std::lock_guard lock(mutex_);
-  for (std::size_t i = 0; i < queues_.size(); ++i) {
-    next_victim_ = next_victim_ + 1 < queues_.size() ? next_victim_ + 1 : 0;
-    job_queue& victim = *queues_[next_victim_];
-    if (&victim == &mine || !may_take_from(victim)) continue;
-    if (job* one = victim.steal()) {
-      note_stolen(*one);
-      return one;
-    }
-  }
-  return nullptr;
+  job* stolen = nullptr;
+  visit_queues(true, [&](job_queue& victim) {
+    if (&victim != &mine && may_take_from(victim)) stolen = victim.steal();
+    return stolen != nullptr;
+  });
+  if (stolen != nullptr) note_stolen(*stolen);
+  return stolen;
 }
 
 bool job_pool::help(const job& with, waiting_thread* wants_work) noexcept {
@@ -339,23 +379,34 @@ bool job_pool::help(const job& with, waiting_thread* wants_work) noexcept {
 }
 
 fork_frame* job_pool::steal_part(const fork_deques& mine, const fork_tree* only) noexcept {
-  const auto wants = [only](const fork_frame& part) {
-    const fork_tree* tree = only == nullptr ? nullptr : part.within->tree;
-    while (tree != only) {
-      if (tree == nullptr) return false;
-      tree = tree->within;
-    }
-    return true;
-  };
-  std::lock_guard lock(mutex_);
-  for (std::size_t i = 0; i < queues_.size(); ++i) {
-    next_victim_ = next_victim_ + 1 < queues_.size() ? next_victim_ + 1 : 0;
-    job_queue& victim = *queues_[next_victim_];
-    if (&victim.parts == &mine || !may_take_from(victim)) continue;
-    if (fork_frame* one = victim.parts.loops.steal(wants)) return one;
-    if (fork_frame* one = victim.parts.forks.steal(wants)) return one;
+  // A searcher that refuses a part takes it out for a moment: some_left must not look meanwhile.
+  std::unique_lock lock(mutex_, std::defer_lock);
+  if (only != nullptr) lock.lock();
+  fork_frame* stolen = nullptr;
+  visit_queues(true, [&](job_queue& victim) {
+    if (&victim.parts == &mine || !may_take_from(victim)) return false;
+    stolen =
+        victim.parts.loops.steal([only](const fork_frame& part) { return is_within(part, only); });
+    if (stolen == nullptr && victim.parts.forks.count() != 0) stolen = steal_fork(victim, only);
+    return stolen != nullptr;
+  });
+  return stolen;
+}
+
+// Asks the owner if that runs parts, and answers at its next fork: a theft without its help
+// interrupts all processors of the program.
+fork_frame* job_pool::steal_fork(job_queue& victim, const fork_tree* only) noexcept {
+  if (victim.parts.is_visited() && !is_simulated() && victim.ask_for_part(only)) {
+    victim.parts.hurry();
+    const auto reply = victim.request.await(only);
+    if (reply.by_owner) return reply.part;
   }
-  return nullptr;
+  return victim.parts.forks.steal([only](const fork_frame& part) { return is_within(part, only); });
+}
+
+void job_pool::answer(fork_deques& mine) noexcept {
+  if (known_.pool != id_ || &known_.queue->parts != &mine) return;
+  known_.queue->request.answer(mine.forks, is_within);
 }
 
 void job_pool::run_job(job& one) noexcept {

@@ -119,6 +119,8 @@ class job_pool {
   // Takes the oldest part that another thread has left, within the tree `only` if that is not null.
   // Null when there is none.
   fork_frame* steal_part(const fork_deques& mine, const fork_tree* only) noexcept;
+  // Owner: answers a thief that asks for a part.
+  void answer(fork_deques& mine) noexcept;
   // A thread that was called for parts found none (in_vain) or some: this decides how often others
   // are called.
   void count_call(bool in_vain) noexcept;
@@ -187,7 +189,11 @@ class job_pool {
   void offer_later() noexcept;
   bool some_left() const noexcept;
   bool may_take_from(const job_queue& queue) const noexcept;
+  template <class Look>
+  void visit_queues(bool from_next, const Look& look) const noexcept;
   job* steal_job(const job_queue& mine) noexcept;
+  fork_frame* steal_fork(job_queue& victim, const fork_tree* only) noexcept;
+  job_queue& add_queue();
   void note_stolen(job& one) noexcept;
   bool run_one(job_queue& mine, fork_worker_state& parts, bool jobs_first, bool hands_on) noexcept;
   void run_job(job& one) noexcept;
@@ -213,11 +219,12 @@ class job_pool {
   std::atomic<std::uint32_t> vain_calls_{0};
   std::atomic<std::uint32_t> trees_{0};  // trees that have not ended
   std::atomic<std::uint64_t> dropped_{0};
-  mutable std::mutex mutex_;  // guards queues_; a thief holds it
+  mutable std::mutex mutex_;  // guards queues_ and the queues' owners
   std::vector<std::unique_ptr<job_queue>> queues_;
+  // The head of the list of all queues, for searches without the mutex. No queue leaves it.
+  std::atomic<job_queue*> newest_queue_{nullptr};
   // those of `queues_` that were made for the workers, so that a runner needs no memory
   std::vector<job_queue*> for_runners_;
-  std::size_t next_victim_ = 0;
   late_offer late_{*this};
 };
 

@@ -3,7 +3,7 @@
 //
 // The owner works at the new end; thieves take the oldest. A ring that doubles when it is full; a
 // job that is taken out of the middle leaves a hole. Guarded by a biased lock, which is the
-// owner's; thieves come one at a time.
+// owner's; it lets one thief in.
 // Invariants
 //   J1  a job in the ring has a ref of the ring's; its `position` is its index there, and its
 //       `kept_by` is the queue.
@@ -17,11 +17,19 @@
 #include <thread>
 #include <utility>
 
+#include "base/atomics.hpp"
+#include "jobs/pool/part_request.hpp"
 #include "sched/biased_lock.hpp"
 #include "troupe/jobs/fork_frame.hpp"
 #include "troupe/jobs/job.hpp"
 
 namespace troupe::jobs {
+
+struct request_atomics : base::std_atomics {
+  struct patience : base::std_atomics::patience {
+    patience() noexcept : base::std_atomics::patience(for_forks_ns) {}
+  };
+};
 
 class job_queue {
  public:
@@ -67,9 +75,9 @@ class job_queue {
     return there;
   }
 
-  // Thief, one at a time: takes the oldest job, or returns null.
+  // Thief: takes the oldest job, or returns null.
   job* steal() noexcept {
-    if (empty() || !lock.try_revoke()) return nullptr;
+    if (empty() || !enter_as_thief()) return nullptr;
     job* one = nullptr;
     while (one == nullptr && begin_() != end_()) {
       one = slots_[begin_() & mask_];
@@ -81,7 +89,7 @@ class job_queue {
 
   // The same: takes the oldest job from this index on.
   job* steal_from(std::uint64_t first) noexcept {
-    if (end_() <= first || !lock.try_revoke()) return nullptr;
+    if (end_() <= first || !enter_as_thief()) return nullptr;
     job* one = nullptr;
     for (std::size_t at = std::max<std::size_t>(begin_(), first); one == nullptr && at < end_();
          ++at) {
@@ -89,6 +97,14 @@ class job_queue {
     }
     lock.restore();
     return let_go(one);
+  }
+
+  // Thief: asks the owner for a part (part_request). False while other thieves ask.
+  bool ask_for_part(const fork_tree* within) noexcept {
+    for (base::std_atomics::patience left; !request.ask(within);) {
+      if (left.is_over()) return false;
+    }
+    return true;
   }
 
   // Owner: the next job that it pushes gets this index.
@@ -103,6 +119,11 @@ class job_queue {
 
   std::thread::id owner{};  // none: any thread may become the owner; guarded by the pool's mutex
   fork_deques parts;        // of the forks and loops that the owner has begun
+  // by thieves, for a part of a fork
+  part_request<fork_frame, fork_tree, request_atomics> request;
+  // The pool's queues, the newest first: written before the queue is published, and never again.
+  job_queue* older = nullptr;
+  job_queue* last_victim = nullptr;  // owner: the queue at which its last search ended
   // what was pushed since the owner's outermost job began has this index or a later one
   std::atomic<std::uint64_t> runs_from{0};
   // A thread that waits for what the owner runs, and would help if something were queued; a hint.
@@ -115,6 +136,14 @@ class job_queue {
     // order: relaxed  only compared
     if (job != nullptr) job->kept_by.store(nullptr, std::memory_order_relaxed);
     return job;
+  }
+
+  // Waits for another thief, which needs less time for its theft than this one for a search.
+  bool enter_as_thief() noexcept {
+    for (base::std_atomics::patience left;;) {
+      if (lock.try_revoke()) return true;
+      if (!lock.is_revoked() || left.is_over()) return false;
+    }
   }
 
   // order: relaxed (all)  a hint for those outside of the lock
