@@ -35,7 +35,7 @@ struct counted_statement {
   observe::sharded_counter failed;
 };
 
-// Of the process. Never destroyed: connections may end late.
+// The list of the process. Never destroyed: connections may end late.
 class statement_list {
  public:
   static statement_list& get() {

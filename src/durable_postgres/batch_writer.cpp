@@ -13,7 +13,7 @@ namespace {
 
 using database::as_integer;
 
-// Of those with the same key the last one: a statement may write a row once.
+// The last element of each key: a statement may write a row once.
 template <class T, class Key>
 std::vector<const T*> last_ones(const std::vector<T>& all, Key key_of) {
   std::set<decltype(key_of(all.front()))> seen;

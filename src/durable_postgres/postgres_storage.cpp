@@ -20,7 +20,8 @@ namespace {
 
 using postgres::transaction;
 
-// Of "troupe": stores that are opened at the same time make their tables one after the other.
+// The bytes of "troupe": stores that are opened at the same time make their tables one after the
+// other.
 constexpr std::int64_t opening_lock = 0x74726f757065;
 // An index of PostgreSQL takes no row of more than 2,704 bytes.
 constexpr std::size_t name_bytes_max = 2'000;

@@ -11,7 +11,7 @@ using enum verdict::party;
 using enum verdict::effect;
 using enum verdict::again;
 
-// Of a server's answer, which is not what was asked for.
+// The verdict on an answer with this status, which is no success.
 verdict of_answer(int status) noexcept {
   switch (status) {
     case 408:

@@ -35,7 +35,7 @@ class writer {
  public:
   static constexpr std::size_t buffer_bytes = std::size_t{1} << 20;
 
-  // Of the process. Never destroyed.
+  // The writer of the process. Never destroyed.
   static writer& get() noexcept;
 
   // order: relaxed  a line may have the form of before

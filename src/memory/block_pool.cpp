@@ -81,7 +81,8 @@ struct far_blocks : detail::free_lists<detail::far_classes> {
   span_of_thread span;
 };
 
-// Of threads that have none of their own: no block, and no room for one. Never written.
+// The lists of threads without lists of their own: they have no block, and no room for a block.
+// Never written.
 constexpr detail::free_lists<detail::far_classes> without_room() noexcept {
   detail::free_lists<detail::far_classes> lists;
   lists.count.fill(magazine::batch);

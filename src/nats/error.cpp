@@ -40,7 +40,7 @@ verdict error::judged() const noexcept {
   }
 }
 
-// Its codes are those of HTTP: 4xx for what was asked, 503 for a stream that has no leader now.
+// The codes are HTTP's: 4xx for an error of the caller, 503 for a stream without a leader.
 verdict stream_error::judged() const noexcept {
   using enum verdict::party;
   using enum verdict::again;

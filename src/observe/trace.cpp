@@ -35,9 +35,9 @@ void unwatch(watched what) noexcept {
 namespace {
 
 constinit std::atomic<span_counter> counts_spans{nullptr};
-// Of the calling thread: how many spans whose time is counted are open.
+// How many spans of the calling thread whose time is counted are open.
 constinit thread_local unsigned open_spans [[gnu::tls_model("initial-exec")]] = 0;
-// In the place of its begin: a span within another one, whose time is not counted.
+// Replaces the begin of a span within another span: its time is not counted.
 constexpr std::uint64_t within_another = 1;
 
 }  // namespace

@@ -32,7 +32,7 @@ http::client_request request_of(const std::string& url, const request_fields& fi
 // Whether they are; if not, says why.
 bool may_be_asked(const std::string& url, const request_fields& fields, std::string& why);
 
-// Of a request.
+// The outcome of a request.
 struct outcome {
   outcome() noexcept {}
   bool taken = false;

@@ -103,7 +103,7 @@ void resolve_flight_recorder(runtime_options& options) {
                      std::to_string(recorder::bytes_most));
 }
 
-// Of a search or a replay. explore() reports the failures itself.
+// Sets the options of a runtime within a search or a replay. explore() reports the failures itself.
 void resolve_explored(runtime_options& options) {
   const auto execution = sched::exploring::execution_here();
   if (execution == nullptr) return;

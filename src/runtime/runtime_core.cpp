@@ -548,7 +548,7 @@ void runtime_core::stop(stop_mode mode, std::chrono::nanoseconds deadline) {
   const auto now = std::chrono::steady_clock::now();
   {
     std::lock_guard lock(stop_mutex_);
-    // Of two calls the stricter one counts.
+    // Of two calls the stricter counts.
     const auto until =
         now + std::clamp<std::chrono::nanoseconds>(deadline, std::chrono::nanoseconds(0),
                                                    std::chrono::hours(24 * 365));

@@ -581,7 +581,7 @@ void session::after_statement() {
 }
 
 changes session::changes_of(const statement& done) const noexcept {
-  // Of a statement that changes nothing SQLite gives the number of the one before.
+  // For a statement that changes nothing SQLite reports the number of the statement before.
   if (sqlite3_stmt_readonly(as_statement(done.handle_)) != 0)
     return {0, sqlite3_last_insert_rowid(state_->db)};
   return {sqlite3_changes64(state_->db), sqlite3_last_insert_rowid(state_->db)};

@@ -225,7 +225,7 @@ void call_context::change_span(Change change) noexcept {
   }
 }
 
-// Of a node with a trace and nothing else.
+// The context is one that has a trace and nothing else.
 void call_context::end_span(const std::exception_ptr& failure) noexcept {
   span_ptr ended;
   {

@@ -12,7 +12,7 @@
 namespace troupe::tls {
 
 struct wire_of {
-  // The stream that bytes are read from. `of` must be open.
+  // The stream from which bytes are read. `secured` must be open.
   static stream& in(tls_stream& secured) noexcept { return secured.connection_.is->in(); }
   // As connection::also_speaks.
   static void also_speaks(tls_stream& secured, std::string protocol, std::string beside) {
@@ -22,7 +22,7 @@ struct wire_of {
   static void say_last(tls_stream& secured, std::string_view bytes) noexcept {
     secured.connection_.is->say_last(bytes);
   }
-  // No operation will be under way for a while: gives memory back.
+  // The connection will be idle: gives memory back.
   static void rest(tls_stream& secured) noexcept { secured.connection_.is->rest(); }
 };
 

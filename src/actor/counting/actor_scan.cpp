@@ -42,7 +42,7 @@ const T& as(const std::byte* copied) noexcept {
 }
 
 constexpr std::uint32_t count_max = 10'000;  // about 2 ms
-// Of a slot in a block of its own: a cell, and the bytes between it and the object.
+// The size of a slot in a block of its own: a cell, and the bytes between the cell and the object.
 constexpr std::size_t alone_bytes = 2048;
 
 // Follows the mail that its owner has not collected yet, newest first, to the activation behind it.

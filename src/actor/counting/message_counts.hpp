@@ -26,7 +26,7 @@
 
 namespace troupe::actor {
 
-// Of the time of trace_spans and with_spans with this name in one handler.
+// The time that one handler spent in the trace_spans and with_spans of one name.
 struct span_count {
   explicit constexpr span_count(const char* of) noexcept : name(of) {}
   const char* const name;
@@ -35,11 +35,11 @@ struct span_count {
   span_count* next = nullptr;
 };
 
-// Of one handler of one class.
+// The counts of one handler of one class.
 struct handler_count {
   constexpr handler_count(const cell_type* of, message::handler which) noexcept
       : type(of), method(which) {}
-  // A sample of `parts`, which stands for as many parts.
+  // A sample, which stands for `stands_for` messages or resumptions.
   void add_busy(std::uint64_t ticks, std::uint64_t stands_for) noexcept {
     busy_samples.add(1);
     busy.add(ticks, stands_for);
@@ -63,7 +63,7 @@ struct handler_count {
   const cell_type* const type;
   const message::handler method;
   observe::tally messages;        // handled
-  observe::tally resumed;         // how often its coroutine was resumed
+  observe::tally resumed;         // resumptions of its coroutines
   observe::sample_stride stride;  // of messages and resumptions that are timed
   observe::counter failures;
   observe::counter busy_samples, wait_samples;
@@ -74,7 +74,7 @@ struct handler_count {
   handler_count* next = nullptr;
 };
 
-// Of one class.
+// The counts of one class.
 struct class_count {
   explicit constexpr class_count(const cell_type* of) noexcept : type(of) {}
   const cell_type* const type;
@@ -95,12 +95,12 @@ struct edge_count {
   const cell_type* const from;
   const cell_type* const to;
   const message::handler method;
-  observe::counter messages;  // an estimate: what the samples stand for
+  observe::counter messages;  // an estimate: the sum of the samples' weights
   edge_count* next = nullptr;
 };
 
-// A part of an actor's work, a message or a resumption, that is a sample: it is timed, and what it
-// sends are samples, too.
+// A message or a resumption that is a sample: it is timed, and the messages that it sends are
+// samples as well.
 class sampled_part {
  public:
   // `which` says that a sample is due.
@@ -131,8 +131,8 @@ class thread_counts {
       return recent;
     return find(type, method);
   }
-  // The count of what the sender made. No count has the function of a watched_message, so that
-  // those need no look of their own.
+  // The count for the message as the sender made it. No count has the function of a
+  // watched_message: the comparison of functions below fails for such a message.
   TROUPE_INLINE handler_count& of(const cell_type& type, const message& mail) noexcept {
     handler_count& recent = *place_of(mail.act).recent;
     if (recent.method == mail.act && recent.type == &type) [[likely]]
@@ -167,8 +167,8 @@ class thread_counts {
   }
 
  private:
-  // Of the handlers whose functions begin at like addresses the one that was used last. As large as
-  // the functions' alignment, so that a handler's place needs no shift.
+  // The most recently used of the handlers whose functions have this place. As large as the
+  // functions' alignment, so that a handler's place needs no shift.
   struct alignas(16) place {
     handler_count* recent;
   };
@@ -188,7 +188,7 @@ class thread_counts {
   std::atomic<edge_count*> edges_{nullptr};
 };
 
-// Of one runtime.
+// The counts of one runtime.
 class message_counts : public observe::by_thread<thread_counts> {};
 
 }  // namespace troupe::actor

@@ -16,7 +16,7 @@ tasks::call_context* trace_of_sender() noexcept {
   return sender == nullptr ? nullptr : tasks::trace_of(*sender);
 }
 
-// Of a message that is a sample, the edge is counted.
+// Counts the edge of a message that is a sample.
 send_sample sample_of(const cell& receiver, const message& mail,
                       std::uint64_t stands_for) noexcept {
   if (stands_for == 0) return {};
@@ -29,7 +29,7 @@ send_sample sample_of(const cell& receiver, const message& mail,
   return taken;
 }
 
-// Of a sampled message that is being handled by the calling thread's actor.
+// The calling thread's actor begins to handle this sampled message: counts how long it waited.
 void note_wait(const watched_message& mail) noexcept {
   const cell& actor = *current_cell();
   thread_counts* const counts = actor_system::of(actor).counts_here();

@@ -34,9 +34,9 @@ struct spawned {
   tasks::shared_state* result;  // null: the result is dropped
   actor_system* system;
 
-  // Of a queued task. Call it once: from then on no taker can give the result up.
+  // The queued task. Call it once: from then on no taker can give the result up.
   static spawned take(queued_task& from) noexcept;
-  // Of a sleeping task, by the holder of the clock's lock, or when its timer has been taken.
+  // The sleeping task. Caller: the holder of the clock's lock, or the taker of the task's timer.
   void keep_in(tasks::suspension& sleep) const noexcept;
   static spawned kept_in(const tasks::suspension& sleep, tasks::coroutine& root,
                          actor_system& in) noexcept;

@@ -110,8 +110,8 @@ inline bool suspends(const activation& active) noexcept {
 const char* stop_now_by_message(message* mail, void* object, message_act act);
 // Under drop_old: makes the actor drop surplus mail although its turn is suspended.
 const char* drop_by_message(message* mail, void* object, message_act act);
-// Of the mail that waits behind a suspended turn: under drop_old the oldest messages above the
-// limit become dead letters.
+// Under drop_old: turns the oldest messages above the limit into dead letters, if they wait behind
+// a suspended turn.
 void drop_old(actor_system& system, activation& active) noexcept;
 void deliver_urgent(cell& to, message& mail);
 // In the actor's turn: cancels its suspended calls and runs each as far as it can. Calls that would
@@ -135,7 +135,7 @@ inline void leave_mailbox(cell& actor) noexcept {
 // The functions of actors that the task layer calls.
 extern const tasks::actor_functions functions_of_actors;
 
-// Sets what async calls need of their actors (async_calls.cpp): the system's three `host`s.
+// Sets the system's three `host`s: the services of actors that async calls need (async_calls.cpp).
 void make_call_hosts(actor_system& system, tasks::timers* clock, sched::io_driver_slot* io,
                      std::uint8_t ready_units,
                      std::uint32_t (*choose_case)(void*, std::uint32_t) noexcept) noexcept;

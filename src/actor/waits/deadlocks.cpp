@@ -317,7 +317,7 @@ class collector {
     while_memory_lasts([&] { resolvers_.push_back({thread, add_thread(from)}); });
   }
 
-  // Of several entries for the same resolver the first one counts.
+  // Of several entries for the same resolver the first counts.
   const wait_snapshot::resolver* find(const void* by) const noexcept {
     const auto found =
         std::ranges::lower_bound(resolvers_, by, std::less<>(), &wait_snapshot::resolver::by);

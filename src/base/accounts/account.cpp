@@ -205,7 +205,7 @@ void ledger::keep_limits(peer& peer) noexcept {
   }
 }
 
-// Of two holders of the same size the one that has been in the list for longer ends.
+// Of two holders of the same size the older in the list ends.
 bool ledger::end_largest_of(peer& peer, bool by_descriptors) noexcept {
   account* largest = nullptr;
   const auto size_of = [by_descriptors](const account& account) {

@@ -105,7 +105,7 @@ std::array<depot_class, own_class>& depot() {
 constexpr std::array<std::uint8_t, own_class> own_max{64, 16, 4, 1, 1};
 constexpr std::size_t idle_chunks_max = 16;
 
-// Of one thread: as free_list, of each class, in less thread-local storage.
+// The free lists of one thread, one for each class, in less thread-local storage than free_list.
 struct own_lists {
   std::array<block*, own_class> first{};
   std::array<std::uint8_t, own_class> count{};

@@ -17,7 +17,7 @@ namespace troupe::io {
 
 const char* name_of(action what) noexcept;
 
-// Of one kind, by one thread.
+// The counts of one kind of operation by one thread.
 struct operation_count {
   observe::counter begun, done;        // `done` has all that have ended
   observe::counter bytes;              // transferred

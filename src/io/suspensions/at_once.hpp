@@ -59,9 +59,9 @@ struct at_once {
     bool await_resume() const noexcept { return is_over_; }
 
    private:
-    // Of 128 units (async_call::spend). With this share a turn sends 8 records of TLS, 128 KiB, in
-    // about 0.1 ms. With 2 records in a turn, sending files over 4 connections at a time costs 4 %
-    // more (io/tls_bulk).
+    // Units of the 128 (async_call::spend). With this share a turn sends 8 records of TLS, 128 KiB,
+    // in about 0.1 ms. With 2 records in a turn, sending files over 4 connections at a time costs 4
+    // % more (io/tls_bulk).
     static constexpr std::uint8_t share = 14;
     bool is_over_ = false;
   };

@@ -13,7 +13,7 @@ namespace troupe::jobs {
 
 struct job;
 
-// Of one class, by one thread.
+// The counts of one class of lazies by one thread.
 struct lazy_count {
   explicit lazy_count(const char* of) noexcept : name(of) {}
   const char* const name;

@@ -235,7 +235,7 @@ task<> client::keep_alive(std::shared_ptr<client> self, wire_ptr on) {
   }
 }
 
-// Of one event; false: the connection is of no use any more.
+// Handles one event. Returns false if the connection can no longer be used.
 bool client::receive(wire& on, parser::event what) {
   happened event;
   subscription_ptr reader;

@@ -21,9 +21,9 @@ enum class key_kind : std::uint8_t {
 
 class nkey {
  public:
-  // Of a seed ("SU…"); nothing if it is none.
+  // The key of a seed ("SU…"); nothing if the text is no seed.
   static std::optional<nkey> from_seed(std::string_view text);
-  // With these 32 bytes as the private key.
+  // The private key is these 32 bytes.
   nkey(key_kind of, const std::array<std::uint8_t, 32>& secret) noexcept
       : kind_(of), secret_(secret) {}
   nkey(const nkey&) = default;

@@ -95,11 +95,11 @@ class session {
   bool is_connected() const noexcept { return connected_; }
   const server_info& about() const noexcept { return about_; }
 
-  // Bytes that wait to be sent; take() gives all of them, in the place of what `to` had.
+  // Bytes that wait to be sent; take() replaces `batch` by all of them.
   std::size_t waiting() const noexcept { return out_.size() + open_bytes_; }
   void take(std::string& batch);
 
-  // Of what the parser has found.
+  // Handles an event of the parser, and returns its consequence.
   happened receive(parser::event what, parser& from) {
     happened made;
     receive(what, from, made);

@@ -6,9 +6,9 @@
 
 namespace troupe::nats {
 
-// Of a line of the protocol.
+// The longest line of the protocol.
 inline constexpr std::size_t line_bytes_max = 4'096;
-// Of a subject, so that two and the numbers fit into a line.
+// The longest subject: two of them and the numbers fit into a line.
 inline constexpr std::size_t subject_bytes_max = 1'900;
 
 // What is wrong with it; null: nothing. Tokens are separated by dots, none is empty, none has a

@@ -54,7 +54,7 @@ class turns_of_thread {
   std::uint64_t later_ = 0;  // the ticks of the time above
   std::uint64_t high_ = 0;
   bool knows_high_ = false;
-  // Of the records between the time above and the one below.
+  // Of the records between the time above and the time below.
   std::uint64_t earlier_ = 0, group_ = 0, done_ = 0;
   bool there_ = false, overtaken_ = false;
   bool open_ = true;  // there is no time above: the records are older than now

@@ -64,7 +64,7 @@ class flight_recorder {
     return known_[(key >> 4) % known_.size()];
   }
   std::uint16_t learn(std::uint64_t key, const subjects::description& is) noexcept;
-  // Of a key that has no subject. Returns 0.
+  // Learns that a key has no subject. Returns 0.
   std::uint16_t learn_none(std::uint64_t key) noexcept {
     known_for(key) = {key, 0};
     return 0;

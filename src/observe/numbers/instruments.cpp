@@ -117,7 +117,7 @@ constexpr std::size_t labels_max = 8;
 constexpr std::array default_bounds{5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2,
                                     0.1,  0.25, 0.5,    1.0,  2.5,  5.0,    10.0};
 
-// Of the process. Never destroyed: static instruments end after it otherwise.
+// The registry of the process. Never destroyed: static instruments end after it otherwise.
 struct registry {
   std::mutex mutex;
   std::map<std::string, std::weak_ptr<instrument>, std::less<>> all;

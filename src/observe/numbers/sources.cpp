@@ -9,7 +9,7 @@
 namespace troupe::observe {
 namespace {
 
-// Of the process. Never destroyed, as static sources may end after it otherwise.
+// The list of the process. Never destroyed, as static sources may end after it otherwise.
 struct source_list {
   std::mutex mutex;
   std::vector<number_source*> all;

@@ -108,8 +108,8 @@ bool session::send_prepared(request& what) {
   return true;
 }
 
-// Of the exception that is being handled: a parameter does not fit its type. A table may have been
-// altered since the server has named it.
+// Called while an exception is handled: a parameter does not fit its type. A table may have been
+// altered since the server named the type.
 bool session::asks_for_types_again(request& what, const prepared& known) {
   if (!known.was_used || what.refused_by != nullptr) return false;
   what.refused_by = std::current_exception();

@@ -41,7 +41,7 @@ bool session::take_answers() {
   const std::size_t before = s.sent.size();
   int ends = 0;
   while (!s.sent.empty() && s.copy.is != copying::in && s.copy.is != copying::out) {
-    // Has an effect in front of the answer to a statement: its rows come one by one.
+    // Takes effect only before the answer to a statement: its rows then arrive one by one.
     PQsetSingleRowMode(pg);
     if (PQisBusy(pg) != 0) break;
     PGresult* const result = PQgetResult(pg);
@@ -54,7 +54,7 @@ bool session::take_answers() {
       continue;
     }
     ends = 0;
-    // libpq's own word for the end of the connection.
+    // libpq reports the end of the connection as an error without an SQLSTATE.
     if (PQstatus(pg) != CONNECTION_OK && sqlstate_of(result).empty() &&
         PQresultStatus(result) == PGRES_FATAL_ERROR) {
       PQclear(result);
@@ -82,7 +82,7 @@ void session::take(void* given) {
         front.what.reset();
         return;
       }
-      // It would never end here, and only a script can begin it.
+      // Only a script can begin this COPY, and nothing would end it: close the connection.
       ::shutdown(PQsocket(s.on->pg), SHUT_RDWR);
       return;
     case PGRES_FATAL_ERROR:
@@ -106,7 +106,7 @@ void session::take(void* given) {
 
 namespace {
 
-// The effect is known when the statement has ended.
+// The effect is unknown until the statement has ended.
 std::exception_ptr too_large(const row_limits& wants) {
   const std::string text =
       wants.only_one
@@ -120,7 +120,7 @@ std::exception_ptr too_large(const row_limits& wants) {
 
 }  // namespace
 
-// The first row past a limit ends the statement: cancel_front() finds it unwanted.
+// The first row past a limit marks the statement as unwanted: cancel_front() then ends it.
 void session::take_row(void* result) {
   sent_request& front = state_->sent.front();
   if (!front.asks_for.empty()) {
@@ -141,24 +141,24 @@ void session::take_row(void* result) {
   front.unwanted = true;
 }
 
-// The server has dropped all prepared statements, or has stored what a script did up to here.
+// Some commands drop all prepared statements, or store the changes that a script has made so far.
 void session::take_command(void* result) {
   state& s = *state_;
   const std::string_view tag = PQcmdStatus(static_cast<PGresult*>(result));
   if (tag == "DISCARD ALL" || tag == "DEALLOCATE ALL") s.statements.clear();
   const bool commits = tag == "COMMIT" || tag == "PREPARE TRANSACTION";
-  // Within a scope it follows a ROLLBACK, whose tag is also that of ROLLBACK TO.
+  // Within a scope a BEGIN follows a ROLLBACK, whose tag is the same as after ROLLBACK TO.
   const bool begins = tag == "BEGIN" || tag == "START TRANSACTION";
   if (!commits && !begins) return;
   sent_request& front = s.sent.front();
   front.has_committed = front.has_committed || commits;
-  // A script that hides it from why_script_refused(). What follows would be stored by itself.
+  // The script hid the command from why_script_refused(): its later changes would be stored alone.
   if (front.what != nullptr && front.what->kind == request_kind::script && front.what->scope != 0)
     s.scopes.end();
 }
 
-// Null: it has succeeded. Also of a script that has failed after a COMMIT of its own, of a
-// procedure, and of an answer that is too large although the server has finished it.
+// Null if the request has succeeded. The effect is unknown for a script that failed after a COMMIT
+// of its own, for a procedure, and for an answer that is too large although it was complete.
 std::exception_ptr session::failure_of(const sent_request& done) const {
   if (!done.failed) return done.past_limit;
   const bool in_parts = done.has_committed || done.what->may_be_stored_in_parts();

@@ -77,8 +77,9 @@ std::optional<std::int64_t> whole_number(std::string_view text) noexcept;
 std::optional<std::string> bytes_of_hex(std::string_view text);
 // Whether the number is the whole number of a decimal text; true for a text with a fraction.
 bool holds_whole(double number, std::string_view text);
-// Of "2024-02-29 12:30:00.25+02", also without time or zone, of any year, and with BC behind it; a
-// time without a zone is one in UTC. Nothing for infinity, and for a time beyond microseconds.
+// The time of a text such as "2024-02-29 12:30:00.25+02". Time of day and zone may be missing, the
+// year may be any, and BC may follow; without a zone the time is in UTC. Nothing for infinity, and
+// for a time that microseconds cannot hold.
 std::optional<database::parts::micro_time> time_of_text(std::string_view text) noexcept;
 // The same in the other direction, in UTC.
 std::string text_of_time(database::parts::micro_time at);

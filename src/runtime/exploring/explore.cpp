@@ -185,7 +185,7 @@ std::string unmet_of(const exploring::execution& seen) {
   return text;
 }
 
-// Of an execution that a reader could follow.
+// Writes the story of an execution that is short enough for a reader.
 void tell_story(explore_report& report, const exploration& exploration,
                 const exploring::schedule& plan, const exploring::execution& seen) {
   constexpr std::uint64_t turns_max = 20'000;

@@ -17,7 +17,8 @@
 
 namespace troupe::tasks {
 
-// Of one thread, which alone writes it. Other threads read the atomic members, as a snapshot.
+// The state of one thread, which alone writes it. Other threads read the atomic members, as a
+// snapshot.
 struct running_state {
   std::atomic<void*> actor{nullptr};  // a cell; null outside of turns
   std::atomic<const runtime_state*> runtime{nullptr};

@@ -34,7 +34,7 @@ class head_block {
   std::string_view authority() const noexcept { return view(authority_); }
   std::string_view scheme() const noexcept { return view(scheme_); }
   std::string_view protocol() const noexcept { return view(protocol_); }
-  // Of an answer; 0 in a trailer.
+  // The status of an answer; 0 in a trailer.
   int status() const noexcept { return status_; }
   fault wrong() const noexcept { return wrong_; }
   // Bytes of all fields so far, as RFC 9113 (6.5.2) counts them.
