@@ -18,6 +18,8 @@ const char* name_of(failure kind) noexcept {
       return "bad_subject";
     case failure::too_large:
       return "too_large";
+    case failure::too_much_kept:
+      return "too_much_kept";
     case failure::refused:
       return "refused";
   }

@@ -21,6 +21,7 @@ enum class failure : std::uint8_t {
   closed,         // the program has closed or drained the connection
   bad_subject,    // a subject, a queue group or a header that NATS does not allow: nothing was sent
   too_large,      // more bytes than the server takes in one message: nothing was sent
+  too_much_kept,  // too much waited to be read, and most of it in this subscription
   refused,        // JetStream did not store the message, or the server did not take a command
 };
 const char* name_of(failure kind) noexcept;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,6 +24,25 @@ enum class incident : std::uint8_t {
   refused,    // the server did not take a command: the text has its words
   slow,       // a subscription had no room for a message; told once until it has been read empty
   closed,     // for good
+};
+
+struct unread_book;
+
+// A limit of the bytes that wait to be read, for connections that share it (options::unread): in
+// all of them together, and in one of them. Copies are the same limit. Thread: any.
+//
+// Example:
+//     #include <troupe/nats/options.hpp>
+//     troupe::nats::options chosen;
+//     chosen.unread = troupe::nats::unread_limit(std::size_t{1} << 30);  // 1 GiB
+class unread_limit {
+ public:
+  // `per_connection`: 0 is an eighth. Throws option_error for less than 64 KiB.
+  explicit unread_limit(std::size_t bytes, std::size_t per_connection = 0);
+
+ private:
+  friend class client;
+  std::shared_ptr<unread_book> book_;
 };
 
 // A value that makes no sense is an option_error.
@@ -75,6 +95,12 @@ struct options {
   // The largest message and header that are taken from a server; more ends the connection.
   std::size_t message_bytes_max = 64 * 1024 * 1024;
   std::size_t header_bytes_max = 64 * 1024;
+  // Bytes of messages that wait to be read, in all subscriptions of the connection together. Past
+  // it the subscription with the most of them loses its waiting messages, which count as missed, or
+  // ends: subscribe_options::ends_when_largest. Default 256 MiB; at least 64 KiB.
+  std::size_t unread_bytes_max = 256 * 1024 * 1024;
+  // A limit that the connection shares with others, in place of the last one. Default: none.
+  std::optional<unread_limit> unread;
   // Whether publish and request send the trace of the caller, as the headers `traceparent` and
   // `tracestate`.
   bool send_trace = true;
@@ -95,6 +121,9 @@ struct subscribe_options {
   // missed, and counted. 1 or more.
   std::size_t messages_max = 8'192;
   std::size_t bytes_max = 16 * 1024 * 1024;
+  // When too much waits in all subscriptions, and most of it here (options::unread_bytes_max), the
+  // subscription ends with failure::too_much_kept. Default false: its waiting messages are missed.
+  bool ends_when_largest = false;
   // The subscription ends after that many messages; 0: it does not.
   std::uint64_t ends_after = 0;
 };

@@ -166,7 +166,8 @@ void client::forget(std::uint64_t call) noexcept {
 }
 
 subscription_ptr client::subscribe(std::string_view subject, const subscribe_options& given) {
-  const auto subscription = std::make_shared<subscription_state>(subject, given);
+  const auto subscription =
+      std::make_shared<subscription_state>(subject, given, unread_, weak_from_this());
   endings later;
   {
     std::lock_guard held(mutex_);

@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "kit/secrets.hpp"
+#include "nats/client/unread.hpp"
 #include "nats/client/wire.hpp"
 #include "nats/protocol/servers.hpp"
 #include "nats/protocol/session.hpp"
@@ -65,20 +66,42 @@ inline std::size_t bytes_of(const message& content) noexcept {
   return content.subject.size() + content.reply.size() + content.payload.size() + header;
 }
 
-struct subscription_state {
-  subscription_state(std::string_view to, const subscribe_options& chosen)
-      : subject(to), messages_max(chosen.messages_max), bytes_max(chosen.bytes_max) {}
+// The memory that a message takes, besides unread_account::message_overhead.
+inline std::size_t memory_of(const message& content) noexcept {
+  const std::size_t header = content.head.size() == 0 ? 0 : content.head.block_bytes();
+  return content.subject.capacity() + content.reply.capacity() + content.payload.capacity() +
+         header;
+}
+
+class client;
+
+struct subscription_state : std::enable_shared_from_this<subscription_state> {
+  subscription_state(std::string_view to, const subscribe_options& chosen,
+                     std::shared_ptr<unread_peer> in, std::weak_ptr<client> by)
+      : subject(to),
+        messages_max(chosen.messages_max),
+        bytes_max(chosen.bytes_max),
+        ends_when_largest(chosen.ends_when_largest),
+        owner(std::move(by)),
+        unread(std::move(in), *this) {}
+
+  // It was asked to end. Thread: any.
+  void give_way();
 
   const std::string subject;
   const std::size_t messages_max, bytes_max;
   const channel<message> arrived = channel<message>::unbounded();
-  std::atomic<std::size_t> bytes{0};     // in `arrived`
-  std::atomic<std::uint64_t> missed{0};  // in all
-  std::uint64_t missed_now = 0;          // the reader's: since the last one that had room
+  std::atomic<std::size_t> bytes{0};         // in `arrived`
+  std::atomic<std::uint64_t> missed{0};      // in all
+  std::atomic<std::uint64_t> missed_now{0};  // since the last one that had room
   std::uint64_t sid = 0;
   outcome ended;        // written before `arrived` is closed
   bool at_end = false;  // guarded by the client: `ended` is written
   bool gone = false;    // guarded by the client: nobody will read any more
+  const bool ends_when_largest;
+  const std::weak_ptr<client> owner;
+  std::shared_ptr<subscription_state> next_to_end;  // guarded by the book
+  unread_account unread;
 };
 using subscription_ptr = std::shared_ptr<subscription_state>;
 
@@ -110,6 +133,7 @@ class client : public std::enable_shared_from_this<client> {
   void stop_delivery(const subscription_ptr& subscription);
   bool has_ended(const subscription_state& subscription);
   void end_subscription(const subscription_ptr& subscription, const outcome& how);
+  void note_missed(std::uint64_t messages) noexcept { missed_.add(messages); }
   // Its reader is at the end, or was destroyed.
   void leave(const subscription_ptr& subscription) noexcept;
 
@@ -199,6 +223,7 @@ class client : public std::enable_shared_from_this<client> {
   bool draining_ = false, finishing_ = false;
   std::stop_source ends_;
   const std::shared_ptr<wire_options> wires_;
+  const std::shared_ptr<unread_peer> unread_;
   observe::sharded_counter missed_, failed_requests_;
   observe::sharded_histogram answered_;
   observing::component_list::entry shown_;

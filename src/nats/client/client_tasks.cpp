@@ -289,12 +289,15 @@ void client::deliver(const subscription_ptr& subscription, happened& event) {
     // order: relaxed  statistic; publishes nothing
     subscription->missed.fetch_add(1, std::memory_order_relaxed);
     missed_.add(1);
-    if (subscription->missed_now++ == 0)
+    // order: relaxed  statistic; publishes nothing
+    if (subscription->missed_now.fetch_add(1, std::memory_order_relaxed) == 0)
       tell(incident::slow, "the subscription to " + subscription->subject + " has no room");
   } else {
-    event.message.missed = std::exchange(subscription->missed_now, 0);
+    // order: relaxed  statistic; publishes nothing
+    event.message.missed = subscription->missed_now.exchange(0, std::memory_order_relaxed);
     // order: relaxed  as above; before the reader can take it off
     subscription->bytes.fetch_add(bytes, std::memory_order_relaxed);
+    subscription->unread.add(memory_of(event.message));
     try {
       static_cast<void>(subscription->arrived.try_send(std::move(event.message)));
     } catch (const channel_closed&) {
@@ -302,6 +305,7 @@ void client::deliver(const subscription_ptr& subscription, happened& event) {
     }
   }
   if (event.last) end_subscription(subscription, {});
+  end_largest(subscription->unread.book());
 }
 
 // The connection has ended: what was sent is told so, and what was not waits for the next one.

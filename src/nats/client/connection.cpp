@@ -29,6 +29,8 @@ options checked(const options& chosen) {
   positive(chosen.waiting_bytes_max, "waiting_bytes_max");
   positive(chosen.message_bytes_max, "message_bytes_max");
   positive(chosen.header_bytes_max, "header_bytes_max");
+  if (chosen.unread_bytes_max < unread_bytes_least)
+    throw option_error("troupe: nats: unread_bytes_max must be at least 64 KiB");
   base::refuse_zero_byte(chosen.credentials_file, "nats", "credentials_file");
   base::refuse_zero_byte(chosen.nkey_file, "nats", "nkey_file");
   check_to_publish(chosen.inbox);
@@ -162,6 +164,7 @@ task<std::optional<message>> next_of(handle_ptr by, subscription_ptr subscriptio
   if (got) {
     // order: relaxed  a bound; what it counts came through the channel
     subscription->bytes.fetch_sub(bytes_of(*got), std::memory_order_relaxed);
+    subscription->unread.take(memory_of(*got));
     co_return got;
   }
   by->is->leave(subscription);

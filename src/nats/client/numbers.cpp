@@ -61,6 +61,10 @@ client::client(std::vector<server> servers, const options& given)
     : chosen(given),
       servers_(std::move(servers)),
       wires_(std::make_shared<wire_options>()),
+      unread_(std::make_shared<unread_peer>(
+          given.unread
+              ? given.unread->book_
+              : std::make_shared<unread_book>(given.unread_bytes_max, given.unread_bytes_max))),
       answered_(request_seconds) {
   wires_->chosen = given;
 }
