@@ -28,11 +28,20 @@ bool async_call::finish_now() noexcept {
   return true;
 }
 
+namespace {
+TROUPE_INLINE const char* resume_after(suspension& over) noexcept {
+  async_call& call = *over.waiter->call;
+  over.end();
+  return call.at->resume(call);
+}
+}  // namespace
+
 const char* suspension::arrive(suspension& self, sched::message_act act) noexcept {
   if (act == sched::message_act::handle) {
     async_call& call = *self.waiter->call;
-    self.end();
-    return call.at->resume(call);
+    if (call.at->is_aside) [[unlikely]]
+      return side_call::run_for_user(self, call, &resume_after);
+    return resume_after(self);
   }
   if (act == sched::message_act::discard) {
     if (side_call::end_discarded(self)) return nullptr;

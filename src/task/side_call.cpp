@@ -22,6 +22,7 @@ void side_wait::add(side_call& call) noexcept {
 void side_wait::suspend_in(coroutine& awaiting) noexcept {
   ended = outcome::arrived;
   seen_in = 0;
+  is_final = false;
   excused = true;
   for (const side_call* call = first_; call != nullptr && excused; call = call->next_waited_)
     excused = call->awaited != nullptr && call->awaited->excused;
@@ -42,7 +43,11 @@ bool side_wait::disarm() noexcept {
 }
 
 async_call* side_wait::ready() noexcept {
-  if (!disarm()) return nullptr;  // its end is on its way, and finds the side call ready
+  if (!disarm()) {
+    // Its end is on its way, and finds the side call ready. Until then no branch beside it wins.
+    is_final = true;
+    return nullptr;
+  }
   forget_all();
   async_call& call = *waiter->call;
   end();
@@ -57,14 +62,27 @@ const char* side_wait::act_on(sched::message* base, void*, sched::message_act ac
     self.forget_all();
     return "detached";
   }
-  const bool comes = act == sched::message_act::handle || act == sched::message_act::discard;
-  if (self.starts_ != nullptr && comes) {
-    side_call& started = *std::exchange(self.starts_, nullptr);
-    act == sched::message_act::handle ? started.start_queued() : started.discard_queued();
+  if (act == sched::message_act::pause) return self.is_final ? "has its value" : nullptr;
+  if (act == sched::message_act::handle) {
+    async_call& call = self.starts_ != nullptr ? *self.starts_ : *self.waiter->call;
+    return call.at->is_aside ? side_call::run_for_user(self, call, &handle) : handle(self);
+  }
+  if (act == sched::message_act::discard && self.starts_ != nullptr) {
+    std::exchange(self.starts_, nullptr)->discard_queued();
     return nullptr;
   }
-  if (act == sched::message_act::handle || act == sched::message_act::reclaim) self.forget_all();
+  if (act == sched::message_act::reclaim) self.forget_all();
   return arrive(self, act);
+}
+
+const char* side_wait::handle(suspension& base) noexcept {
+  auto& self = static_cast<side_wait&>(base);
+  if (side_call* const started = std::exchange(self.starts_, nullptr)) {
+    started->start_queued();
+    return nullptr;
+  }
+  self.forget_all();
+  return arrive(self, sched::message_act::handle);
 }
 
 bool limited_side_wait::suspend_for(side_call& call, coroutine& user,

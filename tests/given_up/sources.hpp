@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "support/conformance.hpp"
+#include "task/running/running.hpp"
 
 namespace troupe::test {
 
@@ -271,9 +272,12 @@ inline task<> drain_limited(source& from, int count, received& got) {
   }
 }
 
-// Runs on another worker, and cannot be cancelled meanwhile.
+// Runs on another worker, and cannot be cancelled meanwhile. In a simulation the order of the turns
+// alone decides how late it ends.
 inline task<> takes_a_while() {
-  std::this_thread::sleep_for(std::chrono::microseconds(100));  // sleeps: a child without a wait
+  constexpr std::chrono::microseconds span(100);
+  if (tasks::simulation_here() == nullptr)
+    std::this_thread::sleep_for(span);  // sleeps: a child without a wait
   co_return;
 }
 // If it has lost, it still ends only when its child has.
@@ -294,14 +298,19 @@ task<Value> in_helper(Wait wait, bool begins_first) {
     if constexpr (!std::is_void_v<Value>) co_return std::get<1>(std::move(first));
   }
 }
-// The wait itself, in a helper, or in a helper of a helper; the losers begin first or last.
-constexpr int helper_ways = 5;
+// The wait itself, in a helper, in a helper of a helper, or one deeper; the losers begin first or
+// last.
+constexpr int helper_ways = 7;
 template <class Value, class Wait>
 task<Value> in_helpers(Wait wait, int way) {
   const bool begins_first = way % 2 == 0;
   if (way == 0) co_return co_await std::move(wait);
   if (way <= 2) co_return co_await in_helper<Value>(std::move(wait), begins_first);
   task<Value> inner = in_helper<Value>(std::move(wait), !begins_first);
+  if (way > 4) {
+    task<Value> between = in_helper<Value>(std::move(inner), begins_first);
+    inner = std::move(between);
+  }
   co_return co_await in_helper<Value>(std::move(inner), begins_first);
 }
 
@@ -353,20 +362,28 @@ inline task<> check_drained(source& from, int count, given_up_by way) {
   EXPECT_TRUE(got[0].in_order);
 }
 
-// All of them in helpers, beside a source that is almost always ready.
+inline int all_given(const char*, int count) { return count; }
+
+// All of them in helpers, each beside a source that is almost always ready. They run at the same
+// time, since they mostly sleep.
 inline void check_in_helpers(const runtime_options& chosen, const std::vector<named_source>& all,
-                             int count, int (*expected)(const char* name, int count)) {
-  for (const named_source& each : all) {
+                             int count, int (*expected)(const char* name, int count) = &all_given) {
+  struct run {
+    std::unique_ptr<source> one, other;
     received got[2];
-    {
-      const auto one = each.make(), other = sync_sources().front().make();
-      runtime rt(chosen);
-      rt.spawn(drain_in_helpers(*one, *other, count, got));
-      rt.run();
-    }
-    EXPECT_EQ(got[0].next, expected(each.name, count)) << each.name;
-    EXPECT_EQ(got[1].next, count) << each.name;
-    EXPECT_TRUE(got[0].in_order && got[1].in_order) << each.name;
+  };
+  std::deque<run> runs;
+  for (const named_source& each : all)
+    runs.push_back({each.make(), sync_sources().front().make(), {}});
+  {
+    runtime rt(chosen);
+    for (run& each : runs) rt.spawn(drain_in_helpers(*each.one, *each.other, count, each.got));
+    rt.run();
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(runs[i].got[0].next, expected(all[i].name, count)) << all[i].name;
+    EXPECT_EQ(runs[i].got[1].next, count) << all[i].name;
+    EXPECT_TRUE(runs[i].got[0].in_order && runs[i].got[1].in_order) << all[i].name;
   }
 }
 

@@ -105,6 +105,8 @@ struct call_host {
   // Which of so many cases of a select happens; null: not decided by a simulation.
   std::uint32_t (*choose_case)(void* actor, std::uint32_t count) noexcept = nullptr;
   std::uint8_t ready_units = ready_units_of_threads;
+  // Of side calls, and of branches of groups within them.
+  bool is_aside = false;
 };
 
 // One call or task with its coroutines. Thread: the one that runs the actor's turn.
@@ -150,9 +152,8 @@ class async_call {
   bool finish_now() noexcept;
 
   // Whether it has suspended in an await that is not the library's, which the library cannot end.
-  bool waits_for_foreign() const noexcept {
-    return has_begun && !done && !busy && awaited == nullptr && ready_ == nullptr;
-  }
+  bool waits_for_foreign() const noexcept;
+  bool has_ready() const noexcept { return ready_ != nullptr; }
 
   // Checks that at most one coroutine is ready or waits: of coroutines that await each other, only
   // the innermost runs, is ready or waits.
@@ -302,7 +303,9 @@ struct suspension : sched::message {
   // another call may have to release a lock first, or to end (message_act::holder)
   bool for_lock = false;
   // its event, or the event of a branch, cannot be undone (message_act::pause)
-  bool is_final = false;
+  bool is_final : 1 = false;
+  // only code that is not the library's can end it, when it likes
+  bool is_foreign : 1 = false;
   // The runtime has ended, and the party that ended the wait no longer uses it.
   std::atomic<bool> reclaimable{false};
   // how many branches beside it run now (group::pause); until then its event does not happen
@@ -313,5 +316,10 @@ struct suspension : sched::message {
   // when a look at all waits saw this one first (src/actor/waits/long_waits.hpp); 0: none has
   std::uint32_t first_seen = 0;
 };
+
+inline bool async_call::waits_for_foreign() const noexcept {
+  if (awaited != nullptr) return awaited->is_foreign;
+  return has_begun && !done && !busy && ready_ == nullptr;
+}
 
 }  // namespace troupe::tasks

@@ -76,6 +76,7 @@ class side_wait : public suspension {
   friend side_crowd;
   friend struct debugger_view;  // src/runtime/debugger_table.cpp
   static const char* act_on(sched::message*, void*, sched::message_act);
+  static const char* handle(suspension& base) noexcept;
   // Called in the turn. True if the wait can end now; false if its end is on its way as a message.
   bool disarm() noexcept;
   side_call* first_ = nullptr;
@@ -215,6 +216,11 @@ class side_call : public async_call {
   const side_call* next_waited() const noexcept { return next_waited_; }
   // The resume function of such calls (call_host).
   static const char* resume_side(async_call& of) noexcept;
+  // `over`, whose message has come, resumes `call`, which is a side call or a branch within one.
+  // Where its user is a branch that would be held, the message is kept until that one may run:
+  // what the side call would give could be lost with its user (docs/protocols/given_up_waits.md).
+  static const char* run_for_user(suspension& over, async_call& call,
+                                  const char* (*resume)(suspension& over) noexcept) noexcept;
 
   // Not null exactly while the coroutine is suspended because it has given this.
   void* given = nullptr;

@@ -19,6 +19,7 @@
 #include "troupe/base/time_span.hpp"
 #include "troupe/task/async_call.hpp"
 #include "troupe/task/current_actor.hpp"
+#include "troupe/task/groups/foreign_wait.hpp"
 #include "troupe/task/result.hpp"
 
 namespace troupe {
@@ -111,9 +112,16 @@ struct promise_base : coroutine {
     return awaited.run_before_suspension(*this);
   }
   template <class Awaitable>
+  requires(foreign_awaitable<Awaitable>) foreign_await<Awaitable> await_transform(
+      Awaitable&& awaited, source_line where = __builtin_source_location()) {
+    awaits_at = where;
+    return foreign_await<Awaitable>(std::forward<Awaitable>(awaited));
+  }
+  template <class Awaitable>
   requires(!std::is_scalar_v<std::remove_cvref_t<Awaitable>> &&
            !is_small_awaitable<std::remove_cvref_t<Awaitable>> &&
-           !runs_before_suspension<std::remove_cvref_t<Awaitable>>) Awaitable &&
+           !runs_before_suspension<std::remove_cvref_t<Awaitable>> &&
+           !foreign_awaitable<Awaitable>) Awaitable &&
       await_transform(Awaitable&& awaited, source_line where = __builtin_source_location())
   noexcept {
     static_assert(

@@ -29,6 +29,7 @@ namespace troupe {
 namespace tasks {
 
 class group;
+class side_run;
 class waiting_scopes;
 
 // One of the tasks of a group: an async call of its own, so that it can be cancelled without the
@@ -82,6 +83,8 @@ class group : public suspension {
   // ended, it begins a wait until they have, which the caller drops; otherwise it returns null.
   static suspension* win_before_taking(coroutine& arrived) noexcept;
   static void drop_winner_wait(suspension* ended) noexcept;
+  // If the call is a branch that has lost, its result is dropped, and that is reported.
+  static void tell_if_lost(const async_call& branch, const char* name) noexcept;
 
  protected:
   // The operations in which kinds of groups differ. Called in turns of the actor.
@@ -157,12 +160,23 @@ class group : public suspension {
   // Where the winner waits for those that have lost; null: it does not.
   struct winner_wait;
   winner_wait* winner_waits_ = nullptr;
+  // Ends the hold of the branches beside it, if it has moved something and a loser of its waits for
+  // something foreign; null: none has had to be held for that.
+  struct hold_limit;
+  hold_limit* hold_limit_ = nullptr;
+  bool is_released_ = false;  // the hold has ended: this group may lose what it has moved
 
  private:
+  friend side_run;
   friend class waiting_scopes;
   friend struct debugger_view;  // src/runtime/debugger_table.cpp
   static const char* act_on(sched::message*, void*, sched::message_act);
   static const char* resume_branch(async_call& of) noexcept;
+  // The same; `is_paused`: its competitors are paused already.
+  static const char* resume_in_race(branch& of, bool is_paused) noexcept;
+  // Pauses the competitors of the branch, in all groups around it. Where a wait has happened that
+  // must run first, it pauses nothing, and returns the group of that wait.
+  static group* pause_beside(branch& of) noexcept;
   // While a branch runs, it may end and win: no send of its competitors may happen meanwhile. A
   // competitor whose send has happened before wins, if the send was its last operation. The branch
   // is then held until that competitor has run, although the branch was woken first, and this
@@ -179,6 +193,10 @@ class group : public suspension {
   void resume_all_but(const branch& one, const branch* end) noexcept;
   template <class Look>
   static bool for_each_final(branch& of, Look look) noexcept;
+  // Whether the branches beside it are held for it.
+  bool holds() noexcept;
+  void end_hold_limit() noexcept;
+  void release() noexcept;
   bool waits_for_foreign() const noexcept;
   static bool waits_for_foreign(const group& all, unsigned& left) noexcept;
   // Whether a group within the branch has moved something, and waits for the end of others.
@@ -195,8 +213,13 @@ class group : public suspension {
     explicit own_race(group& one) noexcept : owner(one) {}
     bool must_settle = false;  // a group within may have moved something
     bool is_kept = false;      // entered, because one has
+    // Messages for side calls whose users are held; linked by their `next`.
+    suspension* kept = nullptr;
     group& owner;
   };
+  // When a branch of its race has run, or the race ends: the messages are handled, unless the users
+  // are still held. Only of the race's owner.
+  void deliver_kept() noexcept;
 
   const kind& kind_;
   own_race own_race_{*this};
@@ -431,6 +454,37 @@ requires(puts_back<begun_awaiter<Awaitable>>) task<awaited_value<Awaitable>> awa
       awaiter.take_late(co_await this_coroutine());
   }
   co_return awaiter.await_resume();
+}
+// An awaitable whose result cannot be put back, and may come although its call is cancelled: if its
+// branch has lost, that is told.
+template <class Awaitable>
+concept tells_loss = requires {
+  { Awaitable::lost_as } -> std::convertible_to<const char*>;
+};
+class tell_if_lost {
+ public:
+  explicit tell_if_lost(const char* name) noexcept : name_(name) {}
+  bool await_ready() const noexcept { return false; }
+  template <std::derived_from<promise_base> Promise>
+  bool await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
+    group::tell_if_lost(*ended.promise().call, name_);
+    return false;
+  }
+  void await_resume() const noexcept {}
+
+ private:
+  const char* name_;
+};
+template <class Awaitable>
+requires(tells_loss<Awaitable>) task<awaited_value<Awaitable>> await_it(Awaitable awaited) {
+  if constexpr (std::is_void_v<awaited_value<Awaitable>>) {
+    co_await std::move(awaited);
+    co_await tell_if_lost(Awaitable::lost_as);
+  } else {
+    awaited_value<Awaitable> value = co_await std::move(awaited);
+    co_await tell_if_lost(Awaitable::lost_as);
+    co_return std::move(value);
+  }
 }
 template <class Given>
 auto make_branch(Given&& given) {

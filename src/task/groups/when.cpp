@@ -1,18 +1,23 @@
 #include "troupe/task/when.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <string>
 #include <utility>
 
 #include "task/groups/nested_groups.hpp"
 #include "task/groups/waiting_scopes.hpp"
 #include "task/running/running.hpp"
+#include "troupe/base/error.hpp"
 #include "troupe/memory/block_pool.hpp"
 #include "troupe/observe/trace.hpp"
 #include "troupe/task/call_context.hpp"
 #include "troupe/task/current_actor.hpp"
+#include "troupe/task/result.hpp"
 #include "troupe/task/side_call.hpp"
+#include "troupe/task/timer.hpp"
 
 namespace troupe::tasks {
 
@@ -98,7 +103,9 @@ void group::cancel_branch(branch& branch) noexcept {
 
 namespace {
 constexpr unsigned looks_into_max = 64;  // groups within groups, by one walk
-}
+// How long branches are held for a group whose loser awaits something foreign.
+constexpr std::chrono::milliseconds foreign_hold_max{100};
+}  // namespace
 
 // Calls look(wait) for what the branch waits for, and the branches within it, if that cannot be
 // undone, and for each group that has moved something; until it returns false. It looks into so
@@ -113,7 +120,7 @@ bool group::for_each_final(branch& of, Look look) noexcept {
     if (wait != nullptr && wait->is_final) {
       if (wait->act == &act_on) {
         auto& all = *static_cast<group*>(wait);
-        if (all.has_moved_ && !all.waits_for_foreign() && !look(all)) return false;
+        if (all.has_moved_ && all.holds() && !look(all)) return false;
         if (depth < looks_into_max) within = all.branches_.first();
       } else if (!look(*wait)) {
         return false;
@@ -145,8 +152,55 @@ bool group::pause(branch& of) noexcept {
   return is_paused;
 }
 
-// A loser that awaits something foreign, itself or in a group within it, may need a branch that
-// would be held.
+// As a message it tells the group that its time is over. It owns itself while it is on its way.
+struct group::hold_limit final : suspension, timer {
+  // Null without memory, or without a thread that keeps the time.
+  static hold_limit* begin(group& all) noexcept;
+  static void on_time(timer& base) noexcept {
+    auto& self = static_cast<hold_limit&>(base);
+    self.at_.go_on(self.actor_, self);
+  }
+  static const char* act_on(sched::message* base, void*, sched::message_act act) {
+    if (act == sched::message_act::describe) return "the end of a hold";
+    const std::unique_ptr<hold_limit> self(
+        static_cast<hold_limit*>(static_cast<suspension*>(base)));
+    if (act == sched::message_act::handle && self->holder != nullptr) self->holder->release();
+    return nullptr;
+  }
+  group* holder;  // null when that has ended
+
+ private:
+  explicit hold_limit(group& all) noexcept
+      : suspension(&act_on),
+        timer(&on_time, timer_source::runtime),
+        holder(&all),
+        at_(all.at_),
+        actor_(all.waiter->call->actor) {}
+  const call_host at_;
+  void* const actor_;
+};
+
+group::hold_limit* group::hold_limit::begin(group& all) noexcept {
+  try {
+    std::unique_ptr<hold_limit> armed(new hold_limit(all));
+    arm(*all.at_.clock, *armed, due_in(*all.at_.clock, foreign_hold_max));
+    return armed.release();
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+// A loser that awaits something foreign may need a branch that is held. Therefore that hold has a
+// limit.
+bool group::holds() noexcept {
+  if (!is_released_ && hold_limit_ == nullptr && waits_for_foreign()) [[unlikely]] {
+    hold_limit_ = hold_limit::begin(*this);
+    is_released_ = hold_limit_ == nullptr;
+  }
+  return !is_released_;
+}
+
+// Whether a loser awaits something foreign, itself or in a group within it.
 bool group::waits_for_foreign() const noexcept {
   unsigned left = looks_into_max;
   return waits_for_foreign(*this, left);
@@ -217,16 +271,22 @@ void group::resume_all_but(const branch& one, const branch* end) noexcept {
 bool group::pause_beside_or_hold(branch& candidate) noexcept {
   if (candidate.owner.race_ == nullptr) [[likely]]
     return false;
+  group* const refuses = pause_beside(candidate);
+  if (refuses == nullptr) return false;
+  candidate.held = true;
+  refuses->has_held_ = true;
+  return true;
+}
+
+group* group::pause_beside(branch& candidate) noexcept {
   for (branch* inner = &candidate;;) {
     group& all = inner->owner;
     // A branch that has moved something ends first, and nothing else can happen beside it.
     if (all.is_open_to(*inner) && !all.pause_all_but(*inner) && !has_moved_in(*inner)) {
       resume_beside(candidate.owner, candidate, &all);
-      candidate.held = true;
-      all.has_held_ = true;
-      return true;
+      return &all;
     }
-    if (around(*all.waiter->call) == nullptr) return false;
+    if (around(*all.waiter->call) == nullptr) return nullptr;
     inner = static_cast<branch*>(all.waiter->call);
   }
 }
@@ -243,6 +303,22 @@ void group::resume_beside(group& all, const branch& one, const group* end) noexc
     at = outer;
   }
   look_again(*all.race_);
+}
+
+void group::deliver_kept() noexcept {
+  if (own_race_.kept == nullptr) [[likely]]
+    return;
+  // At the runtime's end another thread discards what the actor has not handled.
+  const bool is_in_turn = is_current_actor(waiter->call->actor);
+  while (suspension* const over = own_race_.kept) {
+    // order: relaxed  only turns of the actor use the list
+    own_race_.kept = reinterpret_cast<suspension*>(over->next.load(std::memory_order_relaxed));
+    if (is_in_turn) {
+      at_.go_on_later(*over);
+    } else {
+      over->act(over, nullptr, sched::message_act::discard);
+    }
+  }
 }
 
 void group::look_again_inside() noexcept {
@@ -292,6 +368,9 @@ async_call* group::end_if_done() noexcept {
       is_listed_)
     return nullptr;
   suspended_ = false;
+  if (owns_race()) deliver_kept();
+  if (hold_limit_ != nullptr || is_released_) [[unlikely]]
+    end_hold_limit();
   async_call& call = *waiter->call;
   end();
   return call.busy ? nullptr : &call;
@@ -328,6 +407,18 @@ void group::drop_winner_wait(suspension* ended) noexcept {
   delete static_cast<winner_wait*>(ended);
 }
 
+void group::tell_if_lost(const async_call& branch, const char* name) noexcept {
+  group* const all = around(branch);
+  if (all == nullptr || !all->is_decided_ || !fixed_group::is_fixed(*all)) return;
+  const auto& those = fixed_group::as_this(*all);
+  if (&those.branches_[those.winner_] == &branch) return;
+  report_dropped(failure_of([name] {
+    throw usage_error(std::string("troupe: when_any: ") + name +
+                      " lost, and has a result all the same, which is dropped. Await it in a task "
+                      "of its own that keeps the result");
+  }));
+}
+
 bool group::has_others(const branch& winner) const noexcept {
   for (const async_call& each : branches_) {
     const auto& other = static_cast<const branch&>(each);
@@ -351,14 +442,47 @@ void group::go_on_if_done() noexcept {
 
 // Also resumes the calls that await the branch's group, as long as those are branches: in a loop,
 // however deep they nest.
+void group::end_hold_limit() noexcept {
+  if (hold_limit* const limit = std::exchange(hold_limit_, nullptr)) {
+    if (cancel(*at_.clock, *limit)) {
+      delete limit;
+    } else {
+      limit->holder = nullptr;
+    }
+  }
+  if (!is_released_ || !waiter->call->cancelled) return;
+  report_dropped(failure_of([] {
+    throw usage_error(
+        "troupe: when_any: a task lost although a when_any inside of it had its value: a loser "
+        "there "
+        "awaits an operation that is not the library's, and did not end within 100 ms. The value "
+        "is "
+        "lost unless that task keeps it. Give the awaitable an await_cancel()");
+  }));
+}
+
+// What was held for it runs.
+void group::release() noexcept {
+  hold_limit_ = nullptr;
+  is_released_ = true;
+  settle_race(*race_);
+  look_again(*race_);
+  static_cast<own_race*>(race_)->owner.deliver_kept();
+  if (branch* const held = next_held()) resume_in_race(*held, true);
+}
+
 const char* group::resume_branch(async_call& of) noexcept {
+  return resume_in_race(static_cast<branch&>(of), false);
+}
+
+const char* group::resume_in_race(branch& ready, bool is_paused) noexcept {
   // Asks that the branch makes are asks of the call that awaits all these groups.
-  async_call* const call = static_cast<branch&>(of).owner.root_;
+  async_call* const call = ready.owner.root_;
   async_call* const before = resume_running(side_call::outermost(*call));
-  async_call* next = &of;
+  async_call* next = &ready;
   {
     waiting_scopes scopes;
-    if (pause_beside_or_hold(static_cast<branch&>(of))) [[unlikely]]
+    if (!is_paused && pause_beside_or_hold(ready)) [[unlikely]]
       next = scopes.start_next_to_run(*call);
     while (next != nullptr && next != call) {
       auto& current = static_cast<branch&>(*next);
@@ -371,6 +495,7 @@ const char* group::resume_branch(async_call& of) noexcept {
       if (next == nullptr) next = all.winner_to_go_on();
       if (next != nullptr) continue;  // its competitors are paused, too
       resume_beside(all, current, nullptr);
+      if (all.race_ != nullptr) static_cast<own_race*>(all.race_)->owner.deliver_kept();
       next = all.next_held();
       if (next == nullptr) next = scopes.start_next_to_run(*call);
     }
@@ -387,10 +512,12 @@ const char* group::act_on(sched::message* base, void*, sched::message_act act) {
     self->kind_.cancel(*self);
     self->go_on_if_done();
   } else if (act == sched::message_act::reclaim) {
+    self->deliver_kept();
     self->kind_.reclaim(*self);
     self->suspended_ = false;
     // A branch that awaits something foreign never ends; then the coroutine that waits for the
     // group never resumes either.
+    self->end_hold_limit();
     self->left_ == 0 ? self->end() : self->forget();
   }
   return nullptr;  // the group ends when its branches have

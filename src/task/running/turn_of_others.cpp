@@ -29,6 +29,14 @@ void turn_of_others::free() noexcept {
   memory::deallocate(this, sizeof(turn_of_others));
 }
 
+const char* turn_of_others::resume_after(suspension& base) noexcept {
+  auto& self = static_cast<turn_of_others&>(base);
+  async_call& call = *self.waiter->call;
+  self.end_turn();
+  self.free();
+  return call.at->resume(call);
+}
+
 // As suspension::arrive, but that it frees itself. It cannot be detached: the coroutine continues
 // after this turn in any case.
 const char* turn_of_others::act_on(sched::message* base, void*, sched::message_act act) {
@@ -37,9 +45,8 @@ const char* turn_of_others::act_on(sched::message* base, void*, sched::message_a
   switch (act) {
     case sched::message_act::handle: {
       async_call& call = *self.waiter->call;
-      self.end_turn();
-      self.free();
-      return call.at->resume(call);
+      return call.at->is_aside ? side_call::run_for_user(self, call, &resume_after)
+                               : resume_after(self);
     }
     case sched::message_act::discard:
       // that has reclaimed it, if it was the wait of a side call that was given up

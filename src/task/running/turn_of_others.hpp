@@ -20,6 +20,7 @@ class turn_of_others final : public suspension {
   explicit turn_of_others(bool starts) noexcept : suspension(&act_on), starts_(starts) {}
   void end_turn() noexcept;
   void free() noexcept;
+  static const char* resume_after(suspension& base) noexcept;
   static const char* act_on(sched::message*, void*, sched::message_act);
   const bool starts_;
 };
