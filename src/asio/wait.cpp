@@ -10,7 +10,9 @@ namespace troupe::parts {
 asio_wait::asio_wait(void (*post_cancel)(asio_wait&)) noexcept
     : suspension(&act_on),
       timer(&on_time, tasks::timer_source::io_timeout),
-      post_cancel_(post_cancel) {}
+      post_cancel_(post_cancel) {
+  is_foreign = true;  // an operation may ignore that it is cancelled
+}
 
 bool asio_wait::begin(tasks::coroutine& suspended, const asio_limits& within) {
   tasks::async_call& call = *suspended.call;

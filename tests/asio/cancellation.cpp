@@ -297,6 +297,87 @@ TEST_P(asio_cancellation, an_asio_operation_that_is_given_up_keeps_or_frees_its_
   rt.run();
 }
 
+// An operation that ends after a while, whether it is cancelled or not.
+struct deaf {
+  using executor_type = asio::io_context::executor_type;
+  executor_type get_executor() const { return io->get_executor(); }
+  template <class Handler>
+  void operator()(Handler&& handler) const {
+    auto timer = std::make_shared<asio::steady_timer>(*io, lasts);
+    timer->async_wait([timer, done = std::forward<Handler>(handler)](asio::error_code) mutable {
+      done(asio::error_code(), 7);
+    });
+  }
+  asio::io_context* io;
+  std::chrono::nanoseconds lasts;
+};
+auto deaf_operation(asio::io_context& io, std::chrono::nanoseconds lasts = 2ms) {
+  deaf initiation{&io, lasts};
+  return asio::async_initiate<const asio_token_t, void(asio::error_code, int)>(
+      std::move(initiation), asio_token);
+}
+
+// What an operation gives that ignores its cancellation goes to the task around it. As an argument
+// of when_any it is dropped, which is counted.
+TEST_P(asio_cancellation, what_a_deaf_operation_gives_is_not_lost_in_silence) {
+  io_threads context;
+  runtime rt(options());
+  auto done = rt.spawn(
+      [](asio::io_context* io) -> task<> {
+        auto alone = deaf_operation(*io);
+        auto first = co_await when_any(std::move(alone), yield());
+        EXPECT_EQ(first.index(), 1u);
+        int kept = 0;
+        const auto keeps = [](asio::io_context& at, int& to) -> task<> {
+          auto operation = deaf_operation(at);
+          to = co_await std::move(operation);
+        };
+        auto second = co_await when_any(keeps(*io, kept), yield());
+        EXPECT_EQ(second.index(), 1u);
+        EXPECT_EQ(kept, 7);
+      },
+      unchecked{&context.io});
+  rt.run();
+  done.get();
+  EXPECT_EQ(rt.metrics().errors_dropped, 1u);
+}
+
+// A helper that has won something waits for such a loser, and so do the branches beside it, but not
+// for ever.
+TEST_P(asio_cancellation, a_deaf_loser_holds_the_branches_beside_its_helper_for_a_while) {
+  io_threads context;
+  for (const std::chrono::nanoseconds lasts : {2'000'000ns, 150'000'000ns}) {
+    runtime rt(options());
+    auto done = rt.spawn(
+        [](asio::io_context* io, std::chrono::nanoseconds span) -> task<std::size_t> {
+          const auto gives = []() -> task<int> {
+            co_await yield();
+            co_return 7;
+          };
+          const auto helps = [](task<int> won, asio::io_context& at,
+                                std::chrono::nanoseconds how_long) -> task<int> {
+            auto operation = deaf_operation(at, how_long);
+            auto first = co_await when_any(std::move(won), std::move(operation));
+            EXPECT_EQ(first.index(), 0u);
+            co_return std::get<0>(first);
+          };
+          const auto works = []() -> task<> {
+            for (int i = 0; i < 10; ++i) co_await yield();
+          };
+          auto helper = helps(gives(), *io, span);
+          auto first = co_await when_any(std::move(helper), works());
+          co_return first.index();
+        },
+        unchecked{&context.io}, lasts);
+    rt.run();
+    const std::size_t winner = done.get();
+    // Virtual time does not wait for Asio, and real time may be late.
+    if (lasts > 100ms) EXPECT_EQ(winner, 1u);
+    // the result of the operation, and the value of the helper if that has lost
+    EXPECT_EQ(rt.metrics().errors_dropped, winner == 0 ? 1u : 2u);
+  }
+}
+
 TROUPE_TEST_EACH(asio_cancellation, all_settings);
 
 }  // namespace

@@ -183,6 +183,8 @@ class [[nodiscard, gnu::warn_unused]] asio_operation {
 
  public:
   using result = typename Results::value;
+  // of a branch of when_any that has lost (troupe/task/when.hpp)
+  static constexpr const char* lost_as = "an operation of Asio";
 
   template <class Given, class... Args>
   explicit asio_operation(std::in_place_t, Given && initiation, Args && ... init)
