@@ -194,6 +194,10 @@ void runtime_core::on_dropped_outside(const std::exception_ptr& what) noexcept {
   if (is_wanted && lines.tell(what, actor::place_of_dropped()).arm) lines.cannot_arm();
 }
 
+sched::fault runtime_core::storage_fault(sched::fault_point where, sched::lineage* storage) {
+  return simulated_->storage_fault(where, storage);
+}
+
 std::uint64_t runtime_core::choose_number() noexcept {
   return simulated_->choose(sched::choice_kind::value, UINT64_MAX);
 }

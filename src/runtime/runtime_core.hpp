@@ -120,6 +120,7 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   void report_dropped(const std::exception_ptr& what) noexcept override;
   unsigned choose_limit(unsigned most) noexcept override;
   std::uint64_t choose_number() noexcept override;
+  sched::fault storage_fault(sched::fault_point where, sched::lineage* storage) override;
   std::uint32_t choose_case(std::uint32_t count) noexcept override;
   bool is_observed() const noexcept override { return options.observe; }
   void failed(const actor::failed_call& where, std::exception_ptr what) noexcept override;

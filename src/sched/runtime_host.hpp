@@ -11,6 +11,10 @@
 
 namespace troupe::sched {
 
+enum class fault : std::uint8_t;
+enum class fault_point : std::uint8_t;
+struct lineage;
+
 class runtime_host {
  public:
   runtime_host(const runtime_host&) = delete;
@@ -45,6 +49,12 @@ class runtime_host {
   virtual std::uint64_t choose_number() noexcept = 0;
   // The same: which of so many cases of a select happens.
   virtual std::uint32_t choose_case(std::uint32_t count) noexcept = 0;
+  // The same: how a call of a storage fails (policies/choices.hpp). `storage` gets a name at its
+  // first call; null: it has none.
+  virtual fault storage_fault(fault_point where, lineage* storage) {
+    static_cast<void>(where), static_cast<void>(storage);
+    return fault{};
+  }
 
  protected:
   runtime_host() = default;

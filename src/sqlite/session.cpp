@@ -12,9 +12,13 @@
 #include <thread>
 
 #include "database/statement_counts.hpp"
+#include "sched/policies/choices.hpp"
+#include "task/running/running.hpp"
+#include "task/running/runtime_state.hpp"
 #include "troupe/actor/self.hpp"
 #include "troupe/database/error.hpp"
 #include "troupe/kit/lru_map.hpp"
+#include "troupe/runtime/tell_timers.hpp"
 #include "troupe/task/call_context.hpp"
 
 namespace troupe::sqlite {
@@ -353,9 +357,45 @@ void run_counted(waiting_call& call, session& in) noexcept {
 
 }  // namespace
 
+// ---- the faults of a search ----
+
+namespace {
+
+sched::fault fault_at(sched::fault_point where) {
+  const tasks::runtime_state* const simulated = tasks::simulation_here();
+  if (simulated == nullptr) return sched::fault::none;
+  return simulated->runtime.storage_fault(where, nullptr);
+}
+
+// A file has no connection: where one would end, the disk fails as well.
+bool is_failure(sched::fault wrong) noexcept {
+  return wrong == sched::fault::storage_fails || wrong == sched::fault::storage_cut;
+}
+
+// The virtual time for which a call waits before it begins.
+std::chrono::nanoseconds delay_of(sched::fault wrong) noexcept {
+  if (wrong == sched::fault::storage_slow) return std::chrono::nanoseconds(sched::fault_delay_ns);
+  if (wrong == sched::fault::storage_stalls) return std::chrono::nanoseconds(sched::stall_ns);
+  return {};
+}
+
+error disk_error(database::effect done) {
+  return {failure::broken, SQLITE_IOERR, "troupe: sqlite: the disk failed, as the search says",
+          database::rule::other, done};
+}
+
+}  // namespace
+
 void session::enqueue(std::unique_ptr<waiting_call> call) {
+  const sched::fault wrong = fault_at(sched::fault_point::storage);
+  if (is_failure(wrong)) call->failed = std::make_exception_ptr(disk_error(database::effect::none));
   waiting_.push_back(std::move(call));
-  if (waiting_.size() == 1) self(this).tell([](session& self) { self.run_waiting(); });
+  if (waiting_.size() != 1) return;
+  if (const std::chrono::nanoseconds delay = delay_of(wrong); delay.count() != 0) {
+    self(this).tell_after<&session::run_waiting>(delay);
+  } else {
+    self(this).tell([](session& self) { self.run_waiting(); });
+  }
 }
 
 // Callers that wait at the same time cannot tell in which order they are served.
@@ -532,6 +572,8 @@ void session::commit() {
     before_statement(false);
     const int code = sqlite3_exec(state_->db, "COMMIT", nullptr, nullptr, nullptr);
     if (code != SQLITE_OK) fail(code, "the transaction cannot be stored");
+    if (fault_at(sched::fault_point::commit) != sched::fault::none)
+      throw disk_error(database::effect::unknown);
   } catch (...) {
     roll_back();
     throw;
@@ -557,7 +599,9 @@ void session::undo_part() noexcept {
 bool session::has_scope() const noexcept { return scopes_.is_open() || is_in_transaction(); }
 
 void session::check_scope(std::uint64_t scope) {
-  if (scope != 0) scopes_.check(scope, transaction());
+  if (scope == 0) return;
+  scopes_.check(scope, transaction());
+  if (is_failure(fault_at(sched::fault_point::storage))) throw disk_error(database::effect::none);
 }
 
 void session::check_no_transaction() {

@@ -172,15 +172,21 @@ struct planted {
   void (*body)(const std::string& file);
   const char* fault;  // in the schedule
   const char* says;
+  const char* told;  // in the story
 };
 void PrintTo(const planted& of, std::ostream* to) { *to << of.name; }
 
 const planted all[] = {
-    {"of_a_cut_connection", &with_server<repeat_after_cut, 1>, "fault cut ", "expect"},
-    {"of_a_lost_connection", &with_server<wait_without_limit, 1, 10>, "fault lost ", "expect"},
-    {"of_a_slow_connection", &with_server<take_any_answer, 2>, "fault slow ", "expect"},
-    {"of_a_failing_write", &ignore_a_failed_write, "fault write-fails ", "expect"},
-    {"of_a_slow_file", &expect_a_fast_disk, "fault slow-file ", "in time"},
+    {"of_a_cut_connection", &with_server<repeat_after_cut, 1>, "fault cut ", "expect",
+     "a connection was cut at its send "},
+    {"of_a_lost_connection", &with_server<wait_without_limit, 1, 10>, "fault lost ", "expect",
+     "nothing arrived by a connection any more from its send "},
+    {"of_a_slow_connection", &with_server<take_any_answer, 2>, "fault slow ", "expect",
+     "of a connection arrived 10 s later"},
+    {"of_a_failing_write", &ignore_a_failed_write, "fault write-fails ", "expect",
+     "of files failed"},
+    {"of_a_slow_file", &expect_a_fast_disk, "fault slow-file ", "in time",
+     "of files began 10 s later"},
 };
 
 class faults : public testing::TestWithParam<planted> {
@@ -198,6 +204,9 @@ TEST_P(faults, are_found_reduced_and_repeated) {
   EXPECT_NE(report.failure.find(GetParam().says), std::string::npos) << report;
   EXPECT_TRUE(report.reduced) << report;
   EXPECT_NE(report.schedule.find(GetParam().fault), std::string::npos) << report;
+  EXPECT_NE(report.story.find("  fault in turn "), std::string::npos) << report;
+  EXPECT_NE(report.story.find(GetParam().told), std::string::npos) << report;
+  EXPECT_NE(report.diagram.find(GetParam().told), std::string::npos) << report;
   EXPECT_LE(report.holds, 3u) << report;
   EXPECT_LE(report.shrinking_runs, 50u);
   for (int i = 0; i < 100; ++i) {

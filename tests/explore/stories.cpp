@@ -2,6 +2,7 @@
 // and as a diagram. This file is compiled with debugging information.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +24,7 @@ std::string next_line(std::source_location at = std::source_location::current())
   return "stories.cpp:" + std::to_string(at.line() + 1);
 }
 
-std::string use_line, pass_line, lend_line;
+std::string use_line, pass_line, lend_line, send_line;
 
 struct Valve {
   bool opened = false;
@@ -98,6 +99,37 @@ void ask_in_a_cycle(troupe::explored_run&) {
   rt.run();
 }
 
+// Expects that no connection is ever lost.
+struct Client {
+  troupe::task<> talk(troupe::endpoint server) {
+    troupe::tcp_stream peer = co_await troupe::tcp_stream::connect(server);
+    auto sends = peer.write_all("hello");
+    send_line = next_line();
+    co_await std::move(sends);
+    peer.shutdown_write();
+  }
+};
+
+troupe::task<> hear(troupe::tcp_listener listener) {
+  troupe::tcp_stream peer = co_await listener.accept();
+  std::array<char, 8> bytes{};
+  for (std::size_t got = 1; got != 0;) got = co_await peer.read(bytes);
+}
+
+troupe::task<> listen(troupe::runtime& rt) {
+  troupe::tcp_listener listener = troupe::tcp_listener::listen(troupe::endpoint::loopback(0));
+  const troupe::endpoint at = listener.local();
+  rt.spawn(hear(std::move(listener)));
+  rt.spawn<Client>().tell<&Client::talk>(at);
+  co_return;
+}
+
+void talk(troupe::explored_run&) {
+  troupe::runtime rt;
+  rt.spawn(listen(rt));
+  rt.run();
+}
+
 void expect_parts(const std::string& text, std::initializer_list<std::string> parts) {
   for (const std::string& part : parts)
     EXPECT_NE(text.find(part), std::string::npos) << part << " is not in\n" << text;
@@ -125,6 +157,14 @@ TEST(stories, name_the_timer_that_ended_a_wait) {
   const troupe::explore_report report = troupe::explore(oversleep);
   ASSERT_FALSE(report);
   expect_parts(report.story, {"continued by a timer"});
+}
+
+TEST(stories, name_the_turn_and_the_line_of_a_fault) {
+  const troupe::explore_report report = troupe::explore(talk, {.faults = true});
+  ASSERT_FALSE(report);
+  expect_parts(report.story, {"  fault in turn ", ", in Client::talk of Client #",
+                              send_line + ": a connection was cut at its send 1"});
+  expect_parts(report.diagram, {"fault in turn ", "a connection was cut at its send 1"});
 }
 
 TEST(stories, of_waits_without_end_tell_each_of_them) {
@@ -181,6 +221,10 @@ TEST(story_events, are_read_as_they_are_written) {
       {.kind = story_kind::ended, .actor = UINT64_MAX},
       {.kind = story_kind::waits, .actor = 7, .text = "the answer of m", .place = "a file.cpp:12"},
       {.kind = story_kind::outside, .text = "a timer"},
+      {.kind = story_kind::fault,
+       .text = "write 2 of files failed",
+       .callers = {{0, 17}},
+       .turn = 9},
       {.kind = story_kind::broken}};
   for (const story_event& event : all) {
     story_event again;
@@ -190,6 +234,7 @@ TEST(story_events, are_read_as_they_are_written) {
     EXPECT_EQ(again.place, event.place);
     EXPECT_EQ(again.callers, event.callers);
     EXPECT_EQ(again.id, event.id);
+    EXPECT_EQ(again.turn, event.turn);
   }
   for (const char* const line :
        {"", "turn 1", "story", "story dances 1 x", "story sent 1 99999 0:1 m",

@@ -45,9 +45,11 @@ struct explore_options {
   // times the turns of the first execution, and 10,000.
   std::uint64_t turns = 0;
   bool dead_letters = false;  // a dead letter is a failure
-  // Every third execution has a fault of the simulated network, or of a file: a connection is cut,
-  // or nothing arrives by it any more, or for 10 s; a write or a sync fails; an operation on a file
-  // takes 10 s. A failing execution is reduced to the faults and turns that matter.
+  // Every third execution has a fault of the simulated network, of a file or of a storage: a
+  // connection is cut, or nothing arrives by it any more, or for 10 s; a write or a sync fails; an
+  // operation on a file takes 10 s; a call of a durable store's storage, or a statement of a SQLite
+  // file, fails, loses its connection, takes 10 s or stalls, or a commit is stored and its answer
+  // is lost. A failing execution is reduced to the faults and turns that matter.
   bool faults = false;
   // Names the file of a failure that was found, and selects the files to repeat. Default: the
   // function that calls explore().

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "durable/core/faulty_storage.hpp"
 #include "troupe/base/error.hpp"
 
 namespace troupe::durable::parts {
@@ -34,7 +35,7 @@ engine_core::engine_core(engine_tasks& above, runtime& in,
                          std::vector<kind_table> kinds, std::shared_ptr<shard_scope> scope)
     : upper_tasks(above),
       on(in),
-      storage(std::move(database)),
+      storage(with_faults(std::move(database))),
       chosen(options),
       classes(std::move(kinds)),
       clock(in),

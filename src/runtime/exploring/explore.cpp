@@ -137,6 +137,7 @@ class exploration {
     } catch (...) {
       failure = text_of_current();
     }
+    seen->on_fault = nullptr;
     seen->on_break = nullptr;
     seen->on_turn = nullptr;
     seen->on_quiet = nullptr;
@@ -146,7 +147,8 @@ class exploration {
  private:
   void tell(explored_run& properties, exploring::execution& seen, story& told) const {
     const auto note = [&told](const exploring::story_event& event) { told.note(event); };
-    const exploring::story_listener listener(seen, note);
+    exploring::story_listener listener(seen, note);
+    seen.on_fault = [&listener](const exploring::hold& happened) { listener.note_fault(happened); };
     seen.on_break = [note] { note({.kind = exploring::story_kind::broken}); };
     body_(properties);
   }

@@ -41,6 +41,9 @@ void story::note(const story_event& event) {
       // after a turn, the handler that ended last has broken it
       if (failing_ == none) failing_ = running_ != none ? running_ : steps_.size() - 1;
       break;
+    case story_kind::fault:
+      faults_.push_back({event.text, event.turn, running_, event.callers});
+      break;
   }
 }
 
@@ -164,6 +167,7 @@ class story_teller {
       message.fails = message.waits_for.empty();
     }
     add_waiting();
+    for (const story::failed_call& failed : whole_.faults_) add_fault(failed);
     name_lines();
     return std::move(told_);
   }
@@ -246,6 +250,16 @@ class story_teller {
     }
   }
 
+  void add_fault(const story::failed_call& failed) {
+    told_fault told{.text = failed.text, .turn = failed.turn};
+    if (failed.running != none) {
+      const story::step& step = whole_.steps_[failed.running];
+      told.handler = step.method + " of " + whole_.actor_text(step.actor);
+    }
+    told_.faults.push_back(std::move(told));
+    callers_.push_back(failed.callers);
+  }
+
   bool is_told(const hold& kept) const {
     return std::ranges::any_of(whole_.steps_,
                                [&](const story::step& step) { return step.id == kept.held; });
@@ -253,18 +267,21 @@ class story_teller {
 
   void name_lines() {
     const std::vector<std::string> places = places_of(whole_.modules_, callers_);
-    for (std::size_t i = 0; i < places.size(); ++i) {
+    const std::size_t messages = told_.messages.size();
+    for (std::size_t i = 0; i < messages; ++i) {
       if (told_.messages[i].place.empty()) told_.messages[i].place = places[i];
     }
+    for (std::size_t i = messages; i < places.size(); ++i)
+      told_.faults[i - messages].place = places[i];
   }
 
   const story& whole_;
   const std::vector<hold>& holds_;
   const story& without_;
   told_story told_;
-  std::map<std::uint64_t, std::size_t> lanes_;  // of actors
-  std::map<std::size_t, std::size_t> places_;   // of steps, in told_.messages
-  std::vector<std::vector<story::code_address>> callers_;
+  std::map<std::uint64_t, std::size_t> lanes_;             // of actors
+  std::map<std::size_t, std::size_t> places_;              // of steps, in told_.messages
+  std::vector<std::vector<story::code_address>> callers_;  // of the messages, then of the faults
 };
 
 told_story story::tell(const std::string& failure, const std::vector<hold>& holds,
@@ -302,10 +319,25 @@ std::string line_of(const told_story& told, const told_message& message) {
 
 }  // namespace
 
+std::string text_of(const told_fault& fault) {
+  std::string text = "in turn " + std::to_string(fault.turn);
+  if (!fault.handler.empty()) text += ", in " + fault.handler;
+  if (!fault.place.empty()) text += (fault.handler.empty() ? ", at " : " at ") + fault.place;
+  return text + ": " + fault.text;
+}
+
 std::string text_of(const told_story& told) {
   std::string text;
   if (told.left_out != 0) text = "  (" + std::to_string(told.left_out) + " earlier ones)\n";
-  for (const told_message& message : told.messages) text += line_of(told, message);
+  std::size_t next = 0;
+  for (const told_message& message : told.messages) {
+    // what is not handled comes last
+    const std::uint64_t turn = message.turn == 0 ? UINT64_MAX : message.turn;
+    for (; next < told.faults.size() && told.faults[next].turn < turn; ++next)
+      text += "  fault " + text_of(told.faults[next]) + '\n';
+    text += line_of(told, message);
+  }
+  for (; next < told.faults.size(); ++next) text += "  fault " + text_of(told.faults[next]) + '\n';
   return text;
 }
 

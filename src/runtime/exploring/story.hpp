@@ -2,8 +2,8 @@
 // its message, which turns were held, and how these run without their holds.
 //
 // A handler depends on the sender of its message, and on the handlers of its actor before it;
-// other handlers are left out. The text and the diagrams are made from the same
-// told_story. Thread: any, one at a time.
+// other handlers are left out. All faults are told. The text and the diagrams are made from the
+// same told_story. Thread: any, one at a time.
 #pragma once
 
 #include <cstddef>
@@ -37,10 +37,21 @@ struct told_message {
   bool fails = false;       // the failure is in it
 };
 
+// A fault of the network, of a file or of a storage.
+struct told_fault {
+  std::string text;
+  std::uint64_t turn = 0;  // in which, or after which, it happened; 0: before the first one
+  std::string handler{};   // that ran: "Client::ask of Client #3"
+  std::string place{};     // FILE:LINE of the call that failed, if it is known
+};
+// "in turn 7, in Client::ask of Client #3 at client.cpp:12: a connection was cut at its send 1"
+std::string text_of(const told_fault& fault);
+
 struct told_story {
   std::vector<std::string> actors;     // "Stock #3", in the order in which they take part
   std::vector<told_message> messages;  // the handled ones in the order of their turns
   std::size_t left_out = 0;            // earlier handlers that led to these
+  std::vector<told_fault> faults{};
 };
 
 // Collects the events of one execution.
@@ -75,6 +86,12 @@ class story {
     std::string awaits{};
     bool wait_is_over = false;
   };
+  struct failed_call {
+    std::string text;
+    std::uint64_t turn;
+    std::size_t running;  // the step, or none
+    std::vector<code_address> callers;
+  };
   friend class story_teller;
   void begin(const sched::exploring::story_event& event);
   void wait(const sched::exploring::story_event& event);
@@ -87,6 +104,7 @@ class story {
 
   std::vector<std::string> modules_;
   std::vector<step> steps_;
+  std::vector<failed_call> faults_;
   std::size_t running_ = none, failing_ = none;
   sent* last_sent_ = nullptr;  // by the handler that runs
   std::map<std::uint64_t, std::string> classes_;

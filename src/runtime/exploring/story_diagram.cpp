@@ -75,7 +75,7 @@ class columns {
 // ---- SVG ----
 
 constexpr int left = 90, top = 90, column_width = 210, row_height = 40, box_width = 10,
-              box_height = 22;
+              box_height = 22, line_height = 16;
 
 std::string escaped(std::string_view text) {
   std::string made;
@@ -109,6 +109,7 @@ class svg_drawing {
     begin();
     for (std::size_t i = 0; i < told_.messages.size(); ++i) add_arrow(i);
     for (std::size_t i = 0; i < told_.messages.size(); ++i) add_box(i);
+    for (std::size_t i = 0; i < told_.faults.size(); ++i) add_fault(i);
     return std::move(text_) + "</svg>\n";
   }
 
@@ -128,7 +129,8 @@ class svg_drawing {
     const int titled = 20 + 9 * static_cast<int>(title_.size());
     const std::string width = number(std::max(left + column_width * count + 20, titled));
     const int bottom = y_of(told_.messages.size());
-    const std::string height = number(bottom + 20);
+    const std::string height =
+        number(bottom + 20 + line_height * static_cast<int>(told_.faults.size()));
     add({"<?xml version=\"1.0\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"", width,
          "\" height=\"", height, "\" viewBox=\"0 0 ", width, " ", height, "\">\n",
          "<style>text{font:11px monospace;fill:#000;paint-order:stroke;stroke:#fff;"
@@ -203,6 +205,13 @@ class svg_drawing {
          escaped(short_place(message.place)), "</text>"});
   }
 
+  // Below the handlers.
+  void add_fault(std::size_t nth) {
+    const int y = y_of(told_.messages.size()) + line_height * static_cast<int>(nth + 1);
+    add({"<text x=\"10\" y=\"", number(y), "\" class=\"fails\">fault ",
+         escaped(plain(text_of(told_.faults[nth]))), "</text>\n"});
+  }
+
   const told_story& told_;
   const columns columns_;
   const std::string title_;
@@ -226,7 +235,9 @@ class ascii_drawing {
     }
     text += '\n' + names + '\n' + bars() + '\n';
     for (const told_message& message : told_.messages) text += row_of(message) + '\n';
-    return text + bars() + '\n';
+    text += bars() + '\n';
+    for (const told_fault& fault : told_.faults) text += "fault " + plain(text_of(fault)) + '\n';
+    return text;
   }
 
  private:

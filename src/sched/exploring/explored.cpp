@@ -75,6 +75,7 @@ class replay {
     const auto write = [this](const story_event& event) { of_->on_seen(line_of(event)); };
     of_->on_break = [write] { write({.kind = story_kind::broken}); };
     story_ = std::make_unique<story_listener>(*of_, write);
+    of_->on_fault = [this](const hold& happened) { story_->note_fault(happened); };
   }
 
   const std::string file_;

@@ -79,14 +79,12 @@ bool exploring_source::is_held(const connection_choices& connection) const noexc
          });
 }
 
-fault exploring_source::fault_at(fault_point where, const lineage* connection) {
+fault exploring_source::fault_at(fault_point where, const lineage* of) {
   execution& seen = *of_;
   const std::uint64_t number = ++seen.fault_points[static_cast<std::size_t>(where)];
   if (seen.records && seen.on_seen) seen.on_seen(line_of(where));
-  const turn_id here =
-      connection == nullptr
-          ? turn_id{program_name, static_cast<std::uint32_t>(number), 0}
-          : turn_id{connection->maker, connection->nth, sends_[connection->name]++};
+  const turn_id here = of == nullptr ? turn_id{program_name, static_cast<std::uint32_t>(number), 0}
+                                     : turn_id{of->maker, of->nth, calls_[{where, of->name}]++};
   for (const planned_fault& planned : seen.plan.faults) {
     if (planned.number == number && place_of(planned.what) == where)
       make_hold({.held = here, .until = {}, .what = planned.what});
@@ -95,6 +93,7 @@ fault exploring_source::fault_at(fault_point where, const lineage* connection) {
     const hold& kept = holds_[i];
     if (kept.what == fault::none || place_of(kept.what) != where || kept.held != here) continue;
     meet_hold(i);
+    if (seen.on_fault) seen.on_fault(kept);
     return kept.what;
   }
   return fault::none;

@@ -6,9 +6,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <random>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "sched/exploring/livelock.hpp"
@@ -23,7 +25,7 @@ class exploring_source final : public choice_source {
 
   std::uint64_t decide(const choice_point& at) override;
   void begin(connection_choices& of) override;
-  fault fault_at(fault_point where, const lineage* connection) override;
+  fault fault_at(fault_point where, const lineage* of) override;
   bool asks_always() const noexcept override { return true; }
   choice_name root() const noexcept override { return root_; }
   void after_turn(std::int64_t now_ns) override;
@@ -66,8 +68,9 @@ class exploring_source final : public choice_source {
   std::unordered_map<choice_name, std::vector<std::size_t>> holds_of_;  // by the held name
   std::unordered_map<choice_name, std::uint32_t> ended_;  // turns that ended, of those waited for
   std::unordered_map<choice_name, known> known_;
-  std::unordered_map<choice_name, std::uint32_t> sends_;  // of each connection
-  std::vector<std::uint64_t> change_points_;              // from the last one down
+  // sends of each connection, and calls and commits of each storage
+  std::map<std::pair<fault_point, choice_name>, std::uint32_t> calls_;
+  std::vector<std::uint64_t> change_points_;  // from the last one down
   std::vector<lineage> listed_;
   std::vector<known*> ready_;
   livelock livelock_;

@@ -42,8 +42,9 @@ struct hold {
   bool late = false;
   // `held` is no turn but a connection: all that is sent to it arrives as late as it may.
   bool connection = false;
-  // `held` is no turn, and nothing waits: that fault happens at the `run`-th send of a connection,
-  // from 0 on, or at the `nth` operation or write of the program's files, from 1 on.
+  // `held` is no turn, and nothing waits: that fault happens at the `run`-th send of a connection
+  // or call of a storage, from 0 on; or at the `nth` operation or write of the program's files, or
+  // statement of its SQLite files, from 1 on.
   fault what = fault::none;
   bool is_turn() const noexcept { return !connection && what == fault::none; }
   bool operator==(const hold&) const = default;
@@ -64,11 +65,23 @@ struct planned_fault {
 };
 
 constexpr fault_point place_of(fault what) noexcept {
-  return what == fault::write_fails ? fault_point::write
-         : what == fault::slow_file ? fault_point::file
-                                    : fault_point::send;
+  switch (what) {
+    case fault::write_fails:
+      return fault_point::write;
+    case fault::slow_file:
+      return fault_point::file;
+    case fault::storage_fails:
+    case fault::storage_cut:
+    case fault::storage_slow:
+    case fault::storage_stalls:
+      return fault_point::storage;
+    case fault::commit_lost:
+      return fault_point::commit;
+    default:
+      return fault_point::send;
+  }
 }
-using fault_counts = std::array<std::uint64_t, 3>;  // by fault_point
+using fault_counts = std::array<std::uint64_t, fault_point_count>;  // by fault_point
 
 struct schedule {
   strategy by = strategy::holds;
@@ -117,6 +130,8 @@ struct execution {
   std::function<void(const std::string&)> on_seen;
   // Called when a property does not hold, in the handler that found it.
   std::function<void()> on_break;
+  // Called at the place where a fault happens.
+  std::function<void(const hold&)> on_fault;
   std::string broken;  // the first property that did not hold
 
   std::uint64_t turns = 0;

@@ -99,8 +99,9 @@ hold read_hold(line_reader& of) {
   return made;
 }
 
-constexpr std::array<std::string_view, 6> fault_names{"none", "cut",       "lost",
-                                                      "slow", "slow-file", "write-fails"};
+constexpr std::array<std::string_view, 11> fault_names{
+    "none",          "cut",         "lost",         "slow",           "slow-file",  "write-fails",
+    "storage-fails", "storage-cut", "storage-slow", "storage-stalls", "commit-lost"};
 const std::string_view& name_of(fault what) {
   return fault_names.at(static_cast<std::size_t>(what));
 }

@@ -9,8 +9,12 @@ namespace troupe::sched::exploring {
 namespace {
 
 constexpr std::string_view head = "story";
-constexpr std::array<std::string_view, 8> kinds{"module", "spawned", "sent",    "begun",
-                                                "ended",  "waits",   "outside", "broken"};
+constexpr std::array<std::string_view, 9> kinds{"module", "spawned", "sent",   "begun", "ended",
+                                                "waits",  "outside", "broken", "fault"};
+
+bool has_callers(story_kind kind) noexcept {
+  return kind == story_kind::sent || kind == story_kind::fault;
+}
 
 void write_callers(std::ostream& line, const std::vector<code_address>& callers) {
   line << ' ' << callers.size() << std::hex;
@@ -34,10 +38,44 @@ void read_callers(std::istream& words, std::vector<code_address>& callers) {
 
 }  // namespace
 
+std::string text_of_fault(const hold& happened) {
+  const std::string run = std::to_string(happened.held.run + 1);
+  const std::string nth = std::to_string(happened.held.nth);
+  const bool has_name = happened.held.maker != program_name || happened.held.run != 0;
+  const std::string call = has_name ? "call " + run + " of a storage" : "statement " + nth;
+  switch (happened.what) {
+    case fault::cut:
+      return "a connection was cut at its send " + run;
+    case fault::lost:
+      return "nothing arrived by a connection any more from its send " + run + " on";
+    case fault::slow:
+      return "send " + run + " of a connection arrived 10 s later";
+    case fault::slow_file:
+      return "operation " + nth + " of files began 10 s later";
+    case fault::write_fails:
+      return "write " + nth + " of files failed";
+    case fault::storage_fails:
+      return call + " failed";
+    case fault::storage_cut:
+      return call + " lost its connection before it had an effect";
+    case fault::storage_slow:
+      return call + " began 10 s later";
+    case fault::storage_stalls:
+      return call + " waited 15 min and lost its connection";
+    case fault::commit_lost:
+      return (has_name ? "commit " + run + " of a storage" : "commit " + nth) +
+             " was stored, and its answer was lost";
+    case fault::none:
+      break;
+  }
+  return "";
+}
+
 std::string line_of(const story_event& event) {
   std::ostringstream line;
   line << head << ' ' << kinds[static_cast<std::size_t>(event.kind)] << ' ' << event.actor;
-  if (event.kind == story_kind::sent) write_callers(line, event.callers);
+  if (has_callers(event.kind)) write_callers(line, event.callers);
+  if (event.kind == story_kind::fault) line << ' ' << event.turn;
   if (event.kind == story_kind::begun) {
     line << ' ' << event.turn << ' ' << std::hex << event.id.maker << std::dec << ' '
          << event.id.nth << ' ' << event.id.run << ' ' << event.ready_after;
@@ -57,7 +95,8 @@ bool read_event(const std::string& line, story_event& event) {
   if (which == kinds.size()) return false;
   event.kind = static_cast<story_kind>(which);
   event.callers.clear();
-  if (event.kind == story_kind::sent) read_callers(words, event.callers);
+  if (has_callers(event.kind)) read_callers(words, event.callers);
+  if (event.kind == story_kind::fault) words >> event.turn;
   if (event.kind == story_kind::begun) {
     words >> event.turn >> std::hex >> event.id.maker >> std::dec >> event.id.nth >> event.id.run >>
         event.ready_after;

@@ -29,20 +29,25 @@ enum class story_kind : std::uint8_t {
   waits,    // the handler of the actor, for `text` at `place`
   outside,  // `text`, a timer or I/O, makes something ready
   broken,   // a property does not hold
+  fault,    // `text` fails; the members from `callers` to `turn` say where
 };
 
 struct story_event {
   story_kind kind = story_kind::broken;
   std::uint64_t actor = 0;
   std::string text{};
-  std::string place{};                  // of `waits`: FILE:LINE, or empty
-  std::vector<code_address> callers{};  // of `sent`: the calls that led to it, the innermost first
-  // Of `begun`: the turn's number from 1 on, its name, and the number of the last turn that had
-  // begun when it became ready.
+  std::string place{};  // of `waits`: FILE:LINE, or empty
+  // Of `sent` and `fault`: the calls that led to it, the innermost first.
+  std::vector<code_address> callers{};
+  // Of `begun` and `fault`: the turn's number from 1 on. Of `begun` its name, and the number of the
+  // last turn that had begun when it became ready.
   std::uint64_t turn = 0;
   turn_id id{};
   std::uint64_t ready_after = 0;
 };
+
+// The place and the effect of a fault: "a connection was cut at its send 3".
+std::string text_of_fault(const hold& happened);
 
 // One line without its end. A reader returns false for a line that is none.
 std::string line_of(const story_event& event);

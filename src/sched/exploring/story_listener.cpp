@@ -144,6 +144,13 @@ void story_listener::pass(observe::event kind, const char* text, std::uint64_t i
   receive_(event);
 }
 
+void story_listener::note_fault(const hold& happened) {
+  receive_({.kind = story_kind::fault,
+            .text = text_of_fault(happened),
+            .callers = callers(),
+            .turn = told_.turns});
+}
+
 void story_listener::begin(story_event& event) const {
   event.turn = told_.turns;
   if (told_.seen.empty()) return;

@@ -52,13 +52,16 @@ enum class choice_kind : std::uint8_t {
   outcome,      // in which pieces, and which calls on the connection are interrupted
 };
 
-// Where the simulated network, or a file, may fail. A seed has no faults; a search has
+// Where the simulated network, a file or a storage may fail. A seed has no faults; a search has
 // (exploring/).
 enum class fault_point : std::uint8_t {
-  send,   // of a socket
-  file,   // an operation on a file, before it begins
-  write,  // of a file, or a sync
+  send,     // of a socket
+  file,     // an operation on a file, before it begins
+  write,    // of a file, or a sync
+  storage,  // a call of a storage of durable actors, or a statement of a SQLite file
+  commit,   // such a call that stores something, beside the point before
 };
+inline constexpr std::size_t fault_point_count = 5;
 enum class fault : std::uint8_t {
   none,
   cut,          // of a send: both ends of the connection are reset
@@ -66,8 +69,14 @@ enum class fault : std::uint8_t {
   slow,         // of a send: it arrives fault_delay_ns later, on a connection all after it as well
   slow_file,    // the operation takes that long
   write_fails,  // with an error of the device
+  storage_fails,   // the call has no effect
+  storage_cut,     // the connection ends before the call has had an effect, which is not known
+  storage_slow,    // the call begins fault_delay_ns later
+  storage_stalls,  // the call waits for stall_ns, and then its connection ends in the same way
+  commit_lost,     // the change is stored, and its answer is lost
 };
 inline constexpr std::int64_t fault_delay_ns = 10'000'000'000;
+inline constexpr std::int64_t stall_ns = 900'000'000'000;
 
 // The runnables among which one is chosen.
 class choice_candidates {
@@ -101,9 +110,9 @@ class choice_source {
   virtual bool asks_always() const noexcept { return false; }
   // The maker of what is made outside of turns.
   virtual choice_name root() const noexcept { return program_name; }
-  // `connection`: of a send.
-  virtual fault fault_at(fault_point where, const lineage* connection) {
-    static_cast<void>(where), static_cast<void>(connection);
+  // `of`: the connection of a send, or the storage; null: what has no name.
+  virtual fault fault_at(fault_point where, const lineage* of) {
+    static_cast<void>(where), static_cast<void>(of);
     return fault::none;
   }
   // After each turn, and when the program is out of work. Both may throw, out of run().

@@ -61,6 +61,16 @@ void simulated::begin(connection_choices& of) {
   source_->begin(of);
 }
 
+fault simulated::storage_fault(fault_point where, lineage* storage) {
+  // A seed has no faults, and its names do not change.
+  if (!source_->asks_always()) return fault::none;
+  if (storage != nullptr && storage->name == program_name) {
+    std::lock_guard lock(mutex_);
+    *storage = names_.new_child(in_turn());
+  }
+  return source_->fault_at(where, storage);
+}
+
 executor& simulated::add_lane() {
   std::lock_guard lock(mutex_);
   lanes_.push_back(std::make_unique<lane>(*this));

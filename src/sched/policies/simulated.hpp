@@ -62,10 +62,12 @@ class simulated final : public policy {
   std::uint64_t choose(choice_kind what, std::uint64_t bound, connection_choices* of = nullptr) {
     return decide({what, bound, running_, of, nullptr});
   }
-  // `connection`: of a send.
-  fault fault_at(fault_point where, const lineage* connection = nullptr) {
-    return source_->fault_at(where, connection);
+  // `of`: the connection of a send, or the storage.
+  fault fault_at(fault_point where, const lineage* of = nullptr) {
+    return source_->fault_at(where, of);
   }
+  // The fault of a call of a storage, which it names at its first call of a search.
+  fault storage_fault(fault_point where, lineage* storage);
   // Names a connection that the running turn makes.
   void begin(connection_choices& of);
 

@@ -107,8 +107,10 @@ void portfolio::hold_three(schedule& made) const {
 // The faults of the plain run, each at each place, without repeats; then the same beside a hold.
 // False if the plain run has no place for any.
 bool portfolio::add_fault(schedule& plan, std::uint64_t nth) const {
-  constexpr std::array kinds{fault::cut, fault::lost, fault::write_fails, fault::slow,
-                             fault::slow_file};
+  constexpr std::array kinds{fault::cut,           fault::lost,        fault::write_fails,
+                             fault::slow,          fault::slow_file,   fault::storage_fails,
+                             fault::storage_cut,   fault::commit_lost, fault::storage_slow,
+                             fault::storage_stalls};
   std::uint64_t count = 0;
   const auto places = [this](fault what) {
     return fault_points_[static_cast<std::size_t>(place_of(what))];
