@@ -290,7 +290,7 @@ void command_line::add_explore_commands() {
   made->add_option("--story", chosen.story, story);
   made->add_flag("--dead-letters", chosen.dead_letters, "a dead letter is a failure");
   made->add_flag("--faults", chosen.faults,
-                 "try faults: cut, lost and slow connections, failing and slow files");
+                 "try faults of connections, files and storages: cut, lost, failing, slow");
   made->add_flag("--pairs", chosen.pairs, "list the pairs of handlers that ran in one order only");
   made->footer(
       "troupe explore [OPTIONS] PROGRAM [ARGUMENTS], or with -- before the program. It is run\n"

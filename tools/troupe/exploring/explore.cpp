@@ -41,7 +41,8 @@ class program_search {
   explicit program_search(const explore_choices& chosen)
       : chosen_(chosen),
         end_(clock::now() + std::chrono::milliseconds(static_cast<long>(chosen.seconds * 1000))),
-        schedules_(chosen.seed, chosen.faults) {}
+        schedules_(chosen.seed, chosen.faults),
+        last_(chosen.schedules) {}
 
   int run();
 
@@ -58,7 +59,7 @@ class program_search {
   void progress();
   void put_coverage() const;
   bool search_on();
-  bool report(bool is_first);
+  bool report();
   void write(const std::string& text, const exploring::shrunk& small) const;
   void tell(const std::string& text, const exploring::schedule& plan) const;
 
@@ -67,9 +68,11 @@ class program_search {
   const work_folder folder_;
   exploring::portfolio schedules_;  // does not change while threads are at work
   std::mutex mutex_;                // for those below
+  std::uint64_t last_;              // of the schedules
   std::uint64_t next_ = 1, done_ = 0;
   exploring::coverage covered_;
   std::optional<found> first_;
+  std::optional<exploring::shrunk> best_;  // of the failures before
   std::exception_ptr broken_;
   clock::time_point told_ = clock::now();
 };
@@ -86,7 +89,7 @@ exploring::outcome program_search::run_one(const exploring::schedule& plan, bool
 
 std::optional<std::uint64_t> program_search::take() {
   const std::lock_guard lock(mutex_);
-  if (first_ || broken_ || next_ >= chosen_.schedules || clock::now() >= end_) return std::nullopt;
+  if (first_ || broken_ || next_ >= last_ || clock::now() >= end_) return std::nullopt;
   return next_++;
 }
 
@@ -132,18 +135,15 @@ int program_search::run() {
     throw failure(fmt::format("{} made no runtime, or ran nothing in one: nothing to search",
                               chosen_.program.front()));
   schedules_.size_by(*seen.seen, 0);
-  bool failed = false;
-  while (search_on()) {
-    if (report(!failed)) return 1;
-    // another schedule may say more of the failure than a seed does
-    failed = true;
+  for (unsigned failures = 1; search_on(); ++failures) {
+    if (report() || failures == exploring::shrunk_failures_max) return 1;
     first_.reset();
   }
-  if (!failed)
+  if (!best_)
     put(fmt::format("no failure in {} schedules of about {} turns; others may fail\n", done_,
                     seen.seen->turns));
   put_coverage();
-  return failed ? 1 : 0;
+  return best_ ? 1 : 0;
 }
 
 void program_search::put_coverage() const {
@@ -197,9 +197,9 @@ std::string holds_text(const std::vector<exploring::hold>& holds) {
   return (late == 0 ? "" : counted(late, "late turn") + " and ") + counted(faults, "fault");
 }
 
-// Reduces the first failure, and writes it if it was reduced or none was written. Returns whether
-// it was reduced.
-bool program_search::report(bool is_first) {
+// Reduces the first failure, and writes it if it is smaller than the one before. Returns whether it
+// is small; if not, another one may be.
+bool program_search::report() {
   const found& failing = *first_;
   put(fmt::format("schedule {} fails ({}): {}\n", failing.number + 1,
                   exploring::name_of(failing.plan), shown(failing.seen.failure)));
@@ -211,15 +211,18 @@ bool program_search::report(bool is_first) {
   } else {
     put("not reduced to late turns: the file keeps the strategy and its seed\n");
   }
-  if (small.reduced || is_first) {
+  if (!best_) last_ = std::min(last_, 2 * failing.number + exploring::further_schedules);
+  if (!best_ || exploring::is_smaller(small, *best_)) {
     tell(failing.seen.failure, small.plan);
     write(failing.seen.failure, small);
+    best_ = small;
   }
-  return small.reduced;
+  return exploring::is_small(small);
 }
 
 void print_story(const troupe::told_story& told) {
-  if (!told.messages.empty()) put("the turns that led to it:\n" + troupe::text_of(told));
+  if (!told.messages.empty() || !told.faults.empty())
+    put("the turns that led to it:\n" + troupe::text_of(told));
 }
 
 // Of an execution that a reader could follow.
@@ -229,7 +232,7 @@ void program_search::tell(const std::string& text, const exploring::schedule& pl
   kept.dead_letters = chosen_.dead_letters;
   const troupe::told_story told =
       story_of(chosen_.program, folder_.path() + "/story", kept, text, run_limit(chosen_));
-  if (told.messages.empty()) return;
+  if (told.messages.empty() && told.faults.empty()) return;
   print_story(told);
   if (!chosen_.story.empty()) write_diagram(chosen_.story, told, text);
 }
