@@ -97,7 +97,20 @@ def check_layers(tree):
                     problems.append(f"{path}:{number}: {layer} is not above {lower}, and includes {header}")
             elif form == '"' and parts[0] != "support":
                 problems.append(f"{path}:{number}: include {header} by its full path")
-    return problems
+    return problems + check_header_folders(tree)
+
+
+# Lists the folders of public headers, whose lines no wait names (line_in_use).
+WAITS = "src/actor/waits/suspended.cpp"
+
+
+def check_header_folders(tree):
+    if WAITS not in map(str, tree.files("src", suffixes=(".cpp",))):
+        return []
+    listed = re.search(r"header_folders\[\] = \{(.*?)\}", "\n".join(tree.lines(WAITS)), re.DOTALL)
+    known = set(re.findall(r'"(\w+)"', listed[1])) if listed else set()
+    there = {path.parts[2] for path in tree.files("include", suffixes=(".hpp",)) if len(path.parts) > 3}
+    return [f"{WAITS}: header_folders {'lacks' if name in there else 'has'} {name}" for name in sorted(known ^ there)]
 
 
 def check_umbrella(tree):

@@ -45,6 +45,13 @@ class Checks(unittest.TestCase):
         self.write("src/sched/queue.hpp", "#pragma once\n#include <troupe/actor/ref.hpp>\n")
         self.complains(layers.check_layers, "src/sched/queue.hpp:2: sched is not above actor")
 
+    def test_no_wait_names_a_line_of_a_public_header(self):
+        self.write("include/troupe/io/read.hpp", "#pragma once\n")
+        self.write("src/actor/waits/suspended.cpp", 'constexpr std::string_view header_folders[] = {\n    "io"};\n')
+        self.passes(layers.check_layers)
+        self.write("include/troupe/http/read.hpp", "#pragma once\n")
+        self.complains(layers.check_layers, "header_folders lacks http")
+
     def test_a_line_ends_at_a_hundred_columns(self):
         self.write("src/io/poll.cpp", "int a;" + " " * 92 + "//\n")
         self.passes(layout.check_columns)

@@ -15,6 +15,16 @@
 namespace troupe::actor {
 namespace {
 
+// All folders of include/troupe (tests/tidy/layers.py).
+constexpr std::string_view header_folders[] = {
+    "actor",   "asio",     "base",     "cluster",  "context",
+    "cron",    "database", "dns",      "durable",  "durable_postgres",
+    "http",    "io",       "jobs",     "json",     "kit",
+    "log",     "memory",   "nats",     "observe",  "observe_page",
+    "otlp",    "parallel", "postgres", "protocol", "reflect",
+    "runtime", "sched",    "sqlite",   "streams",  "sync",
+    "task",    "tls"};
+
 // Whether the file is the library's. A message must name a line that the user can change: so
 // line_in_use goes from a coroutine of the library to the one that awaits it, up to one of the
 // user's. The library's own coroutines lie in headers, in a folder named like a layer, and in the
@@ -27,10 +37,9 @@ bool is_file_of_library(std::string_view file) noexcept {
        at = file.find("troupe/", at + 1)) {
     const std::string_view rest = file.substr(at + 7);
     if (!rest.ends_with(".hpp")) return false;
-    for (const std::string_view layer :
-         {"actor/", "task/", "sync/", "jobs/", "io/", "runtime/", "parallel/", "protocol/",
-          "streams/", "kit/", "cron/", "dns/", "tls/", "http/", "otlp/", "observe_page/"}) {
-      if (rest.starts_with(layer)) return true;
+    for (const std::string_view folder : header_folders) {
+      const std::size_t length = folder.size();
+      if (rest.starts_with(folder) && rest.size() > length && rest[length] == '/') return true;
     }
   }
   return false;
