@@ -1,6 +1,7 @@
 #include "troupe/sqlite/connection.hpp"
 
 #include "base/text/zero_byte.hpp"
+#include "sqlite/call_waits.hpp"
 #include "troupe/database/error.hpp"
 
 namespace troupe::sqlite {
@@ -21,17 +22,19 @@ void check(const std::string& path) {
   base::refuse_zero_byte(path, "sqlite", "the path");
 }
 
-ref<session> spawn_session(runtime& on, std::string path, const options& chosen) {
+std::shared_ptr<parts::shared> open_session(runtime& on, std::string path, const options& chosen) {
   check(chosen);
   check(path);
+  auto waits = std::make_shared<call_waits>(path);
   const std::string thread = take_thread_name();
-  return on.spawn<session>(pinned(thread), std::move(path), chosen, thread);
+  auto session_ref = on.spawn<session>(pinned(thread), std::move(path), chosen, thread, waits);
+  return std::make_shared<parts::shared>(std::move(session_ref), std::move(waits));
 }
 
 }  // namespace
 
 connection::connection(runtime& on, std::string path, options chosen)
-    : calls(std::make_shared<parts::shared>(spawn_session(on, std::move(path), chosen)), 0) {}
+    : calls(open_session(on, std::move(path), chosen), 0) {}
 
 namespace parts {
 

@@ -11,8 +11,10 @@
 #include <set>
 #include <thread>
 
+#include "base/clock.hpp"
 #include "database/statement_counts.hpp"
 #include "sched/policies/choices.hpp"
+#include "sqlite/call_waits.hpp"
 #include "task/running/running.hpp"
 #include "task/running/runtime_state.hpp"
 #include "troupe/actor/self.hpp"
@@ -219,8 +221,12 @@ std::string take_thread_name() {
   return std::string(thread_prefix) + std::to_string(number);
 }
 
-session::session(std::string path, options chosen, std::string thread)
-    : path_(std::move(path)), options_(chosen), thread_(std::move(thread)) {}
+session::session(std::string path, options chosen, std::string thread,
+                 std::shared_ptr<call_waits> waits)
+    : path_(std::move(path)),
+      options_(chosen),
+      thread_(std::move(thread)),
+      waits_(std::move(waits)) {}
 session::~session() {
   close();
   give_thread_name_back(thread_);
@@ -259,7 +265,9 @@ int session::wait_for_lock(int tries) const noexcept {
   if (left.count() <= 0 || is_call_over()) return 0;
   const milliseconds pause(pauses_ms[std::min<std::size_t>(static_cast<std::size_t>(tries), 11)]);
   // sleeps: another process holds the lock of the file, and tells nobody when it lets go
+  const std::int64_t began_ns = base::now_ns();
   std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(pause, left));
+  waits_->note_lock(std::chrono::nanoseconds(base::now_ns() - began_ns));
   return is_call_over() ? 0 : 1;
 }
 int session::wait_for_lock(void* in, int tries) noexcept {

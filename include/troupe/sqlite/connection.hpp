@@ -17,6 +17,7 @@
 #include "troupe/actor/ref.hpp"
 #include "troupe/database/error.hpp"
 #include "troupe/runtime/runtime.hpp"
+#include "troupe/sqlite/counted_call.hpp"
 #include "troupe/sqlite/session.hpp"
 #include "troupe/sync/mutex.hpp"
 #include "troupe/task/task.hpp"
@@ -29,8 +30,10 @@ namespace parts {
 
 // The state that the copies of a connection share.
 struct shared {
-  explicit shared(ref<session> on) : session_ref(std::move(on)) {}
+  shared(ref<session> on, std::shared_ptr<call_waits> of_calls)
+      : session_ref(std::move(on)), waits(std::move(of_calls)) {}
   const ref<session> session_ref;
+  const std::shared_ptr<call_waits> waits;
   // A transaction holds it for writing, other calls for reading.
   shared_mutex calls;
 };
@@ -69,6 +72,7 @@ class calls {
   static auto run(std::shared_ptr<shared> on, std::uint64_t scope, What what)
       -> task<std::invoke_result_t<What&, session&>> {
     using result = std::invoke_result_t<What&, session&>;
+    counted_wait wait(on->waits);
     std::optional<shared_mutex::shared_guard> held;
     if (scope == 0) {
       held = on->calls.try_lock_shared();
@@ -77,7 +81,9 @@ class calls {
         held.emplace(co_await std::move(waits));
       }
     }
-    auto call = [what = std::move(what), scope](session& self) mutable -> result {
+    auto call = [what = std::move(what), scope,
+                 wait = std::move(wait)](session& self) mutable -> result {
+      wait.end();
       self.check_scope(scope);
       if constexpr (std::is_void_v<result>) {
         what(self);
@@ -97,9 +103,13 @@ class calls {
   static auto run_with_others(std::shared_ptr<shared> on, std::uint64_t scope, std::string text,
                               What what)
       -> task<std::invoke_result_t<What&, session&, const std::string&>> {
+    counted_wait wait(on->waits);
     if (scope != 0) {
-      auto call = [text = std::move(text), what = std::move(what), scope](session& self) mutable {
+      auto call = [text = std::move(text), what = std::move(what), scope,
+                   wait = std::move(wait)](session& self) mutable {
+        wait.end();
         self.check_scope(scope);
+        const counted_statement counted(text);
         return what(self, text);
       };
       auto answer = on->session_ref.ask(std::move(call));
@@ -110,7 +120,8 @@ class calls {
       auto waits = on->calls.lock_shared();
       held.emplace(co_await std::move(waits));
     }
-    auto call = std::make_unique<waiting_call_of<What>>(std::move(text), std::move(what));
+    auto call =
+        std::make_unique<waiting_call_of<What>>(std::move(text), std::move(what), std::move(wait));
     auto later = call->asker.get_future();
     on->session_ref.tell(
         [call = std::move(call)](session& self) mutable { self.enqueue(std::move(call)); });
@@ -246,11 +257,15 @@ auto connection::run_transaction(std::shared_ptr<parts::shared> on, Body body)
     -> std::invoke_result_t<Body&, transaction&> {
   using awaited = std::invoke_result_t<Body&, transaction&>;
   using result = decltype(std::declval<awaited>().operator co_await().await_resume());
+  parts::counted_wait wait(on->waits);
   auto waits = on->calls.lock();
   const auto held = co_await std::move(waits);
-  const auto begin = [](session& self) { return self.begin(); };
+  auto begin = [wait = std::move(wait)](session& self) mutable {
+    wait.end();
+    return self.begin();
+  };
   const auto commit = [](session& self) { self.commit(); };
-  auto begins = parts::calls::run_on_thread(on, begin);
+  auto begins = parts::calls::run_on_thread(on, std::move(begin));
   parts::open_transaction open(on->session_ref);
   const std::uint64_t scope = co_await std::move(begins);
   transaction inside(on, scope);

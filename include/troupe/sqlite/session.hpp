@@ -22,6 +22,7 @@
 #include "troupe/database/error.hpp"
 #include "troupe/database/rows.hpp"
 #include "troupe/database/transaction_state.hpp"
+#include "troupe/sqlite/counted_call.hpp"
 #include "troupe/task/call_context.hpp"
 #include "troupe/task/future.hpp"
 
@@ -124,8 +125,8 @@ class statement {
 
 // A call outside of a transaction, until it is answered. It may be run again as long as it is not.
 struct waiting_call {
-  explicit waiting_call(std::string words)
-      : text(std::move(words)), within(tasks::context_ref::current()) {}
+  waiting_call(std::string words, parts::counted_wait counted)
+      : text(std::move(words)), within(tasks::context_ref::current()), wait(std::move(counted)) {}
   waiting_call(const waiting_call&) = delete;
   waiting_call& operator=(const waiting_call&) = delete;
   virtual ~waiting_call();
@@ -135,6 +136,7 @@ struct waiting_call {
 
   const std::string text;
   const tasks::context_ref within;
+  parts::counted_wait wait;  // until it runs for the first time
   std::exception_ptr failed;
 };
 
@@ -142,9 +144,10 @@ struct waiting_call {
 template <class What>
 struct waiting_call_of final : waiting_call {
   using result = std::invoke_result_t<What&, session&, const std::string&>;
-  waiting_call_of(std::string words, What does)
-      : waiting_call(std::move(words)), what(std::move(does)) {}
+  waiting_call_of(std::string words, What does, parts::counted_wait counted)
+      : waiting_call(std::move(words), std::move(counted)), what(std::move(does)) {}
   void run(session& of) noexcept override {
+    wait.end();
     const tasks::inside_context inside(within.get());
     failed = nullptr;
     got.reset();
@@ -175,7 +178,7 @@ struct waiting_call_of final : waiting_call {
 class session {
  public:
   static constexpr bool may_block = true;  // it has a thread of its own
-  session(std::string path, options chosen, std::string thread);
+  session(std::string path, options chosen, std::string thread, std::shared_ptr<call_waits> waits);
   session(const session&) = delete;
   session& operator=(const session&) = delete;
   ~session();
@@ -267,6 +270,7 @@ class session {
   const std::string path_;
   const options options_;
   const std::string thread_;
+  const std::shared_ptr<call_waits> waits_;
   std::unique_ptr<state> state_;
   database::transaction_scopes scopes_;
   std::vector<std::unique_ptr<waiting_call>> waiting_;
