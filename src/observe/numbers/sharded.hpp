@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "base/thread_name.hpp"
 #include "observe/numbers/exemplars.hpp"
 #include "observe/numbers/number.hpp"
 
@@ -16,7 +17,7 @@ namespace troupe::observe {
 
 inline constexpr std::size_t number_shards = 8, cache_line_bytes = 64;
 // That of the calling thread: by its number as a worker; threads that are none share the first.
-std::size_t shard_here() noexcept;
+inline std::size_t shard_here() noexcept { return base::worker_number % number_shards; }
 
 // Thread: any.
 class sharded_counter {
@@ -57,6 +58,14 @@ class sharded_histogram {
     own.sum.fetch_add(value, std::memory_order_relaxed);
     if (exemplars::are_taken()) [[unlikely]]
       exemplars_.note(bucket, value);
+  }
+  std::uint64_t count() const noexcept {
+    std::uint64_t sum = 0;
+    for (const shard& one : shards_) {
+      // order: relaxed  as above
+      for (const auto& count : one.counts) sum += count.load(std::memory_order_relaxed);
+    }
+    return sum;
   }
   distribution get() const {
     distribution all{bounds_, std::vector<std::uint64_t>(bounds_.size() + 1), 0};

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "troupe/base/platform.hpp"
 
 namespace troupe::http {
 namespace {
@@ -12,6 +13,11 @@ namespace {
 constexpr std::array seconds_bounds{1e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2,
                                     5e-2, 0.1,  0.25, 0.5,    1.0,  2.5,  10.0};
 constexpr double ns_per_second = 1e9;
+
+bool is_of(const request_series& series, const router::route* route, method by,
+           int status_class) noexcept {
+  return series.route == route && series.by == by && series.status_class == status_class;
+}
 
 }  // namespace
 
@@ -26,12 +32,22 @@ request_counts::~request_counts() {
 
 request_series* request_counts::find(const router::route* route, method by,
                                      int status_class) noexcept {
-  const std::size_t hash = std::hash<const void*>{}(route) / alignof(router::route) * 0x9e3779b1 +
-                           static_cast<std::size_t>(by) * 7 +
-                           static_cast<std::size_t>(status_class);
+  const std::size_t first = std::hash<const void*>{}(route) / alignof(router::route) * 0x9e3779b1 +
+                            static_cast<std::size_t>(by) * 7 +
+                            static_cast<std::size_t>(status_class);
+  // order: acquire  pairs with the release below: the series is complete
+  request_series* const there = slots_[first % slot_count].load(std::memory_order_acquire);
+  if (there != nullptr && is_of(*there, route, by, status_class)) [[likely]]
+    return there;
+  return find_or_make(route, by, status_class, first);
+}
+
+TROUPE_NOINLINE request_series* request_counts::find_or_make(const router::route* route, method by,
+                                                             int status_class,
+                                                             std::size_t first) noexcept {
   std::unique_ptr<request_series> series;
   for (std::size_t i = 0; i < slot_count; ++i) {
-    std::atomic<request_series*>& slot = slots_[(hash + i) % slot_count];
+    std::atomic<request_series*>& slot = slots_[(first + i) % slot_count];
     // order: acquire  pairs with the release below: the series is complete
     request_series* there = slot.load(std::memory_order_acquire);
     if (there == nullptr) {
@@ -51,7 +67,7 @@ request_series* request_counts::find(const router::route* route, method by,
                                        std::memory_order_acquire))
         return series.release();
     }
-    if (there->route == route && there->by == by && there->status_class == status_class) {
+    if (is_of(*there, route, by, status_class)) {
       // order: relaxed  as above
       if (series != nullptr) used_.fetch_sub(1, std::memory_order_relaxed);
       return there;
@@ -62,19 +78,20 @@ request_series* request_counts::find(const router::route* route, method by,
 
 void request_counts::end(const router::route* route, method by, int status,
                          double seconds) noexcept {
-  ended_.add(1);
   request_series* const series = find(route, by, status / 100);
   (series == nullptr ? *others_ : series->took).add(seconds);
 }
 
 // Requests may begin and end between the two looks.
 std::uint64_t request_counts::in_flight() const noexcept {
-  const std::uint64_t ended = ended_.get(), begun = begun_.get();
+  std::uint64_t ended = others_->count();
+  for_each([&](const request_series& series) { ended += series.took.count(); });
+  const std::uint64_t begun = begun_.get();
   return begun > ended ? begun - ended : 0;
 }
 
 const observe::sharded_histogram* request_counts::others() const noexcept {
-  return others_->get().count() == 0 ? nullptr : others_.get();
+  return others_->count() == 0 ? nullptr : others_.get();
 }
 
 void counted_request::begin(request_counts& counts, const router::route* route,

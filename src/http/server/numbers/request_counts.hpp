@@ -52,12 +52,14 @@ class request_counts {
  private:
   // Null when there are too many, or when memory has run out.
   request_series* find(const router::route* route, method by, int status_class) noexcept;
+  request_series* find_or_make(const router::route* route, method by, int status_class,
+                               std::size_t first) noexcept;
 
   static constexpr std::size_t slot_count = 2 * series_max;
   std::array<std::atomic<request_series*>, slot_count> slots_{};
   std::atomic<std::size_t> used_{0};
   std::unique_ptr<observe::sharded_histogram> others_ = make_others();
-  observe::sharded_counter begun_, ended_;
+  observe::sharded_counter begun_;  // those that ended are all that the series count
 
   static std::unique_ptr<observe::sharded_histogram> make_others();
 };
