@@ -61,6 +61,7 @@ void add_observe_page(http::router& to, const observe_page_options& options) {
   const observe_page::shown_program here{std::make_shared<observe_page::answers>(&ask_here),
                                          &socket_here};
   observe_page::add_routes(to, options.folder, "/metrics", here, refuses);
+  to.note_page(options.folder);
   to.get("/healthz", [] { return http::response::text("ok\n"); });
   to.get("/readyz", [is_ready = options.is_ready](const http::request& asked) {
     const bool stops = asked.stopping().stop_requested();

@@ -51,6 +51,9 @@ def scrape(started):
     check("health", get(f"http://127.0.0.1:{port}/healthz") == "ok\n", port)
     check("readiness", get(f"http://127.0.0.1:{port}/readyz") == "ready\n", port)
     check("the page", "<title>troupe</title>" in get(f"http://127.0.0.1:{port}/troupe/"), port)
+    for words in (["top", program.pid, "--once"], ["dump", program.pid]):
+        said = subprocess.run([TOOL, *map(str, words)], capture_output=True, text=True, env=ENVIRONMENT, timeout=SECONDS_MAX, check=True).stdout
+        check("the address of the page", f"\npage: http://127.0.0.1:{port}/troupe/\n" in said, said)
 
     at = start_prometheus(FOLDER, CONFIGURATION.format(own=port, tool=urllib.parse.urlsplit(url).port), started, env=ENVIRONMENT)
     both = {"own", "tool"}

@@ -172,10 +172,30 @@ std::uint64_t warnings_of(const json& runtime) {
 
 }  // namespace
 
+// The addresses of the program's pages, or of its node's page, and of the pages of other nodes.
+std::vector<std::string> page_lines(const json& runtime) {
+  std::vector<std::string> lines;
+  for (const json& server : runtime.value("http", json::array())) {
+    if (server.contains("page")) lines.push_back("page: " + server.at("page").get<std::string>());
+  }
+  for (const json& node : runtime.value("cluster", json::array())) {
+    for (const json& one : node.value("nodes", json::array())) {
+      if (!one.contains("page")) continue;
+      std::string line = one.at("id") == node.at("id")
+                             ? "page: "
+                             : "page of " + one.at("name").get<std::string>() + ": ";
+      line += one.at("page").get<std::string>();
+      if (std::ranges::find(lines, line) == lines.end()) lines.push_back(std::move(line));
+    }
+  }
+  return lines;
+}
+
 std::vector<table_line> head_lines(const moment& seen, std::size_t width) {
   std::vector<table_line> lines;
   const double seconds = seconds_between(seen);
   const json& runtimes = seen.now.at("runtimes");
+  constexpr std::size_t pages_max = 4;  // a cluster may have many nodes
   const auto add = [&](std::string text, severity how_bad = severity::none) {
     lines.push_back({.text = std::move(text), .how_bad = how_bad});
   };
@@ -197,6 +217,11 @@ std::vector<table_line> head_lines(const moment& seen, std::size_t width) {
                     of.at("dead_letters").get<std::uint64_t>(), warnings_of(now)),
         worst_warning_of(seen.now, i));
     add_nodes(lines, now, known ? seen.before.at("runtimes").at(i) : json::object(), seconds);
+    std::vector<std::string> pages = page_lines(now);
+    const std::size_t others = pages.size() - std::min(pages.size(), pages_max);
+    pages.resize(pages.size() - others);
+    for (std::string& line : pages) add(std::move(line));
+    if (others != 0) add(fmt::format("pages of {} other nodes: see the dump", others));
     add("running: " + now.at("running").get<std::string>());
   }
   for (table_line& line : lines) line.text = cut(std::move(line.text), width);

@@ -44,6 +44,9 @@ table handler_table(const moment& seen, order by, std::size_t width);
 table work_table(const moment& seen, std::size_t width);
 // A line for each actor of an answer to `longest` or `actors`, which has sorted them.
 table actor_table(const json& page, std::size_t runtime, order by, std::size_t width);
+// The addresses of a program's pages, and of other nodes' pages. `runtime` is one of the answer
+// `summary`.
+std::vector<std::string> page_lines(const json& runtime);
 // A line for each node of the clusters of which the program is a part.
 table member_table(const json& summary, std::size_t width);
 // A line for each kind of call of an answer to `actor`; a call that asks another actor is about

@@ -381,6 +381,9 @@ class router {
   }
 
   // The rest is for the library's own use.
+  // The path of a page that shows the program: tools name its address. Empty: there is none.
+  void note_page(std::string path);
+  const std::string& page() const noexcept;
   // Throws usage_error if the routes were moved away, for instance into a server.
   void check_is_here() const;
   // The handler for one method and pattern.

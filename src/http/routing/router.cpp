@@ -148,6 +148,7 @@ struct router::table {
   // ordered: a pattern that wins over another one is before it
   std::vector<std::unique_ptr<route_entry>> patterns;
   route otherwise;
+  std::string page;
 };
 
 router::router() : table_(std::make_unique<table>()) {}
@@ -339,6 +340,12 @@ router::found router::find(method by, std::string_view path) const {
   }
   return result;
 }
+
+void router::note_page(std::string path) {
+  check_is_here();
+  table_->page = std::move(path);
+}
+const std::string& router::page() const noexcept { return table_->page; }
 
 const router::route* router::otherwise() const noexcept {
   return table_->otherwise.call == nullptr ? nullptr : &table_->otherwise;

@@ -161,19 +161,34 @@ task<bool> drains_within(std::shared_ptr<server_state> state, std::chrono::nanos
 std::string name_of(const tcp_listener& at) { return at.local().to_string(); }
 std::string name_of(const unix_listener&) { return "a Unix socket"; }
 
-observing::component_list::entry show(const std::shared_ptr<server_state>& state,
-                                      std::string name) {
+// Where a browser of this machine reaches the page; empty if it cannot.
+std::string page_at(const tcp_listener& at, const std::string& path, bool is_secret) {
+  if (path.empty()) return "";
+  std::string name = at.local().to_string();
+  for (const std::string_view any : {"0.0.0.0:", "[::]:"}) {
+    if (name.starts_with(any)) name = "localhost:" + name.substr(any.size());
+  }
+  return (is_secret ? "https://" : "http://") + name + path;
+}
+std::string page_at(const unix_listener&, const std::string&, bool) { return ""; }
+
+observing::component_list::entry show(const std::shared_ptr<server_state>& state, std::string name,
+                                      std::string page) {
   return observing::components_here("http::server::serve")
       ->add({"http", "server", std::move(name),
              [state](observe::row_sink& to, const std::vector<std::string>& labels) {
                collect(to, labels, *state);
+             },
+             [page = std::move(page)](observing::json_text& text) {
+               if (!page.empty()) text.member("page", page);
              }});
 }
 
 template <class Listener>
 task<> serve_on(std::shared_ptr<server_state> state, Listener listener,
                 std::optional<tls_context> secret = {}) {
-  const observing::component_list::entry shown = show(state, name_of(listener));
+  const observing::component_list::entry shown =
+      show(state, name_of(listener), page_at(listener, state->routes.page(), secret.has_value()));
   auto begin_one = [&](auto&& peer) { begin(state, std::move(peer), secret); };
   protocols::admission& limits =
       secret ? static_cast<protocols::admission&>(state->secure) : *state;

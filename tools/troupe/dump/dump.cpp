@@ -219,6 +219,9 @@ void show_dump(program& of, bool every_line) {
     put(every_line ? text : grouped(text));
   }
   const json summary = of.ask("summary");
+  for (const json& runtime : summary.at("runtimes")) {
+    for (const std::string& line : page_lines(runtime)) print_line(line);
+  }
   print_table(work_table({json(), summary}, width));
   print_table(member_table(summary, width));
   print_turns(of, every_line);
