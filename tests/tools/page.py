@@ -278,6 +278,33 @@ def check_order(browser):
     check("the graph is collapsed", heights[0] > 100 and heights[1:] == [True, 0, False], heights)
 
 
+def check_crowds(browser):
+    """Trouble in a runtime that is not shown is seen, once if all runtimes find it; and of a long table the first rows, until a click."""
+    lines, verdict = browser.driver.execute_script("""
+        const was = state.now, its = was.runtimes[0];
+        const found = (kind, subject) => ({ kind, subject, text: subject + ' is wrong.', class: '', handler: '', active: true, severe: false,
+          since_ns: was.now_ns, last_ns: was.now_ns, times: 1, longest_ns: 1, actor: 0, advice: '' });
+        const own = [found('exporter_unavailable', 'the exporter')], others = [...own, found('failing_handler', '&Ant::eat of Ant')];
+        state.now = { ...was, runtimes: [{ ...its, warnings: own }, { ...its, warnings: others }] };
+        drawWarnings();
+        const seen = [[...document.querySelectorAll('#warning-list .say')].map((one) => one.textContent).sort(), $('verdict').textContent];
+        state.now = was;
+        draw();
+        return seen;""")
+    check("trouble of both", (lines, verdict) == (["runtime 1: &Ant::eat of Ant is wrong.", "the exporter is wrong."], "2 notices"), (lines, verdict))
+    seen = browser.driver.execute_script("""
+        const box = document.body.appendChild(document.createElement('div')), made = newTable(box), items = [...Array(50).keys()], count = () => firstOf(made, items).length, seen = [count()];
+        seen.push(made.more.textContent);
+        made.more.click();
+        seen.push(count(), made.more.textContent);
+        items.length = 20;
+        count();
+        seen.push(made.more.hidden);
+        box.remove();
+        return seen;""")
+    check("the first rows, or all", seen == [20, "Show all 50", 50, "Show the first 20", True], seen)
+
+
 def luminance(colour):
     parts = [int(one) / 255 for one in re.findall(r"\d+", colour)[:3]]
     linear = [one / 12.92 if one <= 0.03928 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
@@ -313,8 +340,17 @@ def check_narrow(browser):
         browser.wait("its actors", lambda: len(browser.all("#detail table")) == 2)
         check(f"nothing is wider than the window, with {what}", browser.driver.execute_script(widths) == [400, 400], browser.driver.execute_script(widths))
         browser.click("close", "#close")
-    small = browser.driver.execute_script("return [...document.querySelectorAll('main > .tools button')].filter((b) => b.getBoundingClientRect().right > 400).map((b) => b.textContent)")
-    check("all buttons are within the window", not small, small)
+    # The toolbar is one line, which moves to the side, and stays in view.
+    check("the toolbar is one line", browser.driver.execute_script("return document.querySelector('.bar').offsetHeight") < 40, "")
+    browser.driver.execute_script("window.scrollTo(0, document.getElementById('mail-title').getBoundingClientRect().top + window.scrollY)")
+    for name in ("freeze", "trace"):
+        seen = browser.driver.execute_script("""
+            const button = document.getElementById(arguments[0]), bar = button.closest('.bar');
+            bar.scrollLeft = button.offsetLeft - bar.offsetLeft;
+            const at = button.getBoundingClientRect();
+            return [window.scrollY > 200, at.top >= 0 && at.bottom < 40, at.right <= 400, button.contains(document.elementFromPoint((at.left + at.right) / 2, (at.top + at.bottom) / 2))];""", name)
+        check(f"{name} stays in view", seen == [True, True, True, True], seen)
+    browser.driver.execute_script("window.scrollTo(0, 0)")
     browser.emulate("clearDeviceMetricsOverride")
 
 
@@ -360,7 +396,7 @@ def check_cluster(browser):
 
 @contextlib.contextmanager
 def two_nodes():
-    """Two nodes of one cluster on this machine; gives the addresses of their pages."""
+    """Two nodes of one cluster on this machine: the addresses of their pages, and the process of the first."""
     folder, nodes = FOLDER / "nats", []
     folder.mkdir()
     server = subprocess.Popen([NATS, "-a", "127.0.0.1", "-p", "-1", "--ports_file_dir", folder], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -372,7 +408,7 @@ def two_nodes():
         for name in "north", "south":
             nodes.append(subprocess.Popen([SHOP, "--serve", "--name", name, "--nats", json.loads(told[0])["nats"][0], "--database", f"sqlite:{FOLDER}/nodes", "--page", "0", "--announce"],
                                           stdout=subprocess.PIPE, text=True, env=ENVIRONMENT))
-        yield [one.stdout.readline().removeprefix("page: ").strip() for one in nodes]
+        yield [one.stdout.readline().removeprefix("page: ").strip() for one in nodes], nodes[0].pid
         for one in nodes:
             one.terminate()
         for one in nodes:
@@ -387,13 +423,16 @@ def check_nodes(browser):
     """From the page of one node one click leads to that of another, also to one that counts as another site."""
     if not shutil.which(NATS):
         return print("page: partly skipped: needs nats-server")
-    with two_nodes() as (north, south):
+    with two_nodes() as ((north, south), pid):
         browser.url = north
         browser.load("shop")
         links = lambda: [one.get_attribute("href") for one in browser.all("#cluster tbody a") if one.is_displayed()]
         browser.wait("both nodes", lambda: len(browser.rows("#cluster")) == 2)
         browser.wait("a link to the other one alone", lambda: links() == [south])
         browser.picture("page_cluster_few")
+        for words in (["top", str(pid), "--once"], ["dump", str(pid)]):
+            said = subprocess.run([TOOL, *words], capture_output=True, text=True, env=ENVIRONMENT, timeout=SECONDS_MAX, check=True).stdout.splitlines()
+            check("the addresses of both pages", said.count(f"page: {north}") == 1 and said.count(f"page of south: {south}") == 1, said)
         browser.driver.find_element(browser.css, f"#cluster tbody a[href='{south}']").click()
         browser.wait("the other page", lambda: browser.driver.current_url == south and "node south of the cluster" in browser.text("#cluster p") and links() == [north], None)
         browser.url = north.replace("127.0.0.1", "localhost")
@@ -435,6 +474,7 @@ def main():
         check_address(browser)
         check_legend(browser)
         check_order(browser)
+        check_crowds(browser)
         check_keyboard(browser)
         check_looks(browser)
         check_alone(browser)

@@ -344,15 +344,16 @@ function drawNumbers() {
         [number.name + "50", "p50", (row) => inUnit(quantileOf(row.values[i], number.bounds, .5), number.unit)], [number.name + "99", title + " p99", (row) => inUnit(quantileOf(row.values[i], number.bounds, .99), number.unit)]);
       else columns.push([number.name, title, (row) => inUnit(Number(row.values[i]) || 0, number.unit) + (number.kind === "counter" && countOf(row.values[i]) ? " · " + rate(row, i) : "")]);
     });
-    table(box.table_, columns, one.rows, named);
+    table(box.table_, columns, firstOf(box.table_, one.rows), named);
     one.numbers.forEach((number) => columns.forEach(([key], i) => { if (key.startsWith(number.name)) box.table_.tHead.rows[0].cells[i].title = number.help; }));
   });
 }
 
 // ---- HTTP routes, statements ----
 const ownTables = ["troupe_http_request", "troupe_database_statement"];
-// The rows of one table of numbers, added up by the labels that `keyOf` names, since the moment before.
-function timesBy(prefix, keyOf) {
+// The rows of one table of numbers, added up by the labels that `keyOf` names, since the moment before: those that fail or
+// are slow come first.
+function timesBy(prefix, slow, keyOf) {
   const at = (moment) => ((moment && moment.numbers) || { tables: [] }).tables.find((one) => one.prefix === prefix);
   const now = at(state.now), then = at(from()), all = new Map();
   if (!now) return [];
@@ -370,7 +371,8 @@ function timesBy(prefix, keyOf) {
     if (label("status") >= "500") sum.failed += countOf(row.values[0]);
     if (row.values.length > 1) sum.failed += countOf(row.values[1]);
   }
-  return [...all.values()].filter((sum) => countOf(sum.value)).sort((a, b) => quantileOf(b.value, bounds, .99) - quantileOf(a.value, bounds, .99) || a.name.localeCompare(b.name));
+  const p99 = (sum) => quantileOf(sum.value, bounds, .99), isBad = (sum) => Number(sum.failed > 0 || p99(sum) > slow);
+  return [...all.values()].filter((sum) => countOf(sum.value)).sort((a, b) => isBad(b) - isBad(a) || p99(b) - p99(a) || a.name.localeCompare(b.name));
 }
 const timesColumns = (title, slow, prefix, fits) => [["name", title, (r) => r.name], ["rate", "/s", (r) => count(Math.max(0, r.recent) / r.took)],
   ["p50", "p50", (r) => "≤ " + time(quantileOf(r.value, r.bounds, .5) * 1e9)], ["p99", "p99", (r) => "≤ " + time(quantileOf(r.value, r.bounds, .99) * 1e9), (r) => quantileOf(r.value, r.bounds, .99) > slow],
@@ -378,10 +380,10 @@ const timesColumns = (title, slow, prefix, fits) => [["name", title, (r) => r.na
   ["course", "p99, 5 minutes", (r) => courseOf(prefix, ["duration_seconds_p99"], fits(r))]];
 function drawTimes(id, columns, rows) {
   $(id + "-part").hidden = !rows.length;
-  if (rows.length) table($(id), columns, rows, (r) => r.name);
+  if (rows.length) table($(id), columns, firstOf($(id), rows), (r) => r.name);
 }
-function drawRoutes() { drawTimes("routes", timesColumns("route", limits.request_s, "troupe_http_request", (r) => (row) => row.label("method") + " " + row.label("route") === r.name), timesBy("troupe_http_request", (label) => label("method") + " " + label("route"))); }
-function drawStatements() { drawTimes("statements", timesColumns("statement", limits.statement_s, "troupe_database_statement", (r) => (row) => row.label("statement") + " (" + row.label("database") + ")" === r.name), timesBy("troupe_database_statement", (label) => label("statement") + " (" + label("database") + ")")); }
+function drawRoutes() { drawTimes("routes", timesColumns("route", limits.request_s, "troupe_http_request", (r) => (row) => row.label("method") + " " + row.label("route") === r.name), timesBy("troupe_http_request", limits.request_s, (label) => label("method") + " " + label("route"))); }
+function drawStatements() { drawTimes("statements", timesColumns("statement", limits.statement_s, "troupe_database_statement", (r) => (row) => row.label("statement") + " (" + row.label("database") + ")" === r.name), timesBy("troupe_database_statement", limits.statement_s, (label) => label("statement") + " (" + label("database") + ")")); }
 
 // ---- the address ----
 // It says what is shown, so that it can be kept and sent on; Back leads to what was open before.
@@ -477,7 +479,14 @@ function changeRuntime() {
   closeSource();
   listen();
 }
-$("runtime").onchange = () => { state.runtime = Number($("runtime").value); state.opened.clear(); if (state.shown) closeDetail(); writeUrl(true); changeRuntime(); };
+function showRuntime(runtime) {
+  if (runtime === state.runtime) return;
+  if (state.shown) closeDetail();
+  state.runtime = runtime;
+  writeUrl(true);
+  changeRuntime();
+}
+$("runtime").onchange = () => showRuntime(Number($("runtime").value));
 window.addEventListener("resize", () => { if (state.now) drawGraph(); });
 
 // A moment has the course of its last seconds. That of the five minutes before is asked for once, and again after a gap.

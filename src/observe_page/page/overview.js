@@ -104,6 +104,19 @@ function inStableOrder(kept, items, keyOf, worth) {
   kept.splice(0, kept.length, ...list.map(keyOf));
   return list;
 }
+// The first ones of a long table's items, and a button for all of them: hundreds of routes must not hide what comes below.
+const rowsMax = 20;
+function firstOf(made, items) {
+  if (!made.more) {
+    made.more = document.createElement("button");
+    made.more.className = "plain";
+    made.more.onclick = () => { made.isWhole = !made.isWhole; draw(); };
+    made.parentElement.after(made.more);
+  }
+  made.more.hidden = items.length <= rowsMax;
+  setText(made.more, made.isWhole ? `Show the first ${rowsMax}` : `Show all ${exact(items.length)}`);
+  return made.isWhole ? items : items.slice(0, rowsMax);
+}
 function newTable(parent) {
   const made = add(add(parent, "div", undefined, { className: "scroll" }), "table");
   add(made, "thead"); add(made, "tbody");
@@ -320,15 +333,23 @@ function drawCluster() {
 // ---- trouble ----
 const orderOf = (w) => (w.active ? (w.severe ? 0 : 1) : 2);
 const since = (w) => Math.max(0, state.now.now_ns - (w.active ? w.since_ns : w.last_ns));
+// Each runtime of the program finds these.
+const ofProcess = new Set(["descriptors_run_out", "exporter_unavailable", "pool_exhausted", "slow_statements"]);
+// Of all runtimes: trouble in one that is not shown is trouble as well.
+function allWarnings() {
+  const all = state.now.runtimes.flatMap((one, i) => (one.warnings || []).map((w) => ({ ...w, runtime: i })));
+  const isOwn = (w) => w.runtime === state.runtime;
+  return all.filter((w) => isOwn(w) || !ofProcess.has(w.kind) || !all.some((other) => isOwn(other) && other.kind === w.kind && other.subject === w.subject));
+}
 function drawWarnings() {
-  const list = (own(state.now).warnings || []).slice().sort((a, b) => orderOf(a) - orderOf(b) || a.since_ns - b.since_ns || a.text.localeCompare(b.text));
+  const list = allWarnings().sort((a, b) => orderOf(a) - orderOf(b) || a.since_ns - b.since_ns || a.text.localeCompare(b.text));
   const severe = list.filter((w) => orderOf(w) === 0).length, notices = list.filter((w) => orderOf(w) === 1).length;
   const said = [severe ? severe + (severe > 1 ? " troubles" : " trouble") : "", notices ? notices + (notices > 1 ? " notices" : " notice") : ""].filter(Boolean).join(", ");
   setText($("verdict"), said || "No trouble");
   $("verdict").className = severe ? "severe" : notices ? "notice" : "";
   document.title = (severe ? severe + " ⚠ " : "") + state.now.program + " · troupe";
   $("no-warnings").hidden = list.length > 0;
-  keep($("warning-list"), list, (w) => [w.kind, w.class, w.handler].join("\u0000"), makeWarning, fillWarning);
+  keep($("warning-list"), list, (w) => [w.runtime, w.kind, w.class, w.handler].join("\u0000"), makeWarning, fillWarning);
 }
 function makeWarning(w) {
   const line = document.createElement("li"), box = add(line, "details"), head = add(box, "summary");
@@ -342,13 +363,13 @@ function makeWarning(w) {
   said.advice = add(box, "p");
   const facts = add(box, "p", undefined, { className: "soft" });
   said.facts = add(facts, "span"); add(facts, "span", " ");
-  said.actor = add(facts, "button", undefined, { className: "plain", onclick: () => showActor(line.item.actor) });
+  said.actor = add(facts, "button", undefined, { className: "plain", onclick: () => { showRuntime(line.item.runtime); showActor(line.item.actor); } });
   line.said = said;
   line.item = w;
   box.open = state.opened.has(warningName(w));
   return line;
 }
-const warningName = (w) => [w.kind, w.class, w.handler].filter(Boolean).join(" ");
+const warningName = (w) => [w.runtime ? "runtime " + w.runtime : "", w.kind, w.class, w.handler].filter(Boolean).join(" ");
 // The number that shows the trouble best: its values, what it is, and its text.
 function courseOfWarning(w) {
   const percent = (n) => Math.round(n) + " %", seconds = (n) => "≤ " + time(1e9 * n), perSecond = (n) => count(n) + "/s";
@@ -377,13 +398,13 @@ function courseOfWarning(w) {
 function fillWarning(line, w) {
   const said = line.said, at = Math.max(0, w.text.indexOf(w.subject));
   line.item = w;
-  const [values, number, text] = courseOfWarning(w);
+  const isOwn = w.runtime === state.runtime, [values, number, text] = isOwn ? courseOfWarning(w) : [[], "", count];
   setText(said.value, values.some((n) => n > 0) ? text(number.endsWith("99 %") ? Math.max(...values.slice(-5)) : recent(values)) : "");
   drawLine(said.line, values);
   said.course.title = number && number + " in the last five minutes";
   line.className = ["severe", "notice", "over"][orderOf(w)];
   setText(said.kind, ["trouble", "notice", "over"][orderOf(w)]);
-  setText(said.before, w.text.slice(0, at));
+  setText(said.before, (isOwn ? "" : `runtime ${w.runtime}: `) + w.text.slice(0, at));
   setText(said.subject, w.subject);
   setText(said.after, w.text.slice(at + w.subject.length));
   setText(said.when, w.active ? "for " + spanText(since(w)) : spanText(since(w)) + " ago");
