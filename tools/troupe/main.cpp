@@ -115,7 +115,7 @@ constexpr std::pair<std::string_view, void (*)(program&, const choices&)> progra
     {"log", show_log},
     {"metrics",
      [](program& of, const choices&) {
-       put(troupe::observe_page::as_metrics(of.ask_text("numbers")));
+       put_metrics(troupe::observe_page::as_metrics(of.ask_text("numbers")));
      }},
     {"stack",
      [](program& of, const choices& chosen) {

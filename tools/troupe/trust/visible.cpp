@@ -46,32 +46,40 @@ std::size_t printable(std::string_view text) {
   return size;
 }
 
-}  // namespace
-
-std::string shown(std::string_view text) {
+std::string shown_as(std::string_view text, std::string_view mark) {
   std::string made;
   while (!text.empty()) {
     const std::size_t size = printable(text);
     if (size > 0) {
       made += text.substr(0, size);
     } else {
-      made += fmt::format("\\x{:02x}", static_cast<unsigned char>(text.front()));
+      made += fmt::format("{}{:02x}", mark, static_cast<unsigned char>(text.front()));
     }
     text.remove_prefix(size > 0 ? size : 1);
   }
   return made;
 }
 
-void put(std::string_view text, std::FILE* to) {
+void put_as(std::string_view text, std::string_view mark, std::FILE* to) {
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
-    const std::string line = shown(text.substr(0, end));
+    const std::string line = shown_as(text.substr(0, end), mark);
     std::fwrite(line.data(), 1, line.size(), to);
     if (end == std::string_view::npos) return;
     std::fputc('\n', to);
     text.remove_prefix(end + 1);
   }
 }
+
+constexpr std::string_view usual_mark = "\\x", metrics_mark = "\\\\x";
+
+}  // namespace
+
+std::string shown(std::string_view text) { return shown_as(text, usual_mark); }
+
+void put(std::string_view text, std::FILE* to) { put_as(text, usual_mark, to); }
+
+void put_metrics(std::string_view text) { put_as(text, metrics_mark, stdout); }
 
 void print_line(std::string_view text) { put(shown(text) + "\n"); }
 

@@ -17,6 +17,8 @@ std::string shown(std::string_view text);
 
 // Writes the text so, but for its line breaks.
 void put(std::string_view text, std::FILE* to = stdout);
+// The same for numbers in Prometheus's text format, which refuses `\x`: as \\xNN.
+void put_metrics(std::string_view text);
 
 template <class... Values>
 void print(fmt::format_string<Values...> form, Values&&... values) {
