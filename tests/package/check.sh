@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs this build to a prefix and builds a separate project against it.
-# Usage: check.sh cmake|pkg_config|sanitized|warnings|first_program|subproject|embedded|multi_config
+# Usage: check.sh cmake|pkg_config|sanitized|warnings|first_program|subproject|embedded|multi_config|release
 #   cmake       find_package(troupe), from a prefix that was moved after the installation
 #   pkg_config  the compiler called by hand with what pkg-config says
 #   sanitized   the same, but a part of the program is compiled with AddressSanitizer
@@ -10,6 +10,7 @@
 #   subproject  add_subdirectory of the sources, with nothing of ours but the library built
 #   embedded    FetchContent of the sources: what is built by default, exported, unchecked and taken from the project
 #   multi_config  a generator with several configurations: which of them are checked
+#   release     scripts/release.sh: the tarball and the notes of the last commit
 set -euo pipefail
 
 how=${1:?usage: see check.sh}
@@ -152,6 +153,35 @@ expect_configurations() {
   done
 }
 
+# In a clone, for the sources here may have changes that are not committed.
+expect_release() {
+  git -C "$TROUPE_SOURCE_DIR" rev-parse > /dev/null 2>&1 ||
+    { echo "package: skipped: needs the sources in git"; exit 77; }
+  git clone -q "$TROUPE_SOURCE_DIR" "$work/clone"
+  local version name time
+  for time in first second; do
+    "$work/clone/scripts/release.sh" "$work/$time" > "$work/$time.log" 2>&1 || fail "$(cat "$work/$time.log")"
+  done
+  version=$(sed -n 's/^ *VERSION \([0-9.]*\)$/\1/p' "$work/clone/CMakeLists.txt" | head -n 1)
+  name=troupe-$version
+  cmp "$work"/{first,second}/"$name.tar.xz" || fail "the same commit gives another tarball"
+  tar -tf "$work/first/$name.tar.xz" > "$work/files"
+  grep -qx "$name/CMakeLists.txt" "$work/files" || fail "the tarball has no CMakeLists.txt"
+  if grep -q "^$name/debian" "$work/files"; then fail "the packaging is in the tarball of the sources"; fi
+  [ "$(head -n 1 "$work/first/$name.md")" = "# troupe $version" ] || fail "the notes have another title"
+  if grep -q '^## ' "$work/first/$name.md"; then fail "the notes are of several versions"; fi
+  expect_no_release "changes that are not committed" 'echo >> README.md'
+  expect_no_release "debian/changelog has version" \
+    'sed -i "1s/(.*)/(0.0.1-1)/" debian/changelog && git -c user.name=a -c user.email=a@b commit -qam another'
+}
+
+# After the change to the clone it refuses, and says why.
+expect_no_release() {
+  (cd "$work/clone" && git checkout -q . && eval "$2")
+  if "$work/clone/scripts/release.sh" "$work/refused" > "$work/refused.log" 2>&1; then fail "a release in spite of: $1"; fi
+  grep -q "$1" "$work/refused.log" || fail "it did not say '$1': $(cat "$work/refused.log")"
+}
+
 case $how in
   cmake)
     install_and_move
@@ -192,6 +222,7 @@ case $how in
     ;;
   embedded) expect_embedding ;;
   multi_config) expect_configurations ;;
+  release) expect_release ;;
   sanitized)
     install_and_move
     ask_pkg_config

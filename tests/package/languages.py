@@ -1,9 +1,9 @@
 """The public headers, the examples and a program, in each language and by each compiler that docs/platforms.md names.
 
-usage: languages.py compilers | libcxx
-compilers  g++ 12 and clang 16, 19 and 22 read all public headers and each example in C++20 and in C++23, with warnings
-           as errors; a program in either, or with a part in each, is linked with this build's library
-libcxx     the core is built with libc++, and examples/hello.cpp runs with it
+usage: languages.py gcc | clang16 | clang19 | clang22 | libcxx
+gcc, clang16 and so on  the compiler reads all public headers and each example in C++20 and in C++23, with warnings as
+                        errors; a program in either, or with a part in each, is linked with this build's library
+libcxx                  the core is built with libc++, and examples/hello.cpp runs with it
 """
 import itertools
 import os
@@ -17,7 +17,7 @@ SOURCE = Path(os.environ["TROUPE_SOURCE_DIR"])
 BUILD = Path(os.environ["TROUPE_BINARY_DIR"])
 WORK = BUILD / "package_test"
 CONSUMER = SOURCE / "tests/package/consumer"
-COMPILERS = ("g++", "clang++-16", "clang++-19", "clang++-22")
+COMPILERS = {"gcc": "g++", "clang16": "clang++-16", "clang19": "clang++-19", "clang22": "clang++-22"}
 LANGUAGES = ("-std=c++20", "-std=c++2b")
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Wsign-conversion", "-Wold-style-cast",
             "-Wnon-virtual-dtor", "-Werror")
@@ -49,12 +49,12 @@ def faults(done, what):
     return [] if done.returncode == 0 else [f"{what}:\n" + "\n".join(done.stdout.splitlines()[:20])]
 
 
-def all_headers():
+def all_headers(name):
     """One file that includes them all, and uses some."""
     WORK.mkdir(parents=True, exist_ok=True)
     headers = sorted((SOURCE / "include").rglob("*.hpp"))
     assert len(headers) > 100
-    together = WORK / "all_headers.cpp"
+    together = WORK / f"all_headers_{name}.cpp"
     together.write_text("".join(f"#include <{header.relative_to(SOURCE / 'include')}>\n" for header in headers)
                         + f'#include "{CONSUMER}/main.cpp"\n')
     return together
@@ -95,12 +95,10 @@ def links(compiler, main, part):
     return [] if done.stdout == "42\n" else [f"{name} printed {done.stdout!r} and ended with {done.returncode}"]
 
 
-def compilers():
-    here = [compiler for compiler in COMPILERS if shutil.which(compiler)]
-    for compiler in COMPILERS:
-        if compiler not in here:
-            print(f"package: partly skipped: needs {compiler}")
-    together = all_headers()
+def check(compiler):
+    if not shutil.which(compiler):
+        skipped(compiler)
+    together = all_headers(compiler)
     examples = []
     for example in sorted((SOURCE / "examples").glob("*.cpp")):
         flags = flags_of(example)
@@ -109,10 +107,10 @@ def compilers():
         else:
             examples.append((example, flags))
     calls = []
-    for compiler, language in itertools.product(here, LANGUAGES):
+    for language in LANGUAGES:
         calls.append((reads, (compiler, language), together, WARNINGS))
         calls += [(reads, (compiler, language, *flags), example, WARNINGS_OF_EXAMPLES) for example, flags in examples]
-    calls += [(links, compiler, main, part) for compiler, main, part in itertools.product(here, LANGUAGES, LANGUAGES)]
+    calls += [(links, compiler, main, part) for main, part in itertools.product(LANGUAGES, LANGUAGES)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         found = list(itertools.chain.from_iterable(pool.map(lambda made: made[0](*made[1:]), calls)))
     print("\n".join(found) or f"{len(calls)} compilations and programs are as they have to be")
@@ -125,7 +123,7 @@ def libcxx():
     probe.write_text("#include <version>\nint main() { return _LIBCPP_VERSION < 220000; }\n")
     if not shutil.which(LIBCXX[0]) or call(*LIBCXX, probe, "-o", WORK / "libcxx").returncode != 0:
         skipped("libc++")
-    together = all_headers()
+    together = all_headers("libcxx")
     found = [fault for language in LANGUAGES for fault in reads((*LIBCXX, language), together, WARNINGS)]
     folder = WORK / "libcxx_build"
     launcher = os.environ.get("TROUPE_CXX", "").split()[:-1]
@@ -147,4 +145,4 @@ def libcxx():
 
 
 if __name__ == "__main__":
-    sys.exit({"compilers": compilers, "libcxx": libcxx}[sys.argv[1]]())
+    sys.exit(libcxx() if sys.argv[1] == "libcxx" else check(COMPILERS[sys.argv[1]]))
