@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <utility>
+
+#include "base/text/eight_letters.hpp"
+#include "troupe/base/platform.hpp"
 
 namespace troupe::http {
 
@@ -11,8 +15,15 @@ namespace {
 constexpr std::array<std::string_view, 10> method_names{
     "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE", ""};
 
-constexpr char lower(char one) noexcept {
-  return one >= 'A' && one <= 'Z' ? static_cast<char>(one | 0x20) : one;
+// Of one size, which is more than eight.
+TROUPE_NOINLINE bool is_same_long_word(std::string_view a, std::string_view b) noexcept {
+  const std::size_t last = a.size() - 8;
+  for (std::size_t at = 0; at < last; at += 8) {
+    if (!base::is_same_but_case(base::load_eight(a.data() + at), base::load_eight(b.data() + at)))
+      return false;
+  }
+  return base::is_same_but_case(base::load_eight(a.data() + last),
+                                base::load_eight(b.data() + last));
 }
 
 constexpr std::pair<int, std::string_view> reasons[] = {
@@ -84,10 +95,8 @@ std::string_view reason_of(int status) noexcept {
 
 bool same_word(std::string_view a, std::string_view b) noexcept {
   if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (lower(a[i]) != lower(b[i])) return false;
-  }
-  return true;
+  if (a.size() > 8) return is_same_long_word(a, b);
+  return base::is_same_but_case(base::load_few(a), base::load_few(b));
 }
 
 bool lists_word(std::string_view list, std::string_view word) noexcept {

@@ -1,11 +1,41 @@
 #include "http/h1/target.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "base/text/eight_letters.hpp"
 
 namespace troupe::http {
 namespace {
 
 constexpr bool is_digit(char one) noexcept { return one >= '0' && one <= '9'; }
+
+// The characters of a host's name.
+constexpr auto host_letters = [] {
+  std::array<bool, 256> allowed{};
+  for (char one = '0'; one <= '9'; ++one) allowed[static_cast<unsigned char>(one)] = true;
+  for (char one = 'a'; one <= 'z'; ++one) {
+    allowed[static_cast<unsigned char>(one)] = true;
+    allowed[static_cast<unsigned char>(one - 'a' + 'A')] = true;
+  }
+  for (const char one : std::string_view("-._~%!$&'()*+,;="))
+    allowed[static_cast<unsigned char>(one)] = true;
+  return allowed;
+}();
+
+// Whether all characters are visible ones of ASCII, and none begins a fragment.
+bool is_visible(std::string_view text) noexcept {
+  const auto is_bad = [](std::uint64_t word) {
+    return base::has_less(word, '!') || base::has_beyond_ascii(word) ||
+           base::has_letter(word, '\x7f') || base::has_letter(word, '#');
+  };
+  for (; text.size() >= 8; text.remove_prefix(8)) {
+    if (is_bad(base::load_eight(text.data()))) return false;
+  }
+  return std::none_of(text.begin(), text.end(),
+                      [](char one) { return one <= ' ' || one >= 127 || one == '#'; });
+}
 
 void split_path(std::string_view target, message_head& head) noexcept {
   const std::size_t mark = target.find('?');
@@ -28,16 +58,10 @@ bool is_host(std::string_view text) noexcept {
     port = text.substr(close + 1);
     if (!port.empty() && port.front() != ':') return false;
   } else {
-    const std::size_t colon = text.find(':');
-    if (colon != std::string_view::npos) port = text.substr(colon);
-    for (const char one : text.substr(0, colon)) {
-      const char letter = static_cast<char>(one | 0x20);
-      if (!is_digit(one) && !(letter >= 'a' && letter <= 'z') &&
-          std::string_view("-._~%!$&'()*+,;=").find(one) == std::string_view::npos) {
-        return false;
-      }
-    }
-    if (colon == 0) return false;
+    std::size_t end = 0;
+    while (end < text.size() && host_letters[static_cast<unsigned char>(text[end])]) ++end;
+    port = text.substr(end);
+    if (!port.empty() && (end == 0 || port.front() != ':')) return false;
   }
   if (port.size() > 6) return false;
   return port.empty() || std::all_of(port.begin() + 1, port.end(), is_digit);
@@ -46,10 +70,7 @@ bool is_host(std::string_view text) noexcept {
 fault check_target(message_head& head) noexcept {
   std::string_view target = head.target;
   if (head.method == method::connect) return fault::unknown_method;
-  if (std::any_of(target.begin(), target.end(),
-                  [](char one) { return one <= ' ' || one >= 127 || one == '#'; })) {
-    return fault::bad_target;
-  }
+  if (!is_visible(target)) return fault::bad_target;
   if (target == "*") {
     if (head.method != method::options) return fault::bad_target;
     head.path = target;
