@@ -16,6 +16,8 @@ namespace {
 
 long membarrier(int command) noexcept { return ::syscall(SYS_membarrier, command, 0, 0); }
 
+constinit std::atomic<std::uint64_t> refused{0};
+
 // Some sandboxes answer ENOSYS or EPERM. Then the frequent side pays for a fence of its own.
 bool register_with_kernel() noexcept {
   const long offered = membarrier(MEMBARRIER_CMD_QUERY);
@@ -34,8 +36,14 @@ bool heavy() noexcept {
   const bool done = !kernel_fences() || membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
   // order: seq_cst  orders a store before a load on the rare side; pairs with light()
   std::atomic_thread_fence(std::memory_order_seq_cst);
+  // order: relaxed  a statistic
+  if (!done) [[unlikely]]
+    refused.fetch_add(1, std::memory_order_relaxed);
   return done;
 }
+
+// order: relaxed  a statistic
+std::uint64_t refusals() noexcept { return refused.load(std::memory_order_relaxed); }
 
 }  // namespace troupe::base::asymmetric
 

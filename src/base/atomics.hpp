@@ -35,6 +35,9 @@ inline void light_or_full() noexcept {
 // since it started. Then nothing is ordered.
 bool heavy() noexcept;
 
+// How often the kernel has refused heavy() in this process.
+std::uint64_t refusals() noexcept;
+
 }  // namespace asymmetric
 
 struct std_atomics {

@@ -85,8 +85,13 @@ long syscall(long number, ...) noexcept {
   long arguments[6];
   for (long& one : arguments) one = va_arg(more, long);
   va_end(more);
-  if (number == SYS_membarrier && arguments[0] == MEMBARRIER_CMD_PRIVATE_EXPEDITED)
+  if (number == SYS_membarrier && arguments[0] == MEMBARRIER_CMD_PRIVATE_EXPEDITED) {
     ++troupe::test::membarriers;
+    if (troupe::test::refuses_membarrier) {
+      errno = EPERM;
+      return -1;
+    }
+  }
   if (number == SYS_pidfd_open && fails(call::pidfd_open)) return -1;
   if (number == SYS_pidfd_send_signal && fails(call::pidfd_send_signal)) return -1;
   return real(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],

@@ -43,5 +43,7 @@ class failing {
 
 // How often the program has interrupted its threads so far.
 inline std::atomic<std::uint64_t> membarriers{0};
+// Whether the system refuses further ones.
+inline std::atomic<bool> refuses_membarrier{false};
 
 }  // namespace troupe::test

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <thread>
@@ -139,6 +140,41 @@ TEST(steals, an_owner_that_forks_is_asked_for_its_parts) {
   const auto least = fewest_membarriers(&share_parts, 1);
   if (!least) GTEST_SKIP() << "needs quiet processors";
   EXPECT_LT(*least, 1) << "membarriers for each stolen part";
+}
+
+// A filter of system calls that the program installs when the runtime has started.
+TEST(steals, a_membarrier_that_is_refused_after_the_start_is_warned_of_once) {
+  using namespace std::chrono_literals;
+  std::atomic<int> warnings{0};
+  warning seen;
+  runtime_options options{.workers = 2, .policy = policy::work_stealing};
+  options.observe = true;
+  options.warnings.ask = 40ms;  // so that it looks often
+  options.on_warning = [&](const warning& found) {
+    if (found.kind != warning_kind::membarrier_refused) return;
+    if (warnings == 0) seen = found;
+    ++warnings;
+  };
+  {
+    runtime rt(options);
+    refuses_membarrier = true;
+    std::atomic<int> left{0};
+    std::vector<ref<crowd_member>> all;
+    for (int i = 0; i < 50; ++i) all.push_back(rt.spawn<crowd_member>(&left));
+    auto leader = rt.spawn<crowd_leader>(std::move(all));
+    const auto end = std::chrono::steady_clock::now() + 60s;
+    for (int rounds = 0; rounds < 5 || warnings == 0; ++rounds) {
+      ASSERT_LT(std::chrono::steady_clock::now(), end) << "no warning";
+      left = 50;
+      leader.tell<&crowd_leader::begin>();
+      for (int now = left.load(); now != 0; now = left.load()) left.wait(now);
+      std::this_thread::sleep_for(5ms);  // sleeps: the workers become idle, and search
+    }
+  }
+  refuses_membarrier = false;
+  EXPECT_EQ(warnings, 1);
+  EXPECT_EQ(seen.subject, "the system call membarrier");
+  EXPECT_TRUE(seen.text.contains("refused")) << seen.text;
 }
 
 }  // namespace

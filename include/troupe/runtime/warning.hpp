@@ -36,8 +36,9 @@ enum class warning_kind : std::uint8_t {
   livelock,              // actors send to each other without end, and nothing else happens
   descriptors_run_out,   // the process has opened most of the descriptors that it may have
   stall,                 // run() was out of work while turns were suspended
+  membarrier_refused,    // the system call was allowed at the start, and is not any more
 };
-inline constexpr std::size_t warning_kinds = 20;
+inline constexpr std::size_t warning_kinds = 21;
 
 // The name of the enumerator: "long_handler".
 constexpr std::string_view name_of(warning_kind kind) noexcept {
@@ -60,7 +61,8 @@ constexpr std::string_view name_of(warning_kind kind) noexcept {
                                                      "exporter_unavailable",
                                                      "livelock",
                                                      "descriptors_run_out",
-                                                     "stall"};
+                                                     "stall",
+                                                     "membarrier_refused"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -122,8 +124,8 @@ struct warning_limits {
   time_span statement = std::chrono::milliseconds(100);
   // How long after its time a timer may expire, but for one in a hundred. Default 20 ms.
   time_span timer = std::chrono::milliseconds(20);
-  // Whether failing handlers, dead letters, livelocks, exhausted pools, refused clients and
-  // exporters without a collector are worth a warning. Default true.
+  // Whether failing handlers, dead letters, livelocks, exhausted pools, refused clients, exporters
+  // without a collector and a refused membarrier are worth a warning. Default true.
   bool others = true;
   // The part of the process's limit of open descriptors (RLIMIT_NOFILE) that may be in use, in
   // percent. Default 90; at most 100.

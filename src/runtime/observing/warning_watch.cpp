@@ -7,12 +7,14 @@
 #include <filesystem>
 #include <new>
 
+#include "base/atomics.hpp"
 #include "base/clock.hpp"
 #include "base/threads/thread_clock.hpp"
 #include "observe/numbers/registry.hpp"
 #include "observe/ticks.hpp"
 #include "runtime/observing/numbers/sums.hpp"
 #include "runtime/observing/summary.hpp"
+#include "runtime/observing/warnings/repetition.hpp"
 #include "runtime/observing/warnings/warning_texts.hpp"
 #include "runtime/runtime_core.hpp"
 
@@ -195,6 +197,7 @@ void warning_watch::look_at_all(std::int64_t now) {
   look_at_counts(now);
   look_at_blocking_pool();
   look_at_descriptors();
+  look_at_membarrier();
   list_.forget_old();
   const std::int64_t used = base::own_cpu_ns() - used_before;
   const std::int64_t pause = std::max(period_ns_, share_of_long_looks * used);
@@ -335,6 +338,21 @@ void warning_watch::look_at_descriptors() {
   found.advice =
       "Raise the limit (ulimit -n), limit the connections, or look for streams that are never "
       "closed.";
+  list_.add(std::move(found));
+}
+
+void warning_watch::look_at_membarrier() {
+  const std::uint64_t more = rise_of(refusals_, base::asymmetric::refusals());
+  if (!limits_.others || more == 0) return;
+  finding found{warning_kind::membarrier_refused};
+  found.times = more;
+  found.subject = "the system call membarrier";
+  found.text =
+      "the system call membarrier was allowed when the runtime started, and is refused now: a "
+      "worker gets the work of another one only when that one answers.";
+  found.advice =
+      "Allow membarrier in the filter of system calls, or install the filter before the first "
+      "runtime.";
   list_.add(std::move(found));
 }
 

@@ -88,6 +88,7 @@ class warning_watch {
   void look_at_counts(std::int64_t now);
   void look_at_blocking_pool();
   void look_at_descriptors();
+  void look_at_membarrier();
 
   runtime_core& core_;
   const warning_limits& limits_;
@@ -107,6 +108,7 @@ class warning_watch {
   std::unordered_map<std::uint64_t, growth> growing_;  // by the actor's id
   std::uint64_t looks_ = 0;
   bool pool_was_full_ = false;
+  std::uint64_t refusals_ = 0;  // of membarrier, at the last look
 
   std::mutex stalls_mutex_;  // guards the next two
   std::uint64_t stalls_ = 0;
