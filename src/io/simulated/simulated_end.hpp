@@ -1,4 +1,8 @@
 // The state of one socket in the simulated network.
+//
+// Invariants
+//   E1  Only a connection that is being made becomes connected or is refused.
+//   E2  No byte arrives behind the end of what the peer sends. A connection that is gone stays so.
 #pragma once
 
 #include <netinet/in.h>
@@ -15,6 +19,7 @@
 #include <string>
 #include <utility>
 
+#include "base/invariant.hpp"
 #include "sched/policies/simulated.hpp"
 #include "troupe/io/endpoint.hpp"
 
@@ -32,12 +37,9 @@ struct simulated_end {
     connected,
     failed
   } is = state::fresh;
+  enum class kind : std::uint8_t { tcp, udp, unix_stream, unix_datagrams } what = kind::tcp;
   endpoint local, peer;
-  bool bound = false;
-  // A UDP socket: it has a peer when it is connected, and is never full.
-  bool datagrams = false;
   std::string path, peer_path;  // of a Unix socket, which has no endpoints
-  bool is_unix = false;
   std::weak_ptr<simulated_end> other;
   std::string received;                       // bytes that came and were not read yet
   std::size_t under_way = 0;                  // bytes on their way here
@@ -52,33 +54,57 @@ struct simulated_end {
   std::size_t packets_under_way = 0;
   std::int64_t last_due_ns = 0;  // when the last of what is on its way here arrives
   int error = 0;
-  bool finished = false;  // the peer writes no more
-  bool written = false;   // this side writes no more
-  bool gone = false;      // the peer was closed
-  bool resets = false;    // the end of this side is a reset
+  enum class peer_state : std::uint8_t { sends, finished, gone } peer_is = peer_state::sends;
+  enum class close_by : std::uint8_t { end, reset } closes_by = close_by::end;
+  bool written = false;  // this side writes no more
   bool wants_room = false;
   bool lost = false;  // nothing arrives here, and nothing that this side sends arrives
   sched::connection_choices choices;
   std::uint64_t tag = 0;
   std::uint32_t interests = 0, raised = 0;
 
+  bool is_unix() const noexcept {
+    return what == kind::unix_stream || what == kind::unix_datagrams;
+  }
+  // A UDP socket has a peer when it is connected, and is never full.
+  bool has_datagrams() const noexcept { return what == kind::udp || what == kind::unix_datagrams; }
+  bool is_bound() const noexcept { return local.port() != 0; }
+
+  void end_connecting(state to) noexcept {
+    TROUPE_INVARIANT(is == state::connecting, "E1");
+    is = to;
+  }
+  // The peer writes no more.
+  bool has_finished() const noexcept { return peer_is != peer_state::sends; }
+  // The peer was closed, or the connection was reset.
+  bool is_gone() const noexcept { return peer_is == peer_state::gone; }
+  void take_bytes(const std::string& bytes) {
+    TROUPE_INVARIANT(peer_is != peer_state::finished, "E2");
+    received += bytes;
+  }
+  void finish() noexcept {
+    if (!is_gone()) peer_is = peer_state::finished;
+  }
+  void go() noexcept { peer_is = peer_state::gone; }
+
   bool can_read() const noexcept {
-    return !received.empty() || finished || error != 0 || !connections.empty() || !packets.empty();
+    return !received.empty() || has_finished() || error != 0 || !connections.empty() ||
+           !packets.empty();
   }
   bool can_write() const noexcept {
-    if (is == state::failed || datagrams) return !wants_room;
+    if (is == state::failed || has_datagrams()) return !wants_room;
     if (is != state::connected) return false;
     const simulated_end_ptr far_end = other.lock();
-    return gone || far_end == nullptr ||
+    return is_gone() || far_end == nullptr ||
            far_end->received.size() + far_end->under_way < far_end->capacity;
   }
   std::uint32_t level() const noexcept {
     std::uint32_t now = 0;
     if (can_read()) now |= EPOLLIN;
     if (can_write()) now |= EPOLLOUT;
-    if (finished) now |= EPOLLRDHUP;
+    if (has_finished()) now |= EPOLLRDHUP;
     if (error != 0) now |= EPOLLERR | EPOLLHUP;
-    if (gone) now |= EPOLLHUP;  // also after its error was reported
+    if (is_gone()) now |= EPOLLHUP;  // also after its error was reported
     return now;
   }
 };

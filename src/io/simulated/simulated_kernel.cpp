@@ -45,7 +45,7 @@ simulated_kernel::end_ptr simulated_kernel::make(int domain) {
 
 simulated_kernel::end_ptr simulated_kernel::listener_at(const endpoint& to) const {
   for (const auto& [fd, entry] : ends_) {
-    if (entry->is == end::state::listening && !entry->is_unix && accepts(entry->local, to))
+    if (entry->is == end::state::listening && !entry->is_unix() && accepts(entry->local, to))
       return entry;
   }
   return nullptr;
@@ -53,7 +53,7 @@ simulated_kernel::end_ptr simulated_kernel::listener_at(const endpoint& to) cons
 
 simulated_kernel::end_ptr simulated_kernel::listener_at(const std::string& path) const {
   for (const auto& [fd, entry] : ends_) {
-    if (entry->is == end::state::listening && entry->is_unix && entry->path == path) return entry;
+    if (entry->is == end::state::listening && entry->is_unix() && entry->path == path) return entry;
   }
   return nullptr;
 }
@@ -86,27 +86,27 @@ void simulated_kernel::arrive(arrival& arrival) {
   switch (arrival.what) {
     case news::bytes:
       end->under_way -= arrival.bytes.size();
-      end->received += arrival.bytes;
+      end->take_bytes(arrival.bytes);
       return raise(*end, EPOLLIN);
     case news::connection:
       end->connections.push_back(std::move(arrival.connection));
       return raise(*end, EPOLLIN);
     case news::connected:
-      end->is = end::state::connected;
+      end->end_connecting(end::state::connected);
       return raise(*end, EPOLLOUT);
     case news::refused:
-      end->is = end::state::failed;
+      end->end_connecting(end::state::failed);
       end->error = ECONNREFUSED;
       return raise(*end, EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP);
     case news::finished:
-      end->finished = true;
+      end->finish();
       return raise(*end, EPOLLIN | EPOLLRDHUP);
     case news::reset:
-      end->finished = end->gone = true;
+      end->go();
       end->error = ECONNRESET;
       return raise(*end, EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP);
     case news::timed_out:
-      end->finished = end->gone = true;
+      end->go();
       end->error = ETIMEDOUT;
       return raise(*end, EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP);
     case news::room:
@@ -202,8 +202,11 @@ int simulated_kernel::socket(int domain, int type, int) noexcept {
     return -EAFNOSUPPORT;
   }
   const end_ptr end = make(domain);
-  end->datagrams = type == SOCK_DGRAM;
-  end->is_unix = is_unix;
+  if (type == SOCK_DGRAM) {
+    end->what = is_unix ? end::kind::unix_datagrams : end::kind::udp;
+  } else if (is_unix) {
+    end->what = end::kind::unix_stream;
+  }
   return put(end);
 }
 
@@ -211,7 +214,7 @@ int simulated_kernel::bind(int fd, const sockaddr* to, socklen_t bytes) noexcept
   const lock_of lock(mutex_);
   end* at = find(fd);
   if (at == nullptr) return -EBADF;
-  if (at->is_unix) {
+  if (at->is_unix()) {
     const std::string path = path_from(to, bytes);
     if (listener_at(path) != nullptr || receiver_at(path) != nullptr) return -EADDRINUSE;
     at->path = path;
@@ -219,10 +222,9 @@ int simulated_kernel::bind(int fd, const sockaddr* to, socklen_t bytes) noexcept
   }
   endpoint name = endpoint_from(to, bytes);
   if (name.port() == 0) name = with_port(name, next_port_++);
-  if (at->datagrams ? receiver_at(name) != nullptr : listener_at(name) != nullptr)
+  if (at->has_datagrams() ? receiver_at(name) != nullptr : listener_at(name) != nullptr)
     return -EADDRINUSE;
   at->local = name;
-  at->bound = true;
   return 0;
 }
 
@@ -251,7 +253,7 @@ int simulated_kernel::connect_unix(const end_ptr& at, const std::string& path) {
   const end_ptr listener = listener_at(path);
   if (listener == nullptr) return -ENOENT;
   const end_ptr theirs = make(AF_UNIX);
-  theirs->is_unix = true;
+  theirs->what = end::kind::unix_stream;
   pair_up(at, theirs);
   at->is = end::state::connected;
   send_news(listener, news::connection, {}, theirs);
@@ -270,16 +272,17 @@ int simulated_kernel::connect(int fd, const sockaddr* address, socklen_t bytes) 
   if (found == ends_.end()) return -EBADF;
   const end_ptr at = found->second;
   if (address->sa_family == AF_UNSPEC) {
-    if (at->is != end::state::connected || at->datagrams || at->is_unix) return -EAFNOSUPPORT;
+    if (at->is != end::state::connected || at->has_datagrams() || at->is_unix())
+      return -EAFNOSUPPORT;
     reset(*at);
     return 0;
   }
-  if (at->is_unix)
-    return at->datagrams ? connect_to_receiver(*at, path_from(address, bytes))
-                         : connect_unix(at, path_from(address, bytes));
+  if (at->is_unix())
+    return at->has_datagrams() ? connect_to_receiver(*at, path_from(address, bytes))
+                               : connect_unix(at, path_from(address, bytes));
   at->peer = endpoint_from(address, bytes);
   name_if_unbound(*at);
-  if (at->datagrams) {
+  if (at->has_datagrams()) {
     at->is = end::state::connected;
     return 0;
   }
@@ -302,7 +305,8 @@ void simulated_kernel::reset(end& at) {
   if (const end_ptr to = at.other.lock(); to != nullptr) send_news(to, news::reset);
   at.other.reset();
   at.received.clear();
-  at.written = at.finished = at.gone = true;
+  at.written = true;
+  at.go();
   at.error = ECONNRESET;
   raise(at, EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP);
 }
@@ -332,8 +336,7 @@ void simulated_kernel::lose(const end_ptr& end) {
 }
 
 void simulated_kernel::name_if_unbound(end& at) {
-  if (!at.bound) at.local = with_port(at.local, next_port_++);
-  at.bound = true;
+  if (!at.is_bound()) at.local = with_port(at.local, next_port_++);
 }
 
 int simulated_kernel::shutdown(int fd, int) noexcept {
@@ -362,10 +365,10 @@ int simulated_kernel::close(int fd) noexcept {
     // A peer that waits for space finds that this end has gone.
     if (std::exchange(peer->wants_room, false)) send_news(peer, news::room);
   };
-  leave(*at, at->resets || !at->received.empty());
+  leave(*at, at->closes_by == end::close_by::reset || !at->received.empty());
   for (const end_ptr& one : at->connections) leave(*one, true);
   // Senders that wait for space find that this end has gone.
-  if (at->is_unix && at->datagrams) tell_of_room(*at);
+  if (at->is_unix() && at->has_datagrams()) tell_of_room(*at);
   return 0;
 }
 
@@ -377,10 +380,10 @@ std::ptrdiff_t simulated_kernel::receive(int fd, void* data, std::size_t bytes, 
     return fd >= first_simulated ? -EBADF
                                  : real_kernel().receive(fd, data, bytes, peer, peer_bytes);
   if (interrupts(*at)) return -EINTR;
-  if (at->datagrams) return receive_packet(*at, data, bytes, peer, peer_bytes);
+  if (at->has_datagrams()) return receive_packet(*at, data, bytes, peer, peer_bytes);
   if (at->received.empty()) {
     if (at->error != 0) return -std::exchange(at->error, 0);
-    return at->finished || bytes == 0 ? 0 : -EAGAIN;
+    return at->has_finished() || bytes == 0 ? 0 : -EAGAIN;
   }
   const std::size_t part = std::min(bytes, at->received.size());
   std::memcpy(data, at->received.data(), part);
@@ -399,11 +402,12 @@ std::ptrdiff_t simulated_kernel::send(int fd, const void* data, std::size_t byte
   if (at == nullptr)
     return fd >= first_simulated ? -EBADF : real_kernel().send(fd, data, bytes, to, to_bytes);
   if (interrupts(*at)) return -EINTR;
-  if (at->datagrams && at->is_unix) return send_by_path(ends_.at(fd), data, bytes, to, to_bytes);
-  if (at->datagrams) return send_packet(*at, data, bytes, to, to_bytes);
+  if (at->has_datagrams() && at->is_unix())
+    return send_by_path(ends_.at(fd), data, bytes, to, to_bytes);
+  if (at->has_datagrams()) return send_packet(*at, data, bytes, to, to_bytes);
   if (at->error != 0) return -std::exchange(at->error, 0);
   const end_ptr peer = at->other.lock();
-  if (at->written || at->gone || (peer == nullptr && !at->lost)) return -EPIPE;
+  if (at->written || at->is_gone() || (peer == nullptr && !at->lost)) return -EPIPE;
   if (at->lost) return static_cast<std::ptrdiff_t>(bytes);
   if (const int error = apply_fault(ends_.at(fd), peer); error != 0) return -error;
   if (at->lost) return static_cast<std::ptrdiff_t>(bytes);
@@ -437,7 +441,8 @@ int simulated_kernel::set_option(int fd, int level, int name, int value) noexcep
   end* at = find(fd);
   if (at == nullptr)
     return fd >= first_simulated ? -EBADF : real_kernel().set_option(fd, level, name, value);
-  if (level == SOL_SOCKET && name == SO_LINGER) at->resets = value == 0;
+  if (level == SOL_SOCKET && name == SO_LINGER)
+    at->closes_by = value == 0 ? end::close_by::reset : end::close_by::end;
   return 0;
 }
 
@@ -458,7 +463,7 @@ int simulated_kernel::peer_name(int fd, sockaddr* name, socklen_t* bytes) noexce
   end* at = find(fd);
   if (at == nullptr)
     return fd >= first_simulated ? -EBADF : real_kernel().peer_name(fd, name, bytes);
-  if (at->is == end::state::connected && at->is_unix) {
+  if (at->is == end::state::connected && at->is_unix()) {
     name->sa_family = AF_UNIX;
     *bytes = sizeof(sa_family_t);
     return 0;
@@ -554,7 +559,8 @@ void give_path(const std::string& path, sockaddr* address, socklen_t* bytes) noe
 
 simulated_kernel::end_ptr simulated_kernel::receiver_at(const std::string& path) const {
   for (const auto& [fd, entry] : ends_) {
-    if (entry->datagrams && entry->is_unix && !path.empty() && entry->path == path) return entry;
+    if (entry->has_datagrams() && entry->is_unix() && !path.empty() && entry->path == path)
+      return entry;
   }
   return nullptr;
 }
@@ -586,7 +592,8 @@ std::ptrdiff_t simulated_kernel::send_by_path(const end_ptr& from, const void* d
 
 void simulated_kernel::tell_of_room(const end& at) {
   for (const auto& [fd, entry] : ends_) {
-    if (!entry->wants_room || !entry->datagrams || !entry->is_unix || entry->peer_path != at.path)
+    if (!entry->wants_room || !entry->has_datagrams() || !entry->is_unix() ||
+        entry->peer_path != at.path)
       continue;
     entry->wants_room = false;
     send_news(entry, news::room);
@@ -595,7 +602,8 @@ void simulated_kernel::tell_of_room(const end& at) {
 
 simulated_kernel::end_ptr simulated_kernel::receiver_at(const endpoint& to) const {
   for (const auto& [fd, entry] : ends_) {
-    if (entry->datagrams && !entry->is_unix && entry->bound && accepts(entry->local, to))
+    if (entry->has_datagrams() && !entry->is_unix() && entry->is_bound() &&
+        accepts(entry->local, to))
       return entry;
   }
   return nullptr;
@@ -638,7 +646,7 @@ std::ptrdiff_t simulated_kernel::receive_packet(end& at, void* data, std::size_t
   at.packets.pop_front();
   const std::size_t part = std::min(bytes, first.bytes.size());
   if (part != 0) std::memcpy(data, first.bytes.data(), part);
-  if (at.is_unix) {
+  if (at.is_unix()) {
     give_path(first.path, peer, peer_bytes);
     tell_of_room(at);
   } else {
