@@ -85,6 +85,7 @@ void pool_core::insert(pool_entry& one) noexcept {
   pool_entry* before = newest_;
   while (before != nullptr && before->idle_ns > one.idle_ns) before = before->older;
   pool_entry* const after = before == nullptr ? oldest_ : before->newer;
+  TROUPE_INVARIANT(after == nullptr || after->idle_ns > one.idle_ns, "P2");
   one.older = before;
   one.newer = after;
   (before == nullptr ? oldest_ : before->newer) = &one;

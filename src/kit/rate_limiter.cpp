@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/clock.hpp"
+#include "base/invariant.hpp"
 #include "kit/clock_and_random.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/base/small_mutex.hpp"
@@ -38,6 +39,7 @@ struct limiter_state {
       level = std::min(most(),
                        level + wide{static_cast<std::uint64_t>(now_ns - filled_ns)} * limit.tokens);
     filled_ns = now_ns;
+    TROUPE_INVARIANT(level <= most(), "L1");
   }
   bool take(std::uint64_t tokens) noexcept {
     if (level < units(tokens)) return false;
@@ -98,7 +100,7 @@ class wanted_tokens {
   ~wanted_tokens() {
     if (!waits_) return;
     const std::lock_guard lock(of_.mutex);
-    of_.wanted -= tokens_;
+    end_waiting();
   }
   // Returns true if the tokens were there; else the party waits from now on.
   bool take_or_wait() noexcept {
@@ -121,12 +123,18 @@ class wanted_tokens {
             "while a plain thread waits; await acquire() in a task of that program");
       return of_.until(of_.units(tokens_));
     }
-    of_.wanted -= tokens_;
+    end_waiting();
     waits_ = false;
     return std::chrono::nanoseconds(0);
   }
 
  private:
+  // Under the mutex.
+  void end_waiting() noexcept {
+    TROUPE_INVARIANT(of_.wanted >= tokens_, "L2");
+    of_.wanted -= tokens_;
+  }
+
   limiter_state& of_;
   const std::uint64_t tokens_;
   bool waits_ = false;

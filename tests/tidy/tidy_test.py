@@ -8,6 +8,7 @@ import tempfile
 import unittest
 import unittest.mock
 
+import labels
 import layers
 import layout
 import links
@@ -324,6 +325,20 @@ class Checks(unittest.TestCase):
             listed.write_text("unit a b\nunit b c\nunit e c\nunit x y\n")
             self.assertEqual(rooms.check(), ["rooms.txt: unit x y is no include any more: delete the line",
                                              "rooms.txt: unit b c closes no circle any more: delete the line"])
+
+    def test_each_label_is_checked_or_listed(self):
+        self.write("src/a/one.hpp", "// Invariants\n//   A1  is asserted,\n//       also here.\n//   A2  is in a model.\n//   A3  is not.\n")
+        self.write("src/a/one.cpp", '#include "a/one.hpp"\nvoid f() { TROUPE_INVARIANT(g(a, b) == 1, "A1"); }\n')
+        self.write("src/b/two.hpp", "// Invariant A3: of another unit.\n")
+        self.write("src/b/two.cpp", '#include "b/two.hpp"\nvoid f() { TROUPE_REQUIRE(true, "A3"); }\n')
+        self.write("tests/models/one.cpp", '#include "a/one.hpp"\n// Checks A2 to A2.\n')
+        with unittest.mock.patch.multiple(labels, ROOT=self.root, REASONS_MAX=1):
+            found = labels.checks()
+            self.assertEqual(found, {("a/one", "A1"): "an assertion", ("a/one", "A2"): "the model one", ("a/one", "A3"): None,
+                                     ("b/two", "A3"): "an assertion"})
+            self.assertEqual(len(labels.compare(found, {})), 1)
+            self.assertEqual(labels.compare(found, {("a/one", "A3"): ""}), [])
+            self.assertEqual(len(labels.compare(found, {("a/one", "A3"): "why", ("a/one", "A2"): "why", ("a/one", "A9"): ""})), 3)
 
     def test_the_readme_of_a_layer_lists_its_rooms_from_the_ground_up(self):
         def check():

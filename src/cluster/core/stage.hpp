@@ -7,6 +7,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/invariant.hpp"
+
 namespace troupe::cluster::parts {
 
 enum class stage : std::uint8_t {
@@ -45,6 +47,7 @@ class node_stage {
   void end() noexcept {
     begin_to_leave();
     move(stage::leaving, stage::left);
+    TROUPE_INVARIANT(has_left(), "N6");
   }
 
  private:

@@ -5,7 +5,16 @@
 #include <new>
 #include <utility>
 
+#include "base/invariant.hpp"
+
 namespace troupe::cluster {
+namespace {
+
+[[maybe_unused]] bool is_within(const position& one, const position& other) noexcept {
+  return one.bytes <= other.bytes && one.messages <= other.messages;
+}
+
+}  // namespace
 
 bool window_set::has_room(const window& target, std::size_t bytes) const noexcept {
   const std::uint64_t bytes_out = target.sent.bytes - target.taken.bytes;
@@ -22,6 +31,8 @@ void window_set::count(window& target, std::size_t bytes) noexcept {
 // When a quarter of the window was sent since the last mark, and when a call waits.
 std::optional<window_set::mark> window_set::mark_due(const window_ptr& pointer) {
   window& target = *pointer;
+  TROUPE_INVARIANT(is_within(target.taken, target.marked) && is_within(target.marked, target.sent),
+                   "W1");
   if (target.marked == target.sent || target.marks >= marks_max || closed_) return std::nullopt;
   const bool quarter = target.sent.bytes - target.marked.bytes >= chosen_.bytes / 4 ||
                        target.sent.messages - target.marked.messages >= chosen_.messages / 4;

@@ -4,6 +4,8 @@
 #include <mutex>
 #include <utility>
 
+#include "base/invariant.hpp"
+
 namespace troupe::kit {
 
 std::size_t subscription_key_hash::operator()(const subscription_key& of) const noexcept {
@@ -60,8 +62,10 @@ std::shared_ptr<const topic_core::list> topic_core::begin_publishing() {
     auto made = std::make_shared<list>();
     made->reserve(all_.size());
     for (subscription& one : order_) made->push_back(one.shared_from_this());
+    TROUPE_INVARIANT(made->size() == all_.size(), "T1");
     snapshot_ = std::move(made);
   }
+  TROUPE_INVARIANT(snapshot_->size() == all_.size(), "T2");
   ++done_.published;
   return snapshot_;
 }

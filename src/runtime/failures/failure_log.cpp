@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "base/invariant.hpp"
 #include "troupe/base/error.hpp"
 
 namespace troupe {
@@ -105,6 +106,7 @@ void failure_log::drop_surplus(std::list<entry>& gone) noexcept {
     ++dropped_;
     gone.splice(gone.end(), newest_, newest_.begin());
   }
+  TROUPE_INVARIANT(!first_.empty() || newest_.empty(), "L2");
 }
 
 failure_log::counts failure_log::count() const {

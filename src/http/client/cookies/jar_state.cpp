@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "base/invariant.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/http/message.hpp"
 
@@ -175,8 +176,10 @@ bool jar_state::put(kept_cookie&& cookie, time_point at) {
   entry added;
   static_cast<kept_cookie&>(added) = std::move(cookie);
   added.order = added.used = ++clock_;
-  by_domain_[added.domain].push_back(std::move(added));
+  entries& list_of_domain = by_domain_[added.domain];
+  list_of_domain.push_back(std::move(added));
   ++count_;
+  TROUPE_INVARIANT(count_ <= limits.cookies && list_of_domain.size() <= limits.per_domain, "J2");
   return true;
 }
 

@@ -2,6 +2,7 @@
 
 #include <exception>
 
+#include "base/invariant.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/task/limits.hpp"
 #include "troupe/task/scope.hpp"
@@ -12,6 +13,8 @@ void call_end::end(cause why) noexcept {
   cause none = cause::none;
   // order: release  pairs with why/acquire (E2)
   why_.compare_exchange_strong(none, why, std::memory_order_release, std::memory_order_relaxed);
+  TROUPE_INVARIANT(none == cause::none || why_.load(std::memory_order_relaxed) == none, "E1");
+  TROUPE_INVARIANT(why_.load(std::memory_order_relaxed) != cause::none, "E2");
   stop_.request_stop();
 }
 

@@ -89,6 +89,7 @@ class request_progress {
     body_ = to;
   }
   void move(answer_stage to) noexcept {
+    TROUPE_INVARIANT(!is_closed(), "P3");
     TROUPE_INVARIANT(may_follow(answer_, to), "P2");
     answer_ = to;
   }
