@@ -116,8 +116,8 @@ TEST_P(cluster_nats_transport,
     EXPECT_EQ(co_await outcome_of(alone->request("open.a", "x")), "unreachable");
     EXPECT_FALSE(alone->is_connected());
   };
-  future<> done = rt.spawn(test(rt, locked.url("ada:x"), locked.url(),
-                                "127.0.0.1:" + std::to_string(nats_server::free_port())));
+  future<> done = rt.spawn(
+      test(rt, locked.url("ada:x"), locked.url(), "127.0.0.1:" + std::to_string(free_port())));
   rt.run();
   done.get();
 }

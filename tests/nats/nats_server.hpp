@@ -1,18 +1,19 @@
 // A NATS server of its own for a test, on loopback, in a temporary folder.
 #pragma once
 
-#include <sys/types.h>
+#include <signal.h>
 
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "support/servers/server_process.hpp"
 
 namespace troupe::test {
 
 class nats_server {
  public:
   static bool is_installed();
-  static int free_port();
 
   // `config`: lines of its configuration; FOLDER stands for its folder, in which these files are.
   // Starts it.
@@ -24,20 +25,21 @@ class nats_server {
 
   // "nats://127.0.0.1:4222"; the same after a restart.
   std::string url(const std::string& user = {}, const std::string& scheme = "nats") const;
-  int port() const noexcept { return port_; }
+  int port() const noexcept { return process_.port(); }
   const std::string& folder() const noexcept { return folder_; }
   void write_file(const std::string& name, const std::string& text) const;
 
   void start();
-  void kill();           // at once, without a word to anyone
-  void end(int signal);  // as an administrator does
-  void pause();
-  void resume();
+  // At once, without a word to anyone.
+  void kill() { process_.end(SIGKILL); }
+  // As an administrator does.
+  void end(int signal) { process_.end(signal); }
+  void pause() { process_.pause(); }
+  void resume() { process_.resume(); }
 
  private:
   std::string folder_;
-  int port_ = 0;
-  pid_t process_ = 0;
+  server_process process_{server_process::life::of_program, "INFO"};
 };
 
 }  // namespace troupe::test

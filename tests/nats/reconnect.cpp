@@ -171,7 +171,7 @@ TEST_P(nats_reconnect, servers_that_a_server_tells_of_are_used) {
     return "cluster { name: c, listen: 127.0.0.1:" + std::to_string(own) +
            ", routes: [ nats://127.0.0.1:" + std::to_string(other) + " ] }";
   };
-  const int a = nats_server::free_port(), b = nats_server::free_port();
+  const int a = free_port(), b = free_port();
   nats_server one(config(a, b)), two(config(b, a));
   with(
       one.url(),

@@ -1,20 +1,17 @@
 #include "postgres/cluster.hpp"
 
-#include <fcntl.h>
 #include <libpq-fe.h>
-#include <netinet/in.h>
 #include <signal.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <thread>
+
+#include "support/servers/server_process.hpp"
 
 namespace troupe::test {
 namespace {
@@ -27,36 +24,6 @@ std::string programs() {
     if (fs::exists(folder + "/initdb")) return folder;
   }
   return {};
-}
-
-int free_port() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t bytes = sizeof address;
-  auto* const any = reinterpret_cast<sockaddr*>(&address);
-  if (::bind(fd, any, bytes) != 0 || ::getsockname(fd, any, &bytes) != 0) std::abort();
-  ::close(fd);
-  return ntohs(address.sin_port);
-}
-
-// A shell that outlives the program by a moment: it reads from a pipe whose other end only this
-// program has.
-void watch_over(const std::string& folder) {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) std::abort();
-  const std::string script = "read nothing; for each in '" + folder +
-                             "'/*/postmaster.pid; do kill -QUIT $(head -1 \"$each\"); done "
-                             "2> /dev/null; sleep 0.2; rm -rf '" +
-                             folder + "'";
-  if (::fork() == 0) {
-    ::setsid();
-    ::dup2(ends[0], 0);
-    ::execl("/bin/sh", "sh", "-c", script.c_str(), nullptr);
-    ::_exit(127);
-  }
-  ::close(ends[0]);  // the other end is closed by the end of the program
 }
 
 }  // namespace
@@ -75,7 +42,9 @@ postgres_server::postgres_server() {
   std::string name = (fs::temp_directory_path() / "troupe-pg-XXXXXX").string();
   if (::mkdtemp(name.data()) == nullptr) std::abort();
   folder_ = name;
-  watch_over(folder_);
+  run_after_end("for each in '" + folder_ +
+                "'/*/postmaster.pid; do kill -QUIT $(head -1 \"$each\"); done 2> /dev/null; " +
+                "sleep 0.2; rm -rf '" + folder_ + "'");
   // The server refuses to run for root.
   if (::geteuid() == 0) as_ = "setpriv --reuid=postgres --regid=postgres --clear-groups ";
   as_ = "cd " + folder_ + " && PATH=" + bin + ":$PATH " + as_;

@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "http/client/http2_client.hpp"
-#include "http/client/other_server.hpp"
 #include "support/scratch.hpp"
+#include "support/servers/server_process.hpp"
 #include "tls/certificates.hpp"
 
 namespace troupe::test {
@@ -76,7 +76,7 @@ TEST_P(client_http2_peers, nghttpd) {
   if (!std::filesystem::exists(nghttpd)) GTEST_SKIP() << "needs nghttpd";
   const std::string root = folder();
   for (const bool secure : {false, true}) {
-    const other_server peer([&](int port) {
+    const server_process peer([&](int port) {
       std::vector<std::string> all{
           nghttpd, "-a", "127.0.0.1",         "-d", root, "--trailer", "sum: 7", "--echo-upload",
           "-m",    "10", std::to_string(port)};
@@ -121,7 +121,7 @@ TEST_P(client_http2_peers, nginx) {
   if (!std::filesystem::exists(nginx)) GTEST_SKIP() << "needs nginx";
   const std::string root = folder();
   for (const bool secure : {false, true}) {
-    const other_server peer([&](int port) {
+    const server_process peer([&](int port) {
       const std::string at = std::to_string(port);
       std::string says = "daemon off; master_process off; error_log " + root + "errors; pid " +
                          root +
